@@ -1,0 +1,51 @@
+# make setup   install what is missing: system packages, and .venv
+# make demo    tune a real RAID6 of simulated disks, in the lab
+# make test    lint, types and every test, those in the lab too
+# make bench-search   compare the strategies on synthetic arrays (an hour)
+
+PYTHON ?= python3
+PACKAGES := mdadm fio util-linux user-mode-linux nbdkit nbdkit-plugin-dev qemu-system-common \
+  gcc libc6-dev e2fsprogs xfsprogs lvm2 cryptsetup-bin udev kmod python3-venv
+
+.PHONY: setup packages demo test lint unit lab-tests bench-search
+
+setup: packages .venv/installed
+
+packages:
+	@missing=$$(dpkg-query -W -f '$${Package} $${db:Status-Status}\n' $(PACKAGES) 2>/dev/null \
+	  | awk '$$2 == "installed" { have[$$1] } END { n = split("$(PACKAGES)", want); \
+	    for (i = 1; i <= n; i++) if (!(want[i] in have)) printf "%s ", want[i] }'); \
+	if [ -z "$$missing" ]; then exit 0; fi; \
+	if [ "$$(id -u)" = 0 ]; then as_root=; \
+	elif sudo -n true 2>/dev/null; then as_root=sudo; \
+	else echo "Packages are missing. As root, run: apt-get install $$missing" >&2; exit 1; fi; \
+	$$as_root apt-get update -q && \
+	$$as_root env DEBIAN_FRONTEND=noninteractive \
+	  apt-get install -q -y --no-install-recommends $$missing
+
+.venv/installed: pyproject.toml
+	test -x .venv/bin/python || $(PYTHON) -m venv .venv
+	.venv/bin/python -m pip install -q -e '.[dev]'
+	@touch $@
+
+demo: setup
+	.venv/bin/autotune lab raid6-hdd --out demo -- .venv/bin/autotune run /dev/md0 \
+	  --destructive /dev/md0 --workload quick --p99-ceiling resync=1s --trials 12 --time 6min \
+	  --ram-budget 128MiB --state-dir demo
+
+test: setup lint
+	.venv/bin/python -m pytest
+
+lint: setup
+	.venv/bin/ruff check .
+	.venv/bin/ruff format --check .
+	.venv/bin/mypy
+
+unit: setup
+	.venv/bin/python -m pytest tests/unit tests/contract
+
+lab-tests: setup
+	.venv/bin/python -m pytest tests/lab
+
+bench-search: setup
+	OMP_NUM_THREADS=1 .venv/bin/python -m benchmarks.search --instances 48 --judge bayes

@@ -1,0 +1,41 @@
+"""What can go wrong, in words for people.
+
+Every error that a user can cause is one of these. The message is one whole sentence: what is
+wrong, and what to do about it. `cli.main` is the only place that turns them into exit codes.
+"""
+
+
+class AutotuneError(Exception):
+    """The work could not be done. Exit code 1."""
+
+    exit_code = 1
+
+
+class UsageError(AutotuneError):
+    """What was asked for makes no sense, whatever the state of the machine. Exit code 2."""
+
+    exit_code = 2
+
+
+class RefusalError(AutotuneError):
+    """A precondition is not met; nothing was changed. Exit code 1."""
+
+
+class MeasurementError(AutotuneError):
+    """The measurement broke (not the setting): fio failed or its answer cannot be trusted."""
+
+
+class InfeasibleError(AutotuneError):
+    """The kernel did not take a value, or took another one."""
+
+
+class RestoreError(AutotuneError):
+    """Some originals could not be put back; the journal is kept."""
+
+
+class StoppedError(AutotuneError):
+    """The run was ended from outside: by a signal, or by what the watch saw."""
+
+
+class SyncEndedError(StoppedError):
+    """The real sync that was being tuned is over: the run ends with what is known by then."""
