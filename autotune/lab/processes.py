@@ -1,0 +1,97 @@
+"""The lab's processes on the host, and the keeper that ends them."""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from autotune.errors import RefusalError
+from autotune.lab import keeper
+
+PACKAGES = {
+    "linux.uml": "user-mode-linux",
+    "nbdkit": "nbdkit",
+    "qemu-storage-daemon": "qemu-system-common",
+    "cc": "gcc",
+    "mdadm": "mdadm",
+    "mkfs.ext4": "e2fsprogs",
+    "mkfs.xfs": "xfsprogs",
+}
+"""The Debian package of each program that a lab may need."""
+
+_TEMPORARY = ("TMPDIR", "TMP", "TEMP")
+
+_PLUGIN_HEADER = Path("/usr/include/nbdkit-plugin.h")
+SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+
+def require(programs: Sequence[str]) -> None:
+    """Raise RefusalError, which names the packages to install, unless all programs are here."""
+    missing = [PACKAGES[name] for name in programs if not shutil.which(name, path=SYSTEM_PATH)]
+    if "cc" in programs and not _PLUGIN_HEADER.exists():
+        missing.append("nbdkit-plugin-dev")
+    if missing:
+        raise RefusalError(
+            "The lab needs programs that are not installed; install them with "
+            f"`apt-get install {' '.join(missing)}`."
+        )
+
+
+def _environment() -> dict[str, str]:
+    # Without a TMPDIR, the kernel keeps the guest's memory in /dev/shm, not in a file on disk.
+    kept = {name: value for name, value in os.environ.items() if name not in _TEMPORARY}
+    return {**kept, "PATH": SYSTEM_PATH}
+
+
+class Processes:
+    """A folder and processes that all vanish at the end, even if this process is killed."""
+
+    def __init__(self) -> None:
+        self.folder = Path(tempfile.mkdtemp(prefix="autotune-lab-"))
+        self._children: list[subprocess.Popen[bytes]] = []
+        self._keeper = subprocess.Popen(
+            # Isolated and without site packages, it starts in 20 ms.
+            [sys.executable, "-I", "-S", keeper.__file__, str(self.folder)],
+            stdin=subprocess.PIPE,
+            process_group=0,
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._keeper.communicate()
+        for child in self._children:
+            child.wait()
+
+    def start(self, command: Sequence[str], log: str, pass_fds: Sequence[int] = ()) -> None:
+        """Start a program in the folder, its output appended to the file `log` there."""
+        with (self.folder / log).open("ab") as file:
+            child = subprocess.Popen(
+                command,
+                cwd=self.folder,
+                env=_environment(),
+                stdin=subprocess.DEVNULL,
+                stdout=file,
+                stderr=file,
+                pass_fds=pass_fds,
+                process_group=0,
+            )
+        self._children.append(child)
+        assert self._keeper.stdin
+        self._keeper.stdin.write(b"%d\n" % child.pid)
+        self._keeper.stdin.flush()
+
+    def all_run(self) -> bool:
+        """Whether every program that was started still runs."""
+        return all(child.poll() is None for child in self._children)

@@ -1,0 +1,1 @@
+"""Scenarios: disks, arrays and filesystems of a lab, as TOML."""

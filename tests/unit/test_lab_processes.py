@@ -1,0 +1,78 @@
+"""The lab's processes and folder go when the lab goes."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from autotune.errors import RefusalError
+from autotune.lab import processes
+from autotune.lab.processes import Processes, require
+
+# A process with a child, such as a user-mode kernel.
+FAMILY = ("sh", "-c", "sleep 1000 & echo $! $$; wait")
+
+
+def alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().split()[2] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def soon(condition: Callable[[], bool]) -> bool:
+    deadline = time.monotonic() + 5
+    while not condition() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return condition()
+
+
+def family(folder: Path) -> list[int]:
+    log = folder / "log"
+    assert soon(lambda: log.exists() and log.read_text().endswith("\n"))
+    return [int(word) for word in log.read_text().split()]
+
+
+def test_all_is_gone_when_the_lab_ends() -> None:
+    with Processes() as running:
+        running.start(FAMILY, log="log")
+        pids = family(running.folder)
+        assert all(alive(pid) for pid in pids)
+        assert running.all_run()
+    assert not running.folder.exists()
+    assert soon(lambda: not any(alive(pid) for pid in pids))
+
+
+def test_all_is_gone_when_the_lab_is_killed() -> None:
+    source = f"""
+from autotune.lab.processes import Processes
+import time
+running = Processes()
+running.start({FAMILY!r}, log="log")
+print(running.folder, flush=True)
+time.sleep(1000)
+"""
+    with subprocess.Popen([sys.executable, "-c", source], stdout=subprocess.PIPE, text=True) as lab:
+        assert lab.stdout
+        folder = Path(lab.stdout.readline().strip())
+        pids = family(folder)
+        lab.send_signal(signal.SIGKILL)
+    assert soon(lambda: not folder.exists())
+    assert soon(lambda: not any(alive(pid) for pid in pids))
+
+
+def test_an_early_death_is_noticed() -> None:
+    with Processes() as running:
+        running.start(["false"], log="log")
+        assert soon(lambda: not running.all_run())
+
+
+def test_a_missing_program_is_refused_by_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(processes, "SYSTEM_PATH", os.devnull)
+    with pytest.raises(RefusalError, match="apt-get install nbdkit user-mode-linux"):
+        require(["nbdkit", "linux.uml"])
