@@ -1,0 +1,87 @@
+"""Making a setting effective: announced in the journal, written in order, read back."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from autotune import preflight, recovery, sysfs
+from autotune.array import Array, find_array
+from autotune.errors import InfeasibleError, RefusalError
+from autotune.journal import Journal, applied_path, journal_path
+from autotune.knobs import ALL, Knob, by_name, for_array, plan, ram_bytes, read_setting
+from autotune.locks import lock
+from autotune.memory import available_bytes, reserve_bytes
+from autotune.profile import Profile
+from autotune.restore import restore
+from autotune.search import Setting
+from autotune.stack import read_stack
+
+
+def apply(
+    array: Array,
+    knobs: Sequence[Knob],
+    setting: Setting,
+    journal: Journal,
+    watch: Callable[[], None] = lambda: None,
+) -> Setting:
+    """Bring the array to the setting; return what took effect, read back.
+
+    Raise InfeasibleError, the array being somewhere in between, if a value must not be written
+    now, the memory for it is not there, the kernel refuses it, or takes another value.
+    """
+    writes = plan(array, setting, knobs)
+    cost = ram_bytes(array, setting) - ram_bytes(array, read_setting(array, knobs))
+    if writes and cost > 0:
+        spare = available_bytes(array.root) - reserve_bytes(array.root)
+        if cost > spare:
+            raise InfeasibleError(
+                f"The setting would take {cost >> 20} MiB more memory and only "
+                f"{max(spare, 0) >> 20} MiB can be spared now."
+            )
+    for write in writes:
+        watch()
+        journal.writing(write.path, write.text)
+        sysfs.write(write.path, write.text)
+    if writes:
+        journal.settled()
+    effective = read_setting(array, knobs)
+    for name, value in setting.items():
+        if effective[name] != value:
+            raise InfeasibleError(f"The kernel took {effective[name]} for {name} {value}.")
+    return effective
+
+
+def apply_profile(profile: Profile, device: str, state_dir: Path) -> tuple[Setting, Setting]:
+    """Make a profile's values effective on an array; return them before and after.
+
+    All of them or none: if one does not take, everything is put back. Raise UsageError for a knob
+    that does not exist, RefusalError if the array is in no state for it, InfeasibleError if a
+    value does not take.
+    """
+    array = find_array(device)
+    # What was found on a real recovery is wanted while it lasts.
+    live = recovery.under_way(array)
+    for message in preflight.refusals(preflight.check(array, read_stack(array), live)):
+        raise RefusalError(message)
+    knobs = tuple(by_name(name) for name in profile.knobs)
+    for knob in knobs:
+        if not knob.applies(array):
+            raise RefusalError(f"{array.device} has no {knob.name}, which the profile sets.")
+    with lock(array):
+        path = journal_path(state_dir, array.uuid)
+        paths = journaled_paths(array, for_array(array, ALL), checks=not live)
+        journal = Journal.open(path, array.uuid, array.device, paths)
+        try:
+            before = read_setting(array, knobs)
+            after = apply(array, knobs, profile.knobs, journal)
+            journal.keep(applied_path(state_dir, array.uuid))
+        finally:
+            if path.exists():
+                restore(journal)
+    return before, after
+
+
+def journaled_paths(array: Array, knobs: Sequence[Knob], checks: bool = True) -> list[Path]:
+    """Every file that the knobs can change, and those that checks leave changed, if any run."""
+    paths = dict.fromkeys(path for knob in knobs for path in knob.paths(array))
+    moved = (array.md / "sync_min", array.md / "sync_max") if checks else ()
+    return [*paths, *(path for path in moved if path.exists())]

@@ -1,0 +1,72 @@
+"""The knobs. `for_array` says which of them an array has."""
+
+from collections.abc import Iterable
+
+from autotune.array import Array
+from autotune.errors import UsageError
+from autotune.knobs.base import Knob, PhaseKind
+from autotune.knobs.parity import GroupThreads, PrereadBypass, RmwLevel
+from autotune.knobs.plan import consistent, plan, restoring, unsafe_now
+from autotune.knobs.queue import MaxSectors, NrRequests, WbtLatency
+from autotune.knobs.read_ahead import ReadAhead
+from autotune.knobs.scheduler import Scheduler
+from autotune.knobs.stripe_cache import StripeCacheSize
+from autotune.knobs.sync_speed import SyncIoDepth, SyncSpeedMax, SyncSpeedMin
+from autotune.search import Setting
+
+__all__ = [
+    "ALL",
+    "DEFAULT",
+    "Knob",
+    "PhaseKind",
+    "by_name",
+    "consistent",
+    "for_array",
+    "plan",
+    "ram_bytes",
+    "read_setting",
+    "restoring",
+    "unsafe_now",
+]
+
+DEFAULT: tuple[Knob, ...] = (
+    StripeCacheSize(),
+    SyncSpeedMin(),
+    SyncSpeedMax(),
+    ReadAhead(),
+    Scheduler(),
+)
+ALL: tuple[Knob, ...] = (
+    *DEFAULT,
+    NrRequests(),
+    MaxSectors(),
+    WbtLatency(),
+    GroupThreads(),
+    RmwLevel(),
+    PrereadBypass(),
+    SyncIoDepth(),
+)
+
+
+def for_array(array: Array, knobs: Iterable[Knob] = DEFAULT) -> tuple[Knob, ...]:
+    """Those of the knobs that this array has."""
+    return tuple(knob for knob in knobs if knob.applies(array))
+
+
+def by_name(name: str) -> Knob:
+    """The knob of this name. UsageError if there is none."""
+    for knob in ALL:
+        if knob.name == name:
+            return knob
+    names = ", ".join(knob.name for knob in ALL)
+    raise UsageError(f"There is no knob {name}; the knobs are {names}.")
+
+
+def read_setting(array: Array, knobs: Iterable[Knob]) -> Setting:
+    """The values in effect."""
+    return {knob.name: knob.read(array) for knob in knobs}
+
+
+def ram_bytes(array: Array, setting: Setting) -> int:
+    """The memory that a whole setting may cost."""
+    return sum(by_name(name).ram_bytes(array, value) for name, value in setting.items())

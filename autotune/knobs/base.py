@@ -1,0 +1,184 @@
+"""What a knob is, and the two kinds of file that knobs live in."""
+
+from pathlib import Path
+from typing import Protocol
+
+from autotune import sysfs
+from autotune.array import Array
+from autotune.errors import InfeasibleError
+from autotune.search import Value
+from autotune.sysfs import Write
+
+
+class PhaseKind(Protocol):
+    """What a knob has to know of a phase."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def buffered_read(self) -> bool:
+        """Reads go through the page cache."""
+
+    @property
+    def reads(self) -> bool: ...
+    @property
+    def writes(self) -> bool: ...
+    @property
+    def checks(self) -> bool:
+        """A sync runs; its rate is the phase's throughput, latencies are a probe's beside it."""
+
+
+class Knob(Protocol):
+    """One tunable of an array.
+
+    Choices are ascending numbers if `ordered`, else names or numbers without an order. Nothing
+    here writes: `writes` says what to store, in order; the journal saves every file in `paths`
+    before and brings them back in that order. Reading raises OSError if the array vanished.
+    """
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def unit(self) -> str: ...
+    @property
+    def ordered(self) -> bool: ...
+    @property
+    def hazards(self) -> tuple[str, ...]: ...
+
+    def applies(self, array: Array) -> bool:
+        """Whether this array has the knob, and all its members alike enough to tune it."""
+
+    def read(self, array: Array) -> Value:
+        """The value in effect. Members that differ read as "a,b,c", in the order of
+        `array.disks`; such a value is valid on this array and is written back to each."""
+
+    def default(self, array: Array) -> Value | None:
+        """What this kernel would set on this array, or None where that cannot be known."""
+
+    def choices(self, array: Array, memory_bytes: int) -> tuple[Value, ...]:
+        """Values worth trying on this array that cost at most `memory_bytes` of RAM."""
+
+    def legal(self, array: Array) -> str:
+        """The full range that this kernel takes, for people: "17 to 32768"."""
+
+    def valid(self, array: Array, value: Value) -> str | None:
+        """None if this kernel takes the value on this array, else a sentence saying why not."""
+
+    def paths(self, array: Array) -> tuple[Path, ...]:
+        """Every file that writing this knob can change, in the order to restore them."""
+
+    def writes(self, array: Array, value: Value) -> list[Write]:
+        """The stores that make a valid value effective, in order."""
+
+    def ram_bytes(self, array: Array, value: Value) -> int:
+        """The memory that the value may cost; grows with the value."""
+
+    def moves(self, phase: PhaseKind, quantity: str) -> bool:
+        """Whether the knob can change a phase's "throughput" or latency ("p50", "p99", "p999")."""
+
+
+class Number:
+    """A knob that is a whole number from `low` to `high`."""
+
+    name = ""
+    unit = ""
+    ordered = True
+    hazards: tuple[str, ...] = ()
+    low = 0
+    high = 0
+    kernel_default: int | None = None
+
+    def default(self, array: Array) -> Value | None:
+        return self.kernel_default
+
+    def bounds(self, array: Array) -> tuple[int, int]:
+        return self.low, self.high
+
+    def legal(self, array: Array) -> str:
+        low, high = self.bounds(array)
+        return f"{low} to {high}"
+
+    def valid(self, array: Array, value: Value) -> str | None:
+        low, high = self.bounds(array)
+        if not isinstance(value, int):
+            return f"{self.name} is a whole number, not {value!r}."
+        if not low <= value <= high:
+            return f"{self.name} must be from {low} to {high} on {array.device}, not {value}."
+        return None
+
+    def ram_bytes(self, array: Array, value: Value) -> int:
+        return 0
+
+
+class ArrayNumber(Number):
+    """A number in one file of the array."""
+
+    file = ""
+    """The path below the array's folder in sysfs: "md/stripe_cache_size"."""
+
+    def path(self, array: Array) -> Path:
+        return array.block / self.file
+
+    def applies(self, array: Array) -> bool:
+        return self.path(array).exists()
+
+    def read(self, array: Array) -> Value:
+        return whole(self.path(array))
+
+    def paths(self, array: Array) -> tuple[Path, ...]:
+        return (self.path(array),)
+
+    def writes(self, array: Array, value: Value) -> list[Write]:
+        return [Write(self.path(array), str(value))]
+
+
+class MemberNumber(Number):
+    """A number in the queue of each member's disk, the same in all."""
+
+    file = ""
+
+    def applies(self, array: Array) -> bool:
+        """Only if the members are alike: a ladder has no place for "64,128"."""
+        return on_every_disk(array, self.file) and isinstance(self.read(array), int)
+
+    def read(self, array: Array) -> Value:
+        values = [whole(path) for path in self.paths(array)]
+        return values[0] if len(set(values)) == 1 else ",".join(map(str, values))
+
+    def paths(self, array: Array) -> tuple[Path, ...]:
+        return queue_files(array, self.file)
+
+    def writes(self, array: Array, value: Value) -> list[Write]:
+        return [Write(path, str(value)) for path in self.paths(array)]
+
+
+def queue_files(array: Array, file: str) -> tuple[Path, ...]:
+    """A queue file of every disk under the array."""
+    return tuple(array.root / "sys/block" / disk / "queue" / file for disk in array.disks)
+
+
+def on_every_disk(array: Array, file: str) -> bool:
+    """Whether every member's disk has the file and really queues requests.
+
+    Devices without `mq` (dm, md, NVMe multipath heads) pass requests on; on 6.1 their queue
+    files exist all the same, and lie.
+    """
+    paths = queue_files(array, file)
+    return bool(paths) and all(
+        (path.parent.parent / "mq").is_dir() and sysfs.read_or(path, "") != "" for path in paths
+    )
+
+
+def whole(path: Path) -> int:
+    """The file's value as a number. InfeasibleError if it is none."""
+    text = sysfs.value(path)
+    try:
+        return int(text)
+    except ValueError:
+        raise InfeasibleError(f"{path} holds {text!r} where a number was expected.") from None
+
+
+def ladder(low: int, high: int) -> tuple[int, ...]:
+    """Powers of two and their halves between (64, 96, 128, 192, …) from `low` to `high`."""
+    steps = {step for k in range(1, 40) for step in (1 << k, 3 << (k - 1))}
+    return tuple(sorted(step for step in steps if low <= step <= high))

@@ -1,0 +1,66 @@
+"""Knobs of RAID 4/5/6 beside the stripe cache: threads, and how parity is brought up to date."""
+
+from autotune.array import Array
+from autotune.blockdev import number
+from autotune.knobs.base import ArrayNumber, PhaseKind, ladder
+from autotune.search import Value
+
+
+class _Parity(ArrayNumber):
+    """Only writes keep parity."""
+
+    def moves(self, phase: PhaseKind, quantity: str) -> bool:
+        return phase.writes
+
+
+class GroupThreads(_Parity):
+    """group_thread_cnt: worker threads for each NUMA node; 0 leaves it all to one thread.
+
+    Range: kernel drivers/md/raid5.c, seen on 6.1.176 (8193 and -1: EINVAL).
+    """
+
+    name = "group_thread_cnt"
+    unit = "threads"
+    file = "md/group_thread_cnt"
+    low, high, kernel_default = 0, 8192, 0
+    hazards = (
+        "Written while a sync runs, it can hang the array or crash the kernel: refused then.",
+        "It suspends the array for a moment.",
+    )
+
+    def choices(self, array: Array, memory_bytes: int) -> tuple[Value, ...]:
+        """Up to the processors there are: more threads only take turns."""
+        online = len(list((array.root / "sys/devices/system/cpu").glob("cpu[0-9]*"))) or 1
+        return (0, *(n for n in (1, 2, 4, 8, 16) if n <= online))
+
+
+class RmwLevel(_Parity):
+    """rmw_level: 0 always reads the whole stripe, 1 chooses the fewer reads, 2 prefers to read
+    only what changes. Seen on 6.1.176 (3: EINVAL)."""
+
+    name = "rmw_level"
+    file = "md/rmw_level"
+    ordered = False
+    low, high, kernel_default = 0, 2, 1
+    hazards = ("Where the processor has no routine for it, only 0 is taken on RAID6.",)
+
+    def choices(self, array: Array, memory_bytes: int) -> tuple[Value, ...]:
+        return (0, 1, 2)
+
+
+class PrereadBypass(_Parity):
+    """preread_bypass_threshold: how often a whole-stripe write may go before one that must read."""
+
+    name = "preread_bypass_threshold"
+    unit = "stripes"
+    file = "md/preread_bypass_threshold"
+    low, kernel_default = 0, 1
+    hazards = ("Above stripe_cache_size it is refused: it is written after that one.",)
+
+    def bounds(self, array: Array) -> tuple[int, int]:
+        """The largest cache; `consistent` holds it against the cache of the same setting."""
+        return 0, 32768
+
+    def choices(self, array: Array, memory_bytes: int) -> tuple[Value, ...]:
+        cache = number(array.md / "stripe_cache_size")
+        return (0, 1, *(n for n in ladder(2, 256) if n.bit_count() == 1 and n <= cache))

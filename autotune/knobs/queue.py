@@ -1,0 +1,98 @@
+"""Knobs of the members' disks beside the scheduler. A disk's queue may serve other arrays too."""
+
+from autotune import sysfs
+from autotune.array import Array, Media
+from autotune.blockdev import number
+from autotune.knobs.base import MemberNumber, PhaseKind, ladder, queue_files
+from autotune.knobs.scheduler import hardware_queues, queue_depth
+from autotune.search import Value
+
+
+class NrRequests(MemberNumber):
+    """nr_requests: how many requests wait in a disk's queue for the scheduler to order."""
+
+    name = "nr_requests"
+    unit = "requests"
+    file = "nr_requests"
+    low, high = 4, 4096
+    hazards = (
+        "A switch of the scheduler resets it: it is written after one.",
+        "With the scheduler none, more than the disk takes at once is refused.",
+    )
+
+    def default(self, array: Array) -> Value | None:
+        """With a scheduler 2 × min(depth, 128), with none the depth (kernel block/blk-mq-sched.c;
+        seen on 6.1.176: 128 and 64 at depth 64)."""
+        defaults = set()
+        for disk, path in zip(array.disks, queue_files(array, "scheduler"), strict=True):
+            depth = queue_depth(array, disk)
+            if depth is None:
+                return None
+            plain = sysfs.read_or(path, "[none]").find("[none]") >= 0
+            defaults.add(depth if plain else 2 * min(depth, 128))
+        return defaults.pop() if len(defaults) == 1 else None
+
+    def choices(self, array: Array, memory_bytes: int) -> tuple[Value, ...]:
+        steps = ladder(16, 1024)
+        return tuple(step for step in steps if self.ram_bytes(array, step) <= memory_bytes)
+
+    def ram_bytes(self, array: Array, value: Value) -> int:
+        """About 512 bytes a request (struct request and the driver's part), a hardware queue."""
+        queues = sum(max(1, len(hardware_queues(array, disk))) for disk in array.disks)
+        return int(value) * 512 * queues
+
+    def moves(self, phase: PhaseKind, quantity: str) -> bool:
+        """A sync keeps few requests in flight: only its neighbours' latency feels the queue."""
+        return quantity != "throughput" if phase.checks else phase.reads or phase.writes
+
+
+class MaxSectors(MemberNumber):
+    """max_sectors_kb: the largest request that a disk gets."""
+
+    name = "max_sectors_kb"
+    unit = "KiB"
+    file = "max_sectors_kb"
+    hazards = (
+        "Too large is refused by 6.1, and clamped with a success by 6.12: never written above "
+        "max_hw_sectors_kb.",
+    )
+
+    def bounds(self, array: Array) -> tuple[int, int]:
+        """From a page (seen on 6.1.176: 3 is EINVAL) to what every disk's hardware takes."""
+        limits = [number(path) for path in queue_files(array, "max_hw_sectors_kb")]
+        return array.page_bytes // 1024, min(limits, default=0)
+
+    def default(self, array: Array) -> Value | None:
+        """The hardware's limit up to 1280 KiB (BLK_DEF_MAX_SECTORS); later kernels' cap, and what
+        drivers ask for, differ."""
+        high = self.bounds(array)[1]
+        return high if high <= 1280 else None
+
+    def choices(self, array: Array, memory_bytes: int) -> tuple[Value, ...]:
+        high = min(self.bounds(array)[1], 16384)
+        return tuple(sorted({*(step for step in ladder(64, high) if step % 64 == 0), high}))
+
+    def moves(self, phase: PhaseKind, quantity: str) -> bool:
+        return phase.reads or phase.writes or phase.checks
+
+
+class WbtLatency(MemberNumber):
+    """wbt_lat_usec: the read latency at which a disk begins to hold back writes; 0 is never."""
+
+    name = "wbt_lat_usec"
+    unit = "µs"
+    file = "wbt_lat_usec"
+    ordered = False
+    """0 means off, that is, beyond the largest."""
+    low, high = 0, 10_000_000
+    hazards = ("A value once written stays when bfq, which would turn it off, is chosen.",)
+
+    def default(self, array: Array) -> Value | None:
+        """Kernel block/blk-wbt.c, wbt_default_latency_nsec."""
+        return 75_000 if array.media is Media.HDD else 2000
+
+    def choices(self, array: Array, memory_bytes: int) -> tuple[Value, ...]:
+        return (0, 500, 2000, 10_000, 75_000)
+
+    def moves(self, phase: PhaseKind, quantity: str) -> bool:
+        return phase.writes

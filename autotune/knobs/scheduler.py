@@ -1,0 +1,107 @@
+"""scheduler: how each member's disk orders its requests."""
+
+from pathlib import Path
+
+from autotune import sysfs
+from autotune.array import Array
+from autotune.knobs.base import PhaseKind, on_every_disk, queue_files
+from autotune.search import Value
+from autotune.sysfs import Write
+
+NONE = "none"
+
+
+class Scheduler:
+    """The same for all members' disks. Members that differ read as "bfq,none,…".
+
+    A switch resets `nr_requests` (seen on 6.1.176: 500 became 64 with none, then 128), and bfq
+    turns write-back throttling off (kernel block/bfq-iosched.c), so those files are saved with
+    it, and `nr_requests` is put back to what it was when the array was looked at.
+    """
+
+    name = "scheduler"
+    unit = ""
+    ordered = False
+    hazards = (
+        "A switch resets nr_requests; the length found at the start is put back after it.",
+        "The queue belongs to the whole disk: other partitions and arrays on it feel it.",
+    )
+
+    def applies(self, array: Array) -> bool:
+        return on_every_disk(array, "scheduler") and len(self._offered(array)) > 1
+
+    def read(self, array: Array) -> Value:
+        values = [sysfs.value(path) for path in queue_files(array, "scheduler")]
+        return values[0] if len(set(values)) == 1 else ",".join(values)
+
+    def default(self, array: Array) -> Value | None:
+        """mq-deadline with one hardware queue, else none (kernel block/elevator.c); udev rules
+        of the distribution may have chosen otherwise."""
+        queues = {len(list(hardware_queues(array, disk))) for disk in array.disks}
+        if len(queues) != 1:
+            return None
+        wanted = "mq-deadline" if queues == {1} else NONE
+        return wanted if wanted in self._offered(array) else NONE
+
+    def choices(self, array: Array, memory_bytes: int) -> tuple[Value, ...]:
+        return self._offered(array)
+
+    def legal(self, array: Array) -> str:
+        return " ".join(self._offered(array))
+
+    def valid(self, array: Array, value: Value) -> str | None:
+        names = str(value).split(",")
+        if len(names) not in (1, len(array.disks)):
+            return f"{value} names {len(names)} schedulers for {len(array.disks)} disks."
+        offered = self._offered(array)
+        for name in names:
+            if name not in offered:
+                return f"The disks of {array.device} offer {', '.join(offered)}, not {name}."
+        return None
+
+    def paths(self, array: Array) -> tuple[Path, ...]:
+        files = ("scheduler", "nr_requests", "wbt_lat_usec")
+        found = (path for file in files for path in queue_files(array, file))
+        # A queue that has no throttling keeps the file but fails to read it.
+        return tuple(path for path in found if sysfs.read_or(path, "") != "")
+
+    def writes(self, array: Array, value: Value) -> list[Write]:
+        names = str(value).split(",")
+        if len(names) == 1:
+            names *= len(array.disks)
+        writes = []
+        for disk, name in zip(array.disks, names, strict=True):
+            queue = array.root / "sys/block" / disk / "queue"
+            writes.append(Write(queue / "scheduler", name))
+            length = next((m.nr_requests for m in array.members if m.disk == disk), None)
+            depth = queue_depth(array, disk)
+            if length is not None and name == NONE and depth is not None:
+                length = min(length, depth)
+            if length is not None:
+                writes.append(Write(queue / "nr_requests", str(length)))
+        return writes
+
+    def ram_bytes(self, array: Array, value: Value) -> int:
+        return 0
+
+    def moves(self, phase: PhaseKind, quantity: str) -> bool:
+        return phase.reads or phase.writes or phase.checks
+
+    def _offered(self, array: Array) -> tuple[str, ...]:
+        """What every member's disk offers, by name."""
+        offers = [
+            set(sysfs.read_or(path, "").replace("[", "").replace("]", "").split())
+            for path in queue_files(array, "scheduler")
+        ]
+        return tuple(sorted(set.intersection(*offers))) if offers else ()
+
+
+def hardware_queues(array: Array, disk: str) -> list[Path]:
+    """The folders of a disk's hardware queues."""
+    return [p for p in (array.root / "sys/block" / disk / "mq").glob("*") if p.is_dir()]
+
+
+def queue_depth(array: Array, disk: str) -> int | None:
+    """The requests that the hardware takes at once: the limit of `nr_requests` with none."""
+    counts = [sysfs.read_or(queue / "nr_tags", "") for queue in hardware_queues(array, disk)]
+    return min((int(count) for count in counts if count.isdigit()), default=None)

@@ -1,0 +1,58 @@
+"""stripe_cache_size: the stripes that RAID 4/5/6 keeps in memory to gather whole-stripe writes."""
+
+from autotune import sysfs
+from autotune.array import Array
+from autotune.knobs.base import ArrayNumber, PhaseKind, ladder, whole
+from autotune.search import Value
+from autotune.sysfs import Write
+
+
+class StripeCacheSize(ArrayNumber):
+    """Range and default: kernel drivers/md/raid5.c, seen on 6.1.176 (16 and 32769: EINVAL)."""
+
+    name = "stripe_cache_size"
+    unit = "stripes"
+    file = "md/stripe_cache_size"
+    low, high, kernel_default = 17, 32768, 256
+    hazards = (
+        "It is a floor: under load the cache grows by itself.",
+        "Raised past the free memory, the writer is killed instead of refused: it is raised by "
+        "doubling, against MemAvailable.",
+    )
+
+    def choices(self, array: Array, memory_bytes: int) -> tuple[Value, ...]:
+        return tuple(n for n in ladder(64, self.high) if self.ram_bytes(array, n) <= memory_bytes)
+
+    def writes(self, array: Array, value: Value) -> list[Write]:
+        """Steps up by doubling, so that growth can be watched and stopped between the steps."""
+        step, target, writes = whole(self.path(array)) * 2, int(value), []
+        while step < target:
+            writes.append(Write(self.path(array), str(step)))
+            step *= 2
+        return [*writes, Write(self.path(array), str(target))]
+
+    def ram_bytes(self, array: Array, value: Value) -> int:
+        """stripes × (buffers of all disks + one slab object); MD_FACTS §2, checked to 0.2 %."""
+        return int(value) * (_buffer_bytes(array) + _object_bytes(array))
+
+    def moves(self, phase: PhaseKind, quantity: str) -> bool:
+        return phase.writes or phase.checks
+
+
+def _buffer_bytes(array: Array) -> int:
+    """A stripe's buffers, in whole pages: md/stripe_size per disk (4096, whatever the page)."""
+    text = sysfs.read_or(array.md / "stripe_size", "")
+    per_disk = int(text) if text.isdigit() else array.page_bytes
+    pages = -(-array.raid_disks * per_disk // array.page_bytes)
+    return pages * array.page_bytes
+
+
+def _object_bytes(array: Array) -> int:
+    """The size of a stripe's slab object, live ("raid6-md0" on 6.1.176: 1976 on 5 disks of a
+    user-mode kernel), else by the formula for x86-64. The slab is "…-alt" after a reshape."""
+    slab = f"{array.level}-{array.name}"
+    for line in sysfs.read_or(array.root / "proc/slabinfo", "").splitlines():
+        fields = line.split()
+        if len(fields) > 3 and fields[0] in (slab, f"{slab}-alt") and fields[3].isdigit():
+            return int(fields[3])
+    return 224 + 368 * array.raid_disks

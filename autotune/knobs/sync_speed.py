@@ -1,0 +1,65 @@
+"""sync_speed_min, sync_speed_max: how fast a check, resync or recovery may go."""
+
+from autotune.array import Array, Media
+from autotune.knobs.base import ArrayNumber, PhaseKind
+from autotune.search import Value
+
+_STEPS = (1000, 1500, 2000, 3000, 5000, 7000)
+_LADDER = tuple(step * 10**k for k in range(4) for step in _STEPS if step * 10**k <= 3_000_000)
+"""KiB/s, ratios of about √2."""
+
+_TOP = {Media.HDD: 500_000, Media.SSD: 1_000_000, Media.NVME: 3_000_000}
+"""Above what a member of this kind can stream: there the throttle is off."""
+
+
+class _SyncSpeed(ArrayNumber):
+    """KiB/s per member. The kernel takes any positive int (0, negative, text: EINVAL)."""
+
+    unit = "KiB/s a member"
+    low, high = 1, 2**31 - 1
+
+    def choices(self, array: Array, memory_bytes: int) -> tuple[Value, ...]:
+        return tuple(speed for speed in _LADDER if speed <= _TOP[array.media])
+
+    def moves(self, phase: PhaseKind, quantity: str) -> bool:
+        return phase.checks
+
+
+class SyncSpeedMin(_SyncSpeed):
+    """Below this speed a sync does not yield at all; kernel md_do_sync."""
+
+    name = "sync_speed_min"
+    file = "md/sync_speed_min"
+    kernel_default = 1000
+    hazards = (
+        "Below it a sync never yields to foreground I/O.",
+        "A value above sync_speed_max is accepted by the kernel, and meaningless: never written.",
+    )
+
+
+class SyncSpeedMax(_SyncSpeed):
+    """Above this speed a sync sleeps; the real throttle before Linux 6.16."""
+
+    name = "sync_speed_max"
+    file = "md/sync_speed_max"
+    kernel_default = 200_000
+    hazards = (
+        "Set low, a rebuild takes as much longer, and the array is unprotected for as long.",
+        "An array that follows the sysctl reads '(system)' and gets 'system' back.",
+    )
+
+
+class SyncIoDepth(ArrayNumber):
+    """sync_io_depth: requests that a sync keeps in flight while the array is busy (Linux 6.16+)."""
+
+    name = "sync_io_depth"
+    unit = "requests"
+    file = "md/sync_io_depth"
+    low, high, kernel_default = 1, 2**31 - 1, 32
+    hazards = ("Only for Linux 6.16 and later; it reads '(system)' until it is written.",)
+
+    def choices(self, array: Array, memory_bytes: int) -> tuple[Value, ...]:
+        return (1, 2, 4, 8, 16, 32, 64, 128, 256)
+
+    def moves(self, phase: PhaseKind, quantity: str) -> bool:
+        return phase.checks

@@ -1,0 +1,116 @@
+"""Reading and writing sysfs files: the only place that stores a value in the kernel."""
+
+import errno
+import os
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from autotune.errors import InfeasibleError, RefusalError
+
+_stores: dict[Path, threading.Thread] = {}
+"""Stores that have not returned yet. A store waits for md's mutex and may come through long after
+its caller gave up, so the next store to the same file waits for it: the last one asked for wins."""
+
+
+@dataclass(frozen=True)
+class Write:
+    """One store: `text` into the file at `path`."""
+
+    path: Path
+    text: str
+
+
+def read(path: Path) -> str:
+    """The file's text, without white space around it. OSError as the kernel gives it."""
+    return path.read_text(encoding="utf-8", errors="replace").strip()
+
+
+def read_or(path: Path, otherwise: str) -> str:
+    """The file's text, or `otherwise` where the file is missing or the kernel has no value."""
+    try:
+        return read(path)
+    except OSError:
+        return otherwise
+
+
+def value(path: Path) -> str:
+    """What the file holds: the bare number, or the name in brackets.
+
+    "200000 (system)" is "200000"; "none [mq-deadline] bfq" is "mq-deadline". OSError as `read`.
+    """
+    text = read(path)
+    if "[" in text and "]" in text:
+        return text[text.index("[") + 1 : text.index("]")]
+    words = text.split()
+    if len(words) == 2 and words[1] in ("(system)", "(local)"):
+        return words[0]
+    return text
+
+
+def original(path: Path) -> str:
+    """What to write to the file later to bring back what it holds now.
+
+    As `value`, but "200000 (system)" is "system": the number would cut the array off from the
+    sysctl that it follows (seen on 6.1.176). OSError as `read`.
+    """
+    return "system" if read(path).endswith("(system)") else value(path)
+
+
+def write(path: Path, text: str, timeout_s: float = 30.0) -> None:
+    """Store a value, giving up after `timeout_s` seconds: a store takes md's mutex and may block.
+
+    A return means that the kernel took the store, not that the value applies: read it back.
+    Raise InfeasibleError if the file is missing, the kernel refuses the value or does not answer
+    in time; RefusalError without the permission.
+    """
+    if not path.exists():
+        # Opened with O_CREAT, a missing sysfs file reports EACCES, which would mislead.
+        raise InfeasibleError(f"{path} does not exist on this kernel, so {text} was not written.")
+    failure: list[OSError] = []
+
+    def store() -> None:
+        try:
+            descriptor = os.open(path, os.O_WRONLY | os.O_TRUNC)
+            try:
+                os.write(descriptor, text.encode())
+            finally:
+                os.close(descriptor)
+        except OSError as error:
+            failure.append(error)
+
+    deadline = time.monotonic() + timeout_s
+    earlier = _stores.get(path)
+    if earlier is not None:
+        earlier.join(timeout_s)
+        if earlier.is_alive():
+            raise InfeasibleError(_late(path, text, timeout_s))
+    thread = threading.Thread(target=store, name=f"store {path}", daemon=True)
+    _stores[path] = thread
+    thread.start()
+    thread.join(max(deadline - time.monotonic(), 0.1))
+    if thread.is_alive():
+        raise InfeasibleError(_late(path, text, timeout_s))
+    del _stores[path]
+    if failure:
+        _raise(path, text, failure[0])
+
+
+def _late(path: Path, text: str, timeout_s: float) -> str:
+    return (
+        f"{path} did not take {text} within {timeout_s:g} s because the array is busy; "
+        "look at /proc/mdstat and the kernel log, then try again."
+    )
+
+
+def _raise(path: Path, text: str, error: OSError) -> None:
+    if error.errno in (errno.EACCES, errno.EPERM):
+        raise RefusalError(f"No permission to write {path}; run autotune as root.") from error
+    reasons = {
+        errno.EBUSY: "the array is busy (EBUSY): wait until no sync, check or reshape runs",
+        errno.EINVAL: "the kernel says that the value is not valid here (EINVAL)",
+        errno.ENOMEM: "there is not enough memory for it (ENOMEM)",
+    }
+    reason = reasons.get(error.errno or 0, error.strerror or str(error))
+    raise InfeasibleError(f"The kernel did not take {text} in {path}: {reason}.") from error

@@ -1,0 +1,187 @@
+"""Builds trees that look like a machine's /sys, /proc and /dev, and stores values as md does.
+
+The files and their texts are those of a 5-disk RAID6 on Linux 6.1.176.
+"""
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from autotune.errors import InfeasibleError
+
+UUID = "f6e606b3-8ce3aa59-41c0aa90-d0ab4f9c"
+DEPTH = 64
+"""The requests that a fake disk takes at once."""
+SPEED_DEFAULTS = {"sync_speed_min": "1000", "sync_speed_max": "200000"}
+PARITY_FILES = {
+    "stripe_cache_size": "256",
+    "stripe_cache_active": "0",
+    "stripe_size": "4096",
+    "group_thread_cnt": "0",
+    "rmw_level": "1",
+    "skip_copy": "0",
+    "preread_bypass_threshold": "1",
+}
+
+
+class FakeMachine:
+    """A file system root with fake disks and arrays."""
+
+    def __init__(self, root: Path, kernel: str = "6.1.176") -> None:
+        self.root = root
+        self.minor = 0
+        self.put("proc/sys/kernel/osrelease", kernel)
+        self.put("proc/meminfo", "MemTotal: 8388608 kB\nMemAvailable: 6291456 kB")
+        self.put("proc/self/mountinfo", "")
+        self.put("proc/swaps", "Filename\tType\tSize\tUsed\tPriority")
+        self.put("proc/sys/dev/raid/speed_limit_min", "1000")
+        self.put("proc/sys/dev/raid/speed_limit_max", "200000")
+        (root / "sys/class/block").mkdir(parents=True)
+        (root / "dev").mkdir()
+
+    def put(self, path: str, text: str) -> Path:
+        """Write a file below the root, making its folders."""
+        file = self.root / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text + "\n")
+        return file
+
+    def device(self, name: str, parent: str = "sys/block", sectors: int = 262144) -> str:
+        """A block device without a queue; returns its folder below the root."""
+        folder = f"{parent}/{name}"
+        self.minor += 1
+        self.put(f"{folder}/dev", f"8:{self.minor}")
+        self.put(f"{folder}/size", str(sectors))
+        self.put(f"{folder}/ro", "0")
+        for inner in ("holders", "slaves"):
+            (self.root / folder / inner).mkdir()
+        (self.root / "sys/class/block" / name).symlink_to(self.root / folder)
+        (self.root / "dev" / name).touch()
+        return folder
+
+    def disk(self, name: str, rotational: bool = True, scheduler: str = "mq-deadline") -> None:
+        """A disk whose queue is 64 deep."""
+        folder = self.device(name)
+        (self.root / folder / "mq/0").mkdir(parents=True)
+        self.put(f"{folder}/mq/0/nr_tags", str(DEPTH))
+        queue = {
+            "rotational": str(int(rotational)),
+            "scheduler": _bracketed("mq-deadline kyber bfq none", scheduler),
+            "nr_requests": "128" if scheduler != "none" else str(DEPTH),
+            "max_sectors_kb": "1280",
+            "max_hw_sectors_kb": "4096",
+            "wbt_lat_usec": "75000",
+            "iostats": "1",
+        }
+        for file, text in queue.items():
+            self.put(f"{folder}/queue/{file}", text)
+
+    def partition(self, disk: str, name: str) -> None:
+        folder = self.device(name, f"sys/block/{disk}")
+        self.put(f"{folder}/partition", "1")
+
+    def array(
+        self, name: str = "md0", level: str = "raid6", members: Sequence[str] = (), **files: str
+    ) -> None:
+        """An idle array of existing devices; `files` are texts below md/ that differ."""
+        folder = self.device(name, sectors=780288)
+        parity = level in ("raid4", "raid5", "raid6")
+        redundant = level != "raid0"
+        md = {
+            "uuid": UUID,
+            "level": level,
+            "raid_disks": str(len(members)),
+            "chunk_size": "65536",
+            "component_size": "130048",
+            "metadata_version": "1.2",
+            "array_state": "clean",
+            "reshape_position": "none",
+            **(PARITY_FILES if parity else {}),
+        }
+        if redundant:
+            md |= {"degraded": "0", "sync_action": "idle", "sync_min": "0", "sync_max": "max"}
+            md |= {"mismatch_cnt": "0", "sync_completed": "none"}
+            md |= {file: f"{speed} (system)" for file, speed in SPEED_DEFAULTS.items()}
+        for file, text in (md | files).items():
+            self.put(f"{folder}/md/{file}", text)
+        for slot, member in enumerate(members):
+            self.put(f"{folder}/md/dev-{member}/state", "in_sync")
+            self.put(f"{folder}/md/dev-{member}/slot", str(slot))
+            self.hold(member, name)
+        queue = {"read_ahead_kb": "384", "optimal_io_size": "196608", "iostats": "1"}
+        # On 6.1 an array has these too, and they mean nothing.
+        queue |= {"scheduler": "none", "nr_requests": "128"}
+        for file, text in queue.items():
+            self.put(f"{folder}/queue/{file}", text)
+        if parity:
+            self.put(
+                "proc/slabinfo",
+                f"slabinfo - version: 2.1\n{level}-{name} 256 256 1976 8 4 : tunables 0 0 0",
+            )
+
+    def hold(self, below: str, above: str) -> None:
+        """`above` lies on `below`."""
+        holders = self.root / "sys/class/block" / below / "holders"
+        (holders / above).symlink_to(self.root / "sys/class/block" / above)
+        slaves = self.root / "sys/class/block" / above / "slaves"
+        (slaves / below).symlink_to(self.root / "sys/class/block" / below)
+
+    def mapped(self, name: str, uuid: str, label: str, below: str) -> None:
+        """A device-mapper device ("dm-0") on another device."""
+        folder = self.device(name)
+        self.put(f"{folder}/dm/uuid", uuid)
+        self.put(f"{folder}/dm/name", label)
+        (self.root / "dev/mapper").mkdir(exist_ok=True)
+        (self.root / "dev/mapper" / label).symlink_to(f"../{name}")
+        self.hold(below, name)
+
+    def mount(
+        self, name: str, where: Path, fstype: str = "ext4", number: str | None = None
+    ) -> None:
+        """`number` is an anonymous device number, as btrfs shows."""
+        number = number or (self.root / "sys/class/block" / name / "dev").read_text().strip()
+        line = f"36 25 {number} / {where} rw,relatime shared:1 - {fstype} /dev/{name} rw"
+        file = self.root / "proc/self/mountinfo"
+        file.write_text(file.read_text() + line + "\n")
+
+
+def raid6(root: Path, level: str = "raid6", disks: int = 5) -> FakeMachine:
+    """A machine with one array, md0, on the disks sda, sdb, …"""
+    machine = FakeMachine(root)
+    names = [f"sd{chr(ord('a') + n)}" for n in range(disks)]
+    for name in names:
+        machine.disk(name)
+    machine.array("md0", level, names)
+    return machine
+
+
+def write(path: Path, text: str, timeout_s: float = 30.0) -> None:
+    """Store as the kernel does, refusals and side effects included; stands for `sysfs.write`."""
+    if not path.exists():
+        raise InfeasibleError(f"{path} does not exist.")
+    held = path.read_text().strip()
+    queue = path.parent
+    if path.name in SPEED_DEFAULTS:
+        new = f"{SPEED_DEFAULTS[path.name]} (system)" if text == "system" else f"{text} (local)"
+    elif path.name == "scheduler":
+        names = re.sub(r"[\[\]]", "", held)
+        if text not in names.split():
+            raise InfeasibleError(f"EINVAL: {text} in {path}")
+        new = _bracketed(names, text)
+        if new != held:
+            (queue / "nr_requests").write_text(f"{DEPTH if text == 'none' else 128}\n")
+    elif path.name == "nr_requests":
+        if "[none]" in (queue / "scheduler").read_text() and int(text) > DEPTH:
+            raise InfeasibleError(f"EINVAL: {text} in {path}")
+        new = str(max(4, int(text)))
+    elif path.name == "read_ahead_kb":
+        new = str(int(text) // 4 * 4)
+    elif path.name == "stripe_cache_size" and not 17 <= int(text) <= 32768:
+        raise InfeasibleError(f"EINVAL: {text} in {path}")
+    else:
+        new = text
+    path.write_text(new + "\n")
+
+
+def _bracketed(names: str, chosen: str) -> str:
+    return " ".join(f"[{name}]" if name == chosen else name for name in names.split())

@@ -1,0 +1,88 @@
+"""What lies on an array and beside it, on fake trees."""
+
+from pathlib import Path
+
+import fake_sysfs
+import pytest
+
+from autotune.array import find_array
+from autotune.stack import Stack, read_stack
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> fake_sysfs.FakeMachine:
+    return fake_sysfs.raid6(tmp_path)
+
+
+def stack_of(machine: fake_sysfs.FakeMachine) -> Stack:
+    return read_stack(find_array("md0", machine.root))
+
+
+def test_a_bare_array_is_not_in_use(machine: fake_sysfs.FakeMachine) -> None:
+    assert not stack_of(machine).in_use
+
+
+def test_a_filesystem_is_found_through_partition_lvm_and_crypt(
+    machine: fake_sysfs.FakeMachine,
+) -> None:
+    machine.partition("md0", "md0p1")
+    machine.mapped("dm-0", "LVM-abc", "vg0-home", "md0p1")
+    machine.mapped("dm-1", "CRYPT-LUKS2-abc", "home_crypt", "dm-0")
+    machine.mount("dm-1", Path("/home"))
+    stack = stack_of(machine)
+    assert [holder.kind for holder in stack.holders] == ["partition", "lvm", "crypt"]
+    assert [holder.label for holder in stack.holders] == ["md0p1", "vg0-home", "home_crypt"]
+    assert [(mount.device, mount.mountpoint) for mount in stack.mounts] == [("dm-1", Path("/home"))]
+
+
+def test_spaces_in_a_mountpoint_are_understood(machine: fake_sysfs.FakeMachine) -> None:
+    machine.mount("md0", Path("/my\\040data"))
+    assert [mount.mountpoint for mount in stack_of(machine).mounts] == [Path("/my data")]
+
+
+def test_btrfs_is_found_by_its_source(machine: fake_sysfs.FakeMachine) -> None:
+    machine.mount("md0", Path("/srv"), "btrfs", number="0:42")
+    assert [mount.fstype for mount in stack_of(machine).mounts] == ["btrfs"]
+
+
+def test_other_filesystems_are_left_out(machine: fake_sysfs.FakeMachine) -> None:
+    machine.disk("sdz")
+    machine.mount("sdz", Path("/other"))
+    assert stack_of(machine).mounts == ()
+
+
+def test_swap_on_a_volume_of_the_array_is_found(machine: fake_sysfs.FakeMachine) -> None:
+    machine.mapped("dm-0", "LVM-abc", "vg0-swap", "md0")
+    head = "Filename\tType\tSize\tUsed\tPriority"
+    machine.put("proc/swaps", f"{head}\n/dev/mapper/vg0-swap partition 1 0 -2")
+    stack = stack_of(machine)
+    assert stack.swaps == ("/dev/mapper/vg0-swap",)
+    assert stack.in_use
+
+
+def test_an_array_on_partitions_of_the_same_disks_is_beside(tmp_path: Path) -> None:
+    machine = fake_sysfs.FakeMachine(tmp_path)
+    for disk in ("sda", "sdb", "sdc", "sdd"):
+        machine.disk(disk)
+    for disk in ("sda", "sdb"):
+        machine.partition(disk, f"{disk}1")
+        machine.partition(disk, f"{disk}2")
+    machine.array("md0", "raid1", ["sda1", "sdb1"])
+    machine.array("md1", "raid1", ["sda2", "sdb2"])
+    machine.array("md2", "raid1", ["sdc", "sdd"])
+    assert stack_of(machine).beside == ("md1",)
+
+
+def test_a_folder_is_on_the_array_only_below_its_mountpoint(
+    machine: fake_sysfs.FakeMachine, tmp_path: Path
+) -> None:
+    where = tmp_path / "mounted"
+    where.mkdir()
+    machine.mount("md0", where)
+    stack = stack_of(machine)
+    found = stack.mount_for(where / "not" / "yet")
+    assert found is not None
+    assert found.device == "md0"
+    assert stack.mount_for(tmp_path) is None
+    (where / "proc").symlink_to("/proc")
+    assert stack.mount_for(where / "proc") is None, "a link out of the filesystem"
