@@ -1,0 +1,73 @@
+"""A small process that puts the originals back when the tuner dies without doing so.
+
+It holds the reading end of a pipe whose writing end only the tuner has. When the tuner ends, for
+whatever reason, the pipe breaks; if the journal is still there then, the guardian restores it.
+It has a session of its own, so no signal to the terminal's group reaches it, and an
+`oom_score_adj` that makes the OOM killer take anything else first.
+"""
+
+import contextlib
+import os
+import subprocess
+import sys
+import syslog
+from pathlib import Path
+
+from autotune.errors import AutotuneError
+from autotune.journal import Journal
+from autotune.restore import restore
+
+OOM_SCORE_ADJ = "-900"
+
+
+class Guardian:
+    """Starts the guardian of a journal; `dismiss` once everything is back."""
+
+    def __init__(self, journal: Journal) -> None:
+        reading, self._writing = os.pipe()
+        self._process = subprocess.Popen(
+            (sys.executable, "-P", "-m", "autotune.guardian", str(journal.path)),
+            stdin=reading,
+            stdout=subprocess.PIPE,
+            start_new_session=True,
+        )
+        os.close(reading)
+        # It says so when it stands ready; only then may the first write happen.
+        assert self._process.stdout is not None
+        if self._process.stdout.readline() != b"ready\n":
+            raise AutotuneError(
+                "The guardian, which would put the settings back after a kill, did not start; "
+                "nothing was changed."
+            )
+
+    def dismiss(self) -> None:
+        """End the guardian; it restores first if the journal is still there."""
+        os.close(self._writing)
+        self._process.wait()
+        if self._process.stdout is not None:
+            self._process.stdout.close()
+
+
+def watch_over(path: Path) -> int:
+    """Wait until the pipe on standard input breaks, then restore what is left to restore."""
+    with contextlib.suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text(OOM_SCORE_ADJ)
+    print("ready", flush=True)
+    while os.read(0, 1):
+        pass
+    if not path.exists():
+        return 0
+    syslog.openlog("autotune")
+    journal = Journal.load(path)
+    journal.claim()
+    outcome = restore(journal)
+    syslog.syslog(
+        syslog.LOG_WARNING,
+        f"autotune ended without cleaning up; put back: {outcome.restored}, "
+        f"left to others: {outcome.foreign}, failed: {outcome.failed}",
+    )
+    return 0 if outcome.complete else 1
+
+
+if __name__ == "__main__":
+    sys.exit(watch_over(Path(sys.argv[1])))

@@ -1,0 +1,239 @@
+"""The originals: on disk before the first write, cleared after a verified restore.
+
+One file an array and state folder, `journal/UUID.jsonl`, only ever appended to, each line fsynced
+before what it announces happens. It imports nothing heavy, since the guardian runs on it.
+"""
+
+import fcntl
+import json
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from autotune import sysfs
+from autotune.errors import AutotuneError, RefusalError
+
+BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+
+
+def boot_id(root: Path = Path("/")) -> str:
+    """What this boot is called; sysfs values do not outlive it."""
+    return (root / BOOT_ID.relative_to("/")).read_text().strip()
+
+
+@dataclass
+class Record:
+    """What a journal says: the state to put back, and what was done since.
+
+    `ours` are the texts, by path, that autotune wrote or that followed from its writes (a switch
+    of the scheduler resets `nr_requests`). A value that is in neither `originals` nor `ours` is
+    somebody else's.
+    """
+
+    uuid: str
+    device: str
+    boot: str
+    pid: int
+    originals: dict[str, str] = field(default_factory=dict)
+    ours: dict[str, set[str]] = field(default_factory=dict)
+    scratch: list[str] = field(default_factory=list)
+    checking: bool = False
+    checked: bool = False
+    """A check of ours ran, so the kernel has moved `sync_min` on our account."""
+
+    def learn(self, entry: Mapping[str, object]) -> None:
+        """Take one journal line into account; an unknown kind is ignored."""
+        match entry:
+            case {"kind": "write", "path": str(path), "text": str(text)}:
+                self.ours.setdefault(path, set()).add(text)
+            case {"kind": "originals", "originals": dict(originals)}:
+                for path, text in originals.items():
+                    self.originals.setdefault(str(path), str(text))
+            case {"kind": "scratch", "path": str(path)}:
+                self.scratch.append(path)
+            case {"kind": "check", "running": bool(running)}:
+                self.checking, self.checked = running, True
+
+
+class Journal:
+    """The open journal of a run. Every method returns only when its line is durable."""
+
+    def __init__(self, path: Path, record: Record) -> None:
+        self.path = path
+        self.record = record
+
+    @classmethod
+    def open(
+        cls, path: Path, uuid: str, device: str, paths: Iterable[Path], root: Path = Path("/")
+    ) -> "Journal":
+        """Record the present texts of `paths`, in the order in which they are to be restored.
+
+        Raise RefusalError if a journal is already open: what is in the kernel now may be tuned
+        values, which must never be taken for originals.
+        """
+        record = Record(uuid, device, boot_id(root), os.getpid())
+        record.originals = {str(p): sysfs.original(p) for p in paths}
+        head = {
+            "kind": "open",
+            "uuid": uuid,
+            "device": device,
+            "boot": record.boot,
+            "pid": record.pid,
+            "originals": record.originals,
+        }
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            with path.open("x") as file:
+                os.fchmod(file.fileno(), 0o600)
+                _append(file.fileno(), head)
+        except FileExistsError:
+            raise RefusalError(
+                f"An earlier run left settings on {device} that were not put back; "
+                f"run `autotune restore` first (journal: {path})."
+            ) from None
+        except OSError as error:
+            path.unlink(missing_ok=True)
+            raise AutotuneError(
+                f"The journal {path} cannot be written ({error.strerror}), "
+                "so nothing was changed; free some space or choose another --state-dir."
+            ) from None
+        _sync_folder(path.parent)
+        journal = cls(path, record)
+        journal.claim()
+        return journal
+
+    @classmethod
+    def load(cls, path: Path) -> "Journal":
+        """A journal that an earlier process left. A last line that was cut short is not heeded:
+        what it would have announced did not happen.
+
+        Raise AutotuneError if there is no whole first line that says what to restore.
+        """
+        lines = path.read_text("utf-8", "replace").splitlines()
+        try:
+            head = json.loads(lines[0])
+            record = Record(
+                str(head["uuid"]),
+                str(head["device"]),
+                str(head["boot"]),
+                int(head["pid"]),
+                {str(p): str(t) for p, t in head["originals"].items()},
+            )
+        except (IndexError, ValueError, KeyError, TypeError, AttributeError):
+            raise AutotuneError(
+                f"The journal {path} has no readable first line; since that is written before "
+                "anything is changed, nothing was: remove the file."
+            ) from None
+        for line in lines[1:]:
+            try:
+                entry = json.loads(line)
+            except ValueError:
+                break
+            if isinstance(entry, dict):
+                record.learn(entry)
+        return cls(path, record)
+
+    def _add(self, entry: Mapping[str, object]) -> None:
+        try:
+            # Never made anew: a journal without its first line would say that nothing was changed.
+            descriptor = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
+            try:
+                _append(descriptor, entry)
+            finally:
+                os.close(descriptor)
+        except OSError as error:
+            raise AutotuneError(
+                f"The journal {self.path} cannot be written ({error.strerror}), so nothing more "
+                "is changed, and what was changed is put back."
+            ) from None
+        self.record.learn(entry)
+
+    def claim(self) -> None:
+        """Hold the journal until this process ends. Raise RefusalError if another one does: its
+        run is under way, and will put everything back itself."""
+        self._held = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            fcntl.flock(self._held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(self._held)
+            raise RefusalError(
+                f"The run of process {self.record.pid} on {self.record.device} is still under "
+                "way; stop it, and it puts the original settings back."
+            ) from None
+
+    def writing(self, path: Path, text: str) -> None:
+        """Announce a sysfs write. Raise AutotuneError, writing nothing, if `path` has no
+        original here: what cannot be put back is not written."""
+        if str(path) not in self.record.originals:
+            raise AutotuneError(f"{path} is not in the journal, so it is not written.")
+        self._add({"kind": "write", "path": str(path), "text": text})
+
+    def settled(self) -> None:
+        """Note what all journaled files read now, after writes of ours."""
+        for name, original in self.record.originals.items():
+            path = Path(name)
+            text = sysfs.original(path) if path.exists() else original
+            if text != original and text not in self.record.ours.get(name, ()):
+                self._add({"kind": "write", "path": name, "text": text})
+
+    def scratch(self, folder: Path) -> None:
+        """Announce a scratch folder that a restore is to remove."""
+        self._add({"kind": "scratch", "path": str(folder)})
+
+    def checking(self, running: bool) -> None:
+        """Announce that a check of ours starts, or note that it has ended."""
+        self._add({"kind": "check", "running": running})
+
+    def close(self) -> None:
+        """Clear the journal: everything is back."""
+        self.path.unlink(missing_ok=True)
+        _sync_folder(self.path.parent)
+
+    def keep(self, applied: Path) -> None:
+        """Clear the journal though nothing went back: the values are wanted. The record moves to
+        `applied`, so that they can still be undone; the originals of an earlier record there
+        stay the originals."""
+        applied.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        earlier = Journal.load(applied) if applied.exists() else None
+        # A reboot has undone what was applied before it.
+        if earlier is not None and earlier.record.boot == self.record.boot:
+            earlier._add({"kind": "originals", "originals": self.record.originals})
+            for name, texts in self.record.ours.items():
+                for text in texts - earlier.record.ours.get(name, set()):
+                    earlier._add({"kind": "write", "path": name, "text": text})
+            self.close()
+            return
+        self.path.replace(applied)
+        _sync_folder(applied.parent)
+        _sync_folder(self.path.parent)
+
+
+def applied_path(state_dir: Path, uuid: str) -> Path:
+    """Where the record of values that were applied to stay lies."""
+    return state_dir / "applied" / f"{uuid}.jsonl"
+
+
+def journal_path(state_dir: Path, uuid: str) -> Path:
+    """Where the journal of an array lies."""
+    return state_dir / "journal" / f"{uuid}.jsonl"
+
+
+def open_journals(state_dir: Path) -> list[Path]:
+    """The journals that wait for a restore."""
+    return sorted((state_dir / "journal").glob("*.jsonl"))
+
+
+def _append(descriptor: int, entry: Mapping[str, object]) -> None:
+    data = (json.dumps(entry) + "\n").encode()
+    while data:
+        data = data[os.write(descriptor, data) :]
+    os.fsync(descriptor)
+
+
+def _sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,111 @@
+"""Putting back what a journal says. Light: the guardian runs it when the tuner is dead."""
+
+import os
+import shutil
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from autotune import sysfs
+from autotune.errors import AutotuneError
+from autotune.journal import Journal, Record, boot_id
+from autotune.knobs.plan import restoring, unsafe_now
+from autotune.scratch import SCRATCH_PREFIX
+
+IDLE_TIMEOUT_S = 30.0
+
+
+@dataclass
+class Outcome:
+    """What a restore did: files put back, left to whoever changed them, gone, and failed."""
+
+    restored: list[str] = field(default_factory=list)
+    foreign: list[str] = field(default_factory=list)
+    gone: list[str] = field(default_factory=list)
+    failed: list[str] = field(default_factory=list)
+
+    @property
+    def complete(self) -> bool:
+        return not self.failed
+
+
+def restore(journal: Journal, root: Path = Path("/")) -> Outcome:
+    """Put everything back that the journal's run changed, then clear the journal.
+
+    Never raises for one file: it goes on with the rest, and keeps the journal if any failed.
+    """
+    record, outcome = journal.record, Outcome()
+    if record.boot == boot_id(root):
+        if record.checking:
+            _stop_check(record, root, outcome)
+        paths = {Path(name): text for name, text in record.originals.items()}
+        outcome.gone = [str(path) for path in paths if not path.exists()]
+        there = {path: text for path, text in paths.items() if path.exists()}
+        # Who set a value is judged before the first write: a switch of the scheduler back resets
+        # others, and what it leaves there is nobody's.
+        found = {path: sysfs.original(path) for path in there}
+        for write in restoring(there):
+            _restore_one(record, write, found[write.path], outcome)
+    else:
+        # The kernel has forgotten every value since; only what is on disk is left to remove.
+        outcome.gone = list(record.originals)
+    for name in record.scratch:
+        _remove_scratch(Path(name), outcome)
+    if outcome.complete:
+        journal.close()
+    return outcome
+
+
+def _restore_one(record: Record, write: sysfs.Write, found: str, outcome: Outcome) -> None:
+    name = str(write.path)
+    try:
+        if sysfs.original(write.path) == write.text:
+            return
+        moved_by_check = record.checked and write.path.name in ("sync_min", "sync_max")
+        ours = {*record.ours.get(name, ()), write.text}
+        if found not in ours and not moved_by_check:
+            outcome.foreign.append(f"{name} reads {found}, which autotune did not write")
+            return
+        if reason := unsafe_now(write.path):
+            outcome.failed.append(reason)
+            return
+        sysfs.write(write.path, write.text)
+        if (now := sysfs.original(write.path)) != write.text:
+            outcome.failed.append(f"{name} reads {now} after {write.text} was written")
+            return
+    except (AutotuneError, OSError) as error:
+        outcome.failed.append(f"{name}: {error}")
+        return
+    outcome.restored.append(name)
+
+
+def _stop_check(record: Record, root: Path, outcome: Outcome) -> None:
+    action = root / "sys/block" / Path(record.device).name / "md/sync_action"
+    if not action.exists():
+        return
+    try:
+        if sysfs.read(action) == "check":
+            sysfs.write(action, "idle")
+            deadline = time.monotonic() + IDLE_TIMEOUT_S
+            while sysfs.read(action) == "check" and time.monotonic() < deadline:
+                time.sleep(0.05)
+        outcome.restored.append(str(action))
+    except (AutotuneError, OSError) as error:
+        outcome.failed.append(f"{action}: {error}")
+
+
+def _remove_scratch(folder: Path, outcome: Outcome) -> None:
+    # The journal is root's own file, but a folder that is not one of ours is never removed.
+    if not folder.name.startswith(SCRATCH_PREFIX):
+        return
+    try:
+        if folder.is_symlink() or not folder.exists():
+            return
+        if folder.stat().st_uid != os.geteuid():
+            outcome.failed.append(f"{folder} belongs to somebody else, so it is left")
+            return
+        shutil.rmtree(folder)
+    except OSError as error:
+        outcome.failed.append(f"{folder}: {error.strerror}")
+        return
+    outcome.restored.append(str(folder))
