@@ -1,0 +1,289 @@
+"""The only place that knows fio.
+
+fio runs with `--output-format=json+ --status-interval=1`: each second it prints a whole document
+of counters since its start, with full latency histograms. Two documents subtracted are what
+happened between them, so one stream of documents serves progress, the watch, steadiness and the
+final figures, and the end of a phase is simply SIGINT. The document after that signal is prefixed
+by a text line and not needed.
+"""
+
+import contextlib
+import json
+import os
+import selectors
+import signal
+import subprocess
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from autotune.errors import MeasurementError
+from autotune.histogram import Histogram, difference, total
+from autotune.workload import Load, Probe
+
+MAX_OUTPUT_BYTES = 64 * 1024 * 1024
+STOP_TIMEOUT_S = 5.0
+READ_CHUNK_BYTES = 1 << 16
+PART_BYTES = 1 << 20
+
+
+@dataclass(frozen=True)
+class Target:
+    """Where a job reads or writes: `path`, from `offset_bytes`, over `size_bytes`."""
+
+    path: Path
+    size_bytes: int
+    offset_bytes: int = 0
+
+
+@dataclass(frozen=True)
+class Job:
+    """A load or a probe on a target. Jobs of one run have different names."""
+
+    name: str
+    does: Load | Probe
+    target: Target
+
+
+@dataclass(frozen=True)
+class Counters:
+    """What a job has done: since the start of fio, or between two such states.
+
+    `reads` and `writes` are their completion latencies in ns.
+    """
+
+    seconds: float
+    bytes: int
+    requests: int
+    reads: Histogram
+    writes: Histogram
+
+    def since(self, earlier: "Counters") -> "Counters":
+        """What happened after `earlier`."""
+        return Counters(
+            self.seconds - earlier.seconds,
+            self.bytes - earlier.bytes,
+            self.requests - earlier.requests,
+            difference(self.reads, earlier.reads),
+            difference(self.writes, earlier.writes),
+        )
+
+
+class _Latency(BaseModel):
+    model_config = ConfigDict(extra="ignore")
+    bins: dict[int, int] = {}
+
+
+class _Direction(BaseModel):
+    model_config = ConfigDict(extra="ignore")
+    io_bytes: int = Field(ge=0)
+    total_ios: int = Field(ge=0)
+    clat_ns: _Latency
+
+
+class _JobDocument(BaseModel):
+    model_config = ConfigDict(extra="ignore")
+    jobname: str
+    error: int
+    job_runtime: int = Field(ge=0)
+    """In ms; of all processes of the job together."""
+    read: _Direction
+    write: _Direction
+
+
+class _Document(BaseModel):
+    model_config = ConfigDict(extra="ignore")
+    jobs: list[_JobDocument]
+
+
+def _arguments(job: Job) -> Iterator[str]:
+    does, target = job.does, job.target
+    yield f"--name={job.name}"
+    # fio splits file names at colons; a backslash keeps one (fio HOWTO, "filename").
+    yield "--filename=" + str(target.path).replace(":", "\\:")
+    yield f"--offset={target.offset_bytes}"
+    yield f"--bs={does.block_kib}k"
+    if isinstance(does, Probe):
+        yield f"--size={target.size_bytes}"
+        yield "--rw=" + ("randrw" if does.writes else "randread")
+        # fio holds each direction to its own rate (fio HOWTO, "rate_iops").
+        reads = round(does.rate_iops * does.read_percent / 100)
+        yield f"--rate_iops={reads},{does.rate_iops - reads}"
+        # Requests come when they come, not when the last one is done: a slow array must not
+        # slow its own probe, or the worst latencies would be left out.
+        yield "--rate_process=poisson"
+        yield "--iodepth=64"
+        yield f"--rwmixread={does.read_percent}"
+        yield "--direct=1"
+        yield "--ioengine=libaio"
+        yield "--norandommap=1"
+        return
+    yield f"--rw={does.rw}"
+    yield f"--rwmixread={does.read_percent}"
+    yield f"--numjobs={does.streams}"
+    if does.streams > 1 and not does.rw.startswith("rand"):
+        # Each stream has a part of its own.
+        part = target.size_bytes // does.streams // PART_BYTES * PART_BYTES
+        yield f"--offset_increment={part}"
+        yield f"--size={part}"
+    else:
+        yield f"--size={target.size_bytes}"
+    if does.sync_every:
+        yield f"--fsync={does.sync_every}"
+    if does.rw.startswith("rand"):
+        yield "--norandommap=1"
+    if does.buffered:
+        yield "--direct=0"
+        yield "--ioengine=psync"
+    else:
+        yield "--direct=1"
+        yield "--ioengine=libaio"
+        yield f"--iodepth={does.depth}"
+
+
+def command(jobs: Sequence[Job], max_seconds: float, seed: int) -> tuple[str, ...]:
+    """The fio command of these jobs. It gets `--readonly` unless one of them writes."""
+    readonly = not any(job.does.writes for job in jobs)
+    common = (
+        # Whatever becomes of autotune, fio does not outlive it.
+        *("setpriv", "--pdeathsig", "KILL"),
+        "fio",
+        *(("--readonly",) if readonly else ()),
+        "--output-format=json+",
+        "--status-interval=1",
+        "--eta=never",
+        "--allow_file_create=0",
+        # As threads, all jobs are one process, and one signal reaches them all.
+        "--thread=1",
+    )
+    per_job = ("--time_based=1", f"--runtime={int(max_seconds) + 60}", f"--randseed={seed}")
+    return common + tuple(a for job in jobs for a in (*_arguments(job), *per_job))
+
+
+def parse(document: object) -> dict[str, Counters]:
+    """A document's counters by job name; the processes of one job are added up.
+
+    Raise MeasurementError if it is not fio's, or if a job reports an error.
+    """
+    try:
+        jobs = _Document.model_validate(document).jobs
+    except ValidationError as error:
+        fault = error.errors(include_url=False)[0]
+        where = ".".join(str(part) for part in fault["loc"])
+        raise MeasurementError(
+            f"fio's answer is not what fio 3 gives ({where}: {fault['msg']}); "
+            "check `fio --version`."
+        ) from None
+    by_name: dict[str, list[_JobDocument]] = {}
+    for job in jobs:
+        if job.error:
+            raise MeasurementError(f'fio failed in job "{job.jobname}": {os.strerror(job.error)}.')
+        by_name.setdefault(job.jobname, []).append(job)
+    return {name: _added_up(parts) for name, parts in by_name.items()}
+
+
+def _added_up(parts: list[_JobDocument]) -> Counters:
+    directions = [d for part in parts for d in (part.read, part.write)]
+    return Counters(
+        max(part.job_runtime for part in parts) / 1000,
+        sum(d.io_bytes for d in directions),
+        sum(d.total_ios for d in directions),
+        total([part.read.clat_ns.bins for part in parts]),
+        total([part.write.clat_ns.bins for part in parts]),
+    )
+
+
+class Documents:
+    """Cuts a stream of text into JSON documents, whatever stands between them."""
+
+    def __init__(self) -> None:
+        self._text = ""
+        self._decoder = json.JSONDecoder()
+
+    def feed(self, text: str) -> list[object]:
+        """The documents that are complete with this text. Raise MeasurementError when what is
+        pending grows past any sensible size."""
+        self._text += text
+        found: list[object] = []
+        while (start := self._text.find("{")) >= 0:
+            try:
+                document, end = self._decoder.raw_decode(self._text, start)
+            except (ValueError, RecursionError):
+                break
+            found.append(document)
+            self._text = self._text[end:]
+        if len(self._text) > MAX_OUTPUT_BYTES:
+            raise MeasurementError("fio's output never ends; check `fio --version`.")
+        return found
+
+
+class Fio:
+    """A running fio. Use as a context manager: it is gone at the end, whatever happens."""
+
+    def __init__(self, jobs: Sequence[Job], max_seconds: float, seed: int) -> None:
+        self._command = command(jobs, max_seconds, seed)
+        self._documents = Documents()
+
+    def __enter__(self) -> Self:
+        self._process = subprocess.Popen(
+            self._command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            # Ctrl-C is for autotune to handle: fio must not end on its own account.
+            start_new_session=True,
+        )
+        assert self._process.stdout is not None
+        self._selector = selectors.DefaultSelector()
+        self._selector.register(self._process.stdout, selectors.EVENT_READ)
+        return self
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def poll(self, timeout_s: float) -> Mapping[str, Counters] | None:
+        """The newest counters by job name, or None if fio said nothing new within the time.
+
+        Raise MeasurementError if fio ended by itself, or reports an error.
+        """
+        deadline = time.monotonic() + timeout_s
+        newest: Mapping[str, Counters] | None = None
+        while newest is None and (left := deadline - time.monotonic()) > 0:
+            if not self._selector.select(left):
+                break
+            assert self._process.stdout is not None
+            data = os.read(self._process.stdout.fileno(), READ_CHUNK_BYTES)
+            if not data:
+                raise MeasurementError(f"fio ended before its time: {self._last_words()}")
+            for document in self._documents.feed(data.decode("utf-8", "replace")):
+                newest = parse(document)
+        return newest
+
+    def _last_words(self) -> str:
+        assert self._process.stderr is not None
+        code = self._process.wait()
+        said = self._process.stderr.read(4096).decode("utf-8", "replace").strip()
+        lines = [line for line in said.splitlines() if line.strip()]
+        return f"exit status {code}, {lines[-1] if lines else 'no message'}."
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        for number in (signal.SIGINT, signal.SIGKILL):
+            if self._process.poll() is None:
+                self._process.send_signal(number)
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    self._process.communicate(timeout=STOP_TIMEOUT_S)
+        self._selector.close()
+        for stream in (self._process.stdout, self._process.stderr):
+            if stream is not None:
+                stream.close()

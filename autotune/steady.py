@@ -1,0 +1,40 @@
+"""When a figure is steady, and what it is then. Pure.
+
+Own check on fio's per-interval counters rather than fio's `ss=`: the rate of a check, which fio
+does not see, must pass the same test, and so must the count of samples that a percentile needs.
+"""
+
+import itertools
+import math
+from collections.abc import Sequence
+from statistics import mean, stdev
+
+from autotune.search import Estimate
+
+STEADY_SPREAD = 0.03
+"""A rate is steady when the standard error of its logarithm is below this."""
+MAX_BATCHES = 8
+
+
+def rate(amounts: Sequence[float], seconds: Sequence[float]) -> Estimate | None:
+    """The rate (amount per second) over consecutive intervals, with the spread of its mean.
+
+    The spread is that of batch means, each of two intervals or more, since neighbours are
+    alike: the plain standard error would be too small. None with fewer than four intervals or
+    when nothing was done.
+    """
+    count = len(amounts)
+    if count < 4 or sum(amounts) <= 0:
+        return None
+    batches = min(MAX_BATCHES, count // 2)
+    edges = [round(i * count / batches) for i in range(batches + 1)]
+    pairs = list(itertools.pairwise(edges))
+    rates = [sum(amounts[a:b]) / sum(seconds[a:b]) for a, b in pairs]
+    value = sum(amounts) / sum(seconds)
+    relative = stdev(rates) / mean(rates) / math.sqrt(batches)
+    return Estimate(value, max(relative, 0.002))
+
+
+def is_steady(estimate: Estimate | None) -> bool:
+    """Whether more intervals would hardly change the figure."""
+    return estimate is not None and estimate.spread <= STEADY_SPREAD

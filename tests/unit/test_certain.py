@@ -1,0 +1,62 @@
+"""What ends a trial early, and what is taken for a drift."""
+
+import random
+
+import pytest
+
+from autotune.certain import best_possible, surely_over
+from autotune.drift import Anchor, drift, largest_drifts, without_drift
+from autotune.search import Estimate, Figure
+
+WRITE = Figure("write.throughput", "write", "throughput", 1.0)
+READ = Figure("read.throughput", "read", "throughput", 1.0)
+
+
+def test_many_slow_samples_are_surely_over_long_before_a_p99_is_known() -> None:
+    assert surely_over({1: 90, 100: 10}, 50, 99.0)
+    assert not surely_over({1: 99, 100: 1}, 50, 99.0)
+    assert not surely_over({}, 50, 99.0)
+
+
+@pytest.mark.parametrize("count", [200, 900, 5000])
+def test_a_ceiling_that_just_holds_is_hardly_ever_called_over(count: int) -> None:
+    rng, called = random.Random(count), 0
+    for _ in range(1000):
+        slow = sum(rng.random() < 0.01 for _ in range(count))
+        called += surely_over({1: count - slow, 100: slow}, 50, 99.0)
+    assert called <= 6
+
+
+def test_what_is_not_measured_yet_may_still_be_the_best_ever_seen() -> None:
+    baseline = {n: Estimate(100, 0.01) for n in ("write.throughput", "read.throughput")}
+    slow = {"write.throughput": Estimate(10, 0.01)}
+    fine = {"write.throughput": Estimate(90, 0.01)}
+    best = {"read.throughput": 200.0}
+    assert best_possible([WRITE, READ], slow, baseline, best) < 0.6
+    assert best_possible([WRITE, READ], fine, baseline, best) > 1.4
+
+
+def anchors(*values: float) -> list[Anchor]:
+    return [
+        Anchor(float(i * 100), {"write.throughput": Estimate(v, 0.02)})
+        for i, v in enumerate(values)
+    ]
+
+
+def test_noise_is_no_drift() -> None:
+    assert drift(anchors(100, 104, 97, 103), "write.throughput", 250) == 0
+    assert largest_drifts(anchors(100, 104, 97, 103)) == {}
+
+
+def test_a_drift_is_taken_out_in_proportion_to_time() -> None:
+    slower = anchors(100, 100, 50)
+    (now,) = without_drift({"write.throughput": Estimate(50, 0.02)}, 200, slower).values()
+    assert now.value == pytest.approx(100)
+    (half,) = without_drift({"write.throughput": Estimate(70.71, 0.02)}, 150, slower).values()
+    assert half.value == pytest.approx(100, rel=0.01)
+    assert largest_drifts(slower) == {"write.throughput": pytest.approx(0.5)}
+
+
+def test_before_the_first_anchor_nothing_has_drifted() -> None:
+    assert drift(anchors(100, 100, 50), "write.throughput", -5) == 0
+    assert drift(anchors(100, 100, 50), "write.throughput", 0) == 0

@@ -1,0 +1,98 @@
+"""Histograms, rates and verdicts: what is claimed, and what is not."""
+
+import math
+import random
+
+import pytest
+
+from autotune.histogram import difference, percentile, samples_needed, total
+from autotune.search import Estimate, Figure
+from autotune.steady import is_steady, rate
+from autotune.verdict import Conclusion, judge
+
+WRITE = Figure("write.throughput", "write", "throughput", weight=1.0)
+READ = Figure("read.throughput", "read", "throughput", weight=1.0)
+P99 = Figure("write.p99", "write", "latency")
+
+
+def test_a_percentile_lies_where_the_samples_are() -> None:
+    estimate = percentile({100: 980, 2000: 20}, 99.0)
+    assert estimate is not None
+    assert estimate.value == 2000
+    median = percentile({100: 980, 2000: 20}, 50.0)
+    assert median is not None
+    assert median.value == 100
+
+
+def test_a_percentile_of_too_few_samples_is_not_given() -> None:
+    assert samples_needed(99.0) == 400
+    assert percentile({100: 399}, 99.0) is None
+    assert percentile({100: 400}, 99.0) is not None
+
+
+def test_the_spread_of_a_percentile_covers_its_truth() -> None:
+    rng = random.Random(1)
+    truth, held = math.exp(2.326), 0
+    for _ in range(200):
+        samples: dict[int, int] = {}
+        for _ in range(1000):
+            ns = round(1e6 * math.exp(rng.gauss(0, 1)))
+            samples[ns] = samples.get(ns, 0) + 1
+        estimate = percentile(samples, 99.0)
+        assert estimate is not None
+        held += abs(math.log(estimate.value / 1e6 / truth)) < 2 * estimate.spread
+    assert held >= 180
+
+
+def test_histograms_add_and_subtract() -> None:
+    assert total([{1: 2}, {1: 1, 5: 3}]) == {1: 3, 5: 3}
+    assert difference({1: 3, 5: 3}, {1: 3, 5: 1}) == {5: 2}
+
+
+def test_a_constant_rate_is_steady_and_a_wild_one_is_not() -> None:
+    constant = rate([100.0] * 8, [1.0] * 8)
+    wild = rate([10.0, 300.0, 20.0, 500.0, 1.0, 100.0, 90.0, 800.0], [1.0] * 8)
+    assert constant is not None
+    assert constant.value == 100
+    assert is_steady(constant)
+    assert not is_steady(wild)
+
+
+def test_a_rate_needs_a_few_intervals_and_some_work() -> None:
+    assert rate([1.0] * 3, [1.0] * 3) is None
+    assert rate([0.0] * 9, [1.0] * 9) is None
+
+
+def measured(write: float, p99: float = 1e6) -> dict[str, Estimate]:
+    return {"write.throughput": Estimate(write, 0.02), "write.p99": Estimate(p99, 0.05)}
+
+
+def test_a_large_difference_is_better_and_read_is_taken_as_equal() -> None:
+    verdict = judge(
+        [WRITE, READ, P99],
+        [measured(200, 2e6), measured(204, 2e6)],
+        [measured(100), measured(101)],
+        [measured(99), measured(102)],
+    )
+    assert verdict.figures["write.throughput"].conclusion is Conclusion.BETTER
+    assert verdict.figures["write.p99"].conclusion is Conclusion.WORSE
+    assert verdict.overall.conclusion is Conclusion.BETTER
+    assert verdict.overall.ratio == pytest.approx(math.sqrt(2), rel=0.02)
+    assert verdict.overall.low < verdict.overall.ratio < verdict.overall.high
+
+
+def test_a_drift_common_to_both_is_no_difference() -> None:
+    verdict = judge([WRITE], [measured(100), measured(50)], [measured(101), measured(50)])
+    assert verdict.overall.conclusion is Conclusion.SAME
+
+
+def test_equal_settings_are_called_the_same_nineteen_times_of_twenty() -> None:
+    rng, claims = random.Random(2), 0
+
+    def one() -> dict[str, Estimate]:
+        return measured(100 * math.exp(rng.gauss(0, 0.08)))
+
+    for _ in range(400):
+        verdict = judge([WRITE], [one(), one()], [one(), one()], [one(), one()])
+        claims += verdict.overall.conclusion is not Conclusion.SAME
+    assert claims <= 20
