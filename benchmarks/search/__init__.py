@@ -1,0 +1,1 @@
+"""Compares search strategies on arrays whose true optimum is known."""

@@ -1,0 +1,86 @@
+"""One strategy on one instance: what it tried, and what it would have recommended."""
+
+import random
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from autotune.search import Problem, Recommendation, Setting, Strategy, StrategyFactory, Trial
+from benchmarks.search.instance import Instance, Verdict, judge, trial
+
+ABORT = 2.0
+"""A trial ends when a latency passes so many times its ceiling."""
+
+
+@dataclass(frozen=True)
+class Rules:
+    """How a race is run. The baseline's trial counts as the first of `trials`.
+
+    `own`: each strategy recommends by its own rule; else `judge_by` is told the same trials and
+    recommends for all, so that only what was tried differs.
+    """
+
+    trials: int
+    careful: bool = False
+    judge_by: StrategyFactory | None = None
+    every: bool = False
+    """Also judge what would have been recommended after each trial."""
+
+
+@dataclass
+class Race:
+    """The truth about a run's trials and its recommendation."""
+
+    instance: Instance
+    final: Verdict
+    kept_baseline: bool
+    tried: list[Verdict] = field(default_factory=list)
+    after: list[Verdict] = field(default_factory=list)
+    """By trial, if asked for; the first is the baseline's."""
+    asking: list[float] = field(default_factory=list)
+    """Seconds a proposal."""
+
+    def share(self, verdict: Verdict) -> float:
+        """The part of the possible gain captured; 0 if a ceiling is broken."""
+        if not verdict.holds:
+            return 0.0
+        return (verdict.gain - 1.0) / (self.instance.optimum - 1.0)
+
+
+def race(instance: Instance, factory: StrategyFactory, rules: Rules) -> Race:
+    """Run a strategy until its trials are spent or it stops."""
+    problem = instance.problem(rules.trials - 1, rules.careful)
+    rng = random.Random(f"{instance.name}:{rules.trials}")
+    strategy = factory(problem)
+    judging = rules.judge_by(problem) if rules.judge_by else strategy
+    run = Race(instance, Verdict(1.0, 0.0), True)
+
+    def tell(told: Trial) -> None:
+        strategy.tell(told)
+        if judging is not strategy:
+            judging.tell(told)
+
+    def measured(setting: Setting, number: int) -> Trial:
+        return trial(instance, problem, setting, number, rng, ABORT)
+
+    tell(measured(problem.baseline, 0))
+    _follow(run, problem, judging, rules)
+    for number in range(1, rules.trials):
+        start = time.perf_counter()
+        setting = strategy.ask()
+        run.asking.append(time.perf_counter() - start)
+        if setting is None:
+            break
+        run.tried.append(judge(instance, problem, setting))
+        tell(measured(setting, number))
+        _follow(run, problem, judging, rules)
+    final = judging.recommend()
+    run.final = judge(instance, problem, final.setting)
+    run.kept_baseline = dict(final.setting) == dict(problem.baseline)
+    return run
+
+
+def _follow(run: Race, problem: Problem, judging: Strategy, rules: Rules) -> None:
+    if rules.every:
+        recommend: Callable[[], Recommendation] = judging.recommend
+        run.after.append(judge(run.instance, problem, recommend().setting))

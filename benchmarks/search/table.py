@@ -1,0 +1,84 @@
+"""Sums races up, a row a strategy."""
+
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+
+from benchmarks.search.race import Race
+
+WORTH = 1.03
+"""Instances whose optimum is under this have no gain to share out; they are judged apart."""
+
+
+def mean_and_error(values: Sequence[float]) -> tuple[float, float]:
+    """The mean and its standard error."""
+    if len(values) < 2:
+        return (values[0] if values else math.nan), math.nan
+    return statistics.fmean(values), statistics.stdev(values) / math.sqrt(len(values))
+
+
+def gain_cell(races: Sequence[Race]) -> str:
+    mean, error = mean_and_error([r.share(r.final) for r in races if r.instance.optimum >= WORTH])
+    return f"{mean:.2f} ±{error:.2f}"
+
+
+def holds(races: Sequence[Race]) -> float:
+    return statistics.fmean(r.final.holds for r in races)
+
+
+def over(races: Sequence[Race]) -> tuple[float, float]:
+    """The share of trials that broke a ceiling, and by how much on average (1.2: by 20 %)."""
+    strains = [verdict.strain for r in races for verdict in r.tried]
+    broke = [strain for strain in strains if strain > 1.0]
+    share = len(broke) / len(strains) if strains else 0.0
+    return share, statistics.fmean(broke) if broke else 1.0
+
+
+def worst_at_default(races: Sequence[Race]) -> float:
+    """The worst recommendation where there is nothing to gain, relative to the baseline."""
+    return min((r.final.gain for r in races if r.instance.optimum < WORTH), default=math.nan)
+
+
+def trials_to(races: Sequence[Race], part: float = 0.95) -> str:
+    """The median number of trials until the recommendation captures `part` of the optimum."""
+    needed: list[float] = []
+    for r in races:
+        if r.instance.optimum < WORTH or not r.after:
+            continue
+        reached = [i for i, verdict in enumerate(r.after, 1) if r.share(verdict) >= part]
+        needed.append(reached[0] if reached else math.inf)
+    if not needed:
+        return "-"
+    median = statistics.median_low(needed)
+    return "more" if math.isinf(median) else f"{median:.0f}"
+
+
+def row(by_budget: Mapping[int, Sequence[Race]]) -> list[str]:
+    """Cells: gain by budget, then what the middle budgets' recommendations and trials were."""
+    everything = [r for races in by_budget.values() for r in races]
+    share, size = over(everything)
+    asking = [seconds for r in everything for seconds in r.asking]
+    used = statistics.fmean(
+        len(r.tried) / (budget - 1) for budget, races in by_budget.items() for r in races
+    )
+    return [
+        *(gain_cell(races) for races in by_budget.values()),
+        f"{holds(everything):.1%}",
+        f"{share:.0%} ×{size:.2f}",
+        f"{worst_at_default(everything):.3f}",
+        trials_to(by_budget[max(by_budget)]),
+        f"{used:.0%}",
+        f"{statistics.fmean(asking) if asking else 0.0:.3f}",
+    ]
+
+
+def headings(budgets: Sequence[int]) -> list[str]:
+    return [
+        *(f"gain at {budget}" for budget in budgets),
+        "holds",
+        "trials over",
+        "worst at default",
+        "to 95 %",
+        "used",
+        "s/proposal",
+    ]

@@ -1,0 +1,140 @@
+"""A Gaussian process whose hyperparameters have priors.
+
+scikit-optimize's regressor does the algebra. Plain maximum likelihood is badly overconfident at
+few points, so log-priors are added to its likelihood.
+"""
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import solve_triangular
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.gaussian_process.kernels import Hyperparameter
+from skopt.learning import GaussianProcessRegressor
+from skopt.learning.gaussian_process.kernels import Kernel
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What the columns of an input are.
+
+    The first `len(groups)` place the setting: `groups[c]` is the number of the knob that column
+    `c` belongs to (a named knob has several, which share one length-scale). The rest are linear
+    terms, already multiplied by the spread of their coefficients.
+    """
+
+    groups: tuple[int, ...]
+    knobs: int
+
+
+class FigureKernel(Kernel):  # type: ignore[misc]  # skopt is untyped
+    """What each knob does by itself, what they do together, linear terms, and noise.
+
+    The first part is a sum of one Matérn 5/2 a knob, so that what one knob does is learnt from
+    trials that differ in the others too; the second is one Matérn 5/2 of them all.
+    `scales` = (amplitude² alone, amplitude² together, noise variance, length-scales…).
+    """
+
+    def __init__(self, scales: Array, layout: Layout) -> None:
+        self.scales = scales
+        self.layout = layout
+
+    @property
+    def hyperparameter_scales(self) -> Hyperparameter:
+        return Hyperparameter("scales", "numeric", (1e-6, 1e3), len(self.scales))
+
+    def is_stationary(self) -> bool:
+        return False
+
+    def diag(self, x: Array) -> Array:
+        linear = x[:, len(self.layout.groups) :]
+        own = self.scales[0] * self.layout.knobs + self.scales[1]
+        return np.asarray(own + np.sum(linear**2, axis=1), dtype=float)
+
+    def __call__(self, x: Array, y: Array | None = None, eval_gradient: bool = False) -> Any:
+        """The covariance of the rows of x (n, c) with those of y (m, c), or with themselves and
+        the noise if y is None; with the gradient by the logs of `scales` (n, n, 3 + knobs)."""
+        alone, together, noise = self.scales[:3]
+        other = x if y is None else y
+        width = len(self.layout.groups)
+        apart = self._apart(x, other)
+        root = np.sqrt(5.0 * apart)
+        decay = np.exp(-root)
+        singles = decay * (1.0 + root + root**2 / 3.0)
+        whole_root = np.sqrt(5.0 * apart.sum(axis=0))
+        whole_decay = np.exp(-whole_root)
+        whole = whole_decay * (1.0 + whole_root + whole_root**2 / 3.0)
+        covariance = alone * singles.sum(axis=0) + together * whole
+        covariance += x[:, width:] @ other[:, width:].T
+        if y is not None:
+            return covariance
+        covariance[np.diag_indices_from(covariance)] += noise
+        if not eval_gradient:
+            return covariance
+        by_length = 5.0 / 3.0 * apart * (alone * decay * (1.0 + root))
+        by_length += 5.0 / 3.0 * apart * (together * whole_decay * (1.0 + whole_root))
+        parts = [alone * singles.sum(axis=0), together * whole, noise * np.eye(len(x))]
+        return covariance, np.stack([*parts, *by_length], axis=-1)
+
+    def _apart(self, x: Array, y: Array) -> Array:
+        """Squared distances by knob, in length-scales (knobs, n, m)."""
+        apart = np.zeros((self.layout.knobs, len(x), len(y)))
+        for column, group in enumerate(self.layout.groups):
+            difference = x[:, column][:, None] - y[:, column][None, :]
+            apart[group] += (difference / self.scales[3 + group]) ** 2
+        return apart
+
+
+@dataclass(frozen=True)
+class Prior:
+    """Log-normal beliefs on a kernel's `scales`: centres of the log, and their spreads."""
+
+    centre: Array
+    spread: Array
+
+
+class FigureModel(GaussianProcessRegressor):  # type: ignore[misc]  # skopt is untyped
+    """The regressor with priors; `alpha` is the known noise variance of each observation."""
+
+    def __init__(self, kernel: Any = None, alpha: Any = 1e-10, prior: Prior | None = None) -> None:
+        super().__init__(kernel=kernel, alpha=alpha, normalize_y=False)
+        self.prior = prior
+
+    def log_marginal_likelihood(
+        self, theta: Array | None = None, eval_gradient: bool = False, clone_kernel: bool = True
+    ) -> Any:
+        found = super().log_marginal_likelihood(theta, eval_gradient, clone_kernel)
+        if theta is None or self.prior is None:
+            return found
+        off = (theta - self.prior.centre) / self.prior.spread
+        penalty = 0.5 * float(off @ off)
+        if not eval_gradient:
+            return found - penalty
+        return found[0] - penalty, found[1] - off / self.prior.spread
+
+    def learn(self, x: Array, y: Array) -> "FigureModel":
+        """Fit to y (n,) at x (n, c). Not converging in full is no error: the priors keep what
+        was found sensible."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            self.fit(x, y)
+        return self
+
+    def posterior(self, x: Array) -> tuple[Array, Array]:
+        """The mean (n,) and variance (n,) of the figure's true value at x, without noise."""
+        cross = self.kernel_(x, self.X_train_)
+        mean = cross @ self.alpha_
+        half = solve_triangular(self.L_, cross.T, lower=True)
+        variance = self.kernel_.diag(x) - np.sum(half**2, axis=0)
+        return mean, np.maximum(variance, 1e-12)
+
+    def covariance(self, x: Array, y: Array) -> Array:
+        """The posterior covariance (n, m) of the true values at x and at y."""
+        left = solve_triangular(self.L_, self.kernel_(x, self.X_train_).T, lower=True)
+        right = solve_triangular(self.L_, self.kernel_(y, self.X_train_).T, lower=True)
+        return np.asarray(self.kernel_(x, y) - left.T @ right, dtype=float)
