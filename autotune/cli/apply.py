@@ -1,0 +1,87 @@
+"""`autotune apply` and `autotune restore`."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from autotune.cli.options import STATE_DIR, Json, StateDir
+
+
+def apply(
+    profile: Annotated[Path, typer.Argument(help="The profile, a JSON file.")],
+    device: Annotated[str, typer.Argument(help="The array, such as /dev/md0.")],
+    as_json: Json = False,
+    state_dir: StateDir = STATE_DIR,
+) -> None:
+    """Apply a profile to an array, and read back what took effect. It holds until a reboot."""
+    import json
+
+    from rich.console import Console
+
+    from autotune.apply import apply_profile
+    from autotune.profile import load_profile
+
+    wanted = load_profile(profile)
+    before, after = apply_profile(wanted, device, state_dir)
+    if not wanted.evidence.confirmed:
+        print(
+            f"autotune: The profile {profile} was not confirmed: its settings were not measured "
+            "in turn with the original ones, so measure before you rely on it.",
+            file=sys.stderr,
+        )
+    if as_json:
+        print(json.dumps({"device": device, "before": before, "after": after}, indent=2))
+        return
+    console = Console()
+    for knob, value in after.items():
+        console.print(f"  {knob:<20} {before[knob]!s:>12} → {value}", highlight=False)
+    console.print(f"Applied to {device}.")
+
+
+def restore(
+    device: Annotated[
+        str | None, typer.Argument(help="Also undo what was applied to this array to stay.")
+    ] = None,
+    as_json: Json = False,
+    state_dir: StateDir = STATE_DIR,
+) -> None:
+    """Put back what a run that was killed has left; with DEVICE, undo an applied profile too."""
+    import json
+
+    from autotune.array import find_array
+    from autotune.errors import AutotuneError, RestoreError
+    from autotune.journal import Journal, applied_path, open_journals
+    from autotune.restore import restore as put_back
+
+    outcomes, failed = {}, []
+    paths = open_journals(state_dir)
+    if device is not None:
+        applied = applied_path(state_dir, find_array(device).uuid)
+        paths += [applied] if applied.exists() else []
+    for path in paths:
+        try:
+            journal = Journal.load(path)
+            journal.claim()
+            outcomes[f"{journal.record.device} ({path.parent.name})"] = put_back(journal)
+        except AutotuneError as error:
+            failed.append(str(error))
+    if as_json:
+        print(json.dumps({name: vars(outcome) for name, outcome in outcomes.items()}, indent=2))
+    elif not outcomes and not failed:
+        print("Nothing to restore.")
+    else:
+        for name, outcome in outcomes.items():
+            print(f"{name}: {len(outcome.restored)} put back.")
+            for text in outcome.foreign:
+                print(f"  left as somebody else set it: {text}")
+            for text in outcome.gone:
+                print(f"  gone, so its value is too: {text}")
+    failed += [text for outcome in outcomes.values() for text in outcome.failed]
+    if failed:
+        raise RestoreError(
+            "Some original settings could not be put back: "
+            + "; ".join(text.rstrip(".") for text in failed)
+            + ". Mend that and run `autotune restore` again."
+        )

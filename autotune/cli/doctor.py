@@ -1,0 +1,41 @@
+"""`autotune doctor`."""
+
+from typing import Annotated
+
+import typer
+
+from autotune.cli.options import STATE_DIR, Json, StateDir
+
+
+def doctor(
+    device: Annotated[str | None, typer.Argument(help="The array; all if not given.")] = None,
+    as_json: Json = False,
+    state_dir: StateDir = STATE_DIR,
+) -> None:
+    """Say what stands in the way of a run, and what earlier runs left. Changes nothing."""
+    import json
+
+    from autotune.array import find_array, list_arrays
+    from autotune.errors import AutotuneError
+    from autotune.journal import open_journals
+    from autotune.preflight import check
+    from autotune.stack import read_stack
+
+    arrays = [find_array(device)] if device else list_arrays()
+    findings = {array.device: check(array, read_stack(array)) for array in arrays}
+    journals = [str(path) for path in open_journals(state_dir)]
+    refused = journals or any(f.severity == "refuse" for found in findings.values() for f in found)
+    if as_json:
+        listed = {name: [vars(f) for f in found] for name, found in findings.items()}
+        print(json.dumps({"arrays": listed, "open_journals": journals}, indent=2))
+        raise typer.Exit(1 if refused else 0)
+    if not arrays:
+        print("This machine has no md arrays.")
+    for name, found in findings.items():
+        print(f"{name}: {'nothing stands in the way' if not found else ''}".rstrip())
+        for finding in found:
+            print(f"  {'refuse' if finding.severity == 'refuse' else 'note'}: {finding.message}")
+    for journal in journals:
+        print(f"An earlier run was not cleaned up ({journal}); run `autotune restore`.")
+    if refused:
+        raise AutotuneError("Something stands in the way of a run; see above.")

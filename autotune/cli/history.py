@@ -1,0 +1,41 @@
+"""`autotune history`."""
+
+from typing import Annotated
+
+import typer
+
+from autotune.cli.options import STATE_DIR, Json, StateDir
+
+
+def history(
+    run: Annotated[
+        int | None, typer.Argument(max=2**31, help="A run's number, for its trials.")
+    ] = None,
+    as_json: Json = False,
+    state_dir: StateDir = STATE_DIR,
+) -> None:
+    """List the runs, or the trials of one."""
+    import json
+
+    from rich.console import Console
+
+    from autotune.report import history as report
+    from autotune.store import Store
+
+    store = Store.existing(state_dir)
+    if run is None:
+        runs = store.runs() if store else []
+        if as_json:
+            print(json.dumps(report.runs_document(runs), indent=2))
+        else:
+            report.print_runs(Console(), runs)
+        return
+    if store is None:
+        from autotune.errors import UsageError
+
+        raise UsageError(f"There is no run {run}; nothing has been run with {state_dir} yet.")
+    record, trials = store.run(run), store.trials(run)
+    if as_json:
+        print(json.dumps(report.run_document(record, trials), indent=2))
+    else:
+        report.print_run(Console(), record, trials)

@@ -1,0 +1,68 @@
+"""The command `autotune`. Each command's own imports happen when it runs, so that starting
+is fast; errors become one sentence and an exit code here and nowhere else."""
+
+import json
+import sys
+from typing import Annotated
+
+import typer
+
+from autotune.cli.apply import apply, restore
+from autotune.cli.doctor import doctor
+from autotune.cli.history import history
+from autotune.cli.lab import lab
+from autotune.cli.run import run
+from autotune.cli.show import show
+from autotune.cli.solve import solve
+from autotune.errors import AutotuneError
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command()(run)
+app.command()(show)
+app.command()(doctor)
+app.command()(apply)
+app.command()(restore)
+app.command()(history)
+app.command()(solve)
+app.command()(lab)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        print(f"autotune {version('autotune-md')}")
+        raise typer.Exit
+
+
+@app.callback()
+def autotune(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Find, prove and keep the settings that make a Linux software RAID array fast."""
+
+
+def main() -> None:
+    """Run the command line; the only place that turns errors into exit codes."""
+    try:
+        app()
+    except AutotuneError as error:
+        if "--json" in sys.argv[1:]:
+            print(json.dumps({"error": str(error)}))
+        print(f"autotune: {error}", file=sys.stderr)
+        sys.exit(error.exit_code)
+    except BrokenPipeError:
+        sys.stderr.close()
+        sys.exit(1)
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        print(f"autotune: {where}{error.strerror or error}.", file=sys.stderr)
+        sys.exit(1)

@@ -1,0 +1,130 @@
+"""`autotune run`."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from autotune.cli.options import STATE_DIR, Json, StateDir
+
+if TYPE_CHECKING:
+    from autotune.prepare import Options
+
+Option = typer.Option
+
+
+def run(
+    device: Annotated[str, typer.Argument(help="The array, such as /dev/md0.")],
+    workload: Annotated[
+        str, Option(help="A shipped workload's name, a TOML file, or a fio job file.")
+    ] = "balanced",
+    strategy: Annotated[str, Option(help="What proposes the settings.")] = "bayes",
+    trials: Annotated[int, Option(min=1, max=1000, help="How many settings to try.")] = 20,
+    time: Annotated[str, Option(help="How long the whole run may take.")] = "30min",
+    p99_ceiling: Annotated[
+        list[str] | None,
+        Option(help="Limit of foreground p99: 20ms, 1.5x (of idle), or PHASE=20ms; repeatable."),
+    ] = None,
+    ram_budget: Annotated[
+        str, Option(help="RAM that a setting may take: 256MiB, or 5% of all.")
+    ] = "5%",
+    scratch: Annotated[
+        Path | None, Option(help="Folder on the array for the scratch file.")
+    ] = None,
+    seed: Annotated[int, Option(min=0, help="The same seed, the same proposals.")] = 0,
+    careful: Annotated[
+        bool | None,
+        Option(
+            "--careful/--eager",
+            help="Try only what probably holds the ceilings, or anything. "
+            "[default: careful if the array is in use]",
+        ),
+    ] = None,
+    destructive: Annotated[
+        str | None,
+        Option(metavar="DEVICE", help="Write to the raw array; everything on it is lost."),
+    ] = None,
+    apply: Annotated[bool, Option("--apply", help="Keep the winner's settings.")] = False,
+    resume: Annotated[
+        bool, Option("--resume", help="Go on with the array's last run that was cut.")
+    ] = False,
+    dry_run: Annotated[
+        bool, Option("--dry-run", help="Print what would be done, and change nothing.")
+    ] = False,
+    as_json: Json = False,
+    state_dir: StateDir = STATE_DIR,
+) -> None:
+    """Tune an array: measure it, search, prove the winner, save a profile.
+
+    Everything is put back at the end, unless --apply is given and the winner is proven.
+    """
+    from autotune.ceilings import parse_ceiling
+    from autotune.prepare import Options
+    from autotune.units import parse_bytes, parse_seconds, parse_share
+    from autotune.workload import load_workload
+
+    options = Options(
+        device=device,
+        workload=load_workload(workload),
+        strategy=strategy,
+        trials=trials,
+        time_s=parse_seconds(time),
+        ceilings=tuple(parse_ceiling(text) for text in p99_ceiling or ()),
+        ram_budget=parse_share(ram_budget) or parse_bytes(ram_budget),
+        scratch=scratch,
+        destructive=destructive,
+        careful=careful,
+        seed=seed,
+    )
+    if dry_run:
+        _dry_run(options, as_json)
+    else:
+        _run(options, state_dir, apply, resume, as_json)
+
+
+def _dry_run(options: "Options", as_json: bool) -> None:
+    import json
+
+    from rich.console import Console
+
+    from autotune.prepare import prepare
+    from autotune.report.plan import plan_document, print_plan
+    from autotune.run import find_strategy
+
+    find_strategy(options.strategy)
+    preparation = prepare(options)
+    if as_json:
+        print(json.dumps(plan_document(preparation), indent=2))
+    else:
+        print_plan(Console(), preparation)
+
+
+def _run(options: "Options", state_dir: Path, apply: bool, resume: bool, as_json: bool) -> None:
+    import json
+
+    from rich.console import Console
+
+    from autotune.report import named
+    from autotune.report import result as report
+    from autotune.report.live import LiveReporter
+    from autotune.run import run as tune_array
+
+    with LiveReporter(Console(stderr=True)) as reporter:
+        done = tune_array(options, state_dir, reporter, apply, resume)
+    if as_json:
+        document = done.profile.model_dump(mode="json") if done.profile else None
+        result = report.as_json(done.result, document, done.path)
+        document = {**result, "run": done.number, "named": named.document(done.named)}
+        print(json.dumps(document, indent=2))
+        return
+    console = Console()
+    report.print_result(console, done.result, done.path, done.ram_bytes)
+    if done.left_out:
+        console.print(f"Not measured, since {done.why_left_out}: {', '.join(done.left_out)}.")
+    named.print_named(console, done.named, done.result.baseline, done.number)
+    if done.path and not apply:
+        console.print(
+            f"The original settings are back; `autotune apply {done.path} {options.device}` "
+            "applies the profile.",
+            soft_wrap=True,
+        )

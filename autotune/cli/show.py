@@ -1,0 +1,34 @@
+"""`autotune show`: what an array is, and its knobs."""
+
+from typing import Annotated
+
+import typer
+
+
+def show(
+    device: Annotated[
+        str | None, typer.Argument(help="The array, such as /dev/md0. Without it: all arrays.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Show an array: members, what lies on it, and every knob with its range."""
+    import json
+    import sys
+
+    from rich.console import Console
+
+    from autotune.array import find_array, list_arrays
+    from autotune.report.show import as_data, render
+
+    arrays = [find_array(device)] if device else list_arrays()
+    if as_json:
+        data = [as_data(array) for array in arrays]
+        print(json.dumps(data[0] if device else data, indent=2))
+        return
+    if not arrays:
+        print("No md array is running on this machine.", file=sys.stderr)
+    console = Console(highlight=False)
+    for number, array in enumerate(arrays):
+        if number:
+            console.print()
+        render(array, console)

@@ -1,0 +1,57 @@
+"""`autotune solve`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from autotune.cli.options import STATE_DIR, Json, StateDir
+
+
+def solve(
+    run: Annotated[int, typer.Argument(help="The run's number; `autotune history` lists them.")],
+    p99_ceiling: Annotated[
+        list[str] | None,
+        typer.Option(help="Other limits than the run's: 20ms, 1.5x, or PHASE=20ms; repeatable."),
+    ] = None,
+    name: Annotated[
+        str, typer.Option(help="Which answer: throughput, balanced or latency.")
+    ] = "balanced",
+    save: Annotated[Path | None, typer.Option(help="Write a profile to this file.")] = None,
+    as_json: Json = False,
+    state_dir: StateDir = STATE_DIR,
+) -> None:
+    """Choose another setting from a run's stored trials, without touching the array.
+
+    throughput: the greatest gain under the ceilings given, however slow else. balanced: what the
+    run decided, or the greatest gain under all ceilings. latency: the lowest p99 that is no slower
+    than the original settings.
+    """
+    import json
+
+    from rich.console import Console
+
+    from autotune.ceilings import parse_ceiling
+    from autotune.errors import RefusalError, UsageError
+    from autotune.profile import save_profile
+    from autotune.report import solution as report
+    from autotune.solve import solve as find
+    from autotune.store import Store
+
+    asked = [parse_ceiling(text) for text in p99_ceiling or ()]
+    store = Store.existing(state_dir)
+    if store is None:
+        raise UsageError(f"There is no run {run}; nothing has been run with {state_dir} yet.")
+    solution = find(store.run(run), store.trials(run), asked, name)
+    if save and solution.profile is not None:
+        save_profile(solution.profile, save)
+    saved = save if solution.profile is not None else None
+    if as_json:
+        print(json.dumps(report.document(solution, saved), indent=2))
+    else:
+        report.print_solution(Console(), solution, saved)
+    if save and solution.profile is None:
+        raise RefusalError(
+            f"No profile was saved to {save}: the answer is the original settings, "
+            "which need none; ask for another with --name or --p99-ceiling."
+        )

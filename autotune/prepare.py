@@ -1,0 +1,215 @@
+"""From what was asked for to what will be done. Looks at everything and changes nothing."""
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from autotune import gate, preflight, recovery
+from autotune.array import Array, find_array
+from autotune.ceilings import Ceiling, check_phases
+from autotune.errors import RefusalError, UsageError
+from autotune.fio import Target
+from autotune.knobs import DEFAULT, Knob, consistent, for_array, ram_bytes, read_setting
+from autotune.memory import total_bytes
+from autotune.scratch import refuse_if_shared, scratch_bytes
+from autotune.search import Figure, Setting, Value
+from autotune.stack import Stack, read_stack
+from autotune.workload import Phase, Workload
+
+DEFAULT_RAM_SHARE = 0.05
+
+
+@dataclass(frozen=True)
+class Options:
+    """What was asked for. `ram_budget` is bytes (int) or a share of all memory (float)."""
+
+    device: str
+    workload: Workload
+    strategy: str = "bayes"
+    trials: int = 20
+    time_s: float = 1800.0
+    ceilings: tuple[Ceiling, ...] = ()
+    ram_budget: int | float = DEFAULT_RAM_SHARE
+    scratch: Path | None = None
+    destructive: str | None = None
+    careful: bool | None = None
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Preparation:
+    """Everything a run needs to know before it changes anything.
+
+    `phases` can be measured here, `left_out` cannot (they write, and there is nowhere to write
+    to). `scratch` is the folder for the scratch file, if phases write and the array has one.
+    `live` is the real sync that is under way and is tuned as it runs ("recover", "resync"), or "".
+    """
+
+    options: Options
+    array: Array
+    stack: Stack
+    findings: tuple[preflight.Finding, ...]
+    knobs: tuple[Knob, ...]
+    baseline: Setting
+    choices: dict[str, tuple[Value, ...]]
+    hints: tuple[Setting, ...]
+    ram_budget_bytes: int
+    phases: tuple[Phase, ...]
+    left_out: tuple[Phase, ...]
+    scratch: Path | None
+    careful: bool
+    figures: tuple[Figure, ...] = field(default=())
+    live: str = ""
+
+    @property
+    def why_left_out(self) -> str:
+        """What the phases that are left out lack."""
+        return "the array is never idle" if self.live else "there is nowhere to write"
+
+    def allowed(self, setting: Setting) -> bool:
+        """The exact filter: inside the RAM budget, and values that go together."""
+        if ram_bytes(self.array, setting) > self.ram_budget_bytes:
+            return False
+        return consistent(self.array, setting) is None
+
+    @property
+    def reads(self) -> Target:
+        """Loads that only read go over the raw array: nothing is destroyed, and its size keeps
+        them out of the page cache."""
+        return Target(Path(self.array.device), self.array.size_bytes)
+
+
+def prepare(options: Options, knobs: Sequence[Knob] = DEFAULT) -> Preparation:
+    """Look at the array and check every precondition.
+
+    Raise UsageError or RefusalError with the first thing that stands in the way.
+    """
+    array = find_array(options.device)
+    stack = read_stack(array)
+    live = recovery.under_way(array) if options.workload.only_checks else ""
+    findings = tuple(preflight.check(array, stack, live))
+    for message in preflight.refusals(findings):
+        raise RefusalError(message)
+    check_phases(options.ceilings, options.workload.figures)
+    options = dataclasses.replace(options, ceilings=_ceilings(options, live))
+    scratch = _scratch_folder(options, array, stack)
+    writable = scratch is not None or options.destructive is not None
+    candidates = recovery.live_phases(options.workload) if live else options.workload.phases
+    phases = tuple(p for p in candidates if writable or not p.writes)
+    if not any(phase.weight for phase in phases):
+        raise RefusalError(
+            f'Every phase of the workload "{options.workload.name}" that counts writes, and '
+            f"{array.device} has no mounted filesystem to write a scratch file to; mount one, or "
+            f"use --destructive {array.device} if everything on it may be lost."
+        )
+    mine = for_array(array, knobs)
+    if live:
+        mine = recovery.live_knobs(array, mine, phases)
+    baseline = read_setting(array, mine)
+    budget = _ram_budget(options, array, baseline)
+    choices = {
+        knob.name: _with(baseline[knob.name], knob.choices(array, budget), knob.ordered)
+        for knob in mine
+    }
+    preparation = Preparation(
+        options=options,
+        array=array,
+        stack=stack,
+        findings=findings,
+        knobs=mine,
+        baseline=baseline,
+        choices=choices,
+        hints=(),
+        ram_budget_bytes=budget,
+        phases=phases,
+        left_out=tuple(
+            p for p in options.workload.phases if p.name not in [q.name for q in phases]
+        ),
+        scratch=scratch if any(phase.writes for phase in phases) else None,
+        careful=stack.in_use if options.careful is None else options.careful,
+        figures=tuple(figure for phase in phases for figure in phase.figures()),
+        live=live,
+    )
+    return _with_hints(preparation)
+
+
+def _ceilings(options: Options, live: str) -> tuple[Ceiling, ...]:
+    """The ceilings asked for, else the workload's. Raise RefusalError for one relative to idle
+    if the array is never idle; the workload's are left out then."""
+    if not live:
+        return options.ceilings or options.workload.limits
+    if any(ceiling.times_idle is not None for ceiling in options.ceilings):
+        raise RefusalError(
+            f"A {recovery.ACTIONS[live]} of {options.device} is under way, so a ceiling relative "
+            "to idle cannot be known; give it in ms (--p99-ceiling 50ms)."
+        )
+    return options.ceilings or tuple(c for c in options.workload.limits if c.times_idle is None)
+
+
+def _with(value: Value, choices: tuple[Value, ...], ordered: bool) -> tuple[Value, ...]:
+    """The choices with the array's own value among them."""
+    if value in choices:
+        return choices
+    return tuple(sorted((*choices, value), key=lambda v: int(v) if ordered else str(v)))
+
+
+def _with_hints(preparation: Preparation) -> Preparation:
+    """The kernel's defaults are a candidate like any other."""
+    array, baseline = preparation.array, preparation.baseline
+    defaults = dict(baseline)
+    for knob in preparation.knobs:
+        value = knob.default(array)
+        if value is not None and value in preparation.choices[knob.name]:
+            defaults[knob.name] = value
+    if defaults == dict(baseline) or not preparation.allowed(defaults):
+        return preparation
+    return dataclasses.replace(preparation, hints=(defaults,))
+
+
+def _ram_budget(options: Options, array: Array, baseline: Setting) -> int:
+    memory = total_bytes(array.root)
+    asked = options.ram_budget
+    budget = asked if isinstance(asked, int) else int(asked * memory)
+    if budget > memory:
+        raise UsageError(
+            f"A RAM budget of {budget >> 20} MiB is more than this machine's {memory >> 20} MiB."
+        )
+    in_use = ram_bytes(array, baseline)
+    if budget < in_use:
+        raise RefusalError(
+            f"The RAM budget of {budget / 2**20:.1f} MiB is below the {in_use / 2**20:.1f} MiB "
+            f"that the present settings of {array.device} take; allow at least that "
+            "(--ram-budget)."
+        )
+    return budget
+
+
+def _scratch_folder(options: Options, array: Array, stack: Stack) -> Path | None:
+    """Where the scratch file goes: the folder asked for, else the array's filesystem."""
+    if options.destructive is not None:
+        gate.check_named_twice(array, options.destructive)
+        gate.refuse_if_used(array)
+        if options.scratch is not None:
+            raise UsageError("--scratch and --destructive exclude each other; choose one.")
+        return None
+    if options.scratch is not None:
+        folder = options.scratch.resolve()
+        if not folder.is_dir():
+            raise UsageError(f"The scratch folder {options.scratch} is not a folder.")
+        mount = stack.mount_for(folder)
+        if mount is None:
+            raise RefusalError(
+                f"The scratch folder {options.scratch} is not on {array.device}, so writing there "
+                "would measure something else; name a folder on the array."
+            )
+        if mount.read_only:
+            raise RefusalError(f"{mount.mountpoint} is mounted read-only; remount it writable.")
+        refuse_if_shared(folder)
+        scratch_bytes(folder)
+        return folder
+    for mount in stack.mounts:
+        if not mount.read_only and mount.mountpoint.is_dir():
+            scratch_bytes(mount.mountpoint)
+            return mount.mountpoint
+    return None

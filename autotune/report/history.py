@@ -1,0 +1,79 @@
+"""Runs and trials of the past, as tables and documents."""
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from autotune import solve
+from autotune.report import named
+from autotune.report.result import show_setting
+from autotune.store import RunRecord, TrialRecord
+from autotune.units import show_latency, show_rate
+
+
+def _table(*columns: str) -> Table:
+    table = Table(box=None, pad_edge=False)
+    for column in columns:
+        table.add_column(column, overflow="fold")
+    return table
+
+
+def print_runs(console: Console, runs: Sequence[RunRecord]) -> None:
+    """One line a run."""
+    if not runs:
+        console.print("No runs yet; `autotune run /dev/md0` makes one.")
+        return
+    table = _table("run", "started", "array", "state", "trials", "outcome")
+    for run in runs:
+        started = run.started.astimezone().strftime("%Y-%m-%d %H:%M")
+        table.add_row(str(run.id), started, run.device, run.state, str(run.trials), run.outcome)
+    console.print(table)
+
+
+def runs_document(runs: Sequence[RunRecord]) -> list[dict[str, Any]]:
+    return [_run(run) for run in runs]
+
+
+def _run(run: RunRecord) -> dict[str, Any]:
+    document = dataclasses.asdict(run)
+    document["started"] = run.started.isoformat()
+    document["ended"] = run.ended.isoformat() if run.ended else None
+    return document
+
+
+def print_run(console: Console, run: RunRecord, trials: Sequence[TrialRecord]) -> None:
+    """The trials of a run: what differed from the baseline, and the figures that were measured."""
+    baseline = trials[0].requested if trials else {}
+    console.print(f"Run {run.id} on {run.device}: {run.state}. {run.outcome}", soft_wrap=True)
+    table = _table("trial", "role", "setting", "figures")
+    for trial in trials:
+        shown = [
+            f"{name} {show_rate(e.value) if name.endswith('throughput') else show_latency(e.value)}"
+            for name, e in trial.figures.items()
+            if not name.endswith(("p50", "p999"))
+        ]
+        figures = ", ".join(shown) or trial.reason
+        table.add_row(
+            str(trial.number), trial.role, show_setting(trial.requested, baseline), figures
+        )
+    console.print(table)
+    named.print_named(console, solve.named(run, trials), baseline, run.id)
+
+
+def run_document(run: RunRecord, trials: Sequence[TrialRecord]) -> dict[str, Any]:
+    """A run with its trials, its three named answers (None if it ended too early to have any) and
+    its front of gain against p99; figures as {name: {value, spread}}."""
+    listed = []
+    for trial in trials:
+        document = dataclasses.asdict(trial)
+        document["started"] = trial.started.isoformat()
+        listed.append(document)
+    return {
+        **_run(run),
+        "trials": listed,
+        "named": named.document(solve.named(run, trials)),
+        "front": [named.point_document(point) for point in solve.pareto(run, trials)],
+    }

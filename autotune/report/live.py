@@ -1,0 +1,73 @@
+"""A run as it goes on, on a terminal; nothing when nobody watches."""
+
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn
+
+from autotune.report.result import show_setting
+from autotune.search import Estimate, Setting, Status
+from autotune.store import TrialRecord
+from autotune.units import show_seconds
+
+
+class LiveReporter:
+    """Progress with the time left, and a line for each trial, on standard error.
+
+    Off a terminal it keeps quiet. Use as a context manager.
+    """
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._baseline: Setting = {}
+        self._progress = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=24),
+            TextColumn("{task.fields[left]}"),
+            console=console,
+            transient=True,
+            disable=not console.is_terminal,
+        )
+        self._task = self._progress.add_task("", total=1.0, left="")
+
+    def __enter__(self) -> Self:
+        self._progress.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._progress.stop()
+
+    def step(self, text: str) -> None:
+        """A new part of the run begins."""
+        if self._console.is_terminal:
+            self._progress.console.print(f"[bold]{text}[/]")
+
+    def notice(self, text: str) -> None:
+        """Something that must be heard, terminal or not."""
+        self._progress.console.print(text, soft_wrap=True)
+
+    def progress(self, what: str, share: float, left_s: float | None) -> None:
+        """`share` (0 to 1) of `what` is done; `left_s`: seconds left of the whole run."""
+        left = "" if left_s is None else f"at most {show_seconds(left_s)} left"
+        self._progress.update(self._task, completed=share, description=what, left=left)
+
+    def trial(self, record: TrialRecord, gain: Estimate | None) -> None:
+        """A trial has ended."""
+        if record.role == "baseline":
+            self._baseline = record.requested
+        if not self._console.is_terminal:
+            return
+        shown = f"×{gain.value:.2f}" if gain else "    –"
+        if record.status is not Status.COMPLETE:
+            shown = record.status.value
+        what = show_setting(record.requested, self._baseline)
+        role = record.role.removeprefix("confirm-")
+        self._progress.console.print(
+            f"{record.number:>3}  {role:<8} {shown:>6}  {what}", highlight=False
+        )

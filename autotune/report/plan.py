@@ -1,0 +1,101 @@
+"""What a run would do: the dry run."""
+
+import shlex
+from typing import Any
+
+from rich.console import Console
+
+from autotune.fio import Target, command
+from autotune.measure import fio_jobs
+from autotune.prepare import Preparation
+from autotune.scratch import SCRATCH_PREFIX, scratch_bytes
+from autotune.units import show_bytes
+
+
+def _writes(preparation: Preparation) -> Target | None:
+    if preparation.options.destructive is not None:
+        return preparation.reads
+    if preparation.scratch is None:
+        return None
+    folder = preparation.scratch / f"{SCRATCH_PREFIX}XXXXXXXXXXXXXXXX"
+    return Target(folder / "scratch", scratch_bytes(preparation.scratch))
+
+
+def plan_document(preparation: Preparation) -> dict[str, Any]:
+    """The whole plan: phases with their fio commands, knobs with their files and values."""
+    array, target = preparation.array, _writes(preparation)
+    phases = {
+        phase.name: {
+            "weight": phase.weight,
+            "check": phase.check,
+            "fio": list(
+                command(
+                    fio_jobs(phase, preparation.reads, target),
+                    phase.max_seconds,
+                    preparation.options.seed,
+                )
+            ),
+        }
+        for phase in preparation.phases
+    }
+    knobs = {
+        knob.name: {
+            "now": preparation.baseline[knob.name],
+            "choices": list(preparation.choices[knob.name]),
+            "files": [str(path) for path in knob.paths(array)],
+        }
+        for knob in preparation.knobs
+    }
+    return {
+        "device": array.device,
+        "uuid": array.uuid,
+        "phases": phases,
+        "left_out": [phase.name for phase in preparation.left_out],
+        "scratch": str(target.path) if target and not preparation.options.destructive else None,
+        "scratch_bytes": target.size_bytes if target else 0,
+        "knobs": knobs,
+        "ram_budget_bytes": preparation.ram_budget_bytes,
+        "careful": preparation.careful,
+        "notes": [finding.message for finding in preparation.findings],
+    }
+
+
+def print_plan(console: Console, preparation: Preparation) -> None:
+    """The plan for people."""
+    plan = plan_document(preparation)
+    options = preparation.options
+    temper = "carefully" if preparation.careful else "eagerly"
+    console.print(
+        f"autotune would tune {plan['device']} with up to {options.trials} settings, {temper}, "
+        f"and change nothing that it does not put back.\n"
+    )
+    console.print("[bold]Settings that it would try[/] (files that it would write to)")
+    for name, knob in plan["knobs"].items():
+        choices = knob["choices"]
+        shown = (
+            f"{choices[0]} … {choices[-1]}, {len(choices)} values"
+            if len(choices) > 6
+            else ", ".join(str(choice) for choice in choices)
+        )
+        console.print(f"  {name}: now {knob['now']}; {shown}", highlight=False)
+        for path in knob["files"]:
+            console.print(f"    {path}", style="dim", highlight=False)
+    console.print(f"  RAM budget: {show_bytes(plan['ram_budget_bytes'])}\n")
+    console.print("[bold]Phases that it would measure[/]")
+    for name, phase in plan["phases"].items():
+        sync = "the sync that is under way" if preparation.live else "a check of the array"
+        check = f", beside {sync}" if phase["check"] else ""
+        console.print(f"  {name} (weight {phase['weight']:g}{check})", highlight=False)
+        console.print(f"    {shlex.join(phase['fio'])}", style="dim", soft_wrap=True)
+    if plan["left_out"]:
+        left_out = ", ".join(plan["left_out"])
+        console.print(f"  not measured, since {preparation.why_left_out}: {left_out}")
+    if plan["scratch"]:
+        size = show_bytes(plan["scratch_bytes"])
+        console.print(f"\nWrites go only to {plan['scratch']} ({size}).", soft_wrap=True)
+    elif options.destructive:
+        console.print(f"\n[bold red]Writes go to {plan['device']} itself: its data is lost.[/]")
+    else:
+        console.print("\nNothing is written to the array.")
+    for note in plan["notes"]:
+        console.print(f"note: {note}", soft_wrap=True)

@@ -1,0 +1,126 @@
+"""What a run found, as a table for people and as a document for programs."""
+
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from autotune.search import Figure, Setting
+from autotune.tuner import Result
+from autotune.units import show_bytes, show_latency, show_rate, show_seconds
+from autotune.verdict import Comparison
+
+QUIET_QUANTITIES = ("p50", "p999")
+"""Measured and stored, but only p99 has ceilings, so only that is in the short table."""
+
+
+def _shown(figure: Figure, value: float) -> str:
+    return show_rate(value) if figure.kind == "throughput" else show_latency(value)
+
+
+def _change(comparison: Comparison) -> str:
+    low, high = comparison.low, comparison.high
+    return f"×{comparison.ratio:.2f} ({low:.2f} to {high:.2f})"
+
+
+def show_setting(setting: Setting, baseline: Setting) -> str:
+    """The knobs that differ from the baseline, in one line."""
+    changed = [f"{k} {v}" for k, v in setting.items() if v != baseline.get(k)]
+    return ", ".join(changed) or "the original settings"
+
+
+def _table(result: Result) -> Table:
+    """Before and after, a row a figure; "=" where the winner's knobs can move nothing."""
+    table = Table(box=None, pad_edge=False, title_justify="left")
+    for name, justify in (("", "left"), ("before", "right"), ("after", "right")):
+        table.add_column(name, justify=justify, no_wrap=True)  # type: ignore[arg-type]
+    table.add_column("change (95 %)", no_wrap=True)
+    table.add_column("verdict", no_wrap=True)
+    compared = result.verdict.figures if result.verdict else {}
+    for figure in result.figures:
+        if figure.name.endswith(QUIET_QUANTITIES) or figure.name not in result.before:
+            continue
+        before = _shown(figure, result.before[figure.name].value)
+        comparison = compared.get(figure.name)
+        if comparison is None:
+            table.add_row(figure.name, before, "=" if compared else "", "", "", style="dim")
+            continue
+        after = _shown(figure, result.after[figure.name].value)
+        colour = {"better": "green", "worse": "red"}.get(comparison.conclusion.value, "")
+        word = f"[{colour}]{comparison.conclusion.value}[/]" if colour else "no difference"
+        table.add_row(figure.name, before, after, _change(comparison), word)
+    return table
+
+
+def print_result(console: Console, result: Result, profile: Path | None, ram_bytes: int) -> None:
+    """The table of before and after, what changed, and what to do next."""
+    if result.before:
+        console.print(_table(result))
+        console.print()
+    if result.keep and result.verdict:
+        overall = result.verdict.overall
+        console.print(
+            f"[bold]Overall ×{overall.ratio:.2f}[/] ({overall.low:.2f} to {overall.high:.2f}): "
+            f"{result.reason}."
+        )
+        for knob, value in result.winner.items():
+            if value != result.baseline[knob]:
+                console.print(f"  {knob:<20} {result.baseline[knob]!s:>12} → {value}")
+        console.print(f"  takes {show_bytes(ram_bytes)} of RAM")
+    else:
+        console.print(f"[bold]Keep what you have[/]: {result.reason}.")
+    console.print(
+        f"{result.trials} trials in {show_seconds(result.seconds)}, "
+        f"{show_bytes(result.bytes_written)} written by phases; about "
+        f"{show_seconds(result.saved_s)} saved by not measuring what could not matter."
+    )
+    for name, ratio in result.drifts.items():
+        console.print(f"The array itself drifted: {name} to ×{ratio:.2f}; taken out.")
+    if result.unsupported:
+        names = ", ".join(n for n in result.unsupported if not n.endswith("p999"))
+        if names:
+            console.print(f"Too few samples for {names}.")
+    if profile is not None:
+        console.print(f"Profile saved: {profile}", soft_wrap=True)
+
+
+def as_json(result: Result, profile: dict[str, Any] | None, path: Path | None) -> dict[str, Any]:
+    """The same for programs; rates in bytes/s, latencies in ns."""
+    verdict = result.verdict
+    return {
+        "keep": result.keep,
+        "reason": result.reason,
+        "winner": dict(result.winner),
+        "baseline": dict(result.baseline),
+        "gain": _comparison(verdict.overall) if verdict else None,
+        "figures": {
+            figure.name: {
+                "before": result.before[figure.name].value,
+                "after": result.after[figure.name].value if figure.name in result.after else None,
+                "ceiling": figure.ceiling,
+                "change": _comparison(verdict.figures[figure.name])
+                if verdict and figure.name in verdict.figures
+                else None,
+            }
+            for figure in result.figures
+            if figure.name in result.before
+        },
+        "trials": result.trials,
+        "seconds": result.seconds,
+        "bytes_written": result.bytes_written,
+        "saved_seconds": result.saved_s,
+        "unsupported": result.unsupported,
+        "drifts": result.drifts,
+        "profile": profile,
+        "profile_path": str(path) if path else None,
+    }
+
+
+def _comparison(comparison: Comparison) -> dict[str, Any]:
+    return {
+        "ratio": comparison.ratio,
+        "low": comparison.low,
+        "high": comparison.high,
+        "conclusion": comparison.conclusion.value,
+    }

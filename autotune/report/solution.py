@@ -1,0 +1,79 @@
+"""An answer chosen from stored trials, for people and for programs."""
+
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from autotune.ceilings import QUANTITIES
+from autotune.report.named import evidence, point_document, show_ratio
+from autotune.search import Figure
+from autotune.solve import Solution
+from autotune.units import show_bytes, show_latency, show_rate
+
+
+def _shown(figure: Figure, value: float) -> str:
+    return show_rate(value) if figure.kind == "throughput" else show_latency(value)
+
+
+def print_solution(console: Console, solution: Solution, saved: Path | None) -> None:
+    """The figures to expect, the values to set, and how sure that is."""
+    point, baseline = solution.point, solution.baseline
+    table = Table(box=None, pad_edge=False)
+    for name in ("", "original", "expected", "ceiling"):
+        table.add_column(name, justify="right" if name else "left", no_wrap=True)
+    for figure in solution.figures:
+        in_table = figure.weight or figure.name.partition(".")[2] in QUANTITIES
+        if in_table and figure.name in point.figures and figure.name in baseline.figures:
+            table.add_row(
+                figure.name,
+                _shown(figure, baseline.figures[figure.name].value),
+                _shown(figure, point.figures[figure.name].value),
+                show_latency(figure.ceiling) if figure.ceiling else "",
+            )
+    console.print(table)
+    console.print()
+    if solution.profile is None:
+        console.print(f"[bold]{solution.name}[/]: keep what you have; nothing tried is better.")
+        return
+    console.print(
+        f"[bold]{solution.name}[/]: gain {show_ratio(point.gain)}, p99 {show_ratio(point.latency)} "
+        f"({evidence(point)}).",
+        soft_wrap=True,
+    )
+    for knob, value in solution.profile.knobs.items():
+        console.print(f"  {knob:<20} {solution.profile.before[knob]!s:>12} → {value}")
+    console.print(f"  takes {show_bytes(solution.ram_bytes)} of RAM")
+    if not point.confirmed:
+        console.print(
+            "It was not measured in turn with the original settings, and the best of many looks "
+            "better than it is; a run with these ceilings would prove it.",
+            soft_wrap=True,
+        )
+    if saved is not None:
+        console.print(f"Profile saved: {saved}", soft_wrap=True)
+
+
+def document(solution: Solution, saved: Path | None) -> dict[str, Any]:
+    """The same for programs; rates in bytes/s, latencies in ns, spreads on the log scale."""
+    point, before = solution.point, solution.baseline.figures
+    return {
+        "run": solution.run,
+        "name": solution.name,
+        **point_document(point),
+        "keep": solution.profile is not None,
+        "figures": {
+            figure.name: {
+                "before": before[figure.name].value,
+                "expected": point.figures[figure.name].value,
+                "spread": point.figures[figure.name].spread,
+                "ceiling": figure.ceiling,
+            }
+            for figure in solution.figures
+            if figure.name in point.figures and figure.name in before
+        },
+        "ram_bytes": solution.ram_bytes,
+        "profile": solution.profile.model_dump(mode="json") if solution.profile else None,
+        "profile_path": str(saved) if saved else None,
+    }

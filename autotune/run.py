@@ -1,0 +1,267 @@
+"""A run from end to end: the Python API, and what `autotune run` calls."""
+
+import contextlib
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+
+from autotune import gate, recorded, solve
+from autotune.apply import apply, journaled_paths
+from autotune.array import find_array
+from autotune.errors import AutotuneError, RestoreError, StoppedError, UsageError
+from autotune.fio import Target
+from autotune.front import Named
+from autotune.guardian import Guardian
+from autotune.journal import Journal, applied_path, journal_path
+from autotune.knobs import ram_bytes
+from autotune.locks import lock
+from autotune.measure import Bench
+from autotune.prepare import Options, Preparation, prepare
+from autotune.profile import Evidence, FigureEvidence, Profile, ProvenOn, save_profile
+from autotune.recovery import Recovery
+from autotune.restore import Outcome, restore
+from autotune.resume import interrupted, to_resume
+from autotune.scratch import scratch_file
+from autotune.search import StrategyFactory
+from autotune.store import Store, TrialRecord
+from autotune.trials import Reporter, Trials
+from autotune.tuner import Result, tune
+from autotune.watch import Watch
+
+STRATEGIES = "autotune.strategies"
+
+
+def strategy_names() -> list[str]:
+    """The strategies that are installed."""
+    return sorted(entry.name for entry in entry_points(group=STRATEGIES))
+
+
+def find_strategy(name: str) -> EntryPoint:
+    """A strategy by name, not loaded yet, which takes a second. Raise UsageError if there is
+    none."""
+    for entry in entry_points(group=STRATEGIES):
+        if entry.name == name:
+            return entry
+    raise UsageError(f'There is no strategy "{name}"; there are {", ".join(strategy_names())}.')
+
+
+def load_strategy(entry: EntryPoint) -> StrategyFactory:
+    """What makes the strategy. Raise UsageError if a library that it needs is not installed."""
+    try:
+        factory: StrategyFactory = entry.load()
+    except ImportError as error:
+        raise UsageError(
+            f'The strategy "{entry.name}" needs the package {error.name}; '
+            f"install it with `pip install 'autotune-md[{entry.name}]'`."
+        ) from None
+    return factory
+
+
+@dataclass(frozen=True)
+class Done:
+    """A run that came to its end: its number in the store, what it found, the winner's profile
+    and file if there is a winner, its RAM, the phases that could not be measured here
+    and why, and the three named answers, if it came so far as to have any."""
+
+    number: int
+    result: Result
+    profile: Profile | None
+    path: Path | None
+    ram_bytes: int
+    left_out: tuple[str, ...]
+    why_left_out: str
+    named: Named | None
+
+
+def run(
+    options: Options,
+    state_dir: Path,
+    reporter: Reporter,
+    keep: bool = False,
+    resume: bool = False,
+) -> Done:
+    """Tune an array, or `resume` its newest run that was cut.
+
+    The originals are back at the end, unless `keep` and the winner was confirmed: then the
+    winner's values stay. Raise AutotuneError whatever else happens, the originals being back.
+    """
+    entry = find_strategy(options.strategy)
+    with lock(find_array(options.device)):
+        # Under the lock: what a run that is just ending has set is not the original.
+        preparation = prepare(options)
+        factory = load_strategy(entry)
+        store = Store(state_dir)
+        number, earlier = _open(store, preparation, reporter, resume)
+        try:
+            with session(preparation, state_dir, reporter) as (bench, watch):
+                trials = Trials(preparation, bench, watch, store, number, reporter)
+                trials.replay(earlier)
+                result, problem = tune(preparation, trials, factory, reporter)
+                profile = make_profile(preparation, result) if result.keep else None
+                path = None
+                if profile is not None:
+                    path = state_dir / "profiles" / f"{preparation.array.name}-run{number}.json"
+                    save_profile(profile, path)
+                if keep and result.keep:
+                    watch.look()
+                    watch.expect(None)
+                    apply(preparation.array, preparation.knobs, result.winner, bench.journal)
+                    bench.journal.keep(applied_path(state_dir, preparation.array.uuid))
+        except StoppedError as error:
+            _note(store, number, "interrupted", str(error))
+            raise
+        except BaseException as error:
+            _note(store, number, "failed", str(error))
+            raise
+        document = profile.model_dump(mode="json") if profile else None
+        store.update_problem(number, recorded.document(preparation, problem.figures))
+        store.finish_run(number, "done", result.reason, document)
+    return Done(
+        number,
+        result,
+        profile,
+        path,
+        ram_bytes(preparation.array, result.winner),
+        tuple(phase.name for phase in preparation.left_out),
+        preparation.why_left_out,
+        solve.named(store.run(number), store.trials(number)),
+    )
+
+
+def _open(
+    store: Store, preparation: Preparation, reporter: Reporter, resume: bool
+) -> tuple[int, list[TrialRecord]]:
+    """The number of the run in the store, and the trials that it already has."""
+    array = preparation.array
+    problem = recorded.document(preparation, preparation.figures)
+    if resume:
+        number, trials = to_resume(store, array.uuid, array.fingerprint, problem)
+        reporter.notice(f"Going on with run {number} after {len(trials)} trials.")
+        store.reopen_run(number)
+        return number, trials
+    cut = interrupted(store.runs(array.uuid))
+    if cut is not None:
+        reporter.notice(
+            f"Starting anew; run {cut.id} was cut after {cut.trials} trials, "
+            "and --resume would have gone on with it."
+        )
+    return store.start_run(array.uuid, array.device, array.fingerprint, problem), []
+
+
+def _note(store: Store, number: int, state: str, outcome: str) -> None:
+    # What ended the run is what the user must hear, not that it could not be stored.
+    with contextlib.suppress(AutotuneError):
+        store.finish_run(number, state, outcome)
+
+
+@contextmanager
+def session(
+    preparation: Preparation, state_dir: Path, reporter: Reporter
+) -> Iterator[tuple[Bench, Watch]]:
+    """Journal, guardian, signals and scratch file around whatever changes the array.
+
+    On the way out, for whatever reason, everything is put back (unless the journal was closed).
+    Raise RestoreError if something could not be.
+    """
+    array, knobs = preparation.array, preparation.knobs
+    path = journal_path(state_dir, array.uuid)
+    paths = journaled_paths(array, knobs, checks=not preparation.live)
+    journal = Journal.open(path, array.uuid, array.device, paths)
+    watch = Watch(array, knobs, preparation.live)
+    try:
+        guardian = Guardian(journal)
+    except BaseException:
+        journal.close()
+        raise
+    try:
+        watch.catch_signals()
+        with contextlib.ExitStack() as stack:
+            writes: Target | None = None
+            if preparation.options.destructive is not None:
+                # Once more, directly before anything is written.
+                gate.refuse_if_used(array)
+                # Held to the end, so that nobody can mount it or make a filesystem meanwhile.
+                stack.callback(os.close, os.open(array.device, os.O_RDONLY | os.O_EXCL))
+                writes = preparation.reads
+            elif preparation.scratch is not None:
+                reporter.step(f"Writing a scratch file in {preparation.scratch}")
+
+                def filled(share: float) -> None:
+                    watch()
+                    reporter.progress("scratch file", share, None)
+
+                file = stack.enter_context(scratch_file(preparation.scratch, journal, filled))
+                writes = Target(file, file.stat().st_size)
+            yield (
+                Bench(
+                    array.name,
+                    preparation.reads,
+                    writes,
+                    journal,
+                    watch,
+                    lambda _p, _s: None,
+                    Recovery(array, watch) if preparation.live else None,
+                ),
+                watch,
+            )
+    finally:
+        watch.expect(None)
+        outcome = restore(journal) if path.exists() else Outcome()
+        guardian.dismiss()
+        if outcome.foreign:
+            reporter.notice("Left as somebody else set it: " + "; ".join(outcome.foreign))
+        if not outcome.complete:
+            raise RestoreError(
+                "Some original settings could not be put back: "
+                + "; ".join(outcome.failed)
+                + ". Mend that and run `autotune restore`."
+            )
+
+
+def make_profile(preparation: Preparation, result: Result) -> Profile:
+    """The portable result of a confirmed winner: only the knobs that differ from the baseline."""
+    array, verdict = preparation.array, result.verdict
+    assert verdict is not None
+    changed = {k: v for k, v in result.winner.items() if v != result.baseline[k]}
+    ceilings = {f.name: f.ceiling for f in result.figures}
+    figures = {
+        name: FigureEvidence(
+            before=result.before[name].value,
+            after=result.after[name].value,
+            ratio=comparison.ratio,
+            low=comparison.low,
+            high=comparison.high,
+            conclusion=comparison.conclusion.value,
+            ceiling=ceilings[name],
+        )
+        for name, comparison in verdict.figures.items()
+    }
+    return Profile(
+        name=f"{array.name}-{preparation.options.workload.name}",
+        created=datetime.now(UTC),
+        proven_on=ProvenOn(
+            level=array.level,
+            members=array.raid_disks,
+            chunk_kib=array.chunk_bytes // 1024,
+            media=array.media.value,
+            kernel=array.kernel,
+            uuid=array.uuid,
+        ),
+        workload=preparation.options.workload.name,
+        knobs=changed,
+        before={name: result.baseline[name] for name in changed},
+        ram_bytes=ram_bytes(array, result.winner),
+        ram_budget_bytes=preparation.ram_budget_bytes,
+        evidence=Evidence(
+            gain=verdict.overall.ratio,
+            low=verdict.overall.low,
+            high=verdict.overall.high,
+            trials=result.trials,
+            seconds=result.seconds,
+            figures=figures,
+        ),
+    )

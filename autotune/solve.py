@@ -1,0 +1,206 @@
+"""Another answer from a run's stored trials, without the array. Pure."""
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from autotune import ceilings, recorded
+from autotune.errors import AutotuneError, RefusalError, UsageError
+from autotune.front import Named, Point, Pool, calmest, fastest, front, points
+from autotune.objective import broken_ceilings
+from autotune.profile import Profile
+from autotune.recorded import Recorded
+from autotune.search import Figure, Setting, Status, setting_key
+from autotune.store import RunRecord, TrialRecord
+from autotune.unconfirmed import unconfirmed
+from autotune.units import show_latency
+
+Name = Literal["throughput", "balanced", "latency"]
+NAMES: tuple[Name, ...] = get_args(Name)
+
+
+@dataclass(frozen=True)
+class Solution:
+    """One answer: `point` beside the `baseline`, under the ceilings of `figures`. `profile` is
+    None if the answer is the baseline: there is nothing to apply."""
+
+    run: int
+    name: Name
+    point: Point
+    baseline: Point
+    figures: tuple[Figure, ...]
+    ram_bytes: int
+    profile: Profile | None
+
+
+@dataclass(frozen=True)
+class _Study:
+    """A run's points under some ceilings: `every` with the defaults, `asked` the user's alone."""
+
+    problem: Recorded
+    points: list[Point]
+    every: tuple[Figure, ...]
+    asked: tuple[Figure, ...]
+    decided: Setting | None
+
+
+def _study(
+    run: RunRecord, trials: Sequence[TrialRecord], asked: Sequence[ceilings.Ceiling]
+) -> _Study:
+    """Raise UsageError if a ceiling fits no phase, RefusalError if the run has no baseline or the
+    idle array already breaks a ceiling."""
+    problem = recorded.read(run.id, run.problem)
+    home = setting_key(problem.baseline)
+    if not any(setting_key(t.requested) == home and t.status is Status.COMPLETE for t in trials):
+        raise RefusalError(
+            f"Run {run.id} ended before the original settings were measured, so there is nothing "
+            "to compare with; tune the array again."
+        )
+    ceilings.check_phases(asked, problem.figures)
+    limits = tuple(asked) or problem.asked
+    every = problem.figures
+    phases = {limit.phase for limit in limits}
+    if asked or not any(figure.ceiling for figure in problem.figures):
+        bare = [dataclasses.replace(figure, ceiling=None) for figure in problem.figures]
+        before = Pool(problem, trials).figures(problem.baseline)
+        _check_measured(run, asked, [f for f in bare if f.name in before])
+        try:
+            every = tuple(ceilings.resolve(bare, limits, before))
+        except RefusalError as error:
+            if not any(limit.limit_ns for limit in asked):
+                raise
+            lowest = _lowest(_study(run, trials, ()), phases)
+            raise RefusalError(
+                f"{str(error).rstrip('.')}: the lowest that a trial held is {show_latency(lowest)}."
+            ) from None
+    users = tuple(
+        f if None in phases or f.phase in phases else dataclasses.replace(f, ceiling=None)
+        for f in every
+    )
+    confirmed = {**problem.baseline, **run.profile["knobs"]} if run.profile else None
+    decided = None
+    if run.state == "done" and not asked:
+        decided = confirmed or problem.baseline
+    return _Study(problem, points(problem, every, trials, confirmed), every, users, decided)
+
+
+def _check_measured(
+    run: RunRecord, asked: Sequence[ceilings.Ceiling], figures: Sequence[Figure]
+) -> None:
+    """Raise RefusalError if a ceiling is about latencies that have no p99: nothing is known of
+    whether it holds."""
+    phases = {f.phase for f in figures if f.name.partition(".")[2] in ceilings.QUANTITIES}
+    for ceiling in asked:
+        if not phases or ceiling.phase not in (None, *phases):
+            where = f' of the phase "{ceiling.phase}"' if ceiling.phase else ""
+            raise RefusalError(
+                f"Run {run.id} has no p99{where}, having seen too few requests, so nothing can be "
+                "said of a ceiling; raise max_seconds in the workload and tune again."
+            )
+
+
+def _lowest(study: _Study, phases: set[str | None]) -> float:
+    """The lowest limit in ns, the same for each of the phases (None: all), that a trial held."""
+    tails = [f.name for f in study.every if f.ceiling and (None in phases or f.phase in phases)]
+    return min(max(point.figures[name].value for name in tails) for point in study.points)
+
+
+def _pick(study: _Study, name: Name) -> Point | None:
+    if name == "throughput":
+        return fastest(study.points, study.asked)
+    if name == "latency":
+        return calmest(study.points, study.every)
+    if study.decided is not None:
+        wanted = setting_key(study.decided)
+        return next((p for p in study.points if setting_key(p.setting) == wanted), None)
+    return fastest(study.points, study.every)
+
+
+def named(run: RunRecord, trials: Sequence[TrialRecord]) -> Named | None:
+    """The three answers of a run under its own ceilings; None if it ended too early to have any,
+    or another version stored it."""
+    try:
+        study = _study(run, trials, ())
+    except AutotuneError:
+        return None
+    return Named(*(_pick(study, name) for name in NAMES))
+
+
+def pareto(run: RunRecord, trials: Sequence[TrialRecord]) -> list[Point]:
+    """The run's settings that no other beats in gain without losing in latency, the calmest
+    first; none if `named` has none."""
+    try:
+        return front(_study(run, trials, ()).points)
+    except AutotuneError:
+        return []
+
+
+def solve(
+    run: RunRecord,
+    trials: Sequence[TrialRecord],
+    asked: Sequence[ceilings.Ceiling] = (),
+    name: str = "balanced",
+) -> Solution:
+    """The named answer under ceilings that replace the run's (none: the run's own).
+
+    Raise UsageError for a name or a phase that does not exist, RefusalError if no trial held the
+    ceilings, saying which limit the nearest one held.
+    """
+    if name not in NAMES:
+        raise UsageError(f'There is no answer "{name}"; there are {", ".join(NAMES)}.')
+    study = _study(run, trials, asked)
+    point = _pick(study, name)
+    if point is None:
+        raise RefusalError(_why_none(study, name))
+    baseline = study.points[0]
+    return Solution(
+        run.id,
+        name,
+        point,
+        baseline,
+        study.every if name != "throughput" else study.asked,
+        study.problem.ram_bytes(point.setting),
+        None if point is baseline else _profile(run, trials, study, point, name),
+    )
+
+
+def _why_none(study: _Study, name: str) -> str:
+    """Name the lowest limits that a trial did hold."""
+    figures = study.asked if name == "throughput" else study.every
+
+    def excess(point: Point) -> float:
+        return max(point.figures[f.name].value / f.ceiling for f in figures if f.ceiling)
+
+    nearest = min(study.points, key=excess)
+    broken = broken_ceilings(figures, nearest.figures)
+    if not broken:
+        return (
+            "Every setting that held the ceilings is slower than the original settings, which "
+            "broke them; ask for another answer (--name balanced)."
+        )
+    shown = ", ".join(
+        f"{f.name} {show_latency(nearest.figures[f.name].value)} where "
+        f"{show_latency(f.ceiling or 0)} is allowed"
+        for f in broken
+    )
+    return (
+        f"No trial held the ceilings; the nearest, trial {nearest.trials[0]}, showed {shown}: "
+        "allow at least that (--p99-ceiling)."
+    )
+
+
+def _profile(
+    run: RunRecord, trials: Sequence[TrialRecord], study: _Study, point: Point, name: str
+) -> Profile:
+    """The portable form of an answer; with the run's own evidence where it was confirmed."""
+    if not point.confirmed or run.profile is None:
+        return unconfirmed(study.problem, study.every, trials, point, study.points[0], name)
+    limits = {f.name: f.ceiling for f in study.every}
+    proven = Profile.model_validate(run.profile)
+    figures = {
+        n: e.model_copy(update={"ceiling": limits.get(n)})
+        for n, e in proven.evidence.figures.items()
+    }
+    evidence = proven.evidence.model_copy(update={"figures": figures})
+    return proven.model_copy(update={"evidence": evidence})

@@ -1,0 +1,30 @@
+"""Tune an array from Python, and print what was found.
+
+Run it as root on a real array, or in the lab:
+    autotune lab raid5-hdd -- python examples/tune.py /dev/md0
+"""
+
+import sys
+from pathlib import Path
+
+from rich.console import Console
+
+from autotune.prepare import Options
+from autotune.report.live import LiveReporter
+from autotune.run import run
+from autotune.workload import load_workload
+
+options = Options(
+    device=sys.argv[1],
+    workload=load_workload("quick"),
+    trials=5,
+    time_s=240,
+    ram_budget=96 << 20,
+)
+with LiveReporter(Console(stderr=True)) as reporter:
+    done = run(options, Path("/tmp/autotune-example"), reporter)
+
+if done.profile:
+    print(f"{done.profile.evidence.gain:.2f} times as fast with {done.profile.knobs}")
+else:
+    print(f"Keep what you have: {done.result.reason}.")

@@ -1,0 +1,95 @@
+"""What guest tests share: the state of an array's knobs, and runs of autotune."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+AUTOTUNE = (sys.executable, "-m", "autotune")
+FAST = """
+name = "fast"
+[[phases]]
+name = "write"
+weight = 1
+load = { rw = "write", block_kib = 1024, streams = 3, buffered = true, sync_every = 32 }
+min_seconds = 3
+max_seconds = 4
+[[phases]]
+name = "resync"
+weight = 1
+check = true
+probe = { rate_iops = 60 }
+min_seconds = 3
+max_seconds = 4
+"""
+
+
+def read(path: Path) -> str:
+    return path.read_text().strip()
+
+
+def knob_files(name: str = "md0") -> dict[str, str]:
+    """Every file that a knob or a check of this array can change, and what it reads."""
+    block = Path("/sys/block") / name
+    members = [p.name.removeprefix("dev-") for p in (block / "md").glob("dev-*")]
+    files = [block / "queue/read_ahead_kb"]
+    names = ("stripe_cache_size", "sync_speed_min", "sync_speed_max", "sync_min", "sync_max")
+    files += [block / "md" / file for file in (*names, "sync_action")]
+    for member in members:
+        queue = Path("/sys/block") / member / "queue"
+        files += [queue / f for f in ("scheduler", "nr_requests", "wbt_lat_usec")]
+    return {str(file): read(file) for file in files if file.exists()}
+
+
+def autotune(*words: object, state: Path, **options: Any) -> subprocess.CompletedProcess[str]:
+    """Run a command of autotune to its end."""
+    return subprocess.run(
+        [*AUTOTUNE, *map(str, words)],
+        env={**os.environ, "AUTOTUNE_STATE_DIR": str(state)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=options.get("timeout_s", 400),
+    )
+
+
+def autotune_json(*words: object, state: Path) -> Any:
+    """The JSON that a command prints. AssertionError with its errors if it fails."""
+    done = autotune(*words, "--json", state=state)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return json.loads(done.stdout)
+
+
+def start(*words: object, state: Path) -> subprocess.Popen[str]:
+    """Start a command of autotune in a session of its own."""
+    return subprocess.Popen(
+        [*AUTOTUNE, *map(str, words)],
+        env={**os.environ, "AUTOTUNE_STATE_DIR": str(state)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def wait_until(condition: Callable[[], bool], timeout_s: float = 60, what: str = "") -> None:
+    deadline = time.monotonic() + timeout_s
+    while not condition():
+        assert time.monotonic() < deadline, f"not within {timeout_s} s: {what}"
+        time.sleep(0.05)
+
+
+def running(name: str) -> list[str]:
+    """The command lines of all processes of this name."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            if read(folder / "comm") == name:
+                found.append((folder / "cmdline").read_text().replace("\0", " "))
+        except OSError:
+            continue
+    return found

@@ -1,0 +1,158 @@
+"""Runs on a bare RAID6 in the lab; `test_run.py` runs this there."""
+
+import json
+import signal
+from pathlib import Path
+
+import pytest
+from guest import FAST, autotune, autotune_json, knob_files, running, start, wait_until
+
+RUN = ("run", "/dev/md0", "--destructive", "/dev/md0", "--ram-budget", "96MiB")
+CACHE = Path("/sys/block/md0/md/stripe_cache_size")
+
+
+@pytest.fixture(scope="module")
+def state(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("state")
+
+
+@pytest.fixture
+def fast(tmp_path: Path) -> Path:
+    path = tmp_path / "fast.toml"
+    path.write_text(FAST)
+    return path
+
+
+WRITE = """
+name = "write"
+[[phases]]
+name = "write"
+weight = 1
+load = { rw = "write", block_kib = 1024, streams = 3, buffered = true, sync_every = 32 }
+min_seconds = 4
+max_seconds = 6
+"""
+
+
+def test_a_run_finds_and_confirms_a_better_setting_and_puts_the_originals_back(
+    state: Path, tmp_path: Path
+) -> None:
+    workload = tmp_path / "write.toml"
+    workload.write_text(WRITE)
+    before = knob_files()
+    options = ("--workload", workload, "--strategy", "recipe", "--trials", 4, "--time", "4min")
+    done = autotune_json(*RUN, *options, state=state)
+    assert knob_files() == before
+    # How sure one can be depends on the machine's noise, so only consistency is asserted here.
+    if done["keep"]:
+        assert done["gain"]["low"] > 1
+        assert done["winner"]["stripe_cache_size"] > 256
+        assert done["profile"]["ram_bytes"] <= 96 << 20
+    else:
+        assert done["winner"] == done["baseline"]
+    assert not running("fio")
+
+    trials = autotune_json("history", 1, state=state)["trials"]
+    roles = [trial["role"] for trial in trials]
+    assert roles[:2] == ["baseline", "baseline"]
+    assert all(trial["effective"] == trial["requested"] for trial in trials)
+    rates: dict[str, list[float]] = {role: [] for role in roles}
+    for trial in trials:
+        if "write.throughput" in trial["figures"]:
+            rates[trial["role"]].append(trial["figures"]["write.throughput"]["value"])
+    assert max(rates["search"]) > min(rates["baseline"])
+    if "confirm-winner" in roles:
+        sides = ("winner", "baseline", "baseline", "winner")
+        assert roles[-4:] == [f"confirm-{side}" for side in sides]
+
+
+PROFILE = Path("examples/profile.json")
+
+
+def test_a_profile_applies_and_can_be_undone(state: Path) -> None:
+    before = knob_files()
+    profile = PROFILE
+    wanted = json.loads(profile.read_text())["knobs"]
+    done = autotune_json("apply", profile, "/dev/md0", state=state)
+    assert done["after"] == wanted
+    assert CACHE.read_text().strip() == str(wanted["stripe_cache_size"])
+    assert knob_files() != before
+    assert autotune("restore", "/dev/md0", state=state).returncode == 0
+    assert knob_files() == before
+
+
+def test_a_profile_with_a_value_that_does_not_fit_changes_nothing(
+    state: Path, tmp_path: Path
+) -> None:
+    before = knob_files()
+    document = json.loads(PROFILE.read_text())
+    document["knobs"] = {"read_ahead_kb": 4096, "stripe_cache_size": 32769}
+    path = tmp_path / "altered.json"
+    path.write_text(json.dumps(document))
+    done = autotune("apply", path, "/dev/md0", state=state)
+    assert done.returncode == 1
+    assert "17 to 32768" in done.stderr
+    assert knob_files() == before
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_a_run_that_is_ended_in_its_middle_leaves_nothing_behind(
+    state: Path, fast: Path, number: signal.Signals
+) -> None:
+    before = knob_files()
+    process = start(*RUN, "--workload", fast, "--strategy", "random", state=state)
+    wait_until(lambda: knob_files() != before and bool(running("fio")), what="a trial")
+    # Let it get past the baseline, where only the check changes a file.
+
+    def changed() -> bool:
+        assert process.poll() is None, process.communicate()
+        return CACHE.read_text().strip() != "256"
+
+    wait_until(changed, 300, "a change of the cache")
+    process.send_signal(number)
+    _, errors = process.communicate(timeout=60)
+    if number == signal.SIGKILL:
+        wait_until(lambda: not list((state / "journal").glob("*")), 60, "the guardian")
+    else:
+        assert process.returncode == 1
+        assert f"Stopped by {number.name}" in errors
+    assert knob_files() == before
+    assert not running("fio")
+    assert not list((state / "journal").glob("*"))
+
+
+def test_two_runs_on_one_array_exclude_each_other(state: Path, fast: Path) -> None:
+    first = start(*RUN, "--workload", fast, state=state)
+    wait_until(lambda: bool(running("fio")), what="the first run")
+    second = autotune(*RUN, "--workload", fast, state=state.with_name("other"))
+    assert second.returncode == 1
+    assert f"process {first.pid}" in second.stderr
+    first.send_signal(signal.SIGINT)
+    first.communicate(timeout=60)
+
+
+def test_a_knob_that_somebody_turns_ends_the_run_and_stays_theirs(state: Path, fast: Path) -> None:
+    before = knob_files()
+    process = start(*RUN, "--workload", fast, state=state)
+    wait_until(lambda: bool(running("fio")), what="the baseline")
+    ahead = Path("/sys/block/md0/queue/read_ahead_kb")
+    ahead.write_text("1000")
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert "somebody else set read_ahead_kb to 1000" in errors
+    after = knob_files()
+    assert after.pop(str(ahead)) == "1000"
+    ahead.write_text(before.pop(str(ahead)))
+    assert after == before
+
+
+def test_a_dry_run_shows_the_plan_and_changes_nothing(state: Path) -> None:
+    before = knob_files()
+    plan = autotune_json(*RUN, "--dry-run", state=state)
+    assert knob_files() == before
+    assert set(plan["phases"]) == {"idle", "read", "write", "mix", "resync"}
+    assert "--readonly" in plan["phases"]["read"]["fio"]
+    assert plan["knobs"]["stripe_cache_size"]["now"] == 256
+    bare = autotune_json("run", "/dev/md0", "--dry-run", state=state)
+    assert bare["left_out"] == ["write", "mix"]
+    assert not any("rw=write" in word for p in bare["phases"].values() for word in p["fio"])

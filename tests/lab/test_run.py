@@ -1,0 +1,26 @@
+"""The main job on real arrays: each test runs a file of tests in the lab."""
+
+import sys
+from pathlib import Path
+
+import pytest
+from conftest import Lab
+
+pytestmark = pytest.mark.lab
+
+PYTEST = (sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "--durations=5")
+
+
+@pytest.mark.parametrize(
+    ("scenario", "tests"),
+    [
+        ("raid6-hdd", "guest_tune.py"),
+        ("raid6-hdd", "guest_resume.py"),
+        ("raid5-hdd", "guest_filesystem.py"),
+        ("raid5-hdd", "guest_rebuild.py"),
+    ],
+)
+def test_in_the_lab(lab: Lab, scenario: str, tests: str) -> None:
+    result = lab(scenario, [*PYTEST, str(Path("tests/lab") / tests)], timeout_s=900)
+    print(result.stdout)
+    assert result.returncode == 0, result.stdout + result.stderr

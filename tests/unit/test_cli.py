@@ -1,0 +1,78 @@
+"""The command line as a user meets it, without an array."""
+
+import json
+import subprocess
+import sys
+import time
+
+import pytest
+
+
+def autotune(*words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "autotune", *words], capture_output=True, text=True, check=False
+    )
+
+
+COMMANDS = ("run", "show", "doctor", "apply", "restore", "history", "solve", "lab")
+
+
+def test_help_names_every_command_and_loads_nothing_heavy() -> None:
+    source = (
+        "import sys; from autotune.cli.main import app; "
+        "print([m for m in ('numpy', 'scipy', 'sklearn', 'sqlalchemy', 'pydantic') "
+        "if m in sys.modules])"
+    )
+    loaded = subprocess.run(
+        [sys.executable, "-c", source], capture_output=True, text=True, check=False
+    )
+    assert loaded.stdout.strip() == "[]", loaded.stderr
+    text = autotune("--help").stdout
+    assert all(command in text for command in COMMANDS)
+
+
+def test_help_is_there_at_once() -> None:
+    best = min(_timed("--help") for _ in range(3))
+    assert best < 1.0
+
+
+def _timed(*words: str) -> float:
+    start = time.monotonic()
+    autotune(*words)
+    return time.monotonic() - start
+
+
+@pytest.mark.parametrize("command", [*COMMANDS, ""])
+def test_help_fits_80_columns(command: str) -> None:
+    text = autotune(*command.split(), "--help").stdout
+    assert text
+    assert max(len(line) for line in text.splitlines()) <= 80
+
+
+@pytest.mark.parametrize(
+    "words", [(), ("nonsense",), ("run",), ("run", "--trials", "0", "/dev/md0"), ("history", "x")]
+)
+def test_wrong_usage_is_exit_code_2(words: tuple[str, ...]) -> None:
+    done = autotune(*words)
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+
+
+def test_an_error_is_one_sentence_and_json_if_asked_for() -> None:
+    done = autotune("run", "/dev/nonsense", "--json")
+    assert done.returncode == 2
+    assert "There is no /dev/nonsense" in json.loads(done.stdout)["error"]
+    assert done.stderr.startswith("autotune: There is no /dev/nonsense")
+    assert done.stderr.count("\n") == 1
+
+
+def test_restore_with_nothing_to_do_says_so(tmp_path: object) -> None:
+    done = autotune("restore", "--state-dir", str(tmp_path))
+    assert (done.returncode, done.stdout) == (0, "Nothing to restore.\n")
+
+
+def test_history_of_nothing_is_no_error(tmp_path: object) -> None:
+    done = autotune("history", "--state-dir", str(tmp_path))
+    assert done.returncode == 0
+    assert "No runs yet" in done.stdout
+    assert json.loads(autotune("history", "--json", "--state-dir", str(tmp_path)).stdout) == []
