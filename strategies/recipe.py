@@ -14,8 +14,7 @@ Step = Generator[dict[str, int | str], None, None]
 class Recipe:
     """Goes through the knobs by the weight of what they move; keeps a step that helped.
 
-    An ordered knob goes up its ladder until a step does not help, or, if the first does not,
-    down; a named one tries every name. Knobs whose figures only have ceilings come last. None
+    An ordered knob is doubled until a step does not help, or, if the first does not, halved; a named one tries every name. Knobs whose figures only have ceilings come last. None
     when all knobs were gone through.
     """
 
@@ -42,14 +41,15 @@ class Recipe:
     def _go(self) -> Step:
         best = dict(self._problem.baseline)
         for dimension in sorted(self._problem.dimensions, key=self._weight, reverse=True):
-            start = dimension.choices.index(best[dimension.knob])
-            upward = list(dimension.choices[start + 1 :])
-            downward = list(reversed(dimension.choices[:start]))
+            start = best[dimension.knob]
+            place = dimension.choices.index(start)
+            upward = list(dimension.choices[place + 1 :])
+            downward = list(reversed(dimension.choices[:place]))
             if not dimension.ordered:
                 for value in upward + downward:
                     best = yield from self._try(best, dimension, value)
                 continue
-            for values in (upward, downward):
+            for values in (_doublings(start, upward), _doublings(start, downward)):
                 before = best
                 for value in values:
                     now = yield from self._try(best, dimension, value)
@@ -75,3 +75,13 @@ class Recipe:
 
     def _weight(self, dimension: Dimension) -> float:
         return sum(f.weight for f in self._problem.figures if f.name in dimension.moves)
+
+
+def _doublings(start: int | str, values: list[int | str]) -> list[int | str]:
+    """Of ascending or descending numbers, those at least twice or at most half the one before."""
+    kept, last = [], int(start)
+    for value in map(int, values):
+        if value >= 2 * last or 2 * value <= last:
+            kept.append(value)
+            last = value
+    return list(kept)

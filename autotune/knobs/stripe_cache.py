@@ -1,7 +1,10 @@
 """stripe_cache_size: the stripes that RAID 4/5/6 keeps in memory to gather whole-stripe writes."""
 
+import contextlib
+
 from autotune import sysfs
 from autotune.array import Array
+from autotune.errors import InfeasibleError
 from autotune.knobs.base import ArrayNumber, PhaseKind, ladder, whole
 from autotune.search import Value
 from autotune.sysfs import Write
@@ -37,6 +40,21 @@ class StripeCacheSize(ArrayNumber):
 
     def moves(self, phase: PhaseKind, quantity: str) -> bool:
         return phase.writes or phase.checks
+
+
+def shrink(array: Array) -> None:
+    """Take the cache back to its setting, so that a measurement begins where every other does.
+
+    Under load the kernel adds stripes one by one, and gives them back only when memory runs short
+    (drivers/md/raid5.c, grow_one_stripe and raid5_cache_scan; seen on 6.1.176: 256 became 888 in
+    half a minute, and writes half as fast again). A store of the present value drops what was
+    added; it changes no setting, so there is nothing to put back. A cache that is gone or refuses
+    is left to the watch.
+    """
+    path = array.md / StripeCacheSize.file.removeprefix("md/")
+    with contextlib.suppress(InfeasibleError, OSError):
+        if path.exists():
+            sysfs.write(path, sysfs.value(path))
 
 
 def _buffer_bytes(array: Array) -> int:

@@ -15,7 +15,7 @@ name = "fast"
 [[phases]]
 name = "write"
 weight = 1
-load = { rw = "write", block_kib = 1024, streams = 3, buffered = true, sync_every = 32 }
+load = { rw = "write", block_kib = 1024, streams = 3, buffered = true, sync_every = 8 }
 min_seconds = 3
 max_seconds = 4
 [[phases]]

