@@ -30,7 +30,7 @@ packages:
 
 demo: setup
 	.venv/bin/autotune lab raid6-hdd --out demo -- .venv/bin/autotune run /dev/md0 \
-	  --destructive /dev/md0 --workload quick --p99-ceiling resync=1s --trials 12 --time 6min \
+	  --destructive /dev/md0 --workload quick --p99-ceiling resync=1s --trials 12 --time 5min \
 	  --ram-budget 128MiB --state-dir demo
 
 test: setup lint

@@ -14,8 +14,9 @@ Step = Generator[dict[str, int | str], None, None]
 class Recipe:
     """Goes through the knobs by the weight of what they move; keeps a step that helped.
 
-    An ordered knob is doubled until a step does not help, or, if the first does not, halved; a named one tries every name. Knobs whose figures only have ceilings come last. None
-    when all knobs were gone through.
+    An ordered knob is doubled until a step does not help, or, if the first does not, halved; a
+    named one tries every name. Knobs whose figures only have ceilings come last. None when all
+    knobs were gone through.
     """
 
     def __init__(self, problem: Problem) -> None:
