@@ -48,14 +48,20 @@ class Console:
             if self._terminal:
                 stack.enter_context(_raw_input())
                 self._tell_window()
-            while True:
+            # A quick command's first output came together with the news that it starts.
+            status = self._pass_on(self._wire.received())
+            while status is None:
                 for key, _ in self._selector.select():
-                    status: int | None = key.data()
+                    status = key.data()
                     if status is not None:
-                        return status
+                        break
+            return status
 
     def _from_guest(self) -> int | None:
-        for kind, data in self._wire.receive():
+        return self._pass_on(self._wire.receive())
+
+    def _pass_on(self, frames: Iterator[tuple[Kind, bytes]]) -> int | None:
+        for kind, data in frames:
             if kind is Kind.OUTPUT:
                 _write(1, data)
             elif kind is Kind.ERROR:

@@ -57,7 +57,10 @@ class Wire:
             raise WireClosedError from error
 
     def receive(self) -> Iterator[tuple[Kind, bytes]]:
-        """Read once, and yield the frames that are now whole, if any. Raise WireClosedError."""
+        """Read once, and yield the frames that are now whole, if any. Raise WireClosedError.
+
+        Frames that the caller leaves unread are the first of the next time.
+        """
         try:
             data = os.read(self._fd, _READ_BYTES)
         except OSError as error:
@@ -65,6 +68,10 @@ class Wire:
         if not data:
             raise WireClosedError
         self._received += data
+        yield from self.received()
+
+    def received(self) -> Iterator[tuple[Kind, bytes]]:
+        """Yield the whole frames that were read already."""
         while len(self._received) >= _HEADER.size:
             kind, length = _HEADER.unpack_from(self._received)
             end = _HEADER.size + length
