@@ -13,7 +13,7 @@ import sys
 import syslog
 from pathlib import Path
 
-from autotune.errors import AutotuneError
+from autotune.errors import AutotuneError, RefusalError
 from autotune.journal import Journal
 from autotune.restore import restore
 
@@ -58,8 +58,12 @@ def watch_over(path: Path) -> int:
     if not path.exists():
         return 0
     syslog.openlog("autotune")
-    journal = Journal.load(path)
-    journal.claim()
+    try:
+        journal = Journal.load(path)
+        # The pipe may break a moment before the dying tuner's hold on the journal does.
+        journal.claim(wait=True)
+    except (FileNotFoundError, RefusalError):
+        return 0
     outcome = restore(journal)
     syslog.syslog(
         syslog.LOG_WARNING,

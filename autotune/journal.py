@@ -149,17 +149,24 @@ class Journal:
             ) from None
         self.record.learn(entry)
 
-    def claim(self) -> None:
-        """Hold the journal until this process ends. Raise RefusalError if another one does: its
-        run is under way, and will put everything back itself."""
-        self._held = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
+    def claim(self, wait: bool = False) -> None:
+        """Hold the journal until this process ends. Raise RefusalError if another one does (its
+        run is under way, and will put everything back itself), or, having waited for it, if the
+        journal has been cleared meanwhile."""
         try:
-            fcntl.flock(self._held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # Closed, and the lock with it, when nothing refers to it any more.
+            self._held = self.path.open("rb")
+            fcntl.flock(self._held, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+            if not os.path.samestat(self.path.stat(), os.fstat(self._held.fileno())):
+                raise FileNotFoundError
         except BlockingIOError:
-            os.close(self._held)
             raise RefusalError(
                 f"The run of process {self.record.pid} on {self.record.device} is still under "
                 "way; stop it, and it puts the original settings back."
+            ) from None
+        except FileNotFoundError:
+            raise RefusalError(
+                f"Another process has just put the original settings of {self.record.device} back."
             ) from None
 
     def writing(self, path: Path, text: str) -> None:

@@ -1,12 +1,15 @@
 """The journal and the restore, on files that stand for sysfs."""
 
 import json
+import os
+import time
 from pathlib import Path
 
 import pytest
 
 from autotune import sysfs
 from autotune.errors import AutotuneError, RefusalError
+from autotune.guardian import Guardian
 from autotune.journal import BOOT_ID, Journal, applied_path, journal_path, open_journals
 from autotune.restore import restore
 
@@ -134,6 +137,32 @@ def test_a_journal_of_a_run_under_way_is_not_restored(files: Files) -> None:
     with pytest.raises(RefusalError, match="under way"):
         files.reload().claim()
     assert journal.path.exists()
+
+
+def test_the_guardian_waits_until_a_dying_run_lets_go(tmp_path: Path) -> None:
+    """A process that is killed closes its files one by one: the pipe before the journal."""
+    file = tmp_path / "stripe_cache_size"
+    file.write_text("256\n")
+    path = journal_path(tmp_path, UUID)
+    journal = Journal.open(path, UUID, "/dev/md0", [file])
+    guardian = Guardian(journal)
+    journal.writing(file, "4096")
+    file.write_text("4096\n")
+    os.close(guardian._writing)
+    time.sleep(0.5)
+    assert file.read_text() == "4096\n"
+    journal._held.close()
+    assert guardian._process.wait(10) == 0
+    assert file.read_text() == "256"
+    assert not path.exists()
+
+
+def test_a_journal_that_was_restored_meanwhile_is_not_restored_again(files: Files) -> None:
+    journal = files.open()
+    left = files.reload()
+    journal.close()
+    with pytest.raises(RefusalError, match="has just put"):
+        left.claim(wait=True)
 
 
 def test_what_was_applied_before_a_reboot_is_no_original_after_it(files: Files) -> None:
