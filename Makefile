@@ -1,13 +1,14 @@
 # make setup   install what is missing: system packages, and .venv
 # make demo    tune a real RAID6 of simulated disks, in the lab
 # make test    lint, types and every test, those in the lab too
+# make slow-tests   tests of a quarter of an hour that not every change needs
 # make bench-search   compare the strategies on synthetic arrays (an hour)
 
 PYTHON ?= python3
 PACKAGES := mdadm fio util-linux user-mode-linux nbdkit nbdkit-plugin-dev qemu-system-common \
   gcc libc6-dev e2fsprogs xfsprogs lvm2 cryptsetup-bin udev kmod python3-venv
 
-.PHONY: setup packages demo test lint unit lab-tests bench-search
+.PHONY: setup packages demo test lint unit lab-tests slow-tests bench-search
 
 setup: packages .venv/installed
 
@@ -34,7 +35,8 @@ demo: setup
 	  --ram-budget 128MiB --state-dir demo
 
 test: setup lint
-	.venv/bin/python -m pytest
+	.venv/bin/python -m pytest -m "not quiet and not slow" -n 2 --dist worksteal
+	.venv/bin/python -m pytest -m "quiet and not slow"
 
 lint: setup
 	.venv/bin/ruff check .
@@ -45,7 +47,10 @@ unit: setup
 	.venv/bin/python -m pytest tests/unit tests/contract
 
 lab-tests: setup
-	.venv/bin/python -m pytest tests/lab
+	.venv/bin/python -m pytest tests/lab -m "not slow"
+
+slow-tests: setup
+	.venv/bin/python -m pytest -m slow -rP
 
 bench-search: setup
 	OMP_NUM_THREADS=1 .venv/bin/python -m benchmarks.search --instances 48 --judge bayes

@@ -1,36 +1,27 @@
 """A run from end to end: the Python API, and what `autotune run` calls."""
 
 import contextlib
-import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 
-from autotune import gate, recorded, solve
-from autotune.apply import apply, journaled_paths
+from autotune import recorded, solve
+from autotune.apply import apply
 from autotune.array import find_array
-from autotune.errors import AutotuneError, RestoreError, StoppedError, UsageError
-from autotune.fio import Target
+from autotune.errors import AutotuneError, StoppedError, UsageError
 from autotune.front import Named
-from autotune.guardian import Guardian
-from autotune.journal import Journal, applied_path, journal_path
+from autotune.journal import applied_path
 from autotune.knobs import ram_bytes
 from autotune.locks import lock
-from autotune.measure import Bench
 from autotune.prepare import Options, Preparation, prepare
 from autotune.profile import Evidence, FigureEvidence, Profile, ProvenOn, save_profile
-from autotune.recovery import Recovery
-from autotune.restore import Outcome, restore
 from autotune.resume import interrupted, to_resume
-from autotune.scratch import scratch_file
 from autotune.search import StrategyFactory
+from autotune.session import session
 from autotune.store import Store, TrialRecord
 from autotune.trials import Reporter, Trials
 from autotune.tuner import Result, tune
-from autotune.watch import Watch
 
 STRATEGIES = "autotune.strategies"
 
@@ -156,70 +147,6 @@ def _note(store: Store, number: int, state: str, outcome: str) -> None:
     # What ended the run is what the user must hear, not that it could not be stored.
     with contextlib.suppress(AutotuneError):
         store.finish_run(number, state, outcome)
-
-
-@contextmanager
-def session(
-    preparation: Preparation, state_dir: Path, reporter: Reporter
-) -> Iterator[tuple[Bench, Watch]]:
-    """Journal, guardian, signals and scratch file around whatever changes the array.
-
-    On the way out, for whatever reason, everything is put back (unless the journal was closed).
-    Raise RestoreError if something could not be.
-    """
-    array, knobs = preparation.array, preparation.knobs
-    path = journal_path(state_dir, array.uuid)
-    paths = journaled_paths(array, knobs, checks=not preparation.live)
-    journal = Journal.open(path, array.uuid, array.device, paths)
-    watch = Watch(array, knobs, preparation.live)
-    try:
-        guardian = Guardian(journal)
-    except BaseException:
-        journal.close()
-        raise
-    try:
-        watch.catch_signals()
-        with contextlib.ExitStack() as stack:
-            writes: Target | None = None
-            if preparation.options.destructive is not None:
-                # Once more, directly before anything is written.
-                gate.refuse_if_used(array)
-                # Held to the end, so that nobody can mount it or make a filesystem meanwhile.
-                stack.callback(os.close, os.open(array.device, os.O_RDONLY | os.O_EXCL))
-                writes = preparation.reads
-            elif preparation.scratch is not None:
-                reporter.step(f"Writing a scratch file in {preparation.scratch}")
-
-                def filled(share: float) -> None:
-                    watch()
-                    reporter.progress("scratch file", share, None)
-
-                file = stack.enter_context(scratch_file(preparation.scratch, journal, filled))
-                writes = Target(file, file.stat().st_size)
-            yield (
-                Bench(
-                    array.name,
-                    preparation.reads,
-                    writes,
-                    journal,
-                    watch,
-                    lambda _p, _s: None,
-                    Recovery(array, watch) if preparation.live else None,
-                ),
-                watch,
-            )
-    finally:
-        watch.expect(None)
-        outcome = restore(journal) if path.exists() else Outcome()
-        guardian.dismiss()
-        if outcome.foreign:
-            reporter.notice("Left as somebody else set it: " + "; ".join(outcome.foreign))
-        if not outcome.complete:
-            raise RestoreError(
-                "Some original settings could not be put back: "
-                + "; ".join(outcome.failed)
-                + ". Mend that and run `autotune restore`."
-            )
 
 
 def make_profile(preparation: Preparation, result: Result) -> Profile:

@@ -3,6 +3,7 @@
 Pure: no file, no process. Settings and values are plain Python (`int`, `str`), never numpy's.
 """
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -55,6 +56,12 @@ class Estimate:
 
     value: float
     spread: float
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The 95 % interval of the value."""
+        factor = math.exp(1.96 * self.spread)
+        return self.value / factor, self.value * factor
 
 
 class Status(StrEnum):

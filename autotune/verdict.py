@@ -1,5 +1,6 @@
 """Is the winner better than the baseline, beyond noise? Pure."""
 
+import functools
 import itertools
 import math
 from collections.abc import Sequence
@@ -38,6 +39,7 @@ class Verdict:
     figures: dict[str, Comparison]
 
 
+@functools.cache
 def student_t(degrees: int) -> float:
     """The two-sided point of Student's t for the CONFIDENCE."""
     from scipy.stats import t  # noqa: PLC0415  (half a second, and only a finished run needs it)

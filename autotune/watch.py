@@ -2,7 +2,8 @@
 
 import signal
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from types import FrameType
 
 from autotune import sysfs
@@ -33,10 +34,16 @@ class Watch:
         self._looked = 0.0
         self._expected: Setting | None = None
 
-    def catch_signals(self) -> None:
-        """From now on SIGINT, SIGTERM and SIGHUP end the run in an orderly way."""
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            signal.signal(number, self._mark)
+    @contextmanager
+    def signals(self) -> Iterator[None]:
+        """Meanwhile SIGINT, SIGTERM and SIGHUP end the run in an orderly way."""
+        numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+        before = {number: signal.signal(number, self._mark) for number in numbers}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
 
     def _mark(self, number: int, _frame: FrameType | None) -> None:
         self._signal = number

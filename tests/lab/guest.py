@@ -1,5 +1,7 @@
 """What guest tests share: the state of an array's knobs, and runs of autotune."""
 
+import contextlib
+import io
 import json
 import os
 import subprocess
@@ -8,6 +10,11 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest import mock
+
+from autotune.cli.main import main
+from autotune.search import Estimate
+from autotune.store import TrialRecord
 
 AUTOTUNE = (sys.executable, "-m", "autotune")
 FAST = """
@@ -27,6 +34,34 @@ min_seconds = 3
 max_seconds = 4
 """
 
+WRITE = """
+name = "write"
+[[phases]]
+name = "write"
+weight = 1
+load = { rw = "write", block_kib = 1024, streams = 3, buffered = true, sync_every = 8 }
+min_seconds = 4
+max_seconds = 6
+"""
+
+
+class Follower:
+    """A reporter that remembers, and does something after each trial."""
+
+    def __init__(self, after_trial: Callable[[], None] = lambda: None) -> None:
+        self.notices: list[str] = []
+        self._after_trial = after_trial
+
+    def step(self, text: str) -> None: ...
+
+    def notice(self, text: str) -> None:
+        self.notices.append(text)
+
+    def progress(self, what: str, share: float, left_s: float | None) -> None: ...
+
+    def trial(self, record: TrialRecord, gain: Estimate | None) -> None:
+        self._after_trial()
+
 
 def read(path: Path) -> str:
     return path.read_text().strip()
@@ -45,16 +80,21 @@ def knob_files(name: str = "md0") -> dict[str, str]:
     return {str(file): read(file) for file in files if file.exists()}
 
 
-def autotune(*words: object, state: Path, **options: Any) -> subprocess.CompletedProcess[str]:
-    """Run a command of autotune to its end."""
-    return subprocess.run(
-        [*AUTOTUNE, *map(str, words)],
-        env={**os.environ, "AUTOTUNE_STATE_DIR": str(state)},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=options.get("timeout_s", 400),
-    )
+def autotune(*words: object, state: Path) -> subprocess.CompletedProcess[str]:
+    """Run a command of autotune to its end: in this process, since the guest takes 5 s to start
+    one. What is to be killed is started with `start`."""
+    output, errors, code = io.StringIO(), io.StringIO(), 0
+    with (
+        mock.patch.object(sys, "argv", ["autotune", *map(str, words)]),
+        mock.patch.dict(os.environ, {"AUTOTUNE_STATE_DIR": str(state)}),
+        contextlib.redirect_stdout(output),
+        contextlib.redirect_stderr(errors),
+    ):
+        try:
+            main()
+        except SystemExit as end:
+            code = int(end.code or 0)
+    return subprocess.CompletedProcess(words, code, output.getvalue(), errors.getvalue())
 
 
 def autotune_json(*words: object, state: Path) -> Any:

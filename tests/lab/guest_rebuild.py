@@ -4,19 +4,18 @@ import hashlib
 import os
 import subprocess
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from guest import autotune, autotune_json, knob_files, read, running, wait_until
+from guest import Follower, autotune, autotune_json, knob_files, read, running, wait_until
 
 from autotune import recovery, sysfs
 from autotune.check import sync_position_kib
 from autotune.errors import StoppedError
 from autotune.prepare import Options
 from autotune.run import run
-from autotune.search import Estimate
-from autotune.store import Store, TrialRecord
+from autotune.store import Store
 from autotune.workload import load_workload
 
 MD = Path("/sys/block/md0/md")
@@ -28,24 +27,6 @@ PROFILE = """{"schema_version": 1, "name": "by-hand", "created": "2026-01-01T00:
 "workload": "rebuild", "knobs": {KNOBS}, "before": {}, "ram_bytes": 1, "ram_budget_bytes": 2,
 "evidence": {"gain": 1.5, "low": 1.4, "high": 1.6, "trials": 9, "seconds": 9, "figures": {}}}"""
 NEVER_WRITTEN = ("sync_action", "sync_min", "sync_max", "group_thread_cnt")
-
-
-class Follower:
-    """A reporter that remembers, and does something after each trial."""
-
-    def __init__(self, after_trial: Callable[[], None] = lambda: None) -> None:
-        self.notices: list[str] = []
-        self._after_trial = after_trial
-
-    def step(self, text: str) -> None: ...
-
-    def notice(self, text: str) -> None:
-        self.notices.append(text)
-
-    def progress(self, what: str, share: float, left_s: float | None) -> None: ...
-
-    def trial(self, record: TrialRecord, gain: Estimate | None) -> None:
-        self._after_trial()
 
 
 class Witness:

@@ -5,7 +5,7 @@ import signal
 from pathlib import Path
 
 import pytest
-from guest import FAST, autotune, autotune_json, knob_files, running, start, wait_until
+from guest import FAST, WRITE, autotune, autotune_json, knob_files, running, start, wait_until
 
 RUN = ("run", "/dev/md0", "--destructive", "/dev/md0", "--ram-budget", "96MiB")
 CACHE = Path("/sys/block/md0/md/stripe_cache_size")
@@ -21,17 +21,6 @@ def fast(tmp_path: Path) -> Path:
     path = tmp_path / "fast.toml"
     path.write_text(FAST)
     return path
-
-
-WRITE = """
-name = "write"
-[[phases]]
-name = "write"
-weight = 1
-load = { rw = "write", block_kib = 1024, streams = 3, buffered = true, sync_every = 8 }
-min_seconds = 4
-max_seconds = 6
-"""
 
 
 def test_a_run_finds_and_confirms_a_better_setting_and_puts_the_originals_back(
@@ -93,12 +82,15 @@ def test_a_profile_with_a_value_that_does_not_fit_changes_nothing(
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
-def test_a_run_that_is_ended_in_its_middle_leaves_nothing_behind(
+def test_a_run_excludes_another_and_leaves_nothing_behind_when_ended_in_its_middle(
     state: Path, fast: Path, number: signal.Signals
 ) -> None:
     before = knob_files()
     process = start(*RUN, "--workload", fast, "--strategy", "random", state=state)
     wait_until(lambda: knob_files() != before and bool(running("fio")), what="a trial")
+    other = autotune(*RUN, "--workload", fast, state=state.with_name("other"))
+    assert other.returncode == 1
+    assert f"process {process.pid}" in other.stderr
     # Let it get past the baseline, where only the check changes a file.
 
     def changed() -> bool:
@@ -116,16 +108,6 @@ def test_a_run_that_is_ended_in_its_middle_leaves_nothing_behind(
     assert knob_files() == before
     assert not running("fio")
     assert not list((state / "journal").glob("*"))
-
-
-def test_two_runs_on_one_array_exclude_each_other(state: Path, fast: Path) -> None:
-    first = start(*RUN, "--workload", fast, state=state)
-    wait_until(lambda: bool(running("fio")), what="the first run")
-    second = autotune(*RUN, "--workload", fast, state=state.with_name("other"))
-    assert second.returncode == 1
-    assert f"process {first.pid}" in second.stderr
-    first.send_signal(signal.SIGINT)
-    first.communicate(timeout=60)
 
 
 def test_a_knob_that_somebody_turns_ends_the_run_and_stays_theirs(state: Path, fast: Path) -> None:

@@ -14,10 +14,14 @@ PYTEST = (sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", 
 @pytest.mark.parametrize(
     ("scenario", "tests"),
     [
-        ("raid6-hdd", "guest_tune.py"),
-        ("raid6-hdd", "guest_resume.py"),
         ("raid5-hdd", "guest_filesystem.py"),
         ("raid5-hdd", "guest_rebuild.py"),
+        ("raid5-hdd", "guest_watch.py"),
+        pytest.param("raid6-hdd", "guest_tune.py", marks=pytest.mark.quiet),
+        pytest.param(
+            "raid6-hdd", "guest_disturbed.py", marks=(pytest.mark.quiet, pytest.mark.slow)
+        ),
+        pytest.param("raid5-hdd", "guest_ceiling.py", marks=(pytest.mark.quiet, pytest.mark.slow)),
     ],
 )
 def test_in_the_lab(lab: Lab, scenario: str, tests: str) -> None:

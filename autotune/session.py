@@ -1,0 +1,106 @@
+"""Around whatever changes the array: journal, guardian, signals, scratch file, and the way back."""
+
+import contextlib
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from autotune import gate
+from autotune.apply import journaled_paths
+from autotune.errors import RestoreError
+from autotune.fio import Target
+from autotune.guardian import Guardian
+from autotune.journal import Journal, journal_path
+from autotune.measure import Bench
+from autotune.prepare import Preparation
+from autotune.recovery import Recovery
+from autotune.restore import Outcome, restore
+from autotune.scratch import scratch_file
+from autotune.trials import Reporter
+from autotune.watch import Watch
+
+
+@contextmanager
+def session(
+    preparation: Preparation, state_dir: Path, reporter: Reporter
+) -> Iterator[tuple[Bench, Watch]]:
+    """Journal, guardian, signals and scratch file around whatever changes the array.
+
+    On the way out, for whatever reason, everything is put back (unless the journal was closed).
+    Raise RestoreError if something could not be.
+    """
+    array, knobs = preparation.array, preparation.knobs
+    watch = Watch(array, knobs, preparation.live)
+    with (
+        watch.signals(),
+        _restored_at_the_end(preparation, state_dir, reporter, watch) as journal,
+        contextlib.ExitStack() as stack,
+    ):
+        bench = Bench(
+            array.name,
+            preparation.reads,
+            _where_to_write(preparation, journal, watch, reporter, stack),
+            journal,
+            watch,
+            lambda _p, _s: None,
+            Recovery(array, watch) if preparation.live else None,
+        )
+        yield bench, watch
+
+
+def _where_to_write(
+    preparation: Preparation,
+    journal: Journal,
+    watch: Watch,
+    reporter: Reporter,
+    stack: contextlib.ExitStack,
+) -> Target | None:
+    """The raw array, a new scratch file, or nothing; the stack gives it free at the end."""
+    array, folder = preparation.array, preparation.scratch
+    if preparation.options.destructive is not None:
+        # Once more, directly before anything is written.
+        gate.refuse_if_used(array)
+        # Held to the end, so that nobody can mount it or make a filesystem meanwhile.
+        stack.callback(os.close, os.open(array.device, os.O_RDONLY | os.O_EXCL))
+        return preparation.reads
+    if folder is None:
+        return None
+    reporter.step(f"Writing a scratch file in {folder}")
+
+    def filled(share: float) -> None:
+        watch()
+        reporter.progress("scratch file", share, None)
+
+    file = stack.enter_context(scratch_file(folder, journal, filled))
+    return Target(file, file.stat().st_size)
+
+
+@contextmanager
+def _restored_at_the_end(
+    preparation: Preparation, state_dir: Path, reporter: Reporter, watch: Watch
+) -> Iterator[Journal]:
+    """A journal under a guardian's eyes."""
+    array = preparation.array
+    path = journal_path(state_dir, array.uuid)
+    paths = journaled_paths(array, preparation.knobs, checks=not preparation.live)
+    journal = Journal.open(path, array.uuid, array.device, paths)
+    try:
+        guardian = Guardian(journal)
+    except BaseException:
+        journal.close()
+        raise
+    try:
+        yield journal
+    finally:
+        watch.expect(None)
+        outcome = restore(journal) if path.exists() else Outcome()
+        guardian.dismiss()
+        if outcome.foreign:
+            reporter.notice("Left as somebody else set it: " + "; ".join(outcome.foreign))
+        if not outcome.complete:
+            raise RestoreError(
+                "Some original settings could not be put back: "
+                + "; ".join(outcome.failed)
+                + ". Mend that and run `autotune restore`."
+            )

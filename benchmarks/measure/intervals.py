@@ -1,0 +1,74 @@
+"""python -m benchmarks.measure.intervals DEVICE: do the stated 95 % intervals hold the truth?
+
+Every phase is measured ten times at the array's present setting, as a run measures it, and half
+way for a minute, which stands for the truth.
+"""
+
+import argparse
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from rich.console import Console
+
+from autotune.knobs import stripe_cache
+from autotune.measure import Bench, PhaseResult, measure
+from autotune.prepare import Options, prepare
+from autotune.report.live import LiveReporter
+from autotune.search import Estimate
+from autotune.session import session
+from autotune.workload import Phase, load_workload
+
+COUNT = 10
+LONG_S = 60.0
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.measure.intervals")
+    parser.add_argument("device")
+    parser.add_argument("--workload", default="quick")
+    parser.add_argument("--destructive", help="name the device again; all data on it is lost")
+    chosen = parser.parse_args()
+    options = Options(chosen.device, load_workload(chosen.workload), destructive=chosen.destructive)
+    preparation = prepare(options)
+    with (
+        TemporaryDirectory() as state,
+        LiveReporter(Console(stderr=True)) as reporter,
+        session(preparation, Path(state), reporter) as (bench, _),
+    ):
+
+        def once(phase: Phase, seed: int) -> PhaseResult:
+            stripe_cache.shrink(preparation.array)
+            return measure(phase, bench, seed)
+
+        warm_up(preparation.phases, bench)
+        short: list[dict[str, Estimate]] = []
+        truth: dict[str, Estimate] = {}
+        for number in range(COUNT):
+            if number == COUNT // 2:
+                for phase in preparation.phases:
+                    seconds = {"min_seconds": LONG_S, "max_seconds": LONG_S}
+                    truth |= once(phase.model_copy(update=seconds), 99).figures
+            results = [once(phase, number) for phase in preparation.phases]
+            short.append({n: e for result in results for n, e in result.figures.items()})
+    for name, long in truth.items():
+        print_row(name, long, [figures[name] for figures in short if name in figures])
+
+
+def warm_up(phases: tuple[Phase, ...], bench: Bench) -> None:
+    """The first touch of everything is slower, and belongs to no setting."""
+    for phase in phases:
+        measure(phase, bench, 0)
+
+
+def print_row(name: str, long: Estimate, short: list[Estimate]) -> None:
+    """How many of the intervals hold the long figure, and what each stated."""
+    intervals = [estimate.interval for estimate in short]
+    held = sum(low <= long.value <= high for low, high in intervals)
+    ratios = " ".join(
+        f"{e.value / long.value:.2f}±{e.interval[1] / e.value - 1:.2f}" for e in short
+    )
+    print(f"{name:20} {held:2} of {len(short)} hold it: {ratios}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,84 @@
+"""python -m benchmarks.measure.nothing DEVICE: is a difference found where there is none?
+
+Whole runs with `--strategy random` over one knob with two values that do nothing.
+"""
+
+import argparse
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from unittest import mock
+
+from rich.console import Console
+
+from autotune.array import Array
+from autotune.knobs.base import Number, PhaseKind, whole
+from autotune.prepare import Options, prepare
+from autotune.report.live import LiveReporter
+from autotune.run import run
+from autotune.search import Value
+from autotune.sysfs import Write
+from autotune.workload import load_workload
+
+RUNS = 20
+
+
+class Placebo(Number):
+    """A number in a file that nobody reads."""
+
+    name = "placebo"
+    low, high, kernel_default = 1, 2, 1
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        path.write_text("1")
+
+    def applies(self, array: Array) -> bool:
+        return True
+
+    def read(self, array: Array) -> Value:
+        return whole(self._path)
+
+    def choices(self, array: Array, memory_bytes: int) -> tuple[Value, ...]:
+        return (1, 2)
+
+    def paths(self, array: Array) -> tuple[Path, ...]:
+        return (self._path,)
+
+    def writes(self, array: Array, value: Value) -> list[Write]:
+        return [Write(self._path, str(value))]
+
+    def moves(self, phase: PhaseKind, quantity: str) -> bool:
+        return True
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.measure.nothing")
+    parser.add_argument("device")
+    parser.add_argument("--workload", default="quick")
+    parser.add_argument("--runs", type=int, default=RUNS)
+    parser.add_argument("--destructive", help="name the device again; all data on it is lost")
+    chosen = parser.parse_args()
+    same = 0
+    for seed in range(chosen.runs):
+        with TemporaryDirectory() as state, LiveReporter(Console(stderr=True)) as reporter:
+            knobs = [Placebo(Path(state) / "placebo")]
+            options = Options(
+                chosen.device,
+                load_workload(chosen.workload),
+                strategy="random",
+                trials=1,
+                destructive=chosen.destructive,
+                seed=seed,
+            )
+            with mock.patch("autotune.run.prepare", partial(prepare, knobs=knobs)):
+                result = run(options, Path(state), reporter).result
+        overall = result.verdict.overall if result.verdict else None
+        same += not result.keep
+        ratio = f"×{overall.ratio:.3f} ({overall.low:.3f} to {overall.high:.3f})" if overall else ""
+        print(f"{seed:2} {'better' if result.keep else 'no better':10} {ratio}", flush=True)
+    print(f'{same} of {chosen.runs} runs said "keep what you have"')
+
+
+if __name__ == "__main__":
+    main()

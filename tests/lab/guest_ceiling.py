@@ -1,0 +1,71 @@
+"""A latency ceiling during a resync, on raid5-hdd; `test_run.py` runs this there."""
+
+import math
+from functools import partial
+from pathlib import Path
+from statistics import fmean
+from unittest import mock
+
+from guest import Follower, knob_files
+
+from autotune.apply import apply
+from autotune.ceilings import parse_ceiling
+from autotune.knobs.sync_speed import SyncSpeedMax, SyncSpeedMin
+from autotune.measure import measure
+from autotune.prepare import Options, prepare
+from autotune.run import run
+from autotune.search import Setting
+from autotune.session import session
+from autotune.workload import load_workload
+
+RESYNC = """
+name = "resync"
+[[phases]]
+name = "resync"
+weight = 1
+check = true
+probe = { rate_iops = 50 }
+min_seconds = 10
+max_seconds = 14
+"""
+KNOBS = (SyncSpeedMin(), SyncSpeedMax())
+
+
+def measured(options: Options, setting: Setting, state: Path, seeds: range) -> tuple[float, float]:
+    """The rate (bytes/s) and p99 (ns) of a resync under a setting: means over some seeds."""
+    preparation = prepare(options, KNOBS)
+    (phase,) = preparation.phases
+    with session(preparation, state, Follower()) as (bench, _):
+        apply(preparation.array, KNOBS, setting, bench.journal)
+        figures = [measure(phase, bench, seed).figures for seed in seeds]
+    rates, latencies = (
+        [math.log(f[f"resync.{name}"].value) for f in figures] for name in ("throughput", "p99")
+    )
+    return math.exp(fmean(rates)), math.exp(fmean(latencies))
+
+
+def test_the_winner_holds_its_ceiling_when_measured_again(tmp_path: Path) -> None:
+    path = tmp_path / "resync.toml"
+    path.write_text(RESYNC)
+    before = knob_files()
+    options = Options("/dev/md0", load_workload(str(path)), trials=10, time_s=1800)
+    slow: Setting = {"sync_speed_min": 1000, "sync_speed_max": 5000}
+    fast: Setting = {"sync_speed_min": 1000, "sync_speed_max": 200_000}
+    slow_rate, slow_p99 = measured(options, slow, tmp_path, range(100, 102))
+    fast_rate, fast_p99 = measured(options, fast, tmp_path, range(100, 102))
+    print(f"5000: {slow_rate / 1e6:.1f} MB/s, p99 {slow_p99 / 1e6:.1f} ms")
+    print(f"200000: {fast_rate / 1e6:.1f} MB/s, p99 {fast_p99 / 1e6:.1f} ms")
+    ceiling_ns = math.sqrt(slow_p99 * fast_p99)
+    assert slow_p99 * 1.1 < ceiling_ns < fast_p99 / 1.1
+    limit = parse_ceiling(f"resync={ceiling_ns / 1e6:.3f}ms")
+    asked = Options(
+        "/dev/md0", options.workload, trials=10, time_s=1800, ceilings=(limit,), careful=True
+    )
+    with mock.patch("autotune.run.prepare", partial(prepare, knobs=KNOBS)):
+        done = run(asked, tmp_path, Follower())
+    assert done.result.keep, done.result
+    rate, p99 = measured(options, done.result.winner, tmp_path, range(200, 203))
+    print(f"{dict(done.result.winner)}: {rate / 1e6:.1f} MB/s, p99 {p99 / 1e6:.1f} ms")
+    assert p99 <= ceiling_ns
+    assert rate > slow_rate
+    assert knob_files() == before

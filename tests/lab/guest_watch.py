@@ -1,0 +1,118 @@
+"""What ends a run at once, provoked, on raid5-hdd; `test_run.py` runs this there, in this order."""
+
+import subprocess
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from guest import Follower, knob_files, read, running, wait_until
+
+from autotune.errors import StoppedError
+from autotune.memory import available_bytes, reserve_bytes
+from autotune.prepare import Options
+from autotune.run import run
+from autotune.workload import load_workload
+
+MD = Path("/sys/block/md0/md")
+AHEAD = Path("/sys/block/md0/queue/read_ahead_kb")
+WITHIN_S = 2.0
+LONG_WRITE = """
+name = "long"
+[[phases]]
+name = "write"
+weight = 1
+load = { rw = "write", block_kib = 1024, buffered = true, sync_every = 8 }
+min_seconds = 60
+max_seconds = 60
+"""
+
+
+class Clock(Follower):
+    """Notes when a phase was last seen at work."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen_s = 0.0
+        self.phase = threading.Event()
+
+    def progress(self, what: str, share: float, left_s: float | None) -> None:
+        self.seen_s = time.monotonic()
+        if what.startswith("Trial") and share > 0.05:
+            self.phase.set()
+
+
+def turn_a_knob() -> None:
+    AHEAD.write_text("1000")
+
+
+def start_a_repair() -> None:
+    (MD / "sync_action").write_text("repair")
+
+
+def fail_a_disk() -> None:
+    Path("/run/lab/disks/vdd/fail").write_text("1\n")
+
+
+held: list[bytearray] = []
+
+
+def fill_the_memory() -> None:
+    need = available_bytes(Path("/")) - reserve_bytes(Path("/")) // 2
+    held.append(bytearray(b"x") * need)
+
+
+def free_the_memory() -> None:
+    held.clear()
+
+
+def take_the_knob_back() -> None:
+    AHEAD.write_text("384")
+
+
+def stop_the_repair() -> None:
+    (MD / "sync_action").write_text("idle")
+    (MD / "sync_min").write_text("0")
+
+
+CASES: dict[str, tuple[Callable[[], None], Callable[[], None], str]] = {
+    "knob": (turn_a_knob, take_the_knob_back, "somebody else set read_ahead_kb to 1000"),
+    "memory": (fill_the_memory, free_the_memory, "MiB of memory are available"),
+    "repair": (start_a_repair, stop_the_repair, "a repair of /dev/md0 has started"),
+    "disk": (fail_a_disk, lambda: None, "/dev/md0 is degraded"),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_what_goes_wrong_ends_the_trial_within_two_seconds(case: str, tmp_path: Path) -> None:
+    provoke, repair, message = CASES[case]
+    path = tmp_path / "long.toml"
+    path.write_text(LONG_WRITE)
+    before, clock, provoked = knob_files(), Clock(), [0.0]
+
+    def wait_and_provoke() -> None:
+        clock.phase.wait(120)
+        provoke()
+        provoked[0] = time.monotonic()
+
+    thread = threading.Thread(target=wait_and_provoke)
+    thread.start()
+    with pytest.raises(StoppedError, match=message):
+        run(Options("/dev/md0", load_workload(str(path)), strategy="random"), tmp_path, clock)
+    thread.join()
+    repair()
+    assert clock.seen_s - provoked[0] < WITHIN_S
+    after = knob_files()
+    if case != "disk":
+        assert after == before
+    else:
+        # The failed member is gone from the list of those whose knobs are compared.
+        assert all(after[name] == text for name, text in before.items() if name in after)
+    assert not running("fio")
+    assert not list((tmp_path / "journal").glob("*"))
+
+
+def test_the_array_still_works_without_its_disk() -> None:
+    wait_until(lambda: read(MD / "degraded") == "1", what="the failure")
+    subprocess.run(["dd", "if=/dev/zero", "of=/mnt/md0/file", "bs=1M", "count=8"], check=True)
