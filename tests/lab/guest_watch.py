@@ -17,6 +17,7 @@ from autotune.workload import load_workload
 
 MD = Path("/sys/block/md0/md")
 AHEAD = Path("/sys/block/md0/queue/read_ahead_kb")
+ORIGINAL_AHEAD = read(AHEAD)
 WITHIN_S = 2.0
 LONG_WRITE = """
 name = "long"
@@ -58,17 +59,18 @@ def fail_a_disk() -> None:
 held: list[bytearray] = []
 
 
+def leave(spare_bytes: int) -> None:
+    """Take memory until so much more is available than a run must leave."""
+    root = Path("/")
+    held.append(bytearray(b"x") * (available_bytes(root) - reserve_bytes(root) - spare_bytes))
+
+
 def fill_the_memory() -> None:
-    need = available_bytes(Path("/")) - reserve_bytes(Path("/")) // 2
-    held.append(bytearray(b"x") * need)
+    leave(-reserve_bytes(Path("/")) // 2)
 
 
 def free_the_memory() -> None:
     held.clear()
-
-
-def take_the_knob_back() -> None:
-    AHEAD.write_text("384")
 
 
 def stop_the_repair() -> None:
@@ -76,8 +78,12 @@ def stop_the_repair() -> None:
     (MD / "sync_min").write_text("0")
 
 
-CASES: dict[str, tuple[Callable[[], None], Callable[[], None], str]] = {
-    "knob": (turn_a_knob, take_the_knob_back, "somebody else set read_ahead_kb to 1000"),
+CASES: dict[str, tuple[Callable[[], None], Callable[[], object], str]] = {
+    "knob": (
+        turn_a_knob,
+        lambda: AHEAD.write_text(ORIGINAL_AHEAD),
+        "somebody else set read_ahead_kb to 1000",
+    ),
     "memory": (fill_the_memory, free_the_memory, "MiB of memory are available"),
     "repair": (start_a_repair, stop_the_repair, "a repair of /dev/md0 has started"),
     "disk": (fail_a_disk, lambda: None, "/dev/md0 is degraded"),
@@ -96,6 +102,9 @@ def test_what_goes_wrong_ends_the_trial_within_two_seconds(case: str, tmp_path: 
         provoke()
         provoked[0] = time.monotonic()
 
+    if case == "memory":
+        # Most of it before, since beside fio the guest takes a minute for it.
+        leave(100 << 20)
     thread = threading.Thread(target=wait_and_provoke)
     thread.start()
     with pytest.raises(StoppedError, match=message):
