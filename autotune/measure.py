@@ -67,6 +67,8 @@ class Bench:
     journal: Journal
     watch: Callable[[], None]
     """Called at least once a second during a phase; raises to end it at once."""
+    hold: Callable[[], None]
+    """Called as a phase begins and then each second; keeps the array at its setting."""
     progress: Callable[[Phase, float], None]
     """Hears the share of a phase's time that has passed, 0 to 1."""
     recovery: Recovery | None = None
@@ -114,6 +116,7 @@ def measure(
     """
     series = _Series()
     called = time.monotonic()
+    bench.hold()
     with contextlib.ExitStack() as stack:
         check: Check | Recovery | None = None
         if phase.check:
@@ -139,6 +142,7 @@ def measure(
                     )
                 continue
             last_word = now
+            bench.hold()
             state = (now, dict(counters), check.done_bytes() if check else 0)
             if before is not None:
                 _add(series, phase, before, state)

@@ -4,6 +4,7 @@ import contextlib
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 from autotune import gate
@@ -12,6 +13,7 @@ from autotune.errors import RestoreError
 from autotune.fio import Target
 from autotune.guardian import Guardian
 from autotune.journal import Journal, journal_path
+from autotune.knobs import stripe_cache
 from autotune.measure import Bench
 from autotune.prepare import Preparation
 from autotune.recovery import Recovery
@@ -43,6 +45,7 @@ def session(
             _where_to_write(preparation, journal, watch, reporter, stack),
             journal,
             watch,
+            partial(stripe_cache.hold, array),
             lambda _p, _s: None,
             Recovery(array, watch) if preparation.live else None,
         )

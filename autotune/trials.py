@@ -10,7 +10,6 @@ from autotune import resume
 from autotune.apply import apply
 from autotune.early import EarlyEnd
 from autotune.errors import InfeasibleError, MeasurementError
-from autotune.knobs import stripe_cache
 from autotune.measure import Bench, Hopeless, PhaseResult, measure, never_hopeless
 from autotune.objective import gain
 from autotune.prepare import Preparation
@@ -191,7 +190,6 @@ class Trials:
         for attempt in range(BROKEN_IN_A_ROW):
             try:
                 seed = self._prep.options.seed + 1000 * number + attempt
-                stripe_cache.shrink(self._prep.array)
                 result = measure(phase, self._bench, seed, hopeless)
                 break
             except MeasurementError:

@@ -9,6 +9,8 @@ from autotune.knobs.base import ArrayNumber, PhaseKind, ladder, whole
 from autotune.search import Value
 from autotune.sysfs import Write
 
+HOLD_TIMEOUT_S = 0.5
+
 
 class StripeCacheSize(ArrayNumber):
     """Range and default: kernel drivers/md/raid5.c, seen on 6.1.176 (16 and 32769: EINVAL)."""
@@ -42,19 +44,20 @@ class StripeCacheSize(ArrayNumber):
         return phase.writes or phase.checks
 
 
-def shrink(array: Array) -> None:
-    """Take the cache back to its setting, so that a measurement begins where every other does.
+def hold(array: Array) -> None:
+    """Take the cache back to its setting, once; called each second, it stays there.
 
     Under load the kernel adds stripes one by one, and gives them back only when memory runs short
     (drivers/md/raid5.c, grow_one_stripe and raid5_cache_scan; seen on 6.1.176: 256 became 888 in
-    half a minute, and writes half as fast again). A store of the present value drops what was
-    added; it changes no setting, so there is nothing to put back. A cache that is gone or refuses
-    is left to the watch.
+    half a minute, and writes half as fast again). A figure would then tell how long the load ran
+    rather than what the setting does. A store of the present value drops what was added; it changes
+    no setting, so there is nothing to put back. A cache that is gone or refuses is left to the
+    watch.
     """
     path = array.md / StripeCacheSize.file.removeprefix("md/")
     with contextlib.suppress(InfeasibleError, OSError):
         if path.exists():
-            sysfs.write(path, sysfs.value(path))
+            sysfs.write(path, sysfs.value(path), HOLD_TIMEOUT_S)
 
 
 def _buffer_bytes(array: Array) -> int:

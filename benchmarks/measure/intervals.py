@@ -10,8 +10,7 @@ from tempfile import TemporaryDirectory
 
 from rich.console import Console
 
-from autotune.knobs import stripe_cache
-from autotune.measure import Bench, PhaseResult, measure
+from autotune.measure import Bench, measure
 from autotune.prepare import Options, prepare
 from autotune.report.live import LiveReporter
 from autotune.search import Estimate
@@ -35,11 +34,6 @@ def main() -> None:
         LiveReporter(Console(stderr=True)) as reporter,
         session(preparation, Path(state), reporter) as (bench, _),
     ):
-
-        def once(phase: Phase, seed: int) -> PhaseResult:
-            stripe_cache.shrink(preparation.array)
-            return measure(phase, bench, seed)
-
         warm_up(preparation.phases, bench)
         short: list[dict[str, Estimate]] = []
         truth: dict[str, Estimate] = {}
@@ -47,8 +41,8 @@ def main() -> None:
             if number == COUNT // 2:
                 for phase in preparation.phases:
                     seconds = {"min_seconds": LONG_S, "max_seconds": LONG_S}
-                    truth |= once(phase.model_copy(update=seconds), 99).figures
-            results = [once(phase, number) for phase in preparation.phases]
+                    truth |= measure(phase.model_copy(update=seconds), bench, 99).figures
+            results = [measure(phase, bench, number) for phase in preparation.phases]
             short.append({n: e for result in results for n, e in result.figures.items()})
     for name, long in truth.items():
         print_row(name, long, [figures[name] for figures in short if name in figures])

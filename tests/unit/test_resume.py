@@ -125,7 +125,7 @@ class Machine:
             number = store.start_run("u", "/dev/md0", "print", document)
         target = Target(Path("/dev/md0"), 1 << 30)
         journal = Journal.load(_journal(self.state))
-        bench = Bench("md0", target, target, journal, lambda: None, lambda _p, _s: None)
+        bench = Bench("md0", target, target, journal, *[lambda: None] * 2, lambda _p, _s: None)
         watch = Watch(self.array, self.knobs)
         done = trials.Trials(preparation, bench, watch, store, number, Silent())
         done.replay(earlier)
