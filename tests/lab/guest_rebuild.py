@@ -16,7 +16,8 @@ from autotune.errors import StoppedError
 from autotune.prepare import Options
 from autotune.run import run
 from autotune.search import Estimate
-from autotune.store import Store, TrialRecord
+from autotune.store import TrialRecord
+from autotune.store.database import Store
 from autotune.workload import load_workload
 
 MD = Path("/sys/block/md0/md")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from guest import FAST, autotune, autotune_json, knob_files, running, start, wait_until
 
-from autotune.store import Store
+from autotune.store.database import Store
 
 PROFILE = """{"schema_version": 1, "name": "p", "created": "2026-01-01T00:00:00Z",
 "proven_on": {"level": "raid6", "members": 5, "chunk_kib": 64, "media": "hdd", "kernel": "6.1"},
