@@ -3,13 +3,16 @@ stored trials tell. Touches no array."""
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from autotune.errors import RefusalError
 from autotune.measure import PhaseResult
 from autotune.search import Status
-from autotune.store import RunRecord, Store, TrialRecord
+from autotune.store import RunRecord, TrialRecord
 from autotune.workload import Phase
+
+if TYPE_CHECKING:
+    from autotune.store.database import Store
 
 UNFINISHED = ("running", "interrupted", "failed")
 """`running` is what `kill -9` leaves behind: under the array's lock no run is under way."""
@@ -67,7 +70,7 @@ def _comparable(name: str, value: Any) -> Any:
 
 
 def to_resume(
-    store: Store, uuid: str, fingerprint: str, problem: Mapping[str, Any]
+    store: "Store", uuid: str, fingerprint: str, problem: Mapping[str, Any]
 ) -> tuple[int, list[TrialRecord]]:
     """The number and the trials of the array's newest unfinished run.
 

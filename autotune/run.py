@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from autotune import recorded, solve
 from autotune.apply import apply
@@ -19,9 +20,12 @@ from autotune.profile import Evidence, FigureEvidence, Profile, ProvenOn, save_p
 from autotune.resume import interrupted, to_resume
 from autotune.search import StrategyFactory
 from autotune.session import session
-from autotune.store import Store, TrialRecord
+from autotune.store import TrialRecord
 from autotune.trials import Reporter, Trials
 from autotune.tuner import Result, tune
+
+if TYPE_CHECKING:
+    from autotune.store.database import Store
 
 STRATEGIES = "autotune.strategies"
 
@@ -85,6 +89,9 @@ def run(
         # Under the lock: what a run that is just ending has set is not the original.
         preparation = prepare(options)
         factory = load_strategy(entry)
+        # Loads SQLAlchemy, which a dry run does not need.
+        from autotune.store.database import Store  # noqa: PLC0415
+
         store = Store(state_dir)
         number, earlier = _open(store, preparation, reporter, resume)
         try:
@@ -124,7 +131,7 @@ def run(
 
 
 def _open(
-    store: Store, preparation: Preparation, reporter: Reporter, resume: bool
+    store: "Store", preparation: Preparation, reporter: Reporter, resume: bool
 ) -> tuple[int, list[TrialRecord]]:
     """The number of the run in the store, and the trials that it already has."""
     array = preparation.array
@@ -143,7 +150,7 @@ def _open(
     return store.start_run(array.uuid, array.device, array.fingerprint, problem), []
 
 
-def _note(store: Store, number: int, state: str, outcome: str) -> None:
+def _note(store: "Store", number: int, state: str, outcome: str) -> None:
     # What ended the run is what the user must hear, not that it could not be stored.
     with contextlib.suppress(AutotuneError):
         store.finish_run(number, state, outcome)

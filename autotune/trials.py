@@ -4,7 +4,7 @@ import dataclasses
 import time
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from autotune import resume
 from autotune.apply import apply
@@ -14,9 +14,12 @@ from autotune.measure import Bench, Hopeless, PhaseResult, measure, never_hopele
 from autotune.objective import gain
 from autotune.prepare import Preparation
 from autotune.search import Estimate, Figure, Setting, Status, setting_key
-from autotune.store import Store, TrialRecord
+from autotune.store import TrialRecord
 from autotune.watch import Watch
 from autotune.workload import Phase
+
+if TYPE_CHECKING:
+    from autotune.store.database import Store
 
 BROKEN_IN_A_ROW = 2
 """A measurement that breaks so often is a broken environment, not a bad setting."""
@@ -49,7 +52,7 @@ class Trials:
         preparation: Preparation,
         bench: Bench,
         watch: Watch,
-        store: Store,
+        store: "Store",
         run: int,
         reporter: Reporter,
     ) -> None:

@@ -20,7 +20,7 @@ def history(
     from rich.console import Console
 
     from autotune.report import history as report
-    from autotune.store import Store
+    from autotune.store.database import Store
 
     store = Store.existing(state_dir)
     if run is None:

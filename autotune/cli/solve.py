@@ -36,7 +36,7 @@ def solve(
     from autotune.profile import save_profile
     from autotune.report import solution as report
     from autotune.solve import solve as find
-    from autotune.store import Store
+    from autotune.store.database import Store
 
     asked = [parse_ceiling(text) for text in p99_ceiling or ()]
     store = Store.existing(state_dir)

@@ -1,10 +1,16 @@
-"""The tables: runs and their trials. What varies in shape is JSON; what is searched is a column."""
+"""The tables: runs and their trials. What varies in shape is JSON; what is searched is a column.
 
-from datetime import datetime
+A change here needs a migration (see `autotune.store.migrations`).
+"""
+
+from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import JSON, DateTime, ForeignKey, String, UniqueConstraint
+from sqlalchemy import JSON, DateTime, Double, ForeignKey, String, UniqueConstraint
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column, relationship
+
+from autotune.search import Estimate, Status
+from autotune.store.records import RunRecord, TrialRecord
 
 
 class Base(DeclarativeBase):
@@ -47,7 +53,7 @@ class TrialRow(Base):
     number: Mapped[int]
     role: Mapped[str] = mapped_column(String(16))
     started: Mapped[datetime] = mapped_column(DateTime(timezone=True))
-    seconds: Mapped[float]
+    seconds: Mapped[float] = mapped_column(Double)
     status: Mapped[str] = mapped_column(String(16))
     reason: Mapped[str] = mapped_column(default="")
     requested: Mapped[dict[str, Any]]
@@ -56,3 +62,42 @@ class TrialRow(Base):
     measured: Mapped[list[str]]
     bytes_written: Mapped[int] = mapped_column(default=0)
     run: Mapped[RunRow] = relationship(back_populates="trials")
+
+
+def _utc(moment: datetime) -> datetime:
+    """SQLite forgets the time zone; everything stored is UTC."""
+    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
+
+
+def run_record(row: RunRow) -> RunRecord:
+    """A run, free of its session. Raise ValueError or TypeError if it makes no sense."""
+    return RunRecord(
+        row.id,
+        row.uuid,
+        row.device,
+        row.fingerprint,
+        _utc(row.started),
+        _utc(row.ended) if row.ended else None,
+        row.state,
+        row.outcome,
+        dict(row.problem),
+        row.profile,
+        len(row.trials),
+    )
+
+
+def trial_record(row: TrialRow) -> TrialRecord:
+    """A trial, free of its session. Raise ValueError or TypeError if it makes no sense."""
+    return TrialRecord(
+        row.number,
+        row.role,
+        _utc(row.started),
+        row.seconds,
+        Status(row.status),
+        row.reason,
+        dict(row.requested),
+        dict(row.effective),
+        {name: Estimate(*pair) for name, pair in dict(row.figures).items()},
+        tuple(row.measured),
+        row.bytes_written,
+    )

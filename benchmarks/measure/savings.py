@@ -17,7 +17,7 @@ from autotune.prepare import Options
 from autotune.report.live import LiveReporter
 from autotune.report.result import show_setting
 from autotune.run import Done, run
-from autotune.store import Store
+from autotune.store.database import Store
 from autotune.trials import Trials
 from autotune.workload import load_workload
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from guest import FAST, autotune, autotune_json, knob_files, running, start, wait_until
 
-from autotune.store import Store
+from autotune.store.database import Store
 
 MOUNT = Path("/mnt/md0")
 PROFILE = """{"schema_version": 1, "name": "p", "created": "2026-01-01T00:00:00Z",

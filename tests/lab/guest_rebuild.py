@@ -15,7 +15,7 @@ from autotune.check import sync_position_kib
 from autotune.errors import StoppedError
 from autotune.prepare import Options
 from autotune.run import run
-from autotune.store import Store
+from autotune.store.database import Store
 from autotune.workload import load_workload
 
 MD = Path("/sys/block/md0/md")

@@ -22,7 +22,8 @@ from autotune.prepare import Options, Preparation
 from autotune.run import find_strategy, load_strategy
 from autotune.search import Estimate, Setting
 from autotune.stack import read_stack
-from autotune.store import Store, TrialRecord
+from autotune.store import TrialRecord
+from autotune.store.database import Store
 from autotune.watch import Watch
 from autotune.workload import Phase, parse_workload
 

@@ -9,7 +9,7 @@ import pytest
 from synthetic_run import baseline, figures, problem, trial
 
 from autotune.profile import load_profile
-from autotune.store import Store
+from autotune.store.database import Store
 
 
 @pytest.fixture

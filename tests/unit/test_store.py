@@ -1,29 +1,16 @@
 """The store: whole trials, in order, and errors that say what to do."""
 
-from datetime import UTC, datetime
+import sqlite3
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+from store_records import record
 
 from autotune.errors import AutotuneError, UsageError
-from autotune.search import Estimate, Status
-from autotune.store import FILE_NAME, Store, TrialRecord
-
-
-def record(number: int) -> TrialRecord:
-    return TrialRecord(
-        number,
-        "search",
-        datetime.now(UTC),
-        12.5,
-        Status.COMPLETE,
-        "",
-        {"stripe_cache_size": 4096, "scheduler": "bfq"},
-        {"stripe_cache_size": 4096, "scheduler": "bfq"},
-        {"write.throughput": Estimate(1e8, 0.03)},
-        ("write",),
-        1 << 40,
-    )
+from autotune.store import database
+from autotune.store.database import FILE_NAME, Store
 
 
 def test_what_is_stored_comes_back_from_another_process(tmp_path: Path) -> None:
@@ -55,17 +42,53 @@ def test_an_unknown_run_is_wrong_usage(tmp_path: Path) -> None:
         Store(tmp_path).trials(7)
 
 
-def test_a_file_that_is_no_database_is_said_to_be_unusable(tmp_path: Path) -> None:
-    (tmp_path / FILE_NAME).write_text("not a database, but long enough to be looked at" * 100)
-    with pytest.raises(AutotuneError, match="--state-dir"):
-        Store(tmp_path)
-
-
 def test_looking_makes_no_store(tmp_path: Path) -> None:
     assert Store.existing(tmp_path) is None
     assert not list(tmp_path.iterdir())
 
 
 def test_the_store_is_for_its_owner_alone(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    store.start_run("abc", "/dev/md0", "print", {})
+    files = list(tmp_path.iterdir())
+    assert {file.name for file in files} > {FILE_NAME, f"{FILE_NAME}-wal"}
+    assert not any(file.stat().st_mode & 0o077 for file in files)
+
+
+def test_a_folder_of_any_name_will_do(tmp_path: Path) -> None:
+    folder = tmp_path / "a b?c=d#e%20f%(g)s;{h}"
+    run = Store(folder).start_run("abc", "/dev/md0", "print", {})
+    assert [found.id for found in Store(folder).runs()] == [run]
+    assert [file.name for file in tmp_path.iterdir()] == [folder.name]
+
+
+def test_a_store_that_another_program_holds_is_said_to_be_held(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(database, "BUSY_TIMEOUT_S", 0.05)
+    store = Store(tmp_path)
+    other = sqlite3.connect(tmp_path / FILE_NAME)
+    other.execute("BEGIN IMMEDIATE")
+    with pytest.raises(AutotuneError, match="held by another program"):
+        store.start_run("abc", "/dev/md0", "print", {})
+    other.close()
+    store.start_run("abc", "/dev/md0", "print", {})
+
+
+@pytest.mark.parametrize(
+    ("source", "loads"),
+    [
+        ("import autotune.run, autotune.report.live, autotune.cli.run", "[]"),
+        ("from autotune.store.database import Store; Store(folder).runs()", "['sqlalchemy']"),
+    ],
+)
+def test_only_what_needs_the_database_loads_it(tmp_path: Path, source: str, loads: str) -> None:
+    """And a store that is up to date does not load Alembic."""
     Store(tmp_path)
-    assert (tmp_path / FILE_NAME).stat().st_mode & 0o077 == 0
+    source = (
+        f"import sys, pathlib; folder = pathlib.Path(sys.argv[1]); {source}; "
+        "print([m for m in ('sqlalchemy', 'alembic') if m in sys.modules])"
+    )
+    words = (sys.executable, "-c", source, str(tmp_path))
+    loaded = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert loaded.stdout.strip() == loads, loaded.stderr

@@ -1,0 +1,140 @@
+"""The store's one door to the database."""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import URL, create_engine, event, select
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.orm import Session, sessionmaker
+
+from autotune.errors import UsageError
+from autotune.store.failures import BUSY_TIMEOUT_S, failure
+from autotune.store.models import RunRow, TrialRow, run_record, trial_record
+from autotune.store.opening import bring_up_to_date
+from autotune.store.records import RunRecord, TrialRecord
+
+FILE_NAME = "autotune.db"
+
+
+class Store:
+    """Runs and trials in a database. All errors of the database are AutotuneErrors."""
+
+    def __init__(self, state_dir: Path) -> None:
+        """Open the store of a state folder, made or brought up to date if need be.
+
+        Raise RefusalError, nothing being changed, if a newer autotune made it.
+        """
+        self._where = state_dir / FILE_NAME
+        try:
+            bring_up_to_date(self._where)
+        except (OSError, sqlite3.Error, SQLAlchemyError) as error:
+            raise failure(self._where, error) from None
+        engine = create_engine(
+            URL.create("sqlite", database=str(self._where)),
+            connect_args={"timeout": BUSY_TIMEOUT_S},
+        )
+        event.listen(engine, "connect", _configure)
+        self._sessions = sessionmaker(engine, expire_on_commit=False)
+
+    @classmethod
+    def existing(cls, state_dir: Path) -> "Store | None":
+        """The store of a state folder, or None if nothing has been stored there: looking must
+        not make one."""
+        return cls(state_dir) if (state_dir / FILE_NAME).exists() else None
+
+    @contextmanager
+    def _session(self) -> Iterator[Session]:
+        try:
+            with self._sessions.begin() as session:
+                yield session
+        # ValueError and TypeError: a row is there, but not what was stored.
+        except (SQLAlchemyError, ValueError, TypeError) as error:
+            raise failure(self._where, error) from None
+
+    def start_run(self, uuid: str, device: str, fingerprint: str, problem: dict[str, Any]) -> int:
+        """A new run's number."""
+        row = RunRow(
+            uuid=uuid,
+            device=device,
+            fingerprint=fingerprint,
+            started=datetime.now(UTC),
+            state="running",
+            problem=problem,
+        )
+        with self._session() as session:
+            session.add(row)
+        return row.id
+
+    def update_problem(self, run: int, problem: dict[str, Any]) -> None:
+        """Replace what is known of the run's problem (ceilings are resolved by the baseline)."""
+        with self._session() as session:
+            self._row(session, run).problem = problem
+
+    def finish_run(
+        self, run: int, state: str, outcome: str, profile: dict[str, Any] | None = None
+    ) -> None:
+        """Close a run: `state` is done, failed or interrupted."""
+        with self._session() as session:
+            row = self._row(session, run)
+            row.state, row.outcome, row.profile = state, outcome, profile
+            row.ended = datetime.now(UTC)
+
+    def reopen_run(self, run: int) -> None:
+        """A run that was cut goes on."""
+        with self._session() as session:
+            row = self._row(session, run)
+            row.state, row.outcome, row.ended = "running", "", None
+
+    def add_trial(self, run: int, record: TrialRecord) -> None:
+        """Store a trial durably."""
+        row = TrialRow(
+            run_id=run,
+            number=record.number,
+            role=record.role,
+            started=record.started,
+            seconds=record.seconds,
+            status=record.status.value,
+            reason=record.reason,
+            requested=dict(record.requested),
+            effective=dict(record.effective),
+            figures={n: [e.value, e.spread] for n, e in record.figures.items()},
+            measured=list(record.measured),
+            bytes_written=record.bytes_written,
+        )
+        with self._session() as session:
+            session.add(row)
+
+    def runs(self, uuid: str | None = None) -> list[RunRecord]:
+        """All runs, or those of one array; the newest first."""
+        query = select(RunRow).order_by(RunRow.id.desc())
+        if uuid is not None:
+            query = query.where(RunRow.uuid == uuid)
+        with self._session() as session:
+            return [run_record(row) for row in session.scalars(query)]
+
+    def run(self, run: int) -> RunRecord:
+        """One run. Raise UsageError if there is none of this number."""
+        with self._session() as session:
+            return run_record(self._row(session, run))
+
+    def trials(self, run: int) -> list[TrialRecord]:
+        """The trials of a run, in order. Raise UsageError if there is no such run."""
+        with self._session() as session:
+            return [trial_record(row) for row in self._row(session, run).trials]
+
+    def _row(self, session: Session, run: int) -> RunRow:
+        row = session.get(RunRow, run)
+        if row is None:
+            raise UsageError(f"There is no run {run}; `autotune history` lists them.")
+        return row
+
+
+def _configure(connection: sqlite3.Connection, _record: object) -> None:
+    connection.execute("PRAGMA journal_mode=WAL")
+    # A trial that was stored outlives a power cut, too.
+    connection.execute("PRAGMA synchronous=FULL")
+    connection.execute("PRAGMA foreign_keys=ON")

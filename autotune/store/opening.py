@@ -1,0 +1,81 @@
+"""Before the store is used: is the file whole, and of this version? Without SQLAlchemy."""
+
+import fcntl
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+from autotune.errors import RefusalError
+from autotune.store.failures import BUSY_TIMEOUT_S, damaged
+
+HEAD = "0001"
+"""The newest of `migrations/versions`: an up-to-date store is known by it without Alembic, which
+takes longer to import than to ask."""
+UNVERSIONED = "0001"
+"""What a store is that was made before there were migrations."""
+
+
+def bring_up_to_date(where: Path) -> None:
+    """Make the store if there is none, and bring an older one to this version; else change
+    nothing.
+
+    Raise RefusalError if a newer autotune or another program made it, AutotuneError if it is
+    damaged, OSError, sqlite3.Error or SQLAlchemyError if it cannot be read or written.
+    """
+    where.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with _alone(where.parent):
+        if not where.exists():
+            os.close(os.open(where, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o600))
+        revision = _revision(where)
+        if revision == HEAD:
+            return
+        # Only a store that is new or older needs it.
+        from autotune.store.migrations import known_revisions, migrate  # noqa: PLC0415
+
+        if revision not in ("", *known_revisions()):
+            raise RefusalError(
+                f"The store {where} was made by a newer autotune; upgrade this one, or choose "
+                "another folder with --state-dir."
+            )
+        migrate(where, revision)
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """One process at a time makes or migrates the store of a folder."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _revision(where: Path) -> str:
+    """The revision of the tables, or "" if there are none."""
+    # mode=rw: after a crash SQLite may have to recover the file before it can be read.
+    uri = f"{where.absolute().as_uri()}?mode=rw"
+    log = where.with_name(where.name + "-wal")
+    recovers = log.exists() and log.stat().st_size > 0
+    with closing(sqlite3.connect(uri, uri=True, timeout=BUSY_TIMEOUT_S)) as connection:
+        # SQLite takes what lacks of the last page for zeros.
+        page_bytes = connection.execute("PRAGMA page_size").fetchone()[0]
+        if where.stat().st_size % page_bytes and not recovers:
+            raise damaged(where, "its end is missing")
+        fault = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
+        if fault != "ok":
+            raise damaged(where, fault)
+        names = {row[0] for row in connection.execute("SELECT name FROM sqlite_master")}
+        if not names:
+            return ""
+        if "alembic_version" in names:
+            rows = connection.execute("SELECT version_num FROM alembic_version").fetchall()
+            return ", ".join(row[0] for row in rows) or "none"
+    if {"runs", "trials"} <= names:
+        return UNVERSIONED
+    raise RefusalError(
+        f"The database {where} holds something else than autotune's runs; "
+        "choose another folder with --state-dir."
+    )
