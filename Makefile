@@ -1,13 +1,14 @@
 # make setup   install what is missing: system packages, and .venv
 # make demo    tune a real RAID6 of simulated disks, in the lab
 # make test    lint, types and every test, those in the lab too
+# make fuzz    look long for a text that a parser trips over (some minutes)
 # make bench-search   compare the strategies on synthetic arrays (an hour)
 
 PYTHON ?= python3
 PACKAGES := mdadm fio util-linux user-mode-linux nbdkit nbdkit-plugin-dev qemu-system-common \
   gcc libc6-dev e2fsprogs xfsprogs lvm2 cryptsetup-bin udev kmod python3-venv
 
-.PHONY: setup packages demo test lint unit lab-tests bench-search
+.PHONY: setup packages demo test lint unit lab-tests fuzz bench-search
 
 setup: packages .venv/installed
 
@@ -46,6 +47,9 @@ unit: setup
 
 lab-tests: setup
 	.venv/bin/python -m pytest tests/lab
+
+fuzz: setup
+	AUTOTUNE_FUZZ=many .venv/bin/python -m pytest tests/unit/test_fuzz.py
 
 bench-search: setup
 	OMP_NUM_THREADS=1 .venv/bin/python -m benchmarks.search --instances 48 --judge bayes

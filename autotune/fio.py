@@ -8,7 +8,6 @@ by a text line and not needed.
 """
 
 import contextlib
-import json
 import os
 import selectors
 import signal
@@ -18,15 +17,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Annotated, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from autotune.documents import Documents
 from autotune.errors import MeasurementError
 from autotune.histogram import Histogram, difference, total
+from autotune.strangers import first_fault, plain
 from autotune.workload import Load, Probe
 
-MAX_OUTPUT_BYTES = 64 * 1024 * 1024
 STOP_TIMEOUT_S = 5.0
 READ_CHUNK_BYTES = 1 << 16
 PART_BYTES = 1 << 20
@@ -74,23 +74,26 @@ class Counters:
         )
 
 
+_Count = Annotated[int, Field(ge=0, lt=1 << 63)]
+
+
 class _Latency(BaseModel):
     model_config = ConfigDict(extra="ignore")
-    bins: dict[int, int] = {}
+    bins: dict[_Count, _Count] = {}
 
 
 class _Direction(BaseModel):
     model_config = ConfigDict(extra="ignore")
-    io_bytes: int = Field(ge=0)
-    total_ios: int = Field(ge=0)
+    io_bytes: _Count
+    total_ios: _Count
     clat_ns: _Latency
 
 
 class _JobDocument(BaseModel):
     model_config = ConfigDict(extra="ignore")
     jobname: str
-    error: int
-    job_runtime: int = Field(ge=0)
+    error: Annotated[int, Field(ge=0, lt=1 << 31)]
+    job_runtime: _Count
     """In ms; of all processes of the job together."""
     read: _Direction
     write: _Direction
@@ -173,16 +176,14 @@ def parse(document: object) -> dict[str, Counters]:
     try:
         jobs = _Document.model_validate(document).jobs
     except ValidationError as error:
-        fault = error.errors(include_url=False)[0]
-        where = ".".join(str(part) for part in fault["loc"])
         raise MeasurementError(
-            f"fio's answer is not what fio 3 gives ({where}: {fault['msg']}); "
-            "check `fio --version`."
+            f"fio's answer is not what fio 3 gives ({first_fault(error)}); check `fio --version`."
         ) from None
     by_name: dict[str, list[_JobDocument]] = {}
     for job in jobs:
         if job.error:
-            raise MeasurementError(f'fio failed in job "{job.jobname}": {os.strerror(job.error)}.')
+            name = plain(job.jobname)
+            raise MeasurementError(f'fio failed in job "{name}": {os.strerror(job.error)}.')
         by_name.setdefault(job.jobname, []).append(job)
     return {name: _added_up(parts) for name, parts in by_name.items()}
 
@@ -196,30 +197,6 @@ def _added_up(parts: list[_JobDocument]) -> Counters:
         total([part.read.clat_ns.bins for part in parts]),
         total([part.write.clat_ns.bins for part in parts]),
     )
-
-
-class Documents:
-    """Cuts a stream of text into JSON documents, whatever stands between them."""
-
-    def __init__(self) -> None:
-        self._text = ""
-        self._decoder = json.JSONDecoder()
-
-    def feed(self, text: str) -> list[object]:
-        """The documents that are complete with this text. Raise MeasurementError when what is
-        pending grows past any sensible size."""
-        self._text += text
-        found: list[object] = []
-        while (start := self._text.find("{")) >= 0:
-            try:
-                document, end = self._decoder.raw_decode(self._text, start)
-            except (ValueError, RecursionError):
-                break
-            found.append(document)
-            self._text = self._text[end:]
-        if len(self._text) > MAX_OUTPUT_BYTES:
-            raise MeasurementError("fio's output never ends; check `fio --version`.")
-        return found
 
 
 class Fio:

@@ -14,6 +14,10 @@ from pathlib import Path
 from autotune import sysfs
 from autotune.errors import AutotuneError, RefusalError
 
+_UNREADABLE = (
+    *(IndexError, ValueError, KeyError, TypeError, AttributeError),
+    *(OverflowError, RecursionError),
+)
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
@@ -120,7 +124,7 @@ class Journal:
                 int(head["pid"]),
                 {str(p): str(t) for p, t in head["originals"].items()},
             )
-        except (IndexError, ValueError, KeyError, TypeError, AttributeError):
+        except _UNREADABLE:
             raise AutotuneError(
                 f"The journal {path} has no readable first line; since that is written before "
                 "anything is changed, nothing was: remove the file."
@@ -128,7 +132,7 @@ class Journal:
         for line in lines[1:]:
             try:
                 entry = json.loads(line)
-            except ValueError:
+            except (ValueError, RecursionError):
                 break
             if isinstance(entry, dict):
                 record.learn(entry)
