@@ -31,6 +31,7 @@ from autotune.store import Store, TrialRecord
 from autotune.trials import Reporter, Trials
 from autotune.tuner import Result, tune
 from autotune.watch import Watch
+from autotune.written import Written
 
 STRATEGIES = "autotune.strategies"
 
@@ -95,9 +96,9 @@ def run(
         preparation = prepare(options)
         factory = load_strategy(entry)
         store = Store(state_dir)
-        number, earlier = _open(store, preparation, reporter, resume)
+        number, earlier, written = _open(store, preparation, reporter, resume)
         try:
-            with session(preparation, state_dir, reporter) as (bench, watch):
+            with session(preparation, state_dir, reporter, written) as (bench, watch):
                 trials = Trials(preparation, bench, watch, store, number, reporter)
                 trials.replay(earlier)
                 result, problem = tune(preparation, trials, factory, reporter)
@@ -118,7 +119,7 @@ def run(
             _note(store, number, "failed", str(error))
             raise
         document = profile.model_dump(mode="json") if profile else None
-        store.update_problem(number, recorded.document(preparation, problem.figures))
+        store.update_problem(number, recorded.document(preparation, problem.figures, written.total))
         store.finish_run(number, "done", result.reason, document)
     return Done(
         number,
@@ -134,22 +135,30 @@ def run(
 
 def _open(
     store: Store, preparation: Preparation, reporter: Reporter, resume: bool
-) -> tuple[int, list[TrialRecord]]:
-    """The number of the run in the store, and the trials that it already has."""
+) -> tuple[int, list[TrialRecord], Written]:
+    """The number of the run in the store, the trials that it already has, and what it wrote."""
     array = preparation.array
     problem = recorded.document(preparation, preparation.figures)
+    trials: list[TrialRecord] = []
+    before = 0
     if resume:
         number, trials = to_resume(store, array.uuid, array.fingerprint, problem)
         reporter.notice(f"Going on with run {number} after {len(trials)} trials.")
+        before = store.run(number).problem["written_bytes"]
         store.reopen_run(number)
-        return number, trials
-    cut = interrupted(store.runs(array.uuid))
-    if cut is not None:
-        reporter.notice(
-            f"Starting anew; run {cut.id} was cut after {cut.trials} trials, "
-            "and --resume would have gone on with it."
-        )
-    return store.start_run(array.uuid, array.device, array.fingerprint, problem), []
+    else:
+        cut = interrupted(store.runs(array.uuid))
+        if cut is not None:
+            reporter.notice(
+                f"Starting anew; run {cut.id} was cut after {cut.trials} trials, "
+                "and --resume would have gone on with it."
+            )
+        number = store.start_run(array.uuid, array.device, array.fingerprint, problem)
+
+    def keep(total: int) -> None:
+        store.update_problem(number, {**problem, "written_bytes": total})
+
+    return number, trials, Written(preparation.options.write_budget, before, keep)
 
 
 def _note(store: Store, number: int, state: str, outcome: str) -> None:
@@ -160,7 +169,7 @@ def _note(store: Store, number: int, state: str, outcome: str) -> None:
 
 @contextmanager
 def session(
-    preparation: Preparation, state_dir: Path, reporter: Reporter
+    preparation: Preparation, state_dir: Path, reporter: Reporter, written: Written
 ) -> Iterator[tuple[Bench, Watch]]:
     """Journal, guardian, signals and scratch file around whatever changes the array.
 
@@ -194,7 +203,9 @@ def session(
                     watch()
                     reporter.progress("scratch file", share, None)
 
-                file = stack.enter_context(scratch_file(preparation.scratch, journal, filled))
+                file = stack.enter_context(
+                    scratch_file(preparation.scratch, journal, filled, written)
+                )
                 writes = Target(file, file.stat().st_size)
             yield (
                 Bench(
@@ -205,6 +216,7 @@ def session(
                     watch,
                     lambda _p, _s: None,
                     Recovery(array, watch) if preparation.live else None,
+                    written,
                 ),
                 watch,
             )

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from autotune.documents import MAX_OUTPUT_BYTES, Documents
 from autotune.errors import MeasurementError
-from autotune.fio import Counters, Job, Target, command, parse
+from autotune.fio import Job, Target, command
+from autotune.fio_output import MAX_OUTPUT_BYTES, Counters, Documents, parse
 from autotune.workload import Load, Probe
 
 TARGET = Target(Path("/dev/md0"), 1 << 30)

@@ -29,10 +29,10 @@ from fuzz_inputs import (
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from autotune import check, fio, histogram
+from autotune import check, fio_output, histogram
 from autotune.ceilings import parse_ceiling
-from autotune.documents import Documents
 from autotune.errors import AutotuneError
+from autotune.fio_output import Documents
 from autotune.journal import Journal
 from autotune.lab.scenario import load, parse_scenario
 from autotune.profile import load_profile, parse_profile
@@ -80,7 +80,7 @@ def use_scenario(text: str) -> None:
 
 
 def use_fio(document: object) -> None:
-    for counters in fio.parse(document).values():
+    for counters in fio_output.parse(document).values():
         counters.since(counters)
         for found in (counters.reads, counters.writes):
             histogram.percentile(found, 99.0)
