@@ -2,6 +2,7 @@
 # make demo    tune a real RAID6 of simulated disks, in the lab
 # make test    lint, types and every test, those in the lab too
 # make slow-tests   tests of a quarter of an hour that not every change needs
+# make fuzz    look long for a text that a parser trips over (some minutes)
 # make bench-measure   whether measurements in the lab can be relied on (an hour)
 # make bench-search   compare the strategies on synthetic arrays (an hour)
 
@@ -10,7 +11,7 @@ RAW := /dev/md0 --destructive /dev/md0
 PACKAGES := mdadm fio util-linux user-mode-linux nbdkit nbdkit-plugin-dev qemu-system-common \
   gcc libc6-dev e2fsprogs xfsprogs lvm2 cryptsetup-bin udev kmod python3-venv
 
-.PHONY: setup packages demo test lint unit lab-tests slow-tests bench-measure bench-search
+.PHONY: setup packages demo test lint unit lab-tests slow-tests fuzz bench-measure bench-search
 
 setup: packages .venv/installed
 
@@ -58,6 +59,9 @@ bench-measure: setup
 	.venv/bin/autotune lab raid6-hdd -- .venv/bin/python -m benchmarks.measure.intervals $(RAW)
 	.venv/bin/autotune lab raid6-hdd -- .venv/bin/python -m benchmarks.measure.savings $(RAW)
 	.venv/bin/autotune lab raid6-hdd -- .venv/bin/python -m benchmarks.measure.nothing $(RAW)
+
+fuzz: setup
+	AUTOTUNE_FUZZ=many .venv/bin/python -m pytest tests/unit/test_fuzz.py
 
 bench-search: setup
 	OMP_NUM_THREADS=1 .venv/bin/python -m benchmarks.search --instances 48 --judge bayes

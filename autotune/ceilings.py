@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from autotune.errors import RefusalError, UsageError
 from autotune.objective import Figures
 from autotune.search import Figure
+from autotune.strangers import plain
 from autotune.units import parse_latency_ns, show_latency
 
 QUANTITIES = ("p99", "write_p99")
@@ -34,8 +35,10 @@ def parse_ceiling(text: str) -> Ceiling:
     phase, _, limit = text.rpartition("=")
     factor = re.fullmatch(r"(\d+(?:\.\d+)?)x", limit.strip())
     if factor:
+        if float(factor[1]) == math.inf:
+            raise UsageError("A ceiling of so many times idle is none; leave it out.")
         if float(factor[1]) < 1:
-            raise UsageError(f'A ceiling of "{limit}" is below idle; nothing can hold it.')
+            raise UsageError(f'A ceiling of "{plain(limit)}" is below idle; nothing can hold it.')
         return Ceiling(phase or None, None, float(factor[1]))
     return Ceiling(phase or None, parse_latency_ns(limit), None)
 
@@ -46,7 +49,7 @@ def check_phases(ceilings: Iterable[Ceiling], figures: Iterable[Figure]) -> None
     for ceiling in ceilings:
         if ceiling.phase is not None and ceiling.phase not in known:
             raise UsageError(
-                f'There is no phase "{ceiling.phase}" with a probe in this workload; '
+                f'There is no phase "{plain(ceiling.phase)}" with a probe in this workload; '
                 f"ceilings can be set for {', '.join(known) or 'none of its phases'}."
             )
 

@@ -22,7 +22,7 @@ def sync_position_kib(mdstat: str, name: str) -> tuple[int, int] | None:
     /proc/mdstat; None if none is under way."""
     section = re.search(rf"^{re.escape(name)} : .*?(?=^\S|\Z)", mdstat, re.M | re.S)
     found = section and re.search(
-        r"(?:check|resync|recovery|repair) *= *[\d.]+% \((\d+)/(\d+)\)", section[0]
+        r"(?:check|resync|recovery|repair) *= *[0-9.]+% \(([0-9]{1,18})/([0-9]{1,18})\)", section[0]
     )
     return (int(found[1]), int(found[2])) if found else None
 
@@ -62,7 +62,7 @@ class Check:
     def done_bytes(self) -> int:
         """How much of each member has been checked since the start. A check that has reached
         the end is started again from the beginning."""
-        position = sync_position_kib(self._mdstat.read_text(), self._name)
+        position = sync_position_kib(sysfs.read(self._mdstat), self._name)
         if position is None:
             if sysfs.read(self._md / "sync_action") == "idle":
                 self._done_before_kib += int(sysfs.read(self._md.parent / "md/component_size"))

@@ -1,14 +1,13 @@
-"""The only place that knows fio.
+"""The only place that knows fio, with what its output means in `fio_output`.
 
 fio runs with `--output-format=json+ --status-interval=1`: each second it prints a whole document
 of counters since its start, with full latency histograms. Two documents subtracted are what
 happened between them, so one stream of documents serves progress, the watch, steadiness and the
 final figures, and the end of a phase is simply SIGINT. The document after that signal is prefixed
-by a text line and not needed.
+by a text line, and needed only to know what was written in all.
 """
 
 import contextlib
-import json
 import os
 import selectors
 import signal
@@ -20,13 +19,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
-
 from autotune.errors import MeasurementError
-from autotune.histogram import Histogram, difference, total
+from autotune.fio_output import Counters, Documents, parse
 from autotune.workload import Load, Probe
 
-MAX_OUTPUT_BYTES = 64 * 1024 * 1024
+NO_LIMIT: Mapping[str, int] = {}
 STOP_TIMEOUT_S = 5.0
 READ_CHUNK_BYTES = 1 << 16
 PART_BYTES = 1 << 20
@@ -48,57 +45,6 @@ class Job:
     name: str
     does: Load | Probe
     target: Target
-
-
-@dataclass(frozen=True)
-class Counters:
-    """What a job has done: since the start of fio, or between two such states.
-
-    `reads` and `writes` are their completion latencies in ns.
-    """
-
-    seconds: float
-    bytes: int
-    requests: int
-    reads: Histogram
-    writes: Histogram
-
-    def since(self, earlier: "Counters") -> "Counters":
-        """What happened after `earlier`."""
-        return Counters(
-            self.seconds - earlier.seconds,
-            self.bytes - earlier.bytes,
-            self.requests - earlier.requests,
-            difference(self.reads, earlier.reads),
-            difference(self.writes, earlier.writes),
-        )
-
-
-class _Latency(BaseModel):
-    model_config = ConfigDict(extra="ignore")
-    bins: dict[int, int] = {}
-
-
-class _Direction(BaseModel):
-    model_config = ConfigDict(extra="ignore")
-    io_bytes: int = Field(ge=0)
-    total_ios: int = Field(ge=0)
-    clat_ns: _Latency
-
-
-class _JobDocument(BaseModel):
-    model_config = ConfigDict(extra="ignore")
-    jobname: str
-    error: int
-    job_runtime: int = Field(ge=0)
-    """In ms; of all processes of the job together."""
-    read: _Direction
-    write: _Direction
-
-
-class _Document(BaseModel):
-    model_config = ConfigDict(extra="ignore")
-    jobs: list[_JobDocument]
 
 
 def _arguments(job: Job) -> Iterator[str]:
@@ -146,8 +92,11 @@ def _arguments(job: Job) -> Iterator[str]:
         yield f"--iodepth={does.depth}"
 
 
-def command(jobs: Sequence[Job], max_seconds: float, seed: int) -> tuple[str, ...]:
-    """The fio command of these jobs. It gets `--readonly` unless one of them writes."""
+def command(
+    jobs: Sequence[Job], max_seconds: float, seed: int, most: Mapping[str, int] = NO_LIMIT
+) -> tuple[str, ...]:
+    """The fio command of these jobs. It gets `--readonly` unless one of them writes. `most`: the
+    bytes that each process of a job may read and write before it ends by itself."""
     readonly = not any(job.does.writes for job in jobs)
     common = (
         # Whatever becomes of autotune, fio does not outlive it.
@@ -161,73 +110,32 @@ def command(jobs: Sequence[Job], max_seconds: float, seed: int) -> tuple[str, ..
         # As threads, all jobs are one process, and one signal reaches them all.
         "--thread=1",
     )
-    per_job = ("--time_based=1", f"--runtime={int(max_seconds) + 60}", f"--randseed={seed}")
-    return common + tuple(a for job in jobs for a in (*_arguments(job), *per_job))
-
-
-def parse(document: object) -> dict[str, Counters]:
-    """A document's counters by job name; the processes of one job are added up.
-
-    Raise MeasurementError if it is not fio's, or if a job reports an error.
-    """
-    try:
-        jobs = _Document.model_validate(document).jobs
-    except ValidationError as error:
-        fault = error.errors(include_url=False)[0]
-        where = ".".join(str(part) for part in fault["loc"])
-        raise MeasurementError(
-            f"fio's answer is not what fio 3 gives ({where}: {fault['msg']}); "
-            "check `fio --version`."
-        ) from None
-    by_name: dict[str, list[_JobDocument]] = {}
-    for job in jobs:
-        if job.error:
-            raise MeasurementError(f'fio failed in job "{job.jobname}": {os.strerror(job.error)}.')
-        by_name.setdefault(job.jobname, []).append(job)
-    return {name: _added_up(parts) for name, parts in by_name.items()}
-
-
-def _added_up(parts: list[_JobDocument]) -> Counters:
-    directions = [d for part in parts for d in (part.read, part.write)]
-    return Counters(
-        max(part.job_runtime for part in parts) / 1000,
-        sum(d.io_bytes for d in directions),
-        sum(d.total_ios for d in directions),
-        total([part.read.clat_ns.bins for part in parts]),
-        total([part.write.clat_ns.bins for part in parts]),
+    per_job = (f"--runtime={int(max_seconds) + 60}", f"--randseed={seed}")
+    return common + tuple(
+        a for job in jobs for a in (*_arguments(job), *_end(most.get(job.name)), *per_job)
     )
 
 
-class Documents:
-    """Cuts a stream of text into JSON documents, whatever stands between them."""
-
-    def __init__(self) -> None:
-        self._text = ""
-        self._decoder = json.JSONDecoder()
-
-    def feed(self, text: str) -> list[object]:
-        """The documents that are complete with this text. Raise MeasurementError when what is
-        pending grows past any sensible size."""
-        self._text += text
-        found: list[object] = []
-        while (start := self._text.find("{")) >= 0:
-            try:
-                document, end = self._decoder.raw_decode(self._text, start)
-            except (ValueError, RecursionError):
-                break
-            found.append(document)
-            self._text = self._text[end:]
-        if len(self._text) > MAX_OUTPUT_BYTES:
-            raise MeasurementError("fio's output never ends; check `fio --version`.")
-        return found
+def _end(most: int | None) -> tuple[str, ...]:
+    # fio heeds io_size only if time_based is off (seen on 3.33), and then to the byte.
+    return ("--time_based=1",) if most is None else ("--time_based=0", f"--io_size={most}")
 
 
 class Fio:
     """A running fio. Use as a context manager: it is gone at the end, whatever happens."""
 
-    def __init__(self, jobs: Sequence[Job], max_seconds: float, seed: int) -> None:
-        self._command = command(jobs, max_seconds, seed)
+    def __init__(
+        self,
+        jobs: Sequence[Job],
+        max_seconds: float,
+        seed: int,
+        most: Mapping[str, int] = NO_LIMIT,
+    ) -> None:
+        self._command = command(jobs, max_seconds, seed, most)
         self._documents = Documents()
+        self._latest: Mapping[str, Counters] = {}
+        streams = {job.name: getattr(job.does, "streams", 1) for job in jobs}
+        self._most = {name: count * streams[name] for name, count in most.items()}
 
     def __enter__(self) -> Self:
         self._process = subprocess.Popen(
@@ -242,6 +150,17 @@ class Fio:
         self._selector = selectors.DefaultSelector()
         self._selector.register(self._process.stdout, selectors.EVENT_READ)
         return self
+
+    @property
+    def written(self) -> int:
+        """The bytes written, to the last one once it has ended."""
+        return sum(counters.written for counters in self._latest.values())
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether a job has read and written all that it may."""
+        moved = {name: counters.bytes for name, counters in self._latest.items()}
+        return any(moved.get(name, 0) >= most for name, most in self._most.items())
 
     @property
     def pid(self) -> int:
@@ -262,7 +181,7 @@ class Fio:
             if not data:
                 raise MeasurementError(f"fio ended before its time: {self._last_words()}")
             for document in self._documents.feed(data.decode("utf-8", "replace")):
-                newest = parse(document)
+                self._latest = newest = parse(document)
         return newest
 
     def _last_words(self) -> str:
@@ -282,8 +201,15 @@ class Fio:
             if self._process.poll() is None:
                 self._process.send_signal(number)
                 with contextlib.suppress(subprocess.TimeoutExpired):
-                    self._process.communicate(timeout=STOP_TIMEOUT_S)
+                    said, _ = self._process.communicate(timeout=STOP_TIMEOUT_S)
+                    self._hear_the_end(said)
         self._selector.close()
         for stream in (self._process.stdout, self._process.stderr):
             if stream is not None:
                 stream.close()
+
+    def _hear_the_end(self, said: bytes) -> None:
+        """What was done since the last document counts as written all the same."""
+        with contextlib.suppress(MeasurementError):
+            for document in self._documents.feed(said.decode("utf-8", "replace")):
+                self._latest = parse(document)

@@ -60,5 +60,6 @@ def percentile(histogram: Histogram, percent: float) -> Estimate | None:
     deviation = math.sqrt(count * share * (1 - share))
     rank = count * share
     value, low, high = (at_rank(ordered, rank + d) for d in (0, -deviation, deviation))
-    spread = max(math.log(high / low) / 2, 1 / 128)
-    return Estimate(float(value), spread)
+    # A latency of no time at all is one that the clock was too coarse for.
+    spread = max(math.log(max(high, 1) / max(low, 1)) / 2, 1 / 128)
+    return Estimate(float(max(value, 1)), spread)

@@ -14,6 +14,10 @@ from pathlib import Path
 from autotune import sysfs
 from autotune.errors import AutotuneError, RefusalError
 
+_UNREADABLE = (
+    *(IndexError, ValueError, KeyError, TypeError, AttributeError),
+    *(OverflowError, RecursionError),
+)
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
@@ -38,6 +42,8 @@ class Record:
     originals: dict[str, str] = field(default_factory=dict)
     ours: dict[str, set[str]] = field(default_factory=dict)
     scratch: list[str] = field(default_factory=list)
+    mounts: dict[str, str] = field(default_factory=dict)
+    """Where the filesystem of each scratch folder was mounted."""
     checking: bool = False
     checked: bool = False
     """A check of ours ran, so the kernel has moved `sync_min` on our account."""
@@ -52,6 +58,7 @@ class Record:
                     self.originals.setdefault(str(path), str(text))
             case {"kind": "scratch", "path": str(path)}:
                 self.scratch.append(path)
+                self.mounts[path] = str(entry.get("mount", ""))
             case {"kind": "check", "running": bool(running)}:
                 self.checking, self.checked = running, True
 
@@ -120,7 +127,7 @@ class Journal:
                 int(head["pid"]),
                 {str(p): str(t) for p, t in head["originals"].items()},
             )
-        except (IndexError, ValueError, KeyError, TypeError, AttributeError):
+        except _UNREADABLE:
             raise AutotuneError(
                 f"The journal {path} has no readable first line; since that is written before "
                 "anything is changed, nothing was: remove the file."
@@ -128,7 +135,7 @@ class Journal:
         for line in lines[1:]:
             try:
                 entry = json.loads(line)
-            except ValueError:
+            except (ValueError, RecursionError):
                 break
             if isinstance(entry, dict):
                 record.learn(entry)
@@ -186,7 +193,8 @@ class Journal:
 
     def scratch(self, folder: Path) -> None:
         """Announce a scratch folder that a restore is to remove."""
-        self._add({"kind": "scratch", "path": str(folder)})
+        mount = next(parent for parent in folder.resolve().parents if parent.is_mount())
+        self._add({"kind": "scratch", "path": str(folder), "mount": str(mount)})
 
     def checking(self, running: bool) -> None:
         """Announce that a check of ours starts, or note that it has ended."""
@@ -229,6 +237,34 @@ def journal_path(state_dir: Path, uuid: str) -> Path:
 def open_journals(state_dir: Path) -> list[Path]:
     """The journals that wait for a restore."""
     return sorted((state_dir / "journal").glob("*.jsonl"))
+
+
+def is_held(path: Path) -> bool:
+    """Whether a run is under way that clears this journal itself. OSError if it cannot be read."""
+    with path.open("rb") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
+
+
+def clear_if_torn(path: Path) -> bool:
+    """Remove a journal whose first line was never written in full, as a power cut leaves it:
+    nothing is changed before that line is durable. Return whether it was one.
+
+    A run that is just writing the line finds its journal gone and changes nothing.
+    """
+    with path.open("rb") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        if b"\n" in file.read():
+            return False
+        path.unlink()
+    _sync_folder(path.parent)
+    return True
 
 
 def _append(descriptor: int, entry: Mapping[str, object]) -> None:

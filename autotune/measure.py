@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from autotune.ceilings import QUANTITIES as CEILING_QUANTITIES
 from autotune.check import Check
 from autotune.errors import MeasurementError
-from autotune.fio import Counters, Fio, Job, Target
+from autotune.fio import Fio, Job, Target
+from autotune.fio_output import Counters
 from autotune.histogram import Histogram, percentile, samples_needed, total
 from autotune.journal import Journal
 from autotune.objective import Figures
@@ -17,6 +18,7 @@ from autotune.recovery import Recovery
 from autotune.search import Estimate
 from autotune.steady import is_steady, rate
 from autotune.workload import Phase
+from autotune.written import Written, shares
 
 RAMP_S = 2.0
 """Left out at the start: caches fill, schedulers learn."""
@@ -73,6 +75,8 @@ class Bench:
     """Hears the share of a phase's time that has passed, 0 to 1."""
     recovery: Recovery | None = None
     """The real sync to measure in place of a check."""
+    written: Written = field(default_factory=Written)
+    """Counts what phases write, and says how much they still may."""
 
 
 @dataclass
@@ -112,8 +116,26 @@ def measure(
     """Run one phase until its figures are steady, between its minimum and maximum time, or until
     it is certain that the trial is not worth it.
 
-    Raise MeasurementError if fio breaks or falls silent, and whatever the watch raises.
+    Raise MeasurementError if fio breaks or falls silent, StoppedError before the write budget is
+    passed, and whatever the watch raises.
     """
+    jobs, most = fio_jobs(phase, bench.reads, bench.writes), {}
+    if bench.written.left is not None:
+        most = shares(jobs, bench.written.left, phase.max_seconds + RAMP_S)
+    fio = Fio(jobs, phase.max_seconds, seed, most)
+    if fio.exhausted:
+        raise bench.written.used_up()
+    try:
+        result = _measure(phase, bench, fio, hopeless)
+    finally:
+        bench.written.add(fio.written)
+    if result is None:
+        raise bench.written.used_up()
+    return dataclasses.replace(result, bytes_written=fio.written)
+
+
+def _measure(phase: Phase, bench: Bench, fio: Fio, hopeless: Hopeless) -> PhaseResult | None:
+    """What `measure` does with its fio; None if that has written all that it may."""
     series = _Series()
     called = time.monotonic()
     bench.hold()
@@ -124,12 +146,9 @@ def measure(
             stack.enter_context(check)
         # A real sync may have taken its time to settle.
         start = time.monotonic()
-        fio = stack.enter_context(
-            Fio(fio_jobs(phase, bench.reads, bench.writes), phase.max_seconds, seed)
-        )
+        stack.enter_context(fio)
         last_word = start
         before: tuple[float, dict[str, Counters], int] | None = None
-        written = 0
         while True:
             bench.watch()
             counters = fio.poll(TICK_S)
@@ -142,14 +161,15 @@ def measure(
                     )
                 continue
             last_word = now
+            if fio.exhausted:
+                return None
             bench.hold()
             state = (now, dict(counters), check.done_bytes() if check else 0)
             if before is not None:
                 _add(series, phase, before, state)
             if before is not None or now - start >= RAMP_S:
                 before = state
-            written = sum(c.bytes for n, c in counters.items() if _writes(phase, n))
-            result = _result(phase, series, now - called, written)
+            result = _result(phase, series, now - called)
             histograms = {q: series.histogram(q) for q in CEILING_QUANTITIES}
             verdict = hopeless(result.figures, histograms)
             if verdict:
@@ -160,11 +180,6 @@ def measure(
                 return result
             if measured_s >= phase.min_seconds and result.steady and not _waits(phase, series):
                 return result
-
-
-def _writes(phase: Phase, job: str) -> bool:
-    does = phase.load if job == "load" else phase.probe
-    return bool(does and does.writes)
 
 
 def _add(
@@ -197,7 +212,7 @@ def _waits(phase: Phase, series: _Series) -> bool:
     )
 
 
-def _result(phase: Phase, series: _Series, seconds: float, written: int) -> PhaseResult:
+def _result(phase: Phase, series: _Series, seconds: float) -> PhaseResult:
     figures: dict[str, Estimate] = {}
     unsupported: list[str] = []
     steady = True
@@ -212,4 +227,4 @@ def _result(phase: Phase, series: _Series, seconds: float, written: int) -> Phas
             unsupported.append(f"{phase.name}.{quantity}")
         else:
             figures[f"{phase.name}.{quantity}"] = estimate
-    return PhaseResult(phase.name, figures, seconds, steady, tuple(unsupported), written)
+    return PhaseResult(phase.name, figures, seconds, steady, tuple(unsupported))

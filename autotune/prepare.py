@@ -16,13 +16,15 @@ from autotune.scratch import refuse_if_shared, scratch_bytes
 from autotune.search import Figure, Setting, Value
 from autotune.stack import Stack, read_stack
 from autotune.workload import Phase, Workload
+from autotune.written import Written
 
 DEFAULT_RAM_SHARE = 0.05
 
 
 @dataclass(frozen=True)
 class Options:
-    """What was asked for. `ram_budget` is bytes (int) or a share of all memory (float)."""
+    """What was asked for. `ram_budget` is bytes (int) or a share of all memory (float),
+    `write_budget` the bytes that a run may write in all, if there is a limit."""
 
     device: str
     workload: Workload
@@ -35,6 +37,7 @@ class Options:
     destructive: str | None = None
     careful: bool | None = None
     seed: int = 0
+    write_budget: int | None = None
 
 
 @dataclass(frozen=True)
@@ -103,6 +106,8 @@ def prepare(options: Options, knobs: Sequence[Knob] = DEFAULT) -> Preparation:
             f"{array.device} has no mounted filesystem to write a scratch file to; mount one, or "
             f"use --destructive {array.device} if everything on it may be lost."
         )
+    if scratch is not None and any(phase.writes for phase in phases):
+        Written(options.write_budget).check_scratch(scratch_bytes(scratch))
     mine = for_array(array, knobs)
     if live:
         mine = recovery.live_knobs(array, mine, phases)

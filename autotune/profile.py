@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, StrictInt, StrictStr, ValidationError
 
 from autotune.errors import AutotuneError, UsageError
+from autotune.strangers import first_fault
 
 SCHEMA: Literal[1] = 1
 MAX_FILE_BYTES = 1 << 20
@@ -14,7 +15,8 @@ MAX_FILE_BYTES = 1 << 20
 ShortText = Annotated[str, Field(max_length=200)]
 KnobName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,40}$")]
 KnobText = Annotated[StrictStr, Field(pattern=r"^[a-z][a-z0-9_,-]{0,400}$")]
-KnobValue = StrictInt | KnobText
+KnobValue = Annotated[StrictInt, Field(gt=-(1 << 63), lt=1 << 63)] | KnobText
+Bytes = Annotated[int, Field(ge=0, lt=1 << 63)]
 FigureName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]*\.[a-z0-9_]+$", max_length=64)]
 
 
@@ -27,7 +29,7 @@ class ProvenOn(_Strict):
 
     level: ShortText
     members: Annotated[int, Field(ge=1, le=4096)]
-    chunk_kib: Annotated[int, Field(ge=0)]
+    chunk_kib: Annotated[int, Field(ge=0, lt=1 << 31)]
     media: Literal["hdd", "ssd", "nvme"]
     kernel: ShortText
     uuid: Annotated[str, Field(pattern=r"^[0-9a-f]{0,32}$")] = ""
@@ -55,7 +57,7 @@ class Evidence(_Strict):
     gain: Annotated[float, Field(gt=0)]
     low: Annotated[float, Field(gt=0)]
     high: Annotated[float, Field(gt=0)]
-    trials: Annotated[int, Field(ge=0)]
+    trials: Annotated[int, Field(ge=0, lt=1 << 31)]
     seconds: Annotated[float, Field(ge=0)]
     figures: Annotated[dict[FigureName, FigureEvidence], Field(max_length=200)]
 
@@ -70,8 +72,8 @@ class Profile(_Strict):
     workload: ShortText
     knobs: Annotated[dict[KnobName, KnobValue], Field(max_length=40)]
     before: Annotated[dict[KnobName, KnobValue], Field(max_length=40)]
-    ram_bytes: Annotated[int, Field(ge=0)]
-    ram_budget_bytes: Annotated[int, Field(ge=0)]
+    ram_bytes: Bytes
+    ram_budget_bytes: Bytes
     evidence: Evidence
 
 
@@ -80,14 +82,13 @@ def parse_profile(text: str, source: str) -> Profile:
     try:
         return Profile.model_validate_json(text)
     except ValidationError as error:
-        fault = error.errors(include_url=False)[0]
-        where = ".".join(str(part) for part in fault["loc"]) or "the file"
-        if where == "schema_version":
+        fault = first_fault(error)
+        if fault.startswith("schema_version: "):
             raise UsageError(
                 f'The profile "{source}" is of another schema version than {SCHEMA}; '
                 "use the autotune that wrote it, or a newer one."
             ) from None
-        raise UsageError(f'The profile "{source}" is not valid: {where}: {fault["msg"]}.') from None
+        raise UsageError(f'The profile "{source}" is not valid: {fault}.') from None
 
 
 def load_profile(path: Path) -> Profile:

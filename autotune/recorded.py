@@ -46,8 +46,11 @@ class Recorded:
         return frozenset().union(*(self.moves[name] for name in changed))
 
 
-def document(preparation: "Preparation", figures: Sequence[Figure]) -> dict[str, Any]:
-    """What the store keeps of the problem; `figures` with what is known of their ceilings."""
+def document(
+    preparation: "Preparation", figures: Sequence[Figure], written_bytes: int = 0
+) -> dict[str, Any]:
+    """What the store keeps of the problem; `figures` with what is known of their ceilings,
+    `written_bytes` what the run has written until now."""
     options, array = preparation.options, preparation.array
     proven_on = ProvenOn(
         level=array.level,
@@ -78,6 +81,8 @@ def document(preparation: "Preparation", figures: Sequence[Figure]) -> dict[str,
         "seed": options.seed,
         "careful": preparation.careful,
         "ram_budget_bytes": preparation.ram_budget_bytes,
+        "write_budget_bytes": options.write_budget,
+        "written_bytes": written_bytes,
         "destructive": options.destructive is not None,
         "live": preparation.live or "none",
         "ceilings": [dataclasses.asdict(ceiling) for ceiling in options.ceilings],

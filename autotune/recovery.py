@@ -86,7 +86,7 @@ class Recovery:
 
         Raise SyncEndedError if the sync is over.
         """
-        mdstat = (self._array.root / "proc/mdstat").read_text()
+        mdstat = sysfs.read(self._array.root / "proc/mdstat")
         position = sync_position_kib(mdstat, self._array.name)
         if position is None:
             # Between two members, or at its very end, a sync shows no position.

@@ -17,12 +17,14 @@ IDLE_TIMEOUT_S = 30.0
 
 @dataclass
 class Outcome:
-    """What a restore did: files put back, left to whoever changed them, gone, and failed."""
+    """What a restore did: files put back, left to whoever changed them, gone, and failed. After a
+    reboot every setting is gone, and only scratch folders are left to remove."""
 
     restored: list[str] = field(default_factory=list)
     foreign: list[str] = field(default_factory=list)
     gone: list[str] = field(default_factory=list)
     failed: list[str] = field(default_factory=list)
+    rebooted: bool = False
 
     @property
     def complete(self) -> bool:
@@ -48,9 +50,9 @@ def restore(journal: Journal, root: Path = Path("/")) -> Outcome:
             _restore_one(record, write, found[write.path], outcome)
     else:
         # The kernel has forgotten every value since; only what is on disk is left to remove.
-        outcome.gone = list(record.originals)
+        outcome.gone, outcome.rebooted = list(record.originals), True
     for name in record.scratch:
-        _remove_scratch(Path(name), outcome)
+        _remove_scratch(Path(name), record.mounts.get(name, ""), outcome)
     if outcome.complete:
         journal.close()
     return outcome
@@ -94,11 +96,18 @@ def _stop_check(record: Record, root: Path, outcome: Outcome) -> None:
         outcome.failed.append(f"{action}: {error}")
 
 
-def _remove_scratch(folder: Path, outcome: Outcome) -> None:
+def _remove_scratch(folder: Path, mount: str, outcome: Outcome) -> None:
     # The journal is root's own file, but a folder that is not one of ours is never removed.
     if not folder.name.startswith(SCRATCH_PREFIX):
         return
     try:
+        if mount and not folder.exists() and not Path(mount).is_mount():
+            # Cleared now, the journal would leave a large file that nobody knows of.
+            outcome.failed.append(
+                f"{folder} may still be there, but nothing is mounted on {mount} (mount it, or "
+                "delete the journal if that filesystem is gone for good)"
+            )
+            return
         if folder.is_symlink() or not folder.exists():
             return
         if folder.stat().st_uid != os.geteuid():

@@ -55,6 +55,8 @@ def difference(stored: Mapping[str, Any], now: Mapping[str, Any]) -> str | None:
         before = stored["baseline"].get(knob)
         if before is not None and before != value:
             return f"{knob} was {before} when it started and is {value} now"
+    if stored["write_budget_bytes"] is not None and now["write_budget_bytes"] is None:
+        return "it had a write budget (--write-budget), which may change but not be left out"
     for name, what in WORDS.items():
         before, after = _comparable(name, stored[name]), _comparable(name, now[name])
         if before == after:
@@ -94,9 +96,10 @@ def to_resume(
 
 def results(phases: Sequence[Phase], trial: TrialRecord) -> list[PhaseResult]:
     """What the phases of a stored trial showed that it measured itself and to the end. The time
-    of each is its share of the trial's, by the phases' longest times."""
+    of each is its share of the trial's, by the phases' longest times, and what each wrote too."""
     ran = [phase for phase in phases if phase.name in trial.measured]
     whole = sum(phase.max_seconds for phase in ran)
+    writing = sum(phase.max_seconds for phase in ran if phase.writes)
     if trial.status is not Status.COMPLETE:
         # The last one was ended early; its figures stand for nothing else.
         ran = [phase for phase in ran if phase.name != trial.measured[-1]]
@@ -110,6 +113,7 @@ def results(phases: Sequence[Phase], trial: TrialRecord) -> list[PhaseResult]:
                 trial.seconds * phase.max_seconds / whole,
                 True,
                 tuple(name for name in names if name not in trial.figures),
+                round(trial.bytes_written * phase.max_seconds / writing) if phase.writes else 0,
             )
         )
     return found

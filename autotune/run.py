@@ -23,6 +23,7 @@ from autotune.session import session
 from autotune.store import TrialRecord
 from autotune.trials import Reporter, Trials
 from autotune.tuner import Result, tune
+from autotune.written import Written
 
 if TYPE_CHECKING:
     from autotune.store.database import Store
@@ -93,9 +94,9 @@ def run(
         from autotune.store.database import Store  # noqa: PLC0415
 
         store = Store(state_dir)
-        number, earlier = _open(store, preparation, reporter, resume)
+        number, earlier, written = _open(store, preparation, reporter, resume)
         try:
-            with session(preparation, state_dir, reporter) as (bench, watch):
+            with session(preparation, state_dir, reporter, written) as (bench, watch):
                 trials = Trials(preparation, bench, watch, store, number, reporter)
                 trials.replay(earlier)
                 result, problem = tune(preparation, trials, factory, reporter)
@@ -116,7 +117,7 @@ def run(
             _note(store, number, "failed", str(error))
             raise
         document = profile.model_dump(mode="json") if profile else None
-        store.update_problem(number, recorded.document(preparation, problem.figures))
+        store.update_problem(number, recorded.document(preparation, problem.figures, written.total))
         store.finish_run(number, "done", result.reason, document)
     return Done(
         number,
@@ -132,22 +133,30 @@ def run(
 
 def _open(
     store: "Store", preparation: Preparation, reporter: Reporter, resume: bool
-) -> tuple[int, list[TrialRecord]]:
-    """The number of the run in the store, and the trials that it already has."""
+) -> tuple[int, list[TrialRecord], Written]:
+    """The number of the run in the store, the trials that it already has, and what it wrote."""
     array = preparation.array
     problem = recorded.document(preparation, preparation.figures)
+    trials: list[TrialRecord] = []
+    before = 0
     if resume:
         number, trials = to_resume(store, array.uuid, array.fingerprint, problem)
         reporter.notice(f"Going on with run {number} after {len(trials)} trials.")
+        before = store.run(number).problem["written_bytes"]
         store.reopen_run(number)
-        return number, trials
-    cut = interrupted(store.runs(array.uuid))
-    if cut is not None:
-        reporter.notice(
-            f"Starting anew; run {cut.id} was cut after {cut.trials} trials, "
-            "and --resume would have gone on with it."
-        )
-    return store.start_run(array.uuid, array.device, array.fingerprint, problem), []
+    else:
+        cut = interrupted(store.runs(array.uuid))
+        if cut is not None:
+            reporter.notice(
+                f"Starting anew; run {cut.id} was cut after {cut.trials} trials, "
+                "and --resume would have gone on with it."
+            )
+        number = store.start_run(array.uuid, array.device, array.fingerprint, problem)
+
+    def keep(total: int) -> None:
+        store.update_problem(number, {**problem, "written_bytes": total})
+
+    return number, trials, Written(preparation.options.write_budget, before, keep)
 
 
 def _note(store: "Store", number: int, state: str, outcome: str) -> None:

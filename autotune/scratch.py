@@ -7,9 +7,14 @@ import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from autotune.errors import RefusalError
 from autotune.journal import Journal
+
+if TYPE_CHECKING:
+    # The guardian imports this file, and has to stay light.
+    from autotune.written import Written
 
 SCRATCH_PREFIX = ".autotune-"
 MAX_BYTES = 1 << 30
@@ -49,27 +54,32 @@ def refuse_if_shared(parent: Path) -> None:
 
 @contextmanager
 def scratch_file(
-    parent: Path, journal: Journal, progress: Callable[[float], None]
+    parent: Path, journal: Journal, progress: Callable[[float], None], written: "Written"
 ) -> Iterator[Path]:
     """A file full of random bytes in a new folder of its own in `parent`, removed at the end.
 
     The folder is open to its owner alone, so that nobody can swap the file for a link. The file
     is written in full: reads of space that is only allocated never reach the disks.
-    `progress` hears the share that is written, 0 to 1. Raise RefusalError if it cannot be made.
+    `progress` hears the share that is written, 0 to 1; `written` counts it. Raise RefusalError if
+    it cannot be made, or the write budget is too small for it.
     """
     refuse_if_shared(parent)
     size = scratch_bytes(parent)
+    written.check_scratch(size)
     folder = parent / (SCRATCH_PREFIX + secrets.token_hex(8))
     journal.scratch(folder)
     path = folder / "scratch"
     try:
         try:
             folder.mkdir(mode=0o700)
+            written.expect(size)
             _fill(path, size, progress)
         except OSError as error:
             raise RefusalError(
                 f"The scratch file in {parent} cannot be written: {error.strerror}."
             ) from None
+        finally:
+            written.add(path.stat().st_size if path.exists() else 0)
         yield path
     finally:
         shutil.rmtree(folder, ignore_errors=True)

@@ -21,11 +21,12 @@ from autotune.restore import Outcome, restore
 from autotune.scratch import scratch_file
 from autotune.trials import Reporter
 from autotune.watch import Watch
+from autotune.written import Written
 
 
 @contextmanager
 def session(
-    preparation: Preparation, state_dir: Path, reporter: Reporter
+    preparation: Preparation, state_dir: Path, reporter: Reporter, written: Written
 ) -> Iterator[tuple[Bench, Watch]]:
     """Journal, guardian, signals and scratch file around whatever changes the array.
 
@@ -42,12 +43,13 @@ def session(
         bench = Bench(
             array.name,
             preparation.reads,
-            _where_to_write(preparation, journal, watch, reporter, stack),
+            _where_to_write(preparation, journal, watch, reporter, written, stack),
             journal,
             watch,
             partial(stripe_cache.hold, array),
             lambda _p, _s: None,
             Recovery(array, watch) if preparation.live else None,
+            written,
         )
         yield bench, watch
 
@@ -57,6 +59,7 @@ def _where_to_write(
     journal: Journal,
     watch: Watch,
     reporter: Reporter,
+    written: Written,
     stack: contextlib.ExitStack,
 ) -> Target | None:
     """The raw array, a new scratch file, or nothing; the stack gives it free at the end."""
@@ -75,7 +78,7 @@ def _where_to_write(
         watch()
         reporter.progress("scratch file", share, None)
 
-    file = stack.enter_context(scratch_file(folder, journal, filled))
+    file = stack.enter_context(scratch_file(folder, journal, filled, written))
     return Target(file, file.stat().st_size)
 
 

@@ -45,7 +45,8 @@ class Trials:
     """The trials of one run. `records` are those done, `seconds` what each phase takes,
     `unsupported` the figures that never had enough samples, `saved_s` what was not measured because
     nothing could move it or the trial was hopeless. `figures` have their ceilings once the
-    baseline has told them. `deadline` is on the monotonic clock."""
+    baseline has told them. `deadline` is on the monotonic clock. `wrote` is the most that each
+    phase has written, `written` counts all of it."""
 
     def __init__(
         self,
@@ -70,6 +71,8 @@ class Trials:
         self._supported: set[str] = set()
         self.figures = preparation.figures
         self.saved_s = 0.0
+        self.written = bench.written
+        self.wrote = dict.fromkeys((phase.name for phase in preparation.phases), 0)
         self._early = EarlyEnd()
         self.seconds = {p.name: (p.min_seconds + p.max_seconds) / 2 for p in preparation.phases}
 
@@ -80,7 +83,7 @@ class Trials:
                 phase = next(p for p in self._prep.phases if p.name == result.phase)
                 self._known[self.relevant(phase, record.requested)] = result
                 self.seconds[result.phase] = result.seconds
-                self._note_support(result)
+                self._note(result)
             self.deadline -= record.seconds
             self.records.append(record)
             self._tell(record)
@@ -91,8 +94,9 @@ class Trials:
         for record in self.records:
             self._early.learn(record, self.figures)
 
-    def _note_support(self, result: PhaseResult) -> None:
+    def _note(self, result: PhaseResult) -> None:
         """What had enough samples once can be had on this array."""
+        self.wrote[result.phase] = max(self.wrote[result.phase], result.bytes_written)
         self._supported.update(result.figures)
         self.unsupported.update(dict.fromkeys(result.unsupported))
         for name in self._supported:
@@ -193,6 +197,8 @@ class Trials:
         for attempt in range(BROKEN_IN_A_ROW):
             try:
                 seed = self._prep.options.seed + 1000 * number + attempt
+                if phase.writes:
+                    self.written.expect(self.wrote[phase.name])
                 result = measure(phase, self._bench, seed, hopeless)
                 break
             except MeasurementError:
@@ -200,7 +206,7 @@ class Trials:
                     raise
         if not result.hopeless:
             self.seconds[phase.name] = result.seconds
-        self._note_support(result)
+        self._note(result)
         return result
 
     def _progress(self, phase: Phase, share: float) -> None:

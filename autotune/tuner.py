@@ -30,13 +30,16 @@ BASELINE_TRIALS = 2
 BASELINE_EVERY = 6
 """After so many trials of the search the baseline comes back, so that a drift is seen."""
 CONFIRM_ORDER = ("winner", "baseline", "baseline", "winner")
+WRITE_MARGIN = 1.5
+"""A faster setting writes more in the same time than any before it: by so much at most, hopefully,
+and if not, the measurement is ended at the budget."""
 
 
 @dataclass(frozen=True)
 class Result:
     """What a run found. `winner` is the baseline unless `keep`: it was confirmed to be better,
     and holds its ceilings. `verdict` is None if nothing was worth confirming; `before` and
-    `after` are then what the baseline showed."""
+    `after` are then what the baseline showed. `bytes_written` has the scratch file in it."""
 
     winner: Setting
     baseline: Setting
@@ -49,6 +52,7 @@ class Result:
     trials: int
     seconds: float
     bytes_written: int
+    write_budget: int | None
     saved_s: float
     unsupported: list[str]
     drifts: dict[str, float]
@@ -92,7 +96,8 @@ def tune(
         decision.after,
         len(trials.records),
         time.monotonic() - started,
-        sum(record.bytes_written for record in trials.records),
+        trials.written.total,
+        trials.written.budget,
         trials.saved_s,
         list(trials.unsupported),
         largest_drifts(_anchors(trials)),
@@ -112,10 +117,10 @@ def _find(
     strategy = _informed(factory, problem, trials)
     reporter.step("Searching")
     while True:
-        if _baseline_is_due(trials) and _time_is_left(preparation, trials):
+        if _baseline_is_due(trials) and not _lacking(preparation, trials):
             trials.run("baseline", preparation.baseline, preparation.phases)
             strategy = _informed(factory, problem, trials)
-        if trials.count("search") >= problem.trials or not _time_is_left(preparation, trials):
+        if trials.count("search") >= problem.trials or _lacking(preparation, trials):
             break
         setting = strategy.ask()
         if setting is None:
@@ -126,7 +131,7 @@ def _find(
     if setting_key(winner) == setting_key(preparation.baseline):
         reason = "no setting promises an improvement"
         if not trials.count("search"):
-            reason = "there was no time to try anything else; allow more (--time)"
+            reason = _lacking(preparation, trials) or reason
         decision = _Decision(False, reason, None, before, before)
     else:
         decision = _confirm(preparation, trials, winner, figures, reporter)
@@ -194,10 +199,18 @@ def _baseline_is_due(trials: Trials) -> bool:
     return trials.count("search") // BASELINE_EVERY > returned
 
 
-def _time_is_left(preparation: Preparation, trials: Trials) -> bool:
-    """Whether another trial leaves the time to confirm a winner."""
-    trial_s = sum(trials.seconds[p.name] for p in preparation.phases)
-    return time.monotonic() + trial_s * (1 + len(CONFIRM_ORDER)) < trials.deadline
+def _lacking(preparation: Preparation, trials: Trials) -> str:
+    """What there is too little of for another trial and the confirmation of a winner, in words;
+    empty if there is enough."""
+    names = [phase.name for phase in preparation.phases]
+    needed_s = sum(trials.seconds[name] for name in names) * (1 + len(CONFIRM_ORDER))
+    if time.monotonic() + needed_s >= trials.deadline:
+        return "there was no time to try anything else; allow more (--time)"
+    left = trials.written.left
+    needed = sum(trials.wrote[name] for name in names) * (1 + len(CONFIRM_ORDER)) * WRITE_MARGIN
+    if left is not None and needed > left:
+        return "the write budget allows to try nothing else; allow more (--write-budget)"
+    return ""
 
 
 def _confirm(

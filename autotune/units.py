@@ -6,6 +6,7 @@ import re
 from pydantic import ByteSize, TypeAdapter, ValidationError
 
 from autotune.errors import UsageError
+from autotune.strangers import plain
 
 _BYTES = TypeAdapter(ByteSize)
 _SECONDS = {"s": 1.0, "sec": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
@@ -16,10 +17,10 @@ def parse_bytes(text: str) -> int:
     """`256MiB` or `1GB` in bytes. Raise UsageError if it is not a size above zero."""
     try:
         size = int(_BYTES.validate_python(text))
-    except ValidationError:
+    except (ValidationError, OverflowError):
         size = 0
-    if size <= 0:
-        raise UsageError(f'"{text}" is not a size; write it like 256MiB.')
+    if not 0 < size < 1 << 63:
+        raise UsageError(f'"{plain(text)}" is not a size; write it like 256MiB.')
     return size
 
 
@@ -32,9 +33,10 @@ def parse_share(text: str) -> float | None:
 
 def _scaled(text: str, scales: dict[str, float], example: str, what: str) -> float:
     found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([a-zµ]+)", text.strip())
-    if not found or found[2] not in scales or float(found[1]) <= 0:
-        raise UsageError(f'"{text}" is not a {what}; write it like {example}.')
-    return float(found[1]) * scales[found[2]]
+    scaled = float(found[1]) * scales[found[2]] if found and found[2] in scales else 0.0
+    if not 0 < scaled < math.inf:
+        raise UsageError(f'"{plain(text)}" is not a {what}; write it like {example}.')
+    return scaled
 
 
 def parse_seconds(text: str) -> float:

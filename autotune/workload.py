@@ -1,7 +1,6 @@
 """Workloads: the phases that stand for how an array is used, with weights. Data, from TOML."""
 
 import re
-import tomllib
 from collections.abc import Mapping
 from importlib import resources
 from pathlib import Path
@@ -13,6 +12,7 @@ from autotune.ceilings import Ceiling, check_phases, parse_ceiling
 from autotune.errors import UsageError
 from autotune.fiojob import SUFFIX, job_document
 from autotune.search import Figure
+from autotune.strangers import first_fault, plain, read_toml
 
 MAX_FILE_BYTES = 64 * 1024
 PERCENTILES = {"p50": 50.0, "p99": 99.0, "p999": 99.9}
@@ -194,9 +194,10 @@ def load_workload(name_or_path: str) -> Workload:
 def parse_workload(text: str, source: str) -> Workload:
     """A workload from TOML text. Raise UsageError naming `source` and the first fault."""
     try:
-        document = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise UsageError(f'The workload "{source}" is not valid TOML: {error}.') from None
+        document = read_toml(text)
+    except ValueError as error:
+        fault = plain(str(error))
+        raise UsageError(f'The workload "{source}" is not valid TOML: {fault}.') from None
     return _validated(document, source)
 
 
@@ -210,8 +211,5 @@ def _validated(document: Mapping[str, Any], source: str) -> Workload:
     try:
         return Workload.model_validate(document)
     except ValidationError as error:
-        fault = error.errors(include_url=False)[0]
-        where = ".".join(str(part) for part in fault["loc"]) or "the file"
-        raise UsageError(
-            f'The workload "{source}" is not valid: {where}: {fault["msg"]}.'
-        ) from None
+        fault = first_fault(error)
+        raise UsageError(f'The workload "{source}" is not valid: {fault}.') from None

@@ -2,11 +2,14 @@
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from autotune.cli.options import STATE_DIR, Json, StateDir
+
+if TYPE_CHECKING:
+    from autotune.restore import Outcome
 
 
 def apply(
@@ -52,36 +55,54 @@ def restore(
 
     from autotune.array import find_array
     from autotune.errors import AutotuneError, RestoreError
-    from autotune.journal import Journal, applied_path, open_journals
+    from autotune.journal import Journal, applied_path, clear_if_torn, open_journals
     from autotune.restore import restore as put_back
 
-    outcomes, failed = {}, []
+    outcomes, torn, failed = {}, [], []
     paths = open_journals(state_dir)
     if device is not None:
         applied = applied_path(state_dir, find_array(device).uuid)
         paths += [applied] if applied.exists() else []
     for path in paths:
         try:
+            if clear_if_torn(path):
+                torn.append(path)
+                continue
             journal = Journal.load(path)
             journal.claim()
             outcomes[f"{journal.record.device} ({path.parent.name})"] = put_back(journal)
-        except AutotuneError as error:
+        except FileNotFoundError:
+            # Whoever held it has put everything back meanwhile.
+            continue
+        except (AutotuneError, OSError) as error:
             failed.append(str(error))
     if as_json:
         print(json.dumps({name: vars(outcome) for name, outcome in outcomes.items()}, indent=2))
-    elif not outcomes and not failed:
-        print("Nothing to restore.")
     else:
+        for path in torn:
+            print(f"Removed {path}, which was cut short before anything was changed.")
         for name, outcome in outcomes.items():
-            print(f"{name}: {len(outcome.restored)} put back.")
-            for text in outcome.foreign:
-                print(f"  left as somebody else set it: {text}")
-            for text in outcome.gone:
-                print(f"  gone, so its value is too: {text}")
+            _print(name, outcome)
+        # At boot there is hardly ever anything to do, and then nothing to say.
+        if not (outcomes or torn or failed) and sys.stdout.isatty():
+            print("Nothing to restore.")
     failed += [text for outcome in outcomes.values() for text in outcome.failed]
     if failed:
         raise RestoreError(
-            "Some original settings could not be put back: "
+            "Some of what a run left could not be put back: "
             + "; ".join(text.rstrip(".") for text in failed)
             + ". Mend that and run `autotune restore` again."
         )
+
+
+def _print(name: str, outcome: "Outcome") -> None:
+    if outcome.rebooted:
+        print(f"{name}: a reboot has reset its settings since.")
+        for text in outcome.restored:
+            print(f"  removed: {text}")
+        return
+    print(f"{name}: {len(outcome.restored)} put back.")
+    for text in outcome.foreign:
+        print(f"  left as somebody else set it: {text}")
+    for text in outcome.gone:
+        print(f"  gone, so its value is too: {text}")

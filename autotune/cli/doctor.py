@@ -15,6 +15,7 @@ def doctor(
     """Say what stands in the way of a run, and what earlier runs left. Changes nothing."""
     import json
 
+    from autotune import leftovers
     from autotune.array import find_array, list_arrays
     from autotune.errors import AutotuneError
     from autotune.journal import open_journals
@@ -22,12 +23,16 @@ def doctor(
     from autotune.stack import read_stack
 
     arrays = [find_array(device)] if device else list_arrays()
-    findings = {array.device: check(array, read_stack(array)) for array in arrays}
-    journals = [str(path) for path in open_journals(state_dir)]
+    journals = {str(path): leftovers.describe(path) for path in open_journals(state_dir)}
+    known = {folder for _, folders in journals.values() for folder in folders}
+    findings = {}
+    for array in arrays:
+        stack = read_stack(array)
+        findings[array.device] = check(array, stack) + leftovers.find(array, stack, known)
     refused = journals or any(f.severity == "refuse" for found in findings.values() for f in found)
     if as_json:
         listed = {name: [vars(f) for f in found] for name, found in findings.items()}
-        print(json.dumps({"arrays": listed, "open_journals": journals}, indent=2))
+        print(json.dumps({"arrays": listed, "open_journals": list(journals)}, indent=2))
         raise typer.Exit(1 if refused else 0)
     if not arrays:
         print("This machine has no md arrays.")
@@ -35,7 +40,7 @@ def doctor(
         print(f"{name}: {'nothing stands in the way' if not found else ''}".rstrip())
         for finding in found:
             print(f"  {'refuse' if finding.severity == 'refuse' else 'note'}: {finding.message}")
-    for journal in journals:
-        print(f"An earlier run was not cleaned up ({journal}); run `autotune restore`.")
+    for message, _ in journals.values():
+        print(message)
     if refused:
         raise AutotuneError("Something stands in the way of a run; see above.")

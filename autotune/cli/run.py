@@ -28,6 +28,9 @@ def run(
     ram_budget: Annotated[
         str, Option(help="RAM that a setting may take: 256MiB, or 5% of all.")
     ] = "5%",
+    write_budget: Annotated[
+        str | None, Option(help="What the run may write in all: 50GiB. [default: no limit]")
+    ] = None,
     scratch: Annotated[
         Path | None, Option(help="Folder on the array for the scratch file.")
     ] = None,
@@ -75,6 +78,7 @@ def run(
         destructive=destructive,
         careful=careful,
         seed=seed,
+        write_budget=parse_bytes(write_budget) if write_budget is not None else None,
     )
     if dry_run:
         _dry_run(options, as_json)

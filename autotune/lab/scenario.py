@@ -4,7 +4,6 @@ Every name is held to a pattern and every number to a range, so that nothing in 
 become a shell word, a path outside the lab, or more than the machine can give.
 """
 
-import tomllib
 from importlib import resources
 from pathlib import Path
 from typing import Annotated, Literal, Self
@@ -12,6 +11,7 @@ from typing import Annotated, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from autotune.errors import UsageError
+from autotune.strangers import first_fault, plain, read_toml
 
 MAX_FILE_BYTES = 64 * 1024
 MAX_DISKS = 16
@@ -176,7 +176,15 @@ def load(name: str) -> Scenario:
         ) from error
     if len(data) > MAX_FILE_BYTES:
         raise UsageError(f"The scenario {name} is larger than {MAX_FILE_BYTES} bytes; shorten it.")
+    return parse_scenario(data.decode("utf-8", "replace"), name)
+
+
+def parse_scenario(text: str, source: str) -> Scenario:
+    """A scenario from TOML text. Raise UsageError naming `source` and the first fault."""
     try:
-        return Scenario.model_validate(tomllib.loads(data.decode()))
-    except (ValidationError, ValueError) as error:
-        raise UsageError(f"The scenario {name} cannot be used; correct this: {error}") from error
+        return Scenario.model_validate(read_toml(text))
+    except ValidationError as error:
+        fault = first_fault(error)
+    except ValueError as error:
+        fault = plain(str(error))
+    raise UsageError(f"The scenario {source} cannot be used; correct this: {fault}.")

@@ -55,6 +55,7 @@ def plan_document(preparation: Preparation) -> dict[str, Any]:
         "scratch_bytes": target.size_bytes if target else 0,
         "knobs": knobs,
         "ram_budget_bytes": preparation.ram_budget_bytes,
+        "write_budget_bytes": preparation.options.write_budget,
         "careful": preparation.careful,
         "notes": [finding.message for finding in preparation.findings],
     }
@@ -97,5 +98,12 @@ def print_plan(console: Console, preparation: Preparation) -> None:
         console.print(f"\n[bold red]Writes go to {plan['device']} itself: its data is lost.[/]")
     else:
         console.print("\nNothing is written to the array.")
+    if options.write_budget is not None:
+        filling = show_bytes(plan["scratch_bytes"] if plan["scratch"] else 0)
+        console.print(
+            f"Write budget: {show_bytes(options.write_budget)}, of which {filling} to fill the "
+            "scratch file.",
+            soft_wrap=True,
+        )
     for note in plan["notes"]:
         console.print(f"note: {note}", soft_wrap=True)

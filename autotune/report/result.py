@@ -70,9 +70,10 @@ def print_result(console: Console, result: Result, profile: Path | None, ram_byt
         console.print(f"  takes {show_bytes(ram_bytes)} of RAM")
     else:
         console.print(f"[bold]Keep what you have[/]: {result.reason}.")
+    allowed = f" of {show_bytes(result.write_budget)}" if result.write_budget else ""
     console.print(
         f"{result.trials} trials in {show_seconds(result.seconds)}, "
-        f"{show_bytes(result.bytes_written)} written by phases; about "
+        f"{show_bytes(result.bytes_written)}{allowed} written; about "
         f"{show_seconds(result.saved_s)} saved by not measuring what could not matter."
     )
     for name, ratio in result.drifts.items():
@@ -109,6 +110,7 @@ def as_json(result: Result, profile: dict[str, Any] | None, path: Path | None) -
         "trials": result.trials,
         "seconds": result.seconds,
         "bytes_written": result.bytes_written,
+        "write_budget_bytes": result.write_budget,
         "saved_seconds": result.saved_s,
         "unsupported": result.unsupported,
         "drifts": result.drifts,

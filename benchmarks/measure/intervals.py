@@ -16,6 +16,7 @@ from autotune.report.live import LiveReporter
 from autotune.search import Estimate
 from autotune.session import session
 from autotune.workload import Phase, load_workload
+from autotune.written import Written
 
 COUNT = 10
 LONG_S = 60.0
@@ -32,7 +33,7 @@ def main() -> None:
     with (
         TemporaryDirectory() as state,
         LiveReporter(Console(stderr=True)) as reporter,
-        session(preparation, Path(state), reporter) as (bench, _),
+        session(preparation, Path(state), reporter, Written()) as (bench, _),
     ):
         warm_up(preparation.phases, bench)
         short: list[dict[str, Estimate]] = []

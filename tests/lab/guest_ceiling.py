@@ -17,6 +17,7 @@ from autotune.run import run
 from autotune.search import Setting
 from autotune.session import session
 from autotune.workload import load_workload
+from autotune.written import Written
 
 RESYNC = """
 name = "resync"
@@ -35,7 +36,7 @@ def measured(options: Options, setting: Setting, state: Path, seeds: range) -> t
     """The rate (bytes/s) and p99 (ns) of a resync under a setting: means over some seeds."""
     preparation = prepare(options, KNOBS)
     (phase,) = preparation.phases
-    with session(preparation, state, Follower()) as (bench, _):
+    with session(preparation, state, Follower(), Written()) as (bench, _):
         apply(preparation.array, KNOBS, setting, bench.journal)
         figures = [measure(phase, bench, seed).figures for seed in seeds]
     rates, latencies = (

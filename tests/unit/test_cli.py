@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -66,9 +67,38 @@ def test_an_error_is_one_sentence_and_json_if_asked_for() -> None:
     assert done.stderr.count("\n") == 1
 
 
-def test_restore_with_nothing_to_do_says_so(tmp_path: object) -> None:
+def test_restore_with_nothing_to_do_is_silent_off_a_terminal(tmp_path: object) -> None:
     done = autotune("restore", "--state-dir", str(tmp_path))
-    assert (done.returncode, done.stdout) == (0, "Nothing to restore.\n")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_restore_after_a_reboot_removes_what_runs_left_and_is_silent_then(tmp_path: Path) -> None:
+    scratch, journals = tmp_path / ".autotune-0123", tmp_path / "journal"
+    for folder in (scratch, journals):
+        folder.mkdir()
+    (scratch / "scratch").write_text("x")
+    head = {"uuid": "u", "device": "/dev/md0", "boot": "earlier", "pid": 1, "originals": {"/a": ""}}
+    lines = [head, {"kind": "scratch", "path": str(scratch), "mount": "/"}]
+    (journals / "a.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    (journals / "b.jsonl").write_text('{"kind": "op')
+    done = autotune("restore", "--state-dir", str(tmp_path))
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "a reboot has reset its settings" in done.stdout
+    assert "b.jsonl, which was cut short" in done.stdout
+    assert list(tmp_path.iterdir()) == [journals]
+    assert not list(journals.iterdir())
+    assert autotune("restore", "--state-dir", str(tmp_path)).stdout == ""
+
+
+def test_one_journal_that_cannot_be_used_does_not_stop_the_others(tmp_path: Path) -> None:
+    journals = tmp_path / "journal"
+    (journals / "a.jsonl").mkdir(parents=True)
+    head = {"uuid": "u", "device": "/dev/md0", "boot": "earlier", "pid": 1, "originals": {}}
+    (journals / "b.jsonl").write_text(json.dumps(head) + "\n")
+    done = autotune("restore", "--state-dir", str(tmp_path))
+    assert done.returncode == 1
+    assert done.stderr.count("\n") == 1
+    assert [path.name for path in journals.iterdir()] == ["a.jsonl"]
 
 
 def test_history_of_nothing_is_no_error(tmp_path: object) -> None:

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from autotune.errors import MeasurementError
-from autotune.fio import MAX_OUTPUT_BYTES, Counters, Documents, Job, Target, command, parse
+from autotune.fio import Job, Target, command
+from autotune.fio_output import MAX_OUTPUT_BYTES, Counters, Documents, parse
 from autotune.workload import Load, Probe
 
 TARGET = Target(Path("/dev/md0"), 1 << 30)

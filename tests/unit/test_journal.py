@@ -10,7 +10,15 @@ import pytest
 from autotune import sysfs
 from autotune.errors import AutotuneError, RefusalError
 from autotune.guardian import Guardian
-from autotune.journal import BOOT_ID, Journal, applied_path, journal_path, open_journals
+from autotune.journal import (
+    BOOT_ID,
+    Journal,
+    applied_path,
+    clear_if_torn,
+    is_held,
+    journal_path,
+    open_journals,
+)
 from autotune.restore import restore
 
 UUID = "f6e606b38ce3aa5941c0aa90d0ab4f9c"
@@ -254,6 +262,57 @@ def test_a_journal_without_a_head_says_that_nothing_was_changed(files: Files, te
     files.path.write_text(text)
     with pytest.raises(AutotuneError, match="nothing was"):
         files.reload()
+
+
+@pytest.mark.parametrize("text", ["", "{", "\0" * 4096, '{"kind": "open", "uuid": "u"'])
+def test_a_journal_whose_first_line_was_cut_is_cleared(files: Files, text: str) -> None:
+    files.path.parent.mkdir(parents=True)
+    files.path.write_text(text)
+    assert clear_if_torn(files.path)
+    assert not files.path.exists()
+
+
+def test_a_journal_with_a_first_line_or_a_run_is_not_cleared(files: Files) -> None:
+    journal = files.open()
+    assert is_held(files.path)
+    assert not clear_if_torn(files.path)
+    del journal
+    assert not is_held(files.path)
+    assert not clear_if_torn(files.path)
+    assert files.path.exists()
+
+
+def test_a_run_whose_journal_is_cleared_as_it_is_made_changes_nothing(
+    files: Files, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    claim = Journal.claim
+
+    def cleared_first(self: Journal, wait: bool = False) -> None:
+        self.path.unlink()
+        claim(self, wait)
+
+    monkeypatch.setattr(Journal, "claim", cleared_first)
+    with pytest.raises(RefusalError):
+        files.open()
+
+
+def test_the_journal_waits_until_the_filesystem_of_the_scratch_is_mounted(files: Files) -> None:
+    journal = files.open()
+    folder = files.root / "mnt" / ".autotune-1"
+    folder.parent.mkdir()
+    journal.scratch(folder)
+    assert Path(journal.record.mounts[str(folder)]).is_mount()
+    text = files.path.read_text()
+    mount = json.dumps(journal.record.mounts[str(folder)])
+    files.path.write_text(text.replace(f'"mount": {mount}', f'"mount": "{folder.parent}"'))
+    files.boot("boot-2")
+    outcome = restore(files.reload(), files.root)
+    assert "nothing is mounted" in outcome.failed[0]
+    assert files.path.exists()
+    folder.mkdir()
+    assert restore(files.reload(), files.root).complete
+    assert not folder.exists()
+    assert not files.path.exists()
 
 
 def test_only_folders_of_ours_are_removed(files: Files) -> None:

@@ -1,0 +1,34 @@
+"""Documents that may come from strangers: read within bounds, faults told in one plain line."""
+
+import tomllib
+from typing import Any
+
+from pydantic import ValidationError
+
+MAX_LINE = 4096
+"""The time that tomllib takes for a dotted key grows with the square of its parts: 20 s for one
+that fills 64 KiB."""
+MAX_FAULT = 300
+
+
+def read_toml(text: str) -> dict[str, Any]:
+    """A TOML document. Raise ValueError with the fault."""
+    if any(len(line) > MAX_LINE for line in text.splitlines()):
+        raise ValueError(f"a line is longer than {MAX_LINE} characters")
+    try:
+        return tomllib.loads(text)
+    except RecursionError:
+        raise ValueError("its values are nested too deeply") from None
+
+
+def first_fault(error: ValidationError) -> str:
+    """The place and the kind of the first thing that is wrong with a document."""
+    fault = error.errors(include_url=False, include_input=False)[0]
+    where = ".".join(str(part) for part in fault["loc"]) or "the file"
+    return plain(f"{where}: {fault['msg']}").rstrip(".")
+
+
+def plain(text: str) -> str:
+    """Text that is safe to show on a terminal: no control characters, and not too long."""
+    shown = text if len(text) <= MAX_FAULT else text[:MAX_FAULT] + "…"
+    return "".join(c if c.isprintable() else "?" for c in shown)
