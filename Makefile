@@ -56,7 +56,7 @@ slow-tests: setup
 	.venv/bin/python -m pytest -m slow -rP
 
 bench-measure: setup
-	.venv/bin/autotune lab raid6-hdd -- .venv/bin/python -m benchmarks.measure.intervals $(RAW)
+	.venv/bin/autotune lab raid6-hdd -- .venv/bin/python -m benchmarks.measure.intervals $(RAW) --stripes 2048
 	.venv/bin/autotune lab raid6-hdd -- .venv/bin/python -m benchmarks.measure.savings $(RAW)
 	.venv/bin/autotune lab raid6-hdd -- .venv/bin/python -m benchmarks.measure.nothing $(RAW)
 

@@ -69,8 +69,8 @@ class Bench:
     journal: Journal
     watch: Callable[[], None]
     """Called at least once a second during a phase; raises to end it at once."""
-    hold: Callable[[], None]
-    """Called as a phase begins and then each second; keeps the array at its setting."""
+    begin: Callable[[], None]
+    """Called as a phase begins; takes back what the array changed by itself."""
     progress: Callable[[Phase, float], None]
     """Hears the share of a phase's time that has passed, 0 to 1."""
     recovery: Recovery | None = None
@@ -138,7 +138,7 @@ def _measure(phase: Phase, bench: Bench, fio: Fio, hopeless: Hopeless) -> PhaseR
     """What `measure` does with its fio; None if that has written all that it may."""
     series = _Series()
     called = time.monotonic()
-    bench.hold()
+    bench.begin()
     with contextlib.ExitStack() as stack:
         check: Check | Recovery | None = None
         if phase.check:
@@ -163,7 +163,6 @@ def _measure(phase: Phase, bench: Bench, fio: Fio, hopeless: Hopeless) -> PhaseR
             last_word = now
             if fio.exhausted:
                 return None
-            bench.hold()
             state = (now, dict(counters), check.done_bytes() if check else 0)
             if before is not None:
                 _add(series, phase, before, state)

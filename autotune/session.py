@@ -46,7 +46,7 @@ def session(
             _where_to_write(preparation, journal, watch, reporter, written, stack),
             journal,
             watch,
-            partial(stripe_cache.hold, array),
+            partial(stripe_cache.shrink, array),
             lambda _p, _s: None,
             Recovery(array, watch) if preparation.live else None,
             written,

@@ -10,6 +10,7 @@ from autotune import resume
 from autotune.apply import apply
 from autotune.early import EarlyEnd
 from autotune.errors import InfeasibleError, MeasurementError
+from autotune.knobs.stripe_cache import stripes
 from autotune.measure import Bench, Hopeless, PhaseResult, measure, never_hopeless
 from autotune.objective import gain
 from autotune.prepare import Preparation
@@ -44,7 +45,8 @@ class Reporter(Protocol):
 class Trials:
     """The trials of one run. `records` are those done, `seconds` what each phase takes,
     `unsupported` the figures that never had enough samples, `saved_s` what was not measured because
-    nothing could move it or the trial was hopeless. `figures` have their ceilings once the
+    nothing could move it or the trial was hopeless, `grown_stripes` what the kernel made of the
+    original stripe cache in a phase. `figures` have their ceilings once the
     baseline has told them. `deadline` is on the monotonic clock. `wrote` is the most that each
     phase has written, `written` counts all of it."""
 
@@ -71,6 +73,7 @@ class Trials:
         self._supported: set[str] = set()
         self.figures = preparation.figures
         self.saved_s = 0.0
+        self.grown_stripes = 0
         self.written = bench.written
         self.wrote = dict.fromkeys((phase.name for phase in preparation.phases), 0)
         self._early = EarlyEnd()
@@ -101,6 +104,11 @@ class Trials:
         self.unsupported.update(dict.fromkeys(result.unsupported))
         for name in self._supported:
             self.unsupported.pop(name, None)
+
+    def _note_growth(self, setting: Setting) -> None:
+        """How far the stripe cache has grown by itself, under the original settings."""
+        if setting == self._prep.baseline:
+            self.grown_stripes = max(self.grown_stripes, stripes(self._prep.array) or 0)
 
     def count(self, role: str) -> int:
         """How many trials of this role there have been."""
@@ -148,7 +156,7 @@ class Trials:
                     self.saved_s += self.seconds[phase.name]
                     continue
                 hopeless = self._early.judge(phase, results) if reuse else never_hopeless
-                result = self._measured(phase, number, hopeless)
+                result = self._measured(phase, number, setting, hopeless)
                 measured.append(phase.name)
                 results.append(result)
                 if result.hopeless:
@@ -191,7 +199,7 @@ class Trials:
         )
 
     def _measured(
-        self, phase: Phase, number: int, hopeless: Hopeless = never_hopeless
+        self, phase: Phase, number: int, setting: Setting, hopeless: Hopeless = never_hopeless
     ) -> PhaseResult:
         """One phase, again if the measurement breaks. Raise MeasurementError if it keeps on."""
         for attempt in range(BROKEN_IN_A_ROW):
@@ -200,6 +208,7 @@ class Trials:
                 if phase.writes:
                     self.written.expect(self.wrote[phase.name])
                 result = measure(phase, self._bench, seed, hopeless)
+                self._note_growth(setting)
                 break
             except MeasurementError:
                 if attempt + 1 == BROKEN_IN_A_ROW:

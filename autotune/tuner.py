@@ -57,6 +57,8 @@ class Result:
     unsupported: list[str]
     drifts: dict[str, float]
     """Figures of the baseline that drifted through the run: the largest ratio to the start."""
+    grown_stripes: int
+    """What the kernel made of the original stripe cache by itself in a phase; 0: not known."""
 
 
 @dataclass(frozen=True)
@@ -101,6 +103,7 @@ def tune(
         trials.saved_s,
         list(trials.unsupported),
         largest_drifts(_anchors(trials)),
+        trials.grown_stripes,
     )
     return result, problem
 

@@ -9,8 +9,6 @@ from autotune.knobs.base import ArrayNumber, PhaseKind, ladder, whole
 from autotune.search import Value
 from autotune.sysfs import Write
 
-HOLD_TIMEOUT_S = 0.5
-
 
 class StripeCacheSize(ArrayNumber):
     """Range and default: kernel drivers/md/raid5.c, seen on 6.1.176 (16 and 32769: EINVAL)."""
@@ -44,20 +42,26 @@ class StripeCacheSize(ArrayNumber):
         return phase.writes or phase.checks
 
 
-def hold(array: Array) -> None:
-    """Take the cache back to its setting, once; called each second, it stays there.
+def shrink(array: Array) -> None:
+    """Take the cache back to its setting, so that a measurement begins where every other does.
 
     Under load the kernel adds stripes one by one, and gives them back only when memory runs short
     (drivers/md/raid5.c, grow_one_stripe and raid5_cache_scan; seen on 6.1.176: 256 became 888 in
-    half a minute, and writes half as fast again). A figure would then tell how long the load ran
-    rather than what the setting does. A store of the present value drops what was added; it changes
-    no setting, so there is nothing to put back. A cache that is gone or refuses is left to the
-    watch.
+    half a minute, and writes half as fast again). A store of the present value drops what was
+    added once the array is idle, but hardly anything under load, when every stripe is busy; so the
+    growth within a phase remains. It changes no setting, so there is nothing to put back. A cache
+    that is gone or refuses is left to the watch.
     """
     path = array.md / StripeCacheSize.file.removeprefix("md/")
     with contextlib.suppress(InfeasibleError, OSError):
         if path.exists():
-            sysfs.write(path, sysfs.value(path), HOLD_TIMEOUT_S)
+            sysfs.write(path, sysfs.value(path))
+
+
+def stripes(array: Array) -> int | None:
+    """How many stripes the cache has now, its own growth included; None if that is not told."""
+    slab = _slab(array)
+    return int(slab[1]) if slab else None
 
 
 def _buffer_bytes(array: Array) -> int:
@@ -70,10 +74,17 @@ def _buffer_bytes(array: Array) -> int:
 
 def _object_bytes(array: Array) -> int:
     """The size of a stripe's slab object, live ("raid6-md0" on 6.1.176: 1976 on 5 disks of a
-    user-mode kernel), else by the formula for x86-64. The slab is "…-alt" after a reshape."""
-    slab = f"{array.level}-{array.name}"
+    user-mode kernel), else by the formula for x86-64."""
+    slab = _slab(array)
+    return int(slab[3]) if slab else 224 + 368 * array.raid_disks
+
+
+def _slab(array: Array) -> list[str] | None:
+    """The stripes' line of /proc/slabinfo: name, objects in use, objects, bytes of one. The name
+    is "…-alt" after a reshape."""
+    name = f"{array.level}-{array.name}"
     for line in sysfs.read_or(array.root / "proc/slabinfo", "").splitlines():
         fields = line.split()
-        if len(fields) > 3 and fields[0] in (slab, f"{slab}-alt") and fields[3].isdigit():
-            return int(fields[3])
-    return 224 + 368 * array.raid_disks
+        if fields[:1] in ([name], [f"{name}-alt"]) and all(f.isdigit() for f in fields[1:4]):
+            return fields if len(fields) > 3 else None
+    return None

@@ -53,6 +53,17 @@ def _table(result: Result) -> Table:
     return table
 
 
+def _print_growth(console: Console, result: Result) -> None:
+    """What the winner's stripe cache is worth only until the kernel's own growth gets there."""
+    before, after = (s.get("stripe_cache_size") for s in (result.baseline, result.winner))
+    if before == after or result.grown_stripes <= int(before or 0) * 1.1:
+        return
+    console.print(
+        f"Within a phase the kernel itself made {result.grown_stripes} stripes of the original "
+        f"{before}: under a long load with memory to spare the gain on writes is smaller."
+    )
+
+
 def print_result(console: Console, result: Result, profile: Path | None, ram_bytes: int) -> None:
     """The table of before and after, what changed, and what to do next."""
     if result.before:
@@ -76,6 +87,8 @@ def print_result(console: Console, result: Result, profile: Path | None, ram_byt
         f"{show_bytes(result.bytes_written)}{allowed} written; about "
         f"{show_seconds(result.saved_s)} saved by not measuring what could not matter."
     )
+    if result.winner != result.baseline:
+        _print_growth(console, result)
     for name, ratio in result.drifts.items():
         console.print(f"The array itself drifted: {name} to ×{ratio:.2f}; taken out.")
     if result.unsupported:
@@ -114,6 +127,7 @@ def as_json(result: Result, profile: dict[str, Any] | None, path: Path | None) -
         "saved_seconds": result.saved_s,
         "unsupported": result.unsupported,
         "drifts": result.drifts,
+        "grown_stripes": result.grown_stripes,
         "profile": profile,
         "profile_path": str(path) if path else None,
     }

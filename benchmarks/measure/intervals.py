@@ -1,7 +1,8 @@
 """python -m benchmarks.measure.intervals DEVICE: do the stated 95 % intervals hold the truth?
 
-Every phase is measured ten times at the array's present setting, as a run measures it, and half
-way for a minute, which stands for the truth.
+Every phase is measured ten times at one setting, as a run measures it, and half
+way for a minute, which stands for the truth. A small stripe cache has none: the kernel makes it
+grow under load, so that a minute is faster than ten seconds; hence --stripes.
 """
 
 import argparse
@@ -10,6 +11,7 @@ from tempfile import TemporaryDirectory
 
 from rich.console import Console
 
+from autotune.apply import apply
 from autotune.measure import Bench, measure
 from autotune.prepare import Options, prepare
 from autotune.report.live import LiveReporter
@@ -27,6 +29,7 @@ def main() -> None:
     parser.add_argument("device")
     parser.add_argument("--workload", default="quick")
     parser.add_argument("--destructive", help="name the device again; all data on it is lost")
+    parser.add_argument("--stripes", type=int, help="stripe_cache_size; else as it is")
     chosen = parser.parse_args()
     options = Options(chosen.device, load_workload(chosen.workload), destructive=chosen.destructive)
     preparation = prepare(options)
@@ -35,6 +38,9 @@ def main() -> None:
         LiveReporter(Console(stderr=True)) as reporter,
         session(preparation, Path(state), reporter, Written()) as (bench, _),
     ):
+        if chosen.stripes:
+            setting = {**preparation.baseline, "stripe_cache_size": chosen.stripes}
+            apply(preparation.array, preparation.knobs, setting, bench.journal)
         warm_up(preparation.phases, bench)
         short: list[dict[str, Estimate]] = []
         truth: dict[str, Estimate] = {}
