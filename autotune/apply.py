@@ -6,14 +6,15 @@ from pathlib import Path
 from autotune import preflight, recovery, sysfs
 from autotune.array import Array, find_array
 from autotune.errors import InfeasibleError, RefusalError
+from autotune.guardian import guarded
 from autotune.journal import Journal, applied_path, journal_path
 from autotune.knobs import ALL, Knob, by_name, for_array, plan, ram_bytes, read_setting
 from autotune.locks import lock
 from autotune.memory import available_bytes, reserve_bytes
 from autotune.profile import Profile
-from autotune.restore import restore
 from autotune.search import Setting
 from autotune.stack import read_stack
+from autotune.watch import Watch
 
 
 def apply(
@@ -50,10 +51,13 @@ def apply(
     return effective
 
 
-def apply_profile(profile: Profile, device: str, state_dir: Path) -> tuple[Setting, Setting]:
+def apply_profile(
+    profile: Profile, device: str, state_dir: Path, notice: Callable[[str], None]
+) -> tuple[Setting, Setting]:
     """Make a profile's values effective on an array; return them before and after.
 
-    All of them or none: if one does not take, everything is put back. Raise UsageError for a knob
+    All of them or none: if one does not take, everything is put back, and what somebody else has
+    set meanwhile is told to `notice`. Raise UsageError for a knob
     that does not exist, RefusalError if the array is in no state for it, InfeasibleError if a
     value does not take.
     """
@@ -66,17 +70,17 @@ def apply_profile(profile: Profile, device: str, state_dir: Path) -> tuple[Setti
     for knob in knobs:
         if not knob.applies(array):
             raise RefusalError(f"{array.device} has no {knob.name}, which the profile sets.")
-    with lock(array):
-        path = journal_path(state_dir, array.uuid)
-        paths = journaled_paths(array, for_array(array, ALL), checks=not live)
-        journal = Journal.open(path, array.uuid, array.device, paths)
-        try:
-            before = read_setting(array, knobs)
-            after = apply(array, knobs, profile.knobs, journal)
-            journal.keep(applied_path(state_dir, array.uuid))
-        finally:
-            if path.exists():
-                restore(journal)
+    watch = Watch(array, knobs, live)
+    path = journal_path(state_dir, array.uuid)
+    paths = journaled_paths(array, for_array(array, ALL), checks=not live)
+    with (
+        lock(array),
+        watch.signals(),
+        guarded(Journal.open(path, array.uuid, array.device, paths), notice) as journal,
+    ):
+        before = read_setting(array, knobs)
+        after = apply(array, knobs, profile.knobs, journal, watch)
+        journal.keep(applied_path(state_dir, array.uuid))
     return before, after
 
 

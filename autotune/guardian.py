@@ -11,11 +11,12 @@ import os
 import subprocess
 import sys
 import syslog
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from autotune.errors import AutotuneError, RefusalError
+from autotune.errors import AutotuneError, RefusalError, RestoreError
 from autotune.journal import Journal
-from autotune.restore import restore
+from autotune.restore import Outcome, restore
 
 OOM_SCORE_ADJ = "-900"
 
@@ -46,6 +47,34 @@ class Guardian:
         self._process.wait()
         if self._process.stdout is not None:
             self._process.stdout.close()
+
+
+@contextlib.contextmanager
+def guarded(journal: Journal, notice: Callable[[str], None]) -> Iterator[Journal]:
+    """Whatever changes what the journal says, under a guardian's eyes: at the end it is put back,
+    unless the journal is cleared by then. What somebody else has set meanwhile is told to `notice`.
+
+    Raise RestoreError if something could not be put back.
+    """
+    try:
+        guardian = Guardian(journal)
+    except BaseException:
+        journal.close()
+        raise
+    try:
+        yield journal
+    finally:
+        # Not whether the file is there: it may have gone with its file system.
+        outcome = Outcome() if journal.cleared else restore(journal)
+        guardian.dismiss()
+        if outcome.foreign:
+            notice("Left as somebody else set it: " + "; ".join(outcome.foreign))
+        if not outcome.complete:
+            raise RestoreError(
+                "Some original settings could not be put back: "
+                + "; ".join(outcome.failed)
+                + ". Mend that and run `autotune restore`."
+            )
 
 
 def watch_over(path: Path) -> int:

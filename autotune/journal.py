@@ -4,6 +4,7 @@ One file an array and state folder, `journal/UUID.jsonl`, only ever appended to,
 before what it announces happens. It imports nothing heavy, since the guardian runs on it.
 """
 
+import contextlib
 import fcntl
 import json
 import os
@@ -64,11 +65,13 @@ class Record:
 
 
 class Journal:
-    """The open journal of a run. Every method returns only when its line is durable."""
+    """The open journal of a run. Every method returns only when its line is durable. It is
+    `cleared` once there is nothing to put back any more."""
 
     def __init__(self, path: Path, record: Record) -> None:
         self.path = path
         self.record = record
+        self.cleared = False
 
     @classmethod
     def open(
@@ -202,8 +205,11 @@ class Journal:
 
     def close(self) -> None:
         """Clear the journal: everything is back."""
-        self.path.unlink(missing_ok=True)
-        _sync_folder(self.path.parent)
+        self.cleared = True
+        # Its folder may be gone too, with the file system that it was on.
+        with contextlib.suppress(FileNotFoundError):
+            self.path.unlink(missing_ok=True)
+            _sync_folder(self.path.parent)
 
     def keep(self, applied: Path) -> None:
         """Clear the journal though nothing went back: the values are wanted. The record moves to
@@ -220,6 +226,7 @@ class Journal:
             self.close()
             return
         self.path.replace(applied)
+        self.cleared = True
         _sync_folder(applied.parent)
         _sync_folder(self.path.parent)
 

@@ -54,7 +54,10 @@ def restore(journal: Journal, root: Path = Path("/")) -> Outcome:
     for name in record.scratch:
         _remove_scratch(Path(name), record.mounts.get(name, ""), outcome)
     if outcome.complete:
-        journal.close()
+        try:
+            journal.close()
+        except OSError as error:
+            outcome.failed.append(f"the journal {journal.path} cannot be removed: {error.strerror}")
     return outcome
 
 

@@ -9,15 +9,13 @@ from pathlib import Path
 
 from autotune import gate
 from autotune.apply import journaled_paths
-from autotune.errors import RestoreError
 from autotune.fio import Target
-from autotune.guardian import Guardian
+from autotune.guardian import guarded
 from autotune.journal import Journal, journal_path
 from autotune.knobs import stripe_cache
 from autotune.measure import Bench
 from autotune.prepare import Preparation
 from autotune.recovery import Recovery
-from autotune.restore import Outcome, restore
 from autotune.scratch import scratch_file
 from autotune.trials import Reporter
 from autotune.watch import Watch
@@ -35,9 +33,11 @@ def session(
     """
     array, knobs = preparation.array, preparation.knobs
     watch = Watch(array, knobs, preparation.live)
+    path = journal_path(state_dir, array.uuid)
+    paths = journaled_paths(array, knobs, checks=not preparation.live)
     with (
         watch.signals(),
-        _restored_at_the_end(preparation, state_dir, reporter, watch) as journal,
+        guarded(Journal.open(path, array.uuid, array.device, paths), reporter.notice) as journal,
         contextlib.ExitStack() as stack,
     ):
         bench = Bench(
@@ -80,33 +80,3 @@ def _where_to_write(
 
     file = stack.enter_context(scratch_file(folder, journal, filled, written))
     return Target(file, file.stat().st_size)
-
-
-@contextmanager
-def _restored_at_the_end(
-    preparation: Preparation, state_dir: Path, reporter: Reporter, watch: Watch
-) -> Iterator[Journal]:
-    """A journal under a guardian's eyes."""
-    array = preparation.array
-    path = journal_path(state_dir, array.uuid)
-    paths = journaled_paths(array, preparation.knobs, checks=not preparation.live)
-    journal = Journal.open(path, array.uuid, array.device, paths)
-    try:
-        guardian = Guardian(journal)
-    except BaseException:
-        journal.close()
-        raise
-    try:
-        yield journal
-    finally:
-        watch.expect(None)
-        outcome = restore(journal) if path.exists() else Outcome()
-        guardian.dismiss()
-        if outcome.foreign:
-            reporter.notice("Left as somebody else set it: " + "; ".join(outcome.foreign))
-        if not outcome.complete:
-            raise RestoreError(
-                "Some original settings could not be put back: "
-                + "; ".join(outcome.failed)
-                + ". Mend that and run `autotune restore`."
-            )

@@ -166,6 +166,10 @@ class Trials:
                 self._known[key] = result
         except InfeasibleError as error:
             status, reason = Status.INFEASIBLE, str(error)
+        except OSError:
+            # Of an array that is gone, say that.
+            self._watch.look()
+            raise
         record = TrialRecord(
             number,
             role,

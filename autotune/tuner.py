@@ -29,6 +29,8 @@ from autotune.verdict import Conclusion, Verdict, judge
 BASELINE_TRIALS = 2
 BASELINE_EVERY = 6
 """After so many trials of the search the baseline comes back, so that a drift is seen."""
+CANDIDATES = 2
+"""So many winners are confirmed if the first breaks its ceiling when measured again."""
 CONFIRM_ORDER = ("winner", "baseline", "baseline", "winner")
 WRITE_MARGIN = 1.5
 """A faster setting writes more in the same time than any before it: by so much at most, hopefully,
@@ -68,6 +70,8 @@ class _Decision:
     verdict: Verdict | None
     before: Figures
     after: Figures
+    over: bool = False
+    """Whether a broken ceiling is why not; the next best may hold it."""
 
 
 def tune(
@@ -130,14 +134,20 @@ def _find(
             break
         record = trials.run("search", setting, preparation.phases, reuse=True)
         strategy.tell(record.trial)
-    winner = strategy.recommend().setting
-    if setting_key(winner) == setting_key(preparation.baseline):
-        reason = "no setting promises an improvement"
-        if not trials.count("search"):
-            reason = _lacking(preparation, trials) or reason
-        decision = _Decision(False, reason, None, before, before)
-    else:
+    reason = "no setting promises an improvement"
+    if not trials.count("search"):
+        reason = _lacking(preparation, trials) or reason
+    winner, decision = preparation.baseline, _Decision(False, reason, None, before, before)
+    for attempt in range(CANDIDATES):
+        recommended = strategy.recommend().setting
+        if setting_key(recommended) in (setting_key(winner), setting_key(preparation.baseline)):
+            break
+        winner = recommended
         decision = _confirm(preparation, trials, winner, figures, reporter)
+        if not decision.over or attempt + 1 == CANDIDATES or _lacking(preparation, trials):
+            break
+        reporter.step("That broke its ceiling when measured again; taking the next best")
+        strategy = _informed(factory, problem, trials)
     return problem, winner, decision
 
 
@@ -256,7 +266,7 @@ def _confirm(
     broken = broken_ceilings(figures, after)
     if broken:
         reason = f"the best found broke its ceiling for {broken[0].name} when measured again"
-        return _Decision(False, reason, verdict, before, after)
+        return _Decision(False, reason, verdict, before, after, over=True)
     if verdict.overall.conclusion is Conclusion.BETTER:
         return _Decision(True, "better beyond noise", verdict, before, after)
     calmer = [

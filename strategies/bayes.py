@@ -149,10 +149,12 @@ class Bayes:
         Where even the baseline is near its ceiling nothing is as safe as a careful search would
         like; then it takes what is about as safe as can be had.
         """
-        if not self._problem.careful:
-            return np.asarray(belief.hold >= EAGER)
-        safest = float(belief.hold.max())
-        return np.asarray(belief.hold >= max(min(CAREFUL, NEARLY * safest), LEAST))
+        near = NEARLY * float(belief.hold.max())
+        bar = max(min(CAREFUL, near), LEAST) if self._problem.careful else EAGER
+        if float(self._beliefs.of([self._problem.baseline]).hold[0]) < bar:
+            # What runs now breaks them; the safest setting in sight is no worse.
+            bar = min(bar, near)
+        return np.asarray(belief.hold >= bar)
 
     def _cost(self, setting: Setting) -> float:
         """Seconds to measure the phases of which something new would be learnt."""

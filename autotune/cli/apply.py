@@ -27,12 +27,15 @@ def apply(
     from autotune.profile import load_profile
 
     wanted = load_profile(profile)
-    before, after = apply_profile(wanted, device, state_dir)
+
+    def notice(text: str) -> None:
+        print(f"autotune: {text}", file=sys.stderr)
+
+    before, after = apply_profile(wanted, device, state_dir, notice)
     if not wanted.evidence.confirmed:
-        print(
-            f"autotune: The profile {profile} was not confirmed: its settings were not measured "
-            "in turn with the original ones, so measure before you rely on it.",
-            file=sys.stderr,
+        notice(
+            f"The profile {profile} was not confirmed: its settings were not measured in turn "
+            "with the original ones, so measure before you rely on it."
         )
     if as_json:
         print(json.dumps({"device": device, "before": before, "after": after}, indent=2))
@@ -51,18 +54,20 @@ def restore(
     state_dir: StateDir = STATE_DIR,
 ) -> None:
     """Put back what a run that was killed has left; with DEVICE, undo an applied profile too."""
+    import contextlib
     import json
 
     from autotune.array import find_array
     from autotune.errors import AutotuneError, RestoreError
     from autotune.journal import Journal, applied_path, clear_if_torn, open_journals
+    from autotune.locks import lock
     from autotune.restore import restore as put_back
 
     outcomes, torn, failed = {}, [], []
     paths = open_journals(state_dir)
-    if device is not None:
-        applied = applied_path(state_dir, find_array(device).uuid)
-        paths += [applied] if applied.exists() else []
+    array = find_array(device) if device is not None else None
+    applied = applied_path(state_dir, array.uuid) if array else None
+    paths += [applied] if applied and applied.exists() else []
     for path in paths:
         try:
             if clear_if_torn(path):
@@ -70,7 +75,8 @@ def restore(
                 continue
             journal = Journal.load(path)
             journal.claim()
-            outcomes[f"{journal.record.device} ({path.parent.name})"] = put_back(journal)
+            with lock(array) if array and path == applied else contextlib.nullcontext():
+                outcomes[f"{journal.record.device} ({path.parent.name})"] = put_back(journal)
         except FileNotFoundError:
             # Whoever held it has put everything back meanwhile.
             continue

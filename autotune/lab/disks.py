@@ -64,7 +64,7 @@ def start(processes: Processes, disks: Sequence[Disk], shared: Path) -> list[str
         # The daemon waits for nbdkit, so neither needs to be watched here.
         daemon += [
             *("--object", f"iothread,id=thread-{name}", "--blockdev"),
-            f"driver=nbd,node-name={name},open-timeout=10,server.type=unix,server.path={name}.nbd",
+            f"driver=nbd,node-name={name},open-timeout=60,server.type=unix,server.path={name}.nbd",
             "--export",
             f"type=vhost-user-blk,id=export-{name},node-name={name},iothread=thread-{name},"
             f"writable=on,addr.type=unix,addr.path={name}.sock",

@@ -21,7 +21,7 @@ from autotune.lab.processes import PACKAGES, SYSTEM_PATH, Processes, require
 from autotune.lab.scenario import Scenario
 from autotune.lab.wire import Kind, Wire, WireClosedError
 
-_BOOT_S = 60.0
+_BOOT_S = 120.0
 _LOG_LINES = 15
 _PASSED_ON = (
     "COLUMNS",

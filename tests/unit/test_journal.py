@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import time
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pytest
 
 from autotune import sysfs
 from autotune.errors import AutotuneError, RefusalError
-from autotune.guardian import Guardian
+from autotune.guardian import Guardian, guarded
 from autotune.journal import (
     BOOT_ID,
     Journal,
@@ -163,6 +164,18 @@ def test_the_guardian_waits_until_a_dying_run_lets_go(tmp_path: Path) -> None:
     assert guardian._process.wait(10) == 0
     assert file.read_text() == "256"
     assert not path.exists()
+
+
+def test_originals_go_back_even_if_the_journal_is_gone(tmp_path: Path) -> None:
+    """Its file system may be unmounted under a run."""
+    file = tmp_path / "stripe_cache_size"
+    file.write_text("256\n")
+    path = journal_path(tmp_path / "state", UUID)
+    with guarded(Journal.open(path, UUID, "/dev/md0", [file]), print) as journal:
+        journal.writing(file, "4096")
+        file.write_text("4096\n")
+        shutil.rmtree(path.parent)
+    assert file.read_text() == "256"
 
 
 def test_a_journal_that_was_restored_meanwhile_is_not_restored_again(files: Files) -> None:
