@@ -1,6 +1,6 @@
 """Making a setting effective: announced in the journal, written in order, read back."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from autotune import preflight, recovery, sysfs
@@ -14,6 +14,7 @@ from autotune.memory import available_bytes, reserve_bytes
 from autotune.profile import Profile
 from autotune.search import Setting
 from autotune.stack import read_stack
+from autotune.units import show_bytes
 from autotune.watch import Watch
 
 
@@ -70,6 +71,8 @@ def apply_profile(
     for knob in knobs:
         if not knob.applies(array):
             raise RefusalError(f"{array.device} has no {knob.name}, which the profile sets.")
+    for text in _strangeness(profile, array):
+        notice(text)
     watch = Watch(array, knobs, live)
     path = journal_path(state_dir, array.uuid)
     paths = journaled_paths(array, for_array(array, ALL), checks=not live)
@@ -82,6 +85,21 @@ def apply_profile(
         after = apply(array, knobs, profile.knobs, journal, watch)
         journal.keep(applied_path(state_dir, array.uuid))
     return before, after
+
+
+def _strangeness(profile: Profile, array: Array) -> Iterator[str]:
+    """What whoever applies the profile to this array should know first."""
+    proven = profile.proven_on
+    there = f"{proven.level} of {proven.members} ({proven.media})"
+    here = f"{array.level} of {array.raid_disks} ({array.media.value})"
+    if there != here:
+        yield f"The profile was proven on another kind of array: {there}; this is {here}."
+    cost = ram_bytes(array, profile.knobs)
+    if cost > profile.ram_budget_bytes:
+        yield (
+            f"On this array its settings may take {show_bytes(cost)} of RAM, more than the "
+            f"{show_bytes(profile.ram_budget_bytes)} that it was made for."
+        )
 
 
 def journaled_paths(array: Array, knobs: Sequence[Knob], checks: bool = True) -> list[Path]:

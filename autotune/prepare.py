@@ -15,10 +15,13 @@ from autotune.memory import total_bytes
 from autotune.scratch import refuse_if_shared, scratch_bytes
 from autotune.search import Figure, Setting, Value
 from autotune.stack import Stack, read_stack
+from autotune.units import show_seconds
 from autotune.workload import Phase, Workload
 from autotune.written import Written
 
 DEFAULT_RAM_SHARE = 0.05
+LEAST_TRIALS = 7
+"""Two of the baseline, one to try, and four to confirm it in turn."""
 
 
 @dataclass(frozen=True)
@@ -106,6 +109,7 @@ def prepare(options: Options, knobs: Sequence[Knob] = DEFAULT) -> Preparation:
             f"{array.device} has no mounted filesystem to write a scratch file to; mount one, or "
             f"use --destructive {array.device} if everything on it may be lost."
         )
+    _check_time(options, phases)
     if scratch is not None and any(phase.writes for phase in phases):
         Written(options.write_budget).check_scratch(scratch_bytes(scratch))
     mine = for_array(array, knobs)
@@ -137,6 +141,18 @@ def prepare(options: Options, knobs: Sequence[Knob] = DEFAULT) -> Preparation:
         live=live,
     )
     return _with_hints(preparation)
+
+
+def _check_time(options: Options, phases: Sequence[Phase]) -> None:
+    """Raise UsageError if the time surely leaves nothing to try: better to hear it now than after
+    the baseline."""
+    least_s = LEAST_TRIALS * sum((p.min_seconds + p.max_seconds) / 2 for p in phases)
+    if options.time_s < least_s:
+        raise UsageError(
+            f"In {show_seconds(options.time_s)} nothing could be tried and proven: the phases of "
+            f'the workload "{options.workload.name}" need {show_seconds(least_s)} at the least; '
+            "allow more (--time) or choose a shorter one (--workload quick)."
+        )
 
 
 def _ceilings(options: Options, live: str) -> tuple[Ceiling, ...]:

@@ -9,7 +9,9 @@ from autotune.cli.options import STATE_DIR, Json, StateDir
 
 
 def solve(
-    run: Annotated[int, typer.Argument(help="The run's number; `autotune history` lists them.")],
+    run: Annotated[
+        int, typer.Argument(max=2**31, help="The run's number; `autotune history` lists them.")
+    ],
     p99_ceiling: Annotated[
         list[str] | None,
         typer.Option(help="Other limits than the run's: 20ms, 1.5x, or PHASE=20ms; repeatable."),

@@ -15,7 +15,7 @@ from autotune.store.database import Store
 
 MOUNT = Path("/mnt/md0")
 PROFILE = """{"schema_version": 1, "name": "p", "created": "2026-01-01T00:00:00Z",
-"proven_on": {"level": "raid5", "members": 4, "chunk_kib": 128, "media": "hdd", "kernel": "6.1"},
+"proven_on": {"level": "raid5", "members": 5, "chunk_kib": 128, "media": "hdd", "kernel": "6.1"},
 "workload": "fast", "knobs": {"stripe_cache_size": 512}, "before": {"stripe_cache_size": 256},
 "ram_bytes": 1, "ram_budget_bytes": 2, "evidence": {"confirmed": false, "gain": 1.5, "low": 1.4,
 "high": 1.6, "trials": 9, "seconds": 9, "figures": {}}}"""
@@ -122,6 +122,8 @@ def test_a_profile_that_was_not_confirmed_says_so_when_applied(state: Path, tmp_
     applied = autotune("apply", path, "/dev/md0", state=state)
     assert applied.returncode == 0, applied.stderr
     assert "not confirmed" in applied.stderr
+    assert "raid5 of 5 (hdd); this is raid5 of 4 (hdd)" in applied.stderr
+    assert "more than the 2 B" in applied.stderr
     assert autotune("restore", "/dev/md0", state=state).returncode == 0
 
 
@@ -135,6 +137,7 @@ REFUSALS = {
     "is not a latency": (("--p99-ceiling", "5 parsecs"), 2),
     "below the": (("--ram-budget", "1MiB"), 1),
     "more than this machine's": (("--ram-budget", "9TiB"), 2),
+    "nothing could be tried and proven": (("--time", "20s"), 2),
     "is not a time": (("--time", "soon"), 2),
 }
 
