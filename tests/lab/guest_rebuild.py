@@ -163,7 +163,8 @@ def test_a_recovery_goes_on_while_it_is_tuned(state: Path, written: list[str]) -
     trials = Store(state).trials(done.number)
     assert [t.role for t in trials[:3]] == ["baseline", "baseline", "search"]
     assert trials[0].figures["resync.throughput"].value > 0
-    assert trials[0].figures["resync.p99"].value > 0
+    # The busier the machine, the fewer samples: a p99 of too few is not told.
+    assert trials[0].figures["resync.p50"].value > 0
     assert not running("fio")
 
 
