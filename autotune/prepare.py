@@ -20,8 +20,8 @@ from autotune.workload import Phase, Workload
 from autotune.written import Written
 
 DEFAULT_RAM_SHARE = 0.05
-LEAST_TRIALS = 7
-"""Two of the baseline, one to try, and four to confirm it in turn."""
+BASELINE_TRIALS = 2
+CONFIRM_ORDER = ("winner", "baseline", "baseline", "winner")
 
 
 @dataclass(frozen=True)
@@ -146,7 +146,8 @@ def prepare(options: Options, knobs: Sequence[Knob] = DEFAULT) -> Preparation:
 def _check_time(options: Options, phases: Sequence[Phase]) -> None:
     """Raise UsageError if the time surely leaves nothing to try: better to hear it now than after
     the baseline."""
-    least_s = LEAST_TRIALS * sum((p.min_seconds + p.max_seconds) / 2 for p in phases)
+    trials = BASELINE_TRIALS + 1 + len(CONFIRM_ORDER)
+    least_s = trials * sum(phase.expected_seconds for phase in phases)
     if options.time_s < least_s:
         raise UsageError(
             f"In {show_seconds(options.time_s)} nothing could be tried and proven: the phases of "

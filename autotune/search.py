@@ -50,6 +50,10 @@ class Figure:
     ceiling: float | None = None
 
 
+NORMAL_95 = 1.96
+"""So many spreads to each side hold 95 %."""
+
+
 @dataclass(frozen=True)
 class Estimate:
     """A positive value and its spread: the standard deviation of its natural logarithm."""
@@ -60,7 +64,7 @@ class Estimate:
     @property
     def interval(self) -> tuple[float, float]:
         """The 95 % interval of the value."""
-        factor = math.exp(1.96 * self.spread)
+        factor = math.exp(NORMAL_95 * self.spread)
         return self.value / factor, self.value * factor
 
 

@@ -9,14 +9,12 @@ import math
 from collections.abc import Sequence
 from statistics import mean, stdev
 
-from autotune.search import Estimate
+from autotune.search import NORMAL_95, Estimate
 from autotune.verdict import student_t
 
 STEADY_SPREAD = 0.03
 """A rate is steady when its spread is below this."""
 MIN_BATCHES, MAX_BATCHES = 4, 8
-NORMAL = 1.96
-"""What Student's t comes to with many batches."""
 
 
 def rate(amounts: Sequence[float], seconds: Sequence[float]) -> Estimate | None:
@@ -36,7 +34,7 @@ def rate(amounts: Sequence[float], seconds: Sequence[float]) -> Estimate | None:
     rates = [sum(amounts[a:b]) / sum(seconds[a:b]) for a, b in pairs]
     value = sum(amounts) / sum(seconds)
     relative = stdev(rates) / mean(rates) / math.sqrt(batches)
-    return Estimate(value, max(relative * student_t(batches - 1) / NORMAL, 0.002))
+    return Estimate(value, max(relative * student_t(batches - 1) / NORMAL_95, 0.002))
 
 
 def is_steady(estimate: Estimate | None) -> bool:

@@ -77,7 +77,7 @@ class Trials:
         self.written = bench.written
         self.wrote = dict.fromkeys((phase.name for phase in preparation.phases), 0)
         self._early = EarlyEnd()
-        self.seconds = {p.name: (p.min_seconds + p.max_seconds) / 2 for p in preparation.phases}
+        self.seconds = {p.name: p.expected_seconds for p in preparation.phases}
 
     def replay(self, records: Sequence[TrialRecord]) -> None:
         """Take up the stored trials of a run that was cut, as if they had just been measured."""

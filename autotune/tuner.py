@@ -11,7 +11,7 @@ from autotune import ceilings
 from autotune.drift import Anchor, largest_drifts, without_drift
 from autotune.errors import MeasurementError, StoppedError, SyncEndedError
 from autotune.objective import Figures, broken_ceilings
-from autotune.prepare import Preparation
+from autotune.prepare import BASELINE_TRIALS, CONFIRM_ORDER, Preparation
 from autotune.search import (
     Dimension,
     Estimate,
@@ -26,12 +26,10 @@ from autotune.search import (
 from autotune.trials import Reporter, Trials
 from autotune.verdict import Conclusion, Verdict, judge
 
-BASELINE_TRIALS = 2
 BASELINE_EVERY = 6
 """After so many trials of the search the baseline comes back, so that a drift is seen."""
 CANDIDATES = 2
 """So many winners are confirmed if the first breaks its ceiling when measured again."""
-CONFIRM_ORDER = ("winner", "baseline", "baseline", "winner")
 WRITE_MARGIN = 1.5
 """A faster setting writes more in the same time than any before it: by so much at most, hopefully,
 and if not, the measurement is ended at the budget."""
@@ -138,15 +136,15 @@ def _find(
     if not trials.count("search"):
         reason = _lacking(preparation, trials) or reason
     winner, decision = preparation.baseline, _Decision(False, reason, None, before, before)
-    for attempt in range(CANDIDATES):
+    for _ in range(CANDIDATES):
         recommended = strategy.recommend().setting
         if setting_key(recommended) in (setting_key(winner), setting_key(preparation.baseline)):
             break
         winner = recommended
         decision = _confirm(preparation, trials, winner, figures, reporter)
-        if not decision.over or attempt + 1 == CANDIDATES or _lacking(preparation, trials):
+        if not decision.over or _lacking(preparation, trials):
             break
-        reporter.step("That broke its ceiling when measured again; taking the next best")
+        reporter.step("The best found broke its ceiling when measured again")
         strategy = _informed(factory, problem, trials)
     return problem, winner, decision
 

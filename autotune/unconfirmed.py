@@ -12,9 +12,6 @@ from autotune.search import Estimate, Figure
 from autotune.store import TrialRecord
 from autotune.verdict import NOTABLE
 
-NORMAL_95 = 1.96
-"""So many spreads to each side hold 95 %."""
-
 
 def unconfirmed(
     problem: Recorded,
@@ -28,7 +25,7 @@ def unconfirmed(
     ceilings of `figures`."""
     moved = problem.moved(point.setting) & baseline.figures.keys() & point.figures.keys()
     changed = {k: v for k, v in point.setting.items() if v != problem.baseline[k]}
-    low, high = _interval(point.gain)
+    low, high = point.gain.interval
     return Profile(
         name=f"{problem.name}-{problem.workload}-{name}",
         created=datetime.now(UTC),
@@ -56,14 +53,9 @@ def unconfirmed(
     )
 
 
-def _interval(estimate: Estimate) -> tuple[float, float]:
-    half = NORMAL_95 * estimate.spread
-    return estimate.value * math.exp(-half), estimate.value * math.exp(half)
-
-
 def _evidence(figure: Figure, before: Estimate, after: Estimate) -> FigureEvidence:
     ratio = Estimate(after.value / before.value, math.hypot(before.spread, after.spread))
-    low, high = _interval(ratio)
+    low, high = ratio.interval
     rises = low > 1 and ratio.value > math.exp(NOTABLE)
     falls = high < 1 and ratio.value < math.exp(-NOTABLE)
     conclusion: Literal["better", "no difference", "worse"] = "no difference"

@@ -76,6 +76,11 @@ class Phase(_Strict):
     min_seconds: Annotated[float, Field(ge=2, le=600)] = 4.0
     max_seconds: Annotated[float, Field(ge=2, le=3600)] = 12.0
 
+    @property
+    def expected_seconds(self) -> float:
+        """How long it takes as long as nothing better is known."""
+        return (self.min_seconds + self.max_seconds) / 2
+
     @model_validator(mode="after")
     def _has_a_purpose(self) -> "Phase":
         if self.load and self.check:

@@ -41,8 +41,8 @@ class RunRow(Base):
 
 
 class TrialRow(Base):
-    """One setting applied and measured. `role`: baseline, search, winner or check-back (the
-    baseline again, in turn with the winner). `figures`: name -> [value, spread]; `measured`: the
+    """One setting applied and measured. `role`: baseline, search, confirm-winner or
+    confirm-baseline. `figures`: name -> [value, spread]; `measured`: the
     phases that were really run, the others' figures come from earlier trials."""
 
     __tablename__ = "trials"

@@ -9,6 +9,7 @@ from typing import Any
 
 import fake_sysfs
 import pytest
+from fake_run import Silent
 from small_disk import fill, free, make_read_only, small_disk
 from store_records import filled
 
@@ -37,13 +38,6 @@ weight = 1
 check = true
 probe = { rate_iops = 60 }
 """
-
-
-class Silent:
-    def step(self, text: str) -> None: ...
-    def notice(self, text: str) -> None: ...
-    def progress(self, what: str, share: float, left_s: float | None) -> None: ...
-    def trial(self, record: object, gain: object) -> None: ...
 
 
 class Machine:
