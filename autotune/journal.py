@@ -14,6 +14,7 @@ from pathlib import Path
 
 from autotune import sysfs
 from autotune.errors import AutotuneError, RefusalError
+from autotune.knobs.plan import reset_by
 
 _UNREADABLE = (
     *(IndexError, ValueError, KeyError, TypeError, AttributeError),
@@ -31,9 +32,9 @@ def boot_id(root: Path = Path("/")) -> str:
 class Record:
     """What a journal says: the state to put back, and what was done since.
 
-    `ours` are the texts, by path, that autotune wrote or that followed from its writes (a switch
-    of the scheduler resets `nr_requests`). A value that is in neither `originals` nor `ours` is
-    somebody else's.
+    `ours` are the texts, by path, that a file may read by our doing: the last one that was seen to
+    take effect, and those announced since. What else it reads was set by somebody else, unless the
+    kernel has just `reset` it on our account, as a switch of the scheduler does with `nr_requests`.
     """
 
     uuid: str
@@ -41,7 +42,9 @@ class Record:
     boot: str
     pid: int
     originals: dict[str, str] = field(default_factory=dict)
-    ours: dict[str, set[str]] = field(default_factory=dict)
+    ours: dict[str, list[str]] = field(default_factory=dict)
+    unsettled: set[str] = field(default_factory=set)
+    """The files announced for writing since it was last noted what took effect."""
     scratch: list[str] = field(default_factory=list)
     mounts: dict[str, str] = field(default_factory=dict)
     """Where the filesystem of each scratch folder was mounted."""
@@ -49,11 +52,20 @@ class Record:
     checked: bool = False
     """A check of ours ran, so the kernel has moved `sync_min` on our account."""
 
+    @property
+    def reset(self) -> set[str]:
+        """The files that the kernel may have changed with the writes announced last."""
+        return {str(path) for name in self.unsettled for path in reset_by(Path(name))}
+
     def learn(self, entry: Mapping[str, object]) -> None:
         """Take one journal line into account; an unknown kind is ignored."""
         match entry:
             case {"kind": "write", "path": str(path), "text": str(text)}:
-                self.ours.setdefault(path, set()).add(text)
+                self.ours.setdefault(path, []).append(text)
+                self.unsettled.add(path)
+            case {"kind": "settled"}:
+                self.ours = {path: texts[-1:] for path, texts in self.ours.items()}
+                self.unsettled = set()
             case {"kind": "originals", "originals": dict(originals)}:
                 for path, text in originals.items():
                     self.originals.setdefault(str(path), str(text))
@@ -187,12 +199,14 @@ class Journal:
         self._add({"kind": "write", "path": str(path), "text": text})
 
     def settled(self) -> None:
-        """Note what all journaled files read now, after writes of ours."""
-        for name, original in self.record.originals.items():
-            path = Path(name)
-            text = sysfs.original(path) if path.exists() else original
-            if text != original and text not in self.record.ours.get(name, ()):
+        """Note what the files read now that writes of ours may have moved: that, and nothing that
+        was tried before, is ours from here on."""
+        for name in (self.record.unsettled | self.record.reset) & self.record.originals.keys():
+            known = self.record.ours.get(name, [self.record.originals[name]])
+            text = sysfs.original(Path(name)) if Path(name).exists() else known[-1]
+            if text != known[-1]:
                 self._add({"kind": "write", "path": name, "text": text})
+        self._add({"kind": "settled"})
 
     def scratch(self, folder: Path) -> None:
         """Announce a scratch folder that a restore is to remove."""
@@ -221,8 +235,8 @@ class Journal:
         if earlier is not None and earlier.record.boot == self.record.boot:
             earlier._add({"kind": "originals", "originals": self.record.originals})
             for name, texts in self.record.ours.items():
-                for text in texts - earlier.record.ours.get(name, set()):
-                    earlier._add({"kind": "write", "path": name, "text": text})
+                earlier._add({"kind": "write", "path": name, "text": texts[-1]})
+            earlier._add({"kind": "settled"})
             self.close()
             return
         self.path.replace(applied)

@@ -63,25 +63,34 @@ def restore(journal: Journal, root: Path = Path("/")) -> Outcome:
 
 def _restore_one(record: Record, write: sysfs.Write, found: str, outcome: Outcome) -> None:
     name = str(write.path)
+    wanted = write.text
+    if foreign := _is_foreign(record, write, found):
+        wanted = found
+        outcome.foreign.append(f"{name} reads {found}, which autotune did not write")
     try:
-        if sysfs.original(write.path) == write.text:
-            return
-        moved_by_check = record.checked and write.path.name in ("sync_min", "sync_max")
-        ours = {*record.ours.get(name, ()), write.text}
-        if found not in ours and not moved_by_check:
-            outcome.foreign.append(f"{name} reads {found}, which autotune did not write")
+        # A switch of the scheduler back may have reset it just now.
+        if sysfs.original(write.path) == wanted:
             return
         if reason := unsafe_now(write.path):
             outcome.failed.append(reason)
             return
-        sysfs.write(write.path, write.text)
-        if (now := sysfs.original(write.path)) != write.text:
-            outcome.failed.append(f"{name} reads {now} after {write.text} was written")
+        sysfs.write(write.path, wanted)
+        if (now := sysfs.original(write.path)) != wanted:
+            outcome.failed.append(f"{name} reads {now} after {wanted} was written")
             return
     except (AutotuneError, OSError) as error:
         outcome.failed.append(f"{name}: {error}")
         return
-    outcome.restored.append(name)
+    if not foreign:
+        outcome.restored.append(name)
+
+
+def _is_foreign(record: Record, write: sysfs.Write, found: str) -> bool:
+    """Whether what was found is neither the original nor what autotune may have put there."""
+    name = str(write.path)
+    if record.checked and write.path.name in ("sync_min", "sync_max"):
+        return False
+    return name not in record.reset and found not in (write.text, *record.ours.get(name, ()))
 
 
 def _stop_check(record: Record, root: Path, outcome: Outcome) -> None:

@@ -59,6 +59,10 @@ def main() -> None:
             print(json.dumps({"error": str(error)}))
         print(f"autotune: {error}", file=sys.stderr)
         sys.exit(error.exit_code)
+    except KeyboardInterrupt:
+        # The first one ends a command in order; this is one of those sent while it does.
+        print("autotune: Interrupted.", file=sys.stderr)
+        sys.exit(1)
     except BrokenPipeError:
         sys.stderr.close()
         sys.exit(1)

@@ -88,6 +88,12 @@ def restoring(originals: Sequence[tuple[Path, str]] | Mapping[Path, str]) -> lis
     return _speeds_in_order([Write(path, text) for path, text in ordered])
 
 
+def reset_by(path: Path) -> tuple[Path, ...]:
+    """The files that the kernel changes too when this one is written."""
+    reset = _RESET_BY_SCHEDULER if path.name == "scheduler" else ()
+    return tuple(path.parent / name for name in reset)
+
+
 def unsafe_now(path: Path) -> str | None:
     """Why a file must not be written at this moment, or None."""
     if path.name != "group_thread_cnt":

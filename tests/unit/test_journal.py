@@ -133,6 +133,56 @@ def test_what_the_scheduler_resets_on_the_way_back_is_put_back_too(
     assert not outcome.foreign
 
 
+def test_a_value_that_a_trial_had_tried_is_somebody_elses_once_it_was_replaced(
+    files: Files,
+) -> None:
+    journal, cache = files.open(), files.md / "stripe_cache_size"
+    for text in ("4096", "8192"):
+        files.write(journal, cache, text)
+        journal.settled()
+    cache.write_text("4096")
+    outcome = restore(files.reload(), files.root)
+    assert sysfs.read(cache) == "4096"
+    assert len(outcome.foreign) == 1
+
+
+def test_what_somebody_set_beside_our_writes_stays_though_the_scheduler_resets_it(
+    files: Files, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    requests = files.queue / "nr_requests"
+    true_write = sysfs.write
+
+    def write(path: Path, text: str, timeout_s: float = 30.0) -> None:
+        true_write(path, text, timeout_s)
+        if path.name == "scheduler":
+            requests.write_text("128")
+
+    monkeypatch.setattr(sysfs, "write", write)
+    journal = files.open()
+    files.write(journal, files.queue / "scheduler", "bfq")
+    journal.settled()
+    requests.write_text("48")
+    files.write(journal, files.md / "stripe_cache_size", "4096")
+    journal.settled()
+    outcome = restore(files.reload(), files.root)
+    assert sysfs.read(requests) == "48"
+    assert sysfs.value(files.queue / "scheduler") == "none"
+    assert [text for text in outcome.foreign if "nr_requests reads 48" in text]
+
+
+@pytest.mark.parametrize("stored", [False, True])
+def test_a_store_that_was_announced_may_have_happened_or_not(files: Files, stored: bool) -> None:
+    journal, cache = files.open(), files.md / "stripe_cache_size"
+    files.write(journal, cache, "4096")
+    journal.settled()
+    journal.writing(cache, "8192")
+    if stored:
+        cache.write_text("8192")
+    outcome = restore(files.reload(), files.root)
+    assert sysfs.read(cache) == "256"
+    assert not outcome.foreign
+
+
 def test_a_journal_that_is_gone_is_not_made_anew(files: Files) -> None:
     journal = files.open()
     files.path.unlink()
