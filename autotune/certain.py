@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 
-from autotune.histogram import Histogram, at_rank
+from autotune.histogram import Histogram, at_rank, clustering, slower, total
 from autotune.objective import Figures
 from autotune.search import Estimate, Figure
 
@@ -15,14 +15,17 @@ HEADROOM = 1.25
 """What has not been measured yet may turn out this much better than the best ever seen."""
 
 
-def surely_over(histogram: Histogram, ceiling_ns: float, percent: float) -> bool:
+def surely_over(histograms: Sequence[Histogram], ceiling_ns: float, percent: float) -> bool:
     """Whether a latency's percentile is over the ceiling for all that matters.
 
     If it held, at most (100 - percent) % of the samples were slower, and so many slow ones as
-    there are would be a chance of less than 1 - CONFIDENCE (a binomial tail).
+    there are would be a chance of less than 1 - CONFIDENCE (a binomial tail, of as many samples
+    as they are worth: `histogram.clustering`).
     """
-    count = sum(histogram.values())
-    slow = sum(n for ns, n in histogram.items() if ns > ceiling_ns)
+    worth = 1 / clustering(histograms, ceiling_ns)
+    histogram = total(histograms)
+    count = int(sum(histogram.values()) * worth)
+    slow = int(slower(histogram, ceiling_ns) * worth)
     share = 1 - percent / 100
     if slow <= count * share:
         return False
@@ -34,9 +37,12 @@ def surely_over(histogram: Histogram, ceiling_ns: float, percent: float) -> bool
     return 1 - below < 1 - CONFIDENCE
 
 
-def rough_percentile(histogram: Histogram, percent: float, ceiling_ns: float) -> Estimate:
+def rough_percentile(
+    histograms: Sequence[Histogram], percent: float, ceiling_ns: float
+) -> Estimate:
     """What a latency that is surely over its ceiling is told to be, from too few samples for a
     percentile: theirs, but over the ceiling, with a spread that says how rough that is."""
+    histogram = total(histograms)
     count = sum(histogram.values())
     value = at_rank(sorted(histogram.items()), count * percent / 100)
     return Estimate(max(float(value), ceiling_ns * 1.05), ROUGH_SPREAD)

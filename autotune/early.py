@@ -1,12 +1,11 @@
 """When to end a trial of the search early, from what the trials so far have shown."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from autotune.certain import best_possible, rough_percentile, surely_over
 from autotune.drift import Anchor, noise
-from autotune.histogram import Histogram
-from autotune.measure import Hopeless, Hopelessness, PhaseResult
+from autotune.measure import Histograms, Hopeless, Hopelessness, PhaseResult
 from autotune.objective import Figures, broken_ceilings, gain
 from autotune.search import Estimate, Figure, Status
 from autotune.store import TrialRecord
@@ -54,7 +53,7 @@ class EarlyEnd:
         before = {name: e for result in results for name, e in result.figures.items()}
         limits = {f.name: f.ceiling for f in self._figures if f.phase == phase.name and f.ceiling}
 
-        def judge(figures: Figures, histograms: Mapping[str, Histogram]) -> Hopelessness | None:
+        def judge(figures: Figures, histograms: Histograms) -> Hopelessness | None:
             for name, limit in limits.items():
                 seen = histograms[name.partition(".")[2]]
                 if surely_over(seen, limit, PERCENT):

@@ -9,7 +9,9 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from autotune.search import Estimate
+from autotune.batches import MIN_BATCHES, batches
+from autotune.search import NORMAL_95, Estimate
+from autotune.verdict import student_t
 
 Histogram = Mapping[int, int]
 
@@ -45,21 +47,48 @@ def at_rank(ordered: list[tuple[int, int]], rank: float) -> int:
     return ordered[-1][0]
 
 
-def percentile(histogram: Histogram, percent: float) -> Estimate | None:
-    """A percentile in ns, or None if there are too few samples to support it.
+def slower(histogram: Histogram, ns: float) -> int:
+    """How many samples took longer."""
+    return sum(count for bucket, count in histogram.items() if bucket > ns)
 
-    The spread follows from the binomial order statistics: the ranks one standard deviation to
-    either side bracket the value (independent samples; bursts make the truth wider, which the
-    repeats of a measurement show).
+
+def clustering(histograms: Sequence[Histogram], ns: float) -> float:
+    """How many times as much the share of samples above a latency varies from batch to batch as
+    it would if samples were independent (survey statistics' design effect); 1 or more.
+
+    Slow requests come in bursts, so many samples are worth as few as this many times fewer. With
+    too few consecutive intervals to know, infinity.
     """
+    if len(histograms) < MIN_BATCHES:
+        return math.inf
+    parts = [total(histograms[a:b]) for a, b in batches(len(histograms))]
+    counts = [sum(part.values()) for part in parts]
+    slow = [slower(part, ns) for part in parts]
+    share = sum(slow) / max(sum(counts), 1)
+    independent = sum(counts) * share * (1 - share)
+    if independent == 0:
+        return 1.0
+    squares = sum((s - share * n) ** 2 for s, n in zip(slow, counts, strict=True))
+    widened = (student_t(len(parts) - 1) / NORMAL_95) ** 2
+    return max(1.0, squares * len(parts) / (len(parts) - 1) * widened / independent)
+
+
+def percentile(histograms: Sequence[Histogram], percent: float) -> Estimate | None:
+    """A percentile in ns over consecutive intervals, or None if too few samples support it.
+
+    The spread follows from the order statistics: the ranks one standard deviation to either side
+    bracket the value. The deviation is the binomial one, made larger by the samples' clustering.
+    """
+    histogram = total(histograms)
     count = sum(histogram.values())
-    if count < samples_needed(percent):
+    if count < samples_needed(percent) or len(histograms) < MIN_BATCHES:
         return None
     ordered = sorted(histogram.items())
     share = percent / 100
-    deviation = math.sqrt(count * share * (1 - share))
     rank = count * share
-    value, low, high = (at_rank(ordered, rank + d) for d in (0, -deviation, deviation))
+    value = at_rank(ordered, rank)
+    deviation = math.sqrt(count * share * (1 - share) * clustering(histograms, value))
+    low, high = (at_rank(ordered, rank + d) for d in (-deviation, deviation))
     # A latency of no time at all is one that the clock was too coarse for.
     spread = max(math.log(max(high, 1) / max(low, 1)) / 2, 1 / 128)
     return Estimate(float(max(value, 1)), spread)

@@ -3,7 +3,7 @@
 import contextlib
 import dataclasses
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from autotune.ceilings import QUANTITIES as CEILING_QUANTITIES
@@ -49,11 +49,13 @@ class Hopelessness:
     figures: Figures
 
 
-Hopeless = Callable[[Figures, Mapping[str, Histogram]], Hopelessness | None]
-"""Told the figures so far and the histograms by latency ("p99" and "write_p99", in ns)."""
+Histograms = Mapping[str, Sequence[Histogram]]
+"""By latency ("p99" and "write_p99", in ns), a histogram for each interval."""
+Hopeless = Callable[[Figures, Histograms], Hopelessness | None]
+"""Told the figures so far and the histograms."""
 
 
-def never_hopeless(_figures: Figures, _histograms: Mapping[str, Histogram]) -> Hopelessness | None:
+def never_hopeless(_figures: Figures, _histograms: Histograms) -> Hopelessness | None:
     """Measure to the end whatever comes."""
     return None
 
@@ -88,9 +90,9 @@ class _Series:
     reads: list[Histogram] = field(default_factory=list)
     writes: list[Histogram] = field(default_factory=list)
 
-    def histogram(self, quantity: str) -> dict[int, int]:
-        """All latencies of the probe that a quantity ("p99", "write_p99") is about."""
-        return total(self.writes if quantity.startswith("write_") else self.reads)
+    def histograms(self, quantity: str) -> list[Histogram]:
+        """The latencies of the probe that a quantity ("p99", "write_p99") is about."""
+        return self.writes if quantity.startswith("write_") else self.reads
 
 
 def fio_jobs(phase: Phase, reads: Target, writes: Target | None) -> list[Job]:
@@ -169,7 +171,7 @@ def _measure(phase: Phase, bench: Bench, fio: Fio, hopeless: Hopeless) -> PhaseR
             if before is not None or now - start >= RAMP_S:
                 before = state
             result = _result(phase, series, now - called)
-            histograms = {q: series.histogram(q) for q in CEILING_QUANTITIES}
+            histograms = {q: series.histograms(q) for q in CEILING_QUANTITIES}
             verdict = hopeless(result.figures, histograms)
             if verdict:
                 known = {**result.figures, **verdict.figures}
@@ -205,7 +207,7 @@ def _add(
 def _waits(phase: Phase, series: _Series) -> bool:
     """Whether the probe has too few samples yet for the percentiles that ceilings are about."""
     return any(
-        sum(series.histogram(quantity).values()) < samples_needed(percent)
+        sum(total(series.histograms(quantity)).values()) < samples_needed(percent)
         for quantity, percent in phase.quantities.items()
         if quantity in CEILING_QUANTITIES
     )
@@ -221,7 +223,7 @@ def _result(phase: Phase, series: _Series, seconds: float) -> PhaseResult:
         if throughput is not None:
             figures[f"{phase.name}.throughput"] = throughput
     for quantity, percent in phase.quantities.items():
-        estimate = percentile(series.histogram(quantity), percent)
+        estimate = percentile(series.histograms(quantity), percent)
         if estimate is None:
             unsupported.append(f"{phase.name}.{quantity}")
         else:

@@ -13,17 +13,25 @@ READ = Figure("read.throughput", "read", "throughput", 1.0)
 
 
 def test_many_slow_samples_are_surely_over_long_before_a_p99_is_known() -> None:
-    assert surely_over({1: 90, 100: 10}, 50, 99.0)
-    assert not surely_over({1: 99, 100: 1}, 50, 99.0)
-    assert not surely_over({}, 50, 99.0)
+    assert surely_over([{1: 23, 100: 2}, {1: 22, 100: 3}] * 2, 50, 99.0)
+    assert not surely_over([{1: 25}] * 3 + [{1: 24, 100: 1}], 50, 99.0)
+    assert not surely_over([{}] * 8, 50, 99.0)
+
+
+def test_one_burst_is_not_surely_over() -> None:
+    assert not surely_over([{1: 100}] * 7 + [{1: 60, 100: 40}], 50, 99.0)
+
+
+def test_three_intervals_say_nothing_surely() -> None:
+    assert not surely_over([{100: 100}] * 3, 50, 99.0)
 
 
 @pytest.mark.parametrize("count", [200, 900, 5000])
 def test_a_ceiling_that_just_holds_is_hardly_ever_called_over(count: int) -> None:
     rng, called = random.Random(count), 0
     for _ in range(1000):
-        slow = sum(rng.random() < 0.01 for _ in range(count))
-        called += surely_over({1: count - slow, 100: slow}, 50, 99.0)
+        slow = [sum(rng.random() < 0.01 for _ in range(count // 8)) for _ in range(8)]
+        called += surely_over([{1: count // 8 - n, 100: n} for n in slow], 50, 99.0)
     assert called <= 6
 
 

@@ -1,0 +1,26 @@
+"""Batch means: what consecutive intervals say of the noise, though neighbours are alike. Pure."""
+
+import itertools
+import math
+from collections.abc import Sequence
+from statistics import mean, stdev
+
+from autotune.search import NORMAL_95
+from autotune.verdict import student_t
+
+MIN_BATCHES, MAX_BATCHES = 4, 8
+
+
+def batches(count: int) -> list[tuple[int, int]]:
+    """Cut so many intervals (MIN_BATCHES or more) into batches, each of two or more where there
+    are enough: the bounds of each."""
+    number = max(MIN_BATCHES, min(MAX_BATCHES, count // 2))
+    edges = [round(i * count / number) for i in range(number + 1)]
+    return list(itertools.pairwise(edges))
+
+
+def spread_of_mean(values: Sequence[float]) -> float:
+    """The relative spread of the mean of batches (MIN_BATCHES or more), so wide that NORMAL_95
+    of it to either side hold the truth: so few know it badly, which Student's t makes up for."""
+    widened = student_t(len(values) - 1) / NORMAL_95
+    return stdev(values) / mean(values) / math.sqrt(len(values)) * widened
