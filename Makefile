@@ -2,6 +2,8 @@
 # make demo    tune a real RAID6 of simulated disks, in the lab
 # make test    lint, types and every test, those in the lab too
 # make slow-tests   tests of a quarter of an hour that not every change needs
+# make faults  everything that can go wrong at every stage of a run (an hour); CI runs a few
+# make soak    200 kills at random moments (two hours)
 # make fuzz    look long for a text that a parser trips over (some minutes)
 # make bench-measure   whether measurements in the lab can be relied on (an hour)
 # make bench-search   compare the strategies on synthetic arrays (an hour)
@@ -9,9 +11,10 @@
 PYTHON ?= python3
 RAW := /dev/md0 --destructive /dev/md0
 PACKAGES := mdadm fio util-linux user-mode-linux nbdkit nbdkit-plugin-dev qemu-system-common \
-  gcc libc6-dev e2fsprogs xfsprogs lvm2 cryptsetup-bin udev kmod python3-venv
+  gcc libc6-dev e2fsprogs xfsprogs lvm2 cryptsetup-bin fdisk udev kmod python3-venv
 
-.PHONY: setup packages demo test lint unit lab-tests slow-tests fuzz bench-measure bench-search
+.PHONY: setup packages demo test lint unit lab-tests slow-tests faults soak fuzz \
+  bench-measure bench-search
 
 setup: packages .venv/installed
 
@@ -55,8 +58,16 @@ lab-tests: setup
 slow-tests: setup
 	.venv/bin/python -m pytest -m slow -rP
 
+IN_FAULTS := .venv/bin/autotune lab tests/lab/faults.toml -- .venv/bin/python -m pytest -q -p no:cacheprovider
+
+faults: setup
+	$(IN_FAULTS) -v tests/lab/guest_faults.py
+
+soak: setup
+	$(IN_FAULTS) tests/lab/guest_soak.py
+
 bench-measure: setup
-	.venv/bin/autotune lab raid6-hdd -- .venv/bin/python -m benchmarks.measure.intervals $(RAW) --stripes 2048
+	.venv/bin/autotune lab raid6-hdd -- .venv/bin/python -m benchmarks.measure.intervals $(RAW) --stripes 4096
 	.venv/bin/autotune lab raid6-hdd -- .venv/bin/python -m benchmarks.measure.savings $(RAW)
 	.venv/bin/autotune lab raid6-hdd -- .venv/bin/python -m benchmarks.measure.nothing $(RAW)
 

@@ -8,7 +8,16 @@ from autotune.array import Array, find_array
 from autotune.errors import InfeasibleError, RefusalError
 from autotune.guardian import guarded
 from autotune.journal import Journal, applied_path, journal_path
-from autotune.knobs import ALL, Knob, by_name, for_array, plan, ram_bytes, read_setting
+from autotune.knobs import (
+    ALL,
+    Knob,
+    by_name,
+    for_array,
+    plan,
+    ram_bytes,
+    read_setting,
+    stripe_cache,
+)
 from autotune.locks import lock
 from autotune.memory import available_bytes, reserve_bytes
 from autotune.profile import Profile
@@ -32,15 +41,12 @@ def apply(
     """
     writes = plan(array, setting, knobs)
     cost = ram_bytes(array, setting) - ram_bytes(array, read_setting(array, knobs))
-    if writes and cost > 0:
-        spare = available_bytes(array.root) - reserve_bytes(array.root)
-        if cost > spare:
-            raise InfeasibleError(
-                f"The setting would take {cost >> 20} MiB more memory and only "
-                f"{max(spare, 0) >> 20} MiB can be spared now."
-            )
+    if writes:
+        _check_memory(array, cost)
     for write in writes:
         watch()
+        # At each step up again: what the steps before have really taken shows only now.
+        _check_memory(array, stripe_cache.growth_bytes(array, write))
         journal.writing(write.path, write.text)
         sysfs.write(write.path, write.text)
     if writes:
@@ -52,15 +58,23 @@ def apply(
     return effective
 
 
+def _check_memory(array: Array, cost_bytes: int) -> None:
+    spare = available_bytes(array.root) - reserve_bytes(array.root)
+    if cost_bytes > max(spare, 0):
+        raise InfeasibleError(
+            f"The setting would take {cost_bytes >> 20} MiB more memory and only "
+            f"{max(spare, 0) >> 20} MiB can be spared now."
+        )
+
+
 def apply_profile(
     profile: Profile, device: str, state_dir: Path, notice: Callable[[str], None]
 ) -> tuple[Setting, Setting]:
     """Make a profile's values effective on an array; return them before and after.
 
     All of them or none: if one does not take, everything is put back, and what somebody else has
-    set meanwhile is told to `notice`. Raise UsageError for a knob
-    that does not exist, RefusalError if the array is in no state for it, InfeasibleError if a
-    value does not take.
+    set meanwhile is told to `notice`. Raise UsageError for a knob that does not exist,
+    RefusalError if the array is in no state for it, InfeasibleError if a value does not take.
     """
     array = find_array(device)
     # What was found on a real recovery is wanted while it lasts.

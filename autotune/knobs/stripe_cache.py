@@ -58,6 +58,14 @@ def shrink(array: Array) -> None:
             sysfs.write(path, sysfs.value(path))
 
 
+def growth_bytes(array: Array, write: Write) -> int:
+    """What a store takes of memory, from what the cache holds now; 0 for one of another knob."""
+    if write.path.name != StripeCacheSize.name:
+        return 0
+    now = stripes(array) or whole(write.path)
+    return max(0, StripeCacheSize().ram_bytes(array, int(write.text) - now))
+
+
 def stripes(array: Array) -> int | None:
     """How many stripes the cache has now, its own growth included; None if that is not told."""
     slab = _slab(array)

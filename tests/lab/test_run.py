@@ -11,12 +11,18 @@ pytestmark = pytest.mark.lab
 PYTEST = (sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "--durations=5")
 
 
+SAMPLE = {"guest_faults.py": ("-m", "sample")}
+"""Of what takes too long for each change, the part that does not."""
+
+
 @pytest.mark.parametrize(
     ("scenario", "tests"),
     [
         ("raid5-hdd", "guest_filesystem.py"),
         ("raid5-hdd", "guest_rebuild.py"),
         ("raid5-hdd", "guest_watch.py"),
+        ("raid6-hdd", "guest_gate.py"),
+        ("tests/lab/faults.toml", "guest_faults.py"),
         pytest.param("raid6-hdd", "guest_tune.py", marks=pytest.mark.quiet),
         pytest.param(
             "raid6-hdd", "guest_disturbed.py", marks=(pytest.mark.quiet, pytest.mark.slow)
@@ -25,6 +31,8 @@ PYTEST = (sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", 
     ],
 )
 def test_in_the_lab(lab: Lab, scenario: str, tests: str) -> None:
-    result = lab(scenario, [*PYTEST, str(Path("tests/lab") / tests)], timeout_s=900)
+    result = lab(
+        scenario, [*PYTEST, *SAMPLE.get(tests, ()), str(Path("tests/lab") / tests)], timeout_s=900
+    )
     print(result.stdout)
     assert result.returncode == 0, result.stdout + result.stderr

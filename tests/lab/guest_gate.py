@@ -1,0 +1,201 @@
+"""What must keep a raw array from being written to, each for real, on raid6-hdd without a
+filesystem; `test_run.py` runs this there."""
+
+import contextlib
+import hashlib
+import os
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from guest import autotune, knob_files, wait_until
+
+from autotune.array import find_array
+from autotune.gate import refuse_if_used
+
+DEVICE = "/dev/md0"
+LINK = Path("/tmp/link-to-md0")
+FOLDER = Path("/mnt/here")
+KEY = Path("/tmp/key")
+
+
+def sh(*words: object, data: bytes | None = None) -> None:
+    done = subprocess.run(list(map(str, words)), input=data, check=False, capture_output=True)
+    assert done.returncode == 0, done.stderr.decode() or done.stdout.decode()
+
+
+@contextlib.contextmanager
+def undone(*words: object) -> Iterator[None]:
+    try:
+        yield
+    finally:
+        sh(*words)
+
+
+@contextlib.contextmanager
+def signature_of_ext4() -> Iterator[None]:
+    sh("mkfs.ext4", "-q", "-F", DEVICE)
+    yield
+
+
+@contextlib.contextmanager
+def mounted_ext4() -> Iterator[None]:
+    sh("mkfs.ext4", "-q", "-F", DEVICE)
+    sh("mount", DEVICE, FOLDER)
+    with undone("umount", FOLDER):
+        yield
+
+
+@contextlib.contextmanager
+def mounted_through_a_symlink() -> Iterator[None]:
+    sh("mkfs.ext4", "-q", "-F", LINK)
+    sh("mount", LINK, FOLDER)
+    with undone("umount", FOLDER):
+        yield
+
+
+@contextlib.contextmanager
+def mounted_in_another_namespace() -> Iterator[None]:
+    sh("mkfs.ext4", "-q", "-F", DEVICE)
+    script = f"mount {DEVICE} {FOLDER} && echo mounted && read line"
+    command = ("unshare", "--mount", "--propagation", "private", "sh", "-c", script)
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout
+        assert process.stdin
+        assert process.stdout.readline() == b"mounted\n"
+        # Only the exclusive open can know, so no signature is left to find either.
+        hide_signature()
+        yield
+        process.stdin.close()
+
+
+def hide_signature() -> None:
+    with Path(DEVICE).open("r+b") as file:
+        file.seek(1024)
+        file.write(bytes(1024))
+
+
+@contextlib.contextmanager
+def logical_volume() -> Iterator[None]:
+    sh("pvcreate", "-q", "-ff", "-y", DEVICE)
+    sh("vgcreate", "-q", "shelf", DEVICE)
+    sh("lvcreate", "-q", "-y", "-W", "n", "-Z", "n", "-n", "home", "-L", "16M", "shelf")
+    with undone("vgremove", "-q", "-f", "shelf"):
+        yield
+
+
+@contextlib.contextmanager
+def physical_volume() -> Iterator[None]:
+    sh("pvcreate", "-q", "-ff", "-y", DEVICE)
+    with undone("pvremove", "-q", "-ff", "-y", DEVICE):
+        yield
+
+
+@contextlib.contextmanager
+def swap() -> Iterator[None]:
+    sh("mkswap", DEVICE)
+    sh("swapon", DEVICE)
+    with undone("swapoff", DEVICE):
+        yield
+
+
+@contextlib.contextmanager
+def encrypted() -> Iterator[None]:
+    KEY.write_bytes(b"k" * 32)
+    cost = ("--pbkdf", "pbkdf2", "--pbkdf-force-iterations", "1000")
+    sh("cryptsetup", "luksFormat", "-q", *cost, "--key-file", KEY, DEVICE)
+    sh("cryptsetup", "open", "--key-file", KEY, DEVICE, "vault")
+    with undone("cryptsetup", "close", "vault"):
+        yield
+
+
+@contextlib.contextmanager
+def linear() -> Iterator[None]:
+    sh("dmsetup", "create", "plain", "--table", f"0 2048 linear {DEVICE} 0")
+    with undone("dmsetup", "remove", "plain"):
+        yield
+
+
+@contextlib.contextmanager
+def partition_table() -> Iterator[None]:
+    sh("sfdisk", "-q", "--no-reread", DEVICE, data=b"label: gpt\n")
+    yield
+
+
+@contextlib.contextmanager
+def partition() -> Iterator[None]:
+    sh("sfdisk", "-q", DEVICE, data=b"label: dos\n, 16M\n")
+    wait_until(lambda: Path("/sys/block/md0/md0p1").exists(), 10, "the partition")
+    yield
+    sh("sfdisk", "-q", "--delete", DEVICE)
+
+
+@contextlib.contextmanager
+def member_of_another_array() -> Iterator[None]:
+    create = ("mdadm", "--create", "/dev/md9", "--run", "--level=1", "--raid-devices=2")
+    sh(*create, "--metadata=1.2", DEVICE, "missing")
+    with undone("mdadm", "--stop", "/dev/md9"):
+        yield
+
+
+@contextlib.contextmanager
+def held_by_a_process() -> Iterator[None]:
+    descriptor = os.open(DEVICE, os.O_RDONLY | os.O_EXCL)
+    yield
+    os.close(descriptor)
+
+
+STACKS: dict[Callable[[], contextlib.AbstractContextManager[None]], str] = {
+    signature_of_ext4: "it has a signature of ext4",
+    mounted_ext4: "/dev/md0 is mounted on /mnt/here",
+    mounted_through_a_symlink: "/dev/md0 is mounted on /mnt/here",
+    mounted_in_another_namespace: "the kernel says that it is in use",
+    logical_volume: "the lvm device shelf-home lies on it",
+    physical_volume: "it has a signature of LVM2_member",
+    swap: "it holds the swap space",
+    encrypted: "the crypt device vault lies on it",
+    linear: "the dm device plain lies on it",
+    partition_table: "it has a partition table (gpt)",
+    partition: "the partition device md0p1 lies on it",
+    member_of_another_array: "the md device md9 lies on it",
+    held_by_a_process: "the kernel says that it is in use",
+}
+
+
+@pytest.fixture(autouse=True)
+def bare() -> Iterator[None]:
+    """An array with nothing on it."""
+    FOLDER.mkdir(exist_ok=True)
+    if not LINK.is_symlink():
+        LINK.symlink_to(DEVICE)
+    yield
+    sh("wipefs", "-q", "-a", "-f", DEVICE)
+
+
+def digest() -> str:
+    """Of the first 64 MiB and the last, read from the disks."""
+    os.sync()
+    Path("/proc/sys/vm/drop_caches").write_text("3")
+    with Path(DEVICE).open("rb") as file:
+        first = file.read(64 << 20)
+        file.seek(-(1 << 20), os.SEEK_END)
+        return hashlib.sha256(first + file.read()).hexdigest()
+
+
+@pytest.mark.parametrize("named", [DEVICE, str(LINK)])
+@pytest.mark.parametrize("stack", STACKS, ids=lambda stack: stack.__name__)
+def test_an_array_in_use_is_refused_by_name_and_not_touched(
+    stack: Callable[[], contextlib.AbstractContextManager[None]], named: str, tmp_path: Path
+) -> None:
+    with stack():
+        before, knobs = digest(), knob_files()
+        done = autotune("run", named, "--destructive", named, state=tmp_path)
+        assert done.returncode == 1, done.stdout
+        assert STACKS[stack] in done.stderr
+        assert digest() == before
+        assert knob_files() == knobs
+
+
+def test_an_array_with_nothing_on_it_is_not_refused() -> None:
+    refuse_if_used(find_array(DEVICE))

@@ -1,0 +1,55 @@
+"""SIGKILL at random moments of short runs, in the lab `faults.toml`; `make soak` runs this there.
+
+AUTOTUNE_KILLS says how many, and AUTOTUNE_SEED which moments.
+"""
+
+import os
+import random
+import signal
+import time
+from pathlib import Path
+
+import pytest
+from guest import knob_files, read, running, wait_until
+from guest_faults import MD, MOUNT, WORKLOAD, data, files, guardians, state
+from victim import Stage, start
+
+__all__ = ["files", "state"]
+
+KILLS = int(os.environ.get("AUTOTUNE_KILLS", "200"))
+SEED = int(os.environ.get("AUTOTUNE_SEED", "0"))
+LATEST_S = 40.0
+"""A run has begun to confirm its winner by then."""
+
+
+def test_every_kill_is_followed_by_a_restore(
+    state: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    workload = tmp_path / "short.toml"
+    workload.write_text(WORKLOAD)
+    words = ["run", "/dev/md0", "--workload", str(workload), "--scratch", str(MOUNT)]
+    knobs, sums, rng = knob_files(), data(), random.Random(SEED)
+    output = tmp_path / "output"
+    changed = 0
+    for number in range(1, KILLS + 1):
+        stage = Stage("confirm", lambda: None, tmp_path / "reached")
+        child = start(words, stage, output)
+        time.sleep(rng.uniform(0, LATEST_S))
+        changed += knob_files() != knobs
+        os.kill(child, signal.SIGKILL)
+        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        assert code == -signal.SIGKILL, output.read_text()
+        wait_until(lambda: not guardians(), 60, "the guardian")
+        wait_until(lambda: not running("fio"), 20, "fio to end")
+        assert not list((state / "journal").glob("*")), number
+        assert knob_files() == knobs, number
+        assert read(MD / "sync_action") == "idle"
+        assert not list(MOUNT.glob(".autotune*"))
+        if number % 20 == 0:
+            assert data() == sums
+            with capfd.disabled():
+                print(f"{number} kills, {changed} of them with changed settings", flush=True)
+    assert data() == sums
+    assert changed > KILLS / 4
+    with capfd.disabled():
+        print(f"{KILLS} kills, {KILLS} restores; the data are unchanged")
