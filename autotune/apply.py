@@ -91,7 +91,7 @@ def apply_profile(
     path = journal_path(state_dir, array.uuid)
     paths = journaled_paths(array, for_array(array, ALL), checks=not live)
     with (
-        lock(array),
+        lock(array, path),
         watch.signals(),
         guarded(Journal.open(path, array.uuid, array.device, paths), notice) as journal,
     ):

@@ -29,6 +29,11 @@ class Ceiling:
     limit_ns: float | None
     times_idle: float | None
 
+    def __str__(self) -> str:
+        """As it is asked for."""
+        limit = show_latency(self.limit_ns) if self.limit_ns else f"{self.times_idle:g}x"
+        return f"{self.phase}={limit}" if self.phase else limit
+
 
 def parse_ceiling(text: str) -> Ceiling:
     """`20ms`, `1.5x`, or either after `PHASE=`. Raise UsageError if it is none of these."""

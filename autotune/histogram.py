@@ -76,8 +76,9 @@ def clustering(histograms: Sequence[Histogram], ns: float) -> float:
 def percentile(histograms: Sequence[Histogram], percent: float) -> Estimate | None:
     """A percentile in ns over consecutive intervals, or None if too few samples support it.
 
-    The spread follows from the order statistics: the ranks one standard deviation to either side
-    bracket the value. The deviation is the binomial one, made larger by the samples' clustering.
+    The spread follows from the order statistics: the ranks NORMAL_95 standard deviations to either
+    side bracket the value, and the farther bracket counts, since tails are longer above. The
+    deviation is the binomial one, made larger by the samples' clustering.
     """
     histogram = total(histograms)
     count = sum(histogram.values())
@@ -88,7 +89,8 @@ def percentile(histograms: Sequence[Histogram], percent: float) -> Estimate | No
     rank = count * share
     value = at_rank(ordered, rank)
     deviation = math.sqrt(count * share * (1 - share) * clustering(histograms, value))
-    low, high = (at_rank(ordered, rank + d) for d in (-deviation, deviation))
+    far = NORMAL_95 * deviation
     # A latency of no time at all is one that the clock was too coarse for.
-    spread = max(math.log(max(high, 1) / max(low, 1)) / 2, 1 / 128)
-    return Estimate(float(max(value, 1)), spread)
+    low, middle, high = (math.log(max(at_rank(ordered, rank + d), 1)) for d in (-far, 0, far))
+    spread = max(high - middle, middle - low) / NORMAL_95
+    return Estimate(float(max(value, 1)), max(spread, 1 / 128))

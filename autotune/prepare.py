@@ -26,8 +26,9 @@ CONFIRM_ORDER = ("winner", "baseline", "baseline", "winner")
 
 @dataclass(frozen=True)
 class Options:
-    """What was asked for. `ram_budget` is bytes (int) or a share of all memory (float),
-    `write_budget` the bytes that a run may write in all, if there is a limit."""
+    """What was asked for. `knobs` are those to tune, where the array has them. `ram_budget` is
+    bytes (int) or a share of all memory (float), `write_budget` the bytes that a run may write in
+    all, if there is a limit."""
 
     device: str
     workload: Workload
@@ -41,6 +42,7 @@ class Options:
     careful: bool | None = None
     seed: int = 0
     write_budget: int | None = None
+    knobs: tuple[Knob, ...] = DEFAULT
 
 
 @dataclass(frozen=True)
@@ -86,7 +88,7 @@ class Preparation:
         return Target(Path(self.array.device), self.array.size_bytes)
 
 
-def prepare(options: Options, knobs: Sequence[Knob] = DEFAULT) -> Preparation:
+def prepare(options: Options) -> Preparation:
     """Look at the array and check every precondition.
 
     Raise UsageError or RefusalError with the first thing that stands in the way.
@@ -112,9 +114,12 @@ def prepare(options: Options, knobs: Sequence[Knob] = DEFAULT) -> Preparation:
     _check_time(options, phases)
     if scratch is not None and any(phase.writes for phase in phases):
         Written(options.write_budget).check_scratch(scratch_bytes(scratch))
-    mine = for_array(array, knobs)
+    mine = for_array(array, options.knobs)
     if live:
         mine = recovery.live_knobs(array, mine, phases)
+    if not mine:
+        names = ", ".join(knob.name for knob in options.knobs)
+        raise RefusalError(f"{array.device} has none of the knobs that are to be tuned: {names}.")
     baseline = read_setting(array, mine)
     budget = _ram_budget(options, array, baseline)
     choices = {

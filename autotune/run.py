@@ -12,7 +12,7 @@ from autotune.apply import apply
 from autotune.array import find_array
 from autotune.errors import AutotuneError, StoppedError, UsageError
 from autotune.front import Named
-from autotune.journal import applied_path
+from autotune.journal import applied_path, journal_path
 from autotune.knobs import ram_bytes
 from autotune.locks import lock
 from autotune.prepare import Options, Preparation, prepare
@@ -86,7 +86,8 @@ def run(
     winner's values stay. Raise AutotuneError whatever else happens, the originals being back.
     """
     entry = find_strategy(options.strategy)
-    with lock(find_array(options.device)):
+    array = find_array(options.device)
+    with lock(array, journal_path(state_dir, array.uuid)):
         # Under the lock: what a run that is just ending has set is not the original.
         preparation = prepare(options)
         factory = load_strategy(entry)

@@ -11,6 +11,10 @@ from autotune.search import Estimate
 
 STEADY_SPREAD = 0.03
 """A rate is steady when its spread is below this."""
+LEAST_SPREAD = 0.01
+"""However even the intervals, a few seconds are a sample of the minutes around them: reads that
+varied by 0.5 % within a phase were 1 to 2 % slower than a minute of the same
+(benchmarks.measure.intervals)."""
 
 
 def rate(amounts: Sequence[float], seconds: Sequence[float]) -> Estimate | None:
@@ -22,7 +26,7 @@ def rate(amounts: Sequence[float], seconds: Sequence[float]) -> Estimate | None:
     if len(amounts) < MIN_BATCHES or sum(amounts) <= 0:
         return None
     rates = [sum(amounts[a:b]) / sum(seconds[a:b]) for a, b in batches(len(amounts))]
-    return Estimate(sum(amounts) / sum(seconds), max(spread_of_mean(rates), 0.002))
+    return Estimate(sum(amounts) / sum(seconds), max(spread_of_mean(rates), LEAST_SPREAD))
 
 
 def is_steady(estimate: Estimate | None) -> bool:

@@ -40,7 +40,7 @@ PROVEN = 0.9
 """The least P(hold) of what is recommended, other than the baseline."""
 SURE = 0.97
 """The least probability of being better than the baseline for leaving it."""
-BROKEN = 0.001
+BROKEN = 0.05
 """A baseline that holds with less than this breaks its ceilings; its speed is no mark to beat."""
 FINISH = 0.15
 """The part of the budget that goes to the model's best."""

@@ -1,10 +1,14 @@
 """`autotune history`."""
 
-from typing import Annotated
+import dataclasses
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from autotune.cli.options import STATE_DIR, Json, StateDir
+
+if TYPE_CHECKING:
+    from autotune.store import RunRecord
 
 
 def history(
@@ -24,7 +28,7 @@ def history(
 
     store = Store.existing(state_dir)
     if run is None:
-        runs = store.runs() if store else []
+        runs = [_as_it_is(each) for each in store.runs()] if store else []
         if as_json:
             print(json.dumps(report.runs_document(runs), indent=2))
         else:
@@ -34,8 +38,17 @@ def history(
         from autotune.errors import UsageError
 
         raise UsageError(f"There is no run {run}; nothing has been run with {state_dir} yet.")
-    record, trials = store.run(run), store.trials(run)
+    record, trials = _as_it_is(store.run(run)), store.trials(run)
     if as_json:
         print(json.dumps(report.run_document(record, trials), indent=2))
     else:
         report.print_run(Console(), record, trials)
+
+
+def _as_it_is(run: "RunRecord") -> "RunRecord":
+    """A run that was killed could not store that it was."""
+    from autotune.locks import is_held
+
+    if run.state == "running" and not is_held(run.uuid):
+        return dataclasses.replace(run, state="interrupted")
+    return run

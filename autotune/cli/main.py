@@ -2,6 +2,7 @@
 is fast; errors become one sentence and an exit code here and nowhere else."""
 
 import json
+import os
 import sys
 from typing import Annotated
 
@@ -53,7 +54,10 @@ def autotune(
 def main() -> None:
     """Run the command line; the only place that turns errors into exit codes."""
     try:
-        app()
+        try:
+            app()
+        finally:
+            sys.stdout.flush()
     except AutotuneError as error:
         if "--json" in sys.argv[1:]:
             print(json.dumps({"error": str(error)}))
@@ -64,7 +68,8 @@ def main() -> None:
         print("autotune: Interrupted.", file=sys.stderr)
         sys.exit(1)
     except BrokenPipeError:
-        sys.stderr.close()
+        # Python flushes once more at its end, and would complain.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""

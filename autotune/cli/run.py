@@ -28,6 +28,9 @@ def run(
     ram_budget: Annotated[
         str, Option(help="RAM that a setting may take: 256MiB, or 5% of all.")
     ] = "5%",
+    knobs: Annotated[
+        str, Option(help="What to tune: default, all, or names with commas between.")
+    ] = "default",
     write_budget: Annotated[
         str | None, Option(help="What the run may write in all: 50GiB. [default: no limit]")
     ] = None,
@@ -62,6 +65,8 @@ def run(
     Everything is put back at the end, unless --apply is given and the winner is proven.
     """
     from autotune.ceilings import parse_ceiling
+    from autotune.errors import UsageError
+    from autotune.knobs import parse_knobs
     from autotune.prepare import Options
     from autotune.units import parse_bytes, parse_seconds, parse_share
     from autotune.workload import load_workload
@@ -78,8 +83,11 @@ def run(
         destructive=destructive,
         careful=careful,
         seed=seed,
+        knobs=parse_knobs(knobs),
         write_budget=parse_bytes(write_budget) if write_budget is not None else None,
     )
+    if dry_run and resume:
+        raise UsageError("--dry-run shows a new run, so it goes without --resume; leave one out.")
     if dry_run:
         _dry_run(options, as_json)
     else:

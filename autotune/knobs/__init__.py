@@ -22,6 +22,7 @@ __all__ = [
     "by_name",
     "consistent",
     "for_array",
+    "parse_knobs",
     "plan",
     "ram_bytes",
     "read_setting",
@@ -51,6 +52,12 @@ ALL: tuple[Knob, ...] = (
 def for_array(array: Array, knobs: Iterable[Knob] = DEFAULT) -> tuple[Knob, ...]:
     """Those of the knobs that this array has."""
     return tuple(knob for knob in knobs if knob.applies(array))
+
+
+def parse_knobs(text: str) -> tuple[Knob, ...]:
+    """`default`, `all`, or names with commas between. UsageError if there is no such knob."""
+    sets = {"default": DEFAULT, "all": ALL}
+    return sets.get(text) or tuple(by_name(name.strip()) for name in text.split(","))
 
 
 def by_name(name: str) -> Knob:

@@ -9,7 +9,7 @@ from autotune.fio import Target, command
 from autotune.measure import fio_jobs
 from autotune.prepare import Preparation
 from autotune.scratch import SCRATCH_PREFIX, scratch_bytes
-from autotune.units import show_bytes
+from autotune.units import show_bytes, show_seconds
 
 
 def _writes(preparation: Preparation) -> Target | None:
@@ -54,6 +54,9 @@ def plan_document(preparation: Preparation) -> dict[str, Any]:
         "scratch": str(target.path) if target and not preparation.options.destructive else None,
         "scratch_bytes": target.size_bytes if target else 0,
         "knobs": knobs,
+        "trials": preparation.options.trials,
+        "time_s": preparation.options.time_s,
+        "ceilings": [str(ceiling) for ceiling in preparation.options.ceilings],
         "ram_budget_bytes": preparation.ram_budget_bytes,
         "write_budget_bytes": preparation.options.write_budget,
         "careful": preparation.careful,
@@ -68,7 +71,8 @@ def print_plan(console: Console, preparation: Preparation) -> None:
     temper = "carefully" if preparation.careful else "eagerly"
     console.print(
         f"autotune would tune {plan['device']} with up to {options.trials} settings, {temper}, "
-        f"and change nothing that it does not put back.\n"
+        f"in {show_seconds(options.time_s)} at most, and change nothing that it does not put "
+        "back.\n"
     )
     console.print("[bold]Settings that it would try[/] (files that it would write to)")
     for name, knob in plan["knobs"].items():
@@ -81,7 +85,10 @@ def print_plan(console: Console, preparation: Preparation) -> None:
         console.print(f"  {name}: now {knob['now']}; {shown}", highlight=False)
         for path in knob["files"]:
             console.print(f"    {path}", style="dim", highlight=False)
-    console.print(f"  RAM budget: {show_bytes(plan['ram_budget_bytes'])}\n")
+    console.print(f"  RAM budget: {show_bytes(plan['ram_budget_bytes'])}")
+    if plan["ceilings"]:
+        console.print(f"  ceilings of p99: {', '.join(plan['ceilings'])}")
+    console.print()
     console.print("[bold]Phases that it would measure[/]")
     for name, phase in plan["phases"].items():
         sync = "the sync that is under way" if preparation.live else "a check of the array"

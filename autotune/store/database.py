@@ -44,6 +44,10 @@ class Store:
     def existing(cls, state_dir: Path) -> "Store | None":
         """The store of a state folder, or None if nothing has been stored there: looking must
         not make one."""
+        if state_dir.exists() and not state_dir.is_dir():
+            raise UsageError(
+                f"{state_dir} is not a folder; name the one of the runs (--state-dir)."
+            )
         return cls(state_dir) if (state_dir / FILE_NAME).exists() else None
 
     @contextmanager

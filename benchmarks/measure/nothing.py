@@ -4,23 +4,38 @@ Whole runs with `--strategy random` over one knob with two values that do nothin
 """
 
 import argparse
-from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from unittest import mock
 
 from rich.console import Console
 
+from autotune import knobs
 from autotune.array import Array
 from autotune.knobs.base import Number, PhaseKind, whole
-from autotune.prepare import Options, prepare
+from autotune.prepare import Options
 from autotune.report.live import LiveReporter
 from autotune.run import run
 from autotune.search import Value
 from autotune.sysfs import Write
-from autotune.workload import load_workload
+from autotune.workload import parse_workload
 
 RUNS = 20
+SHORT = """
+name = "short"
+[[phases]]
+name = "read"
+weight = 1
+load = { rw = "read", block_kib = 1024, buffered = true }
+min_seconds = 4
+max_seconds = 5
+[[phases]]
+name = "write"
+weight = 1
+load = { rw = "write", block_kib = 1024, streams = 3, buffered = true, sync_every = 8 }
+min_seconds = 4
+max_seconds = 5
+"""
 
 
 class Placebo(Number):
@@ -55,23 +70,24 @@ class Placebo(Number):
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.measure.nothing")
     parser.add_argument("device")
-    parser.add_argument("--workload", default="quick")
     parser.add_argument("--runs", type=int, default=RUNS)
+    parser.add_argument("--first", type=int, default=0, help="the first run's seed")
     parser.add_argument("--destructive", help="name the device again; all data on it is lost")
     chosen = parser.parse_args()
     same = 0
-    for seed in range(chosen.runs):
+    for seed in range(chosen.first, chosen.first + chosen.runs):
         with TemporaryDirectory() as state, LiveReporter(Console(stderr=True)) as reporter:
-            knobs = [Placebo(Path(state) / "placebo")]
+            placebo = Placebo(Path(state) / "placebo")
             options = Options(
                 chosen.device,
-                load_workload(chosen.workload),
+                parse_workload(SHORT, "short"),
                 strategy="random",
                 trials=1,
                 destructive=chosen.destructive,
                 seed=seed,
+                knobs=(placebo,),
             )
-            with mock.patch("autotune.run.prepare", partial(prepare, knobs=knobs)):
+            with mock.patch.object(knobs, "ALL", (*knobs.ALL, placebo)):
                 result = run(options, Path(state), reporter).result
         overall = result.verdict.overall if result.verdict else None
         same += not result.keep

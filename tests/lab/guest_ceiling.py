@@ -1,10 +1,9 @@
 """A latency ceiling during a resync, on raid5-hdd; `test_run.py` runs this there."""
 
+import dataclasses
 import math
-from functools import partial
 from pathlib import Path
 from statistics import fmean
-from unittest import mock
 
 from guest import Follower, knob_files
 
@@ -14,8 +13,9 @@ from autotune.knobs.sync_speed import SyncSpeedMax, SyncSpeedMin
 from autotune.measure import measure
 from autotune.prepare import Options, prepare
 from autotune.run import run
-from autotune.search import Setting
+from autotune.search import Estimate, Setting
 from autotune.session import session
+from autotune.store import TrialRecord
 from autotune.workload import load_workload
 from autotune.written import Written
 
@@ -32,9 +32,17 @@ max_seconds = 14
 KNOBS = (SyncSpeedMin(), SyncSpeedMax())
 
 
+class Telling(Follower):
+    """Says what each trial showed."""
+
+    def trial(self, record: TrialRecord, gain: Estimate | None) -> None:
+        figures = {name: f"{e.value:.3g}±{e.spread:.2f}" for name, e in record.figures.items()}
+        print(record.role, dict(record.requested), figures, record.reason)
+
+
 def measured(options: Options, setting: Setting, state: Path, seeds: range) -> tuple[float, float]:
     """The rate (bytes/s) and p99 (ns) of a resync under a setting: means over some seeds."""
-    preparation = prepare(options, KNOBS)
+    preparation = prepare(options)
     (phase,) = preparation.phases
     with session(preparation, state, Follower(), Written()) as (bench, _):
         apply(preparation.array, KNOBS, setting, bench.journal)
@@ -49,7 +57,7 @@ def test_the_winner_holds_its_ceiling_when_measured_again(tmp_path: Path) -> Non
     path = tmp_path / "resync.toml"
     path.write_text(RESYNC)
     before = knob_files()
-    options = Options("/dev/md0", load_workload(str(path)), trials=10, time_s=1800)
+    options = Options("/dev/md0", load_workload(str(path)), trials=10, time_s=1800, knobs=KNOBS)
     slow: Setting = {"sync_speed_min": 1000, "sync_speed_max": 5000}
     fast: Setting = {"sync_speed_min": 1000, "sync_speed_max": 200_000}
     slow_rate, slow_p99 = measured(options, slow, tmp_path, range(100, 102))
@@ -59,12 +67,9 @@ def test_the_winner_holds_its_ceiling_when_measured_again(tmp_path: Path) -> Non
     ceiling_ns = math.sqrt(slow_p99 * fast_p99)
     assert slow_p99 * 1.1 < ceiling_ns < fast_p99 / 1.1
     limit = parse_ceiling(f"resync={ceiling_ns / 1e6:.3f}ms")
-    asked = Options(
-        "/dev/md0", options.workload, trials=10, time_s=1800, ceilings=(limit,), careful=True
-    )
-    with mock.patch("autotune.run.prepare", partial(prepare, knobs=KNOBS)):
-        done = run(asked, tmp_path, Follower())
-    assert done.result.keep, done.result
+    asked = dataclasses.replace(options, ceilings=(limit,), careful=True)
+    done = run(asked, tmp_path, Telling())
+    assert done.result.keep, done.result.reason
     rate, p99 = measured(options, done.result.winner, tmp_path, range(200, 203))
     print(f"{dict(done.result.winner)}: {rate / 1e6:.1f} MB/s, p99 {p99 / 1e6:.1f} ms")
     assert p99 <= ceiling_ns
