@@ -11,6 +11,7 @@ from unittest import mock
 
 from rich.console import Console
 
+from autotune.ceilings import parse_ceiling
 from autotune.early import EarlyEnd
 from autotune.measure import never_hopeless
 from autotune.prepare import Options
@@ -26,7 +27,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.measure.savings")
     parser.add_argument("device")
     parser.add_argument("--workload", default="quick")
-    parser.add_argument("--trials", type=int, default=12)
+    parser.add_argument("--trials", type=int, default=8)
+    parser.add_argument("--p99-ceiling", default="resync=1s")
     parser.add_argument("--strategy", default="bayes")
     parser.add_argument("--destructive", help="name the device again; all data on it is lost")
     chosen = parser.parse_args()
@@ -36,6 +38,7 @@ def main() -> None:
         strategy=chosen.strategy,
         trials=chosen.trials,
         time_s=7200,
+        ceilings=(parse_ceiling(chosen.p99_ceiling),),
         ram_budget=128 << 20,
         destructive=chosen.destructive,
     )
