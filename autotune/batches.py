@@ -5,9 +5,6 @@ import math
 from collections.abc import Sequence
 from statistics import mean, stdev
 
-from autotune.search import NORMAL_95
-from autotune.verdict import student_t
-
 MIN_BATCHES, MAX_BATCHES = 4, 8
 
 
@@ -20,7 +17,5 @@ def batches(count: int) -> list[tuple[int, int]]:
 
 
 def spread_of_mean(values: Sequence[float]) -> float:
-    """The relative spread of the mean of batches (MIN_BATCHES or more), so wide that NORMAL_95
-    of it to either side hold the truth: so few know it badly, which Student's t makes up for."""
-    widened = student_t(len(values) - 1) / NORMAL_95
-    return stdev(values) / mean(values) / math.sqrt(len(values)) * widened
+    """The relative spread of the mean of batches."""
+    return stdev(values) / mean(values) / math.sqrt(len(values))

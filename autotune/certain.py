@@ -10,6 +10,9 @@ from autotune.search import Estimate, Figure
 CONFIDENCE = 0.999
 DEVIATIONS = 3.3
 """So many standard deviations leave one in a thousand outside, on one side."""
+DOUBT = 3.0
+"""The clustering may be so many times what a few batches show: seven degrees of freedom hardly
+ever show less than a third of a variance (the lower 4 % of chi-squared)."""
 ROUGH_SPREAD = 0.3
 HEADROOM = 1.25
 """What has not been measured yet may turn out this much better than the best ever seen."""
@@ -20,9 +23,9 @@ def surely_over(histograms: Sequence[Histogram], ceiling_ns: float, percent: flo
 
     If it held, at most (100 - percent) % of the samples were slower, and so many slow ones as
     there are would be a chance of less than 1 - CONFIDENCE (a binomial tail, of as many samples
-    as they are worth: `histogram.clustering`).
+    as they are worth: `histogram.clustering`, at its worst).
     """
-    worth = 1 / clustering(histograms, ceiling_ns)
+    worth = 1 / (clustering(histograms, ceiling_ns) * DOUBT)
     histogram = total(histograms)
     count = int(sum(histogram.values()) * worth)
     slow = int(slower(histogram, ceiling_ns) * worth)

@@ -10,11 +10,12 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from autotune.batches import MIN_BATCHES, batches
-from autotune.search import NORMAL_95, Estimate
-from autotune.verdict import student_t
+from autotune.search import Estimate
 
 Histogram = Mapping[int, int]
 
+BRACKET = 2.0
+"""Not nearer, since the tail that a percentile's spread is about begins there."""
 SAMPLES_BEYOND = 4
 """Fewer samples beyond a percentile than this, and it is said to be unsupported."""
 
@@ -69,16 +70,15 @@ def clustering(histograms: Sequence[Histogram], ns: float) -> float:
     if independent == 0:
         return 1.0
     squares = sum((s - share * n) ** 2 for s, n in zip(slow, counts, strict=True))
-    widened = (student_t(len(parts) - 1) / NORMAL_95) ** 2
-    return max(1.0, squares * len(parts) / (len(parts) - 1) * widened / independent)
+    return max(1.0, squares * len(parts) / (len(parts) - 1) / independent)
 
 
 def percentile(histograms: Sequence[Histogram], percent: float) -> Estimate | None:
     """A percentile in ns over consecutive intervals, or None if too few samples support it.
 
-    The spread follows from the order statistics: the ranks NORMAL_95 standard deviations to either
-    side bracket the value, and the farther bracket counts, since tails are longer above. The
-    deviation is the binomial one, made larger by the samples' clustering.
+    The spread follows from the order statistics: the ranks BRACKET standard deviations to either
+    side bracket the value. The deviation is the binomial one, made larger by the samples'
+    clustering.
     """
     histogram = total(histograms)
     count = sum(histogram.values())
@@ -89,8 +89,8 @@ def percentile(histograms: Sequence[Histogram], percent: float) -> Estimate | No
     rank = count * share
     value = at_rank(ordered, rank)
     deviation = math.sqrt(count * share * (1 - share) * clustering(histograms, value))
-    far = NORMAL_95 * deviation
+    far = BRACKET * deviation
     # A latency of no time at all is one that the clock was too coarse for.
-    low, middle, high = (math.log(max(at_rank(ordered, rank + d), 1)) for d in (-far, 0, far))
-    spread = max(high - middle, middle - low) / NORMAL_95
+    low, high = (math.log(max(at_rank(ordered, rank + d), 1)) for d in (-far, far))
+    spread = (high - low) / 2 / BRACKET
     return Estimate(float(max(value, 1)), max(spread, 1 / 128))

@@ -50,8 +50,9 @@ class Figure:
     ceiling: float | None = None
 
 
-NORMAL_95 = 1.96
-"""So many spreads to each side hold 95 %."""
+SPREADS_95 = 2.36
+"""So many spreads to each side hold 95 %: Student's t for a spread that is known from eight
+batches of a measurement, as most are."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,7 @@ class Estimate:
     @property
     def interval(self) -> tuple[float, float]:
         """The 95 % interval of the value."""
-        factor = math.exp(NORMAL_95 * self.spread)
+        factor = math.exp(SPREADS_95 * self.spread)
         return self.value / factor, self.value * factor
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from autotune import resume
 from autotune.apply import apply
+from autotune.drift import Anchor
 from autotune.early import EarlyEnd
 from autotune.errors import InfeasibleError, MeasurementError
 from autotune.knobs.stripe_cache import stripes
@@ -109,6 +110,11 @@ class Trials:
         """How far the stripe cache has grown by itself, under the original settings."""
         if setting == self._prep.baseline:
             self.grown_stripes = max(self.grown_stripes, stripes(self._prep.array) or 0)
+
+    @property
+    def anchors(self) -> list[Anchor]:
+        """The baseline's measurements through the run."""
+        return [Anchor(r.middle_s, r.figures) for r in self.records if r.role == "baseline"]
 
     def count(self, role: str) -> int:
         """How many trials of this role there have been."""

@@ -1,16 +1,16 @@
 """The run: baseline, search, confirm, decide."""
 
 import dataclasses
-import math
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from statistics import fmean, stdev
+from typing import TYPE_CHECKING
 
 from autotune import ceilings
-from autotune.drift import Anchor, largest_drifts, without_drift
+from autotune.confirm import Decision, confirm, mean
+from autotune.drift import largest_drifts, without_drift
 from autotune.errors import MeasurementError, StoppedError, SyncEndedError
-from autotune.objective import Figures, broken_ceilings
+from autotune.objective import Figures
 from autotune.prepare import BASELINE_TRIALS, CONFIRM_ORDER, Preparation
 from autotune.search import (
     Dimension,
@@ -18,13 +18,16 @@ from autotune.search import (
     Figure,
     Problem,
     Setting,
-    Status,
     Strategy,
     StrategyFactory,
+    Trial,
     setting_key,
 )
 from autotune.trials import Reporter, Trials
-from autotune.verdict import Conclusion, Verdict, judge
+from autotune.verdict import Verdict
+
+if TYPE_CHECKING:
+    from autotune.strategies.importance import KnobShare
 
 BASELINE_EVERY = 6
 """After so many trials of the search the baseline comes back, so that a drift is seen."""
@@ -59,17 +62,8 @@ class Result:
     """Figures of the baseline that drifted through the run: the largest ratio to the start."""
     grown_stripes: int
     """What the kernel made of the original stripe cache by itself in a phase; 0: not known."""
-
-
-@dataclass(frozen=True)
-class _Decision:
-    keep: bool
-    reason: str
-    verdict: Verdict | None
-    before: Figures
-    after: Figures
-    over: bool = False
-    """Whether a broken ceiling is why not; the next best may hold it."""
+    shares: "tuple[KnobShare, ...]"
+    """What each change brought, by the models; those not needed were left out of the winner."""
 
 
 def tune(
@@ -82,13 +76,13 @@ def tune(
     """
     started = time.monotonic() - sum(record.seconds for record in trials.records)
     try:
-        problem, winner, decision = _find(preparation, trials, factory, reporter)
+        problem, winner, decision, shares = _find(preparation, trials, factory, reporter)
     except SyncEndedError as error:
         if not trials.count("baseline"):
             raise StoppedError(f"Stopped: {error}.") from None
         problem, winner = _problem(preparation, trials, list(trials.figures)), {}
-        before = _mean([r.figures for r in trials.records if r.role == "baseline"])
-        decision = _Decision(False, str(error), None, before, before)
+        before = mean([r.figures for r in trials.records if r.role == "baseline"])
+        decision, shares = Decision(False, str(error), None, before, before), ()
     result = Result(
         dict(winner if decision.keep else preparation.baseline),
         dict(preparation.baseline),
@@ -104,15 +98,16 @@ def tune(
         trials.written.budget,
         trials.saved_s,
         list(trials.unsupported),
-        largest_drifts(_anchors(trials)),
+        largest_drifts(trials.anchors),
         trials.grown_stripes,
+        shares if decision.keep else (),
     )
     return result, problem
 
 
 def _find(
     preparation: Preparation, trials: Trials, factory: StrategyFactory, reporter: Reporter
-) -> tuple[Problem, Setting, _Decision]:
+) -> "tuple[Problem, Setting, Decision, tuple[KnobShare, ...]]":
     """Baseline, search, confirm, decide. Raise SyncEndedError when the real sync that is tuned
     is over before that."""
     before = _measure_baseline(preparation, trials, reporter)
@@ -135,18 +130,19 @@ def _find(
     reason = "no setting promises an improvement"
     if not trials.count("search"):
         reason = _lacking(preparation, trials) or reason
-    winner, decision = preparation.baseline, _Decision(False, reason, None, before, before)
+    winner, decision = preparation.baseline, Decision(False, reason, None, before, before)
+    shares: tuple[KnobShare, ...] = ()
     for _ in range(CANDIDATES):
-        recommended = strategy.recommend().setting
+        recommended, found = _what_matters(problem, trials, strategy.recommend().setting)
         if setting_key(recommended) in (setting_key(winner), setting_key(preparation.baseline)):
             break
-        winner = recommended
-        decision = _confirm(preparation, trials, winner, figures, reporter)
+        winner, shares = recommended, found
+        decision = confirm(preparation, trials, winner, figures, reporter)
         if not decision.over or _lacking(preparation, trials):
             break
         reporter.step("The best found broke its ceiling when measured again")
         strategy = _informed(factory, problem, trials)
-    return problem, winner, decision
+    return problem, winner, decision, shares
 
 
 def _measure_baseline(
@@ -158,7 +154,7 @@ def _measure_baseline(
         records.append(trials.run("baseline", preparation.baseline, preparation.phases))
         # A ceiling that cannot be held is to be heard of as soon as it can be known.
         ceilings.resolve(preparation.figures, preparation.options.ceilings, records[-1].figures)
-    before = _mean([record.figures for record in records])
+    before = mean([record.figures for record in records])
     missing = [f.name for f in preparation.figures if f.weight > 0 and f.name not in before]
     if missing:
         raise MeasurementError(
@@ -191,18 +187,31 @@ def _problem(preparation: Preparation, trials: Trials, figures: list[Figure]) ->
     )
 
 
-def _anchors(trials: Trials) -> list[Anchor]:
-    """The baseline's measurements through the run."""
-    return [Anchor(r.middle_s, r.figures) for r in trials.records if r.role == "baseline"]
-
-
 def _informed(factory: StrategyFactory, problem: Problem, trials: Trials) -> Strategy:
     """A strategy that has been told all trials, as they would have been without drift."""
-    strategy, anchors = factory(problem), _anchors(trials)
+    strategy = factory(problem)
+    for trial in _without_drift(trials):
+        strategy.tell(trial)
+    return strategy
+
+
+def _without_drift(trials: Trials) -> Iterator[Trial]:
+    anchors = trials.anchors
     for record in trials.records:
         figures = without_drift(record.figures, record.middle_s, anchors)
-        strategy.tell(dataclasses.replace(record.trial, figures=figures))
-    return strategy
+        yield dataclasses.replace(record.trial, figures=figures)
+
+
+def _what_matters(
+    problem: Problem, trials: Trials, setting: Setting
+) -> tuple[Setting, "tuple[KnobShare, ...]"]:
+    """The setting without the changes that bring nothing, and what each change brings."""
+    # Takes a second, and only a run that has found something needs it.
+    from autotune.strategies.importance import what_mattered  # noqa: PLC0415
+
+    shares = what_mattered(problem, list(_without_drift(trials)), setting)
+    back = {share.knob: share.before for share in shares if not share.needed}
+    return {**setting, **back}, shares
 
 
 def _baseline_is_due(trials: Trials) -> bool:
@@ -222,74 +231,3 @@ def _lacking(preparation: Preparation, trials: Trials) -> str:
     if left is not None and needed > left:
         return "the write budget allows to try nothing else; allow more (--write-budget)"
     return ""
-
-
-def _confirm(
-    preparation: Preparation,
-    trials: Trials,
-    winner: Setting,
-    figures: list[Figure],
-    reporter: Reporter,
-) -> _Decision:
-    """Measure the winner and the baseline in turn, in the phases where they can differ at all."""
-    reporter.step("Confirming the winner against the original settings, in turn")
-    baseline = preparation.baseline
-    phases = tuple(
-        p for p in preparation.phases if trials.relevant(p, winner) != trials.relevant(p, baseline)
-    )
-    sides: dict[str, list[Figures]] = {"winner": [], "baseline": []}
-    anchors = _anchors(trials)
-    earlier = [without_drift(anchor.figures, anchor.time_s, anchors) for anchor in anchors]
-    for side in CONFIRM_ORDER:
-        setting = winner if side == "winner" else baseline
-        record = trials.run(f"confirm-{side}", setting, phases)
-        if record.status is not Status.COMPLETE:
-            return _Decision(
-                False, f"the winner did not apply again: {record.reason}", None, {}, {}
-            )
-        sides[side].append(record.figures)
-    verdict = judge(figures, sides["winner"], sides["baseline"], earlier)
-    after, before = _mean(sides["winner"]), _mean(sides["baseline"])
-    names = {phase.name for phase in phases}
-    unknown = [
-        f.name
-        for f in figures
-        if f.phase in names
-        and (f.weight > 0 or f.ceiling is not None)
-        and not (f.name in after and f.name in before)
-    ]
-    if unknown:
-        reason = f"{unknown[0]} could not be measured on both sides, so nothing is claimed"
-        return _Decision(False, reason, verdict, before, after)
-    broken = broken_ceilings(figures, after)
-    if broken:
-        reason = f"the best found broke its ceiling for {broken[0].name} when measured again"
-        return _Decision(False, reason, verdict, before, after, over=True)
-    if verdict.overall.conclusion is Conclusion.BETTER:
-        return _Decision(True, "better beyond noise", verdict, before, after)
-    calmer = [
-        f
-        for f in broken_ceilings(figures, before)
-        if verdict.figures[f.name].conclusion is Conclusion.BETTER
-    ]
-    if calmer:
-        # A ceiling is a condition, not a wish: it is kept at whatever cost in speed.
-        slower = "slower, but " if verdict.overall.conclusion is Conclusion.WORSE else ""
-        reason = f"{slower}it holds the ceilings, which the original settings break"
-        return _Decision(True, reason, verdict, before, after)
-    reason = "the best found does not differ from the original settings beyond noise"
-    return _Decision(False, reason, verdict, before, after)
-
-
-def _mean(measured: Sequence[Figures]) -> dict[str, Estimate]:
-    """Each figure's geometric mean over repeated measurements that all have it. The spread is
-    what the repeats show, and no less than what the spreads within them make of the mean."""
-    means = {}
-    for name in measured[0]:
-        if not all(name in m for m in measured):
-            continue
-        logs = [math.log(m[name].value) for m in measured]
-        within = math.sqrt(sum(m[name].spread ** 2 for m in measured)) / len(logs)
-        between = stdev(logs) / math.sqrt(len(logs)) if len(logs) > 1 else 0.0
-        means[name] = Estimate(math.exp(fmean(logs)), max(within, between))
-    return means

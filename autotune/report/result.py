@@ -64,6 +64,22 @@ def _print_growth(console: Console, result: Result) -> None:
     )
 
 
+def _print_changes(console: Console, result: Result) -> None:
+    """Each changed knob with what it brought, and those that went back, having brought nothing."""
+    brought = {share.knob: share.gain for share in result.shares if share.needed}
+    for knob, value in result.winner.items():
+        if value != result.baseline[knob]:
+            change = f"  {knob:<20} {result.baseline[knob]!s:>12} → {value!s:<12}"
+            share = brought.get(knob)
+            if share:
+                low, high = share.interval
+                change += f" ×{share.value:.2f} ({low:.2f} to {high:.2f})"
+            console.print(change.rstrip())
+    idle = [share.knob for share in result.shares if not share.needed]
+    if idle:
+        console.print(f"  tried, but left as they were at no loss: {', '.join(idle)}")
+
+
 def print_result(console: Console, result: Result, profile: Path | None, ram_bytes: int) -> None:
     """The table of before and after, what changed, and what to do next."""
     if result.before:
@@ -75,9 +91,7 @@ def print_result(console: Console, result: Result, profile: Path | None, ram_byt
             f"[bold]Overall ×{overall.ratio:.2f}[/] ({overall.low:.2f} to {overall.high:.2f}): "
             f"{result.reason}."
         )
-        for knob, value in result.winner.items():
-            if value != result.baseline[knob]:
-                console.print(f"  {knob:<20} {result.baseline[knob]!s:>12} → {value}")
+        _print_changes(console, result)
         console.print(f"  takes {show_bytes(ram_bytes)} of RAM")
     else:
         console.print(f"[bold]Keep what you have[/]: {result.reason}.")
@@ -120,6 +134,18 @@ def as_json(result: Result, profile: dict[str, Any] | None, path: Path | None) -
             for figure in result.figures
             if figure.name in result.before
         },
+        "shares": [
+            {
+                "knob": share.knob,
+                "before": share.before,
+                "after": share.after,
+                "ratio": share.gain.value,
+                "low": share.gain.interval[0],
+                "high": share.gain.interval[1],
+                "needed": share.needed,
+            }
+            for share in result.shares
+        ],
         "trials": result.trials,
         "seconds": result.seconds,
         "bytes_written": result.bytes_written,

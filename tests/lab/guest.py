@@ -73,10 +73,11 @@ def knob_files(name: str = "md0") -> dict[str, str]:
     members = [p.name.removeprefix("dev-") for p in (block / "md").glob("dev-*")]
     files = [block / "queue/read_ahead_kb"]
     names = ("stripe_cache_size", "sync_speed_min", "sync_speed_max", "sync_min", "sync_max")
-    files += [block / "md" / file for file in (*names, "sync_action")]
+    parity = ("group_thread_cnt", "rmw_level", "preread_bypass_threshold")
+    files += [block / "md" / file for file in (*names, *parity, "sync_action")]
     for member in members:
         queue = Path("/sys/block") / member / "queue"
-        files += [queue / f for f in ("scheduler", "nr_requests", "wbt_lat_usec")]
+        files += [queue / f for f in ("scheduler", "nr_requests", "wbt_lat_usec", "max_sectors_kb")]
     return {str(file): read(file) for file in files if file.exists()}
 
 

@@ -22,6 +22,7 @@ SAMPLE = {"guest_faults.py": ("-m", "sample")}
         ("raid5-hdd", "guest_rebuild.py"),
         ("raid5-hdd", "guest_watch.py"),
         ("raid6-hdd", "guest_gate.py"),
+        ("raid6-hdd", "guest_knobs.py"),
         ("tests/lab/faults.toml", "guest_faults.py"),
         pytest.param("raid6-hdd", "guest_tune.py", marks=pytest.mark.quiet),
         pytest.param(

@@ -13,7 +13,7 @@ READ = Figure("read.throughput", "read", "throughput", 1.0)
 
 
 def test_many_slow_samples_are_surely_over_long_before_a_p99_is_known() -> None:
-    assert surely_over([{1: 23, 100: 2}, {1: 22, 100: 3}] * 2, 50, 99.0)
+    assert surely_over([{1: 46, 100: 4}, {1: 44, 100: 6}] * 2, 50, 99.0)
     assert not surely_over([{1: 25}] * 3 + [{1: 24, 100: 1}], 50, 99.0)
     assert not surely_over([{}] * 8, 50, 99.0)
 

@@ -36,7 +36,7 @@ def test_what_an_earlier_run_left_with_another_state_dir_is_found(
     # A restore of something else in between forgets nothing.
     with lock(array, folder=locks):
         pass
-    with pytest.raises(RefusalError, match=f"--state-dir {tmp_path}/a "):  # noqa: SIM117
+    with pytest.raises(RefusalError, match=f"--state-dir {tmp_path}/a` first"):  # noqa: SIM117
         with lock(array, journals[1], locks):
             pass
     with lock(array, journals[0], locks):

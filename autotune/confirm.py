@@ -1,0 +1,95 @@
+"""Whether what a search found is better: winner and original settings measured in turn."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import fmean, stdev
+
+from autotune.drift import without_drift
+from autotune.objective import Figures, broken_ceilings
+from autotune.prepare import CONFIRM_ORDER, Preparation
+from autotune.search import Estimate, Figure, Setting, Status
+from autotune.trials import Reporter, Trials
+from autotune.verdict import Conclusion, Verdict, judge
+
+
+@dataclass(frozen=True)
+class Decision:
+    """Whether to keep the winner and why; both sides' figures, as measured in turn."""
+
+    keep: bool
+    reason: str
+    verdict: Verdict | None
+    before: Figures
+    after: Figures
+    over: bool = False
+    """Whether a broken ceiling is why not; the next best may hold it."""
+
+
+def confirm(
+    preparation: Preparation,
+    trials: Trials,
+    winner: Setting,
+    figures: list[Figure],
+    reporter: Reporter,
+) -> Decision:
+    """Measure the winner and the baseline in turn, in the phases where they can differ at all."""
+    reporter.step("Confirming the winner against the original settings, in turn")
+    baseline = preparation.baseline
+    phases = tuple(
+        p for p in preparation.phases if trials.relevant(p, winner) != trials.relevant(p, baseline)
+    )
+    sides: dict[str, list[Figures]] = {"winner": [], "baseline": []}
+    anchors = trials.anchors
+    earlier = [without_drift(anchor.figures, anchor.time_s, anchors) for anchor in anchors]
+    for side in CONFIRM_ORDER:
+        setting = winner if side == "winner" else baseline
+        record = trials.run(f"confirm-{side}", setting, phases)
+        if record.status is not Status.COMPLETE:
+            return Decision(False, f"the winner did not apply again: {record.reason}", None, {}, {})
+        sides[side].append(record.figures)
+    verdict = judge(figures, sides["winner"], sides["baseline"], earlier)
+    after, before = mean(sides["winner"]), mean(sides["baseline"])
+    names = {phase.name for phase in phases}
+    unknown = [
+        f.name
+        for f in figures
+        if f.phase in names
+        and (f.weight > 0 or f.ceiling is not None)
+        and not (f.name in after and f.name in before)
+    ]
+    if unknown:
+        reason = f"{unknown[0]} could not be measured on both sides, so nothing is claimed"
+        return Decision(False, reason, verdict, before, after)
+    broken = broken_ceilings(figures, after)
+    if broken:
+        reason = f"the best found broke its ceiling for {broken[0].name} when measured again"
+        return Decision(False, reason, verdict, before, after, over=True)
+    if verdict.overall.conclusion is Conclusion.BETTER:
+        return Decision(True, "better beyond noise", verdict, before, after)
+    calmer = [
+        f
+        for f in broken_ceilings(figures, before)
+        if verdict.figures[f.name].conclusion is Conclusion.BETTER
+    ]
+    if calmer:
+        # A ceiling is a condition, not a wish: it is kept at whatever cost in speed.
+        slower = "slower, but " if verdict.overall.conclusion is Conclusion.WORSE else ""
+        reason = f"{slower}it holds the ceilings, which the original settings break"
+        return Decision(True, reason, verdict, before, after)
+    reason = "the best found does not differ from the original settings beyond noise"
+    return Decision(False, reason, verdict, before, after)
+
+
+def mean(measured: Sequence[Figures]) -> dict[str, Estimate]:
+    """Each figure's geometric mean over repeated measurements that all have it. The spread is
+    what the repeats show, and no less than what the spreads within them make of the mean."""
+    means = {}
+    for name in measured[0]:
+        if not all(name in m for m in measured):
+            continue
+        logs = [math.log(m[name].value) for m in measured]
+        within = math.sqrt(sum(m[name].spread ** 2 for m in measured)) / len(logs)
+        between = stdev(logs) / math.sqrt(len(logs)) if len(logs) > 1 else 0.0
+        means[name] = Estimate(math.exp(fmean(logs)), max(within, between))
+    return means

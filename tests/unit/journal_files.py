@@ -1,0 +1,50 @@
+"""Files that stand for sysfs, with a journal over them."""
+
+from pathlib import Path
+
+from autotune.journal import BOOT_ID, Journal, journal_path
+
+UUID = "f6e606b38ce3aa5941c0aa90d0ab4f9c"
+
+
+class Files:
+    """A few sysfs files below a root, and a journal over them."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.boot("boot-1")
+        self.md = root / "sys/block/md0/md"
+        self.queue = root / "sys/block/sda/queue"
+        texts = {
+            self.queue / "scheduler": "mq-deadline [none] bfq",
+            self.queue / "nr_requests": "64",
+            self.md / "stripe_cache_size": "256",
+            self.md / "sync_speed_min": "1000 (system)",
+            self.md / "sync_speed_max": "200000 (local)",
+            self.md / "sync_min": "0",
+            self.md / "sync_action": "idle",
+        }
+        for path, text in texts.items():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text + "\n")
+        limits = root / "proc/sys/dev/raid"
+        limits.mkdir(parents=True)
+        (limits / "speed_limit_min").write_text("1000\n")
+        (limits / "speed_limit_max").write_text("200000\n")
+        self.paths = [path for path in texts if path.name != "sync_action"]
+        self.path = journal_path(root / "state", UUID)
+
+    def boot(self, name: str) -> None:
+        path = self.root / BOOT_ID.relative_to("/")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(name)
+
+    def open(self) -> Journal:
+        return Journal.open(self.path, UUID, "/dev/md0", self.paths, self.root)
+
+    def reload(self) -> Journal:
+        return Journal.load(self.path)
+
+    def write(self, journal: Journal, path: Path, text: str) -> None:
+        journal.writing(path, text)
+        path.write_text(text)
