@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
 BASELINE_EVERY = 6
 """After so many trials of the search the baseline comes back, so that a drift is seen."""
-CANDIDATES = 2
-"""So many winners are confirmed if the first breaks its ceiling when measured again."""
+CANDIDATES = 3
+"""So many winners are confirmed if those before break a ceiling when measured again."""
 WRITE_MARGIN = 1.5
 """A faster setting writes more in the same time than any before it: by so much at most, hopefully,
 and if not, the measurement is ended at the budget."""
@@ -116,7 +116,8 @@ def _find(
     problem = _problem(preparation, trials, figures)
     strategy = _informed(factory, problem, trials)
     reporter.step("Searching")
-    while True:
+    # A run that was cut while it confirmed goes on with that.
+    while not trials.count("confirm-winner"):
         if _baseline_is_due(trials) and not _lacking(preparation, trials):
             trials.run("baseline", preparation.baseline, preparation.phases)
             strategy = _informed(factory, problem, trials)
@@ -132,16 +133,18 @@ def _find(
         reason = _lacking(preparation, trials) or reason
     winner, decision = preparation.baseline, Decision(False, reason, None, before, before)
     shares: tuple[KnobShare, ...] = ()
+    left = problem
     for _ in range(CANDIDATES):
-        recommended, found = _what_matters(problem, trials, strategy.recommend().setting)
-        if setting_key(recommended) in (setting_key(winner), setting_key(preparation.baseline)):
+        recommended, found = _what_matters(left, trials, strategy.recommend().setting)
+        if setting_key(recommended) == setting_key(preparation.baseline):
             break
         winner, shares = recommended, found
         decision = confirm(preparation, trials, winner, figures, reporter)
         if not decision.over or _lacking(preparation, trials):
             break
         reporter.step("The best found broke its ceiling when measured again")
-        strategy = _informed(factory, problem, trials)
+        left = _without(left, winner)
+        strategy = _informed(factory, left, trials)
     return problem, winner, decision, shares
 
 
@@ -200,6 +203,14 @@ def _without_drift(trials: Trials) -> Iterator[Trial]:
     for record in trials.records:
         figures = without_drift(record.figures, record.middle_s, anchors)
         yield dataclasses.replace(record.trial, figures=figures)
+
+
+def _without(problem: Problem, setting: Setting) -> Problem:
+    """The problem in which this setting is no answer."""
+    key = setting_key(setting)
+    return dataclasses.replace(
+        problem, allowed=lambda other: setting_key(other) != key and problem.allowed(other)
+    )
 
 
 def _what_matters(
