@@ -6,12 +6,14 @@ from collections.abc import Sequence
 from autotune.certain import best_possible, rough_percentile, surely_over
 from autotune.drift import Anchor, noise
 from autotune.measure import Histograms, Hopeless, Hopelessness, PhaseResult
-from autotune.objective import Figures, broken_ceilings, gain
+from autotune.objective import Figures, gain, p_hold
 from autotune.search import Estimate, Figure, Status
 from autotune.store import TrialRecord
 from autotune.workload import Phase
 
 PERCENT = 99.0
+HOLDS = 0.95
+"""What might break its ceilings is no mark for others: it may not be recommended in the end."""
 
 
 class EarlyEnd:
@@ -26,7 +28,8 @@ class EarlyEnd:
 
     def learn(self, record: TrialRecord, figures: Sequence[Figure]) -> None:
         """Keep the noise that the baseline's repeats show, the best of each figure, and the best
-        gain that held its ceilings (at the bottom of its spread, so that luck sets no mark)."""
+        gain that very probably holds its ceilings (at the bottom of its spread, so that luck sets
+        no mark)."""
         self._figures = figures
         if record.role == "baseline":
             self._baselines.append(record)
@@ -34,8 +37,9 @@ class EarlyEnd:
             self._noise = {f.name: noise(anchors, f.name) for f in figures}
         for name, estimate in record.figures.items():
             self._best_seen[name] = max(self._best_seen.get(name, 0.0), estimate.value)
-        if record.status is Status.COMPLETE and not broken_ceilings(figures, record.figures):
-            shown = gain(figures, self._noisy(record.figures), self._baselines[0].figures)
+        noisy = self._noisy(record.figures)
+        if record.status is Status.COMPLETE and p_hold(figures, noisy) >= HOLDS:
+            shown = gain(figures, noisy, self._baselines[0].figures)
             if shown is not None:
                 bottom = shown.value * math.exp(-2 * shown.spread)
                 self._incumbent = max(self._incumbent, bottom)

@@ -25,7 +25,7 @@ name = "resync"
 name = "resync"
 weight = 1
 check = true
-probe = { rate_iops = 50 }
+probe = { rate_iops = 80 }
 min_seconds = 10
 max_seconds = 14
 """
@@ -60,8 +60,8 @@ def test_the_winner_holds_its_ceiling_when_measured_again(tmp_path: Path) -> Non
     options = Options("/dev/md0", load_workload(str(path)), trials=10, time_s=1800, knobs=KNOBS)
     slow: Setting = {"sync_speed_min": 1000, "sync_speed_max": 5000}
     fast: Setting = {"sync_speed_min": 1000, "sync_speed_max": 200_000}
-    slow_rate, slow_p99 = measured(options, slow, tmp_path, range(100, 102))
-    fast_rate, fast_p99 = measured(options, fast, tmp_path, range(100, 102))
+    slow_rate, slow_p99 = measured(options, slow, tmp_path, range(100, 103))
+    fast_rate, fast_p99 = measured(options, fast, tmp_path, range(100, 103))
     print(f"5000: {slow_rate / 1e6:.1f} MB/s, p99 {slow_p99 / 1e6:.1f} ms")
     print(f"200000: {fast_rate / 1e6:.1f} MB/s, p99 {fast_p99 / 1e6:.1f} ms")
     ceiling_ns = math.sqrt(slow_p99 * fast_p99)
