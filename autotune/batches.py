@@ -5,6 +5,9 @@ import math
 from collections.abc import Sequence
 from statistics import mean, stdev
 
+from autotune.search import SPREADS_95
+from autotune.verdict import student_t
+
 MIN_BATCHES, MAX_BATCHES = 4, 8
 
 
@@ -17,5 +20,7 @@ def batches(count: int) -> list[tuple[int, int]]:
 
 
 def spread_of_mean(values: Sequence[float]) -> float:
-    """The relative spread of the mean of batches."""
-    return stdev(values) / mean(values) / math.sqrt(len(values))
+    """The relative spread of the mean of batches (MIN_BATCHES or more), wider the fewer they are:
+    a spread is known the worse, which Student's t makes up for."""
+    widened = student_t(len(values) - 1) / SPREADS_95
+    return stdev(values) / mean(values) / math.sqrt(len(values)) * widened
