@@ -49,7 +49,8 @@ def confirm(
             return Decision(False, f"the winner did not apply again: {record.reason}", None, {}, {})
         sides[side].append(record.figures)
     verdict = judge(figures, sides["winner"], sides["baseline"], earlier)
-    after, before = mean(sides["winner"]), mean(sides["baseline"])
+    # What the winner cannot move was measured before.
+    after, before = mean(sides["winner"]), {**mean(earlier), **mean(sides["baseline"])}
     names = {phase.name for phase in phases}
     unknown = [
         f.name

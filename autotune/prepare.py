@@ -13,7 +13,7 @@ from autotune.fio import Target
 from autotune.knobs import DEFAULT, Knob, consistent, for_array, ram_bytes, read_setting
 from autotune.memory import total_bytes
 from autotune.scratch import refuse_if_shared, scratch_bytes
-from autotune.search import Figure, Setting, Value
+from autotune.search import Earlier, Figure, Setting, Value
 from autotune.stack import Stack, read_stack
 from autotune.units import show_seconds
 from autotune.workload import Phase, Workload
@@ -52,6 +52,7 @@ class Preparation:
     `phases` can be measured here, `left_out` cannot (they write, and there is nowhere to write
     to). `scratch` is the folder for the scratch file, if phases write and the array has one.
     `live` is the real sync that is under way and is tuned as it runs ("recover", "resync"), or "".
+    `earlier` is what earlier runs showed.
     """
 
     options: Options
@@ -69,6 +70,7 @@ class Preparation:
     careful: bool
     figures: tuple[Figure, ...] = field(default=())
     live: str = ""
+    earlier: tuple[Earlier, ...] = ()
 
     @property
     def why_left_out(self) -> str:

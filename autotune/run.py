@@ -1,6 +1,7 @@
 """A run from end to end: the Python API, and what `autotune run` calls."""
 
 import contextlib
+import dataclasses
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import EntryPoint, entry_points
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING
 from autotune import recorded, solve
 from autotune.apply import apply
 from autotune.array import find_array
+from autotune.earlier import earlier_trials
 from autotune.errors import AutotuneError, StoppedError, UsageError
 from autotune.front import Named
 from autotune.journal import applied_path, journal_path
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
     from autotune.store.database import Store
 
 STRATEGIES = "autotune.strategies"
+REMEMBERED = 10
+"""So many earlier runs are looked at, of whatever array."""
 
 
 def strategy_names() -> list[str]:
@@ -96,6 +100,7 @@ def run(
 
         store = Store(state_dir)
         number, earlier, written = _open(store, preparation, reporter, resume)
+        preparation = _remembering(store, preparation, number, reporter)
         try:
             with session(preparation, state_dir, reporter, written) as (bench, watch):
                 trials = Trials(preparation, bench, watch, store, number, reporter)
@@ -158,6 +163,24 @@ def _open(
         store.update_problem(number, {**problem, "written_bytes": total})
 
     return number, trials, Written(preparation.options.write_budget, before, keep)
+
+
+def _remembering(
+    store: "Store", preparation: Preparation, number: int, reporter: Reporter
+) -> Preparation:
+    """The preparation with what the newest runs before this one say of it."""
+    array, run = preparation.array, store.run(number)
+    before = [each for each in store.runs() if each.id < number][:REMEMBERED]
+    known = earlier_trials(
+        run.problem,
+        array.uuid,
+        array.fingerprint,
+        run.started,
+        ((each, store.trials(each.id)) for each in before),
+    )
+    if known:
+        reporter.step(f"Starting with what {len(known)} trials of earlier runs showed")
+    return dataclasses.replace(preparation, earlier=known)
 
 
 def _note(store: "Store", number: int, state: str, outcome: str) -> None:

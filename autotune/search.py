@@ -89,6 +89,16 @@ class Trial:
 
 
 @dataclass(frozen=True)
+class Earlier:
+    """What a trial of an earlier run showed, relative to the baseline's figures then (1.0).
+    `doubt`: how far, in logs, its effect may have moved since."""
+
+    setting: Setting
+    figures: Mapping[str, Estimate]
+    doubt: float
+
+
+@dataclass(frozen=True)
 class Problem:
     """What a strategy is to solve.
 
@@ -97,7 +107,8 @@ class Problem:
     between knobs): a setting that it refuses is never proposed. `hints` are allowed settings
     worth a look (kernel defaults, published rules of thumb), with no special trust. `trials` is
     the budget of the search, without the baseline's and the confirming ones. `seconds` is what
-    measuring each phase takes. `careful`: try only what probably holds its ceilings.
+    measuring each phase takes. `careful`: try only what probably holds its ceilings. `earlier`:
+    trials of earlier runs, as weaker evidence; no answer may rest on them alone.
     """
 
     dimensions: tuple[Dimension, ...]
@@ -109,6 +120,7 @@ class Problem:
     careful: bool = False
     hints: tuple[Setting, ...] = ()
     seconds: Mapping[str, float] = field(default_factory=dict)
+    earlier: tuple[Earlier, ...] = ()
 
 
 @dataclass(frozen=True)

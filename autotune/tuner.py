@@ -187,6 +187,7 @@ def _problem(preparation: Preparation, trials: Trials, figures: list[Figure]) ->
         preparation.careful,
         preparation.hints,
         dict(trials.seconds),
+        preparation.earlier,
     )
 
 

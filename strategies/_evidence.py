@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,8 +28,33 @@ NOISE = {"throughput": 0.05, "latency": 0.08}
 NOISE_SPREAD = 1.0
 FAR_OVER = -3.0
 """Spreads from the ceiling to a baseline that cannot be said to hold it."""
+WORTH = 5.0
+"""As many trials as all earlier ones together are worth, at most."""
 LEAST_SPREAD = 0.005
 """No measurement is believed to be better than this."""
+
+
+@dataclass(frozen=True)
+class _Earlier:
+    """What earlier runs showed of a figure: log ratios (n,) to the baseline, and variances (n,)."""
+
+    settings: list[Setting]
+    values: Array
+    variances: Array
+
+    @classmethod
+    def of(cls, problem: Problem, figure: Figure) -> "_Earlier":
+        """Each counts the less the more there are: what they all get wrong, they get wrong
+        together."""
+        known = [e for e in problem.earlier if figure.name in e.figures]
+        each = max(1.0, len(known) / WORTH)
+        ratios = [e.figures[figure.name] for e in known]
+        variances = [(r.spread**2 + e.doubt**2) * each for r, e in zip(ratios, known, strict=True)]
+        return cls(
+            [e.setting for e in known],
+            np.array([math.log(ratio.value) for ratio in ratios], dtype=float),
+            np.array(variances, dtype=float),
+        )
 
 
 class Evidence:
@@ -53,6 +79,7 @@ class Evidence:
         noise = (2 * math.log(NOISE[figure.kind]), NOISE_SPREAD)
         beliefs = np.array([ALONE[figure.kind], TOGETHER[figure.kind], noise, *lengths])
         self._prior = Prior(beliefs[:, 0], beliefs[:, 1])
+        self._earlier = _Earlier.of(problem, figure)
         self._seen: dict[tuple[tuple[Value, ...], Estimate], Setting] = {}
         self._model: FigureModel | None = None
 
@@ -87,20 +114,23 @@ class Evidence:
         model = self.model()
         if model is None:
             return NOISE[self.figure.kind] ** 2
-        return float(model.kernel_.scales[2] + np.median(model.alpha))
+        return float(model.kernel_.scales[2] + np.median(model.alpha[: len(self._seen)]))
 
     def model(self) -> FigureModel | None:
         """The model of all that was told; None if nothing was."""
         if self._model is None and self._seen:
-            inputs, expected = self.encode(list(self._seen.values()))
+            known = self._earlier
+            inputs, expected = self.encode([*self._seen.values(), *known.settings])
             estimates = [estimate for _, estimate in self._seen]
             values = np.array([math.log(e.value) - (self.origin or 0.0) for e in estimates])
             home = self.part(self._baseline)
             at_home = np.array([part == home for part, _ in self._seen])
             values[at_home] -= self._presumed(estimates, at_home)
             spreads = np.array([max(e.spread, LEAST_SPREAD) for e in estimates])
+            values = np.concatenate([values, known.values])
+            variances = np.concatenate([spreads**2, known.variances])
             kernel = FigureKernel(np.exp(self._prior.centre), self._layout)
-            model = FigureModel(kernel, spreads**2, self._prior)
+            model = FigureModel(kernel, variances, self._prior)
             self._model = model.learn(inputs, values - expected)
         return self._model
 
