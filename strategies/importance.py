@@ -21,6 +21,10 @@ MOST = 10
 it, which does not happen with the knobs there are."""
 NO_LOSS = 0.01
 """An expected loss of the gain, or of P(hold), that nobody notices."""
+UNPROVEN_LOSS = 0.05
+"""An expected loss of the gain that is worth taking for changing less, while it may be noise."""
+SURE = 1.28
+"""So many spreads above nothing, and a loss is no noise (nine in ten)."""
 
 
 @dataclass(frozen=True)
@@ -88,17 +92,21 @@ def _shares(
 def _unneeded(
     problem: Problem, beliefs: Beliefs, setting: Setting, least_first: list[str]
 ) -> set[str]:
-    """Knobs that can go back, tried from the one that brought least. What they lose is held
-    against the whole setting, so that small losses do not add up."""
+    """Knobs that can go back, tried from the one that brought least: what they brought is too
+    little, or too little to be told from noise. What they lose is held against the whole setting,
+    so that small losses do not add up."""
     found: set[str] = set()
     kept = dict(setting)
     for knob in least_first:
         reverted = {**kept, knob: problem.baseline[knob]}
         if not problem.allowed(reverted):
             continue
-        belief = beliefs.of([reverted, setting])
-        loss = belief.mean[1] - belief.mean[0]
-        if loss <= NO_LOSS and belief.hold[0] >= belief.hold[1] - NO_LOSS:
+        hold = beliefs.of([reverted, setting]).hold
+        mean, covariance = beliefs.joint([reverted, setting])
+        loss = mean[1] - mean[0]
+        doubt = math.sqrt(max(covariance[0, 0] + covariance[1, 1] - 2 * covariance[0, 1], 0.0))
+        unseen = loss <= NO_LOSS or (loss <= UNPROVEN_LOSS and loss < SURE * doubt)
+        if unseen and hold[0] >= hold[1] - NO_LOSS:
             found.add(knob)
             kept = reverted
     return found
