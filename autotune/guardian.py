@@ -66,10 +66,14 @@ def guarded(journal: Journal, notice: Callable[[str], None]) -> Iterator[Journal
     finally:
         # Not whether the file is there: it may have gone with its file system.
         outcome = Outcome() if journal.cleared else restore(journal)
+        left = not outcome.complete and journal.path.exists()
+        # The guardian tries once more what failed, for which it needs the journal.
+        journal.release()
         guardian.dismiss()
+        mended = left and not journal.path.exists()
         if outcome.foreign:
             notice("Left as somebody else set it: " + "; ".join(outcome.foreign))
-        if not outcome.complete:
+        if not outcome.complete and not mended:
             raise RestoreError(
                 "Some original settings could not be put back: "
                 + "; ".join(outcome.failed)

@@ -191,6 +191,10 @@ class Journal:
                 f"Another process has just put the original settings of {self.record.device} back."
             ) from None
 
+    def release(self) -> None:
+        """Let go of the journal, so that the guardian can have it."""
+        self._held.close()
+
     def writing(self, path: Path, text: str) -> None:
         """Announce a sysfs write. Raise AutotuneError, writing nothing, if `path` has no
         original here: what cannot be put back is not written."""

@@ -9,13 +9,15 @@ from pathlib import Path
 import pytest
 from journal_files import UUID, Files
 
-from autotune.errors import AutotuneError, RefusalError
+from autotune import sysfs
+from autotune.errors import AutotuneError, RefusalError, RestoreError
 from autotune.guardian import Guardian, guarded
 from autotune.journal import (
     Journal,
     clear_if_torn,
     is_held,
     journal_path,
+    open_journals,
 )
 
 
@@ -55,6 +57,36 @@ def test_the_guardian_waits_until_a_dying_run_lets_go(tmp_path: Path) -> None:
     assert guardian._process.wait(10) == 0
     assert file.read_text() == "256"
     assert not path.exists()
+
+
+@pytest.mark.parametrize("refusals", [1, 100])
+def test_what_the_tuner_could_not_put_back_the_guardian_tries_once_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refusals: int
+) -> None:
+    file = tmp_path / ("stripe_cache_size" if refusals == 1 else "group_thread_cnt")
+    file.write_text("256\n")
+    if refusals > 1:
+        # The guardian is refused too: a sync runs.
+        (tmp_path / "sync_action").write_text("recover")
+
+    def refused(path: Path, text: str, timeout_s: float = 30.0) -> None:
+        raise AutotuneError("EBUSY")
+
+    def tune() -> None:
+        path = journal_path(tmp_path / "state", UUID)
+        with guarded(Journal.open(path, UUID, "/dev/md0", [file]), print) as journal:
+            journal.writing(file, "4096")
+            file.write_text("4096\n")
+            monkeypatch.setattr(sysfs, "write", refused)
+
+    if refusals == 1:
+        tune()
+        assert file.read_text() == "256"
+    else:
+        with pytest.raises(RestoreError, match="group_thread_cnt"):
+            tune()
+        assert file.read_text() == "4096\n"
+    assert bool(open_journals(tmp_path / "state")) == (refusals > 1)
 
 
 def test_originals_go_back_even_if_the_journal_is_gone(tmp_path: Path) -> None:
