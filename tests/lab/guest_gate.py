@@ -13,6 +13,7 @@ from guest import autotune, knob_files, wait_until
 
 from autotune.array import find_array
 from autotune.gate import refuse_if_used
+from autotune.lab.guest_system import load_modules
 
 DEVICE = "/dev/md0"
 LINK = Path("/tmp/link-to-md0")
@@ -33,15 +34,20 @@ def undone(*words: object) -> Iterator[None]:
         sh(*words)
 
 
+def make_ext4(device: object) -> None:
+    """One that writes nothing by itself once it is mounted."""
+    sh("mkfs.ext4", "-q", "-F", "-E", "lazy_itable_init=0,lazy_journal_init=0", device)
+
+
 @contextlib.contextmanager
 def signature_of_ext4() -> Iterator[None]:
-    sh("mkfs.ext4", "-q", "-F", DEVICE)
+    make_ext4(DEVICE)
     yield
 
 
 @contextlib.contextmanager
 def mounted_ext4() -> Iterator[None]:
-    sh("mkfs.ext4", "-q", "-F", DEVICE)
+    make_ext4(DEVICE)
     sh("mount", DEVICE, FOLDER)
     with undone("umount", FOLDER):
         yield
@@ -49,7 +55,7 @@ def mounted_ext4() -> Iterator[None]:
 
 @contextlib.contextmanager
 def mounted_through_a_symlink() -> Iterator[None]:
-    sh("mkfs.ext4", "-q", "-F", LINK)
+    make_ext4(LINK)
     sh("mount", LINK, FOLDER)
     with undone("umount", FOLDER):
         yield
@@ -57,7 +63,7 @@ def mounted_through_a_symlink() -> Iterator[None]:
 
 @contextlib.contextmanager
 def mounted_in_another_namespace() -> Iterator[None]:
-    sh("mkfs.ext4", "-q", "-F", DEVICE)
+    make_ext4(DEVICE)
     script = f"mount {DEVICE} {FOLDER} && echo mounted && read line"
     command = ("unshare", "--mount", "--propagation", "private", "sh", "-c", script)
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
@@ -102,6 +108,8 @@ def swap() -> Iterator[None]:
 
 @contextlib.contextmanager
 def encrypted() -> Iterator[None]:
+    # The guest's kernel cannot ask for a cipher's module by itself.
+    load_modules(("dm-crypt", "xts", "ecb"))
     KEY.write_bytes(b"k" * 32)
     cost = ("--pbkdf", "pbkdf2", "--pbkdf-force-iterations", "1000")
     sh("cryptsetup", "luksFormat", "-q", *cost, "--key-file", KEY, DEVICE)
