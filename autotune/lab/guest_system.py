@@ -18,7 +18,7 @@ _MS_MOVE = 8192
 
 _MODULES = (
     *("virtio_blk", "raid456", "raid1", "raid10", "raid0", "linear", "bfq"),
-    *("cbc", "xts", "dm-mod", "dm-crypt", "dm-snapshot", "loop"),
+    *("cbc", "ecb", "xts", "dm-mod", "dm-crypt", "dm-snapshot", "loop"),
 )
 
 
