@@ -51,7 +51,7 @@ class Machine:
         self.before_measurement: dict[int, Callable[[], None]] = {}
         for module in (running, prepare):
             monkeypatch.setattr(module, "find_array", lambda device: find_array(device, root))
-        monkeypatch.setattr(running, "lock", lambda _array: contextlib.nullcontext())
+        monkeypatch.setattr(running, "lock", lambda *_: contextlib.nullcontext())
         monkeypatch.setattr(preflight, "fio_missing", lambda: None)
         monkeypatch.setattr(trials, "measure", self.measure)
         monkeypatch.setattr(sysfs, "write", self.write)
