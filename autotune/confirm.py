@@ -73,10 +73,13 @@ def confirm(
         for f in broken_ceilings(figures, before)
         if verdict.figures[f.name].conclusion is Conclusion.BETTER
     ]
-    if calmer:
-        # A ceiling is a condition, not a wish: it is kept at whatever cost in speed.
-        slower = "slower, but " if verdict.overall.conclusion is Conclusion.WORSE else ""
-        reason = f"{slower}it holds the ceilings, which the original settings break"
+    # A ceiling that was asked for is a condition, kept at whatever cost in speed; not so one that
+    # only says "no worse than now".
+    asked = {ceiling.phase for ceiling in preparation.options.ceilings}
+    slower = verdict.overall.conclusion is Conclusion.WORSE
+    if any(not slower or None in asked or figure.phase in asked for figure in calmer):
+        but = "slower, but " if slower else ""
+        reason = f"{but}it holds the ceilings, which the original settings break"
         return Decision(True, reason, verdict, before, after)
     reason = "the best found does not differ from the original settings beyond noise"
     return Decision(False, reason, verdict, before, after)

@@ -3,12 +3,14 @@
 import dataclasses
 from pathlib import Path
 
+import fake_run
 import pytest
 from fake_run import Machine
 
+from autotune import tuner
 from autotune.ceilings import Ceiling
 from autotune.measure import Bench, PhaseResult
-from autotune.search import Estimate, setting_key
+from autotune.search import Estimate, Problem, Recommendation, Setting, Trial, setting_key
 from autotune.workload import Phase
 
 
@@ -35,6 +37,47 @@ def test_a_ceiling_that_the_originals_break_is_held_at_the_price_of_speed(
     assert result.keep
     assert result.winner["sync_speed_max"] == speed
     assert ("slower, but it holds" in result.reason) == (speed == 50_000)
+
+
+class Restless(Calmable):
+    """Its original settings are no longer so calm when they are measured in the end."""
+
+    def measure(self, phase: Phase, bench: Bench, seed: int, *rest: object) -> PhaseResult:
+        result = super().measure(phase, bench, seed, *rest)
+        if phase.name != "resync" or seed < 4000 or self.setting["sync_speed_max"] != 200_000:
+            return result
+        p99 = result.figures["resync.p99"]
+        figures = {**result.figures, "resync.p99": Estimate(p99.value * 4, p99.spread)}
+        return dataclasses.replace(result, figures=figures)
+
+
+class Slower:
+    """A strategy that tries a slower check, and recommends it."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.setting: Setting = {**problem.baseline, "sync_speed_max": 50_000}
+        self.asked = False
+
+    def ask(self) -> Setting | None:
+        self.asked, asked = True, self.asked
+        return None if asked else self.setting
+
+    def tell(self, trial: Trial) -> None:
+        self.asked = self.asked or trial.setting == self.setting
+
+    def recommend(self) -> Recommendation:
+        return Recommendation(self.setting, Estimate(1.0, 0.1), 1.0)
+
+
+@pytest.mark.parametrize("asked", [True, False])
+def test_no_speed_is_given_up_for_a_ceiling_that_nobody_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asked: bool
+) -> None:
+    monkeypatch.setattr(fake_run, "load_strategy", lambda _entry: Slower)
+    monkeypatch.setattr(tuner, "_what_matters", lambda _problem, _trials, setting: (setting, ()))
+    ceilings = (Ceiling("resync", 40e6, None),) if asked else ()
+    result = Restless(tmp_path, monkeypatch).run("random", ceilings=ceilings)
+    assert result.keep == asked
 
 
 class Deceiving(Machine):
