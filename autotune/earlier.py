@@ -8,10 +8,11 @@ figures of another day or another array are no figures of this one.
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from statistics import fmean
 from typing import Any
 
-from autotune.objective import Figures
+from autotune import recorded
+from autotune.errors import UsageError
+from autotune.front import Pool
 from autotune.search import Earlier, Estimate, Setting, Status
 from autotune.store import RunRecord, TrialRecord
 
@@ -44,7 +45,11 @@ def earlier_trials(
             doubts.append(DOUBT_OTHER)
         elif run.fingerprint != fingerprint:
             doubts.append(DOUBT_CHANGED)
-        found.extend(_of_run(trials, problem, math.hypot(*doubts)))
+        try:
+            found.extend(_of_run(run, trials, problem, math.hypot(*doubts)))
+        except UsageError:
+            # An autotune too old to say all of it stored it.
+            continue
     return tuple(found)
 
 
@@ -57,32 +62,29 @@ def _comparable(then: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
 
 
 def _of_run(
-    trials: Sequence[TrialRecord], problem: Mapping[str, Any], doubt: float
+    run: RunRecord, trials: Sequence[TrialRecord], problem: Mapping[str, Any], doubt: float
 ) -> Iterable[Earlier]:
-    """Every setting of the run but the originals, relative to them."""
+    """Every setting of the run but the originals, relative to them; each measurement once."""
+    then = recorded.read(run.id, run.problem)
+    pool = Pool(then, trials)
     baseline: Setting = problem["baseline"]
-    complete = [t for t in trials if t.status is Status.COMPLETE]
-    home = [_fresh(t) for t in complete if _shared(t.requested, baseline) == baseline]
-    for trial in complete:
-        setting = _shared(trial.requested, baseline)
+    home = pool.figures(_in_terms_of(then.baseline, baseline))
+    taken = {pool.key(name, _in_terms_of(then.baseline, baseline)) for name in home}
+    for trial in trials:
+        setting = _in_terms_of(baseline, trial.requested)
         legal = all(value in problem["knobs"][k]["choices"] for k, value in setting.items())
-        if setting == baseline or not legal:
+        if trial.status is not Status.COMPLETE or not legal:
             continue
         ratios = {}
-        for name, estimate in _fresh(trial).items():
-            before = [math.log(figures[name].value) for figures in home if name in figures]
-            if before:
-                ratio = estimate.value / math.exp(fmean(before))
-                ratios[name] = Estimate(ratio, estimate.spread)
+        for name, estimate in pool.figures(trial.requested).items():
+            key = pool.key(name, trial.requested)
+            if name in home and key not in taken:
+                taken.add(key)
+                ratios[name] = Estimate(estimate.value / home[name].value, estimate.spread)
         if ratios:
             yield Earlier(setting, ratios, doubt)
 
 
-def _shared(setting: Setting, baseline: Setting) -> Setting:
-    """The setting in the knobs of this run: one that the earlier did not tune was as it is."""
-    return {name: setting.get(name, value) for name, value in baseline.items()}
-
-
-def _fresh(trial: TrialRecord) -> Figures:
-    """What the trial measured itself."""
-    return {n: e for n, e in trial.figures.items() if n.partition(".")[0] in trial.measured}
+def _in_terms_of(known: Setting, setting: Setting) -> Setting:
+    """The setting in these knobs: one that it leaves out is as it is known to be."""
+    return {name: setting.get(name, value) for name, value in known.items()}

@@ -80,14 +80,15 @@ class Pool:
         for trial in complete:
             figures = without_drift(self._fresh(trial), trial.middle_s, anchors)
             for name, estimate in figures.items():
-                self._measured.setdefault(self._key(name, trial.requested), []).append(estimate)
+                self._measured.setdefault(self.key(name, trial.requested), []).append(estimate)
         self._noise = {name: self._repeat_noise(name) for name in self._phase}
 
     def _fresh(self, trial: TrialRecord) -> dict[str, Estimate]:
         """The figures that this trial measured itself."""
         return {n: e for n, e in trial.figures.items() if self._phase.get(n) in trial.measured}
 
-    def _key(self, name: str, setting: Setting) -> object:
+    def key(self, name: str, setting: Setting) -> object:
+        """What of a setting a figure depends on."""
         moving = {k: v for k, v in setting.items() if name in self._recorded.moves.get(k, ())}
         return (name, setting_key(moving))
 
@@ -107,7 +108,7 @@ class Pool:
         """What is known of a setting: each figure's mean (log scale), with its spread."""
         found = {}
         for name, noise in self._noise.items():
-            group = self._measured.get(self._key(name, setting))
+            group = self._measured.get(self.key(name, setting))
             if group:
                 log = sum(math.log(estimate.value) for estimate in group) / len(group)
                 variance = sum(max(estimate.spread, noise) ** 2 for estimate in group)

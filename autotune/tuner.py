@@ -133,10 +133,13 @@ def _find(
         reason = _lacking(preparation, trials) or reason
     winner, decision = preparation.baseline, Decision(False, reason, None, before, before)
     shares: tuple[KnobShare, ...] = ()
-    left = problem
+    left, home = problem, setting_key(preparation.baseline)
     for _ in range(CANDIDATES):
-        recommended, found = _what_matters(left, trials, strategy.recommend().setting)
-        if setting_key(recommended) == setting_key(preparation.baseline):
+        recommended = strategy.recommend().setting
+        if setting_key(recommended) == home:
+            break
+        recommended, found = _what_matters(left, trials, recommended)
+        if setting_key(recommended) == home:
             break
         winner, shares = recommended, found
         decision = confirm(preparation, trials, winner, figures, reporter)
