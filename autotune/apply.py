@@ -7,7 +7,8 @@ from autotune import preflight, recovery, sysfs
 from autotune.array import Array, find_array
 from autotune.errors import InfeasibleError, RefusalError
 from autotune.guardian import guarded
-from autotune.journal import Journal, applied_path, journal_path
+from autotune.journal import Journal
+from autotune.journals import applied_path, journal_path
 from autotune.knobs import (
     ALL,
     Knob,

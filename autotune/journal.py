@@ -9,71 +9,16 @@ import fcntl
 import json
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from autotune import sysfs
 from autotune.errors import AutotuneError, RefusalError
-from autotune.knobs.plan import reset_by
+from autotune.originals import Record, boot_id
 
 _UNREADABLE = (
     *(IndexError, ValueError, KeyError, TypeError, AttributeError),
     *(OverflowError, RecursionError),
 )
-BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
-
-
-def boot_id(root: Path = Path("/")) -> str:
-    """What this boot is called; sysfs values do not outlive it."""
-    return (root / BOOT_ID.relative_to("/")).read_text().strip()
-
-
-@dataclass
-class Record:
-    """What a journal says: the state to put back, and what was done since.
-
-    `ours` are the texts, by path, that a file may read by our doing: the last one that was seen to
-    take effect, and those announced since. What else it reads was set by somebody else, unless the
-    kernel has just `reset` it on our account, as a switch of the scheduler does with `nr_requests`.
-    """
-
-    uuid: str
-    device: str
-    boot: str
-    pid: int
-    originals: dict[str, str] = field(default_factory=dict)
-    ours: dict[str, list[str]] = field(default_factory=dict)
-    unsettled: set[str] = field(default_factory=set)
-    """The files announced for writing since it was last noted what took effect."""
-    scratch: list[str] = field(default_factory=list)
-    mounts: dict[str, str] = field(default_factory=dict)
-    """Where the filesystem of each scratch folder was mounted."""
-    checking: bool = False
-    checked: bool = False
-    """A check of ours ran, so the kernel has moved `sync_min` on our account."""
-
-    @property
-    def reset(self) -> set[str]:
-        """The files that the kernel may have changed with the writes announced last."""
-        return {str(path) for name in self.unsettled for path in reset_by(Path(name))}
-
-    def learn(self, entry: Mapping[str, object]) -> None:
-        """Take one journal line into account; an unknown kind is ignored."""
-        match entry:
-            case {"kind": "write", "path": str(path), "text": str(text)}:
-                self.ours.setdefault(path, []).append(text)
-                self.unsettled.add(path)
-            case {"kind": "settled"}:
-                self.ours = {path: texts[-1:] for path, texts in self.ours.items()}
-                self.unsettled = set()
-            case {"kind": "originals", "originals": dict(originals)}:
-                for path, text in originals.items():
-                    self.originals.setdefault(str(path), str(text))
-            case {"kind": "scratch", "path": str(path)}:
-                self.scratch.append(path)
-                self.mounts[path] = str(entry.get("mount", ""))
-            case {"kind": "check", "running": bool(running)}:
-                self.checking, self.checked = running, True
 
 
 class Journal:
@@ -120,7 +65,7 @@ class Journal:
                 f"The journal {path} cannot be written ({error.strerror}), "
                 "so nothing was changed; free some space or choose another --state-dir."
             ) from None
-        _sync_folder(path.parent)
+        sync_folder(path.parent)
         journal = cls(path, record)
         journal.claim()
         return journal
@@ -227,7 +172,7 @@ class Journal:
         # Its folder may be gone too, with the file system that it was on.
         with contextlib.suppress(FileNotFoundError):
             self.path.unlink(missing_ok=True)
-            _sync_folder(self.path.parent)
+            sync_folder(self.path.parent)
 
     def keep(self, applied: Path) -> None:
         """Clear the journal though nothing went back: the values are wanted. The record moves to
@@ -245,51 +190,8 @@ class Journal:
             return
         self.path.replace(applied)
         self.cleared = True
-        _sync_folder(applied.parent)
-        _sync_folder(self.path.parent)
-
-
-def applied_path(state_dir: Path, uuid: str) -> Path:
-    """Where the record of values that were applied to stay lies."""
-    return state_dir / "applied" / f"{uuid}.jsonl"
-
-
-def journal_path(state_dir: Path, uuid: str) -> Path:
-    """Where the journal of an array lies."""
-    return state_dir / "journal" / f"{uuid}.jsonl"
-
-
-def open_journals(state_dir: Path) -> list[Path]:
-    """The journals that wait for a restore."""
-    return sorted((state_dir / "journal").glob("*.jsonl"))
-
-
-def is_held(path: Path) -> bool:
-    """Whether a run is under way that clears this journal itself. OSError if it cannot be read."""
-    with path.open("rb") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
-    return False
-
-
-def clear_if_torn(path: Path) -> bool:
-    """Remove a journal whose first line was never written in full, as a power cut leaves it:
-    nothing is changed before that line is durable. Return whether it was one.
-
-    A run that is just writing the line finds its journal gone and changes nothing.
-    """
-    with path.open("rb") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-        if b"\n" in file.read():
-            return False
-        path.unlink()
-    _sync_folder(path.parent)
-    return True
+        sync_folder(applied.parent)
+        sync_folder(self.path.parent)
 
 
 def _append(descriptor: int, entry: Mapping[str, object]) -> None:
@@ -299,7 +201,8 @@ def _append(descriptor: int, entry: Mapping[str, object]) -> None:
     os.fsync(descriptor)
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
+    """Make names that were made or removed in a folder durable."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)

@@ -8,7 +8,8 @@ from pathlib import Path
 from autotune import sysfs
 from autotune.array import Array
 from autotune.errors import AutotuneError
-from autotune.journal import Journal, is_held
+from autotune.journal import Journal
+from autotune.journals import is_held
 from autotune.preflight import Finding
 from autotune.scratch import SCRATCH_PREFIX
 from autotune.stack import Stack

@@ -8,8 +8,9 @@ from pathlib import Path
 
 from autotune import sysfs
 from autotune.errors import AutotuneError
-from autotune.journal import Journal, Record, boot_id
+from autotune.journal import Journal
 from autotune.knobs.plan import restoring, unsafe_now
+from autotune.originals import Record, boot_id
 from autotune.scratch import SCRATCH_PREFIX
 
 IDLE_TIMEOUT_S = 30.0

@@ -14,7 +14,7 @@ from autotune.array import find_array
 from autotune.earlier import earlier_trials
 from autotune.errors import AutotuneError, StoppedError, UsageError
 from autotune.front import Named
-from autotune.journal import applied_path, journal_path
+from autotune.journals import applied_path, journal_path
 from autotune.knobs import ram_bytes
 from autotune.locks import lock
 from autotune.prepare import Options, Preparation, prepare

@@ -11,7 +11,8 @@ from autotune import gate
 from autotune.apply import journaled_paths
 from autotune.fio import Target
 from autotune.guardian import guarded
-from autotune.journal import Journal, journal_path
+from autotune.journal import Journal
+from autotune.journals import journal_path
 from autotune.knobs import stripe_cache
 from autotune.measure import Bench
 from autotune.prepare import Preparation

@@ -59,7 +59,8 @@ def restore(
 
     from autotune.array import find_array
     from autotune.errors import AutotuneError, RestoreError
-    from autotune.journal import Journal, applied_path, clear_if_torn, open_journals
+    from autotune.journal import Journal
+    from autotune.journals import applied_path, clear_if_torn, open_journals
     from autotune.locks import lock
     from autotune.restore import restore as put_back
 

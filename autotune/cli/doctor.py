@@ -18,7 +18,7 @@ def doctor(
     from autotune import leftovers
     from autotune.array import find_array, list_arrays
     from autotune.errors import AutotuneError
-    from autotune.journal import open_journals
+    from autotune.journals import open_journals
     from autotune.preflight import check
     from autotune.stack import read_stack
 

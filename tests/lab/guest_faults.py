@@ -12,7 +12,6 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -155,14 +154,6 @@ SAMPLE = {
 }
 
 
-@dataclass(frozen=True)
-class Found:
-    """What must be after a run as it was before."""
-
-    knobs: dict[str, str]
-    sums: dict[str, str]
-
-
 def data() -> dict[str, str]:
     """The checksums of all files on the filesystem, read from the disks."""
     os.sync()
@@ -244,8 +235,8 @@ def removed(disk: str) -> bool:
 def test_nothing_is_left_behind(fault: str, stage: str, state: Path, tmp_path: Path) -> None:
     workload = tmp_path / "short.toml"
     workload.write_text(WORKLOAD)
-    before, present, reached = Found(knob_files(), data()), members(), tmp_path / "reached"
-    output = tmp_path / "output"
+    before, sums, present = knob_files(), data(), members()
+    reached, output = tmp_path / "reached", tmp_path / "output"
     words = ["run", "/dev/md0", "--workload", str(workload), "--scratch", str(MOUNT)]
     child = start(words, Stage(stage, FAULTS[fault], reached), output)
     deadline = time.monotonic() + TIMEOUT_S
@@ -272,23 +263,21 @@ def test_nothing_is_left_behind(fault: str, stage: str, state: Path, tmp_path: P
     after = knob_files()
     moved = {
         name: (text, after[name])
-        for name, text in before.knobs.items()
+        for name, text in before.items()
         if after.get(name, text) != text and not name.endswith("sync_action")
     }
     assert not moved, said
     wait_until(lambda: not running("fio"), 20, "fio to end")
     assert read(MD / "sync_action") != "check"
     assert not list(MOUNT.glob(".autotune*"))
-    assert data() == before.sums
+    assert data() == sums
     ended[fault, stage] = word
 
 
+@pytest.mark.sample
 def test_print_the_matrix(capfd: pytest.CaptureFixture[str]) -> None:
     with capfd.disabled():
         print(f"\n{'':24}" + "".join(f"{stage:10}" for stage in STAGES))
         for fault in FAULTS:
             cells = (ended.get((fault, stage), "-") for stage in STAGES)
             print(f"{fault:24}" + "".join(f"{cell:10}" for cell in cells))
-
-
-test_print_the_matrix = pytest.mark.sample(test_print_the_matrix)

@@ -2,7 +2,9 @@
 
 from pathlib import Path
 
-from autotune.journal import BOOT_ID, Journal, journal_path
+from autotune.journal import Journal
+from autotune.journals import journal_path
+from autotune.originals import BOOT_ID
 
 UUID = "f6e606b38ce3aa5941c0aa90d0ab4f9c"
 

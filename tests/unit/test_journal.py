@@ -12,13 +12,8 @@ from journal_files import UUID, Files
 from autotune import sysfs
 from autotune.errors import AutotuneError, RefusalError, RestoreError
 from autotune.guardian import Guardian, guarded
-from autotune.journal import (
-    Journal,
-    clear_if_torn,
-    is_held,
-    journal_path,
-    open_journals,
-)
+from autotune.journal import Journal
+from autotune.journals import clear_if_torn, is_held, journal_path, open_journals
 
 
 @pytest.fixture

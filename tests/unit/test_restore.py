@@ -8,17 +8,28 @@ from journal_files import UUID, Files
 
 from autotune import sysfs
 from autotune.errors import AutotuneError
-from autotune.journal import (
-    Journal,
-    applied_path,
-    open_journals,
-)
+from autotune.journal import Journal
+from autotune.journals import applied_path, open_journals
 from autotune.restore import restore
 
 
 @pytest.fixture
 def files(tmp_path: Path) -> Files:
     return Files(tmp_path)
+
+
+@pytest.fixture
+def resetting(files: Files, monkeypatch: pytest.MonkeyPatch) -> Files:
+    """A switch of the scheduler resets the queue length, as the kernel's does."""
+    true_write = sysfs.write
+
+    def write(path: Path, text: str, timeout_s: float = 30.0) -> None:
+        true_write(path, text, timeout_s)
+        if path.name == "scheduler":
+            (files.queue / "nr_requests").write_text("128")
+
+    monkeypatch.setattr(sysfs, "write", write)
+    return files
 
 
 def test_what_was_changed_goes_back_and_the_journal_with_it(files: Files) -> None:
@@ -58,23 +69,14 @@ def test_what_follows_from_our_writes_is_ours(files: Files) -> None:
     assert not outcome.foreign
 
 
-def test_what_the_scheduler_resets_on_the_way_back_is_put_back_too(
-    files: Files, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_the_scheduler_resets_on_the_way_back_is_put_back_too(resetting: Files) -> None:
+    files = resetting
     requests = files.queue / "nr_requests"
     requests.write_text("500")
     journal = files.open()
     files.write(journal, files.queue / "scheduler", "bfq")
     requests.write_text("64")
     journal.settled()
-    true_write = sysfs.write
-
-    def write(path: Path, text: str, timeout_s: float = 30.0) -> None:
-        true_write(path, text, timeout_s)
-        if path.name == "scheduler":
-            requests.write_text("128")
-
-    monkeypatch.setattr(sysfs, "write", write)
     del journal
     outcome = restore(files.reload(), files.root)
     assert sysfs.read(requests) == "500"
@@ -95,17 +97,10 @@ def test_a_value_that_a_trial_had_tried_is_somebody_elses_once_it_was_replaced(
 
 
 def test_what_somebody_set_beside_our_writes_stays_though_the_scheduler_resets_it(
-    files: Files, monkeypatch: pytest.MonkeyPatch
+    resetting: Files,
 ) -> None:
+    files = resetting
     requests = files.queue / "nr_requests"
-    true_write = sysfs.write
-
-    def write(path: Path, text: str, timeout_s: float = 30.0) -> None:
-        true_write(path, text, timeout_s)
-        if path.name == "scheduler":
-            requests.write_text("128")
-
-    monkeypatch.setattr(sysfs, "write", write)
     journal = files.open()
     files.write(journal, files.queue / "scheduler", "bfq")
     journal.settled()

@@ -17,7 +17,7 @@ from autotune import preflight, prepare, sysfs, trials
 from autotune import run as running
 from autotune.array import find_array
 from autotune.errors import AutotuneError
-from autotune.journal import open_journals
+from autotune.journals import open_journals
 from autotune.measure import PhaseResult
 from autotune.prepare import Options
 from autotune.resume import unfinished

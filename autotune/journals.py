@@ -1,0 +1,49 @@
+"""Where journals lie, and what has become of them. Light, as the journal."""
+
+import fcntl
+from pathlib import Path
+
+from autotune.journal import sync_folder
+
+
+def applied_path(state_dir: Path, uuid: str) -> Path:
+    """Where the record of values that were applied to stay lies."""
+    return state_dir / "applied" / f"{uuid}.jsonl"
+
+
+def journal_path(state_dir: Path, uuid: str) -> Path:
+    """Where the journal of an array lies."""
+    return state_dir / "journal" / f"{uuid}.jsonl"
+
+
+def open_journals(state_dir: Path) -> list[Path]:
+    """The journals that wait for a restore."""
+    return sorted((state_dir / "journal").glob("*.jsonl"))
+
+
+def is_held(path: Path) -> bool:
+    """Whether a run is under way that clears this journal itself. OSError if it cannot be read."""
+    with path.open("rb") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
+
+
+def clear_if_torn(path: Path) -> bool:
+    """Remove a journal whose first line was never written in full, as a power cut leaves it:
+    nothing is changed before that line is durable. Return whether it was one.
+
+    A run that is just writing the line finds its journal gone and changes nothing.
+    """
+    with path.open("rb") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        if b"\n" in file.read():
+            return False
+        path.unlink()
+    sync_folder(path.parent)
+    return True
