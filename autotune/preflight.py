@@ -13,7 +13,9 @@ from typing import Literal
 
 from autotune import recovery, rivals, sysfs
 from autotune.array import REDUNDANT, Array
+from autotune.scratch import MIN_BYTES, SHARE_OF_FREE, with_room
 from autotune.stack import Stack
+from autotune.units import show_bytes
 
 
 @dataclass(frozen=True)
@@ -42,7 +44,12 @@ def check(array: Array, stack: Stack, live: str = "") -> list[Finding]:
         fio_missing(),
         not_root(array),
     ]
-    warnings = [tuned_live(array, live), iostats_off(array), *rivals.find(array)]
+    warnings = [
+        tuned_live(array, live),
+        no_room(array, stack),
+        iostats_off(array),
+        *rivals.find(array),
+    ]
     return [Finding("refuse", text) for text in refusals if text] + [
         Finding("warn", text) for text in warnings if text
     ]
@@ -166,6 +173,18 @@ def tuned_live(array: Array, live: str) -> str | None:
         f"The {recovery.ACTIONS[live]} of {array.device} is tuned as it runs, never paused or "
         f"restarted; a figure takes {recovery.WINDOW_S:.0f} s or more, since the kernel goes by "
         "the mean speed of that time."
+    )
+
+
+def no_room(array: Array, stack: Stack) -> str | None:
+    """Phases that write are then left out, which is half an answer."""
+    if not stack.writable or with_room(stack) is not None:
+        return None
+    free = max(shutil.disk_usage(mount.mountpoint).free for mount in stack.writable)
+    return (
+        f"What writes cannot be measured on {array.device}: its filesystem has {show_bytes(free)} "
+        f"free, and {show_bytes(MIN_BYTES * SHARE_OF_FREE)} are needed for a scratch file; free "
+        "some space."
     )
 
 

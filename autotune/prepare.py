@@ -12,7 +12,7 @@ from autotune.errors import RefusalError, UsageError
 from autotune.fio import Target
 from autotune.knobs import DEFAULT, Knob, consistent, for_array, ram_bytes, read_setting
 from autotune.memory import total_bytes
-from autotune.scratch import refuse_if_shared, scratch_bytes
+from autotune.scratch import refuse_if_shared, scratch_bytes, with_room
 from autotune.search import Earlier, Figure, Setting, Value
 from autotune.stack import Stack, read_stack
 from autotune.units import show_seconds
@@ -75,7 +75,11 @@ class Preparation:
     @property
     def why_left_out(self) -> str:
         """What the phases that are left out lack."""
-        return "the array is never idle" if self.live else "there is nowhere to write"
+        if self.live:
+            return "the array is never idle"
+        if self.stack.writable:
+            return "there is no room for a scratch file"
+        return "there is nowhere to write"
 
     def allowed(self, setting: Setting) -> bool:
         """The exact filter: inside the RAM budget, and values that go together."""
@@ -108,6 +112,8 @@ def prepare(options: Options) -> Preparation:
     candidates = recovery.live_phases(options.workload) if live else options.workload.phases
     phases = tuple(p for p in candidates if writable or not p.writes)
     if not any(phase.weight for phase in phases):
+        for mount in stack.writable:
+            scratch_bytes(mount.mountpoint)
         raise RefusalError(
             f'Every phase of the workload "{options.workload.name}" that counts writes, and '
             f"{array.device} has no mounted filesystem to write a scratch file to; mount one, or "
@@ -237,8 +243,7 @@ def _scratch_folder(options: Options, array: Array, stack: Stack) -> Path | None
         refuse_if_shared(folder)
         scratch_bytes(folder)
         return folder
-    for mount in stack.mounts:
-        if not mount.read_only and mount.mountpoint.is_dir():
-            scratch_bytes(mount.mountpoint)
-            return mount.mountpoint
-    return None
+    found = with_room(stack)
+    if found is not None:
+        refuse_if_shared(found)
+    return found

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from autotune import sysfs
+from autotune.blockdev import md_uuid
 from autotune.errors import AutotuneError
 from autotune.journal import Journal
 from autotune.knobs.plan import restoring, unsafe_now
@@ -39,11 +40,16 @@ def restore(journal: Journal, root: Path = Path("/")) -> Outcome:
     """
     record, outcome = journal.record, Outcome()
     if record.boot == boot_id(root):
-        if record.checking:
-            _stop_check(record, root, outcome)
         paths = {Path(name): text for name, text in record.originals.items()}
-        outcome.gone = [str(path) for path in paths if not path.exists()]
-        there = {path: text for path, text in paths.items() if path.exists()}
+        block = root / "sys/block" / Path(record.device).name
+        if _another_array(record, block, root):
+            gone = {path for path in paths if path.is_relative_to(block)}
+        else:
+            gone = {path for path in paths if not path.exists()}
+            if record.checking:
+                _stop_check(block, outcome)
+        outcome.gone = [str(path) for path in paths if path in gone]
+        there = {path: text for path, text in paths.items() if path not in gone}
         # Who set a value is judged before the first write: a switch of the scheduler back resets
         # others, and what it leaves there is nobody's.
         found = {path: sysfs.original(path) for path in there}
@@ -94,8 +100,15 @@ def _is_foreign(record: Record, write: sysfs.Write, found: str) -> bool:
     return name not in record.reset and found not in (write.text, *record.ours.get(name, ()))
 
 
-def _stop_check(record: Record, root: Path, outcome: Outcome) -> None:
-    action = root / "sys/block" / Path(record.device).name / "md/sync_action"
+def _another_array(record: Record, block: Path, root: Path) -> bool:
+    """Whether the name has gone to another array since. Stopping the one that had it has undone
+    every setting of it."""
+    metadata = sysfs.read_or(block / "md/metadata_version", "")
+    return bool(metadata) and md_uuid(block.name, metadata, root) not in ("", record.uuid)
+
+
+def _stop_check(block: Path, outcome: Outcome) -> None:
+    action = block / "md/sync_action"
     if not action.exists():
         return
     try:

@@ -1,5 +1,6 @@
 """The scratch file: the only place on a filesystem that autotune writes to."""
 
+import contextlib
 import os
 import secrets
 import shutil
@@ -14,6 +15,7 @@ from autotune.journal import Journal
 
 if TYPE_CHECKING:
     # The guardian imports this file, and has to stay light.
+    from autotune.stack import Stack
     from autotune.written import Written
 
 SCRATCH_PREFIX = ".autotune-"
@@ -36,6 +38,15 @@ def scratch_bytes(folder: Path) -> int:
             f"needs {MIN_BYTES >> 20} MiB; free some space, or use another folder (--scratch)."
         )
     return size
+
+
+def with_room(stack: "Stack") -> Path | None:
+    """The first filesystem on an array with room for a scratch file, if there is one."""
+    for mount in stack.writable:
+        with contextlib.suppress(RefusalError):
+            scratch_bytes(mount.mountpoint)
+            return mount.mountpoint
+    return None
 
 
 def refuse_if_shared(parent: Path) -> None:

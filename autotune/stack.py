@@ -41,6 +41,11 @@ class Stack:
     def in_use(self) -> bool:
         return bool(self.mounts or self.swaps or self.holders)
 
+    @property
+    def writable(self) -> tuple[Mount, ...]:
+        """The filesystems that a scratch file could be made on, if they have room."""
+        return tuple(m for m in self.mounts if not m.read_only and m.mountpoint.is_dir())
+
     def mount_for(self, path: Path) -> Mount | None:
         """The filesystem of this array that the path (or its nearest existing parent) is on."""
         path = path.resolve()

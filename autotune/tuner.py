@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from autotune import ceilings
 from autotune.confirm import Decision, confirm, mean
 from autotune.drift import largest_drifts, without_drift
-from autotune.errors import MeasurementError, StoppedError, SyncEndedError
+from autotune.errors import MeasurementError, RefusalError, StoppedError, SyncEndedError
 from autotune.objective import Figures
 from autotune.prepare import BASELINE_TRIALS, CONFIRM_ORDER, Preparation
 from autotune.search import (
@@ -160,6 +160,8 @@ def _measure_baseline(
         records.append(trials.run("baseline", preparation.baseline, preparation.phases))
         # A ceiling that cannot be held is to be heard of as soon as it can be known.
         ceilings.resolve(preparation.figures, preparation.options.ceilings, records[-1].figures)
+        if reason := _lacking(preparation, trials):
+            raise RefusalError(f"The array was measured as it is, and {reason}.")
     before = mean([record.figures for record in records])
     missing = [f.name for f in preparation.figures if f.weight > 0 and f.name not in before]
     if missing:

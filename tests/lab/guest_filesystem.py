@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import shutil
 import signal
 import subprocess
 from pathlib import Path
@@ -179,6 +180,24 @@ def test_a_ceiling_that_the_idle_array_breaks_ends_the_run_in_one_sentence(
     assert done.returncode == 1
     assert "the idle array already takes" in done.stderr
     assert knob_files() == knobs
+
+
+def test_on_a_full_filesystem_what_writes_is_left_out(
+    state: Path, words: tuple[object, ...]
+) -> None:
+    command = ["fallocate", "-l", str(shutil.disk_usage(MOUNT).free - (99 << 20)), MOUNT / "full"]
+    subprocess.run(command, check=True)
+    plan = autotune_json(*words, "--dry-run", state=state)
+    assert list(plan["phases"]) == ["resync"]
+    assert plan["left_out"] == ["write"]
+    assert any("What writes cannot be measured" in note for note in plan["notes"])
+    doctor = autotune("doctor", "/dev/md0", state=state)
+    assert doctor.returncode == 0
+    assert "What writes cannot be measured" in doctor.stdout
+    named = autotune(*words, "--scratch", MOUNT, state=state)
+    assert named.returncode == 1
+    assert "free some space" in named.stderr
+    (MOUNT / "full").unlink()
 
 
 def test_a_mounted_array_is_seen_through_a_symlink_too(state: Path, tmp_path: Path) -> None:

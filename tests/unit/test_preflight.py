@@ -1,7 +1,9 @@
 """Every refusal and warning, on fake trees."""
 
+import dataclasses
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import fake_sysfs
 import pytest
@@ -9,7 +11,7 @@ import pytest
 from autotune import preflight, rivals
 from autotune.array import find_array
 from autotune.preflight import Finding
-from autotune.stack import read_stack
+from autotune.stack import Mount, read_stack
 
 MD = "sys/block/md0/md"
 
@@ -23,6 +25,24 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> fake_sysfs.FakeM
 def findings(machine: fake_sysfs.FakeMachine) -> list[Finding]:
     array = find_array("md0", machine.root)
     return preflight.check(array, read_stack(array))
+
+
+def test_a_filesystem_without_room_for_a_scratch_file_is_named(
+    machine: fake_sysfs.FakeMachine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    array = find_array("md0", machine.root)
+    mount = Mount(machine.root, "ext4", "md0", read_only=False)
+    stack = dataclasses.replace(read_stack(array), mounts=(mount,))
+    free = SimpleNamespace(free=639 << 20)
+    monkeypatch.setattr(preflight.shutil, "disk_usage", lambda _folder: free)
+    (found,) = preflight.check(array, stack)
+    assert found.severity == "warn"
+    assert "has 639 MiB free, and 640 MiB are needed" in found.message
+    free.free = 640 << 20
+    assert preflight.check(array, stack) == []
+    free.free = 0
+    read_only = dataclasses.replace(mount, read_only=True)
+    assert preflight.check(array, dataclasses.replace(stack, mounts=(read_only,))) == []
 
 
 def test_a_healthy_array_has_no_findings(machine: fake_sysfs.FakeMachine) -> None:

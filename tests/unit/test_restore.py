@@ -187,6 +187,24 @@ def test_files_that_are_gone_are_no_failure(files: Files) -> None:
     assert str(cache) in outcome.gone
 
 
+def test_another_array_that_has_the_name_now_is_left_alone(files: Files) -> None:
+    cache, queue = files.md / "stripe_cache_size", files.queue / "nr_requests"
+    journal = files.open()
+    files.write(journal, cache, "4096")
+    files.write(journal, queue, "256")
+    journal.checking(True)
+    (files.md / "sync_action").write_text("check")
+    (files.md / "metadata_version").write_text("1.2")
+    (files.md / "uuid").write_text("00000000-0000-0000-0000-000000000001")
+    outcome = restore(files.reload(), files.root)
+    assert outcome.complete
+    assert str(cache) in outcome.gone
+    assert sysfs.read(cache) == "4096"
+    assert sysfs.read(files.md / "sync_action") == "check"
+    # The disks are what they were.
+    assert sysfs.read(queue) == "64"
+
+
 def test_the_journal_waits_until_the_filesystem_of_the_scratch_is_mounted(files: Files) -> None:
     journal = files.open()
     folder = files.root / "mnt" / ".autotune-1"
