@@ -94,8 +94,10 @@ def apply_profile(
     with (
         lock(array, path),
         watch.signals(),
-        guarded(Journal.open(path, array.uuid, array.device, paths), notice) as journal,
+        guarded(Journal.open(path, array.uuid, array.device, paths), notice) as guardian,
     ):
+        watch.rely_on(guardian)
+        journal = guardian.journal
         before = read_setting(array, knobs)
         after = apply(array, knobs, profile.knobs, journal, watch)
         journal.keep(applied_path(state_dir, array.uuid))

@@ -37,7 +37,9 @@ class Ceiling:
 
 def parse_ceiling(text: str) -> Ceiling:
     """`20ms`, `1.5x`, or either after `PHASE=`. Raise UsageError if it is none of these."""
-    phase, _, limit = text.rpartition("=")
+    phase, named, limit = text.rpartition("=")
+    if named and not phase.strip():
+        raise UsageError(f'The ceiling "{plain(text)}" names no phase before its =.')
     factor = re.fullmatch(r"(\d+(?:\.\d+)?)x", limit.strip())
     if factor:
         if float(factor[1]) == math.inf:
@@ -52,10 +54,15 @@ def check_phases(ceilings: Iterable[Ceiling], figures: Iterable[Figure]) -> None
     """Raise UsageError if a ceiling names a phase whose latency is not measured."""
     known = sorted({f.phase for f in figures if f.name.partition(".")[2] in QUANTITIES})
     for ceiling in ceilings:
+        if not known:
+            raise UsageError(
+                "No phase of this workload has a probe, so there is no latency that a ceiling "
+                "could be for; leave it out."
+            )
         if ceiling.phase is not None and ceiling.phase not in known:
             raise UsageError(
                 f'There is no phase "{plain(ceiling.phase)}" with a probe in this workload; '
-                f"ceilings can be set for {', '.join(known) or 'none of its phases'}."
+                f"ceilings can be set for {', '.join(known)}."
             )
 
 

@@ -6,15 +6,17 @@ leaves `sync_min` advanced, which would make the distribution's next check a par
 
 import re
 import time
+from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from autotune import sysfs
-from autotune.errors import MeasurementError
+from autotune.errors import MeasurementError, StoppedError
 from autotune.journal import Journal
 
 IDLE_TIMEOUT_S = 30.0
+SHOWS_AFTER_S = 1.0
 
 
 def sync_position_kib(mdstat: str, name: str) -> tuple[int, int] | None:
@@ -30,7 +32,15 @@ def sync_position_kib(mdstat: str, name: str) -> tuple[int, int] | None:
 class Check:
     """A running check of an array, from its start; as a context manager it ends with it."""
 
-    def __init__(self, name: str, journal: Journal, root: Path = Path("/")) -> None:
+    def __init__(
+        self,
+        name: str,
+        journal: Journal,
+        watch: Callable[[], None] = lambda: None,
+        root: Path = Path("/"),
+    ) -> None:
+        """`watch` knows better why a check was interrupted, and raises that."""
+        self._watch = watch
         self._name = name
         self._md = root / "sys/block" / name / "md"
         self._mdstat = root / "proc/mdstat"
@@ -65,12 +75,24 @@ class Check:
         position = sync_position_kib(sysfs.read(self._mdstat), self._name)
         if position is None:
             if sysfs.read(self._md / "sync_action") == "idle":
+                self._refuse_if_interrupted()
                 self._done_before_kib += int(sysfs.read(self._md.parent / "md/component_size"))
                 self._latest_kib = 0
                 sysfs.write(self._md / "sync_action", "check")
         else:
             self._latest_kib = max(position[0], self._latest_kib)
         return (self._done_before_kib + self._latest_kib) * 1024
+
+    def _refuse_if_interrupted(self) -> None:
+        """A check that reaches its end leaves sync_min at 0, one that is interrupted where it
+        got to (kernel md_do_sync)."""
+        if int(sysfs.read(self._md / "sync_min")) > 0:
+            # A member that fails interrupts it too, which shows in a moment.
+            time.sleep(SHOWS_AFTER_S)
+            self._watch()
+            raise StoppedError(
+                f"Stopped: somebody else ended the check of {self._name}, so it is left at that."
+            )
 
     def _stop(self) -> None:
         action = self._md / "sync_action"

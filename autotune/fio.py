@@ -9,6 +9,7 @@ by a text line, and needed only to know what was written in all.
 
 import contextlib
 import os
+import re
 import selectors
 import signal
 import subprocess
@@ -19,7 +20,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from autotune.errors import MeasurementError
+from autotune.errors import MeasurementError, RefusalError
 from autotune.fio_output import Counters, Documents, parse
 from autotune.workload import Load, Probe
 
@@ -47,11 +48,32 @@ class Job:
     target: Target
 
 
+def folder(jobs: Sequence[Job]) -> Path | None:
+    """Where fio has to run to find the file that it writes; None if it needs none.
+
+    fio cuts a name at ":", ";" and "#" (seen on 3.33), and would write to what is left of it. So
+    it never hears in which folder the file is.
+    """
+    return next((j.target.path.parent for j in jobs if not _is_device(j.target.path)), None)
+
+
+def _is_device(path: Path) -> bool:
+    return path.is_relative_to("/dev")
+
+
+def _name(path: Path) -> str:
+    name = str(path) if _is_device(path) else path.name
+    if not re.fullmatch(r"[\w/.+!-]+", name, re.ASCII):
+        raise RefusalError(
+            f"fio would take {path} for something else, because of the characters in its name."
+        )
+    return name
+
+
 def _arguments(job: Job) -> Iterator[str]:
     does, target = job.does, job.target
     yield f"--name={job.name}"
-    # fio splits file names at colons; a backslash keeps one (fio HOWTO, "filename").
-    yield "--filename=" + str(target.path).replace(":", "\\:")
+    yield f"--filename={_name(target.path)}"
     yield f"--offset={target.offset_bytes}"
     yield f"--bs={does.block_kib}k"
     if isinstance(does, Probe):
@@ -95,8 +117,9 @@ def _arguments(job: Job) -> Iterator[str]:
 def command(
     jobs: Sequence[Job], max_seconds: float, seed: int, most: Mapping[str, int] = NO_LIMIT
 ) -> tuple[str, ...]:
-    """The fio command of these jobs. It gets `--readonly` unless one of them writes. `most`: the
-    bytes that each process of a job may read and write before it ends by itself."""
+    """The fio command of these jobs, to be run in their `folder`. It gets `--readonly` unless one
+    of them writes. `most`: the bytes that each process of a job may read and write before it ends
+    by itself."""
     readonly = not any(job.does.writes for job in jobs)
     common = (
         # Whatever becomes of autotune, fio does not outlive it.
@@ -132,6 +155,7 @@ class Fio:
         most: Mapping[str, int] = NO_LIMIT,
     ) -> None:
         self._command = command(jobs, max_seconds, seed, most)
+        self._folder = folder(jobs)
         self._documents = Documents()
         self._latest: Mapping[str, Counters] = {}
         streams = {job.name: getattr(job.does, "streams", 1) for job in jobs}
@@ -140,6 +164,7 @@ class Fio:
     def __enter__(self) -> Self:
         self._process = subprocess.Popen(
             self._command,
+            cwd=self._folder,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

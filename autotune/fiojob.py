@@ -77,6 +77,11 @@ def job_document(text: str, source: str) -> dict[str, Any]:
         probe = _probe(*probes[0]) if probes else None
         names = _names([name for name, s in sections if "rate_iops" not in s])
         loads = [_load(name, s) for name, s in sections if "rate_iops" not in s]
+        if not loads:
+            raise ValueError(
+                "every job has rate_iops, which makes it the foreground whose latency is held; "
+                "add one without, whose throughput is to grow"
+            )
         phases: list[dict[str, Any]] = [{"name": "idle", "probe": probe}] if probe else []
         phases += [
             {"name": name, "weight": 1, "load": load, "probe": probe}
@@ -87,7 +92,11 @@ def job_document(text: str, source: str) -> dict[str, Any]:
         raise UsageError(f'The fio job file "{source}" cannot be used: {error}.') from None
     return {
         "name": "fio-job",
-        "description": "From a fio job file; its sections are measured one after the other.",
+        "description": (
+            "From a fio job file. Its sections are measured one after the other; where, how much "
+            "and for how long (filename, size, runtime and their like) is autotune's to decide, "
+            "and buffered writes are synced now and then."
+        ),
         "phases": [phase | times for phase in phases],
     }
 

@@ -12,10 +12,17 @@ from pathlib import Path
 
 from autotune.array import Array
 from autotune.errors import RefusalError, UsageError
+from autotune.openers import loop_over, program_with
 from autotune.stack import Stack, read_stack
 
 BLKID_TIMEOUT_S = 30
 NOTHING_FOUND = 2
+EDGE_BYTES = 64 * 1024
+BCACHEFS_AT = 4096 + 24
+BCACHEFS = bytes.fromhex("c68573f666ce90a9d96a60cf803df7ef")
+"""`BCHFS_MAGIC` in a superblock in sector 8 (kernel fs/bcachefs/bcachefs_format.h, 6.7)."""
+GPT = b"EFI PART"
+"""The start of a GPT's header; its copy is in the last sector (UEFI 2.10, 5.3.2)."""
 
 
 def check_named_twice(array: Array, named: str) -> None:
@@ -29,7 +36,7 @@ def check_named_twice(array: Array, named: str) -> None:
 
 def refuse_if_used(array: Array) -> None:
     """Raise RefusalError if anything at all is, or may be, on the raw array."""
-    reason = in_use(read_stack(array)) or signature(array) or not_exclusive(array)
+    reason = in_use(read_stack(array)) or not_exclusive(array) or opened(array) or signature(array)
     if reason:
         raise RefusalError(f"{array.device} is not written to: {reason}.")
 
@@ -47,8 +54,29 @@ def in_use(stack: Stack) -> str | None:
     return None
 
 
+def opened(array: Array) -> str | None:
+    """Who has it open without holding it."""
+    device = Path(array.device)
+    if loop := loop_over(device):
+        return f"the loop device {loop} lies on it"
+    if program := program_with(device):
+        return f"{program} has it open"
+    return None
+
+
 def signature(array: Array) -> str | None:
-    """A filesystem, partition table or other signature on the raw device, as blkid knows it."""
+    """A filesystem, partition table or other signature on the raw device."""
+    try:
+        with Path(array.device).open("rb", buffering=0) as file:
+            start = file.read(EDGE_BYTES)
+            file.seek(-EDGE_BYTES, os.SEEK_END)
+            end = file.read(EDGE_BYTES)
+    except OSError as error:
+        return f"it cannot be read ({error.strerror}), so it cannot be seen what is on it"
+    return _known_to_blkid(array) or unknown_to_blkid(start, end)
+
+
+def _known_to_blkid(array: Array) -> str | None:
     command = ("blkid", "--probe", "--output", "export", array.device)
     try:
         done = subprocess.run(
@@ -66,6 +94,15 @@ def signature(array: Array) -> str | None:
     if "TYPE" in found:
         return f"it has a signature of {found['TYPE']} (`wipefs -a` removes it, and the data)"
     return "blkid cannot tell what is on it"
+
+
+def unknown_to_blkid(start: bytes, end: bytes) -> str | None:
+    """What blkid 2.38 does not see: bcachefs, and a GPT of which only the copy is left."""
+    if start[BCACHEFS_AT:].startswith(BCACHEFS):
+        return "it has a signature of bcachefs"
+    if any(end[-sector:].startswith(GPT) for sector in (512, 4096)):
+        return "it has the copy of a partition table (gpt) at its end"
+    return None
 
 
 def not_exclusive(array: Array) -> str | None:

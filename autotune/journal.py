@@ -8,8 +8,10 @@ import contextlib
 import fcntl
 import json
 import os
+import stat
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import BinaryIO
 
 from autotune import sysfs
 from autotune.errors import AutotuneError, RefusalError
@@ -21,6 +23,10 @@ _UNREADABLE = (
 )
 
 
+OVER = b'{"kind": "over"}\n'
+"""The last line of a journal whose run has nothing more to put back."""
+
+
 class Journal:
     """The open journal of a run. Every method returns only when its line is durable. It is
     `cleared` once there is nothing to put back any more."""
@@ -29,6 +35,8 @@ class Journal:
         self.path = path
         self.record = record
         self.cleared = False
+        self.held: BinaryIO | None = None
+        """The file, locked, once it is claimed."""
 
     @classmethod
     def open(
@@ -75,9 +83,16 @@ class Journal:
         """A journal that an earlier process left. A last line that was cut short is not heeded:
         what it would have announced did not happen.
 
-        Raise AutotuneError if there is no whole first line that says what to restore.
+        Raise AutotuneError if there is no whole first line that says what to restore, or others
+        than root may have written it.
         """
-        lines = path.read_text("utf-8", "replace").splitlines()
+        with open_untrusted(path) as file:
+            return cls.read(path, file.read())
+
+    @classmethod
+    def read(cls, path: Path, text: bytes) -> "Journal":
+        """A journal from its text, as `load` does."""
+        lines = text.decode("utf-8", "replace").splitlines()
         try:
             head = json.loads(lines[0])
             record = Record(
@@ -122,9 +137,9 @@ class Journal:
         journal has been cleared meanwhile."""
         try:
             # Closed, and the lock with it, when nothing refers to it any more.
-            self._held = self.path.open("rb")
-            fcntl.flock(self._held, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-            if not os.path.samestat(self.path.stat(), os.fstat(self._held.fileno())):
+            self.held = open_untrusted(self.path)
+            fcntl.flock(self.held, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+            if not self._is_there():
                 raise FileNotFoundError
         except BlockingIOError:
             raise RefusalError(
@@ -138,7 +153,18 @@ class Journal:
 
     def release(self) -> None:
         """Let go of the journal, so that the guardian can have it."""
-        self._held.close()
+        if self.held is not None:
+            self.held.close()
+            self.held = None
+
+    def _is_there(self) -> bool:
+        """Whether the file that is held still has the journal's name."""
+        try:
+            return self.held is None or os.path.samestat(
+                self.path.stat(), os.fstat(self.held.fileno())
+            )
+        except FileNotFoundError:
+            return False
 
     def writing(self, path: Path, text: str) -> None:
         """Announce a sysfs write. Raise AutotuneError, writing nothing, if `path` has no
@@ -169,10 +195,19 @@ class Journal:
     def close(self) -> None:
         """Clear the journal: everything is back."""
         self.cleared = True
-        # Its folder may be gone too, with the file system that it was on.
+        # Another run's may be there by now; or its folder is gone too, with its file system.
+        if not self._is_there():
+            return
+        # The guardian, who keeps it open, would not see that it is gone; on a full disk it finds
+        # nothing to do.
+        with contextlib.suppress(AutotuneError):
+            self._over()
         with contextlib.suppress(FileNotFoundError):
             self.path.unlink(missing_ok=True)
             sync_folder(self.path.parent)
+
+    def _over(self) -> None:
+        self._add(json.loads(OVER))
 
     def keep(self, applied: Path) -> None:
         """Clear the journal though nothing went back: the values are wanted. The record moves to
@@ -185,13 +220,37 @@ class Journal:
             earlier._add({"kind": "originals", "originals": self.record.originals})
             for name, texts in self.record.ours.items():
                 earlier._add({"kind": "write", "path": name, "text": texts[-1]})
-            earlier._add({"kind": "settled"})
             self.close()
+            # Not before: until then the guardian may bring back what was applied earlier.
+            earlier._add({"kind": "settled"})
             return
-        self.path.replace(applied)
+        folder = self.path.parent
+        self.path = self.path.replace(applied)
+        # Killed before this, the guardian puts the originals back.
+        self._over()
         self.cleared = True
         sync_folder(applied.parent)
-        sync_folder(self.path.parent)
+        sync_folder(folder)
+
+
+def open_untrusted(path: Path) -> BinaryIO:
+    """Open a journal for reading. Raise AutotuneError if others than root can have written it:
+    its texts go into the kernel."""
+    # Not blocking: it may be a FIFO.
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    status = os.fstat(descriptor)
+    if (
+        path.is_symlink()
+        or not stat.S_ISREG(status.st_mode)
+        or status.st_uid not in (0, os.geteuid())
+        or status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    ):
+        os.close(descriptor)
+        raise AutotuneError(
+            f"The journal {path} is no plain file that only root can write to, so it is not "
+            "heeded; find out who made it, and remove it."
+        )
+    return os.fdopen(descriptor, "rb")
 
 
 def _append(descriptor: int, entry: Mapping[str, object]) -> None:

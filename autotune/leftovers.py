@@ -9,7 +9,8 @@ from autotune import sysfs
 from autotune.array import Array
 from autotune.errors import AutotuneError
 from autotune.journal import Journal
-from autotune.journals import is_held
+from autotune.journals import applied_path, is_held
+from autotune.originals import boot_id
 from autotune.preflight import Finding
 from autotune.scratch import SCRATCH_PREFIX
 from autotune.stack import Stack
@@ -19,6 +20,16 @@ def find(array: Array, stack: Stack, known: Collection[str]) -> list[Finding]:
     """What to tidy up on an array. `known` are the scratch folders that a journal speaks for."""
     texts = [*_bounds(array), *_scratch(stack, known)]
     return [Finding("warn", text) for text in texts]
+
+
+def applied(array: Array, state_dir: Path) -> list[Finding]:
+    """What is applied to stay, if anything is."""
+    path = applied_path(state_dir, array.uuid)
+    with contextlib.suppress(AutotuneError, OSError):
+        if Journal.load(path).record.boot == boot_id(array.root):
+            text = f"A profile is applied; `autotune restore {array.device}` undoes that."
+            return [Finding("warn", text)]
+    return []
 
 
 def describe(path: Path, root: Path = Path("/")) -> tuple[str, list[str]]:

@@ -144,7 +144,7 @@ def _measure(phase: Phase, bench: Bench, fio: Fio, hopeless: Hopeless) -> PhaseR
     with contextlib.ExitStack() as stack:
         check: Check | Recovery | None = None
         if phase.check:
-            check = bench.recovery or Check(bench.name, bench.journal)
+            check = bench.recovery or Check(bench.name, bench.journal, bench.watch)
             stack.enter_context(check)
         # A real sync may have taken its time to settle.
         start = time.monotonic()

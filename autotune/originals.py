@@ -38,6 +38,9 @@ class Record:
     checked: bool = False
     """A check of ours ran, so the kernel has moved `sync_min` on our account."""
 
+    lost: bool = False
+    """Somebody emptied the journal: nothing is known but the originals."""
+
     @property
     def reset(self) -> set[str]:
         """The files that the kernel may have changed with the writes announced last."""

@@ -15,7 +15,7 @@ from autotune.memory import total_bytes
 from autotune.scratch import refuse_if_shared, scratch_bytes, with_room
 from autotune.search import Earlier, Figure, Setting, Value
 from autotune.stack import Stack, read_stack
-from autotune.units import show_seconds
+from autotune.units import show_bytes, show_seconds
 from autotune.workload import Phase, Workload
 from autotune.written import Written
 
@@ -165,7 +165,7 @@ def _check_time(options: Options, phases: Sequence[Phase]) -> None:
         raise UsageError(
             f"In {show_seconds(options.time_s)} nothing could be tried and proven: the phases of "
             f'the workload "{options.workload.name}" need {show_seconds(least_s)} at the least; '
-            "allow more (--time) or choose a shorter one (--workload quick)."
+            "allow more (--time), or choose a workload with less to measure."
         )
 
 
@@ -213,7 +213,7 @@ def _ram_budget(options: Options, array: Array, baseline: Setting) -> int:
     in_use = ram_bytes(array, baseline)
     if budget < in_use:
         raise RefusalError(
-            f"The RAM budget of {budget / 2**20:.1f} MiB is below the {in_use / 2**20:.1f} MiB "
+            f"The RAM budget of {show_bytes(budget)} is below the {show_bytes(in_use)} "
             f"that the present settings of {array.device} take; allow at least that "
             "(--ram-budget)."
         )

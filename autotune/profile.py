@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, StrictInt, StrictStr, ValidationError
 
 from autotune.errors import AutotuneError, UsageError
-from autotune.strangers import first_fault
+from autotune.strangers import first_fault, read_file
 
 SCHEMA: Literal[1] = 1
 MAX_FILE_BYTES = 1 << 20
@@ -94,12 +94,11 @@ def parse_profile(text: str, source: str) -> Profile:
 def load_profile(path: Path) -> Profile:
     """A profile from a file. Raise UsageError if it cannot be read or is not a valid profile."""
     try:
-        with path.open("rb") as file:
-            data = file.read(MAX_FILE_BYTES + 1)
+        data = read_file(path, MAX_FILE_BYTES)
     except OSError as error:
         raise UsageError(f'The profile "{path}" cannot be read: {error.strerror}.') from None
-    if len(data) > MAX_FILE_BYTES:
-        raise UsageError(f'The profile "{path}" is larger than {MAX_FILE_BYTES >> 20} MiB.')
+    except ValueError as error:
+        raise UsageError(f'The profile "{path}" {error}.') from None
     return parse_profile(data.decode("utf-8", "replace"), str(path))
 
 

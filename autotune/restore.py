@@ -1,8 +1,8 @@
 """Putting back what a journal says. Light: the guardian runs it when the tuner is dead."""
 
 import os
-import shutil
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from autotune.errors import AutotuneError
 from autotune.journal import Journal
 from autotune.knobs.plan import restoring, unsafe_now
 from autotune.originals import Record, boot_id
-from autotune.scratch import SCRATCH_PREFIX
+from autotune.scratch import SCRATCH_PREFIX, remove
 
 IDLE_TIMEOUT_S = 30.0
 
@@ -52,8 +52,8 @@ def restore(journal: Journal, root: Path = Path("/")) -> Outcome:
         there = {path: text for path, text in paths.items() if path not in gone}
         # Who set a value is judged before the first write: a switch of the scheduler back resets
         # others, and what it leaves there is nobody's.
-        found = {path: sysfs.original(path) for path in there}
-        for write in restoring(there):
+        found = _found(there, outcome)
+        for write in restoring({path: there[path] for path in found}):
             _restore_one(record, write, found[write.path], outcome)
     else:
         # The kernel has forgotten every value since; only what is on disk is left to remove.
@@ -66,6 +66,22 @@ def restore(journal: Journal, root: Path = Path("/")) -> Outcome:
         except OSError as error:
             outcome.failed.append(f"the journal {journal.path} cannot be removed: {error.strerror}")
     return outcome
+
+
+def _found(paths: Iterable[Path], outcome: Outcome) -> dict[Path, str]:
+    """What the files read now; those that cannot be read have failed."""
+    found = {}
+    for path in paths:
+        try:
+            found[path] = sysfs.original(path)
+        except (AutotuneError, OSError) as error:
+            outcome.failed.append(_because(path, error))
+    return found
+
+
+def _because(path: Path, error: AutotuneError | OSError) -> str:
+    text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    return f"{path}: {text.rstrip('.')}"
 
 
 def _restore_one(record: Record, write: sysfs.Write, found: str, outcome: Outcome) -> None:
@@ -86,7 +102,7 @@ def _restore_one(record: Record, write: sysfs.Write, found: str, outcome: Outcom
             outcome.failed.append(f"{name} reads {now} after {wanted} was written")
             return
     except (AutotuneError, OSError) as error:
-        outcome.failed.append(f"{name}: {error}")
+        outcome.failed.append(_because(write.path, error))
         return
     if not foreign:
         outcome.restored.append(name)
@@ -95,8 +111,11 @@ def _restore_one(record: Record, write: sysfs.Write, found: str, outcome: Outcom
 def _is_foreign(record: Record, write: sysfs.Write, found: str) -> bool:
     """Whether what was found is neither the original nor what autotune may have put there."""
     name = str(write.path)
-    if record.checked and write.path.name in ("sync_min", "sync_max"):
+    if record.lost:
         return False
+    if record.checked and write.path.name in ("sync_min", "sync_max"):
+        # Ours is stopped by now; another one goes by what its owner has set.
+        return sysfs.read_or(write.path.parent / "sync_action", "idle") == "check"
     return name not in record.reset and found not in (write.text, *record.ours.get(name, ()))
 
 
@@ -119,7 +138,7 @@ def _stop_check(block: Path, outcome: Outcome) -> None:
                 time.sleep(0.05)
         outcome.restored.append(str(action))
     except (AutotuneError, OSError) as error:
-        outcome.failed.append(f"{action}: {error}")
+        outcome.failed.append(_because(action, error))
 
 
 def _remove_scratch(folder: Path, mount: str, outcome: Outcome) -> None:
@@ -139,8 +158,8 @@ def _remove_scratch(folder: Path, mount: str, outcome: Outcome) -> None:
         if folder.stat().st_uid != os.geteuid():
             outcome.failed.append(f"{folder} belongs to somebody else, so it is left")
             return
-        shutil.rmtree(folder)
+        remove(folder)
     except OSError as error:
-        outcome.failed.append(f"{folder}: {error.strerror}")
+        outcome.failed.append(_because(folder, error))
         return
     outcome.restored.append(str(folder))

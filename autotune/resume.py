@@ -61,6 +61,8 @@ def difference(stored: Mapping[str, Any], now: Mapping[str, Any]) -> str | None:
         before, after = _comparable(name, stored[name]), _comparable(name, now[name])
         if before == after:
             continue
+        if name == "workload" and before["name"] != after["name"]:
+            before, after = before["name"], after["name"]
         if isinstance(after, str | int | float):
             return f"{what} was {before} and is {after} now"
         return f"{what} changed"

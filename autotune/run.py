@@ -118,6 +118,8 @@ def run(
                     bench.journal.keep(applied_path(state_dir, preparation.array.uuid))
         except StoppedError as error:
             _note(store, number, "interrupted", str(error))
+            if store.trials(number):
+                reporter.notice(f"`--resume`, with the same options, goes on with run {number}.")
             raise
         except BaseException as error:
             _note(store, number, "failed", str(error))

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from autotune.written import Written
 
 SCRATCH_PREFIX = ".autotune-"
+FILE = "scratch"
 MAX_BYTES = 1 << 30
 MIN_BYTES = 64 << 20
 SHARE_OF_FREE = 10
@@ -49,18 +50,26 @@ def with_room(stack: "Stack") -> Path | None:
     return None
 
 
-def refuse_if_shared(parent: Path) -> None:
+def refuse_if_shared(folder: Path) -> None:
     """Raise RefusalError if somebody but the owner of this process could put another folder in
-    the place of the scratch folder."""
-    status = parent.stat()
-    others_write = status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
-    if status.st_uid not in (0, os.geteuid()) or (
-        others_write and not status.st_mode & stat.S_ISVTX
-    ):
-        raise RefusalError(
-            f"Others than root can rename what lies in {parent}, and so put another file in the "
-            "place of the scratch file; name a folder that only root writes to (--scratch)."
-        )
+    the place of a scratch folder in `folder`, or of one of those above it."""
+    for parent in (folder, *folder.parents):
+        status = parent.stat()
+        others_write = status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+        if status.st_uid not in (0, os.geteuid()) or (
+            others_write and not status.st_mode & stat.S_ISVTX
+        ):
+            raise RefusalError(
+                f"Others than root can rename what lies in {parent}, and so put another file in "
+                "the place of the scratch file; name a folder that only root writes to, in folders "
+                "that only root writes to (--scratch)."
+            )
+
+
+def remove(folder: Path) -> None:
+    """Remove a scratch folder with its file. OSError if it holds anything else, which stays."""
+    (folder / FILE).unlink(missing_ok=True)
+    folder.rmdir()
 
 
 @contextmanager
@@ -79,7 +88,7 @@ def scratch_file(
     written.check_scratch(size)
     folder = parent / (SCRATCH_PREFIX + secrets.token_hex(8))
     journal.scratch(folder)
-    path = folder / "scratch"
+    path = folder / FILE
     try:
         try:
             folder.mkdir(mode=0o700)
@@ -93,7 +102,8 @@ def scratch_file(
             written.add(path.stat().st_size if path.exists() else 0)
         yield path
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        with contextlib.suppress(OSError):
+            remove(folder)
 
 
 def _fill(path: Path, size: int, progress: Callable[[float], None]) -> None:

@@ -38,9 +38,13 @@ def session(
     paths = journaled_paths(array, knobs, checks=not preparation.live)
     with (
         watch.signals(),
-        guarded(Journal.open(path, array.uuid, array.device, paths), reporter.notice) as journal,
+        guarded(Journal.open(path, array.uuid, array.device, paths), reporter.notice) as guardian,
         contextlib.ExitStack() as stack,
     ):
+        watch.rely_on(guardian)
+        # What was set by hand since it was looked at is no baseline.
+        watch.expect(preparation.baseline)
+        journal = guardian.journal
         bench = Bench(
             array.name,
             preparation.reads,

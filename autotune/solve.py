@@ -152,7 +152,7 @@ def solve(
     study = _study(run, trials, asked)
     point = _pick(study, name)
     if point is None:
-        raise RefusalError(_why_none(study, name))
+        raise RefusalError(_why_none(study, name, trials))
     baseline = study.points[0]
     return Solution(
         run.id,
@@ -165,27 +165,35 @@ def solve(
     )
 
 
-def _why_none(study: _Study, name: str) -> str:
+def _trials(numbers: Sequence[int]) -> str:
+    return f"trial{'s' if len(numbers) > 1 else ''} {', '.join(map(str, numbers))}"
+
+
+def _why_none(study: _Study, name: str, trials: Sequence[TrialRecord]) -> str:
     """Name the lowest limits that a trial did hold."""
     figures = study.asked if name == "throughput" else study.every
-
-    def excess(point: Point) -> float:
-        return max(point.figures[f.name].value / f.ceiling for f in figures if f.ceiling)
-
-    nearest = min(study.points, key=excess)
-    broken = broken_ceilings(figures, nearest.figures)
+    limits = {f.name: f.ceiling for f in figures if f.ceiling}
+    shown = {_trials(point.trials): point.figures for point in study.points[1:]}
+    shown["the original settings"] = study.points[0].figures
+    # Those too that were ended early for it.
+    shown |= {_trials([t.number]): t.figures for t in trials if t.status is Status.ABORTED}
+    nearest, seen = min(
+        ((who, seen) for who, seen in shown.items() if limits.keys() <= seen.keys()),
+        key=lambda each: max(each[1][name].value / limit for name, limit in limits.items()),
+    )
+    broken = broken_ceilings(figures, seen)
     if not broken:
         return (
             "Every setting that held the ceilings is slower than the original settings, which "
             "broke them; ask for another answer (--name balanced)."
         )
-    shown = ", ".join(
-        f"{f.name} {show_latency(nearest.figures[f.name].value)} where "
-        f"{show_latency(f.ceiling or 0)} is allowed"
+    over = ", ".join(
+        f"{f.name} {show_latency(seen[f.name].value)} where {show_latency(f.ceiling or 0)} is "
+        "allowed"
         for f in broken
     )
     return (
-        f"No trial held the ceilings; the nearest, trial {nearest.trials[0]}, showed {shown}: "
+        f"No trial held the ceilings; the nearest, {nearest}, showed {over}: "
         "allow at least that (--p99-ceiling)."
     )
 

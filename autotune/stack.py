@@ -10,8 +10,10 @@ from autotune.array import Array, list_arrays
 
 @dataclass(frozen=True)
 class Mount:
-    """A filesystem on the array. `device` is the kernel name of what it lies on."""
+    """A filesystem on the array. `device` is the kernel name of what it lies on, `number` the
+    mount's own."""
 
+    number: int
     mountpoint: Path
     fstype: str
     device: str
@@ -43,21 +45,34 @@ class Stack:
 
     @property
     def writable(self) -> tuple[Mount, ...]:
-        """The filesystems that a scratch file could be made on, if they have room."""
-        return tuple(m for m in self.mounts if not m.read_only and m.mountpoint.is_dir())
+        """The filesystems that a scratch file could be made on, if they have room: no other one
+        is mounted over them."""
+        return tuple(
+            mount
+            for mount in self.mounts
+            if not mount.read_only
+            and mount.mountpoint.is_dir()
+            and mount_number(mount.mountpoint) == mount.number
+        )
 
     def mount_for(self, path: Path) -> Mount | None:
         """The filesystem of this array that the path (or its nearest existing parent) is on."""
         path = path.resolve()
         while not path.exists():
             path = path.parent
-        device = path.stat().st_dev
-        on_array = [m for m in self.mounts if path.is_relative_to(m.mountpoint)]
-        best = max(on_array, key=lambda m: len(m.mountpoint.parts), default=None)
-        # Another filesystem may be mounted below ours.
-        if best is None or best.mountpoint.stat().st_dev != device:
-            return None
-        return best
+        number = mount_number(path)
+        return next((mount for mount in self.mounts if mount.number == number), None)
+
+
+def mount_number(path: Path) -> int:
+    """The number of the mount that a path is really on, whatever is mounted over or below it
+    (proc_pid_fdinfo(5), Linux 3.15)."""
+    descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
+    try:
+        text = Path(f"/proc/self/fdinfo/{descriptor}").read_text()
+    finally:
+        os.close(descriptor)
+    return int(text.split("mnt_id:")[1].split()[0])
 
 
 def read_stack(array: Array) -> Stack:
@@ -125,7 +140,7 @@ def _mounts(numbers: dict[str, str], names: set[str], root: Path) -> tuple[Mount
         if device is not None:
             options = fields[5].split(",") + fields[dash + 3].split(",")
             where = Path(_plain(fields[4]))
-            mounts.append(Mount(where, fields[dash + 1], device, "ro" in options))
+            mounts.append(Mount(int(fields[0]), where, fields[dash + 1], device, "ro" in options))
     return tuple(mounts)
 
 

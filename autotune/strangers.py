@@ -1,6 +1,9 @@
 """Documents that may come from strangers: read within bounds, faults told in one plain line."""
 
+import os
+import stat
 import tomllib
+from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
@@ -9,6 +12,19 @@ MAX_LINE = 4096
 """The time that tomllib takes for a dotted key grows with the square of its parts: 20 s for one
 that fills 64 KiB."""
 MAX_FAULT = 300
+
+
+def read_file(path: Path, most_bytes: int) -> bytes:
+    """A plain file. OSError if it cannot be read, ValueError if it is larger, or no file at all:
+    a FIFO would be waited for without end."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise ValueError("is no plain file")
+        data = file.read(most_bytes + 1)
+    if len(data) > most_bytes:
+        raise ValueError(f"is larger than {most_bytes // 1024} KiB")
+    return data
 
 
 def read_toml(text: str) -> dict[str, Any]:
@@ -24,8 +40,9 @@ def read_toml(text: str) -> dict[str, Any]:
 def first_fault(error: ValidationError) -> str:
     """The place and the kind of the first thing that is wrong with a document."""
     fault = error.errors(include_url=False, include_input=False)[0]
-    where = ".".join(str(part) for part in fault["loc"]) or "the file"
-    return plain(f"{where}: {fault['msg']}").rstrip(".")
+    where = ".".join(str(part) for part in fault["loc"])
+    message = fault["msg"].removeprefix("Value error, ")
+    return plain(f"{where}: {message}" if where else message).rstrip(".")
 
 
 def plain(text: str) -> str:

@@ -10,7 +10,7 @@ from autotune import ceilings
 from autotune.confirm import Decision, confirm, mean
 from autotune.drift import largest_drifts, without_drift
 from autotune.errors import MeasurementError, RefusalError, StoppedError, SyncEndedError
-from autotune.objective import Figures
+from autotune.objective import Figures, broken_ceilings
 from autotune.prepare import BASELINE_TRIALS, CONFIRM_ORDER, Preparation
 from autotune.search import (
     Dimension,
@@ -24,6 +24,7 @@ from autotune.search import (
     setting_key,
 )
 from autotune.trials import Reporter, Trials
+from autotune.units import show_latency, show_seconds
 from autotune.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -33,6 +34,8 @@ BASELINE_EVERY = 6
 """After so many trials of the search the baseline comes back, so that a drift is seen."""
 CANDIDATES = 3
 """So many winners are confirmed if those before break a ceiling when measured again."""
+TIME_MARGIN = 1.1
+"""No two trials take the same time."""
 WRITE_MARGIN = 1.5
 """A faster setting writes more in the same time than any before it: by so much at most, hopefully,
 and if not, the measurement is ended at the budget."""
@@ -53,6 +56,8 @@ class Result:
     before: Figures
     after: Figures
     trials: int
+    searched: int
+    """Those of the trials that were neither the baseline's nor a proof."""
     seconds: float
     bytes_written: int
     write_budget: int | None
@@ -93,6 +98,7 @@ def tune(
         decision.before,
         decision.after,
         len(trials.records),
+        trials.count("search"),
         time.monotonic() - started,
         trials.written.total,
         trials.written.budget,
@@ -148,7 +154,27 @@ def _find(
         reporter.step("The best found broke its ceiling when measured again")
         left = _without(left, winner)
         strategy = _informed(factory, left, trials)
+    if not decision.keep:
+        reason = decision.reason + _still_broken(figures, before, trials)
+        decision = dataclasses.replace(decision, reason=reason)
     return problem, winner, decision, shares
+
+
+def _still_broken(figures: list[Figure], before: Figures, trials: Trials) -> str:
+    """Which ceiling the original settings break, and how near a trial came to it; or nothing."""
+    broken = broken_ceilings(figures, before)
+    if not broken:
+        return ""
+    name, ceiling = broken[0].name, broken[0].ceiling or 0.0
+    nearest = min(
+        (record for record in trials.records if name in record.figures),
+        key=lambda record: record.figures[name].value,
+    )
+    return (
+        f"; the original settings break the ceiling of {show_latency(ceiling)} for {name} "
+        f"({show_latency(before[name].value)}), and the lowest that a trial showed is "
+        f"{show_latency(nearest.figures[name].value)} (trial {nearest.number})"
+    )
 
 
 def _measure_baseline(
@@ -240,9 +266,13 @@ def _lacking(preparation: Preparation, trials: Trials) -> str:
     """What there is too little of for another trial and the confirmation of a winner, in words;
     empty if there is enough."""
     names = [phase.name for phase in preparation.phases]
-    needed_s = sum(trials.seconds[name] for name in names) * (1 + len(CONFIRM_ORDER))
-    if time.monotonic() + needed_s >= trials.deadline:
-        return "there was no time to try anything else; allow more (--time)"
+    trial_s = sum(trials.seconds[name] for name in names)
+    if time.monotonic() + trial_s * (1 + len(CONFIRM_ORDER)) >= trials.deadline:
+        least_s = trial_s * (BASELINE_TRIALS + 1 + len(CONFIRM_ORDER)) * TIME_MARGIN
+        return (
+            f"a trial takes {show_seconds(trial_s)} here, so there is no time to try and prove "
+            f"anything else; allow {show_seconds(least_s)} or more (--time)"
+        )
     left = trials.written.left
     needed = sum(trials.wrote[name] for name in names) * (1 + len(CONFIRM_ORDER)) * WRITE_MARGIN
     if left is not None and needed > left:

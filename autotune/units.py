@@ -25,10 +25,15 @@ def parse_bytes(text: str) -> int:
 
 
 def parse_share(text: str) -> float | None:
-    """`5%` as 0.05; None if it is not a percentage between 0 and 100."""
+    """`5%` as 0.05; None if it is no percentage. Raise UsageError if it is one of nothing or of
+    more than all."""
     found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*%", text.strip())
-    share = float(found[1]) / 100 if found else None
-    return share if share is not None and 0 < share <= 1 else None
+    if not found:
+        return None
+    share = float(found[1]) / 100
+    if not 0 < share <= 1:
+        raise UsageError(f'"{plain(text)}" is not above 0 % and at most 100 %.')
+    return share
 
 
 def _scaled(text: str, scales: dict[str, float], example: str, what: str) -> float:
@@ -40,8 +45,11 @@ def _scaled(text: str, scales: dict[str, float], example: str, what: str) -> flo
 
 
 def parse_seconds(text: str) -> float:
-    """`90s`, `5min` or `2h` in seconds. Raise UsageError if it is none of these."""
-    return _scaled(text, _SECONDS, "5min", "time")
+    """`90s`, `5min`, `2h` or `1h30min` in seconds. Raise UsageError if it is none of these."""
+    parts = re.findall(r"[\d.]+\s*[a-z]+\s*", text.strip())
+    if len(parts) < 2 or "".join(parts) != text.strip():
+        parts = [text]
+    return sum(_scaled(part, _SECONDS, "5min", "time") for part in parts)
 
 
 def parse_latency_ns(text: str) -> float:

@@ -9,6 +9,7 @@ from types import FrameType
 from autotune import sysfs
 from autotune.array import Array
 from autotune.errors import StoppedError
+from autotune.guardian import Guardian
 from autotune.knobs import Knob, read_setting
 from autotune.memory import available_bytes, reserve_bytes
 from autotune.recovery import ACTIONS, ended
@@ -33,6 +34,11 @@ class Watch:
         self._signal: int | None = None
         self._looked = 0.0
         self._expected: Setting | None = None
+        self._guardian: Guardian | None = None
+
+    def rely_on(self, guardian: Guardian) -> None:
+        """From here on the guardian has to live, and checks are those that its journal knows."""
+        self._guardian = guardian
 
     @contextmanager
     def signals(self) -> Iterator[None]:
@@ -63,7 +69,12 @@ class Watch:
     def look(self) -> None:
         """Look now. Raise StoppedError with what ends the run."""
         self._looked = time.monotonic()
-        reason = self._array_trouble() or self._memory_trouble() or self._foreign_change()
+        reason = (
+            self._array_trouble()
+            or self._guardian_trouble()
+            or self._memory_trouble()
+            or self._foreign_change()
+        )
         if reason:
             raise StoppedError(f"Stopped: {reason}.")
 
@@ -82,7 +93,18 @@ class Watch:
             raise ended(self._array)
         if action in REAL_SYNCS and not self._live:
             return f"a {ACTIONS.get(action, action)} of {device} has started, which goes first"
+        ours = self._guardian is None or self._guardian.journal.record.checking
+        if action == "check" and not ours:
+            return f"somebody else has started a check of {device}, which goes first"
         return None
+
+    def _guardian_trouble(self) -> str | None:
+        if self._guardian is None or self._guardian.alive:
+            return None
+        return (
+            "the guardian process was killed, and without it a kill of autotune would leave "
+            "settings behind"
+        )
 
     def _memory_trouble(self) -> str | None:
         root = self._array.root

@@ -12,9 +12,11 @@ from autotune.ceilings import Ceiling, check_phases, parse_ceiling
 from autotune.errors import UsageError
 from autotune.fiojob import SUFFIX, job_document
 from autotune.search import Figure
-from autotune.strangers import first_fault, plain, read_toml
+from autotune.strangers import first_fault, plain, read_file, read_toml
 
 MAX_FILE_BYTES = 64 * 1024
+START_S = 3.0
+"""Until a phase has any figure: fio starts, and the array is left to settle."""
 PERCENTILES = {"p50": 50.0, "p99": 99.0, "p999": 99.9}
 """The percentiles of a probe's latency: of its reads as "p99", of its writes as "write_p99"."""
 
@@ -79,7 +81,7 @@ class Phase(_Strict):
     @property
     def expected_seconds(self) -> float:
         """How long it takes as long as nothing better is known."""
-        return (self.min_seconds + self.max_seconds) / 2
+        return (self.min_seconds + self.max_seconds) / 2 + START_S
 
     @model_validator(mode="after")
     def _has_a_purpose(self) -> "Phase":
@@ -143,7 +145,7 @@ class Workload(_Strict):
         if len(set(names)) < len(names):
             raise ValueError("two phases have the same name")
         if not any(phase.weight for phase in self.phases):
-            raise ValueError("no phase has a weight, so there is nothing to improve")
+            raise ValueError("no phase has a weight (weight = 1), so there is nothing to improve")
         try:
             check_phases(self.limits, self.figures)
         except UsageError as error:
@@ -185,13 +187,17 @@ def load_workload(name_or_path: str) -> Workload:
         entry = resources.files("autotune.profiles.workloads") / f"{name_or_path}.toml"
         return parse_workload(entry.read_text(), name_or_path)
     path = Path(name_or_path)
+    if path.suffix not in (".toml", SUFFIX):
+        raise UsageError(
+            f'The name of the workload file "{path}" has to end in .toml, or in {SUFFIX} if it is '
+            "a fio job file."
+        )
     try:
-        with path.open("rb") as file:
-            data = file.read(MAX_FILE_BYTES + 1)
+        data = read_file(path, MAX_FILE_BYTES)
     except OSError as error:
         raise UsageError(f'The workload file "{path}" cannot be read: {error.strerror}.') from None
-    if len(data) > MAX_FILE_BYTES:
-        raise UsageError(f'The workload file "{path}" is larger than {MAX_FILE_BYTES // 1024} KiB.')
+    except ValueError as error:
+        raise UsageError(f'The workload file "{path}" {error}.') from None
     parse = parse_fio_job if path.suffix == SUFFIX else parse_workload
     return parse(data.decode("utf-8", "replace"), str(path))
 

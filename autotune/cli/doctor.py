@@ -28,7 +28,8 @@ def doctor(
     findings = {}
     for array in arrays:
         stack = read_stack(array)
-        findings[array.device] = check(array, stack) + leftovers.find(array, stack, known)
+        found = check(array, stack) + leftovers.find(array, stack, known)
+        findings[array.device] = found + leftovers.applied(array, state_dir)
     refused = journals or any(f.severity == "refuse" for found in findings.values() for f in found)
     if as_json:
         listed = {name: [vars(f) for f in found] for name, found in findings.items()}

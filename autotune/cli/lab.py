@@ -6,18 +6,10 @@ from typing import Annotated
 import typer
 
 
-def _list(wanted: bool) -> None:
-    if not wanted:
-        return
-    from autotune.lab.scenario import shipped
-
-    for name, summary in shipped().items():
-        typer.echo(f"{name:<12} {summary}")
-    raise typer.Exit
-
-
 def lab(
-    scenario: Annotated[str, typer.Argument(help="A scenario's name, or a path to a .toml file.")],
+    scenario: Annotated[
+        str | None, typer.Argument(help="A scenario's name, or a path to a .toml file.")
+    ] = None,
     command: Annotated[
         list[str] | None, typer.Argument(help="What to run there; a shell if not given.")
     ] = None,
@@ -27,17 +19,27 @@ def lab(
             help="A folder that the command can write to, at the same path.", metavar="DIR"
         ),
     ] = None,
-    list_: Annotated[
-        bool, typer.Option("--list", callback=_list, is_eager=True, help="List the scenarios.")
-    ] = False,
+    list_: Annotated[bool, typer.Option("--list", help="List the scenarios.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="With --list: print JSON.")] = False,
 ) -> None:
     """Boot a kernel with simulated disks and real md arrays, and run a command in it.
 
     The machine sees all files of this one; what it changes vanishes with it, except below --out.
     """
-    from autotune.lab.lab import run
-    from autotune.lab.scenario import load
+    import json
 
+    from autotune.errors import UsageError
+    from autotune.lab.lab import run
+    from autotune.lab.scenario import load, shipped
+
+    if list_:
+        for name, summary in {} if as_json else shipped().items():
+            typer.echo(f"{name:<12} {summary}")
+        if as_json:
+            print(json.dumps(shipped(), indent=2))
+        return
+    if scenario is None:
+        raise UsageError("Name a scenario; `autotune lab --list` shows those that are shipped.")
     if out:
         out.mkdir(parents=True, exist_ok=True)
     raise typer.Exit(run(load(scenario), command or ["bash"], out))

@@ -1,6 +1,7 @@
 """The command `autotune`. Each command's own imports happen when it runs, so that starting
 is fast; errors become one sentence and an exit code here and nowhere else."""
 
+import io
 import json
 import os
 import sys
@@ -53,6 +54,10 @@ def autotune(
 
 def main() -> None:
     """Run the command line; the only place that turns errors into exit codes."""
+    for stream in (sys.stdout, sys.stderr):
+        # A terminal that knows no arrows gets question marks.
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
     try:
         try:
             app()

@@ -48,6 +48,7 @@ def print_run(console: Console, run: RunRecord, trials: Sequence[TrialRecord]) -
     """The trials of a run: what differed from the baseline, and the figures that were measured."""
     baseline = trials[0].requested if trials else {}
     console.print(f"Run {run.id} on {run.device}: {run.state}. {run.outcome}", soft_wrap=True)
+    console.print(_asked(run), soft_wrap=True)
     table = _table("trial", "role", "setting", "figures")
     for trial in trials:
         shown = [
@@ -61,6 +62,15 @@ def print_run(console: Console, run: RunRecord, trials: Sequence[TrialRecord]) -
         )
     console.print(table)
     named.print_named(console, solve.named(run, trials), baseline, run.id)
+
+
+def _asked(run: RunRecord) -> str:
+    """What --resume has to be told again."""
+    problem = run.problem
+    return (
+        f"Workload {problem['workload']['name']}, strategy {problem['strategy']}, up to "
+        f"{problem['trials']} settings of {', '.join(problem['knobs'])}."
+    )
 
 
 def run_document(run: RunRecord, trials: Sequence[TrialRecord]) -> dict[str, Any]:

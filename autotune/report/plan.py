@@ -48,6 +48,8 @@ def plan_document(preparation: Preparation) -> dict[str, Any]:
     }
     return {
         "device": array.device,
+        "workload": preparation.options.workload.name,
+        "strategy": preparation.options.strategy,
         "uuid": array.uuid,
         "phases": phases,
         "left_out": [phase.name for phase in preparation.left_out],
@@ -70,9 +72,9 @@ def print_plan(console: Console, preparation: Preparation) -> None:
     options = preparation.options
     temper = "carefully" if preparation.careful else "eagerly"
     console.print(
-        f"autotune would tune {plan['device']} with up to {options.trials} settings, {temper}, "
-        f"in {show_seconds(options.time_s)} at most, and change nothing that it does not put "
-        "back.\n"
+        f"autotune would tune {plan['device']} with up to {options.trials} settings "
+        f"({options.strategy}, {temper}), in {show_seconds(options.time_s)} at most, and change "
+        "nothing that it does not put back.\n"
     )
     console.print("[bold]Settings that it would try[/] (files that it would write to)")
     for name, knob in plan["knobs"].items():
@@ -89,7 +91,9 @@ def print_plan(console: Console, preparation: Preparation) -> None:
     if plan["ceilings"]:
         console.print(f"  ceilings of p99: {', '.join(plan['ceilings'])}")
     console.print()
-    console.print("[bold]Phases that it would measure[/]")
+    console.print(f"[bold]Phases that it would measure[/] (workload {options.workload.name})")
+    if options.workload.description:
+        console.print(f"  {options.workload.description}", highlight=False, markup=False)
     for name, phase in plan["phases"].items():
         sync = "the sync that is under way" if preparation.live else "a check of the array"
         check = f", beside {sync}" if phase["check"] else ""

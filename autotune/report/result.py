@@ -75,6 +75,8 @@ def _print_changes(console: Console, result: Result) -> None:
                 low, high = share.interval
                 change += f" ×{share.value:.2f} ({low:.2f} to {high:.2f})"
             console.print(change.rstrip())
+    if brought:
+        console.print(f"  (each change's part as the models see it, from {result.trials} trials)")
     idle = [share.knob for share in result.shares if not share.needed]
     if idle:
         console.print(f"  tried, but left as they were at no loss: {', '.join(idle)}")
@@ -96,10 +98,11 @@ def print_result(console: Console, result: Result, profile: Path | None, ram_byt
     else:
         console.print(f"[bold]Keep what you have[/]: {result.reason}.")
     allowed = f" of {show_bytes(result.write_budget)}" if result.write_budget else ""
+    tried = "1 setting" if result.searched == 1 else f"{result.searched} settings"
     console.print(
-        f"{result.trials} trials in {show_seconds(result.seconds)}, "
-        f"{show_bytes(result.bytes_written)}{allowed} written; about "
-        f"{show_seconds(result.saved_s)} saved by not measuring what could not matter."
+        f"{tried} tried; with the original settings and the proof, {result.trials} trials in "
+        f"{show_seconds(result.seconds)}, {show_bytes(result.bytes_written)}{allowed} written; "
+        f"about {show_seconds(result.saved_s)} saved by not measuring what could not matter."
     )
     if result.winner != result.baseline:
         _print_growth(console, result)
@@ -117,7 +120,7 @@ def as_json(result: Result, profile: dict[str, Any] | None, path: Path | None) -
     """The same for programs; rates in bytes/s, latencies in ns."""
     verdict = result.verdict
     return {
-        "keep": result.keep,
+        "adopt": result.keep,
         "reason": result.reason,
         "winner": dict(result.winner),
         "baseline": dict(result.baseline),
@@ -147,6 +150,7 @@ def as_json(result: Result, profile: dict[str, Any] | None, path: Path | None) -
             for share in result.shares
         ],
         "trials": result.trials,
+        "searched": result.searched,
         "seconds": result.seconds,
         "bytes_written": result.bytes_written,
         "write_budget_bytes": result.write_budget,

@@ -62,7 +62,7 @@ def document(solution: Solution, saved: Path | None) -> dict[str, Any]:
         "run": solution.run,
         "name": solution.name,
         **point_document(point),
-        "keep": solution.profile is not None,
+        "adopt": solution.profile is not None,
         "figures": {
             figure.name: {
                 "before": before[figure.name].value,

@@ -1,13 +1,15 @@
-"""python -m benchmarks.search: the table of strategies on synthetic arrays.
+"""python -m benchmarks.search: the table of strategies on synthetic arrays, or recorded ones.
 
 Seeds from 5000 on are held out: nothing was chosen by looking at them.
 """
 
 import argparse
 from importlib.metadata import entry_points
+from pathlib import Path
 
 from autotune.search import StrategyFactory
 from benchmarks.search.describe import describe
+from benchmarks.search.grid import RecordedGrid
 from benchmarks.search.race import Race, Rules, race
 from benchmarks.search.synthetic import STRENGTH, SyntheticArray
 from benchmarks.search.table import gain_cell, headings, over, row
@@ -25,6 +27,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.search", description=__doc__)
     parser.add_argument("--instances", type=int, default=48)
     parser.add_argument("--first", type=int, default=5000, help="first seed")
+    parser.add_argument("--grids", type=Path, nargs="+", help="recorded arrays instead")
     parser.add_argument("--knobs", type=int, default=6, choices=range(6, 9))
     parser.add_argument("--noise", type=float, default=0.08, help="of throughputs, in logs")
     parser.add_argument("--strength", type=float, default=STRENGTH, help="of all effects")
@@ -36,7 +39,11 @@ def main() -> None:
     parser.add_argument("--describe", action="store_true", help="only what the arrays are like")
     chosen = parser.parse_args()
     seeds = range(chosen.first, chosen.first + chosen.instances)
-    arrays = [SyntheticArray(seed, chosen.knobs, chosen.noise, chosen.strength) for seed in seeds]
+    arrays: list[SyntheticArray | RecordedGrid] = [
+        SyntheticArray(seed, chosen.knobs, chosen.noise, chosen.strength) for seed in seeds
+    ]
+    if chosen.grids:
+        arrays = [RecordedGrid(path, seed) for path in chosen.grids for seed in seeds]
     print(describe(arrays))
     if chosen.describe:
         return

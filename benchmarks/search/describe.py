@@ -4,11 +4,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from benchmarks.search.grid import RecordedGrid
 from benchmarks.search.synthetic import SyntheticArray
 from benchmarks.search.table import WORTH
 
 
-def describe(arrays: Sequence[SyntheticArray]) -> str:
+def describe(arrays: Sequence[SyntheticArray | RecordedGrid]) -> str:
     """Means over the arrays: of random settings, how many hold and how many are nearly best."""
     holding, nearly, optima = [], [], []
     for array in arrays:

@@ -1,14 +1,12 @@
 """A disturbance in the middle of a run, on raid6-hdd; `test_run.py` runs this there."""
 
 import subprocess
-from functools import partial
 from pathlib import Path
-from unittest import mock
 
 from guest import WRITE, Follower, knob_files
 
 from autotune.knobs.stripe_cache import StripeCacheSize
-from autotune.prepare import Options, prepare
+from autotune.prepare import Options
 from autotune.run import run
 from autotune.search import Estimate
 from autotune.store import TrialRecord
@@ -57,9 +55,9 @@ def test_a_disturbance_changes_no_winner_and_is_reported(tmp_path: Path) -> None
         trials=8,
         ram_budget=96 << 20,
         destructive="/dev/md0",
+        knobs=(StripeCacheSize(),),
     )
-    with mock.patch("autotune.run.prepare", partial(prepare, knobs=[StripeCacheSize()])):
-        done = run(options, tmp_path, follower)
+    done = run(options, tmp_path, follower)
     assert follower.load is not None
     assert follower.load.wait(60) == 0
     result = done.result

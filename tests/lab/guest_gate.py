@@ -12,7 +12,7 @@ import pytest
 from guest import autotune, knob_files, wait_until
 
 from autotune.array import find_array
-from autotune.gate import refuse_if_used
+from autotune.gate import BCACHEFS, BCACHEFS_AT, GPT, refuse_if_used
 
 DEVICE = "/dev/md0"
 LINK = Path("/tmp/link-to-md0")
@@ -151,6 +151,43 @@ def held_by_a_process() -> Iterator[None]:
     os.close(descriptor)
 
 
+@contextlib.contextmanager
+def opened_by_a_program() -> Iterator[None]:
+    command = ("sh", "-c", f"exec 3<>{DEVICE}; echo open; read line")
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout
+        assert process.stdin
+        assert process.stdout.readline() == b"open\n"
+        yield
+        process.stdin.close()
+
+
+@contextlib.contextmanager
+def loop_device() -> Iterator[None]:
+    sh("losetup", "-o", 1 << 20, "/dev/loop0", DEVICE)
+    with undone("losetup", "-d", "/dev/loop0"):
+        yield
+
+
+@contextlib.contextmanager
+def written(position: int, data: bytes) -> Iterator[None]:
+    """Bytes at a place counted from the start, or from the end if below 0."""
+    with Path(DEVICE).open("r+b", buffering=0) as file:
+        place = file.seek(position, os.SEEK_SET if position >= 0 else os.SEEK_END)
+        file.write(data)
+        yield
+        file.seek(place)
+        file.write(bytes(len(data)))
+
+
+def signature_of_bcachefs() -> contextlib.AbstractContextManager[None]:
+    return written(BCACHEFS_AT, BCACHEFS)
+
+
+def copy_of_a_partition_table() -> contextlib.AbstractContextManager[None]:
+    return written(-512, GPT)
+
+
 STACKS: dict[Callable[[], contextlib.AbstractContextManager[None]], str] = {
     signature_of_ext4: "it has a signature of ext4",
     mounted_ext4: "/dev/md0 is mounted on /mnt/here",
@@ -165,6 +202,10 @@ STACKS: dict[Callable[[], contextlib.AbstractContextManager[None]], str] = {
     partition: "the partition device md0p1 lies on it",
     member_of_another_array: "the md device md9 lies on it",
     held_by_a_process: "the kernel says that it is in use",
+    opened_by_a_program: "has it open",
+    loop_device: "the loop device loop0 lies on it",
+    signature_of_bcachefs: "it has a signature of bcachefs",
+    copy_of_a_partition_table: "it has the copy of a partition table (gpt) at its end",
 }
 
 
@@ -179,17 +220,20 @@ def bare() -> Iterator[None]:
 
 
 def digest() -> str:
-    """Of the first 64 MiB and the last, read from the disks."""
+    """Of the first 16 MiB and the last, read from the disks."""
     os.sync()
     Path("/proc/sys/vm/drop_caches").write_text("3")
     with Path(DEVICE).open("rb") as file:
-        first = file.read(64 << 20)
+        first = file.read(16 << 20)
         file.seek(-(1 << 20), os.SEEK_END)
         return hashlib.sha256(first + file.read()).hexdigest()
 
 
-@pytest.mark.parametrize("named", [DEVICE, str(LINK)])
-@pytest.mark.parametrize("stack", STACKS, ids=lambda stack: stack.__name__)
+@pytest.mark.parametrize(
+    ("stack", "named"),
+    [(mounted_ext4, DEVICE), *((stack, str(LINK)) for stack in STACKS)],
+    ids=lambda part: getattr(part, "__name__", ""),
+)
 def test_an_array_in_use_is_refused_by_name_and_not_touched(
     stack: Callable[[], contextlib.AbstractContextManager[None]], named: str, tmp_path: Path
 ) -> None:

@@ -32,7 +32,7 @@ def test_a_run_finds_and_confirms_a_better_setting_and_puts_the_originals_back(
     options = ("--workload", workload, "--strategy", "recipe", "--trials", 4, "--time", "4min")
     done = autotune_json(*RUN, *options, state=state)
     assert knob_files() == before
-    assert done["keep"], done
+    assert done["adopt"], done
     assert done["gain"]["low"] > 1
     assert done["winner"]["stripe_cache_size"] > 256
     assert done["profile"]["ram_bytes"] <= 96 << 20

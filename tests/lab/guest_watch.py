@@ -1,5 +1,8 @@
 """What ends a run at once, provoked, on raid5-hdd; `test_run.py` runs this there, in this order."""
 
+import contextlib
+import os
+import signal
 import subprocess
 import threading
 import time
@@ -25,6 +28,17 @@ name = "long"
 name = "write"
 weight = 1
 load = { rw = "write", block_kib = 1024, buffered = true, sync_every = 8 }
+min_seconds = 60
+max_seconds = 60
+"""
+
+LONG_CHECK = """
+name = "long"
+[[phases]]
+name = "resync"
+weight = 1
+check = true
+probe = { rate_iops = 60 }
 min_seconds = 60
 max_seconds = 60
 """
@@ -78,6 +92,21 @@ def stop_the_repair() -> None:
     (MD / "sync_min").write_text("0")
 
 
+def start_a_check() -> None:
+    (MD / "sync_action").write_text("check")
+
+
+def kill_the_guardian() -> None:
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if "autotune.guardian" in (folder / "cmdline").read_text():
+                os.kill(int(folder.name), signal.SIGKILL)
+
+
+def end_the_check() -> None:
+    (MD / "sync_action").write_text("idle")
+
+
 CASES: dict[str, tuple[Callable[[], None], Callable[[], object], str]] = {
     "knob": (
         turn_a_knob,
@@ -86,6 +115,9 @@ CASES: dict[str, tuple[Callable[[], None], Callable[[], object], str]] = {
     ),
     "memory": (fill_the_memory, free_the_memory, "MiB of memory are available"),
     "repair": (start_a_repair, stop_the_repair, "a repair of /dev/md0 has started"),
+    "check": (start_a_check, stop_the_repair, "somebody else has started a check of /dev/md0"),
+    "guardian": (kill_the_guardian, lambda: None, "the guardian process was killed"),
+    "check ended": (end_the_check, lambda: None, "somebody else ended the check"),
     "disk": (fail_a_disk, lambda: None, "/dev/md0 is degraded"),
 }
 
@@ -94,7 +126,7 @@ CASES: dict[str, tuple[Callable[[], None], Callable[[], object], str]] = {
 def test_what_goes_wrong_ends_the_trial_within_two_seconds(case: str, tmp_path: Path) -> None:
     provoke, repair, message = CASES[case]
     path = tmp_path / "long.toml"
-    path.write_text(LONG_WRITE)
+    path.write_text(LONG_CHECK if case == "check ended" else LONG_WRITE)
     before, clock, provoked = knob_files(), Clock(), [0.0]
 
     def wait_and_provoke() -> None:

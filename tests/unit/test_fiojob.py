@@ -132,7 +132,7 @@ def test_what_has_no_place_here_is_refused_by_name(where: str, option: str, reas
         ("[]", "not closed"),
         ("[job]\n" + "x" * 5000, "longer than"),
         ("[a]\n" * 40, "more than 15"),
-        ("[a]\nrw=randread\nrate_iops=5", "nothing to improve"),
+        ("[a]\nrw=randread\nrate_iops=5", "every job has rate_iops"),
         ("[a]\n[b]\nrate_iops=5", "only a random job"),
         ("[a]\n[b]\nrw=randread\nrate_iops=5,5", "rate_iops that is not"),
         ("[a]\n[b]\nrw=randread\nrate_iops=0", "rate_iops"),

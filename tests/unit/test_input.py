@@ -1,5 +1,6 @@
 """What people type and the files they give: understood, or refused in one sentence."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -7,7 +8,7 @@ import pytest
 from autotune.ceilings import Ceiling, check_phases, parse_ceiling, resolve
 from autotune.errors import AutotuneError, RefusalError, UsageError
 from autotune.profile import MAX_FILE_BYTES, Profile, load_profile, parse_profile, save_profile
-from autotune.search import Estimate
+from autotune.search import Estimate, Figure
 from autotune.units import parse_bytes, parse_latency_ns, parse_seconds, parse_share, show_bytes
 from autotune.workload import load_workload, parse_workload, shipped
 
@@ -24,6 +25,13 @@ def test_quantities_are_read_in_their_units() -> None:
     assert parse_latency_ns("20ms") == 20e6
     assert parse_share("5%") == 0.05
     assert parse_share("5MiB") is None
+    assert parse_seconds("1h30min") == parse_seconds("1h 30 min") == 5400
+
+
+@pytest.mark.parametrize("text", ["0%", "101%", "500%"])
+def test_what_is_no_part_of_the_memory_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match="at most 100 %"):
+        parse_share(text)
 
 
 @pytest.mark.parametrize("text", ["", "x", "-1s", "5", "0s", "5 parsecs", "nan s", "1e999s"])
@@ -80,6 +88,29 @@ def test_a_ceiling_of_a_phase_without_a_probe_is_refused() -> None:
         check_phases([parse_ceiling("mix=20ms")], BALANCED)
 
 
+def test_a_ceiling_without_a_phase_before_its_sign_is_refused() -> None:
+    with pytest.raises(UsageError, match="names no phase"):
+        parse_ceiling("=20ms")
+
+
+def test_a_ceiling_of_a_workload_without_a_probe_is_refused() -> None:
+    with pytest.raises(UsageError, match="No phase of this workload has a probe"):
+        check_phases([parse_ceiling("20ms")], [Figure("read.throughput", "read", "throughput", 1)])
+
+
+@pytest.mark.parametrize("name", ["own.toml", "own.fio"])
+def test_a_workload_that_is_no_plain_file_is_refused_at_once(tmp_path: Path, name: str) -> None:
+    os.mkfifo(tmp_path / name)
+    with pytest.raises(UsageError, match="is no plain file"):
+        load_workload(str(tmp_path / name))
+
+
+def test_a_workload_file_is_known_by_its_suffix(tmp_path: Path) -> None:
+    (tmp_path / "own.job").write_text("[a]\nrw=read\n")
+    with pytest.raises(UsageError, match=r"\.fio if it is a fio job file"):
+        load_workload(str(tmp_path / "own.job"))
+
+
 def test_a_workload_brings_its_own_ceilings() -> None:
     assert load_workload("rebuild").limits == (parse_ceiling("resync=8x"),)
     assert load_workload("balanced").limits == ()
@@ -103,7 +134,7 @@ def test_all_shipped_workloads_are_valid() -> None:
         ('name="../a"\n[[phases]]\nname="p"\nweight=1\ncheck=true', "name"),
         ('name="a"\n[[phases]]\nname="p"\nweight=1\nload={rw="trim",block_kib=4}', "rw"),
         ('name="a"\n[[phases]]\nname="p"\nweight=nan\ncheck=true', "weight"),
-        ('name="a"\nceilings=["p=5ms"]\n[[phases]]\nname="p"\nweight=1\ncheck=true', "no phase"),
+        ('name="a"\nceilings=["p=5ms"]\n[[phases]]\nname="p"\nweight=1\ncheck=true', "No phase"),
         ('name="a"\nceilings=["soon"]\n[[phases]]\nname="p"\nweight=1\ncheck=true', "latency"),
         ('name="a"\nceilings=[".5x"]\n[[phases]]\nname="p"\nweight=1\ncheck=true', "latency"),
         ("a=" + "[" * 5000, "TOML"),

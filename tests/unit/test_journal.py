@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import signal
 import time
 from pathlib import Path
 
@@ -48,10 +49,62 @@ def test_the_guardian_waits_until_a_dying_run_lets_go(tmp_path: Path) -> None:
     os.close(guardian._writing)
     time.sleep(0.5)
     assert file.read_text() == "4096\n"
-    journal._held.close()
+    journal.release()
     assert guardian._process.wait(10) == 0
     assert file.read_text() == "256"
     assert not path.exists()
+
+
+@pytest.mark.parametrize("damage", ["removed", "emptied"])
+def test_the_guardian_needs_no_journal_that_is_still_there(tmp_path: Path, damage: str) -> None:
+    file = tmp_path / "stripe_cache_size"
+    file.write_text("256\n")
+    path = journal_path(tmp_path / "state", UUID)
+    journal = Journal.open(path, UUID, "/dev/md0", [file])
+    guardian = Guardian(journal)
+    journal.writing(file, "4096")
+    file.write_text("4096\n")
+    if damage == "removed":
+        shutil.rmtree(tmp_path / "state")
+    else:
+        path.write_text("")
+    os.close(guardian._writing)
+    journal.release()
+    assert guardian._process.wait(10) == 0
+    assert file.read_text() == "256"
+    assert not path.exists()
+
+
+def test_the_guardian_outlives_the_signal_that_ends_a_service(tmp_path: Path) -> None:
+    file = tmp_path / "stripe_cache_size"
+    file.write_text("256\n")
+    path = journal_path(tmp_path, UUID)
+    with guarded(Journal.open(path, UUID, "/dev/md0", [file]), print) as guardian:
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            guardian._process.send_signal(number)
+        time.sleep(0.2)
+        assert guardian.alive
+        guardian._process.kill()
+        guardian._process.wait()
+        assert not guardian.alive
+    assert not path.exists()
+
+
+@pytest.mark.parametrize("kind", ["fifo", "link", "for all"])
+def test_a_journal_that_others_can_have_written_is_not_heeded(files: Files, kind: str) -> None:
+    journal = files.open()
+    journal.release()
+    other = files.root / "other"
+    files.path.replace(other)
+    if kind == "fifo":
+        os.mkfifo(files.path)
+    elif kind == "link":
+        files.path.symlink_to(other)
+    else:
+        other.replace(files.path)
+        files.path.chmod(0o666)
+    with pytest.raises(AutotuneError, match="only root can write"):
+        files.reload()
 
 
 @pytest.mark.parametrize("refusals", [1, 100])
@@ -69,8 +122,8 @@ def test_what_the_tuner_could_not_put_back_the_guardian_tries_once_more(
 
     def tune() -> None:
         path = journal_path(tmp_path / "state", UUID)
-        with guarded(Journal.open(path, UUID, "/dev/md0", [file]), print) as journal:
-            journal.writing(file, "4096")
+        with guarded(Journal.open(path, UUID, "/dev/md0", [file]), print) as guardian:
+            guardian.journal.writing(file, "4096")
             file.write_text("4096\n")
             monkeypatch.setattr(sysfs, "write", refused)
 
@@ -89,8 +142,8 @@ def test_originals_go_back_even_if_the_journal_is_gone(tmp_path: Path) -> None:
     file = tmp_path / "stripe_cache_size"
     file.write_text("256\n")
     path = journal_path(tmp_path / "state", UUID)
-    with guarded(Journal.open(path, UUID, "/dev/md0", [file]), print) as journal:
-        journal.writing(file, "4096")
+    with guarded(Journal.open(path, UUID, "/dev/md0", [file]), print) as guardian:
+        guardian.journal.writing(file, "4096")
         file.write_text("4096\n")
         shutil.rmtree(path.parent)
     assert file.read_text() == "256"

@@ -11,7 +11,7 @@ import pytest
 from autotune import preflight, rivals
 from autotune.array import find_array
 from autotune.preflight import Finding
-from autotune.stack import Mount, read_stack
+from autotune.stack import Mount, mount_number, read_stack
 
 MD = "sys/block/md0/md"
 
@@ -31,7 +31,8 @@ def test_a_filesystem_without_room_for_a_scratch_file_is_named(
     machine: fake_sysfs.FakeMachine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     array = find_array("md0", machine.root)
-    mount = Mount(machine.root, "ext4", "md0", read_only=False)
+    number = mount_number(machine.root)
+    mount = Mount(number, machine.root, "ext4", "md0", read_only=False)
     stack = dataclasses.replace(read_stack(array), mounts=(mount,))
     free = SimpleNamespace(free=639 << 20)
     monkeypatch.setattr(preflight.shutil, "disk_usage", lambda _folder: free)

@@ -187,6 +187,60 @@ def test_files_that_are_gone_are_no_failure(files: Files) -> None:
     assert str(cache) in outcome.gone
 
 
+def test_a_file_that_cannot_be_read_is_no_reason_to_leave_the_others(files: Files) -> None:
+    cache, queue = files.md / "stripe_cache_size", files.queue / "nr_requests"
+    journal = files.open()
+    files.write(journal, cache, "4096")
+    queue.unlink()
+    queue.mkdir()
+    outcome = restore(files.reload(), files.root)
+    assert sysfs.read(cache) == "256"
+    assert [text.split(":")[0] for text in outcome.failed] == [str(queue)]
+    assert files.path.exists()
+
+
+def test_the_bounds_of_somebody_elses_check_are_theirs(files: Files) -> None:
+    low = files.md / "sync_min"
+    journal = files.open()
+    journal.checking(True)
+    journal.checking(False)
+    low.write_text("20480")
+    (files.md / "sync_action").write_text("check")
+    outcome = restore(files.reload(), files.root)
+    assert sysfs.read(low) == "20480"
+    assert len(outcome.foreign) == 1
+
+
+def test_a_kill_as_what_is_applied_is_replaced_loses_no_original(
+    files: Files, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache, applied = files.md / "stripe_cache_size", applied_path(files.root / "state", UUID)
+    journal = files.open()
+    files.write(journal, cache, "512")
+    journal.settled()
+    journal.keep(applied)
+    journal = files.open()
+    files.write(journal, cache, "1024")
+    journal.settled()
+
+    class KilledError(Exception):
+        pass
+
+    def killed(_journal: Journal) -> None:
+        raise KilledError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Journal, "close", killed)
+        with pytest.raises(KilledError):
+            journal.keep(applied)
+    # The guardian's part, then the user's.
+    assert restore(files.reload(), files.root).complete
+    assert sysfs.read(cache) == "512"
+    outcome = restore(Journal.load(applied), files.root)
+    assert not outcome.foreign
+    assert sysfs.read(cache) == "256"
+
+
 def test_another_array_that_has_the_name_now_is_left_alone(files: Files) -> None:
     cache, queue = files.md / "stripe_cache_size", files.queue / "nr_requests"
     journal = files.open()
@@ -229,14 +283,24 @@ def test_only_folders_of_ours_are_removed(files: Files) -> None:
     link = files.root / ".autotune-2"
     for folder in (ours, theirs):
         folder.mkdir()
-        (folder / "file").write_text("x")
+        (folder / "scratch").write_text("x")
     link.symlink_to(theirs)
     journal = files.open()
     for folder in (ours, theirs, link):
         journal.scratch(folder)
     restore(files.reload(), files.root)
     assert not ours.exists()
-    assert (theirs / "file").exists()
+    assert (theirs / "scratch").exists()
+
+
+def test_what_is_not_ours_in_a_folder_of_ours_stays(files: Files) -> None:
+    folder = files.root / ".autotune-1"
+    folder.mkdir()
+    (folder / "precious").write_text("x")
+    files.open().scratch(folder)
+    outcome = restore(files.reload(), files.root)
+    assert (folder / "precious").exists()
+    assert len(outcome.failed) == 1
 
 
 def test_what_is_kept_can_be_undone_even_after_a_second_time(files: Files) -> None:

@@ -130,8 +130,13 @@ def test_other_ceilings_give_other_answers(asked: str, expected: dict[str, objec
 
 
 def test_a_ceiling_that_nothing_held_names_the_lowest_that_was() -> None:
-    with pytest.raises(RefusalError, match=r"trial 1, showed .*resync\.p99 40\.0 ms where 35"):
-        solve(run(), TRIALS[:4], [parse_ceiling("35ms")])
+    asked = [parse_ceiling("35ms")]
+    original = r"the original settings, showed .*resync\.p99 40\.0 ms where 35"
+    with pytest.raises(RefusalError, match=original):
+        solve(run(), TRIALS[:4], asked)
+    aborted = trial(6, "search", MIDDLE, figures(180, 30, 110, 38), status=Status.ABORTED)
+    with pytest.raises(RefusalError, match=r"trial 6, showed resync\.p99 38\.0 ms where 35"):
+        solve(run(), [*TRIALS[:4], aborted], asked)
 
 
 def test_a_ceiling_below_idle_names_the_lowest_that_was_held_too() -> None:

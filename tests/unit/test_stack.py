@@ -5,6 +5,7 @@ from pathlib import Path
 import fake_sysfs
 import pytest
 
+from autotune import stack
 from autotune.array import find_array
 from autotune.stack import Stack, read_stack
 
@@ -73,16 +74,27 @@ def test_an_array_on_partitions_of_the_same_disks_is_beside(tmp_path: Path) -> N
     assert stack_of(machine).beside == ("md1",)
 
 
-def test_a_folder_is_on_the_array_only_below_its_mountpoint(
-    machine: fake_sysfs.FakeMachine, tmp_path: Path
+def test_a_folder_is_on_the_array_if_its_mount_is(
+    machine: fake_sysfs.FakeMachine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     where = tmp_path / "mounted"
     where.mkdir()
     machine.mount("md0", where)
-    stack = stack_of(machine)
-    found = stack.mount_for(where / "not" / "yet")
-    assert found is not None
-    assert found.device == "md0"
-    assert stack.mount_for(tmp_path) is None
+    found = stack_of(machine)
+    numbers = {where: 36, tmp_path: 25}
+    monkeypatch.setattr(stack, "mount_number", lambda path: numbers.get(path, 1))
+    mount = found.mount_for(where / "not" / "yet")
+    assert mount is not None
+    assert mount.device == "md0"
+    assert found.mount_for(tmp_path) is None
     (where / "proc").symlink_to("/proc")
-    assert stack.mount_for(where / "proc") is None, "a link out of the filesystem"
+    assert found.mount_for(where / "proc") is None, "a link out of the filesystem"
+    assert [m.mountpoint for m in found.writable] == [where]
+    numbers[where] = 37
+    assert found.writable == (), "another filesystem is mounted over it"
+
+
+def test_the_mount_of_a_path_is_the_kernels() -> None:
+    lines = Path("/proc/self/mountinfo").read_text().splitlines()
+    mountpoint = {int(line.split(" ")[0]): line.split(" ")[4] for line in lines}
+    assert mountpoint[stack.mount_number(Path("/proc"))] == "/proc"

@@ -39,6 +39,15 @@ def test_a_ceiling_that_the_originals_break_is_held_at_the_price_of_speed(
     assert ("slower, but it holds" in result.reason) == (speed == 50_000)
 
 
+def test_a_ceiling_that_nothing_holds_is_named_with_what_came_nearest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    result = Calmable(tmp_path, monkeypatch).run("random", ceilings=(Ceiling("resync", 1e6, None),))
+    assert not result.keep
+    assert "the original settings break the ceiling of 1.0 ms for resync.p99 (2" in result.reason
+    assert "the lowest that a trial showed is 5." in result.reason or "4." in result.reason
+
+
 class Restless(Calmable):
     """Its original settings are no longer so calm when they are measured in the end."""
 

@@ -1,0 +1,143 @@
+"""A recorded grid (`benchmarks.search.record`), replayed with the noise that it was measured with.
+
+The truth is the mean of all that was measured of a combination. A trial shows one of these
+measurements of each phase. The ceilings are where a given share of the settings holds them.
+"""
+
+import itertools
+import json
+import math
+import random
+from collections.abc import Mapping
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+import numpy as np
+
+from autotune.search import Dimension, Estimate, Figure, Problem, Setting, Value
+from benchmarks.search.curves import Array
+
+LIMITED = "p99"
+HOLDING = (0.25, 0.45, 0.65)
+"""The shares of settings that hold; a seed has one of them."""
+MARGIN = 1.03
+"""The baseline holds every ceiling by at least so much: the user lives with it."""
+
+
+class RecordedGrid:
+    """One seed of a recorded array: the ceilings and the draws follow from it."""
+
+    kind = "recorded"
+
+    def __init__(self, path: Path, seed: int) -> None:
+        self._data: dict[str, Any] = json.loads(path.read_text())
+        self._seed = seed
+        self.baseline: dict[str, Value] = self._data["baseline"]
+        self.name = f"{path.stem}-{seed}"
+        self._phases: dict[str, Any] = self._data["phases"]
+        self._cells = {
+            (cell["phase"], tuple(cell["values"])): cell["measured"] for cell in self._data["cells"]
+        }
+        self._ram = {
+            (name, value): cost
+            for name, knob in self._data["knobs"].items()
+            for value, cost in zip(knob["choices"], knob["ram_bytes"], strict=True)
+        }
+        self._truth = {key: _means(measured) for key, measured in self._cells.items()}
+        self.ceiling = self._find_ceiling(HOLDING[seed % len(HOLDING)])
+        gains, holds = self.landscape()
+        self.optimum = float(np.exp(gains[holds].max()))
+
+    def allowed(self, setting: Setting) -> bool:
+        ram = sum(self._ram[name, value] for name, value in setting.items())
+        known = all(self._key(phase, setting) in self._cells for phase in self._phases)
+        return known and ram <= self._data["ram_budget_bytes"]
+
+    def problem(self, trials: int, careful: bool) -> Problem:
+        figures = self.figures
+        dimensions = tuple(
+            Dimension(
+                name,
+                tuple(knob["choices"]),
+                knob["ordered"],
+                frozenset(f.name for f in figures if name in self._phases[f.phase]["moved_by"]),
+            )
+            for name, knob in self._data["knobs"].items()
+        )
+        seconds = {name: phase["seconds"] for name, phase in self._phases.items()}
+        return Problem(
+            dimensions=dimensions,
+            figures=figures,
+            baseline=self.baseline,
+            allowed=self.allowed,
+            trials=trials,
+            seed=self._seed,
+            careful=careful,
+            seconds=seconds,
+        )
+
+    @property
+    def figures(self) -> tuple[Figure, ...]:
+        found = []
+        for name in self.truth(self.baseline):
+            phase, quantity = name.split(".")
+            if quantity == LIMITED:
+                limit = self.truth(self.baseline)[name] * self.ceiling
+                found.append(Figure(name, phase, "latency", 0.0, limit))
+            elif quantity == "throughput":
+                weight = self._phases[phase]["weight"]
+                found.append(Figure(name, phase, "throughput", weight))
+        return tuple(found)
+
+    def truth(self, setting: Setting) -> dict[str, float]:
+        return {
+            name: value
+            for phase in self._phases
+            for name, value in self._truth[self._key(phase, setting)].items()
+        }
+
+    def measure(self, setting: Setting, number: int, rng: random.Random) -> Mapping[str, Estimate]:
+        return {
+            name: Estimate(*shown)
+            for phase in self._phases
+            for name, shown in rng.choice(self._cells[self._key(phase, setting)]).items()
+        }
+
+    def landscape(self) -> tuple[Array, Array]:
+        """The log gain and whether the ceilings hold, for every allowed setting."""
+        before, figures = self.truth(self.baseline), self.figures
+        weighted = [f for f in figures if f.weight > 0]
+        total = sum(f.weight for f in weighted)
+        gains, holds = [], []
+        for now in self._every():
+            logs = {f.name: math.log(now[f.name] / before[f.name]) for f in figures}
+            gains.append(sum(f.weight / total * logs[f.name] for f in weighted))
+            limits = [now[f.name] <= f.ceiling for f in figures if f.ceiling is not None]
+            holds.append(all(limits))
+        return np.array(gains), np.array(holds)
+
+    def _every(self) -> list[dict[str, float]]:
+        """The truth of every allowed setting."""
+        knobs = self._data["knobs"]
+        settings = (
+            dict(zip(knobs, values, strict=True))
+            for values in itertools.product(*(knob["choices"] for knob in knobs.values()))
+        )
+        return [self.truth(setting) for setting in settings if self.allowed(setting)]
+
+    def _key(self, phase: str, setting: Setting) -> tuple[str, tuple[Value, ...]]:
+        return phase, tuple(setting[name] for name in self._phases[phase]["moved_by"])
+
+    def _find_ceiling(self, share: float) -> float:
+        """The common factor over the baseline's latencies at which the share of settings holds."""
+        before = self.truth(self.baseline)
+        limited = [name for name in before if name.split(".")[1] == LIMITED]
+        worst = [max(now[name] / before[name] for name in limited) for now in self._every()]
+        return max(MARGIN, float(np.quantile(worst, share)))
+
+
+def _means(measured: list[dict[str, list[float]]]) -> dict[str, float]:
+    """The geometric mean of each figure that all the measurements have."""
+    names = [name for name in measured[0] if all(name in one for one in measured)]
+    return {name: math.exp(fmean(math.log(one[name][0]) for one in measured)) for name in names}
