@@ -1,7 +1,7 @@
 """The array's drift through a run (another load, heat, fill level), and taking it out. Pure.
 
-The baseline comes back through the run. Between its measurements a figure's change is taken to be
-linear on the log scale, and the same for every setting.
+The baseline comes back through the run. A change between its measurements is taken to be the same,
+on the log scale, for every setting.
 """
 
 import bisect
@@ -35,33 +35,57 @@ def noise(anchors: Sequence[Anchor], name: str) -> float:
     return max(within, abs(math.log(values[1].value / values[0].value)) / math.sqrt(2))
 
 
-def drift(anchors: Sequence[Anchor], name: str, time_s: float) -> float:
-    """How far (log scale) the figure has moved at a time from where the baseline stood at the
-    start (the first two anchors); 0 if all anchors agree within noise."""
+def _path(anchors: Sequence[Anchor], name: str) -> list[tuple[float, float]]:
+    """When and how far (log scale) the figure has moved from where the baseline stood at the start
+    (the first two anchors); empty if all anchors agree within noise."""
     seen = [(a.time_s, math.log(a.figures[name].value)) for a in anchors if name in a.figures]
     if len(seen) < 3:
-        return 0.0
+        return []
     start = (seen[0][1] + seen[1][1]) / 2
-    scale = max(noise(anchors, name), 0.02)
-    if max(abs(log - start) for _, log in seen[2:]) < SIGNIFICANT * scale:
-        return 0.0
-    path = [(seen[1][0], start), *seen[2:]]
+    if max(abs(log - start) for _, log in seen[2:]) < _notable(anchors, name):
+        return []
+    return [(seen[1][0], 0.0), *((time, log - start) for time, log in seen[2:])]
+
+
+def _notable(anchors: Sequence[Anchor], name: str) -> float:
+    return SIGNIFICANT * max(noise(anchors, name), 0.02)
+
+
+def drift(anchors: Sequence[Anchor], name: str, time_s: float) -> tuple[float, float]:
+    """How far (log scale) the figure has moved at a time from where the baseline stood at the
+    start, and how uncertain that is (a standard deviation).
+
+    Between two anchors it moved in one step, at a time that nobody knows: so the expectation is
+    on the line between them, and the further they are apart the less is known.
+    """
+    path = _path(anchors, name)
     times = [time for time, _ in path]
-    right = bisect.bisect(times, time_s)
+    right = bisect.bisect_left(times, time_s)
     if right == 0:
-        return 0.0
+        return 0.0, 0.0
     if right == len(path):
-        return path[-1][1] - start
+        return path[-1][1], abs(path[-1][1] - path[-2][1]) / 2
     (t0, y0), (t1, y1) = path[right - 1], path[right]
-    return y0 + (y1 - y0) * (time_s - t0) / (t1 - t0) - start
+    passed = (time_s - t0) / (t1 - t0)
+    return y0 + (y1 - y0) * passed, abs(y1 - y0) * math.sqrt(passed * (1 - passed))
+
+
+def is_moving(anchors: Sequence[Anchor]) -> bool:
+    """Whether the newest anchor shows another level than the one before it."""
+    for name in anchors[-1].figures:
+        path = _path(anchors, name)
+        if path and abs(path[-1][1] - path[-2][1]) >= _notable(anchors, name):
+            return True
+    return False
 
 
 def without_drift(
     figures: Figures, time_s: float, anchors: Sequence[Anchor]
 ) -> dict[str, Estimate]:
     """The figures as they would have been at the start of the run."""
+    moved = {name: drift(anchors, name, time_s) for name in figures}
     return {
-        name: Estimate(e.value / math.exp(drift(anchors, name, time_s)), e.spread)
+        name: Estimate(e.value / math.exp(moved[name][0]), math.hypot(e.spread, moved[name][1]))
         for name, e in figures.items()
     }
 
@@ -70,7 +94,7 @@ def largest_drifts(anchors: Sequence[Anchor]) -> dict[str, float]:
     """The figures that drifted, with the largest ratio to the start (1.0: none)."""
     found = {}
     for name in anchors[0].figures:
-        moves = [drift(anchors, name, a.time_s) for a in anchors]
+        moves = [drift(anchors, name, a.time_s)[0] for a in anchors]
         largest = max(moves, key=abs)
         if largest:
             found[name] = math.exp(largest)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from autotune import ceilings
 from autotune.confirm import Decision, confirm, mean
-from autotune.drift import largest_drifts, without_drift
+from autotune.drift import is_moving, largest_drifts, without_drift
 from autotune.errors import MeasurementError, RefusalError, StoppedError, SyncEndedError
 from autotune.objective import Figures, broken_ceilings
 from autotune.prepare import BASELINE_TRIALS, CONFIRM_ORDER, Preparation
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 BASELINE_EVERY = 6
 """After so many trials of the search the baseline comes back, so that a drift is seen."""
+WHILE_MOVING = 2
+"""Or after so many, if it had moved the last time: how long that lasts is to be known."""
 CANDIDATES = 3
 """So many winners are confirmed if those before break a ceiling when measured again."""
 TIME_MARGIN = 1.1
@@ -134,6 +136,10 @@ def _find(
             break
         record = trials.run("search", setting, preparation.phases, reuse=True)
         strategy.tell(record.trial)
+    if _since_baseline(trials) and is_moving(trials.anchors) and not _lacking(preparation, trials):
+        # Else the last trials would be taken for what they were under the drift.
+        trials.run("baseline", preparation.baseline, preparation.phases)
+        strategy = _informed(factory, problem, trials)
     reason = "no setting promises an improvement"
     if not trials.count("search"):
         reason = _lacking(preparation, trials) or reason
@@ -258,8 +264,15 @@ def _what_matters(
 
 
 def _baseline_is_due(trials: Trials) -> bool:
-    returned = trials.count("baseline") - BASELINE_TRIALS
-    return trials.count("search") // BASELINE_EVERY > returned
+    every = WHILE_MOVING if is_moving(trials.anchors) else BASELINE_EVERY
+    return _since_baseline(trials) >= every
+
+
+def _since_baseline(trials: Trials) -> int:
+    """The trials of the search since the baseline was measured."""
+    roles = [record.role for record in trials.records]
+    last = max((i for i, role in enumerate(roles) if role == "baseline"), default=0)
+    return roles[last:].count("search")
 
 
 def _lacking(preparation: Preparation, trials: Trials) -> str:

@@ -36,8 +36,9 @@ def main() -> None:
     with (
         TemporaryDirectory() as state,
         LiveReporter(Console(stderr=True)) as reporter,
-        session(preparation, Path(state), reporter, Written()) as (bench, _),
+        session(preparation, Path(state), reporter, Written()) as (bench, watch),
     ):
+        watch.expect(None)
         if chosen.stripes:
             setting = {**preparation.baseline, "stripe_cache_size": chosen.stripes}
             apply(preparation.array, preparation.knobs, setting, bench.journal)

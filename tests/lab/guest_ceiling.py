@@ -44,7 +44,8 @@ def measured(options: Options, setting: Setting, state: Path, seeds: range) -> t
     """The rate (bytes/s) and p99 (ns) of a resync under a setting: means over some seeds."""
     preparation = prepare(options)
     (phase,) = preparation.phases
-    with session(preparation, state, Follower(), Written()) as (bench, _):
+    with session(preparation, state, Follower(), Written()) as (bench, watch):
+        watch.expect(None)
         apply(preparation.array, KNOBS, setting, bench.journal)
         figures = [measure(phase, bench, seed).figures for seed in seeds]
     rates, latencies = (

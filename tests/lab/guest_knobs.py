@@ -23,7 +23,8 @@ def test_every_value_takes_effect_in_any_company_and_all_go_back(tmp_path: Path)
     preparation, rng = prepare(options), random.Random(7)
     assert {knob.name for knob in preparation.knobs} >= {"group_thread_cnt", "nr_requests"}
     took: list[Setting] = []
-    with session(preparation, tmp_path, Follower(), Written()) as (bench, _):
+    with session(preparation, tmp_path, Follower(), Written()) as (bench, watch):
+        watch.expect(None)
         while len(took) < SETTINGS:
             setting = {name: rng.choice(values) for name, values in preparation.choices.items()}
             if not preparation.allowed(setting):

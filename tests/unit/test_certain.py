@@ -1,11 +1,12 @@
 """What ends a trial early, and what is taken for a drift."""
 
+import math
 import random
 
 import pytest
 
 from autotune.certain import best_possible, surely_over
-from autotune.drift import Anchor, drift, largest_drifts, without_drift
+from autotune.drift import Anchor, drift, is_moving, largest_drifts, without_drift
 from autotune.search import Estimate, Figure
 
 WRITE = Figure("write.throughput", "write", "throughput", 1.0)
@@ -52,7 +53,7 @@ def anchors(*values: float) -> list[Anchor]:
 
 
 def test_noise_is_no_drift() -> None:
-    assert drift(anchors(100, 104, 97, 103), "write.throughput", 250) == 0
+    assert drift(anchors(100, 104, 97, 103), "write.throughput", 250) == (0, 0)
     assert largest_drifts(anchors(100, 104, 97, 103)) == {}
 
 
@@ -66,5 +67,22 @@ def test_a_drift_is_taken_out_in_proportion_to_time() -> None:
 
 
 def test_before_the_first_anchor_nothing_has_drifted() -> None:
-    assert drift(anchors(100, 100, 50), "write.throughput", -5) == 0
-    assert drift(anchors(100, 100, 50), "write.throughput", 0) == 0
+    assert drift(anchors(100, 100, 50), "write.throughput", -5) == (0, 0)
+    assert drift(anchors(100, 100, 50), "write.throughput", 0) == (0, 0)
+
+
+def test_when_a_drift_began_between_two_anchors_is_not_known() -> None:
+    slower, step = anchors(100, 100, 50, 100), math.log(2)
+    assert drift(slower, "write.throughput", 200)[1] == 0
+    between = [drift(slower, "write.throughput", time)[1] for time in (101, 150, 199, 250)]
+    assert between == pytest.approx([step * 0.0995, step / 2, step * 0.0995, step / 2], rel=0.01)
+    (shown,) = without_drift({"write.throughput": Estimate(50, 0.02)}, 250, slower).values()
+    assert shown.spread == pytest.approx(step / 2, rel=0.01)
+    assert drift(anchors(100, 100, 50), "write.throughput", 300) == pytest.approx((-step, step / 2))
+
+
+def test_the_array_moves_until_two_anchors_agree() -> None:
+    assert not is_moving(anchors(100, 104, 97))
+    assert is_moving(anchors(100, 100, 50))
+    assert not is_moving(anchors(100, 100, 50, 51))
+    assert is_moving(anchors(100, 100, 50, 100))

@@ -119,3 +119,38 @@ def test_when_the_best_breaks_its_ceiling_in_the_end_the_next_best_is_proven(
     assert machine.deceiver is not None
     assert result.keep
     assert setting_key(result.winner) != machine.deceiver
+
+
+class Disturbed(Machine):
+    """Another load takes half of everything from the eighth trial to the ninth."""
+
+    def measure(self, phase: Phase, bench: Bench, seed: int, *rest: object) -> PhaseResult:
+        result = super().measure(phase, bench, seed, *rest)
+        if seed // 1000 not in (8, 9):
+            return result
+        figures = {n: Estimate(e.value / 2, e.spread) for n, e in result.figures.items()}
+        return dataclasses.replace(result, figures=figures)
+
+
+def test_after_a_disturbance_the_baseline_comes_back_until_it_is_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine = Disturbed(tmp_path, monkeypatch)
+    result = machine.run("random", trials=9)
+    roles = [role for _, role, *_ in machine.stored(1)]
+    assert roles[:13] == [
+        *("baseline", "baseline", *["search"] * 6, "baseline"),
+        *("search", "search", "baseline", "search"),
+    ]
+    assert result.drifts["write.throughput"] == pytest.approx(0.5, rel=0.1)
+    assert result.keep
+    assert result.winner["stripe_cache_size"] == 2048
+
+
+def test_a_search_that_ends_in_a_disturbance_ends_with_the_baseline(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine = Disturbed(tmp_path, monkeypatch)
+    machine.run("random", trials=7)
+    roles = [role for _, role, *_ in machine.stored(1)]
+    assert roles[:11] == ["baseline", "baseline", *["search"] * 6, "baseline", "search", "baseline"]
