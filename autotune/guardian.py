@@ -107,7 +107,9 @@ def watch_over(path: Path) -> int:
     # Kept open and in mind: the journal may be deleted, or emptied, before the tuner dies.
     with path.open("rb") as file:
         first = file.read()
-        print("ready", flush=True)
+        # The tuner may be dead already.
+        with contextlib.suppress(BrokenPipeError):
+            print("ready", flush=True)
         while os.read(0, 1):
             pass
         journal = _what_is_left(path, file, first)

@@ -63,6 +63,9 @@ class Journal:
                 os.fchmod(file.fileno(), 0o600)
                 _append(file.fileno(), head)
         except FileExistsError:
+            if _is_blank(path):
+                path.unlink()
+                return cls.open(path, uuid, device, paths, root)
             raise RefusalError(
                 f"An earlier run left settings on {device} that were not put back; "
                 f"run `autotune restore` first (journal: {path})."
@@ -231,6 +234,18 @@ class Journal:
         self.cleared = True
         sync_folder(applied.parent)
         sync_folder(folder)
+
+
+def _is_blank(path: Path) -> bool:
+    """Whether a journal was left before anything was changed: by a kill in its first moments."""
+    try:
+        journal = Journal.load(path)
+        journal.claim()
+    except (AutotuneError, OSError):
+        return False
+    record = journal.record
+    journal.release()
+    return not (record.ours or record.scratch or record.checked)
 
 
 def open_untrusted(path: Path) -> BinaryIO:

@@ -4,6 +4,8 @@ import json
 import os
 import shutil
 import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -72,6 +74,23 @@ def test_the_guardian_needs_no_journal_that_is_still_there(tmp_path: Path, damag
     journal.release()
     assert guardian._process.wait(10) == 0
     assert file.read_text() == "256"
+    assert not path.exists()
+
+
+def test_a_tuner_that_is_killed_before_its_guardian_is_ready_leaves_no_journal(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "stripe_cache_size"
+    file.write_text("256\n")
+    path = journal_path(tmp_path, UUID)
+    journal = Journal.open(path, UUID, "/dev/md0", [file])
+    reading, writing = os.pipe()
+    os.close(reading)
+    command = (sys.executable, "-P", "-m", "autotune.guardian", str(path))
+    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=writing) as guardian:
+        os.close(writing)
+        journal.release()
+    assert guardian.returncode == 0
     assert not path.exists()
 
 
@@ -160,6 +179,14 @@ def test_a_journal_that_was_restored_meanwhile_is_not_restored_again(files: File
 def test_nothing_is_written_that_has_no_original(files: Files) -> None:
     with pytest.raises(AutotuneError, match="not in the journal"):
         files.open().writing(files.root / "etc/passwd", "x")
+
+
+def test_a_journal_that_was_left_before_anything_was_changed_is_in_nobodys_way(
+    files: Files,
+) -> None:
+    files.open().release()
+    (files.md / "stripe_cache_size").write_text("512")
+    assert files.open().record.originals[str(files.md / "stripe_cache_size")] == "512"
 
 
 def test_tuned_values_never_become_originals(files: Files) -> None:
