@@ -58,7 +58,7 @@ lab-tests: setup
 slow-tests: setup
 	.venv/bin/python -m pytest -m slow -rP
 
-IN_FAULTS := .venv/bin/autotune lab tests/lab/faults.toml -- .venv/bin/python -m pytest -q -p no:cacheprovider
+IN_FAULTS := .venv/bin/autotune lab tests/lab/faults.toml -- .venv/bin/python -m pytest -q -p no:cacheprovider -o faulthandler_timeout=240
 
 faults: setup
 	$(IN_FAULTS) -v tests/lab/guest_faults.py

@@ -8,12 +8,12 @@ import contextlib
 import fcntl
 import json
 import os
-import stat
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import BinaryIO
 
 from autotune import sysfs
+from autotune.durable import append, open_roots_own, sync_folder
 from autotune.errors import AutotuneError, RefusalError
 from autotune.originals import Record, boot_id
 
@@ -61,7 +61,7 @@ class Journal:
             path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             with path.open("x") as file:
                 os.fchmod(file.fileno(), 0o600)
-                _append(file.fileno(), head)
+                append(file.fileno(), head)
         except FileExistsError:
             if _is_blank(path):
                 path.unlink()
@@ -89,7 +89,7 @@ class Journal:
         Raise AutotuneError if there is no whole first line that says what to restore, or others
         than root may have written it.
         """
-        with open_untrusted(path) as file:
+        with open_roots_own(path) as file:
             return cls.read(path, file.read())
 
     @classmethod
@@ -124,7 +124,7 @@ class Journal:
             # Never made anew: a journal without its first line would say that nothing was changed.
             descriptor = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
             try:
-                _append(descriptor, entry)
+                append(descriptor, entry)
             finally:
                 os.close(descriptor)
         except OSError as error:
@@ -140,7 +140,7 @@ class Journal:
         journal has been cleared meanwhile."""
         try:
             # Closed, and the lock with it, when nothing refers to it any more.
-            self.held = open_untrusted(self.path)
+            self.held = open_roots_own(self.path)
             fcntl.flock(self.held, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
             if not self._is_there():
                 raise FileNotFoundError
@@ -246,39 +246,3 @@ def _is_blank(path: Path) -> bool:
     record = journal.record
     journal.release()
     return not (record.ours or record.scratch or record.checked)
-
-
-def open_untrusted(path: Path) -> BinaryIO:
-    """Open a journal for reading. Raise AutotuneError if others than root can have written it:
-    its texts go into the kernel."""
-    # Not blocking: it may be a FIFO.
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    status = os.fstat(descriptor)
-    if (
-        path.is_symlink()
-        or not stat.S_ISREG(status.st_mode)
-        or status.st_uid not in (0, os.geteuid())
-        or status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
-    ):
-        os.close(descriptor)
-        raise AutotuneError(
-            f"The journal {path} is no plain file that only root can write to, so it is not "
-            "heeded; find out who made it, and remove it."
-        )
-    return os.fdopen(descriptor, "rb")
-
-
-def _append(descriptor: int, entry: Mapping[str, object]) -> None:
-    data = (json.dumps(entry) + "\n").encode()
-    while data:
-        data = data[os.write(descriptor, data) :]
-    os.fsync(descriptor)
-
-
-def sync_folder(folder: Path) -> None:
-    """Make names that were made or removed in a folder durable."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -3,7 +3,7 @@
 import fcntl
 from pathlib import Path
 
-from autotune.journal import open_untrusted, sync_folder
+from autotune.durable import open_roots_own, sync_folder
 
 
 def applied_path(state_dir: Path, uuid: str) -> Path:
@@ -23,7 +23,7 @@ def open_journals(state_dir: Path) -> list[Path]:
 
 def is_held(path: Path) -> bool:
     """Whether a run is under way that clears this journal itself. OSError if it cannot be read."""
-    with open_untrusted(path) as file:
+    with open_roots_own(path) as file:
         try:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -37,7 +37,7 @@ def clear_if_torn(path: Path) -> bool:
 
     A run that is just writing the line finds its journal gone and changes nothing.
     """
-    with open_untrusted(path) as file:
+    with open_roots_own(path) as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

@@ -2,27 +2,17 @@
 
 import dataclasses
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from autotune import ceilings
 from autotune.confirm import Decision, confirm, mean
-from autotune.drift import is_moving, largest_drifts, without_drift
+from autotune.drift import is_moving, largest_drifts
 from autotune.errors import MeasurementError, RefusalError, StoppedError, SyncEndedError
 from autotune.objective import Figures, broken_ceilings
 from autotune.prepare import BASELINE_TRIALS, CONFIRM_ORDER, Preparation
-from autotune.search import (
-    Dimension,
-    Estimate,
-    Figure,
-    Problem,
-    Setting,
-    Strategy,
-    StrategyFactory,
-    Trial,
-    setting_key,
-)
+from autotune.problem import informed, problem_of, what_matters, without
+from autotune.search import Estimate, Figure, Problem, Setting, StrategyFactory, setting_key
 from autotune.trials import Reporter, Trials
 from autotune.units import show_latency, show_seconds
 from autotune.verdict import Verdict
@@ -87,7 +77,7 @@ def tune(
     except SyncEndedError as error:
         if not trials.count("baseline"):
             raise StoppedError(f"Stopped: {error}.") from None
-        problem, winner = _problem(preparation, trials, list(trials.figures)), {}
+        problem, winner = problem_of(preparation, trials, list(trials.figures)), {}
         before = mean([r.figures for r in trials.records if r.role == "baseline"])
         decision, shares = Decision(False, str(error), None, before, before), ()
     result = Result(
@@ -121,14 +111,14 @@ def _find(
     before = _measure_baseline(preparation, trials, reporter)
     figures = ceilings.resolve(preparation.figures, preparation.options.ceilings, before)
     trials.resolved(figures)
-    problem = _problem(preparation, trials, figures)
-    strategy = _informed(factory, problem, trials)
+    problem = problem_of(preparation, trials, figures)
+    strategy = informed(factory, problem, trials)
     reporter.step("Searching")
     # A run that was cut while it confirmed goes on with that.
     while not trials.count("confirm-winner"):
         if _baseline_is_due(trials) and not _lacking(preparation, trials):
             trials.run("baseline", preparation.baseline, preparation.phases)
-            strategy = _informed(factory, problem, trials)
+            strategy = informed(factory, problem, trials)
         if trials.count("search") >= problem.trials or _lacking(preparation, trials):
             break
         setting = strategy.ask()
@@ -139,7 +129,7 @@ def _find(
     if _since_baseline(trials) and is_moving(trials.anchors) and not _lacking(preparation, trials):
         # Else the last trials would be taken for what they were under the drift.
         trials.run("baseline", preparation.baseline, preparation.phases)
-        strategy = _informed(factory, problem, trials)
+        strategy = informed(factory, problem, trials)
     reason = "no setting promises an improvement"
     if not trials.count("search"):
         reason = _lacking(preparation, trials) or reason
@@ -150,7 +140,7 @@ def _find(
         recommended = strategy.recommend().setting
         if setting_key(recommended) == home:
             break
-        recommended, found = _what_matters(left, trials, recommended)
+        recommended, found = what_matters(left, trials, recommended)
         if setting_key(recommended) == home:
             break
         winner, shares = recommended, found
@@ -158,8 +148,8 @@ def _find(
         if not decision.over or _lacking(preparation, trials):
             break
         reporter.step("The best found broke its ceiling when measured again")
-        left = _without(left, winner)
-        strategy = _informed(factory, left, trials)
+        left = without(left, winner)
+        strategy = informed(factory, left, trials)
     if not decision.keep:
         reason = decision.reason + _still_broken(figures, before, trials)
         decision = dataclasses.replace(decision, reason=reason)
@@ -202,65 +192,6 @@ def _measure_baseline(
             "this array: raise its max_seconds in the workload."
         )
     return before
-
-
-def _problem(preparation: Preparation, trials: Trials, figures: list[Figure]) -> Problem:
-    dimensions = tuple(
-        Dimension(
-            knob.name,
-            preparation.choices[knob.name],
-            knob.ordered,
-            frozenset(f.name for f in figures if trials.moves(knob.name, f)),
-        )
-        for knob in preparation.knobs
-    )
-    return Problem(
-        dimensions,
-        tuple(figures),
-        preparation.baseline,
-        preparation.allowed,
-        preparation.options.trials,
-        preparation.options.seed,
-        preparation.careful,
-        preparation.hints,
-        dict(trials.seconds),
-        preparation.earlier,
-    )
-
-
-def _informed(factory: StrategyFactory, problem: Problem, trials: Trials) -> Strategy:
-    """A strategy that has been told all trials, as they would have been without drift."""
-    strategy = factory(problem)
-    for trial in _without_drift(trials):
-        strategy.tell(trial)
-    return strategy
-
-
-def _without_drift(trials: Trials) -> Iterator[Trial]:
-    anchors = trials.anchors
-    for record in trials.records:
-        figures = without_drift(record.figures, record.middle_s, anchors)
-        yield dataclasses.replace(record.trial, figures=figures)
-
-
-def _without(problem: Problem, setting: Setting) -> Problem:
-    """The problem in which this setting is no answer."""
-    key = setting_key(setting)
-    return dataclasses.replace(
-        problem, allowed=lambda other: setting_key(other) != key and problem.allowed(other)
-    )
-
-
-def _what_matters(
-    problem: Problem, trials: Trials, setting: Setting
-) -> tuple[Setting, "tuple[KnobShare, ...]"]:
-    """The setting without the changes that bring nothing, and what each change brings."""
-    # Takes a second, and only a run that has found something needs it.
-    from autotune.strategies.importance import what_mattered  # noqa: PLC0415
-
-    shares = what_mattered(problem, list(_without_drift(trials)), setting)
-    back = {share.knob: share.before for share in shares if not share.needed}
-    return {**setting, **back}, shares
 
 
 def _baseline_is_due(trials: Trials) -> bool:

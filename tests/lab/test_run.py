@@ -19,6 +19,7 @@ SAMPLE = {"guest_faults.py": ("-m", "sample")}
     ("scenario", "tests"),
     [
         ("raid5-hdd", "guest_filesystem.py"),
+        ("raid5-hdd", "guest_scratch.py"),
         ("raid5-hdd", "guest_rebuild.py"),
         ("raid5-hdd", "guest_watch.py"),
         ("raid6-hdd", "guest_gate.py"),

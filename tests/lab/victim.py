@@ -125,9 +125,7 @@ def told(stage: Stage) -> Iterator[None]:
         mock.patch("autotune.tuner.BASELINE_TRIALS", 1),
         mock.patch("autotune.run.load_strategy", return_value=strategy),
         # Whether it brings anything or not.
-        mock.patch(
-            "autotune.tuner._what_matters", lambda _problem, _trials, setting: (setting, ())
-        ),
+        mock.patch("autotune.tuner.what_matters", lambda _problem, _trials, setting: (setting, ())),
     ):
         yield
 

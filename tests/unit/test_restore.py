@@ -48,17 +48,6 @@ def test_a_value_that_followed_the_system_follows_it_again(files: Files) -> None
     assert sysfs.read(low) == "system"
 
 
-def test_a_value_that_somebody_else_set_is_left_and_named(files: Files) -> None:
-    cache = files.md / "stripe_cache_size"
-    files.write(files.open(), cache, "4096")
-    cache.write_text("777")
-    outcome = restore(files.reload(), files.root)
-    assert sysfs.read(cache) == "777"
-    assert len(outcome.foreign) == 1
-    assert "777" in outcome.foreign[0]
-    assert not files.path.exists()
-
-
 def test_what_follows_from_our_writes_is_ours(files: Files) -> None:
     journal = files.open()
     files.write(journal, files.queue / "scheduler", "bfq")
@@ -81,36 +70,6 @@ def test_what_the_scheduler_resets_on_the_way_back_is_put_back_too(resetting: Fi
     outcome = restore(files.reload(), files.root)
     assert sysfs.read(requests) == "500"
     assert not outcome.foreign
-
-
-def test_a_value_that_a_trial_had_tried_is_somebody_elses_once_it_was_replaced(
-    files: Files,
-) -> None:
-    journal, cache = files.open(), files.md / "stripe_cache_size"
-    for text in ("4096", "8192"):
-        files.write(journal, cache, text)
-        journal.settled()
-    cache.write_text("4096")
-    outcome = restore(files.reload(), files.root)
-    assert sysfs.read(cache) == "4096"
-    assert len(outcome.foreign) == 1
-
-
-def test_what_somebody_set_beside_our_writes_stays_though_the_scheduler_resets_it(
-    resetting: Files,
-) -> None:
-    files = resetting
-    requests = files.queue / "nr_requests"
-    journal = files.open()
-    files.write(journal, files.queue / "scheduler", "bfq")
-    journal.settled()
-    requests.write_text("48")
-    files.write(journal, files.md / "stripe_cache_size", "4096")
-    journal.settled()
-    outcome = restore(files.reload(), files.root)
-    assert sysfs.read(requests) == "48"
-    assert sysfs.value(files.queue / "scheduler") == "none"
-    assert [text for text in outcome.foreign if "nr_requests reads 48" in text]
 
 
 @pytest.mark.parametrize("stored", [False, True])
@@ -199,18 +158,6 @@ def test_a_file_that_cannot_be_read_is_no_reason_to_leave_the_others(files: File
     assert files.path.exists()
 
 
-def test_the_bounds_of_somebody_elses_check_are_theirs(files: Files) -> None:
-    low = files.md / "sync_min"
-    journal = files.open()
-    journal.checking(True)
-    journal.checking(False)
-    low.write_text("20480")
-    (files.md / "sync_action").write_text("check")
-    outcome = restore(files.reload(), files.root)
-    assert sysfs.read(low) == "20480"
-    assert len(outcome.foreign) == 1
-
-
 def test_a_kill_as_what_is_applied_is_replaced_loses_no_original(
     files: Files, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -241,24 +188,6 @@ def test_a_kill_as_what_is_applied_is_replaced_loses_no_original(
     assert sysfs.read(cache) == "256"
 
 
-def test_another_array_that_has_the_name_now_is_left_alone(files: Files) -> None:
-    cache, queue = files.md / "stripe_cache_size", files.queue / "nr_requests"
-    journal = files.open()
-    files.write(journal, cache, "4096")
-    files.write(journal, queue, "256")
-    journal.checking(True)
-    (files.md / "sync_action").write_text("check")
-    (files.md / "metadata_version").write_text("1.2")
-    (files.md / "uuid").write_text("00000000-0000-0000-0000-000000000001")
-    outcome = restore(files.reload(), files.root)
-    assert outcome.complete
-    assert str(cache) in outcome.gone
-    assert sysfs.read(cache) == "4096"
-    assert sysfs.read(files.md / "sync_action") == "check"
-    # The disks are what they were.
-    assert sysfs.read(queue) == "64"
-
-
 def test_the_journal_waits_until_the_filesystem_of_the_scratch_is_mounted(files: Files) -> None:
     journal = files.open()
     folder = files.root / "mnt" / ".autotune-1"
@@ -276,31 +205,6 @@ def test_the_journal_waits_until_the_filesystem_of_the_scratch_is_mounted(files:
     assert restore(files.reload(), files.root).complete
     assert not folder.exists()
     assert not files.path.exists()
-
-
-def test_only_folders_of_ours_are_removed(files: Files) -> None:
-    ours, theirs = files.root / ".autotune-1", files.root / "precious"
-    link = files.root / ".autotune-2"
-    for folder in (ours, theirs):
-        folder.mkdir()
-        (folder / "scratch").write_text("x")
-    link.symlink_to(theirs)
-    journal = files.open()
-    for folder in (ours, theirs, link):
-        journal.scratch(folder)
-    restore(files.reload(), files.root)
-    assert not ours.exists()
-    assert (theirs / "scratch").exists()
-
-
-def test_what_is_not_ours_in_a_folder_of_ours_stays(files: Files) -> None:
-    folder = files.root / ".autotune-1"
-    folder.mkdir()
-    (folder / "precious").write_text("x")
-    files.open().scratch(folder)
-    outcome = restore(files.reload(), files.root)
-    assert (folder / "precious").exists()
-    assert len(outcome.failed) == 1
 
 
 def test_what_is_kept_can_be_undone_even_after_a_second_time(files: Files) -> None:

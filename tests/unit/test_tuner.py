@@ -83,7 +83,7 @@ def test_no_speed_is_given_up_for_a_ceiling_that_nobody_asked_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asked: bool
 ) -> None:
     monkeypatch.setattr(fake_run, "load_strategy", lambda _entry: Slower)
-    monkeypatch.setattr(tuner, "_what_matters", lambda _problem, _trials, setting: (setting, ()))
+    monkeypatch.setattr(tuner, "what_matters", lambda _problem, _trials, setting: (setting, ()))
     ceilings = (Ceiling("resync", 40e6, None),) if asked else ()
     result = Restless(tmp_path, monkeypatch).run("random", ceilings=ceilings)
     assert result.keep == asked

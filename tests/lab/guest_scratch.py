@@ -1,0 +1,81 @@
+"""Where the scratch file may be, on a RAID5 with a filesystem in the lab; `test_run.py` runs this
+there."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from guest import FAST, autotune, autotune_json, wait_until
+
+from autotune.fio import Fio, Job, Target
+from autotune.workload import Load
+
+MOUNT = Path("/mnt/md0")
+
+
+@pytest.fixture
+def words(tmp_path: Path) -> tuple[object, ...]:
+    path = tmp_path / "fast.toml"
+    path.write_text(FAST)
+    return ("run", "/dev/md0", "--workload", path)
+
+
+def test_on_a_full_filesystem_what_writes_is_left_out(
+    tmp_path: Path, words: tuple[object, ...]
+) -> None:
+    command = ["fallocate", "-l", str(shutil.disk_usage(MOUNT).free - (99 << 20)), MOUNT / "full"]
+    subprocess.run(command, check=True)
+    plan = autotune_json(*words, "--dry-run", state=tmp_path)
+    assert list(plan["phases"]) == ["resync"]
+    assert plan["left_out"] == ["write"]
+    assert any("What writes cannot be measured" in note for note in plan["notes"])
+    doctor = autotune("doctor", "/dev/md0", state=tmp_path)
+    assert doctor.returncode == 0
+    assert "What writes cannot be measured" in doctor.stdout
+    named = autotune(*words, "--scratch", MOUNT, state=tmp_path)
+    assert named.returncode == 1
+    assert "free some space" in named.stderr
+    (MOUNT / "full").unlink()
+
+
+def test_fio_writes_to_the_scratch_file_whatever_its_folder_is_called() -> None:
+    """fio takes what follows # or ; in a name for something else."""
+    for sign in "#;:":
+        victim, folder = MOUNT / "disk.img", MOUNT / f"disk.img{sign}new"
+        folder.mkdir()
+        victim.write_bytes(b"v" * (1 << 20))
+        (folder / "scratch").write_bytes(b"s" * (1 << 20))
+        job = Job("load", Load(rw="write", block_kib=64), Target(folder / "scratch", 1 << 20))
+        with Fio([job], 5, 1) as fio:
+            wait_until(lambda: bool(fio.poll(1)) and fio.written > 0, what="a write")
+        assert victim.read_bytes() == b"v" * (1 << 20)
+        assert (folder / "scratch").read_bytes() != b"s" * (1 << 20)
+        assert {path.name for path in folder.iterdir()} == {"scratch"}
+        shutil.rmtree(folder)
+        victim.unlink()
+
+
+def test_a_filesystem_that_another_one_hides_is_not_taken_for_the_arrays(
+    tmp_path: Path, words: tuple[object, ...]
+) -> None:
+    subprocess.run(["mount", "-t", "tmpfs", "none", MOUNT], check=True)
+    try:
+        plan = autotune_json(*words, "--dry-run", state=tmp_path)
+        named = autotune(*words, "--scratch", MOUNT, state=tmp_path)
+    finally:
+        subprocess.run(["umount", MOUNT], check=True)
+    assert (plan["scratch"], plan["left_out"]) == (None, ["write"])
+    assert "is not on /dev/md0" in named.stderr
+
+
+def test_a_scratch_folder_below_somebody_elses_is_refused(
+    tmp_path: Path, words: tuple[object, ...]
+) -> None:
+    (MOUNT / "bob/roots").mkdir(parents=True)
+    os.chown(MOUNT / "bob", 1000, 1000)
+    done = autotune(*words, "--scratch", MOUNT / "bob/roots", state=tmp_path)
+    shutil.rmtree(MOUNT / "bob")
+    assert done.returncode == 1
+    assert f"Others than root can rename what lies in {MOUNT}/bob" in done.stderr
