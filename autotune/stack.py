@@ -47,13 +47,7 @@ class Stack:
     def writable(self) -> tuple[Mount, ...]:
         """The filesystems that a scratch file could be made on, if they have room: no other one
         is mounted over them."""
-        return tuple(
-            mount
-            for mount in self.mounts
-            if not mount.read_only
-            and mount.mountpoint.is_dir()
-            and mount_number(mount.mountpoint) == mount.number
-        )
+        return tuple(mount for mount in self.mounts if not mount.read_only and _is_seen(mount))
 
     def mount_for(self, path: Path) -> Mount | None:
         """The filesystem of this array that the path (or its nearest existing parent) is on."""
@@ -62,6 +56,14 @@ class Stack:
             path = path.parent
         number = mount_number(path)
         return next((mount for mount in self.mounts if mount.number == number), None)
+
+
+def _is_seen(mount: Mount) -> bool:
+    """Whether its mountpoint leads to it."""
+    try:
+        return mount.mountpoint.is_dir() and mount_number(mount.mountpoint) == mount.number
+    except OSError:
+        return False
 
 
 def mount_number(path: Path) -> int:
