@@ -17,6 +17,8 @@ from autotune.journal import Journal
 
 IDLE_TIMEOUT_S = 30.0
 SHOWS_AFTER_S = 1.0
+NEAR_STRIDES = 5
+"""As many times the most that was checked between two looks is near the end."""
 
 
 def sync_position_kib(mdstat: str, name: str) -> tuple[int, int] | None:
@@ -47,6 +49,7 @@ class Check:
         self._journal = journal
         self._done_before_kib = 0
         self._latest_kib = 0
+        self._stride_kib = 0
         self.mismatches_before = 0
 
     def __enter__(self) -> Self:
@@ -71,28 +74,39 @@ class Check:
 
     def done_bytes(self) -> int:
         """How much of each member has been checked since the start. A check that has reached
-        the end is started again from the beginning."""
+        the end is started again from the beginning.
+
+        Raise StoppedError if somebody else has ended it.
+        """
         position = sync_position_kib(sysfs.read(self._mdstat), self._name)
         if position is None:
             if sysfs.read(self._md / "sync_action") == "idle":
-                self._refuse_if_interrupted()
-                self._done_before_kib += int(sysfs.read(self._md.parent / "md/component_size"))
+                size_kib = int(sysfs.read(self._md.parent / "md/component_size"))
+                if self._is_interrupted(size_kib):
+                    # A member that fails does that too, which shows in a moment.
+                    time.sleep(SHOWS_AFTER_S)
+                    self._watch()
+                    raise StoppedError(
+                        f"Stopped: somebody else ended the check of {self._name}, so it is left "
+                        "at that."
+                    )
+                self._done_before_kib += size_kib
                 self._latest_kib = 0
                 sysfs.write(self._md / "sync_action", "check")
         else:
+            self._stride_kib = max(self._stride_kib, position[0] - self._latest_kib)
             self._latest_kib = max(position[0], self._latest_kib)
         return (self._done_before_kib + self._latest_kib) * 1024
 
-    def _refuse_if_interrupted(self) -> None:
-        """A check that reaches its end leaves sync_min at 0, one that is interrupted where it
-        got to (kernel md_do_sync)."""
+    def _is_interrupted(self, size_kib: int) -> bool:
+        """Whether a check that is over was nowhere near its end when it was last seen. One that
+        was interrupted leaves sync_min where it got to, but only to some seconds (md_do_sync)."""
         if int(sysfs.read(self._md / "sync_min")) > 0:
-            # A member that fails interrupts it too, which shows in a moment.
-            time.sleep(SHOWS_AFTER_S)
-            self._watch()
-            raise StoppedError(
-                f"Stopped: somebody else ended the check of {self._name}, so it is left at that."
-            )
+            return True
+        left_kib = size_kib - self._latest_kib
+        return self._stride_kib > 0 and left_kib > max(
+            NEAR_STRIDES * self._stride_kib, size_kib // 10
+        )
 
     def _stop(self) -> None:
         action = self._md / "sync_action"

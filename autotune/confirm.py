@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean, stdev
 
-from autotune.drift import without_drift
+from autotune.drift import largest_drifts, without_drift
 from autotune.objective import Figures, broken_ceilings
-from autotune.prepare import CONFIRM_ORDER, Preparation
+from autotune.prepare import BASELINE_TRIALS, CONFIRM_ORDER, Preparation
 from autotune.search import Estimate, Figure, Setting, Status
 from autotune.trials import Reporter, Trials
 from autotune.verdict import Conclusion, Verdict, judge
@@ -48,7 +48,10 @@ def confirm(
         if record.status is not Status.COMPLETE:
             return Decision(False, f"the winner did not apply again: {record.reason}", None, {}, {})
         sides[side].append(record.figures)
-    verdict = judge(figures, sides["winner"], sides["baseline"], earlier)
+    # After a drift only the first two are neighbours.
+    alike = anchors[:BASELINE_TRIALS] if largest_drifts(anchors) else anchors
+    before_that = [anchor.figures for anchor in alike]
+    verdict = judge(figures, sides["winner"], sides["baseline"], before_that)
     # What the winner cannot move was measured before.
     after, before = mean(sides["winner"]), {**mean(earlier), **mean(sides["baseline"])}
     names = {phase.name for phase in phases}

@@ -1,6 +1,7 @@
 """Files that say what to do after a crash: written through to the disk, read only if they are
 root's own. Light, as the journal."""
 
+import contextlib
 import json
 import os
 import stat
@@ -32,11 +33,18 @@ def open_roots_own(path: Path) -> BinaryIO:
 
 
 def append(descriptor: int, entry: Mapping[str, object]) -> None:
-    """Add a line of JSON, durably."""
+    """Add a line of JSON, durably, or nothing. OSError if the disk does not take it."""
     data = (json.dumps(entry) + "\n").encode()
-    while data:
-        data = data[os.write(descriptor, data) :]
-    os.fsync(descriptor)
+    size = os.fstat(descriptor).st_size
+    try:
+        while data:
+            data = data[os.write(descriptor, data) :]
+        os.fsync(descriptor)
+    except OSError:
+        # Part of a line would swallow the next one.
+        with contextlib.suppress(OSError):
+            os.ftruncate(descriptor, size)
+        raise
 
 
 def sync_folder(folder: Path) -> None:

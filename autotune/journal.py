@@ -71,14 +71,21 @@ class Journal:
                 f"run `autotune restore` first (journal: {path})."
             ) from None
         except OSError as error:
-            path.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):
+                path.unlink(missing_ok=True)
             raise AutotuneError(
                 f"The journal {path} cannot be written ({error.strerror}), "
                 "so nothing was changed; free some space or choose another --state-dir."
             ) from None
         sync_folder(path.parent)
         journal = cls(path, record)
-        journal.claim()
+        try:
+            journal.claim()
+        except FileNotFoundError:
+            raise RefusalError(
+                f"Another process has just removed the journal {path}, so nothing was changed; "
+                "try again."
+            ) from None
         return journal
 
     @classmethod
@@ -91,6 +98,16 @@ class Journal:
         """
         with open_roots_own(path) as file:
             return cls.read(path, file.read())
+
+    @classmethod
+    def claimed(cls, path: Path) -> "Journal":
+        """Load and claim a journal, as it is once nobody else can add to it."""
+        journal = cls.load(path)
+        journal.claim()
+        assert journal.held is not None
+        now = cls.read(path, journal.held.read())
+        now.held = journal.held
+        return now
 
     @classmethod
     def read(cls, path: Path, text: bytes) -> "Journal":
@@ -134,24 +151,20 @@ class Journal:
             ) from None
         self.record.learn(entry)
 
-    def claim(self, wait: bool = False) -> None:
+    def claim(self) -> None:
         """Hold the journal until this process ends. Raise RefusalError if another one does (its
-        run is under way, and will put everything back itself), or, having waited for it, if the
-        journal has been cleared meanwhile."""
+        run is under way, and will put everything back itself), FileNotFoundError if another one
+        has just cleared it."""
         try:
             # Closed, and the lock with it, when nothing refers to it any more.
             self.held = open_roots_own(self.path)
-            fcntl.flock(self.held, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+            fcntl.flock(self.held, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if not self._is_there():
                 raise FileNotFoundError
         except BlockingIOError:
             raise RefusalError(
-                f"The run of process {self.record.pid} on {self.record.device} is still under "
-                "way; stop it, and it puts the original settings back."
-            ) from None
-        except FileNotFoundError:
-            raise RefusalError(
-                f"Another process has just put the original settings of {self.record.device} back."
+                f"The run of process {self.record.pid} on {self.record.device} is still under way, "
+                "or its settings are just being put back; wait, or stop it."
             ) from None
 
     def release(self) -> None:
@@ -191,6 +204,10 @@ class Journal:
         mount = next(parent for parent in folder.resolve().parents if parent.is_mount())
         self._add({"kind": "scratch", "path": str(folder), "mount": str(mount)})
 
+    def removed(self, folder: Path) -> None:
+        """Note that a scratch folder is gone."""
+        self._add({"kind": "removed", "path": str(folder)})
+
     def checking(self, running: bool) -> None:
         """Announce that a check of ours starts, or note that it has ended."""
         self._add({"kind": "check", "running": running})
@@ -223,9 +240,12 @@ class Journal:
             earlier._add({"kind": "originals", "originals": self.record.originals})
             for name, texts in self.record.ours.items():
                 earlier._add({"kind": "write", "path": name, "text": texts[-1]})
+            self._over()
             self.close()
-            # Not before: until then the guardian may bring back what was applied earlier.
-            earlier._add({"kind": "settled"})
+            # Not before: until then the guardian may bring back what was applied earlier. Without
+            # it both count as ours.
+            with contextlib.suppress(AutotuneError):
+                earlier._add({"kind": "settled"})
             return
         folder = self.path.parent
         self.path = self.path.replace(applied)
@@ -239,10 +259,9 @@ class Journal:
 def _is_blank(path: Path) -> bool:
     """Whether a journal was left before anything was changed: by a kill in its first moments."""
     try:
-        journal = Journal.load(path)
-        journal.claim()
+        journal = Journal.claimed(path)
     except (AutotuneError, OSError):
         return False
     record = journal.record
     journal.release()
-    return not (record.ours or record.scratch or record.checked)
+    return not (record.ours or record.scratch or record.checking)

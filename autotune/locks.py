@@ -32,7 +32,9 @@ def lock(array: Array, journal: Path | None = None, folder: Path = LOCKS) -> Ite
         try:
             folder.mkdir(mode=0o755, parents=True, exist_ok=True)
             for name in names:
-                file = held.enter_context((folder / name.replace("/", "!")).open("a+"))
+                file = held.enter_context(
+                    (folder / name.replace("/", "!")).open("a+", errors="surrogateescape")
+                )
                 _hold(file.fileno(), array, name)
                 file.seek(0)
                 _, _, earlier = file.read().strip().partition("\n")

@@ -35,8 +35,7 @@ class Record:
     mounts: dict[str, str] = field(default_factory=dict)
     """Where the filesystem of each scratch folder was mounted."""
     checking: bool = False
-    checked: bool = False
-    """A check of ours ran, so the kernel has moved `sync_min` on our account."""
+    """A check of ours runs, so the kernel moves `sync_min` on our account."""
 
     lost: bool = False
     """Somebody emptied the journal: nothing is known but the originals."""
@@ -61,5 +60,7 @@ class Record:
             case {"kind": "scratch", "path": str(path)}:
                 self.scratch.append(path)
                 self.mounts[path] = str(entry.get("mount", ""))
+            case {"kind": "removed", "path": str(path)}:
+                self.scratch = [folder for folder in self.scratch if folder != path]
             case {"kind": "check", "running": bool(running)}:
-                self.checking, self.checked = running, True
+                self.checking = running

@@ -1,6 +1,7 @@
 """From what was asked for to what will be done. Looks at everything and changes nothing."""
 
 import dataclasses
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -229,7 +230,7 @@ def _scratch_folder(options: Options, array: Array, stack: Stack) -> Path | None
             raise UsageError("--scratch and --destructive exclude each other; choose one.")
         return None
     if options.scratch is not None:
-        folder = options.scratch.resolve()
+        folder = Path(os.path.realpath(options.scratch))
         if not folder.is_dir():
             raise UsageError(f"The scratch folder {options.scratch} is not a folder.")
         mount = stack.mount_for(folder)

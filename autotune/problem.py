@@ -9,6 +9,7 @@ from autotune.drift import without_drift
 from autotune.prepare import Preparation
 from autotune.search import (
     Dimension,
+    Estimate,
     Figure,
     Problem,
     Setting,
@@ -58,8 +59,13 @@ def informed(factory: StrategyFactory, problem: Problem, trials: Trials) -> Stra
 
 def _without_drift(trials: Trials) -> Iterator[Trial]:
     anchors = trials.anchors
+    measured_s: dict[tuple[str, Estimate], float] = {}
     for record in trials.records:
-        figures = without_drift(record.figures, record.middle_s, anchors)
+        figures: dict[str, Estimate] = {}
+        for name, shown in record.figures.items():
+            # What was carried over is from the time when it was measured.
+            time_s = measured_s.setdefault((name, shown), record.middle_s)
+            figures |= without_drift({name: shown}, time_s, anchors)
         yield dataclasses.replace(record.trial, figures=figures)
 
 

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from autotune.errors import RefusalError
+from autotune.errors import AutotuneError, RefusalError
 from autotune.journal import Journal
 
 if TYPE_CHECKING:
@@ -102,8 +102,9 @@ def scratch_file(
             written.add(path.stat().st_size if path.exists() else 0)
         yield path
     finally:
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError, AutotuneError):
             remove(folder)
+            journal.removed(folder)
 
 
 def _fill(path: Path, size: int, progress: Callable[[float], None]) -> None:

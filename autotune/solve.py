@@ -71,6 +71,8 @@ def _study(
             if not any(limit.limit_ns for limit in asked):
                 raise
             lowest = _lowest(_study(run, trials, ()), phases)
+            if lowest is None:
+                raise
             raise RefusalError(
                 f"{str(error).rstrip('.')}: the lowest that a trial held is {show_latency(lowest)}."
             ) from None
@@ -78,11 +80,25 @@ def _study(
         f if None in phases or f.phase in phases else dataclasses.replace(f, ceiling=None)
         for f in every
     )
+    _refuse_if_baseline_lacks(run, [f for f in every if f.weight or f.ceiling], problem, trials)
     confirmed = {**problem.baseline, **run.profile["knobs"]} if run.profile else None
     decided = None
     if run.state == "done" and not asked:
         decided = confirmed or problem.baseline
     return _Study(problem, points(problem, every, trials, confirmed), every, users, decided)
+
+
+def _refuse_if_baseline_lacks(
+    run: RunRecord, figures: Sequence[Figure], problem: Recorded, trials: Sequence[TrialRecord]
+) -> None:
+    """Raise RefusalError if a figure was never measured with the original settings."""
+    known = Pool(problem, trials).figures(problem.baseline)
+    missing = [figure.name for figure in figures if figure.name not in known]
+    if missing:
+        raise RefusalError(
+            f"Run {run.id} has no {missing[0]} of the original settings, so there is nothing to "
+            "compare with; raise max_seconds in the workload and tune again."
+        )
 
 
 def _check_measured(
@@ -100,9 +116,12 @@ def _check_measured(
             )
 
 
-def _lowest(study: _Study, phases: set[str | None]) -> float:
-    """The lowest limit in ns, the same for each of the phases (None: all), that a trial held."""
+def _lowest(study: _Study, phases: set[str | None]) -> float | None:
+    """The lowest limit in ns, the same for each of the phases (None: all), that a trial held;
+    None if the run had no ceilings there."""
     tails = [f.name for f in study.every if f.ceiling and (None in phases or f.phase in phases)]
+    if not tails:
+        return None
     return min(max(point.figures[name].value for name in tails) for point in study.points)
 
 

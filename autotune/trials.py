@@ -11,6 +11,7 @@ from autotune.apply import apply
 from autotune.drift import Anchor
 from autotune.early import EarlyEnd
 from autotune.errors import InfeasibleError, MeasurementError
+from autotune.knobs import read_setting
 from autotune.knobs.stripe_cache import stripes
 from autotune.measure import Bench, Hopeless, PhaseResult, measure, never_hopeless
 from autotune.objective import gain
@@ -172,6 +173,7 @@ class Trials:
                 self._known[key] = result
         except InfeasibleError as error:
             status, reason = Status.INFEASIBLE, str(error)
+            self._watch.expect(read_setting(self._prep.array, self._prep.knobs))
         except OSError:
             # Of an array that is gone, say that.
             self._watch.look()

@@ -76,9 +76,9 @@ def judge(
 
     Pairs that were neighbours in time are subtracted, so that a drift of the array falls out.
     The noise is pooled from all repeats of the same setting: both sides, and `earlier`
-    measurements of the baseline; it is never taken to be less than the spread within a
-    measurement. A figure that the winner's knobs cannot move is not measured again, and is
-    taken to be equal in the objective.
+    measurements of the baseline, which agree with each other but need not with those in turn; it
+    is never taken to be less than the spread within a measurement. A figure that the winner's
+    knobs cannot move is not measured again, and is taken to be equal in the objective.
     """
     compared: dict[str, Comparison] = {}
     both = [f for f in figures if all(f.name in m for m in (*winner, *baseline))]
@@ -90,7 +90,7 @@ def judge(
             sum(m[name].spread ** 2 for m in (*winner, *baseline)) / (len(winner) + len(baseline))
         )
         pairs = [a - b for a, b in zip(after, before, strict=True)]
-        groups = [after, before + past]
+        groups = [after, before, *([past] if past else [])]
         compared[name] = _compare(pairs, groups, spread, figure.kind == "throughput")
     weighted = [f for f in both if f.weight > 0]
     total = sum(f.weight for f in figures if f.weight > 0)
@@ -108,6 +108,9 @@ def judge(
     after, before = [score(m) for m in winner], [score(m) for m in baseline]
     past = [score(m) for m in earlier if all(f.name in m for f in weighted)]
     overall = _compare(
-        [a - b for a, b in zip(after, before, strict=True)], [after, before + past], spread, True
+        [a - b for a, b in zip(after, before, strict=True)],
+        [after, before, *([past] if past else [])],
+        spread,
+        True,
     )
     return Verdict(overall, compared)

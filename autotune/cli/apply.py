@@ -74,8 +74,7 @@ def restore(
             if clear_if_torn(path):
                 torn.append(path)
                 continue
-            journal = Journal.load(path)
-            journal.claim()
+            journal = Journal.claimed(path)
             with lock(array) if array and path == applied else contextlib.nullcontext():
                 outcomes[f"{journal.record.device} ({path.parent.name})"] = put_back(journal)
         except FileNotFoundError:

@@ -50,6 +50,5 @@ def _as_it_is(run: "RunRecord") -> "RunRecord":
     from autotune.locks import is_held
 
     if run.state == "running" and not is_held(run.uuid):
-        killed = "Killed; --resume goes on with it." if run.trials else "Killed."
-        return dataclasses.replace(run, state="interrupted", outcome=killed)
+        return dataclasses.replace(run, state="interrupted", outcome="Killed.")
     return run

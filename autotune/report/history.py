@@ -48,7 +48,8 @@ def print_run(console: Console, run: RunRecord, trials: Sequence[TrialRecord]) -
     """The trials of a run: what differed from the baseline, and the figures that were measured."""
     baseline = trials[0].requested if trials else {}
     console.print(f"Run {run.id} on {run.device}: {run.state}. {run.outcome}", soft_wrap=True)
-    console.print(_asked(run), soft_wrap=True)
+    if {"workload", "strategy", "trials", "knobs"} <= run.problem.keys():
+        console.print(_asked(run), soft_wrap=True)
     table = _table("trial", "role", "setting", "figures")
     for trial in trials:
         shown = [

@@ -88,9 +88,10 @@ def fail_a_disk() -> None:
 
 def start_a_recovery() -> None:
     """A member is replaced while the array is whole."""
-    (spare,) = DISKS - members()
+    present = members()
+    (spare,) = DISKS - present
     mdadm("/dev/md0", "--add", f"/dev/{spare}")
-    mdadm("/dev/md0", "--replace", f"/dev/{min(members())}", "--with", f"/dev/{spare}")
+    mdadm("/dev/md0", "--replace", f"/dev/{min(present)}", "--with", f"/dev/{spare}")
 
 
 def stop_the_array() -> None:

@@ -1,5 +1,6 @@
 """The journal, on files that stand for sysfs."""
 
+import errno
 import json
 import os
 import shutil
@@ -17,6 +18,8 @@ from autotune.errors import AutotuneError, RefusalError, RestoreError
 from autotune.guardian import Guardian, guarded
 from autotune.journal import Journal
 from autotune.journals import clear_if_torn, is_held, journal_path, open_journals
+from autotune.scratch import scratch_file
+from autotune.written import Written
 
 
 @pytest.fixture
@@ -172,8 +175,8 @@ def test_a_journal_that_was_restored_meanwhile_is_not_restored_again(files: File
     journal = files.open()
     left = files.reload()
     journal.close()
-    with pytest.raises(RefusalError, match="has just put"):
-        left.claim(wait=True)
+    with pytest.raises(FileNotFoundError):
+        left.claim()
 
 
 def test_nothing_is_written_that_has_no_original(files: Files) -> None:
@@ -237,13 +240,38 @@ def test_a_run_whose_journal_is_cleared_as_it_is_made_changes_nothing(
 ) -> None:
     claim = Journal.claim
 
-    def cleared_first(self: Journal, wait: bool = False) -> None:
+    def cleared_first(self: Journal) -> None:
         self.path.unlink()
-        claim(self, wait)
+        claim(self)
 
     monkeypatch.setattr(Journal, "claim", cleared_first)
     with pytest.raises(RefusalError):
         files.open()
+
+
+def test_a_line_that_the_disk_takes_in_part_leaves_nothing(
+    files: Files, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    journal, write = files.open(), os.write
+    before = files.path.read_bytes()
+
+    def full(descriptor: int, data: bytes) -> int:
+        if len(data) < 20:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return write(descriptor, data[:-10])
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "write", full)
+        with pytest.raises(AutotuneError, match="No space left"):
+            journal.writing(files.md / "stripe_cache_size", "4096")
+    assert files.path.read_bytes() == before
+
+
+def test_a_scratch_folder_that_is_removed_is_nothing_to_restore(files: Files) -> None:
+    journal = files.open()
+    with scratch_file(files.root, journal, lambda _: None, Written()) as file:
+        assert files.reload().record.scratch == [str(file.parent)]
+    assert files.reload().record.scratch == []
 
 
 def test_the_journal_is_for_its_owner_alone(files: Files) -> None:

@@ -170,6 +170,15 @@ def test_a_run_that_nothing_can_be_said_of_says_so() -> None:
         solve(run(document={"workload": {}}), TRIALS)
 
 
+def test_a_run_whose_baseline_lacks_a_figure_says_so() -> None:
+    lacking = {n: e for n, e in figures(100, 30, 100, 40).items() if n != "write.throughput"}
+    trials = [trial(1, "baseline", {}, lacking), trial(2, "search", FAST, lacking)]
+    for asked in ([], [parse_ceiling("1ms")]):
+        with pytest.raises(RefusalError, match=r"no write\.throughput of the original|idle array"):
+            solve(run(), trials, asked)
+    assert named(run(), trials) is None
+
+
 def test_the_original_settings_need_no_profile() -> None:
     assert solve(run(), TRIALS[:2]).profile is None
 

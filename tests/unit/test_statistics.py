@@ -95,6 +95,14 @@ def test_a_drift_common_to_both_is_no_difference() -> None:
     assert verdict.overall.conclusion is Conclusion.SAME
 
 
+def test_what_the_baseline_was_before_a_drift_is_no_noise() -> None:
+    verdict = judge(
+        [WRITE], [measured(90), measured(91)], [measured(60), measured(60.6)],
+        [measured(100), measured(101)],
+    )  # fmt: skip
+    assert verdict.overall.low > 1.3
+
+
 def test_equal_settings_are_called_the_same_nineteen_times_of_twenty() -> None:
     rng, claims = random.Random(2), 0
 
