@@ -119,10 +119,11 @@ class Check:
                     f"The check on {self._name} did not stop within {IDLE_TIMEOUT_S:.0f} s."
                 )
             time.sleep(0.02)
-        if sysfs.read(action) == "idle":
+        idle = sysfs.read(action) == "idle"
+        if idle:
             sysfs.write(self._md / "sync_min", self._original_min)
             sysfs.write(self._md / "sync_max", self._original_max)
-        self._journal.checking(False)
+        self._journal.checking(False, moved=not idle)
 
     def __exit__(
         self,

@@ -208,9 +208,10 @@ class Journal:
         """Note that a scratch folder is gone."""
         self._add({"kind": "removed", "path": str(folder)})
 
-    def checking(self, running: bool) -> None:
-        """Announce that a check of ours starts, or note that it has ended."""
-        self._add({"kind": "check", "running": running})
+    def checking(self, running: bool, moved: bool = False) -> None:
+        """Announce that a check of ours starts, or note that it has ended, and whether that left
+        its bounds moved, since something else took the array over."""
+        self._add({"kind": "check", "running": running, "moved": running or moved})
 
     def close(self) -> None:
         """Clear the journal: everything is back."""
@@ -264,4 +265,4 @@ def _is_blank(path: Path) -> bool:
         return False
     record = journal.record
     journal.release()
-    return not (record.ours or record.scratch or record.checking)
+    return not (record.ours or record.scratch or record.moved)

@@ -35,7 +35,9 @@ class Record:
     mounts: dict[str, str] = field(default_factory=dict)
     """Where the filesystem of each scratch folder was mounted."""
     checking: bool = False
-    """A check of ours runs, so the kernel moves `sync_min` on our account."""
+    """A check of ours runs."""
+    moved: bool = False
+    """The kernel has moved `sync_min` on account of a check of ours."""
 
     lost: bool = False
     """Somebody emptied the journal: nothing is known but the originals."""
@@ -63,4 +65,4 @@ class Record:
             case {"kind": "removed", "path": str(path)}:
                 self.scratch = [folder for folder in self.scratch if folder != path]
             case {"kind": "check", "running": bool(running)}:
-                self.checking = running
+                self.checking, self.moved = running, bool(entry.get("moved", running))

@@ -113,7 +113,7 @@ def _is_foreign(record: Record, write: sysfs.Write, found: str) -> bool:
     name = str(write.path)
     if record.lost:
         return False
-    if record.checking and write.path.name in ("sync_min", "sync_max"):
+    if record.moved and write.path.name in ("sync_min", "sync_max"):
         # Ours is stopped by now; another one goes by what its owner has set.
         return sysfs.read_or(write.path.parent / "sync_action", "idle") == "check"
     return name not in record.reset and found not in (write.text, *record.ours.get(name, ()))

@@ -122,3 +122,24 @@ def test_what_is_not_ours_in_a_folder_of_ours_stays(files: Files) -> None:
     outcome = restore(files.reload(), files.root)
     assert (folder / "precious").exists()
     assert len(outcome.failed) == 1
+
+
+def test_bounds_that_our_check_left_moved_are_ours(files: Files) -> None:
+    """Something else took the array over as the check ended."""
+    low = files.md / "sync_min"
+    journal = files.open()
+    journal.checking(True)
+    journal.checking(False, moved=True)
+    low.write_text("20480")
+    assert not restore(files.reload(), files.root).foreign
+    assert sysfs.read(low) == "0"
+
+
+def test_bounds_that_somebody_set_after_our_check_are_theirs(files: Files) -> None:
+    low = files.md / "sync_min"
+    journal = files.open()
+    journal.checking(True)
+    journal.checking(False)
+    low.write_text("20480")
+    assert len(restore(files.reload(), files.root).foreign) == 1
+    assert sysfs.read(low) == "20480"
