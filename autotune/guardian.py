@@ -133,13 +133,11 @@ def _what_is_left(path: Path, file: BinaryIO, first: bytes) -> Journal | None:
     text = file.read()
     if text.endswith(OVER):
         return None
-    if text.startswith(first):
-        journal = Journal.read(path, text)
-        journal.held = file
-        return journal
-    journal = Journal.read(path, first)
+    lost = not text.startswith(first)
+    journal = Journal.read(path, first if lost else text)
     journal.held = file
-    journal.record.lost = journal.record.checking = True
+    if lost:
+        journal.record.lost = journal.record.checking = True
     return journal
 
 

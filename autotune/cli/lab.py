@@ -33,10 +33,9 @@ def lab(
     from autotune.lab.scenario import load, shipped
 
     if list_:
-        for name, summary in {} if as_json else shipped().items():
-            typer.echo(f"{name:<12} {summary}")
-        if as_json:
-            print(json.dumps(shipped(), indent=2))
+        known = shipped()
+        lines = [f"{name:<12} {summary}" for name, summary in known.items()]
+        print(json.dumps(known, indent=2) if as_json else "\n".join(lines))
         return
     if scenario is None:
         raise UsageError("Name a scenario; `autotune lab --list` shows those that are shipped.")

@@ -11,7 +11,7 @@ from typing import Annotated, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from autotune.errors import UsageError
-from autotune.strangers import first_fault, plain, read_toml
+from autotune.strangers import first_fault, plain, read_file, read_toml
 
 MAX_FILE_BYTES = 64 * 1024
 MAX_DISKS = 16
@@ -163,8 +163,7 @@ def load(name: str) -> Scenario:
     """
     try:
         if name.endswith(".toml"):
-            with Path(name).open("rb") as file:
-                data = file.read(MAX_FILE_BYTES + 1)
+            data = read_file(Path(name), MAX_FILE_BYTES)
         elif name.replace("-", "").isalnum():
             data = resources.files("autotune.lab.scenarios").joinpath(f"{name}.toml").read_bytes()
         else:
@@ -174,8 +173,8 @@ def load(name: str) -> Scenario:
             f"There is no scenario {name!r}; `autotune lab --list` shows those that come with "
             "autotune, and a path to your own must end in .toml."
         ) from error
-    if len(data) > MAX_FILE_BYTES:
-        raise UsageError(f"The scenario {name} is larger than {MAX_FILE_BYTES} bytes; shorten it.")
+    except ValueError as error:
+        raise UsageError(f"The scenario {name} {error}.") from None
     return parse_scenario(data.decode("utf-8", "replace"), name)
 
 

@@ -17,12 +17,12 @@ import numpy as np
 
 from autotune.search import Dimension, Estimate, Figure, Problem, Setting, Value
 from benchmarks.search.curves import Array
+from benchmarks.search.instance import judge
+from benchmarks.search.synthetic import MARGIN
 
 LIMITED = "p99"
 HOLDING = (0.25, 0.45, 0.65)
 """The shares of settings that hold; a seed has one of them."""
-MARGIN = 1.03
-"""The baseline holds every ceiling by at least so much: the user lives with it."""
 
 
 class RecordedGrid:
@@ -106,25 +106,19 @@ class RecordedGrid:
 
     def landscape(self) -> tuple[Array, Array]:
         """The log gain and whether the ceilings hold, for every allowed setting."""
-        before, figures = self.truth(self.baseline), self.figures
-        weighted = [f for f in figures if f.weight > 0]
-        total = sum(f.weight for f in weighted)
-        gains, holds = [], []
-        for now in self._every():
-            logs = {f.name: math.log(now[f.name] / before[f.name]) for f in figures}
-            gains.append(sum(f.weight / total * logs[f.name] for f in weighted))
-            limits = [now[f.name] <= f.ceiling for f in figures if f.ceiling is not None]
-            holds.append(all(limits))
-        return np.array(gains), np.array(holds)
+        problem = self.problem(0, careful=False)
+        verdicts = [judge(self, problem, setting) for setting in self._every()]
+        gains = np.log([verdict.gain for verdict in verdicts])
+        return gains, np.array([verdict.holds for verdict in verdicts])
 
-    def _every(self) -> list[dict[str, float]]:
-        """The truth of every allowed setting."""
+    def _every(self) -> list[Setting]:
+        """Every allowed setting."""
         knobs = self._data["knobs"]
         settings = (
             dict(zip(knobs, values, strict=True))
             for values in itertools.product(*(knob["choices"] for knob in knobs.values()))
         )
-        return [self.truth(setting) for setting in settings if self.allowed(setting)]
+        return [setting for setting in settings if self.allowed(setting)]
 
     def _key(self, phase: str, setting: Setting) -> tuple[str, tuple[Value, ...]]:
         return phase, tuple(setting[name] for name in self._phases[phase]["moved_by"])
@@ -133,7 +127,8 @@ class RecordedGrid:
         """The common factor over the baseline's latencies at which the share of settings holds."""
         before = self.truth(self.baseline)
         limited = [name for name in before if name.split(".")[1] == LIMITED]
-        worst = [max(now[name] / before[name] for name in limited) for now in self._every()]
+        every = map(self.truth, self._every())
+        worst = [max(now[name] / before[name] for name in limited) for now in every]
         return max(MARGIN, float(np.quantile(worst, share)))
 
 

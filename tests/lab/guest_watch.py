@@ -22,26 +22,16 @@ MD = Path("/sys/block/md0/md")
 AHEAD = Path("/sys/block/md0/queue/read_ahead_kb")
 ORIGINAL_AHEAD = read(AHEAD)
 WITHIN_S = 2.0
-LONG_WRITE = """
+LONG = """
 name = "long"
 [[phases]]
-name = "write"
+name = "long"
 weight = 1
-load = { rw = "write", block_kib = 1024, buffered = true, sync_every = 8 }
 min_seconds = 60
 max_seconds = 60
 """
-
-LONG_CHECK = """
-name = "long"
-[[phases]]
-name = "resync"
-weight = 1
-check = true
-probe = { rate_iops = 60 }
-min_seconds = 60
-max_seconds = 60
-"""
+WRITE = 'load = { rw = "write", block_kib = 1024, buffered = true, sync_every = 8 }'
+CHECK = "check = true\nprobe = { rate_iops = 60 }"
 
 
 class Clock(Follower):
@@ -126,7 +116,7 @@ CASES: dict[str, tuple[Callable[[], None], Callable[[], object], str]] = {
 def test_what_goes_wrong_ends_the_trial_within_two_seconds(case: str, tmp_path: Path) -> None:
     provoke, repair, message = CASES[case]
     path = tmp_path / "long.toml"
-    path.write_text(LONG_CHECK if case == "check ended" else LONG_WRITE)
+    path.write_text(LONG + (CHECK if case == "check ended" else WRITE))
     before, clock, provoked = knob_files(), Clock(), [0.0]
 
     def wait_and_provoke() -> None:

@@ -2,6 +2,9 @@
 
 from pathlib import Path
 
+import pytest
+
+from autotune import sysfs
 from autotune.journal import Journal
 from autotune.journals import journal_path
 from autotune.originals import BOOT_ID
@@ -50,3 +53,22 @@ class Files:
     def write(self, journal: Journal, path: Path, text: str) -> None:
         journal.writing(path, text)
         path.write_text(text)
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Files:
+    return Files(tmp_path)
+
+
+@pytest.fixture
+def resetting(files: Files, monkeypatch: pytest.MonkeyPatch) -> Files:
+    """A switch of the scheduler resets the queue length, as the kernel's does."""
+    true_write = sysfs.write
+
+    def write(path: Path, text: str, timeout_s: float = 30.0) -> None:
+        true_write(path, text, timeout_s)
+        if path.name == "scheduler":
+            (files.queue / "nr_requests").write_text("128")
+
+    monkeypatch.setattr(sysfs, "write", write)
+    return files

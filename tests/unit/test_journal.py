@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
-from journal_files import UUID, Files
+from journal_files import UUID, Files, files
 
 from autotune import sysfs
 from autotune.errors import AutotuneError, RefusalError, RestoreError
@@ -21,10 +21,7 @@ from autotune.journals import clear_if_torn, is_held, journal_path, open_journal
 from autotune.scratch import scratch_file
 from autotune.written import Written
 
-
-@pytest.fixture
-def files(tmp_path: Path) -> Files:
-    return Files(tmp_path)
+__all__ = ["files"]
 
 
 def test_a_journal_that_is_gone_is_not_made_anew(files: Files) -> None:

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from journal_files import UUID, Files
+from journal_files import UUID, Files, files, resetting
 
 from autotune import sysfs
 from autotune.errors import AutotuneError
@@ -12,24 +12,7 @@ from autotune.journal import Journal
 from autotune.journals import applied_path, open_journals
 from autotune.restore import restore
 
-
-@pytest.fixture
-def files(tmp_path: Path) -> Files:
-    return Files(tmp_path)
-
-
-@pytest.fixture
-def resetting(files: Files, monkeypatch: pytest.MonkeyPatch) -> Files:
-    """A switch of the scheduler resets the queue length, as the kernel's does."""
-    true_write = sysfs.write
-
-    def write(path: Path, text: str, timeout_s: float = 30.0) -> None:
-        true_write(path, text, timeout_s)
-        if path.name == "scheduler":
-            (files.queue / "nr_requests").write_text("128")
-
-    monkeypatch.setattr(sysfs, "write", write)
-    return files
+__all__ = ["files", "resetting"]
 
 
 def test_what_was_changed_goes_back_and_the_journal_with_it(files: Files) -> None:

@@ -1,31 +1,12 @@
 """What a restore leaves alone, since somebody else set or made it."""
 
-from pathlib import Path
-
 import pytest
-from journal_files import Files
+from journal_files import Files, files, resetting
 
 from autotune import sysfs
 from autotune.restore import restore
 
-
-@pytest.fixture
-def files(tmp_path: Path) -> Files:
-    return Files(tmp_path)
-
-
-@pytest.fixture
-def resetting(files: Files, monkeypatch: pytest.MonkeyPatch) -> Files:
-    """A switch of the scheduler resets the queue length, as the kernel's does."""
-    true_write = sysfs.write
-
-    def write(path: Path, text: str, timeout_s: float = 30.0) -> None:
-        true_write(path, text, timeout_s)
-        if path.name == "scheduler":
-            (files.queue / "nr_requests").write_text("128")
-
-    monkeypatch.setattr(sysfs, "write", write)
-    return files
+__all__ = ["files", "resetting"]
 
 
 def test_a_value_that_somebody_else_set_is_left_and_named(files: Files) -> None:
@@ -67,18 +48,6 @@ def test_what_somebody_set_beside_our_writes_stays_though_the_scheduler_resets_i
     assert sysfs.read(requests) == "48"
     assert sysfs.value(files.queue / "scheduler") == "none"
     assert [text for text in outcome.foreign if "nr_requests reads 48" in text]
-
-
-def test_the_bounds_of_somebody_elses_check_are_theirs(files: Files) -> None:
-    low = files.md / "sync_min"
-    journal = files.open()
-    journal.checking(True)
-    journal.checking(False)
-    low.write_text("20480")
-    (files.md / "sync_action").write_text("check")
-    outcome = restore(files.reload(), files.root)
-    assert sysfs.read(low) == "20480"
-    assert len(outcome.foreign) == 1
 
 
 def test_another_array_that_has_the_name_now_is_left_alone(files: Files) -> None:
@@ -124,22 +93,24 @@ def test_what_is_not_ours_in_a_folder_of_ours_stays(files: Files) -> None:
     assert len(outcome.failed) == 1
 
 
-def test_bounds_that_our_check_left_moved_are_ours(files: Files) -> None:
-    """Something else took the array over as the check ended."""
+@pytest.mark.parametrize(
+    ("moved", "action", "theirs"),
+    [
+        (False, "check", True),
+        (False, "idle", True),
+        # Something else took the array over as our check ended.
+        (True, "idle", False),
+        (True, "check", True),
+    ],
+)
+def test_the_bounds_of_a_check_are_ours_only_if_ours_left_them_moved(
+    files: Files, moved: bool, action: str, theirs: bool
+) -> None:
     low = files.md / "sync_min"
     journal = files.open()
     journal.checking(True)
-    journal.checking(False, moved=True)
+    journal.checking(False, moved=moved)
     low.write_text("20480")
-    assert not restore(files.reload(), files.root).foreign
-    assert sysfs.read(low) == "0"
-
-
-def test_bounds_that_somebody_set_after_our_check_are_theirs(files: Files) -> None:
-    low = files.md / "sync_min"
-    journal = files.open()
-    journal.checking(True)
-    journal.checking(False)
-    low.write_text("20480")
-    assert len(restore(files.reload(), files.root).foreign) == 1
-    assert sysfs.read(low) == "20480"
+    (files.md / "sync_action").write_text(action)
+    assert len(restore(files.reload(), files.root).foreign) == theirs
+    assert sysfs.read(low) == ("20480" if theirs else "0")
