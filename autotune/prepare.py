@@ -23,6 +23,8 @@ from autotune.written import Written
 DEFAULT_RAM_SHARE = 0.05
 BASELINE_TRIALS = 2
 CONFIRM_ORDER = ("winner", "baseline", "baseline", "winner")
+LEAST_TRIALS = 1 + BASELINE_TRIALS + 1 + len(CONFIRM_ORDER)
+"""The time of so many trials is needed to warm up, try one setting and prove it."""
 
 
 @dataclass(frozen=True)
@@ -160,8 +162,7 @@ def prepare(options: Options) -> Preparation:
 def _check_time(options: Options, phases: Sequence[Phase]) -> None:
     """Raise UsageError if the time surely leaves nothing to try: better to hear it now than after
     the baseline."""
-    trials = BASELINE_TRIALS + 1 + len(CONFIRM_ORDER)
-    least_s = trials * sum(phase.expected_seconds for phase in phases)
+    least_s = LEAST_TRIALS * sum(phase.expected_seconds for phase in phases)
     if options.time_s < least_s:
         raise UsageError(
             f"In {show_seconds(options.time_s)} nothing could be tried and proven: the phases of "

@@ -99,6 +99,14 @@ class Trials:
         for record in self.records:
             self._early.learn(record, self.figures)
 
+    def warm_up(self) -> None:
+        """Measure each phase once as the array is, for no figure: the first touch of everything
+        is slower, and as a figure it would be taken for noise."""
+        self._label = "Warm-up"
+        for phase in self._prep.phases:
+            short = phase.model_copy(update={"max_seconds": phase.min_seconds})
+            self._measured(short, 0, self._prep.baseline)
+
     def _note(self, result: PhaseResult) -> None:
         """What had enough samples once can be had on this array."""
         self.wrote[result.phase] = max(self.wrote[result.phase], result.bytes_written)

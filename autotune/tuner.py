@@ -10,7 +10,7 @@ from autotune.confirm import Decision, confirm, mean
 from autotune.drift import is_moving, largest_drifts
 from autotune.errors import MeasurementError, RefusalError, StoppedError, SyncEndedError
 from autotune.objective import Figures, broken_ceilings
-from autotune.prepare import BASELINE_TRIALS, CONFIRM_ORDER, Preparation
+from autotune.prepare import BASELINE_TRIALS, CONFIRM_ORDER, LEAST_TRIALS, Preparation
 from autotune.problem import informed, problem_of, what_matters, without
 from autotune.search import Estimate, Figure, Problem, Setting, StrategyFactory, setting_key
 from autotune.trials import Reporter, Trials
@@ -178,6 +178,8 @@ def _measure_baseline(
 ) -> dict[str, Estimate]:
     reporter.step("Measuring the array as it is")
     records = [r for r in trials.records if r.role == "baseline"][:BASELINE_TRIALS]
+    if len(records) < BASELINE_TRIALS and not preparation.live:
+        trials.warm_up()
     while len(records) < BASELINE_TRIALS:
         records.append(trials.run("baseline", preparation.baseline, preparation.phases))
         # A ceiling that cannot be held is to be heard of as soon as it can be known.
@@ -212,7 +214,7 @@ def _lacking(preparation: Preparation, trials: Trials) -> str:
     names = [phase.name for phase in preparation.phases]
     trial_s = sum(trials.seconds[name] for name in names)
     if time.monotonic() + trial_s * (1 + len(CONFIRM_ORDER)) >= trials.deadline:
-        least_s = trial_s * (BASELINE_TRIALS + 1 + len(CONFIRM_ORDER)) * TIME_MARGIN
+        least_s = trial_s * LEAST_TRIALS * TIME_MARGIN
         return (
             f"a trial takes {show_seconds(trial_s)} here, so there is no time to try and prove "
             f"anything else; allow {show_seconds(least_s)} or more (--time)"

@@ -63,7 +63,7 @@ class Machine:
         self.state = root / "state"
         self.array = find_array("md0", root)
         self.knobs = for_array(self.array)
-        self.setting: Setting = {}
+        self.setting = read_setting(self.array, self.knobs)
         self.measured: list[tuple[int, str]] = []
         self.stop_at: int | None = None
         monkeypatch.setattr(trials, "apply", self.apply)
@@ -76,13 +76,16 @@ class Machine:
         return self.setting
 
     def measure(self, phase: Phase, bench: Bench, seed: int, *_: object) -> PhaseResult:
-        if len(self.measured) == self.stop_at:
+        number = seed // 1000
+        if number and len(self.measured) == self.stop_at:
             raise StoppedError("Stopped by a test.")
         wrote = PHASE_WRITES if phase.writes else 0
         if bench.written.left is not None and bench.written.left < wrote:
             raise bench.written.used_up()
         bench.written.add(wrote)
-        self.measured.append((seed // 1000, phase.name))
+        # The warm-up is no trial.
+        if number:
+            self.measured.append((number, phase.name))
         rng = random.Random(f"{seed} {phase.name}")
         rate = 1e8 * math.exp(rng.gauss(0, 0.01))
         if phase.name != "read":

@@ -120,15 +120,16 @@ def test_a_store_that_cannot_be_used_ends_a_run_before_it_touches_the_array(
     assert open_journals(machine.state) == []
 
 
-@pytest.mark.parametrize("at", [1, 5, 11])
+@pytest.mark.parametrize("at", [1, 7, 13])
 def test_a_disk_that_fills_up_ends_a_run_with_everything_put_back(
     machine: Machine, at: int
 ) -> None:
     machine.before_measurement[at] = lambda: fill(machine.state)
     with pytest.raises(AutotuneError, match="is full"):
         machine.run()
-    # What is left of the log's last page may take one more trial, of two phases.
-    assert at <= machine.measured <= at + 2
+    # What is left of the log's last page may take one more trial, of two phases; the warm-up,
+    # of as many, stores nothing.
+    assert at <= machine.measured <= at + 4
     settings = {path for path in machine.written if path.name != "stripe_cache_size"}
     assert settings or at == 1
     assert machine.texts() == machine.originals
