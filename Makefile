@@ -12,6 +12,9 @@ PYTHON ?= python3
 RAW := /dev/md0 --destructive /dev/md0
 PACKAGES := mdadm fio util-linux user-mode-linux nbdkit nbdkit-plugin-dev qemu-system-common \
   gcc libc6-dev e2fsprogs xfsprogs lvm2 cryptsetup-bin fdisk udev kmod python3-venv
+# What only the tests need: the tools that exports are made for.
+CONSUMERS := shellcheck systemd dbus tuned
+test lint unit lab-tests slow-tests: PACKAGES += $(CONSUMERS)
 
 .PHONY: setup packages demo test lint unit lab-tests slow-tests faults soak fuzz \
   bench-measure bench-search
@@ -26,6 +29,9 @@ packages:
 	if [ "$$(id -u)" = 0 ]; then as_root=; \
 	elif sudo -n true 2>/dev/null; then as_root=sudo; \
 	else echo "Packages are missing. As root, run: apt-get install $$missing" >&2; exit 1; fi; \
+	case " $$missing" in *" tuned "*) \
+	  echo "TuneD is installed for the tests alone, so its service stays masked."; \
+	  $$as_root ln -sf /dev/null /etc/systemd/system/tuned.service;; esac; \
 	$$as_root apt-get update -q && \
 	$$as_root env DEBIAN_FRONTEND=noninteractive \
 	  apt-get install -q -y --no-install-recommends $$missing

@@ -4,6 +4,7 @@ Files and their meaning: kernel Documentation/admin-guide/md.rst; layout seen on
 """
 
 import os
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,6 +29,7 @@ __all__ = [
     "Media",
     "Member",
     "find_array",
+    "find_uuid",
     "list_arrays",
     "read_array",
 ]
@@ -164,6 +166,18 @@ def find_array(device: str | Path, root: Path = Path("/")) -> Array:
     if (root / "sys/block" / name / "md").is_dir() or (name.startswith("md") and not partition):
         return read_array(name, root)
     raise UsageError(f"{device} is not an md array but {what_is(name, root)}.")
+
+
+def find_uuid(text: str, root: Path = Path("/")) -> str:
+    """The 32 hex digits of a UUID, as mdadm, udev or blkid write it, or of the array behind a
+    device file. UsageError if it is neither, or the array has none."""
+    digits = re.sub("[:-]", "", text.lower())
+    if re.fullmatch("[0-9a-f]{32}", digits):
+        return digits
+    array = find_array(text, root)
+    if not array.uuid:
+        raise UsageError(f"{array.device} has no UUID by which it could be known again.")
+    return array.uuid
 
 
 def list_arrays(root: Path = Path("/")) -> list[Array]:

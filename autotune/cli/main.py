@@ -11,6 +11,7 @@ import typer
 
 from autotune.cli.apply import apply, restore
 from autotune.cli.doctor import doctor
+from autotune.cli.export import export
 from autotune.cli.history import history
 from autotune.cli.lab import lab
 from autotune.cli.run import run
@@ -30,6 +31,7 @@ app.command()(show)
 app.command()(doctor)
 app.command()(apply)
 app.command()(restore)
+app.command()(export)
 app.command()(history)
 app.command()(solve)
 app.command()(lab)

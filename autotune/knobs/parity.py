@@ -54,12 +54,9 @@ class PrereadBypass(_Parity):
     name = "preread_bypass_threshold"
     unit = "stripes"
     file = "md/preread_bypass_threshold"
-    low, kernel_default = 0, 1
+    low, high, kernel_default = 0, 32768, 1
+    """Up to the largest cache; `consistent` holds it against the cache of the same setting."""
     hazards = ("Above stripe_cache_size it is refused: it is written after that one.",)
-
-    def bounds(self, array: Array) -> tuple[int, int]:
-        """The largest cache; `consistent` holds it against the cache of the same setting."""
-        return 0, 32768
 
     def choices(self, array: Array, memory_bytes: int) -> tuple[Value, ...]:
         cache = number(array.md / "stripe_cache_size")

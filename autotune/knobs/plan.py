@@ -64,7 +64,7 @@ def plan(array: Array, setting: Setting, knobs: Iterable[Knob]) -> list[Write]:
     if reason:
         raise InfeasibleError(reason)
     writes: list[Write] = []
-    for name in sorted(setting, key=_rank):
+    for name in sorted(setting, key=rank):
         more = by_name[name].writes(array, setting[name])
         # The setting's own queue length replaces the remembered one.
         later = {write.path for write in more}
@@ -84,7 +84,7 @@ def restoring(originals: Sequence[tuple[Path, str]] | Mapping[Path, str]) -> lis
     (a switch of the scheduler before it may have changed it), and ask `unsafe_now`.
     """
     pairs = originals.items() if isinstance(originals, Mapping) else originals
-    ordered = sorted(pairs, key=lambda pair: _rank(pair[0].name))
+    ordered = sorted(pairs, key=lambda pair: rank(pair[0].name))
     return _speeds_in_order([Write(path, text) for path, text in ordered])
 
 
@@ -107,7 +107,9 @@ def unsafe_now(path: Path) -> str | None:
     )
 
 
-def _rank(name: str) -> tuple[int, str]:
+def rank(name: str) -> tuple[int, str]:
+    """Sorts the files of knobs, by name, into the order in which it is safe to write them (but for
+    the two speeds, whose order depends on what is there)."""
     return (_FIRST.index(name) if name in _FIRST else len(_FIRST), name)
 
 

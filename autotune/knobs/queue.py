@@ -52,6 +52,8 @@ class MaxSectors(MemberNumber):
     name = "max_sectors_kb"
     unit = "KiB"
     file = "max_sectors_kb"
+    low, high = 4, 2**31 - 1
+    """Of any disk; `bounds` are those of this array's."""
     hazards = (
         "Too large is refused by 6.1, and clamped with a success by 6.12: never written above "
         "max_hw_sectors_kb.",

@@ -9,6 +9,8 @@ from autotune.search import Value
 from autotune.sysfs import Write
 
 NONE = "none"
+NAMES = (NONE, "mq-deadline", "kyber", "bfq")
+"""Those that Linux has had since 5.0."""
 
 
 class Scheduler:

@@ -1,0 +1,103 @@
+"""`autotune export`."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from autotune.cli.options import STATE_DIR, Json, StateDir
+
+if TYPE_CHECKING:
+    from autotune.profile import Profile
+
+
+def export(
+    source: Annotated[
+        str | None,
+        typer.Argument(metavar="[RUN|PROFILE]", help="A run's number, or a profile, a JSON file."),
+    ] = None,
+    format: Annotated[
+        str, typer.Option(help="json, udev, tuned, ansible, shell or systemd.")
+    ] = "json",
+    out: Annotated[Path | None, typer.Option(help="The folder to write to.")] = None,
+    array: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DEVICE|UUID",
+            help="The array that udev or tuned shall set. [default: where it was proven]",
+        ),
+    ] = None,
+    as_json: Json = False,
+    state_dir: StateDir = STATE_DIR,
+) -> None:
+    """Write a profile for another tool, to take it to other machines.
+
+    Without RUN or PROFILE, that of the newest run which has one.
+    """
+    import json
+
+    from autotune.array import find_uuid
+    from autotune.errors import UsageError
+    from autotune.export import FOR_ONE_ARRAY, FORMATS
+
+    if format not in FORMATS:
+        raise UsageError(f'There is no format "{format}"; the formats are {", ".join(FORMATS)}.')
+    if array is not None and format not in FOR_ONE_ARRAY:
+        raise UsageError(
+            f"What {format} gets is told the array when it is used; leave out --array."
+        )
+    profile = _profile(source, state_dir)
+    uuid = find_uuid(array) if array is not None else profile.proven_on.uuid
+    files = FORMATS[format](profile, uuid)
+    if out is None and len(files) > 1 and not as_json:
+        raise UsageError(f"For {format} it takes {len(files)} files; name a folder with --out.")
+    if out is not None:
+        _write(files, out)
+    if as_json:
+        print(json.dumps({"format": format, "out": out and str(out), "files": files}, indent=2))
+    elif out is None:
+        print(*files.values(), sep="", end="")
+    else:
+        for name in files:
+            print(out / name)
+
+
+def _profile(source: str | None, state_dir: Path) -> "Profile":
+    """The profile of a file, of a run, or of the newest run that has one."""
+    import json
+
+    from autotune.errors import UsageError
+    from autotune.profile import load_profile, parse_profile
+
+    if source is not None and not source.isdigit():
+        return load_profile(Path(source))
+    from autotune.store.database import Store
+
+    store = Store.existing(state_dir)
+    if store is None:
+        raise UsageError(f"Nothing has been run with {state_dir} yet; name a profile.")
+    if source is None:
+        runs = [run for run in store.runs() if run.profile is not None]
+        if not runs:
+            raise UsageError("No run has found a profile yet; name one, a JSON file.")
+        found = runs[0]
+    else:
+        found = store.run(int(source[:18]))
+    if found.profile is None:
+        raise UsageError(
+            f"Run {found.id} found nothing better than the original settings, so it has no profile."
+        )
+    return parse_profile(json.dumps(found.profile), f"run {found.id}")
+
+
+def _write(files: dict[str, str], out: Path) -> None:
+    from autotune.errors import AutotuneError
+
+    for name, text in files.items():
+        path = out / name
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+            path.chmod(0o755 if text.startswith("#!") else 0o644)
+        except OSError as error:
+            raise AutotuneError(f"{path} cannot be written: {error.strerror}.") from None

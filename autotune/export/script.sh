@@ -1,0 +1,229 @@
+
+# What is set, in this order: on the array or on each member's disk, file, value. What is "passing"
+# is soon replaced.
+steps() {
+    cat <<'END'
+@STEPS@
+END
+}
+level=@LEVEL@
+chunk_bytes=@CHUNK@
+stripes=@STRIPES@
+rotating=@ROTATING@
+name=@NAME@
+
+SYS=/sys
+RUN=/run
+JOURNALS=/var/lib/autotune/journal
+MEMINFO=/proc/meminfo
+
+usage() {
+    cat <<END
+Usage: sh ${0##*/} apply|status|undo DEVICE
+
+apply   set the values on the array DEVICE, such as /dev/md0; all or none
+status  say which values are in effect
+undo    put back what was there before apply
+
+Exit codes: 0 done, 1 not all values are in effect, 2 not possible, or wrong usage.
+What is set holds until the array is stopped or the machine restarts.
+END
+}
+
+fail() {
+    echo "${0##*/}: $*" >&2
+    exit 2
+}
+
+# The array behind a device file, and its members' disks, each once.
+find_array() {
+    node=$(readlink -f -- "$1") || fail "There is no $1."
+    block=$SYS/block/${node##*/}
+    [ -d "$block/md" ] || fail "$1 is not an md array; name one, such as /dev/md0."
+    case $(cat "$block/md/array_state") in
+    clear | inactive) fail "The array $1 is not running; assemble it first." ;;
+    esac
+    disks=
+    for member in "$block"/md/dev-*; do
+        [ -e "$member/block" ] || continue
+        case $(cat "$member/state") in *faulty*) continue ;; esac
+        disk=$(readlink -f -- "$member/block")
+        # The queue of a partition is that of its disk.
+        [ ! -e "$disk/partition" ] || disk=${disk%/*}
+        case " $disks " in *" $disk "*) ;; *) disks="$disks $disk" ;; esac
+    done
+    uuid=$(tr -d ':-' 2>/dev/null <"$block/md/uuid" || :)
+    saved=$RUN/autotune-profile/$name-${uuid:-${node##*/}}
+}
+
+# Refuses an array of another kind than the values were proven on.
+check_class() {
+    [ "$(cat "$block/md/level")" = "$level" ] || fail "$1 is not a $level, as the profile wants."
+    [ "$chunk_bytes" = 0 ] || [ "$(cat "$block/md/chunk_size")" = "$chunk_bytes" ] ||
+        fail "The chunks of $1 are not $chunk_bytes bytes, as the profile wants."
+    for disk in $disks; do
+        [ ! -e "$disk/queue/rotational" ] || [ "$(cat "$disk/queue/rotational")" = "$rotating" ] ||
+            fail "The disks of $1 are of another kind (rotating or not) than the profile wants."
+    done
+}
+
+# A stripe takes a page and about 0.4 KiB for each member.
+check_memory() {
+    [ "$stripes" != 0 ] && [ -e "$block/md/stripe_cache_size" ] || return 0
+    more=$((stripes - $(cat "$block/md/stripe_cache_size")))
+    need_kib=$((more * ($(cat "$block/md/raid_disks") * 9 / 2 + 1)))
+    have_kib=$(sed -n 's/^MemAvailable: *\([0-9]*\) kB$/\1/p' $MEMINFO)
+    [ "$need_kib" -le $((have_kib / 2)) ] ||
+        fail "The stripe cache would take $need_kib KiB more, over half of the memory available."
+}
+
+# What a file holds: the name in brackets, or the number before "(local)".
+value() {
+    held=$(cat "$1") || return 1
+    case $held in
+    *\[*\]*)
+        held=${held#*\[}
+        echo "${held%%\]*}"
+        ;;
+    *\ \(*\)) echo "${held%% *}" ;;
+    *) echo "$held" ;;
+    esac
+}
+
+# What brings a file back later: an array that follows the sysctl gets "system".
+original() {
+    case $(cat "$1") in *"(system)") echo system ;; *) value "$1" ;; esac
+}
+
+# The files of a step: the array's own, or one for each disk.
+files() {
+    if [ "$1" = array ]; then
+        echo "$block/$2"
+    else
+        for disk in $disks; do
+            # Devices without mq pass requests on, and have no real queue.
+            [ ! -d "$disk/mq" ] || echo "$disk/$2"
+        done
+    fi
+}
+
+put() {
+    case $1 in
+    */group_thread_cnt)
+        # A change while a sync runs can hang md.
+        [ "$(cat "$block/md/sync_action")" = idle ] || {
+            echo "A sync of the array runs, so group_thread_cnt cannot be set now." >&2
+            return 1
+        }
+        ;;
+    */sync_speed_min)
+        [ "$2" = system ] || [ "$2" -le "$(value "$block/md/sync_speed_max")" ] || {
+            echo "sync_speed_min $2 would be above sync_speed_max." >&2
+            return 1
+        }
+        ;;
+    */sync_speed_max)
+        [ "$2" = system ] || [ "$2" -ge "$(value "$block/md/sync_speed_min")" ] || {
+            echo "sync_speed_max $2 would be below sync_speed_min." >&2
+            return 1
+        }
+        ;;
+    esac
+    [ -e "$1" ] || {
+        echo "$1 does not exist here." >&2
+        return 1
+    }
+    echo "$2" >"$1"
+}
+
+# Keeps what is there now of every file that is about to change, or that the kernel changes with it.
+save() {
+    [ ! -e "$saved" ] || return 0
+    mkdir -p "${saved%/*}" || return 1
+    steps | while read -r place file _ passing; do
+        [ -z "$passing" ] || continue
+        for path in $(files "$place" "$file"); do
+            also=
+            [ "$file" != queue/scheduler ] || also="${path%/*}/nr_requests ${path%/*}/wbt_lat_usec"
+            for each in $path $also; do
+                # A queue that has no throttling keeps the file but fails to read it.
+                text=$(original "$each" 2>/dev/null) && [ -n "$text" ] && echo "$each $text"
+            done
+        done
+    done >"$saved.part" && mv "$saved.part" "$saved"
+}
+
+apply() {
+    [ -z "$uuid" ] || [ ! -e "$JOURNALS/$uuid.jsonl" ] ||
+        fail "A run of autotune has $1, or left it as it was; wait, or run autotune restore."
+    check_memory
+    save || fail "What $1 has now cannot be saved in ${saved%/*}, so nothing was changed."
+    steps | while read -r place file text _; do
+        for path in $(files "$place" "$file"); do
+            # A switch of the scheduler resets the queue's length.
+            length=$(cat "${path%/*}/nr_requests" 2>/dev/null || :)
+            put "$path" "$text" || exit 1
+            if [ "$file" = queue/scheduler ] && [ -n "$length" ]; then
+                echo "$length" 2>/dev/null >"${path%/*}/nr_requests" || :
+            fi
+        done
+    done || {
+        undo "$1"
+        fail "Not every value could be set on $1, so all are as they were."
+    }
+    status
+}
+
+status() {
+    steps | {
+        wrong=0
+        while read -r place file text passing; do
+            [ -z "$passing" ] || continue
+            for path in $(files "$place" "$file"); do
+                now=$(value "$path" 2>/dev/null) || now=missing
+                if [ "$now" = "$text" ]; then
+                    echo "ok   $path $now"
+                else
+                    echo "not  $path $now, not $text"
+                    wrong=1
+                fi
+            done
+        done
+        return $wrong
+    }
+}
+
+undo() {
+    [ -e "$saved" ] || {
+        echo "Nothing of $1 was saved since the machine started, so there is nothing to undo."
+        return 0
+    }
+    if grep -q sync_speed_max "$saved" && grep -q sync_speed_min "$saved"; then
+        # Out of the way, so that the max fits whatever it is.
+        put "$block/md/sync_speed_min" 1
+    fi
+    while read -r path text; do
+        if [ ! -e "$path" ] || [ "$(original "$path")" = "$text" ]; then
+            continue
+        fi
+        put "$path" "$text" ||
+            fail "$path could not be put back to $text; what was there is still in $saved."
+    done <"$saved"
+    rm -f "$saved"
+}
+
+[ $# = 2 ] || {
+    usage >&2
+    exit 2
+}
+case $1 in
+apply | status | undo)
+    find_array "$2"
+    [ "$1" = undo ] || check_class "$2"
+    "$1" "$2"
+    ;;
+*)
+    usage >&2
+    exit 2
+    ;;
+esac

@@ -1,0 +1,47 @@
+"""A oneshot unit around the script, for each array whose name it is given. systemd starts it when
+the array's device appears, and stops it, which undoes, when that goes: so at boot and at each
+assembly, in whatever order arrays and filesystems come."""
+
+from autotune.export import shell
+from autotune.export.header import comment
+from autotune.export.steps import harmless
+from autotune.profile import Profile
+
+_LACKS = (
+    "set the scheduler of a disk that is replaced before the unit is restarted. The udev format "
+    "does.",
+    "rescale the values to other members or less memory; it refuses a stripe cache that would "
+    "take over half of what is free.",
+)
+
+
+def render(profile: Profile, _uuid: str) -> dict[str, str]:
+    """The unit and its script."""
+    name = shell.script_name(profile)
+    how = (
+        f"Install: {name}.sh as /usr/local/sbin/{name}, mode 755, and this file in "
+        "/etc/systemd/system. Then, with the array's link in /dev/disk/by-id for LINK: "
+        f"systemctl enable --now $(systemd-escape --path --template={name}@.service LINK)",
+    )
+    unit = _UNIT.format(name=name, title=harmless(profile.name))
+    return {
+        f"{name}@.service": comment(profile, *how, lacks=_LACKS) + unit,
+        f"{name}.sh": shell.script(profile, _LACKS),
+    }
+
+
+_UNIT = """
+[Unit]
+Description=md array settings of the autotune profile {title} on %f
+BindsTo=%i.device
+After=%i.device
+
+[Service]
+Type=oneshot
+RemainAfterExit=yes
+ExecStart=/usr/local/sbin/{name} apply %f
+ExecStop=-/usr/local/sbin/{name} undo %f
+
+[Install]
+WantedBy=%i.device
+"""

@@ -1,0 +1,150 @@
+"""A udev rules file: the values come back at each assembly, without a program of ours.
+
+What the rules rest on (seen on systemd 252 with mdadm 4.2):
+- mdadm's 63-md-raid-arrays.rules gives an active array its MD_UUID; of one that is stopped or not
+  yet complete it gives none, so it does not match.
+- A property lives in udev's database for one event, unless the next one imports it. So what was
+  set once is remembered as long as the array is active, or the disk a member, and forgotten with
+  the first event after: whatever a person sets by hand in between stays.
+- blkid gives every member the array's UUID as ID_FS_UUID, a replaced one as soon as it is in.
+"""
+
+import hashlib
+from pathlib import Path
+
+from autotune.errors import UsageError
+from autotune.export.header import comment
+from autotune.export.steps import MAX, MIN, THREADS, Step, lasting, steps
+from autotune.profile import Profile
+
+JOURNALS = Path("/var/lib/autotune/journal")
+
+_LACKS = (
+    "look at the free memory before it makes the stripe cache larger.",
+    "undo anything: removed, it leaves the values until the array is assembled anew.",
+    "keep a value against another rule that sets it later.",
+    "match any array but this one: each has its own UUID.",
+)
+
+
+def rule_name(uuid: str) -> str:
+    """The file's name: late, after the rules that find the UUID and those of the distribution."""
+    return f"99-autotune-{uuid}.rules"
+
+
+def render(profile: Profile, uuid: str) -> dict[str, str]:
+    """The rules file for the array of this UUID (32 hex digits)."""
+    return {rule_name(uuid): rules(profile, *forms(uuid), JOURNALS / f"{uuid}.jsonl")}
+
+
+def forms(uuid: str) -> tuple[str, str]:
+    """A UUID as MD_UUID has it, and as blkid's ID_FS_UUID does. UsageError if it is none."""
+    if len(uuid) != 32 or not set(uuid) <= set("0123456789abcdef"):
+        raise UsageError("The array's UUID is not known; name the array with --array.")
+    cuts = (0, 8, 12, 16, 20, 32)
+    dashed = "-".join(uuid[a:b] for a, b in zip(cuts, cuts[1:], strict=False))
+    return ":".join(uuid[i : i + 8] for i in range(0, 32, 8)), dashed
+
+
+def rules(profile: Profile, md_uuid: str, fs_uuid: str, journal: Path | str) -> str:
+    """The rules' text. `journal` is there while a run of autotune is under way."""
+    wanted = steps(profile)
+    on_array = [step for step in wanted if not step.on_disks and step.file != THREADS]
+    threads = [step for step in wanted if step.file == THREADS]
+    on_disks = [step for step in wanted if step.on_disks]
+    text = comment(profile, lacks=_LACKS) + _HEAD
+    if on_array or threads:
+        text += (
+            f'KERNEL=="md*", ENV{{DEVTYPE}}=="disk", ENV{{MD_UUID}}=="{md_uuid}", '
+            'GOTO="autotune_array"\n'
+        )
+    if on_disks:
+        text += (
+            f'ENV{{ID_FS_TYPE}}=="linux_raid_member", ENV{{ID_FS_UUID}}=="{fs_uuid}", '
+            'GOTO="autotune_member"\n'
+        )
+    text += 'GOTO="autotune_end"\n'
+    if on_array or threads:
+        text += '\nLABEL="autotune_array"\nATTR{md/array_state}=="clear|inactive", ' + _TO_END
+        text += 'IMPORT{db}="AUTOTUNE_ARRAY"\nIMPORT{db}="AUTOTUNE_THREADS"\n'
+        text += f'TEST=="{journal}", ' + _TO_END
+        if on_array:
+            key = _key(on_array)
+            text += f'ENV{{AUTOTUNE_ARRAY}}=="{key}", GOTO="autotune_threads"\n'
+            text += "".join(_on_array(step, profile) for step in on_array)
+            text += f'ENV{{AUTOTUNE_ARRAY}}="{key}"\n'
+        text += 'LABEL="autotune_threads"\n'
+        text += "".join(_threads(step) for step in threads)
+        text += _TO_END
+    if on_disks:
+        key = _key(on_disks)
+        text += '\nLABEL="autotune_member"\nIMPORT{db}="AUTOTUNE_MEMBER"\n'
+        text += f'ENV{{AUTOTUNE_MEMBER}}=="{key}", ' + _TO_END
+        text += f'TEST=="{journal}", ' + _TO_END
+        text += "".join(_on_disk(step) for step in on_disks)
+        text += f'ENV{{AUTOTUNE_MEMBER}}="{key}"\n'
+    return text + '\nLABEL="autotune_end"\n'
+
+
+_TO_END = 'GOTO="autotune_end"\n'
+_HEAD = """
+SUBSYSTEM!="block", GOTO="autotune_end"
+ACTION!="add|change", GOTO="autotune_end"
+"""
+
+
+def _key(wanted: list[Step]) -> str:
+    """Tells one set of values from another: a changed profile is applied at the next event."""
+    return hashlib.sha256(repr(wanted).encode()).hexdigest()[:12]
+
+
+def _on_array(step: Step, profile: Profile) -> str:
+    guard = f'TEST=="{step.file}", '
+    alone = {s.file for s in lasting(profile)} & {MIN, MAX} == {step.file}
+    if alone:
+        # udev compares no numbers, but its patterns can stand for "at least" and "at most".
+        other, pattern = (MAX, _at_least) if step.file == MIN else (MIN, _at_most)
+        guard += f'ATTR{{{other}}}=="{pattern(int(step.text))}", '
+    return f'{guard}ATTR{{{step.file}}}="{step.text}"\n'
+
+
+def _threads(step: Step) -> str:
+    """Set at the first event at which no sync runs or is about to: a change then can hang md."""
+    key = _key([step])
+    return (
+        f'ENV{{AUTOTUNE_THREADS}}!="{key}", TEST=="{step.file}", ATTR{{md/sync_action}}=="idle", '
+        'ATTR{md/resync_start}=="none", ATTR{md/degraded}=="0", '
+        'ATTR{md/reshape_position}=="none", '
+        f'ATTR{{{step.file}}}="{step.text}", ENV{{AUTOTUNE_THREADS}}="{key}"\n'
+    )
+
+
+def _on_disk(step: Step) -> str:
+    """A partition's queue is its disk's. Devices without `mq` (dm, multipath) have no real one."""
+    whole = f'ENV{{DEVTYPE}}=="disk", TEST=="mq", TEST=="{step.file}", '
+    part = f'ENV{{DEVTYPE}}=="partition", TEST=="../mq", TEST=="../{step.file}", '
+    return (
+        f'{whole}ATTR{{{step.file}}}="{step.text}"\n{part}ATTR{{../{step.file}}}="{step.text}"\n'
+    )
+
+
+def _at_least(number: int) -> str:
+    """A pattern for the texts of a speed that is no lower: "200000 (system)"."""
+    digits = str(number)
+    some = [f"{digits}", f"[1-9]{'[0-9]' * len(digits)}*"]
+    for place, digit in enumerate(digits):
+        if digit != "9":
+            more = f"[{int(digit) + 1}-9]" if digit != "8" else "9"
+            some.append(digits[:place] + more + "[0-9]" * (len(digits) - place - 1))
+    return "|".join(f"{each} (*)" if not each.endswith("*") else each for each in some)
+
+
+def _at_most(number: int) -> str:
+    """A pattern for the texts of a speed that is no higher."""
+    digits = str(number)
+    some = ["[0-9]" * count for count in range(1, len(digits))] + [digits]
+    for place, digit in enumerate(digits):
+        if digit != "0":
+            less = f"[0-{int(digit) - 1}]" if digit != "1" else "0"
+            some.append(digits[:place] + less + "[0-9]" * (len(digits) - place - 1))
+    return "|".join(f"{each} (*)" for each in some)
