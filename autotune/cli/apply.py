@@ -1,4 +1,4 @@
-"""`autotune apply` and `autotune restore`."""
+"""`autotune apply`, `autotune restore` and `autotune unpersist`."""
 
 import sys
 from pathlib import Path
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from autotune.cli.options import STATE_DIR, Json, StateDir
+from autotune.cli.options import STATE_DIR, Json, Persist, StateDir, notice, print_persisted
 
 if TYPE_CHECKING:
     from autotune.restore import Outcome
@@ -15,35 +15,73 @@ if TYPE_CHECKING:
 def apply(
     profile: Annotated[Path, typer.Argument(help="The profile, a JSON file.")],
     device: Annotated[str, typer.Argument(help="The array, such as /dev/md0.")],
+    persist: Persist = False,
     as_json: Json = False,
     state_dir: StateDir = STATE_DIR,
 ) -> None:
-    """Apply a profile to an array, and read back what took effect. It holds until a reboot."""
+    """Apply a profile to an array, and read back what took effect.
+
+    It holds until the array is stopped or the machine restarts; with --persist, for good.
+    """
     import json
 
     from rich.console import Console
 
     from autotune.apply import apply_profile
+    from autotune.array import find_array
     from autotune.profile import load_profile
 
     wanted = load_profile(profile)
+    if persist:
+        from autotune.persist import check
+        from autotune.persist import persist as keep
 
-    def notice(text: str) -> None:
-        print(f"autotune: {text}", file=sys.stderr)
-
+        check(find_array(device), state_dir, wanted)
     before, after = apply_profile(wanted, device, state_dir, notice)
+    files = keep(wanted, find_array(device), state_dir, notice) if persist else ()
     if not wanted.evidence.confirmed:
         notice(
             f"The profile {profile} was not confirmed: its settings were not measured in turn "
             "with the original ones, so measure before you rely on it."
         )
     if as_json:
-        print(json.dumps({"device": device, "before": before, "after": after}, indent=2))
+        document = {"device": device, "before": before, "after": after}
+        print(json.dumps({**document, "persisted": [str(f) for f in files]}, indent=2))
         return
     console = Console()
     for knob, value in after.items():
         console.print(f"  {knob:<20} {before[knob]!s:>12} → {value}", highlight=False)
     console.print(f"Applied to {device}.")
+    print_persisted(files, device)
+
+
+def unpersist(
+    device: Annotated[
+        str, typer.Argument(metavar="DEVICE|UUID", help="The array, or its UUID if it is gone.")
+    ],
+    as_json: Json = False,
+) -> None:
+    """Remove what --persist has written. What is set now stays until the array is stopped."""
+    import json
+
+    from autotune.array import find_uuid, list_arrays
+    from autotune.errors import RefusalError
+    from autotune.persist import tell_udev
+    from autotune.persist import unpersist as remove
+
+    uuid = find_uuid(device)
+    removed = remove(uuid)
+    if not removed:
+        raise RefusalError(f"Nothing is persisted for {device}.")
+    array = next((array for array in list_arrays() if array.uuid == uuid), None)
+    tell_udev(array, notice)
+    if as_json:
+        print(json.dumps({"uuid": uuid, "removed": [str(path) for path in removed]}, indent=2))
+        return
+    for path in removed:
+        print(f"Removed {path}.")
+    if array is not None:
+        print(f"The values stay as they are until {array.device} is stopped.")
 
 
 def restore(
@@ -65,6 +103,7 @@ def restore(
     from autotune.restore import restore as put_back
 
     outcomes, torn, failed = {}, [], []
+    barred: list[str] = []
     paths = open_journals(state_dir)
     array = find_array(device) if device is not None else None
     applied = applied_path(state_dir, array.uuid) if array else None
@@ -73,15 +112,23 @@ def restore(
         try:
             if clear_if_torn(path):
                 torn.append(path)
+                barred.append(path.stem)
                 continue
             journal = Journal.claimed(path)
             with lock(array) if array and path == applied else contextlib.nullcontext():
-                outcomes[f"{journal.record.device} ({path.parent.name})"] = put_back(journal)
+                outcome = put_back(journal)
+            outcomes[f"{journal.record.device} ({path.parent.name})"] = outcome
+            if outcome.rebooted:
+                barred.append(path.stem)
         except FileNotFoundError:
             # Whoever held it has put everything back meanwhile.
             continue
         except (AutotuneError, OSError) as error:
             failed.append(str(error))
+    if barred:
+        from autotune.persist import wake
+
+        wake(barred, notice)
     if as_json:
         print(json.dumps({name: vars(outcome) for name, outcome in outcomes.items()}, indent=2))
     else:

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from autotune.cli.apply import apply, restore
+from autotune.cli.apply import apply, restore, unpersist
 from autotune.cli.doctor import doctor
 from autotune.cli.export import export
 from autotune.cli.history import history
@@ -31,6 +31,7 @@ app.command()(show)
 app.command()(doctor)
 app.command()(apply)
 app.command()(restore)
+app.command()(unpersist)
 app.command()(export)
 app.command()(history)
 app.command()(solve)

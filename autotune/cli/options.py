@@ -1,5 +1,7 @@
-"""Options that several commands have."""
+"""Options that several commands have, and what several say."""
 
+import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
 
@@ -10,4 +12,20 @@ StateDir = Annotated[
     typer.Option(envvar="AUTOTUNE_STATE_DIR", help="Where runs, journals and profiles are kept."),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
+Persist = Annotated[
+    bool, typer.Option("--persist", help="Bring the values back at each assembly, by a udev rule.")
+]
 STATE_DIR = Path("/var/lib/autotune")
+
+
+def notice(text: str) -> None:
+    """Tell something that is not the answer."""
+    print(f"autotune: {text}", file=sys.stderr)
+
+
+def print_persisted(files: Iterable[Path], device: str) -> None:
+    """Say where what stays was written, and how to take it back."""
+    for path in files:
+        print(f"Written: {path}")
+    if files:
+        print(f"It comes back at each assembly, until `autotune unpersist {device}`.")

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from autotune.cli.options import STATE_DIR, Json, StateDir
+from autotune.cli.options import STATE_DIR, Json, Persist, StateDir, notice, print_persisted
 
 if TYPE_CHECKING:
     from autotune.prepare import Options
@@ -51,6 +51,7 @@ def run(
         Option(metavar="DEVICE", help="Write to the raw array; everything on it is lost."),
     ] = None,
     apply: Annotated[bool, Option("--apply", help="Keep the winner's settings.")] = False,
+    persist: Persist = False,
     resume: Annotated[
         bool, Option("--resume", help="Go on with the array's last run that was cut.")
     ] = False,
@@ -88,10 +89,12 @@ def run(
     )
     if dry_run and resume:
         raise UsageError("--dry-run shows a new run, so it goes without --resume; leave one out.")
+    if persist and not apply:
+        raise UsageError("--persist keeps what --apply has applied; give both.")
     if dry_run:
         _dry_run(options, as_json)
     else:
-        _run(options, state_dir, apply, resume, as_json)
+        _run(options, state_dir, apply, persist, resume, as_json)
 
 
 def _dry_run(options: "Options", as_json: bool) -> None:
@@ -111,22 +114,33 @@ def _dry_run(options: "Options", as_json: bool) -> None:
         print_plan(Console(), preparation)
 
 
-def _run(options: "Options", state_dir: Path, apply: bool, resume: bool, as_json: bool) -> None:
+def _run(
+    options: "Options", state_dir: Path, apply: bool, persist: bool, resume: bool, as_json: bool
+) -> None:
     import json
 
     from rich.console import Console
 
+    from autotune.array import find_array
+    from autotune.persist import check
+    from autotune.persist import persist as stay
     from autotune.report import named
     from autotune.report import result as report
     from autotune.report.live import LiveReporter
     from autotune.run import run as tune_array
 
+    if persist:
+        check(find_array(options.device), state_dir)
     with LiveReporter(Console(stderr=True)) as reporter:
         done = tune_array(options, state_dir, reporter, apply, resume)
+    files: tuple[Path, ...] = ()
+    if persist and done.profile is not None:
+        files = stay(done.profile, find_array(options.device), state_dir, notice)
     if as_json:
         document = done.profile.model_dump(mode="json") if done.profile else None
         result = report.as_json(done.result, document, done.path)
         document = {**result, "run": done.number, "named": named.document(done.named)}
+        document["persisted"] = [str(path) for path in files]
         print(json.dumps(document, indent=2))
         return
     console = Console()
@@ -140,3 +154,4 @@ def _run(options: "Options", state_dir: Path, apply: bool, resume: bool, as_json
             "applies the profile.",
             soft_wrap=True,
         )
+    print_persisted(files, options.device)

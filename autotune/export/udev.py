@@ -10,6 +10,7 @@ What the rules rest on (seen on systemd 252 with mdadm 4.2):
 """
 
 import hashlib
+import itertools
 from pathlib import Path
 
 from autotune.errors import UsageError
@@ -42,7 +43,7 @@ def forms(uuid: str) -> tuple[str, str]:
     if len(uuid) != 32 or not set(uuid) <= set("0123456789abcdef"):
         raise UsageError("The array's UUID is not known; name the array with --array.")
     cuts = (0, 8, 12, 16, 20, 32)
-    dashed = "-".join(uuid[a:b] for a, b in zip(cuts, cuts[1:], strict=False))
+    dashed = "-".join(uuid[a:b] for a, b in itertools.pairwise(cuts))
     return ":".join(uuid[i : i + 8] for i in range(0, 32, 8)), dashed
 
 
@@ -123,9 +124,7 @@ def _on_disk(step: Step) -> str:
     """A partition's queue is its disk's. Devices without `mq` (dm, multipath) have no real one."""
     whole = f'ENV{{DEVTYPE}}=="disk", TEST=="mq", TEST=="{step.file}", '
     part = f'ENV{{DEVTYPE}}=="partition", TEST=="../mq", TEST=="../{step.file}", '
-    return (
-        f'{whole}ATTR{{{step.file}}}="{step.text}"\n{part}ATTR{{../{step.file}}}="{step.text}"\n'
-    )
+    return f'{whole}ATTR{{{step.file}}}="{step.text}"\n{part}ATTR{{../{step.file}}}="{step.text}"\n'
 
 
 def _at_least(number: int) -> str:
