@@ -60,7 +60,8 @@ def lasting(profile: Profile) -> list[Step]:
 
 def cache_stripes(profile: Profile) -> int:
     """How many stripes the profile makes the cache hold; 0 if it leaves that alone."""
-    return int(profile.knobs.get(_CACHE, 0))
+    found = [step for step in steps(profile) if step.file == f"md/{_CACHE}"]
+    return int(found[0].text) if found else 0
 
 
 def level(profile: Profile) -> str:

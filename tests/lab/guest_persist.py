@@ -205,10 +205,12 @@ def test_a_replaced_member_gets_its_scheduler(state: Path, new: str) -> None:
 
 def test_unpersist_leaves_no_trace(state: Path) -> None:
     def traces() -> list[str]:
-        found = subprocess.run(["grep", "-rl", UUID, "/etc"], capture_output=True, text=True)
-        database = subprocess.run(["udevadm", "info", "--export-db"], capture_output=True, text=True)
-        lines = [line for line in database.stdout.splitlines() if "AUTOTUNE" in line]
-        return [*found.stdout.splitlines(), *lines]
+        found = subprocess.run(["grep", "-rl", UUID, "/etc"], stdout=subprocess.PIPE, check=False)
+        database = subprocess.run(
+            ["udevadm", "info", "--export-db"], capture_output=True, check=True
+        )
+        lines = [line for line in database.stdout.decode().splitlines() if "AUTOTUNE" in line]
+        return [*found.stdout.decode().splitlines(), *lines]
 
     before = traces()
     persist(state)

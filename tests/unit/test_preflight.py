@@ -123,6 +123,12 @@ def test_statistics_that_are_off_are_a_warning(machine: fake_sysfs.FakeMachine) 
             'ATTR{md/stripe_cache_size}="8192"',
             "openmediavault",
         ),
+        (
+            "lib/udev/rules.d/60-disks.rules",
+            'TEST=="queue/scheduler", RUN+="/sbin/blockdev --setra 64 %N"',
+            "/lib/udev/rules.d/60-disks.rules:1 sets read_ahead_kb",
+        ),
+        ("etc/mdadm/mdadm.conf.d/x.conf", "SYSFS name=md0 x=5", "/etc/mdadm/mdadm.conf.d/x.conf:1"),
         ("etc/sysctl.d/raid.conf", "dev.raid.speed_limit_max=5", "/etc/sysctl.d/raid.conf:1"),
         ("etc/mdadm/mdadm.conf", "SYSFS name=md0 sync_speed_max=5", "/etc/mdadm/mdadm.conf:1"),
         ("etc/cron.d/mdadm", "57 0 * * 0 root checkarray", "/etc/cron.d/mdadm"),
@@ -140,6 +146,26 @@ def test_rivals_are_named_with_their_place(
     found = findings(machine)
     assert [finding.severity for finding in found] == ["warn"]
     assert words in found[0].message
+
+
+def test_a_rule_that_only_asks_for_a_knob_is_not_named(machine: fake_sysfs.FakeMachine) -> None:
+    rule = 'ATTR{queue/scheduler}=="none", TEST!="md/rmw_level", ENV{X}="1"'
+    machine.put("etc/udev/rules.d/70-md.rules", rule)
+    assert rivals.find(find_array("md0", machine.root)) == []
+
+
+def test_tuned_is_named_with_the_lines_of_its_profiles(machine: fake_sysfs.FakeMachine) -> None:
+    machine.put("etc/tuned/active_profile", "mine")
+    machine.put(
+        "etc/tuned/mine/tuned.conf", "[main]\ninclude=base, mine\n[sysctl]\nvm.swappiness=1"
+    )
+    lines = "[disk]\n# readahead=1\nreadahead=>4096\nelevator=none\n"
+    machine.put("usr/lib/tuned/base/tuned.conf", lines + "[sysfs]\n/sys/block/md*/md/rmw_level=1")
+    array = find_array("md0", machine.root)
+    places = [text.split(" at ")[1].split(" (")[0] for text in rivals.find(array)]
+    assert places == [f"/usr/lib/tuned/base/tuned.conf:{line}" for line in (3, 4, 6)]
+    (ahead,) = rivals.setting(array, ["read_ahead_kb", "stripe_cache_size"])
+    assert ":3 (readahead=>4096)" in ahead
 
 
 def test_a_rule_that_etc_overrides_is_not_named(machine: fake_sysfs.FakeMachine) -> None:

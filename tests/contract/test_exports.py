@@ -1,0 +1,367 @@
+"""What every export must hold: a profile from a stranger carries values, and nothing else.
+
+Each format is read the way its consumer reads it, with commands smuggled into every string of the
+profile, and is then to say the same as the profile without them.
+"""
+
+import configparser
+import fnmatch
+import json
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from autotune.errors import UsageError
+from autotune.export import FORMATS
+from autotune.export.steps import lasting, steps
+from autotune.export.udev import _at_least, _at_most
+from autotune.profile import Profile, load_profile, parse_profile
+
+PROFILE = load_profile(Path(__file__).parents[2] / "examples/profile.json")
+UUID = PROFILE.proven_on.uuid
+KNOBS = {
+    **PROFILE.knobs,
+    "nr_requests": 64,
+    "max_sectors_kb": 512,
+    "wbt_lat_usec": 0,
+    "group_thread_cnt": 2,
+    "rmw_level": 0,
+    "preread_bypass_threshold": 16,
+    "sync_io_depth": 8,
+}
+SMUGGLED = (
+    "\ntouch {mark}\n",
+    "$(touch {mark}) `touch {mark}`",
+    "'; touch {mark}; '",
+    '"; touch {mark}; "',
+    "\nEND\ntouch {mark}\n",
+    '\nRUN+="/bin/touch {mark}"\n',
+    '", RUN+="/bin/touch {mark}", ENV{{X}}="',
+    "\\\n[Service]\nExecStart=/bin/touch {mark}\n",
+    "\r\n[script]\nscript=/bin/touch\n",
+    "${{i:PROFILE_DIR}} ${{f:exec:touch:{mark}}} %(x)s %n",
+    "{{{{ lookup('pipe', 'touch {mark}') }}}} {{% raw %}}",
+    "\n- name: x\n  command: touch {mark}\n",
+    "!!python/object/apply:os.system ['touch {mark}']",
+    "../../etc/cron.d/x",
+    "\u2028touch {mark}\u0085touch {mark}\x0b\x0c\x00\x1b[2J",
+    "@STEPS@ @NAME@",
+    "-n --out=/etc/x\n",
+)
+
+
+def profile(**changes: Any) -> Profile:
+    return PROFILE.model_copy(update={"knobs": KNOBS, **changes})
+
+
+def smuggling(text: str) -> Profile:
+    """A profile with this in every string that a stranger is free in."""
+    where = PROFILE.proven_on.model_copy(update={"kernel": text})
+    document = profile(name=text, workload=text, proven_on=where).model_dump_json()
+    return parse_profile(document, "a stranger's")
+
+
+@pytest.fixture(params=SMUGGLED, ids=range(len(SMUGGLED)))
+def theirs(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Profile]:
+    """A stranger's profile; in the end no command of theirs has run."""
+    mark = tmp_path / "mark"
+    yield smuggling(request.param.format(mark=mark))
+    assert not mark.exists()
+
+
+def named(files: dict[str, str]) -> dict[str, str]:
+    """The same with the profile's own name in place of the stranger's, which is in file names and
+    the few lines that name the profile's own files."""
+    return {re.sub("profile[_-][a-z0-9_-]+", "profile", path): text for path, text in files.items()}
+
+
+def code(text: str) -> list[str]:
+    """The lines that are no comments, without the profile's name where it may stand."""
+    lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
+    given = re.compile(r"^(name=|Description=|summary=).*|profile[_-][a-z0-9_-]+")
+    return [given.sub(r"\1", line) for line in lines]
+
+
+@pytest.mark.parametrize("name", [name for name in FORMATS if name != "json"])
+def test_nothing_of_a_strangers_text_gets_beyond_comments_and_names(
+    name: str, theirs: Profile
+) -> None:
+    ours, others = (named(FORMATS[name](each, UUID)) for each in (profile(), theirs))
+    assert others.keys() == ours.keys()
+    for path, text in others.items():
+        assert text.isascii()
+        assert text.isprintable() or set(text) - {"\n"} <= set(map(chr, range(32, 127)))
+        if path.endswith("README.md"):
+            continue
+        assert code(text) == code(ours[path]), path
+    for path in FORMATS[name](theirs, UUID):
+        assert re.fullmatch(r"[A-Za-z0-9@_][A-Za-z0-9@._-]*(/[A-Za-z0-9_][A-Za-z0-9._-]*)*", path)
+        assert ".." not in path
+
+
+def test_json_gives_back_what_it_was_given(theirs: Profile) -> None:
+    ((path, text),) = FORMATS["json"](theirs, UUID).items()
+    assert parse_profile(text, "export") == theirs
+    assert re.fullmatch(r"[a-z0-9][a-z0-9-]*\.json", path)
+
+
+UDEV_LINE = re.compile(
+    r'((SUBSYSTEM|ACTION|KERNEL|TEST|ENV\{[A-Z_]+\}|ATTR\{[a-z_/.]+\})(==|!=)"[^"\\$%]*"'
+    r'|(IMPORT\{db\}|ENV\{AUTOTUNE_[A-Z]+\})="[A-Za-z0-9_]+"'
+    r'|ATTR\{(\.\./)?(md|queue)/[a-z_]+\}="[a-z0-9-]+"'
+    r'|(GOTO|LABEL)="autotune_[a-z]+")'
+)
+
+
+def test_udev_rules_only_compare_and_set_attributes(theirs: Profile) -> None:
+    (text,) = FORMATS["udev"](theirs, UUID).values()
+    assignments = []
+    for line in code(text):
+        for token in line.split(", "):
+            assert UDEV_LINE.fullmatch(token), token
+            if token.startswith("ATTR") and "==" not in token:
+                assignments.append(token.removeprefix("ATTR{").removeprefix("../"))
+    wanted = {f'{step.file}}}="{step.text}"' for step in steps(theirs)}
+    assert set(assignments) == wanted
+
+
+@pytest.mark.parametrize("name", ["tuned", "systemd"])
+def test_ini_files_have_their_own_sections_alone(name: str, theirs: Profile) -> None:
+    text = next(
+        t for p, t in FORMATS[name](theirs, UUID).items() if p.endswith(("conf", "service"))
+    )
+    parser = configparser.ConfigParser(interpolation=None, strict=True, delimiters="=")
+    parser.read_string(text)
+    found = {section: set(parser[section]) for section in parser.sections()}
+    assert (
+        found
+        == {
+            "tuned": {"main": {"summary"}, "script": {"script"}},
+            "systemd": {
+                "Unit": {"description", "bindsto", "after"},
+                "Service": {"type", "remainafterexit", "execstart", "execstop"},
+                "Install": {"wantedby"},
+            },
+        }[name]
+    )
+
+
+def test_yaml_files_say_the_same_whatever_the_profile_says(theirs: Profile) -> None:
+    ours, others = (named(FORMATS["ansible"](each, UUID)) for each in (profile(), theirs))
+    for path in others:
+        if path.endswith(".yml"):
+            assert yaml.safe_load(others[path]) == yaml.safe_load(ours[path])
+        assert ("{{" in others[path]) == ("{{" in ours[path])
+
+
+class Sandbox:
+    """Folders that stand for the machine of an array, and the script for them."""
+
+    def __init__(self, root: Path, profile: Profile) -> None:
+        self.root = root
+        self.block = root / "sys/block/md0"
+        for disk in ("sda", "sdb"):
+            (root / "sys/block" / disk / "mq").mkdir(parents=True)
+            for file, text in {
+                "rotational": "1",
+                "scheduler": "[mq-deadline] kyber none",
+                "nr_requests": "128",
+                "max_sectors_kb": "1280",
+                "wbt_lat_usec": "75000",
+            }.items():
+                self.put(f"sys/block/{disk}/queue/{file}", text)
+            self.put(f"sys/block/md0/md/dev-{disk}/state", "in_sync")
+            (self.block / "md" / f"dev-{disk}" / "block").symlink_to(root / "sys/block" / disk)
+        for file, text in {
+            "level": "raid6",
+            "chunk_size": "65536",
+            "raid_disks": "5",
+            "array_state": "clean",
+            "sync_action": "idle",
+            "uuid": UUID,
+            "stripe_cache_size": "256",
+            "sync_speed_min": "1000 (system)",
+            "sync_speed_max": "200000 (system)",
+            "group_thread_cnt": "0",
+            "rmw_level": "1",
+            "preread_bypass_threshold": "1",
+            "sync_io_depth": "32 (system)",
+        }.items():
+            self.put(f"sys/block/md0/md/{file}", text)
+        self.put("sys/block/md0/queue/read_ahead_kb", "384")
+        self.put("proc/meminfo", "MemTotal: 8000000 kB\nMemAvailable: 4000000 kB")
+        (root / "run").mkdir()
+        (root / "dev").mkdir()
+        (root / "dev/md0").touch()
+        (text,) = FORMATS["shell"](profile, UUID).values()
+        for name in ("sys", "run", "var/lib", "proc"):
+            text = re.sub(rf"^([A-Z]+)=/{name}", rf"\1={root}/{name}", text, flags=re.M)
+        self.script = root / "script"
+        self.script.write_text(text)
+
+    def put(self, path: str, text: str) -> None:
+        file = self.root / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text + "\n")
+
+    def run(self, word: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            ["dash", self.script, word, self.root / "dev/md0"],
+            capture_output=True,
+            text=True,
+            check=False,
+            cwd=self.root,
+        )
+
+    def held(self) -> dict[str, str]:
+        files = [p for p in (self.root / "sys").rglob("*") if p.is_file() and "dev-" not in str(p)]
+        return {str(p.relative_to(self.root)): p.read_text().strip() for p in files}
+
+
+def test_the_script_sets_what_the_profile_says_and_undoes_it(
+    tmp_path: Path, theirs: Profile
+) -> None:
+    machine = Sandbox(tmp_path / "machine", theirs)
+    before = machine.held()
+    done = machine.run("apply")
+    assert (done.returncode, done.stderr) == (0, "")
+    after = machine.held()
+    for step in lasting(theirs):
+        for name in ("sda", "sdb") if step.on_disks else ("md0",):
+            assert after[f"sys/block/{name}/{step.file}"] == step.text
+    assert machine.run("status").returncode == 0
+    machine.put("sys/block/sdb/queue/scheduler", "none")
+    assert machine.run("status").returncode == 1
+    assert machine.run("undo").returncode == 0
+    # A file takes "system" as it is.
+    plain = {
+        path: re.sub(r"\[(.*?)\].*|\S+ \((system)\)", r"\1\2", t) for path, t in before.items()
+    }
+    assert machine.held() == plain
+    assert "nothing to undo" in machine.run("undo").stdout
+    assert not list((machine.root / "run").rglob("*.part"))
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "words"),
+    [
+        ("sys/block/md0/md/level", "raid5", "not a raid6"),
+        ("sys/block/md0/md/chunk_size", "4096", "not 65536 bytes"),
+        ("sys/block/sda/queue/rotational", "0", "another kind"),
+        ("sys/block/md0/md/array_state", "inactive", "not running"),
+        ("proc/meminfo", "MemAvailable: 60000 kB", "over half of the memory"),
+        (f"var/lib/autotune/journal/{UUID}.jsonl", "", "A run of autotune has"),
+        ("sys/block/md0/md/sync_action", "resync", "Not every value could be set"),
+    ],
+)
+def test_the_script_changes_nothing_where_it_does_not_fit(
+    tmp_path: Path, file: str, text: str, words: str
+) -> None:
+    machine = Sandbox(tmp_path, profile())
+    machine.put(file, text)
+    before = machine.held()
+    done = machine.run("apply")
+    assert done.returncode == 2
+    assert words in done.stderr
+    after = machine.held()
+    for path, held in before.items():
+        assert (
+            re.sub(r".*\[|\].*|\S+ \((?=system)|\)", "", held) == after[path] or held == after[path]
+        )
+
+
+def test_scripts_are_clean(tmp_path: Path) -> None:
+    for name in ("shell", "tuned"):
+        for path, text in FORMATS[name](profile(), UUID).items():
+            if not text.startswith("#!"):
+                continue
+            script = tmp_path / Path(path).name
+            script.write_text(text)
+            for command in (["sh", "-n"], ["dash", "-n"], ["shellcheck", "--shell=sh"]):
+                done = subprocess.run(
+                    [*command, script], capture_output=True, text=True, check=False
+                )
+                assert (done.returncode, done.stdout) == (0, ""), done.stdout
+
+
+@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize(
+    ("knobs", "words"),
+    [
+        ({"no_such_knob": 1}, "no knob"),
+        ({"stripe_cache_size": 32769}, "17 to 32768"),
+        ({"stripe_cache_size": "256"}, "17 to 32768"),
+        ({"stripe_cache_size": "a-b"}, "17 to 32768"),
+        ({"read_ahead_kb": -4}, "0 to"),
+        ({"scheduler": "none,bfq"}, "scheduler"),
+        ({"scheduler": "touch"}, "scheduler"),
+        ({"scheduler": 5}, "scheduler"),
+        ({"sync_speed_min": 5, "sync_speed_max": 4}, "above"),
+        ({"preread_bypass_threshold": 18, "stripe_cache_size": 17}, "above"),
+        ({}, "sets nothing"),
+    ],
+)
+def test_what_is_out_of_its_range_is_exported_in_no_format(
+    name: str, knobs: dict[str, Any], words: str
+) -> None:
+    with pytest.raises(UsageError, match=words):
+        FORMATS[name](profile(knobs=knobs), UUID)
+
+
+@pytest.mark.parametrize("name", ["udev", "tuned"])
+@pytest.mark.parametrize("uuid", ["", "x" * 32, f"{UUID[:31]}\n"])
+def test_a_format_for_one_array_needs_its_uuid(name: str, uuid: str) -> None:
+    with pytest.raises(UsageError, match="--array"):
+        FORMATS[name](profile(), uuid)
+
+
+@pytest.mark.parametrize("name", ["shell", "tuned", "ansible", "systemd"])
+def test_a_level_that_md_does_not_have_is_refused(name: str) -> None:
+    where = PROFILE.proven_on.model_copy(update={"level": "raid6\nrm -rf /"})
+    with pytest.raises(UsageError, match="md does not have"):
+        FORMATS[name](profile(proven_on=where), UUID)
+
+
+@pytest.mark.parametrize("name", [name for name in FORMATS if name != "json"])
+def test_every_format_says_what_it_was_proven_on_and_what_it_cannot(name: str) -> None:
+    for path, text in FORMATS[name](PROFILE, UUID).items():
+        said = text.replace("\n#  ", "").replace("\n", " ")
+        for words in ("raid6 of 5 hdd", "chunk 64 KiB", "6.1.176", "quick", "1.10 to 1.39"):
+            assert words in said, (path, words)
+        assert "2026-11-21" in said
+        assert re.search("(# Cannot:|- It cannot) ", text), path
+
+
+def test_the_speeds_keep_their_order_whatever_is_there() -> None:
+    both = [(s.file, s.text) for s in steps(profile()) if "sync_speed" in s.file]
+    low, high = "md/sync_speed_min", "md/sync_speed_max"
+    assert both == [(low, "1"), (high, "500000"), (low, "200000")]
+    order = [step.file.split("/")[1] for step in steps(profile())]
+    assert order.index("scheduler") < order.index("nr_requests")
+    assert order.index("stripe_cache_size") < order.index("preread_bypass_threshold")
+
+
+@pytest.mark.parametrize("limit", [1, 7, 9, 10, 89, 98, 99, 1000, 70_000, 199_999, 2**31 - 1])
+def test_udev_patterns_compare_numbers(limit: int) -> None:
+    near = {limit + d for d in (-11, -10, -9, -2, -1, 0, 1, 2, 9, 10, 11)} | {
+        limit * 10,
+        limit // 10,
+    }
+    for number in sorted(n for n in near if n > 0):
+        for word in ("system", "local"):
+            text = f"{number} ({word})"
+
+            def matches(pattern: str, text: str = text) -> bool:
+                return any(fnmatch.fnmatchcase(text, each) for each in pattern.split("|"))
+
+            assert matches(_at_least(limit)) == (number >= limit), (number, limit)
+            assert matches(_at_most(limit)) == (number <= limit), (number, limit)
+
+
+def test_the_example_is_the_profile_of_a_run() -> None:
+    assert json.loads(FORMATS["json"](PROFILE, UUID)["md0-quick.json"])["knobs"] == PROFILE.knobs

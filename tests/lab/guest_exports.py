@@ -1,0 +1,223 @@
+"""A profile of raid6-hdd taken to another machine in every format, and read there by the tools that
+the formats are for: on elsewhere.toml; `test_run.py` runs this there.
+
+What systemd makes of a unit cannot be seen here, where it does not run; `systemd-analyze` reads it,
+and what it would start and stop is run.
+"""
+
+import configparser
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from guest import autotune, knob_files, read, wait_until
+
+from autotune.array import find_array
+from autotune.knobs import by_name, read_setting
+from autotune.profile import load_profile
+
+PROFILE = Path("examples/profile.json")
+"""What a run on raid6-hdd found: 5 disks and 768 MiB, where this is 4 and 512."""
+WANTED = load_profile(PROFILE).knobs
+ARRAY = find_array("md0")
+LINK = f"/dev/disk/by-id/md-uuid-{ARRAY.mdadm_uuid}"
+NAME = "autotune-profile-md0-quick"
+
+
+@pytest.fixture(autouse=True)
+def before() -> Iterator[dict[str, str]]:
+    """How everything reads at the start, and has to again in the end."""
+    now = knob_files()
+    yield now
+    assert knob_files() == now
+
+
+@pytest.fixture
+def out(tmp_path: Path) -> Path:
+    return tmp_path / "out"
+
+
+def export(format: str, out: Path, *words: str) -> None:
+    done = autotune("export", PROFILE, "--format", format, "--out", out, *words, state=out)
+    assert done.returncode == 0, done.stderr
+
+
+def run(*words: object, code: int = 0) -> str:
+    """Run a command and return what it says. AssertionError if it ends with another code."""
+    command = [str(word) for word in words]
+    done = subprocess.run(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
+    )
+    assert done.returncode == code, (command, done.stdout)
+    return done.stdout
+
+
+def in_effect() -> bool:
+    return read_setting(ARRAY, tuple(by_name(name) for name in WANTED)) == WANTED
+
+
+def test_the_script_applies_and_undoes(out: Path, before: dict[str, str]) -> None:
+    export("shell", out)
+    script = out / f"{NAME}.sh"
+    assert os.access(script, os.X_OK)
+    run(script, "status", "/dev/md0", code=1)
+    run(script, "apply", LINK)
+    assert in_effect()
+    run(script, "apply", "/dev/md0")
+    run(script, "status", "/dev/md0")
+    run(script, "undo", "/dev/md0")
+    assert knob_files() == before
+    assert "nothing to undo" in run(script, "undo", "/dev/md0")
+
+
+def test_a_script_that_the_kernel_refuses_half_way_puts_all_back(
+    out: Path, before: dict[str, str]
+) -> None:
+    export("shell", out)
+    script = out / f"{NAME}.sh"
+    script.write_text(script.read_text().replace("stripe_cache_size 3072", "stripe_cache_size 16"))
+    said = run(script, "apply", "/dev/md0", code=2)
+    assert "all are as they were" in said
+    assert knob_files() == before
+
+
+def test_udev_takes_the_rule(out: Path) -> None:
+    export("udev", out, "--array", "/dev/md0")
+    (rule,) = out.iterdir()
+    assert rule.name == f"99-autotune-{ARRAY.uuid}.rules"
+    installed = Path("/etc/udev/rules.d", rule.name)
+    shutil.copy(rule, installed)
+    try:
+        said = run("udevadm", "test", "/sys/block/md0")
+        assert rule.name in said
+        assert not [line for line in said.splitlines() if rule.name in line and "nvalid" in line]
+        run("udevadm", "control", "--reload")
+        run("udevadm", "trigger", "--settle", "--action=change", "--subsystem-match=block")
+        assert in_effect()
+    finally:
+        installed.unlink()
+        run("udevadm", "control", "--reload")
+        run("udevadm", "trigger", "--settle", "--action=change", "--subsystem-match=block")
+        assemble_anew()
+
+
+def assemble_anew() -> None:
+    """A rule cannot undo: what was set goes with the assembly, and a disk's queue as it was."""
+    run("mdadm", "--stop", "/dev/md0")
+    members = [f"/dev/{member.name}" for member in ARRAY.members]
+    for member in ARRAY.members:
+        Path("/sys/block", member.disk, "queue/scheduler").write_text("mq-deadline")
+    run("mdadm", "--assemble", "/dev/md0", *members)
+    run("udevadm", "settle")
+
+
+def test_a_unit_is_one_that_systemd_takes(
+    out: Path, before: dict[str, str], tmp_path: Path
+) -> None:
+    export("systemd", out)
+    script = Path("/usr/local/sbin", NAME)
+    script.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copy(out / f"{NAME}.sh", script)
+    unit = out / f"{NAME}@.service"
+    try:
+        said = run("systemd-analyze", "verify", unit)
+        assert NAME not in said
+        parser = configparser.ConfigParser(interpolation=None)
+        parser.read(unit)
+        start, stop = (parser["Service"][key].lstrip("-") for key in ("ExecStart", "ExecStop"))
+        run(*start.replace("%f", LINK).split())
+        assert in_effect()
+        run(*stop.replace("%f", LINK).split())
+        assert knob_files() == before
+    finally:
+        script.unlink()
+
+
+def test_tuned_applies_verifies_and_rolls_back(out: Path, before: dict[str, str]) -> None:
+    export("tuned", out, "--array", str(ARRAY.uuid))
+    shutil.copytree(out / NAME, Path("/etc/tuned", NAME))
+    Path("/run/dbus").mkdir(exist_ok=True)
+    bus = subprocess.Popen(["dbus-daemon", "--system", "--nofork", "--nopidfile"])
+    wait_until(lambda: Path("/run/dbus/system_bus_socket").exists(), 20, "the bus")
+    # Without dynamic tuning and hotplug, of which this machine has nothing.
+    tuned = subprocess.Popen(["tuned", "--profile", NAME])
+    try:
+        wait_until(in_effect, 60, "TuneD's start")
+        wait_until(lambda: verified() == 0, 30, "TuneD's verify")
+        Path("/sys/block/md0/md/stripe_cache_size").write_text("512")
+        assert verified() == 1
+        Path("/sys/block/md0/md/stripe_cache_size").write_text("3072")
+        run("tuned-adm", "off")
+        wait_until(lambda: knob_files() == before, 30, "TuneD's rollback")
+    finally:
+        for process in (tuned, bus):
+            process.terminate()
+            process.wait(timeout=30)
+        shutil.rmtree(Path("/etc/tuned", NAME))
+
+
+def verified() -> int:
+    done = subprocess.run(["tuned-adm", "verify"], capture_output=True, check=False, text=True)
+    print(done.stdout, done.stderr)
+    return done.returncode
+
+
+PLAYBOOK = """
+- hosts: localhost
+  connection: local
+  gather_facts: false
+  roles:
+    - role: autotune_profile_md0_quick
+      vars:
+        autotune_array: /dev/md0
+"""
+
+
+def play(folder: Path, *words: str) -> str:
+    """Run the role; return the numbers of the tasks that changed or failed something."""
+    began = time.monotonic()
+    environment = {
+        **os.environ,
+        "ANSIBLE_ROLES_PATH": str(folder),
+        "ANSIBLE_NOCOLOR": "1",
+        "ANSIBLE_LOCAL_TEMP": str(folder / "tmp"),
+        "ANSIBLE_REMOTE_TEMP": str(folder / "tmp"),
+        "ANSIBLE_INVENTORY": "localhost,",
+        "LC_ALL": "C.UTF-8",
+    }
+    playbook = [str(Path(sys.executable).with_name("ansible-playbook")), *words]
+    done = subprocess.run(
+        [*playbook, str(folder / "site.yml"), "-e", f"ansible_python_interpreter={sys.executable}"],
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    print(done.stdout, f"{time.monotonic() - began:.0f} s")
+    assert done.returncode == 0, done.stdout
+    (recap,) = [line for line in done.stdout.splitlines() if "changed=" in line]
+    return recap.split("changed=")[1].split()[0]
+
+
+def test_ansible_checks_runs_changes_nothing_twice_and_rolls_back(
+    out: Path, before: dict[str, str]
+) -> None:
+    export("ansible", out)
+    (out / "site.yml").write_text(PLAYBOOK)
+    rule = Path(f"/etc/udev/rules.d/99-autotune-{ARRAY.uuid}.rules")
+    assert play(out, "--check") != "0"
+    assert (knob_files(), rule.exists()) == (before, False)
+    assert play(out) != "0"
+    assert in_effect()
+    assert ARRAY.mdadm_uuid in read(rule)
+    assert play(out) == "0"
+    (out / "site.yml").write_text(PLAYBOOK + "        autotune_state: absent\n")
+    assert play(out) != "0"
+    assert (knob_files(), rule.exists()) == (before, False)
+    assert play(out) == "0"
