@@ -103,7 +103,7 @@ def _together(profile: Profile) -> None:
 
 def harmless(text: str) -> str:
     """Text reduced to what means nothing in a comment, string or name of any format."""
-    return re.sub(r"[^A-Za-z0-9 ._+-]", "?", text[:80]).replace("\n", "?")
+    return re.sub(r"[^A-Za-z0-9 ._+-]", "?", text[:80])
 
 
 def slug(profile: Profile) -> str:
