@@ -9,6 +9,7 @@ import fnmatch
 import json
 import re
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -157,6 +158,21 @@ def test_yaml_files_say_the_same_whatever_the_profile_says(theirs: Profile) -> N
         if path.endswith(".yml"):
             assert yaml.safe_load(others[path]) == yaml.safe_load(ours[path])
         assert ("{{" in others[path]) == ("{{" in ours[path])
+
+
+def test_ansible_takes_the_role(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for path, text in FORMATS["ansible"](profile(), UUID).items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(text)
+    (tmp_path / "site.yml").write_text("- hosts: all\n  roles: [autotune_profile_md0_quick]\n")
+    monkeypatch.setenv("ANSIBLE_ROLES_PATH", str(tmp_path))
+    monkeypatch.setenv("ANSIBLE_LOCAL_TEMP", str(tmp_path))
+    monkeypatch.setenv("LC_ALL", "C.UTF-8")
+    command = [Path(sys.executable).with_name("ansible-playbook"), "--syntax-check", "-i", "x,"]
+    done = subprocess.run(
+        [*command, tmp_path / "site.yml"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 class Sandbox:

@@ -27,6 +27,7 @@ SAMPLE = {"guest_faults.py": ("-m", "sample")}
         ("tests/lab/faults.toml", "guest_faults.py"),
         ("tests/lab/elsewhere.toml", "guest_persist.py"),
         ("tests/lab/elsewhere.toml", "guest_exports.py"),
+        pytest.param("tests/lab/elsewhere.toml", "guest_ansible.py", marks=pytest.mark.slow),
         pytest.param("raid6-hdd", "guest_tune.py", marks=pytest.mark.quiet),
         pytest.param(
             "raid6-hdd", "guest_disturbed.py", marks=(pytest.mark.quiet, pytest.mark.slow)
