@@ -67,15 +67,16 @@ def rules(profile: Profile, md_uuid: str, fs_uuid: str, journal: Path | str) -> 
     text += 'GOTO="autotune_end"\n'
     if on_array or threads:
         text += '\nLABEL="autotune_array"\nATTR{md/array_state}=="clear|inactive", ' + _TO_END
-        text += 'IMPORT{db}="AUTOTUNE_ARRAY"\nIMPORT{db}="AUTOTUNE_THREADS"\n'
+        # Before the journal is looked for: what is not imported is forgotten.
+        text += 'IMPORT{db}="AUTOTUNE_ARRAY"\n' if on_array else ""
+        text += 'IMPORT{db}="AUTOTUNE_THREADS"\n' if threads else ""
         text += f'TEST=="{journal}", ' + _TO_END
+        text += "".join(_threads(step) for step in threads)
         if on_array:
             key = _key(on_array)
-            text += f'ENV{{AUTOTUNE_ARRAY}}=="{key}", GOTO="autotune_threads"\n'
+            text += f'ENV{{AUTOTUNE_ARRAY}}=="{key}", ' + _TO_END
             text += "".join(_on_array(step, profile) for step in on_array)
             text += f'ENV{{AUTOTUNE_ARRAY}}="{key}"\n'
-        text += 'LABEL="autotune_threads"\n'
-        text += "".join(_threads(step) for step in threads)
         text += _TO_END
     if on_disks:
         key = _key(on_disks)
