@@ -4,6 +4,7 @@ import subprocess
 import time
 from collections.abc import Mapping
 from pathlib import Path
+from unittest import mock
 
 import pytest
 from guest import autotune, autotune_json, read, wait_until
@@ -15,6 +16,8 @@ from autotune.journal import Journal
 from autotune.journals import journal_path
 from autotune.persist import profile_path, rule_path
 from autotune.profile import Profile, load_profile
+from autotune.run import Done
+from autotune.tuner import Result
 
 EXAMPLE = Path("examples/profile.json")
 PROFILE = load_profile(EXAMPLE)
@@ -231,6 +234,27 @@ def test_another_rule_for_the_same_knob_is_named_and_what_it_did_too(state: Path
         run("udevadm", "control", "--reload")
     assert f"openmediavault at {theirs}:2" in said
     assert "stripe_cache_size reads 8192 and not 3072" in said
+
+
+def test_a_run_persists_the_winner_that_it_has_applied_and_nothing_without_one(
+    state: Path,
+) -> None:
+    """The search itself is not what this is about, so its result is given."""
+    for found in (None, PROFILE):
+        autotune("unpersist", UUID, state=state)
+        result = Result(
+            *({}, {}, found is not None, "", None, [], {}, {}, 1, 1, 1.0, 0, None, 0.0, [], {}, 0),
+            shares=(),
+        )
+        done = Done(1, result, found, found and EXAMPLE, 0, (), "", None)
+        words = ("run", "/dev/md0", "--persist")
+        assert autotune(*words, state=state).returncode == 2
+        with mock.patch("autotune.run.run", return_value=done):
+            printed = autotune_json(*words, "--apply", state=state)
+        assert [Path(file).exists() for file in printed["persisted"]] == (
+            [True] * 2 if found else []
+        )
+    assert rule_path(UUID).exists()
 
 
 def test_unpersist_leaves_no_trace(state: Path) -> None:
