@@ -8,7 +8,7 @@ from autotune.array import Array, find_array
 from autotune.errors import InfeasibleError, RefusalError
 from autotune.guardian import guarded
 from autotune.journal import Journal
-from autotune.journals import applied_path, journal_path
+from autotune.journals import applied_path, applied_profile_path, journal_path
 from autotune.knobs import (
     ALL,
     Knob,
@@ -21,7 +21,7 @@ from autotune.knobs import (
 )
 from autotune.locks import lock
 from autotune.memory import available_bytes, reserve_bytes
-from autotune.profile import Profile
+from autotune.profile import Profile, save_profile
 from autotune.search import Setting
 from autotune.stack import read_stack
 from autotune.units import show_bytes
@@ -100,8 +100,15 @@ def apply_profile(
         journal = guardian.journal
         before = read_setting(array, knobs)
         after = apply(array, knobs, profile.knobs, journal, watch)
-        journal.keep(applied_path(state_dir, array.uuid))
+        keep_applied(profile, array, journal, state_dir)
     return before, after
+
+
+def keep_applied(profile: Profile, array: Array, journal: Journal, state_dir: Path) -> None:
+    """Leave the profile's values in force until the next reboot or `autotune restore`. Raise
+    AutotuneError, the journal still being open, if that cannot be recorded."""
+    save_profile(profile, applied_profile_path(state_dir, array.uuid))
+    journal.keep(applied_path(state_dir, array.uuid))
 
 
 def _strangeness(profile: Profile, array: Array) -> Iterator[str]:

@@ -33,12 +33,20 @@ def confirm(
     figures: list[Figure],
     reporter: Reporter,
 ) -> Decision:
-    """Measure the winner and the baseline in turn, in the phases where they can differ at all."""
-    reporter.step("Confirming the winner against the original settings, in turn")
+    """Measure the winner and the baseline in turn, in the phases where they can differ at all.
+
+    A winner of a search is kept if it is better, one that was given if it is no worse.
+    """
+    given = preparation.options.given is not None
+    what = "the profile" if given else "the winner"
+    reporter.step(f"Measuring {what} and the original settings, in turn")
     baseline = preparation.baseline
     phases = tuple(
         p for p in preparation.phases if trials.relevant(p, winner) != trials.relevant(p, baseline)
     )
+    if given and not any(phase.weight for phase in phases):
+        reason = "nothing that counts in the workload can differ, so nothing can be shown"
+        return Decision(False, reason, None, {}, {})
     sides: dict[str, list[Figures]] = {"winner": [], "baseline": []}
     anchors = trials.anchors
     earlier = [without_drift(anchor.figures, anchor.time_s, anchors) for anchor in anchors]
@@ -46,7 +54,7 @@ def confirm(
         setting = winner if side == "winner" else baseline
         record = trials.run(f"confirm-{side}", setting, phases)
         if record.status is not Status.COMPLETE:
-            return Decision(False, f"the winner did not apply again: {record.reason}", None, {}, {})
+            return Decision(False, f"{what} did not apply: {record.reason}", None, {}, {})
         sides[side].append(record.figures)
     # After a drift only the first two are neighbours.
     alike = anchors[:BASELINE_TRIALS] if largest_drifts(anchors) else anchors
@@ -67,10 +75,22 @@ def confirm(
         return Decision(False, reason, verdict, before, after)
     broken = broken_ceilings(figures, after)
     if broken:
-        reason = f"the best found broke its ceiling for {broken[0].name} when measured again"
+        reason = f"{what} broke the ceiling for {broken[0].name} when measured in turn"
         return Decision(False, reason, verdict, before, after, over=True)
+    keep, reason = _verdict(preparation, verdict, figures, before)
+    return Decision(keep, reason, verdict, before, after)
+
+
+def _verdict(
+    preparation: Preparation, verdict: Verdict, figures: list[Figure], before: Figures
+) -> tuple[bool, str]:
+    """Whether to keep what holds its ceilings, and why."""
     if verdict.overall.conclusion is Conclusion.BETTER:
-        return Decision(True, "better beyond noise", verdict, before, after)
+        return True, "better beyond noise"
+    if preparation.options.given is not None:
+        worse = verdict.overall.conclusion is Conclusion.WORSE
+        reason = "worse beyond noise" if worse else "no worse than the original settings"
+        return not worse, reason
     calmer = [
         f
         for f in broken_ceilings(figures, before)
@@ -83,9 +103,9 @@ def confirm(
     if any(not slower or None in asked or figure.phase in asked for figure in calmer):
         but = "slower, but " if slower else ""
         reason = f"{but}it holds the ceilings, which the original settings break"
-        return Decision(True, reason, verdict, before, after)
+        return True, reason
     reason = "the best found does not differ from the original settings beyond noise"
-    return Decision(False, reason, verdict, before, after)
+    return False, reason
 
 
 def mean(measured: Sequence[Figures]) -> dict[str, Estimate]:

@@ -11,6 +11,11 @@ def applied_path(state_dir: Path, uuid: str) -> Path:
     return state_dir / "applied" / f"{uuid}.jsonl"
 
 
+def applied_profile_path(state_dir: Path, uuid: str) -> Path:
+    """Where the profile lies whose values were applied to stay, beside that record."""
+    return applied_path(state_dir, uuid).with_suffix(".json")
+
+
 def journal_path(state_dir: Path, uuid: str) -> Path:
     """Where the journal of an array lies."""
     return state_dir / "journal" / f"{uuid}.jsonl"

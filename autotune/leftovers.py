@@ -6,11 +6,11 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from autotune import sysfs
+from autotune.active import is_applied
 from autotune.array import Array
 from autotune.errors import AutotuneError
 from autotune.journal import Journal
-from autotune.journals import applied_path, is_held
-from autotune.originals import boot_id
+from autotune.journals import is_held
 from autotune.preflight import Finding
 from autotune.scratch import SCRATCH_PREFIX
 from autotune.stack import Stack
@@ -24,12 +24,10 @@ def find(array: Array, stack: Stack, known: Collection[str]) -> list[Finding]:
 
 def applied(array: Array, state_dir: Path) -> list[Finding]:
     """What is applied to stay, if anything is."""
-    path = applied_path(state_dir, array.uuid)
-    with contextlib.suppress(AutotuneError, OSError):
-        if Journal.load(path).record.boot == boot_id(array.root):
-            text = f"A profile is applied; `autotune restore {array.device}` undoes that."
-            return [Finding("warn", text)]
-    return []
+    if not is_applied(array, state_dir):
+        return []
+    text = f"A profile is applied; `autotune restore {array.device}` undoes that."
+    return [Finding("warn", text)]
 
 
 def describe(path: Path, root: Path = Path("/")) -> tuple[str, list[str]]:

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+from autotune.errors import UsageError
+
 RESERVE_SHARE = 20
 """What is never spent on a setting: this part of all memory (one twentieth)."""
 
@@ -26,3 +28,15 @@ def available_bytes(root: Path = Path("/")) -> int:
 def reserve_bytes(root: Path = Path("/")) -> int:
     """What has to stay available whatever a setting promises."""
     return total_bytes(root) // RESERVE_SHARE
+
+
+def budget_bytes(asked: int | float, root: Path = Path("/")) -> int:
+    """A RAM budget in bytes from bytes (int) or a share of all memory (float). Raise UsageError
+    if it is more than all."""
+    memory = total_bytes(root)
+    budget = asked if isinstance(asked, int) else int(asked * memory)
+    if budget > memory:
+        raise UsageError(
+            f"A RAM budget of {budget >> 20} MiB is more than this machine's {memory >> 20} MiB."
+        )
+    return budget

@@ -12,7 +12,7 @@ from autotune.ceilings import Ceiling, check_phases
 from autotune.errors import RefusalError, UsageError
 from autotune.fio import Target
 from autotune.knobs import DEFAULT, Knob, consistent, for_array, ram_bytes, read_setting
-from autotune.memory import total_bytes
+from autotune.memory import budget_bytes
 from autotune.scratch import refuse_if_shared, scratch_bytes, with_room
 from autotune.search import Earlier, Figure, Setting, Value
 from autotune.stack import Stack, read_stack
@@ -22,16 +22,27 @@ from autotune.written import Written
 
 DEFAULT_RAM_SHARE = 0.05
 BASELINE_TRIALS = 2
+GIVEN = "given"
+"""What a run that searches nothing has for a strategy in the store."""
 CONFIRM_ORDER = ("winner", "baseline", "baseline", "winner")
 LEAST_TRIALS = 1 + BASELINE_TRIALS + 1 + len(CONFIRM_ORDER)
 """The time of so many trials is needed to warm up, try one setting and prove it."""
 
 
 @dataclass(frozen=True)
+class Given:
+    """A setting that comes from elsewhere, with the name that it has there."""
+
+    name: str
+    setting: Setting
+
+
+@dataclass(frozen=True)
 class Options:
     """What was asked for. `knobs` are those to tune, where the array has them. `ram_budget` is
     bytes (int) or a share of all memory (float), `write_budget` the bytes that a run may write in
-    all, if there is a limit."""
+    all, if there is a limit. With `given` nothing is searched: that setting is held against the
+    original ones in turn, and the strategy is GIVEN."""
 
     device: str
     workload: Workload
@@ -46,6 +57,7 @@ class Options:
     seed: int = 0
     write_budget: int | None = None
     knobs: tuple[Knob, ...] = DEFAULT
+    given: Given | None = None
 
 
 @dataclass(frozen=True)
@@ -205,13 +217,7 @@ def _with_hints(preparation: Preparation) -> Preparation:
 
 
 def _ram_budget(options: Options, array: Array, baseline: Setting) -> int:
-    memory = total_bytes(array.root)
-    asked = options.ram_budget
-    budget = asked if isinstance(asked, int) else int(asked * memory)
-    if budget > memory:
-        raise UsageError(
-            f"A RAM budget of {budget >> 20} MiB is more than this machine's {memory >> 20} MiB."
-        )
+    budget = budget_bytes(options.ram_budget, array.root)
     in_use = ram_bytes(array, baseline)
     if budget < in_use:
         raise RefusalError(

@@ -4,15 +4,23 @@ from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StrictInt, StrictStr, ValidationError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    StrictInt,
+    StrictStr,
+    ValidationError,
+)
 
 from autotune.errors import AutotuneError, UsageError
-from autotune.strangers import first_fault, read_file
+from autotune.strangers import first_fault, printable, read_file
 
 SCHEMA: Literal[1] = 1
 MAX_FILE_BYTES = 1 << 20
 
-ShortText = Annotated[str, Field(max_length=200)]
+ShortText = Annotated[str, Field(max_length=200), AfterValidator(printable)]
 KnobName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,40}$")]
 KnobText = Annotated[StrictStr, Field(pattern=r"^[a-z][a-z0-9_,-]{0,400}$")]
 KnobValue = Annotated[StrictInt, Field(gt=-(1 << 63), lt=1 << 63)] | KnobText
@@ -20,11 +28,11 @@ Bytes = Annotated[int, Field(ge=0, lt=1 << 63)]
 FigureName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]*\.[a-z0-9_]+$", max_length=64)]
 
 
-class _Strict(BaseModel):
+class Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
-class ProvenOn(_Strict):
+class ProvenOn(Strict):
     """The class of array that the values were proven on."""
 
     level: ShortText
@@ -33,9 +41,11 @@ class ProvenOn(_Strict):
     media: Literal["hdd", "ssd", "nvme"]
     kernel: ShortText
     uuid: Annotated[str, Field(pattern=r"^[0-9a-f]{0,32}$")] = ""
+    member_kib_s: Annotated[int, Field(gt=0, lt=1 << 40)] | None = None
+    """How fast the slowest member read in sequence, if sync speeds are set and it was measured."""
 
 
-class FigureEvidence(_Strict):
+class FigureEvidence(Strict):
     """One figure, before and after, measured in turn: bytes/s, or ns for latencies. `ratio` is
     after / before with its 95 % interval."""
 
@@ -48,7 +58,7 @@ class FigureEvidence(_Strict):
     ceiling: Annotated[float, Field(gt=0)] | None = None
 
 
-class Evidence(_Strict):
+class Evidence(Strict):
     """What the claim rests on. `gain` is the objective, 1.0 as the baseline. `confirmed`: winner
     and baseline were measured in turn and differed beyond noise; if not, the figures are those of
     the search, chosen among many, and so may flatter."""
@@ -62,7 +72,7 @@ class Evidence(_Strict):
     figures: Annotated[dict[FigureName, FigureEvidence], Field(max_length=200)]
 
 
-class Profile(_Strict):
+class Profile(Strict):
     """Knob values for one class of array."""
 
     schema_version: Literal[1] = SCHEMA

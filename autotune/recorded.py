@@ -74,7 +74,7 @@ def document(
         for knob in preparation.knobs
     }
     return {
-        "array": {"name": array.name, **proven_on.model_dump(mode="json")},
+        "array": {"name": array.name, **proven_on.model_dump(mode="json", exclude_none=True)},
         "workload": options.workload.model_dump(mode="json"),
         "strategy": options.strategy,
         "trials": options.trials,

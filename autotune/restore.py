@@ -63,6 +63,8 @@ def restore(journal: Journal, root: Path = Path("/")) -> Outcome:
     if outcome.complete:
         try:
             journal.close()
+            # Beside the record of what was applied to stay lies the profile.
+            journal.path.with_suffix(".json").unlink(missing_ok=True)
         except OSError as error:
             outcome.failed.append(f"the journal {journal.path} cannot be removed: {error.strerror}")
     return outcome

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from autotune.errors import RefusalError
 from autotune.measure import PhaseResult
+from autotune.prepare import GIVEN
 from autotune.search import Status
 from autotune.store import RunRecord, TrialRecord
 from autotune.workload import Phase
@@ -35,14 +36,20 @@ WORDS = {
 
 def unfinished(runs: Sequence[RunRecord]) -> RunRecord | None:
     """The newest run that came to no end, of runs with the newest first."""
-    return next((run for run in runs if run.state in UNFINISHED), None)
+    return next((r for r in runs if r.state in UNFINISHED and _can_resume(r)), None)
 
 
 def interrupted(runs: Sequence[RunRecord]) -> RunRecord | None:
     """The very last run if it was cut from outside and left trials: worth a hint."""
     latest = runs[0] if runs else None
-    cut = latest is not None and latest.state in ("running", "interrupted") and latest.trials
-    return latest if cut else None
+    if latest is None or latest.state not in ("running", "interrupted"):
+        return None
+    return latest if latest.trials and _can_resume(latest) else None
+
+
+def _can_resume(run: RunRecord) -> bool:
+    """What was given is soon measured again."""
+    return run.problem.get("strategy") != GIVEN
 
 
 def difference(stored: Mapping[str, Any], now: Mapping[str, Any]) -> str | None:

@@ -3,22 +3,25 @@
 import contextlib
 import dataclasses
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from autotune import recorded, solve
-from autotune.apply import apply
+from autotune import library, recorded, solve
+from autotune.apply import apply, keep_applied
 from autotune.array import find_array
 from autotune.earlier import earlier_trials
 from autotune.errors import AutotuneError, StoppedError, UsageError
 from autotune.front import Named
-from autotune.journals import applied_path, journal_path
+from autotune.hints import hints as library_hints
+from autotune.journals import journal_path
 from autotune.knobs import ram_bytes
 from autotune.locks import lock
+from autotune.match import SYNC_SPEEDS
+from autotune.member_rate import member_kib_s
 from autotune.prepare import Options, Preparation, prepare
-from autotune.profile import Evidence, FigureEvidence, Profile, ProvenOn, save_profile
+from autotune.profile import Profile, save_profile
+from autotune.proven import make_profile, settled
 from autotune.resume import interrupted, to_resume
 from autotune.search import StrategyFactory
 from autotune.session import session
@@ -89,36 +92,40 @@ def run(
     The originals are back at the end, unless `keep` and the winner was confirmed: then the
     winner's values stay. Raise AutotuneError whatever else happens, the originals being back.
     """
-    entry = find_strategy(options.strategy)
+    entry = find_strategy(options.strategy) if options.given is None else None
     array = find_array(options.device)
     with lock(array, journal_path(state_dir, array.uuid)):
         # Under the lock: what a run that is just ending has set is not the original.
         preparation = prepare(options)
-        factory = load_strategy(entry)
+        factory = load_strategy(entry) if entry is not None else None
         # Loads SQLAlchemy, which a dry run does not need.
         from autotune.store.database import Store  # noqa: PLC0415
 
         store = Store(state_dir)
         number, earlier, written = _open(store, preparation, reporter, resume)
-        preparation = _remembering(store, preparation, number, reporter)
+        if factory is not None:
+            preparation = _remembering(store, preparation, number, reporter)
+            preparation = _hinted(preparation, state_dir, reporter)
         try:
             with session(preparation, state_dir, reporter, written) as (bench, watch):
                 trials = Trials(preparation, bench, watch, store, number, reporter)
                 trials.replay(earlier)
                 result, problem = tune(preparation, trials, factory, reporter)
-                profile = make_profile(preparation, result) if result.keep else None
-                path = None
-                if profile is not None:
+                profile, path = None, None
+                if result.keep:
+                    speeds = set(SYNC_SPEEDS) & set(settled(preparation, result))
+                    rate = member_kib_s(preparation.array, watch) if speeds else None
+                    profile = make_profile(preparation, result, rate)
                     path = state_dir / "profiles" / f"{preparation.array.name}-run{number}.json"
                     save_profile(profile, path)
-                if keep and result.keep:
+                if keep and profile is not None:
                     watch.look()
                     watch.expect(None)
                     apply(preparation.array, preparation.knobs, result.winner, bench.journal)
-                    bench.journal.keep(applied_path(state_dir, preparation.array.uuid))
+                    keep_applied(profile, preparation.array, bench.journal, state_dir)
         except StoppedError as error:
             _note(store, number, "interrupted", str(error))
-            if store.trials(number):
+            if store.trials(number) and options.given is None:
                 reporter.notice(f"`--resume`, with the same options, goes on with run {number}.")
             raise
         except BaseException as error:
@@ -154,7 +161,7 @@ def _open(
         store.reopen_run(number)
     else:
         cut = interrupted(store.runs(array.uuid))
-        if cut is not None:
+        if cut is not None and preparation.options.given is None:
             reporter.notice(
                 f"Starting anew; run {cut.id} was cut after {cut.trials} trials, "
                 "and --resume would have gone on with it."
@@ -191,46 +198,10 @@ def _note(store: "Store", number: int, state: str, outcome: str) -> None:
         store.finish_run(number, state, outcome)
 
 
-def make_profile(preparation: Preparation, result: Result) -> Profile:
-    """The portable result of a confirmed winner: only the knobs that differ from the baseline."""
-    array, verdict = preparation.array, result.verdict
-    assert verdict is not None
-    changed = {k: v for k, v in result.winner.items() if v != result.baseline[k]}
-    ceilings = {f.name: f.ceiling for f in result.figures}
-    figures = {
-        name: FigureEvidence(
-            before=result.before[name].value,
-            after=result.after[name].value,
-            ratio=comparison.ratio,
-            low=comparison.low,
-            high=comparison.high,
-            conclusion=comparison.conclusion.value,
-            ceiling=ceilings[name],
-        )
-        for name, comparison in verdict.figures.items()
-    }
-    return Profile(
-        name=f"{array.name}-{preparation.options.workload.name}",
-        created=datetime.now(UTC),
-        proven_on=ProvenOn(
-            level=array.level,
-            members=array.raid_disks,
-            chunk_kib=array.chunk_bytes // 1024,
-            media=array.media.value,
-            kernel=array.kernel,
-            uuid=array.uuid,
-        ),
-        workload=preparation.options.workload.name,
-        knobs=changed,
-        before={name: result.baseline[name] for name in changed},
-        ram_bytes=ram_bytes(array, result.winner),
-        ram_budget_bytes=preparation.ram_budget_bytes,
-        evidence=Evidence(
-            gain=verdict.overall.ratio,
-            low=verdict.overall.low,
-            high=verdict.overall.high,
-            trials=result.trials,
-            seconds=result.seconds,
-            figures=figures,
-        ),
-    )
+def _hinted(preparation: Preparation, state_dir: Path, reporter: Reporter) -> Preparation:
+    """The preparation with what the library has for arrays like this one."""
+    known, faults = library.entries(state_dir)
+    for fault in faults:
+        reporter.notice(f"{fault} It is left out.")
+    hints = [*preparation.hints, *library_hints(preparation, known)]
+    return dataclasses.replace(preparation, hints=tuple(hints))

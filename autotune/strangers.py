@@ -45,6 +45,14 @@ def first_fault(error: ValidationError) -> str:
     return plain(f"{where}: {message}" if where else message).rstrip(".")
 
 
+def printable(text: str) -> str:
+    """The text. Raise ValueError if it holds what moves a terminal's cursor, ends a line, or
+    reverses the text beside it."""
+    if not text.isprintable():
+        raise ValueError("it holds characters that cannot be printed")
+    return text
+
+
 def plain(text: str) -> str:
     """Text that is safe to show on a terminal: no control characters, and not too long."""
     shown = text if len(text) <= MAX_FAULT else text[:MAX_FAULT] + "…"

@@ -64,9 +64,10 @@ class Result:
 
 
 def tune(
-    preparation: Preparation, trials: Trials, factory: StrategyFactory, reporter: Reporter
+    preparation: Preparation, trials: Trials, factory: StrategyFactory | None, reporter: Reporter
 ) -> tuple[Result, Problem]:
-    """Run to the end; the knobs are then wherever the last trial left them.
+    """Run to the end; the knobs are then wherever the last trial left them. `factory` is None if
+    there is nothing to search, since a setting is given.
 
     Return the result, and the problem with its ceilings resolved. Raise RefusalError if a
     ceiling cannot be held even by the idle array, MeasurementError if the baseline shows nothing.
@@ -104,7 +105,7 @@ def tune(
 
 
 def _find(
-    preparation: Preparation, trials: Trials, factory: StrategyFactory, reporter: Reporter
+    preparation: Preparation, trials: Trials, factory: StrategyFactory | None, reporter: Reporter
 ) -> "tuple[Problem, Setting, Decision, tuple[KnobShare, ...]]":
     """Baseline, search, confirm, decide. Raise SyncEndedError when the real sync that is tuned
     is over before that."""
@@ -112,6 +113,11 @@ def _find(
     figures = ceilings.resolve(preparation.figures, preparation.options.ceilings, before)
     trials.resolved(figures)
     problem = problem_of(preparation, trials, figures)
+    given = preparation.options.given
+    if given is not None:
+        proposed = {**preparation.baseline, **given.setting}
+        return problem, proposed, confirm(preparation, trials, proposed, figures, reporter), ()
+    assert factory is not None
     strategy = informed(factory, problem, trials)
     reporter.step("Searching")
     # A run that was cut while it confirmed goes on with that.

@@ -10,13 +10,17 @@ from typing import Annotated
 import typer
 
 from autotune.cli.apply import apply, restore, unpersist
+from autotune.cli.diff import diff
 from autotune.cli.doctor import doctor
 from autotune.cli.export import export
 from autotune.cli.history import history
+from autotune.cli.import_ import import_
 from autotune.cli.lab import lab
+from autotune.cli.profiles import profiles
 from autotune.cli.run import run
 from autotune.cli.show import show
 from autotune.cli.solve import solve
+from autotune.cli.status import status
 from autotune.errors import AutotuneError
 
 app = typer.Typer(
@@ -33,6 +37,10 @@ app.command()(apply)
 app.command()(restore)
 app.command()(unpersist)
 app.command()(export)
+app.command()(status)
+app.command("import")(import_)
+app.command()(profiles)
+app.command()(diff)
 app.command()(history)
 app.command()(solve)
 app.command()(lab)

@@ -124,13 +124,13 @@ def as_json(result: Result, profile: dict[str, Any] | None, path: Path | None) -
         "reason": result.reason,
         "winner": dict(result.winner),
         "baseline": dict(result.baseline),
-        "gain": _comparison(verdict.overall) if verdict else None,
+        "gain": comparison_document(verdict.overall) if verdict else None,
         "figures": {
             figure.name: {
                 "before": result.before[figure.name].value,
                 "after": result.after[figure.name].value if figure.name in result.after else None,
                 "ceiling": figure.ceiling,
-                "change": _comparison(verdict.figures[figure.name])
+                "change": comparison_document(verdict.figures[figure.name])
                 if verdict and figure.name in verdict.figures
                 else None,
             }
@@ -163,7 +163,7 @@ def as_json(result: Result, profile: dict[str, Any] | None, path: Path | None) -
     }
 
 
-def _comparison(comparison: Comparison) -> dict[str, Any]:
+def comparison_document(comparison: Comparison) -> dict[str, Any]:
     return {
         "ratio": comparison.ratio,
         "low": comparison.low,

@@ -1,0 +1,155 @@
+"""`autotune import`."""
+
+import dataclasses
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from autotune.cli.options import STATE_DIR, Json, StateDir
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from autotune.arrive import Arrival
+    from autotune.library import StartingPoint
+    from autotune.prepare import Options
+    from autotune.profile import Profile
+
+Option = typer.Option
+
+
+def import_(
+    profile: Annotated[
+        str, typer.Argument(help="A profile's file, or a name that `autotune profiles` lists.")
+    ],
+    device: Annotated[str | None, Option(help="The array, such as /dev/md0.")] = None,
+    all_: Annotated[
+        bool, Option("--all", help="Every array that it fits, one after the other.")
+    ] = False,
+    workload: Annotated[
+        str | None, Option(help="What to measure with. [default: what it was proven with]")
+    ] = None,
+    verify: Annotated[
+        bool, Option("--verify/--no-verify", help="Measure it against what is there, in turn.")
+    ] = True,
+    time: Annotated[str, Option(help="How long each array may take.")] = "30min",
+    p99_ceiling: Annotated[
+        list[str] | None,
+        Option(help="Limit of foreground p99: 20ms, 1.5x (of idle), or PHASE=20ms; repeatable."),
+    ] = None,
+    ram_budget: Annotated[
+        str, Option(help="RAM that its settings may take here: 256MiB, or 5% of all.")
+    ] = "5%",
+    write_budget: Annotated[
+        str | None, Option(help="What each array may be written in all: 50GiB. [default: no limit]")
+    ] = None,
+    scratch: Annotated[
+        Path | None, Option(help="Folder on the array for the scratch file.")
+    ] = None,
+    destructive: Annotated[
+        str | None,
+        Option(metavar="DEVICE", help="Write to the raw array; everything on it is lost."),
+    ] = None,
+    dry_run: Annotated[
+        bool, Option("--dry-run", help="Print what it comes to here, and change nothing.")
+    ] = False,
+    as_json: Json = False,
+    state_dir: StateDir = STATE_DIR,
+) -> None:
+    """Bring a profile to an array here: match, rescale, measure, keep it if it is no worse.
+
+    What is kept holds until a reboot. Exit code 1 if it was kept on no array.
+    """
+    import json
+
+    from rich.console import Console
+
+    from autotune import library
+    from autotune.array import list_arrays
+    from autotune.arrive import workload_of
+    from autotune.ceilings import parse_ceiling
+    from autotune.errors import UsageError
+    from autotune.prepare import Options
+    from autotune.report import arrival as report
+    from autotune.units import parse_bytes, parse_seconds, parse_share
+
+    if (device is None) != all_:
+        raise UsageError("Name one array (--device /dev/md0), or bring it to every one (--all).")
+    if all_ and (destructive or scratch):
+        raise UsageError("--destructive and --scratch are for one array; name it with --device.")
+    item = library.find(profile, state_dir)
+    asked = Options(
+        device=device or "",
+        workload=workload_of(item, workload),
+        time_s=parse_seconds(time),
+        ceilings=tuple(parse_ceiling(text) for text in p99_ceiling or ()),
+        ram_budget=parse_share(ram_budget) or parse_bytes(ram_budget),
+        write_budget=parse_bytes(write_budget) if write_budget is not None else None,
+        scratch=scratch,
+        destructive=destructive,
+    )
+    names = [device] if device else [array.device for array in list_arrays()]
+    each = [dataclasses.replace(asked, device=name) for name in names]
+    console = Console(quiet=as_json)
+    if dry_run:
+        arrivals = [_dry_run(console, item, options) for options in each]
+    else:
+        arrivals = _bring(console, item, each, state_dir, verify)
+    if as_json:
+        documents = [report.document(arrival) for arrival in arrivals]
+        print(json.dumps({"profile": item.name, "arrays": documents}, indent=2))
+    elif all_ and not dry_run:
+        report.print_arrivals(console, arrivals)
+    if not any(arrival.kept or (dry_run and not arrival.plan.refusals) for arrival in arrivals):
+        raise typer.Exit(1)
+
+
+def _dry_run(console: "Console", item: "Profile | StartingPoint", options: "Options") -> "Arrival":
+    from autotune.arrive import Arrival, given, planned
+    from autotune.prepare import prepare
+    from autotune.report import arrival as report
+
+    plan = planned(item, options)
+    report.print_plan(console, options.device, plan)
+    if not plan.refusals:
+        report.print_measuring(console, prepare(given(item, options, plan)))
+    return Arrival(options.device, plan, False, " ".join(plan.refusals) or "a dry run")
+
+
+def _bring(
+    console: "Console",
+    item: "Profile | StartingPoint",
+    each: "list[Options]",
+    state_dir: Path,
+    verify: bool,
+) -> "list[Arrival]":
+    """One after the other. An array on which it comes to nothing does not stop those after it,
+    but a signal does."""
+    from rich.console import Console
+
+    from autotune.arrive import Arrival, bring, planned
+    from autotune.errors import AutotuneError, StoppedError, UsageError
+    from autotune.match import Plan
+    from autotune.report import arrival as report
+    from autotune.report.live import LiveReporter
+
+    arrivals: list[Arrival] = []
+    for options in each:
+        plan = Plan((), (), ())
+        try:
+            plan = planned(item, options)
+            report.print_plan(console, options.device, plan)
+            if plan.refusals:
+                arrivals.append(Arrival(options.device, plan, False, " ".join(plan.refusals)))
+                continue
+            with LiveReporter(Console(stderr=True)) as reporter:
+                arrivals.append(bring(item, options, plan, state_dir, reporter, verify))
+        except (UsageError, StoppedError):
+            raise
+        except AutotuneError as error:
+            if len(each) == 1:
+                raise
+            arrivals.append(Arrival(options.device, plan, False, str(error)))
+        report.print_arrival(console, arrivals[-1])
+    return arrivals

@@ -1,0 +1,39 @@
+"""`autotune profiles`."""
+
+import sys
+from typing import Annotated
+
+import typer
+
+from autotune.cli.options import STATE_DIR, Json, StateDir
+
+
+def profiles(
+    name: Annotated[
+        str | None, typer.Argument(help="One of them, with the source of each value.")
+    ] = None,
+    as_json: Json = False,
+    state_dir: StateDir = STATE_DIR,
+) -> None:
+    """List profiles and starting points: shipped, in /etc/autotune/profiles, and own.
+
+    Starting points are what others have published: candidates that a run looks at, not answers.
+    """
+    import json
+
+    from rich.console import Console
+
+    from autotune import library
+    from autotune.report import library as report
+
+    known, faults = library.entries(state_dir)
+    if name is not None:
+        known = [entry for entry in known if entry.name == name]
+        if not known:
+            library.find(name, state_dir)
+    if as_json:
+        print(json.dumps([report.document(entry) for entry in known], indent=2))
+    else:
+        report.print_entries(Console(highlight=False), known, whole=name is not None)
+    for fault in faults if name is None else ():
+        print(f"autotune: {fault}", file=sys.stderr)

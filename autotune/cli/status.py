@@ -1,0 +1,41 @@
+"""`autotune status`."""
+
+from typing import Annotated
+
+import typer
+
+from autotune.cli.options import STATE_DIR, Json, StateDir
+
+
+def status(
+    device: Annotated[str | None, typer.Argument(help="The array; all if not given.")] = None,
+    as_json: Json = False,
+    state_dir: StateDir = STATE_DIR,
+) -> None:
+    """Say whether each array is as its profile says. Changes nothing.
+
+    Exit code 0 if all is as it should be, also where no profile is in force; 1 if something
+    differs.
+    """
+    import json
+
+    from rich.console import Console
+
+    from autotune.array import find_array, list_arrays
+    from autotune.report import status as report
+    from autotune.status import status as look
+
+    arrays = [find_array(device)] if device else list_arrays()
+    found = [look(array, state_dir) for array in arrays]
+    good = all(each.good for each in found)
+    if as_json:
+        documents = [report.document(each) for each in found]
+        print(json.dumps({"ok": good, "arrays": documents}, indent=2))
+    else:
+        console = Console(highlight=False)
+        if not found:
+            console.print("This machine has no md arrays.")
+        for each in found:
+            report.print_status(console, each)
+    if not good:
+        raise typer.Exit(1)

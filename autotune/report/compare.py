@@ -1,0 +1,40 @@
+"""Two settings side by side, for people and for programs."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from autotune.compare import Row, Side
+
+
+def print_rows(
+    console: Console, a: Side, b: Side, knobs: Sequence[Row], classes: Sequence[Row]
+) -> None:
+    """All knobs, and of what they are for only what differs."""
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column("")
+    table.add_column(Text(a.name), justify="right", overflow="fold")
+    table.add_column(Text(b.name), justify="right", overflow="fold")
+    table.add_column("")
+    for row in (*knobs, *(each for each in classes if not each.same)):
+        shown = ("–" if value is None else str(value) for value in (row.a, row.b))
+        left, right = shown
+        table.add_row(Text(row.what), Text(left), Text(right), "" if row.same else "differs")
+    console.print(table)
+    if all(row.same for row in knobs):
+        console.print("They set the same." if knobs else "Neither sets anything.")
+
+
+def document(a: Side, b: Side, knobs: Sequence[Row], classes: Sequence[Row]) -> dict[str, Any]:
+    """The same for programs. `same`: whether all knobs are; a value is null where a side does not
+    set it. `class`: what they are for, where both say so."""
+    return {
+        "a": a.name,
+        "b": b.name,
+        "same": all(row.same for row in knobs),
+        "knobs": {row.what: {"a": row.a, "b": row.b, "same": row.same} for row in knobs},
+        "class": {row.what: {"a": row.a, "b": row.b, "same": row.same} for row in classes},
+    }

@@ -1,0 +1,80 @@
+"""Each array beside its profile, for people and for monitoring."""
+
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from autotune.status import Status
+
+
+def print_status(console: Console, status: Status) -> None:
+    """What is in force, the knobs that it sets, and whatever is not as it should be."""
+    device, active = status.array.device, status.active
+    if active is None:
+        console.print(Text(f"{device}: no profile is in force."), soft_wrap=True)
+    else:
+        until = "from each start on" if active.how == "persisted" else "until a reboot"
+        if active.how == "applied" and status.persisted is not None:
+            until = "and persisted"
+        console.print(
+            Text(f'{device}: the profile "{active.profile.name}" is {active.how}, {until}.'),
+            soft_wrap=True,
+        )
+        console.print(_knobs(status))
+    for knob in status.knobs:
+        for text in knob.by:
+            console.print(Text(f"  {knob.knob}: {text}"), soft_wrap=True)
+    for text in status.misfits:
+        console.print(Text(f"  another class of array: {text}"), soft_wrap=True)
+    for text in status.faults:
+        console.print(Text(f"  wrong: {text}"), soft_wrap=True)
+    for text in status.notes:
+        console.print(Text(f"  note: {text}"), soft_wrap=True)
+
+
+def _knobs(status: Status) -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for name, justify in (("", "left"), ("profile", "right"), ("reads", "right"), ("", "left")):
+        table.add_column(name, justify=justify, overflow="fold")  # type: ignore[arg-type]
+    for knob in status.knobs:
+        reads = "–" if knob.value is None else str(knob.value)
+        differs = "" if knob.same else "differs"
+        table.add_row(knob.knob, Text(str(knob.wanted)), Text(reads), Text(differs, style="red"))
+    return table
+
+
+def document(status: Status) -> dict[str, Any]:
+    """The same for monitoring.
+
+    `ok`: all is as it should be (also where no profile is in force). `profile`: the name of the
+    one in force, or null; `how` it is ("applied" until a reboot, or "persisted"), from the file
+    `path`; `persisted`: one is applied at each start, be it this one or another. `knobs`, by
+    name: what the profile wants, what it reads (null: the array has no such knob), whether these
+    are the same, and who may have changed it. `misfits`: why the array is not of the class any
+    more that the profile was proven on. `faults`: what else is wrong, as a journal that was left.
+    `notes` are no fault.
+    """
+    active = status.active
+    return {
+        "device": status.array.device,
+        "uuid": status.array.uuid,
+        "ok": status.good,
+        "profile": active.profile.name if active else None,
+        "how": active.how if active else None,
+        "path": str(active.path) if active else None,
+        "persisted": status.persisted is not None,
+        "knobs": {
+            knob.knob: {
+                "wanted": knob.wanted,
+                "value": knob.value,
+                "same": knob.same,
+                "by": list(knob.by),
+            }
+            for knob in status.knobs
+        },
+        "misfits": list(status.misfits),
+        "faults": list(status.faults),
+        "notes": list(status.notes),
+    }

@@ -1,0 +1,1 @@
+"""Workloads: the phases that stand for how an array is used."""
