@@ -106,10 +106,11 @@ def load(path: Path) -> Profile | StartingPoint:
     return parse_starting_point(data.decode("utf-8", "replace"), str(path))
 
 
-def entries(state_dir: Path, site: Path = SITE) -> tuple[list[Entry], list[str]]:
+def entries(state_dir: Path, site: Path | None = None) -> tuple[list[Entry], list[str]]:
     """Everything there is, own profiles with the newest first; and a sentence for each file that
-    is not valid."""
+    is not valid. `site` is SITE but in tests."""
     found, faults = [], []
+    site = SITE if site is None else site
     shipped = resources.files("autotune.profiles.starting")
     for file in sorted(shipped.iterdir(), key=lambda file: file.name):
         if file.name.endswith(".toml"):
@@ -132,7 +133,7 @@ def _age(path: Path) -> tuple[float, str]:
     return (-path.lstat().st_mtime, path.name)
 
 
-def find(name_or_path: str, state_dir: Path, site: Path = SITE) -> Profile | StartingPoint:
+def find(name_or_path: str, state_dir: Path, site: Path | None = None) -> Profile | StartingPoint:
     """What a path holds, or what has this name; own before the site's before what is shipped.
     Raise UsageError if there is nothing."""
     path = Path(name_or_path)

@@ -152,7 +152,9 @@ class Machine:
         watch = Watch(self.array, self.knobs)
         done = trials.Trials(preparation, bench, watch, store, number, Silent())
         done.replay(earlier)
-        result, _ = tuner.tune(preparation, done, load_strategy(find_strategy(strategy)), Silent())
+        searches = preparation.options.given is None
+        factory = load_strategy(find_strategy(strategy)) if searches else None
+        result, _ = tuner.tune(preparation, done, factory, Silent())
         store.finish_run(number, "done", result.reason)
         return result
 
