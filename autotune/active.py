@@ -10,10 +10,8 @@ from autotune.errors import AutotuneError
 from autotune.journal import Journal
 from autotune.journals import applied_path, applied_profile_path
 from autotune.originals import boot_id
+from autotune.persist import profile_path
 from autotune.profile import Profile, load_profile
-
-PERSISTED = Path("etc/autotune/persisted")
-"""Below the root: where a profile lies that is applied again at every start of its array."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +31,7 @@ def active(array: Array, state_dir: Path) -> list[Active]:
         path = applied_profile_path(state_dir, array.uuid)
         if path.exists():
             found.append(Active(load_profile(path), "applied", path))
-    path = array.root / PERSISTED / f"{array.uuid}.json"
+    path = profile_path(array.uuid, array.root)
     if array.uuid and path.exists():
         found.append(Active(load_profile(path), "persisted", path))
     return found

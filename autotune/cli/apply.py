@@ -41,8 +41,8 @@ def apply(
     files = keep(wanted, find_array(device), state_dir, notice) if persist else ()
     if not wanted.evidence.confirmed:
         notice(
-            f"The profile {profile} was not confirmed: its settings were not measured in turn "
-            "with the original ones, so measure before you rely on it."
+            f"The profile {profile} was not confirmed: measured in turn with the original settings "
+            "it was not shown to be better, so measure before you rely on it."
         )
     if as_json:
         document = {"device": device, "before": before, "after": after}

@@ -62,6 +62,9 @@ def print_arrival(console: Console, arrival: Arrival) -> None:
         ),
         soft_wrap=True,
     )
+    if arrival.done is not None and arrival.done.path is not None:
+        stays = f"autotune apply {arrival.done.path} {arrival.device} --persist"
+        console.print(Text(f"`{stays}` makes it stay."), soft_wrap=True)
 
 
 def print_arrivals(console: Console, arrivals: Sequence[Arrival]) -> None:

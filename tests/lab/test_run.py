@@ -24,6 +24,7 @@ SAMPLE = {"guest_faults.py": ("-m", "sample")}
         ("raid5-hdd", "guest_watch.py"),
         ("raid6-hdd", "guest_gate.py"),
         ("raid6-hdd", "guest_knobs.py"),
+        ("tests/lab/fewer.toml", "guest_import.py"),
         ("tests/lab/faults.toml", "guest_faults.py"),
         ("tests/lab/elsewhere.toml", "guest_persist.py"),
         ("tests/lab/elsewhere.toml", "guest_exports.py"),

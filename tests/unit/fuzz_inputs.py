@@ -39,6 +39,13 @@ WORKLOAD: dict[str, Any] = {
         {"name": "resync", "weight": 2, "check": True, "probe": {"rate_iops": 50}},
     ],
 }
+STARTING_POINT = {
+    "schema_version": 1,
+    "name": "own",
+    "levels": ["raid6"],
+    "media": ["hdd"],
+    "knobs": {"stripe_cache_size": {"value": 1024, "source": "https://example.org/"}},
+}
 SCENARIO = {
     "summary": "own",
     "disks": [{"kind": "ssd", "count": 3}, {"kind": "hdd", "count": 1, "rpm": 5400}],

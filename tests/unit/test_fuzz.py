@@ -19,6 +19,7 @@ from fuzz_inputs import (
     MDSTAT,
     PROFILE,
     SCENARIO,
+    STARTING_POINT,
     WORKLOAD,
     altered,
     anything,
@@ -29,7 +30,7 @@ from fuzz_inputs import (
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from autotune import check, fio_output, histogram
+from autotune import check, fio_output, histogram, library
 from autotune.ceilings import parse_ceiling
 from autotune.errors import AutotuneError
 from autotune.fio_output import Documents
@@ -100,6 +101,11 @@ PARSERS: dict[str, tuple[Callable[[str], Any], str, Any]] = {
         altered(WORKLOAD).map(toml_document),
     ),
     "job file": (lambda text: use_workload(parse_fio_job, text), JOB_FILE, st.just(JOB_FILE)),
+    "starting point": (
+        lambda text: library.parse_starting_point(text, "own.toml"),
+        toml_document(STARTING_POINT),
+        altered(STARTING_POINT).map(toml_document),
+    ),
     "scenario": (use_scenario, toml_document(SCENARIO), altered(SCENARIO).map(toml_document)),
     "mdstat": (lambda text: check.sync_position_kib(text, "md0"), MDSTAT, st.just(MDSTAT)),
 }
@@ -163,6 +169,7 @@ def test_any_quantity_is_understood_or_refused(text: str) -> None:
 LOADERS: dict[str, Callable[[Path], Any]] = {
     "own.json": load_profile,
     "own.toml": lambda path: load_workload(str(path)),
+    "start.toml": library.load,
     "own.fio": lambda path: load_workload(str(path)),
     "lab.toml": lambda path: load(str(path)),
 }

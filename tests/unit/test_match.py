@@ -4,11 +4,13 @@ from pathlib import Path
 
 import fake_sysfs
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from some_profile import profile
 
 from autotune.array import Array, find_array
 from autotune.errors import UsageError
-from autotune.knobs import by_name, ram_bytes
+from autotune.knobs import by_name, consistent, ram_bytes
 from autotune.match import kernel_version, plan, plan_values
 from autotune.memory import budget_bytes
 
@@ -20,6 +22,11 @@ def array_of(root: Path, level: str = "raid6", disks: int = 5, memory_gib: int =
     kib = memory_gib * GIB // 1024
     machine.put("proc/meminfo", f"MemTotal: {kib} kB\nMemAvailable: {kib} kB")
     return find_array("md0", root)
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Array:
+    return array_of(tmp_path_factory.mktemp("small"), disks=4, memory_gib=1)
 
 
 def test_on_an_array_of_its_class_a_profile_stays_as_it_is(tmp_path: Path) -> None:
@@ -188,3 +195,46 @@ def test_plain_values_are_cut_to_the_budget_too(tmp_path: Path) -> None:
 )
 def test_a_kernels_version_is_read_or_unknown(text: str, version: tuple[int, int] | None) -> None:
     assert kernel_version(text) == version
+
+
+numbers = st.integers(1, 1 << 20)
+
+
+@settings(max_examples=200, derandomize=True, database=None, deadline=None)
+@given(
+    st.fixed_dictionaries(
+        {},
+        optional={
+            "stripe_cache_size": numbers,
+            "read_ahead_kb": numbers,
+            "sync_speed_min": numbers,
+            "sync_speed_max": numbers,
+            "preread_bypass_threshold": numbers,
+            "nr_requests": st.integers(1, 5000),
+            "scheduler": st.sampled_from(["none", "bfq", "cfq", "none,bfq"]),
+        },
+    ),
+    st.fixed_dictionaries(
+        {"members": st.integers(1, 4096), "chunk_kib": st.integers(0, 1 << 20)},
+        optional={"member_kib_s": numbers},
+    ),
+    st.integers(0, 1 << 31),
+    st.none() | numbers,
+)
+def test_whatever_a_plan_sets_is_valid_goes_together_and_is_within_the_budget(
+    small: Array,
+    knobs: dict[str, int | str],
+    proven_on: dict[str, int],
+    budget: int,
+    rate: int | None,
+) -> None:
+    planned = plan(profile(knobs, **proven_on), small, budget, rate)
+    assert all(text.endswith(".") and text.isprintable() for text in planned.refusals)
+    if planned.refusals:
+        return
+    assert ram_bytes(small, planned.setting) <= budget
+    assert consistent(small, planned.setting) is None
+    for name, value in planned.setting.items():
+        assert by_name(name).valid(small, value) is None
+        if name == "stripe_cache_size":
+            assert int(value) <= int(knobs[name])

@@ -9,11 +9,12 @@ import pytest
 from some_profile import document
 from typer.testing import CliRunner
 
-from autotune.active import PERSISTED, active
+from autotune.active import active
 from autotune.array import Array, find_array
 from autotune.cli.main import app
 from autotune.journal import Journal
 from autotune.journals import applied_path, applied_profile_path, journal_path
+from autotune.persist import profile_path
 from autotune.report.status import document as as_json
 from autotune.restore import restore
 from autotune.status import Status, status
@@ -40,9 +41,9 @@ def apply(array: Array, boot: str = "now", **changed: object) -> None:
 
 
 def persist(array: Array, **changed: object) -> None:
-    folder = array.root / PERSISTED
-    folder.mkdir(parents=True)
-    (folder / f"{array.uuid}.json").write_text(json.dumps(profile(**changed)))
+    path = profile_path(array.uuid, array.root)
+    path.parent.mkdir(parents=True)
+    path.write_text(json.dumps(profile(**changed)))
 
 
 def profile(knobs: dict[str, int | str] | None = None, **proven_on: object) -> dict[str, Any]:

@@ -12,9 +12,9 @@ import pytest
 from some_profile import DOCUMENT, document
 
 from autotune import apply, arrive, compare, library, prepare
-from autotune.active import PERSISTED
 from autotune.array import find_array
 from autotune.cli.main import main
+from autotune.persist import profile_path
 
 CANARY = "canary"
 SHELL = f"$(touch {CANARY}); `touch {CANARY}` | touch {CANARY} #"
@@ -108,7 +108,7 @@ def test_an_altered_profile_is_refused_or_inert(run: Run, tmp_path: Path, what: 
         ("import", file, "--device", "/dev/md0", "--no-verify"),
     ):
         check(*run(*words), tmp_path)
-    persisted = tmp_path / PERSISTED / f"{fake_sysfs.UUID.replace('-', '')}.json"
+    persisted = profile_path(fake_sysfs.UUID.replace("-", ""), tmp_path)
     persisted.parent.mkdir(parents=True)
     file.rename(persisted)
     check(*run("status"), tmp_path)
