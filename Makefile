@@ -6,6 +6,7 @@
 # make soak    200 kills at random moments (two hours)
 # make fuzz    look long for a text that a parser trips over (some minutes)
 # make bench-measure   whether measurements in the lab can be relied on (an hour)
+# make bench-year   ten thousand passes of re-tuning, on synthetic arrays (an hour)
 # make bench-search   compare the strategies on synthetic arrays (an hour)
 
 PYTHON ?= python3
@@ -17,7 +18,7 @@ CONSUMERS := shellcheck systemd dbus tuned
 test lint unit lab-tests slow-tests: PACKAGES += $(CONSUMERS)
 
 .PHONY: setup packages demo test lint unit lab-tests slow-tests faults soak fuzz \
-  bench-measure bench-search
+  bench-measure bench-search bench-year
 
 setup: packages .venv/installed
 
@@ -79,6 +80,9 @@ bench-measure: setup
 
 fuzz: setup
 	AUTOTUNE_FUZZ=many .venv/bin/python -m pytest tests/unit/test_fuzz.py
+
+bench-year: setup
+	OMP_NUM_THREADS=1 .venv/bin/python -m benchmarks.service.year
 
 bench-search: setup
 	OMP_NUM_THREADS=1 .venv/bin/python -m benchmarks.search --instances 48 --judge bayes

@@ -87,10 +87,6 @@ def _verdict(
     """Whether to keep what holds its ceilings, and why."""
     if verdict.overall.conclusion is Conclusion.BETTER:
         return True, "better beyond noise"
-    if preparation.options.given is not None:
-        worse = verdict.overall.conclusion is Conclusion.WORSE
-        reason = "worse beyond noise" if worse else "no worse than the original settings"
-        return not worse, reason
     calmer = [
         f
         for f in broken_ceilings(figures, before)
@@ -104,6 +100,10 @@ def _verdict(
         but = "slower, but " if slower else ""
         reason = f"{but}it holds the ceilings, which the original settings break"
         return True, reason
+    if preparation.options.given is not None:
+        return not slower, (
+            "worse beyond noise" if slower else "no worse than the original settings"
+        )
     reason = "the best found does not differ from the original settings beyond noise"
     return False, reason
 

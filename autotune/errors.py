@@ -37,5 +37,13 @@ class StoppedError(AutotuneError):
     """The run was ended from outside: by a signal, or by what the watch saw."""
 
 
+class SignalledError(StoppedError):
+    """The user, or the machine that shuts down, wants an end."""
+
+
+class InUseError(StoppedError):
+    """Somebody else has come to use the array, who goes first."""
+
+
 class SyncEndedError(StoppedError):
     """The real sync that was being tuned is over: the run ends with what is known by then."""

@@ -8,7 +8,7 @@ from types import FrameType
 
 from autotune import sysfs
 from autotune.array import Array
-from autotune.errors import StoppedError
+from autotune.errors import SignalledError, StoppedError
 from autotune.guardian import Guardian
 from autotune.knobs import Knob, read_setting
 from autotune.memory import available_bytes, reserve_bytes
@@ -62,7 +62,7 @@ class Watch:
     def __call__(self) -> None:
         if self._signal is not None:
             name = signal.Signals(self._signal).name
-            raise StoppedError(f"Stopped by {name}; the original settings are put back.")
+            raise SignalledError(f"Stopped by {name}; the original settings are put back.")
         if time.monotonic() - self._looked >= PERIOD_S:
             self.look()
 

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from autotune.cli.apply import apply, restore, unpersist
+from autotune.cli.config import config
 from autotune.cli.diff import diff
 from autotune.cli.doctor import doctor
 from autotune.cli.export import export
@@ -17,7 +18,9 @@ from autotune.cli.history import history
 from autotune.cli.import_ import import_
 from autotune.cli.lab import lab
 from autotune.cli.profiles import profiles
+from autotune.cli.retune import retune
 from autotune.cli.run import run
+from autotune.cli.service import service
 from autotune.cli.show import show
 from autotune.cli.solve import solve
 from autotune.cli.status import status
@@ -44,6 +47,9 @@ app.command()(diff)
 app.command()(history)
 app.command()(solve)
 app.command()(lab)
+app.command()(retune)
+app.add_typer(config, name="config")
+app.add_typer(service, name="service")
 
 
 def _version(wanted: bool) -> None:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import URL, create_engine, event, select
+from sqlalchemy import URL, create_engine, delete, event, select
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session, sessionmaker
 
@@ -18,6 +18,8 @@ from autotune.store.opening import bring_up_to_date
 from autotune.store.records import RunRecord, TrialRecord
 
 FILE_NAME = "autotune.db"
+WHOLE, RUNS = 50, 1000
+"""What is kept of an array by `thin`: so many runs with their trials, so many at all."""
 
 
 class Store:
@@ -129,6 +131,14 @@ class Store:
         """The trials of a run, in order. Raise UsageError if there is no such run."""
         with self._session() as session:
             return [trial_record(row) for row in self._row(session, run).trials]
+
+    def thin(self, uuid: str, whole: int = WHOLE, runs: int = RUNS) -> None:
+        """Forget the trials of all but an array's newest runs, and its oldest runs altogether.
+        A run that was cut can still be resumed if it is among the `whole` ones."""
+        ids = [record.id for record in self.runs(uuid)]
+        with self._session() as session:
+            session.execute(delete(TrialRow).where(TrialRow.run_id.in_(ids[whole:])))
+            session.execute(delete(RunRow).where(RunRow.id.in_(ids[runs:])))
 
     def _row(self, session: Session, run: int) -> RunRow:
         row = session.get(RunRow, run)

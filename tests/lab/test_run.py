@@ -33,6 +33,7 @@ SAMPLE = {"guest_faults.py": ("-m", "sample")}
         pytest.param(
             "raid6-hdd", "guest_disturbed.py", marks=(pytest.mark.quiet, pytest.mark.slow)
         ),
+        pytest.param("raid6-hdd", "guest_retune.py", marks=(pytest.mark.quiet, pytest.mark.slow)),
         pytest.param("raid5-hdd", "guest_live.py", marks=(pytest.mark.quiet, pytest.mark.slow)),
         pytest.param("raid5-hdd", "guest_ceiling.py", marks=(pytest.mark.quiet, pytest.mark.slow)),
     ],

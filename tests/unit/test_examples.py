@@ -1,10 +1,14 @@
 """What lies in examples/ is understood by what it is an example for."""
 
 import ast
+import json
+import re
 from pathlib import Path
 
 from autotune.lab.scenario import load
 from autotune.profile import load_profile
+from autotune.service.config import load_config
+from autotune.service.metrics import ArrayMetrics, write_metrics
 from autotune.workload import load_workload
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -20,6 +24,21 @@ def test_the_example_scenario_is_valid() -> None:
 
 def test_the_example_profile_is_valid() -> None:
     assert load_profile(EXAMPLES / "profile.json").knobs
+
+
+def test_the_example_configuration_is_valid() -> None:
+    config = load_config(EXAMPLES / "config.toml")
+    assert config.care("0123456789abcdef" * 2).guard_ns == 4e7
+
+
+def test_the_dashboard_shows_metrics_that_there_are(tmp_path: Path) -> None:
+    array = ArrayMetrics("d", "u", "p", True, 1.0, 1.0, "better", 1.0, (("a.p99", 1.0),))
+    write_metrics(tmp_path / "all.prom", [array])
+    there = set(re.findall(r"^# TYPE (\w+)", (tmp_path / "all.prom").read_text(), re.MULTILINE))
+    panels = json.loads((EXAMPLES / "dashboard.json").read_text())["panels"]
+    shown = re.findall(r"autotune_\w+", json.dumps([panel["targets"] for panel in panels]))
+    assert shown
+    assert set(shown) <= there
 
 
 def test_the_example_script_is_python() -> None:

@@ -92,3 +92,17 @@ def test_only_what_needs_the_database_loads_it(tmp_path: Path, source: str, load
     words = (sys.executable, "-c", source, str(tmp_path))
     loaded = subprocess.run(words, capture_output=True, text=True, check=False)
     assert loaded.stdout.strip() == loads, loaded.stderr
+
+
+def test_old_runs_are_thinned_and_other_arrays_are_not(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    for uuid in ["abc"] * 5 + ["other"]:
+        store.add_trial(store.start_run(uuid, "/dev/md0", "print", {}), record(1))
+    store.thin("abc", whole=2, runs=4)
+    assert [(run.id, run.trials) for run in store.runs()] == [
+        (6, 1),
+        (5, 1),
+        (4, 1),
+        (3, 0),
+        (2, 0),
+    ]

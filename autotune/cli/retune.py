@@ -1,0 +1,101 @@
+"""`autotune retune`."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from autotune.cli.options import STATE_DIR, Json, StateDir
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from autotune.service.remembered import PassRecord
+
+Option = typer.Option
+
+
+def retune(
+    devices: Annotated[list[str] | None, typer.Argument(help="Arrays, such as /dev/md0.")] = None,
+    all_: Annotated[bool, Option("--all", help="Every array with a profile in force.")] = False,
+    log: Annotated[bool, Option("--log", help="Only list the passes there were.")] = False,
+    config: Annotated[Path, Option(help="What may be done to which array, and when.")] = Path(
+        "/etc/autotune/config.toml"
+    ),
+    destructive: Annotated[
+        str | None,
+        Option(metavar="DEVICE", help="Write to the raw array; everything on it is lost."),
+    ] = None,
+    as_json: Json = False,
+    state_dir: StateDir = STATE_DIR,
+) -> None:
+    """Look whether profiles are still true, and tune again where they are not.
+
+    One pass, as a timer starts it: an array that is in use, that syncs, or that is outside its
+    window is left alone. Exit code 1 if a pass failed.
+    """
+    import json
+
+    from rich.console import Console
+
+    from autotune.array import find_array, list_arrays
+    from autotune.errors import UsageError
+    from autotune.report.live import LiveReporter
+    from autotune.service import remembered
+    from autotune.service.config import load_config
+    from autotune.service.retune import retune as one_pass
+
+    if bool(devices) == all_:
+        raise UsageError("Name arrays (/dev/md0), or look at every one (--all).")
+    if destructive is not None and (all_ or len(devices or ()) != 1):
+        raise UsageError("--destructive is for one array; name it alone.")
+    settings = load_config(config)
+    arrays = list_arrays() if all_ else [find_array(device) for device in devices or ()]
+    console = Console(highlight=False)
+    if log:
+        passes = {a.device: remembered.load(state_dir, a.uuid).passes for a in arrays}
+        if as_json:
+            documents = {d: [p.model_dump(mode="json") for p in ps] for d, ps in passes.items()}
+            print(json.dumps(documents, indent=2))
+            return
+        for device, records in passes.items():
+            _print_log(console, device, records)
+        return
+    reports = []
+    with LiveReporter(Console(stderr=True)) as reporter:
+        for array in arrays:
+            report = one_pass(array, settings, state_dir, reporter, destructive=destructive)
+            reports.append(report)
+            if not as_json:
+                console.print(f"{report.device}: {report.outcome}. {report.text}", soft_wrap=True)
+    if settings.metrics is not None:
+        from autotune.service.metrics import write_metrics
+        from autotune.service.observe import observe
+
+        write_metrics(
+            Path(settings.metrics.textfile), [observe(a, state_dir) for a in list_arrays()]
+        )
+    if as_json:
+        print(json.dumps([report.document for report in reports], indent=2))
+    if any(report.outcome == "failed" for report in reports):
+        raise typer.Exit(1)
+
+
+def _print_log(console: "Console", device: str, records: "tuple[PassRecord, ...]") -> None:
+    from rich.table import Table
+
+    from autotune.units import show_seconds
+
+    table = Table("when", "outcome", "profile v originals", "found", "trials", "time", box=None)
+    for record in records:
+        shown = [
+            f"×{each[0]:.2f} ({each[1]:.2f}–{each[2]:.2f})" if each else "–"
+            for each in (record.gain, record.better)
+        ]
+        when = record.at.astimezone().strftime("%Y-%m-%d %H:%M")
+        table.add_row(
+            when, record.outcome, *shown, str(record.trials), show_seconds(record.seconds)
+        )
+    console.print(f"{device}: {len(records)} passes")
+    if records:
+        console.print(table)

@@ -1,0 +1,156 @@
+"""What the service may do, from /etc/autotune/config.toml: understood whole, or refused."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+from autotune.ceilings import Ceiling, check_phases, parse_ceiling
+from autotune.errors import UsageError
+from autotune.service.moment import Window, parse_window
+from autotune.strangers import first_fault, plain, read_file, read_toml
+from autotune.units import parse_bytes, parse_latency_ns, parse_seconds, parse_share
+from autotune.workload import load_workload
+
+CONFIG = Path("/etc/autotune/config.toml")
+MAX_FILE_BYTES = 64 * 1024
+
+Event = Literal["adopted", "reverted", "drifted", "failed"]
+"""What the administrator can have a command run for."""
+Word = Annotated[str, Field(max_length=200)]
+
+
+class _Table(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Care(_Table):
+    """How one array is looked after. Quantities are written as on the command line."""
+
+    workload: Word = "balanced"
+    p99_ceilings: Annotated[tuple[Word, ...], Field(max_length=16)] = ()
+    ram_budget: Word = "5%"
+    write_budget: Word | None = None
+    trials: Annotated[int, Field(ge=1, le=1000)] = 12
+    time: Word = "30min"
+    window: Word | None = None
+    """When it may be loaded, local time: "01:00-05:00". Default: at any quiet time."""
+    adopt: bool = True
+    """False: only say what would be better."""
+    guard_p99: Word | None = None
+    """The ceiling that `autotune guard` holds while this array syncs."""
+
+    @model_validator(mode="after")
+    def _can_be_understood(self) -> "Care":
+        try:
+            check_phases(self.ceilings, load_workload(self.workload).figures)
+            for value in (self.ram, self.write_bytes, self.time_s, self.hours, self.guard_ns):
+                del value
+        except UsageError as error:
+            raise ValueError(str(error).rstrip(".")) from None
+        return self
+
+    @property
+    def ceilings(self) -> tuple[Ceiling, ...]:
+        return tuple(parse_ceiling(text) for text in self.p99_ceilings)
+
+    @property
+    def ram(self) -> int | float:
+        """Bytes, or (float) a share of all memory."""
+        return parse_share(self.ram_budget) or parse_bytes(self.ram_budget)
+
+    @property
+    def write_bytes(self) -> int | None:
+        return parse_bytes(self.write_budget) if self.write_budget is not None else None
+
+    @property
+    def time_s(self) -> float:
+        return parse_seconds(self.time)
+
+    @property
+    def hours(self) -> Window | None:
+        return parse_window(self.window) if self.window is not None else None
+
+    @property
+    def guard_ns(self) -> float | None:
+        return parse_latency_ns(self.guard_p99) if self.guard_p99 is not None else None
+
+
+class Notify(_Table):
+    """A command of the administrator's own, run without a shell, with the event as JSON on its
+    standard input. `on`: the events it is run for."""
+
+    command: Annotated[tuple[Word, ...], Field(min_length=1, max_length=32)]
+    on: tuple[Event, ...] = ("adopted", "reverted", "drifted", "failed")
+
+    @field_validator("command")
+    @classmethod
+    def _is_absolute(cls, command: tuple[str, ...]) -> tuple[str, ...]:
+        # A service has no PATH to speak of.
+        if not command[0].startswith("/"):
+            raise ValueError("the command has to be named with its whole path (/usr/local/bin/…)")
+        return command
+
+
+class Metrics(_Table):
+    """Where metrics go, for node_exporter's textfile collector."""
+
+    textfile: Annotated[str, Field(pattern=r"^/.*\.prom$", max_length=400)]
+
+
+class Config(_Table):
+    """`defaults` hold for every array, `arrays` (by UUID, 32 hex digits) for those named."""
+
+    defaults: Care = Care()
+    arrays: dict[str, Care] = Field(default_factory=dict)
+    notify: Notify | None = None
+    metrics: Metrics | None = None
+
+    def care(self, uuid: str) -> Care:
+        return self.arrays.get(uuid, self.defaults)
+
+
+def load_config(path: Path = CONFIG) -> Config:
+    """The configuration; one of defaults if there is no file. Raise UsageError if it cannot be
+    read, or for the first thing in it that makes no sense."""
+    try:
+        text = read_file(path, MAX_FILE_BYTES).decode("utf-8", "replace")
+    except FileNotFoundError:
+        return Config()
+    except OSError as error:
+        raise UsageError(f"The configuration {path} cannot be read: {error.strerror}.") from None
+    except ValueError as error:
+        raise UsageError(f"The configuration {path} {error}.") from None
+    return parse_config(text, str(path))
+
+
+def parse_config(text: str, source: str) -> Config:
+    """A configuration from TOML text. Raise UsageError naming `source` and the first fault."""
+    try:
+        return Config.model_validate(_merged(read_toml(text)))
+    except ValidationError as error:
+        fault = first_fault(error)
+    except ValueError as error:
+        fault = plain(str(error))
+    raise UsageError(f"The configuration {source} cannot be used; correct this: {fault}.")
+
+
+def _merged(document: dict[str, Any]) -> dict[str, Any]:
+    """The document with each array's section on top of the defaults."""
+    defaults, sections = document.get("defaults", {}), document.pop("array", {})
+    if not isinstance(sections, Mapping) or not isinstance(defaults, Mapping):
+        raise ValueError('arrays have tables of their own, as [array."UUID"]')
+    arrays: dict[str, Any] = {}
+    for name, section in sections.items():
+        uuid = name.lower().replace(":", "").replace("-", "")
+        if len(uuid) != 32 or set(uuid) - set("0123456789abcdef"):
+            raise ValueError(f'array."{name}" is no UUID; `autotune show` has the array\'s')
+        if uuid in arrays:
+            raise ValueError(f'array."{name}" is there twice')
+        if not isinstance(section, Mapping):
+            raise ValueError(f'array."{name}" has to be a table')
+        arrays[uuid] = {**defaults, **section}
+    if "arrays" in document:
+        raise ValueError('arrays have tables of their own, as [array."UUID"]')
+    return {**document, "arrays": arrays}

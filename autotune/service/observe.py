@@ -1,0 +1,39 @@
+"""What there is to tell of the arrays here, for metrics. Changes nothing."""
+
+from pathlib import Path
+
+from autotune.array import Array
+from autotune.service import remembered
+from autotune.service.metrics import ArrayMetrics
+from autotune.status import status
+from autotune.verdict import Conclusion
+
+NS = 1e9
+
+
+def observe(array: Array, state_dir: Path) -> ArrayMetrics:
+    """The profile in force, and what the newest pass measured. Raise AutotuneError if what is
+    remembered cannot be read."""
+    now, memory = status(array, state_dir), remembered.load(state_dir, array.uuid)
+    profile = now.active.profile.name if now.active else ""
+    good = now.active is not None and now.good
+    measured = [record for record in memory.passes if record.gain is not None]
+    if not measured:
+        return ArrayMetrics(array.device, array.uuid, profile, good)
+    last = measured[-1]
+    ratio, low, high = last.gain or (1.0, 1.0, 1.0)
+    verdict = Conclusion.BETTER if low > 1 else Conclusion.WORSE if high < 1 else Conclusion.SAME
+    p99 = {name: pair[0] / NS for name, pair in memory.latest.items() if name.endswith("p99")}
+    ceilings = {name: ceiling / NS for name, ceiling in memory.ceilings.items()}
+    return ArrayMetrics(
+        array.device,
+        array.uuid,
+        profile,
+        good,
+        last.at.timestamp(),
+        ratio,
+        verdict.value,
+        last.drift,
+        tuple(p99.items()),
+        tuple(ceilings.items()),
+    )

@@ -1,0 +1,1 @@
+"""The systemd units, as they are shipped."""

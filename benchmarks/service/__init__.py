@@ -1,0 +1,1 @@
+"""A year of re-tuning in fast time."""
