@@ -86,13 +86,13 @@ def _print_log(console: "Console", device: str, records: "tuple[PassRecord, ...]
 
     from autotune.units import show_seconds
 
-    table = Table("when", "outcome", "profile v originals", "found", "trials", "time", box=None)
+    table = Table("date", "outcome", "v originals", "found v profile", "trials", "time", box=None)
     for record in records:
         shown = [
-            f"×{each[0]:.2f} ({each[1]:.2f}–{each[2]:.2f})" if each else "–"
+            f"{each[0]:.2f} ({each[1]:.2f}–{each[2]:.2f})" if each else "–"
             for each in (record.gain, record.better)
         ]
-        when = record.at.astimezone().strftime("%Y-%m-%d %H:%M")
+        when = record.at.astimezone().strftime("%Y-%m-%d")
         table.add_row(
             when, record.outcome, *shown, str(record.trials), show_seconds(record.seconds)
         )
