@@ -37,7 +37,8 @@ def print_plan(console: Console, device: str, plan: Plan) -> None:
 def print_measuring(console: Console, preparation: Preparation) -> None:
     """What the proof of it would take."""
     seconds = sum(phase.expected_seconds for phase in preparation.phases)
-    trials = BASELINE_TRIALS + len(CONFIRM_ORDER)
+    # And once for nothing, since the first touch of everything is slower.
+    trials = 1 + BASELINE_TRIALS + len(CONFIRM_ORDER)
     names = ", ".join(phase.name for phase in preparation.phases)
     console.print(
         f"autotune would measure {names}, {trials} times in about {show_seconds(seconds * trials)}"

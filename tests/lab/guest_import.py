@@ -16,6 +16,7 @@ from autotune import measure
 from autotune.array import find_array
 from autotune.member_rate import member_kib_s
 from autotune.memory import total_bytes
+from autotune.trials import Trials
 
 EXAMPLE = Path("examples/profile.json")
 MD = Path("/sys/block/md0/md")
@@ -50,6 +51,7 @@ def sooner() -> Iterator[None]:
     with (
         mock.patch.object(measure, "RAMP_S", 0.5),
         mock.patch("autotune.tuner.BASELINE_TRIALS", 1),
+        mock.patch.object(Trials, "warm_up"),
     ):
         yield
 
