@@ -61,10 +61,10 @@ def profile(**changes: Any) -> Profile:
 
 
 def smuggling(text: str) -> Profile:
-    """A profile with this in every string that a stranger is free in."""
+    """A profile with this in every string that a stranger is free in. It was not parsed, which
+    refuses what cannot be printed: an export has to hold by itself."""
     where = PROFILE.proven_on.model_copy(update={"kernel": text})
-    document = profile(name=text, workload=text, proven_on=where).model_dump_json()
-    return parse_profile(document, "a stranger's")
+    return profile(name=text, workload=text, proven_on=where)
 
 
 @pytest.fixture(params=SMUGGLED, ids=range(len(SMUGGLED)))
@@ -107,7 +107,9 @@ def test_nothing_of_a_strangers_text_gets_beyond_comments_and_names(
 
 def test_json_gives_back_what_it_was_given(theirs: Profile) -> None:
     ((path, text),) = FORMATS["json"](theirs, UUID).items()
-    assert parse_profile(text, "export") == theirs
+    assert json.loads(text) == json.loads(theirs.model_dump_json())
+    if theirs.name.isprintable():
+        assert parse_profile(text, "export") == theirs
     assert re.fullmatch(r"[a-z0-9][a-z0-9-]*\.json", path)
 
 
