@@ -11,6 +11,7 @@ import typer
 
 from autotune.cli.apply import apply, restore
 from autotune.cli.doctor import doctor
+from autotune.cli.guard import guard
 from autotune.cli.history import history
 from autotune.cli.lab import lab
 from autotune.cli.run import run
@@ -32,6 +33,7 @@ app.command()(apply)
 app.command()(restore)
 app.command()(history)
 app.command()(solve)
+app.command()(guard)
 app.command()(lab)
 
 
