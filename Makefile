@@ -6,6 +6,7 @@
 # make soak    200 kills at random moments (two hours)
 # make fuzz    look long for a text that a parser trips over (some minutes)
 # make bench-measure   whether measurements in the lab can be relied on (an hour)
+# make bench-guard   a rebuild under guard, beside fixed limits (two hours)
 # make bench-search   compare the strategies on synthetic arrays (an hour)
 
 PYTHON ?= python3
@@ -14,7 +15,7 @@ PACKAGES := mdadm fio util-linux user-mode-linux nbdkit nbdkit-plugin-dev qemu-s
   gcc libc6-dev e2fsprogs xfsprogs lvm2 cryptsetup-bin fdisk udev kmod python3-venv
 
 .PHONY: setup packages demo test lint unit lab-tests slow-tests faults soak fuzz \
-  bench-measure bench-search
+  bench-measure bench-guard bench-search
 
 setup: packages .venv/installed
 
@@ -70,6 +71,9 @@ bench-measure: setup
 	.venv/bin/autotune lab raid6-hdd -- .venv/bin/python -m benchmarks.measure.intervals $(RAW) --stripes 4096
 	.venv/bin/autotune lab raid6-hdd -- .venv/bin/python -m benchmarks.measure.savings $(RAW)
 	.venv/bin/autotune lab raid6-hdd -- .venv/bin/python -m benchmarks.measure.nothing $(RAW)
+
+bench-guard: setup
+	.venv/bin/autotune lab tests/lab/guard.toml -- .venv/bin/python -m benchmarks.guard /dev/md0
 
 fuzz: setup
 	AUTOTUNE_FUZZ=many .venv/bin/python -m pytest tests/unit/test_fuzz.py

@@ -49,7 +49,7 @@ def guard(
         def hear(window: "Window") -> None:
             if as_json:
                 print(json.dumps(report.window_document(window)), flush=True)
-            reporter.progress(report.window_line(window, ceiling_ns), window.share, window.left_s)
+            reporter.progress(report.window_line(window, ceiling_ns), window.share, None)
 
         def finished(summary: "Summary") -> None:
             if as_json:

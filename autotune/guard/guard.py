@@ -20,7 +20,6 @@ from autotune.journals import journal_path
 from autotune.locks import lock
 
 _PAUSE_S = 0.1
-_RETRY_S = 10.0
 
 
 @dataclass(frozen=True)
@@ -103,8 +102,9 @@ def guard(
     each sync, until a signal comes. False if no sync runs and none is waited for.
 
     What was set is put back after each sync. `finished` hears how each went. Raise UsageError if
-    there is no such array, RefusalError if it cannot be guarded, StoppedError if somebody else
-    sets what is moved here (with `wait`: told to `notice`, until the next sync).
+    there is no such array, RefusalError if it cannot be guarded or another run of autotune works
+    on it, StoppedError if it is stopped or somebody else sets what is moved here. With `wait` these
+    are told to `notice`, and the next sync is waited for.
     """
     array = find_array(device)
     if text := refusal(array):
@@ -116,18 +116,16 @@ def guard(
                 return False
             finished(_one(array, ceiling_ns, state_dir, hear, notice, signals))
             return True
+        told = ""
         while wait_for_one(array, signals.pause):
             try:
                 finished(_one(array.now(), ceiling_ns, state_dir, hear, notice, signals))
-            except StoppedError as error:
-                notice(str(error))
+            except (StoppedError, RefusalError) as error:
+                # Somebody else has a hand in this sync: a run of autotune with checks, perhaps.
+                if str(error) != told:
+                    notice(told := str(error))
                 while under_way(array) and signals.pause(_PAUSE_S):
                     pass
-            except RefusalError as error:
-                # A run of autotune with checks of its own, perhaps.
-                notice(str(error))
-                if not signals.pause(_RETRY_S):
-                    break
         return True
 
 
@@ -155,8 +153,13 @@ def _one(
                 )
             return not signals.name
 
-        hold = Hold(array, Valve(array, guardian.journal), ceiling_ns)
-        over = hold.run(going, hear)
+        try:
+            hold = Hold(array, Valve(array, guardian.journal), ceiling_ns)
+            over = hold.run(going, hear)
+        except OSError:
+            if array.md.is_dir():
+                raise
+            raise StoppedError(f"Stopped: {array.device} was stopped.") from None
     what = ACTIONS.get(action, action)
     return Summary(
         what,

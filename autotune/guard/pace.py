@@ -4,8 +4,7 @@ A p99 holds a ceiling if at most one request in a hundred is slower. That share,
 few seconds, is what is followed: it can be counted request by request, and grows with the pace of
 the sync. Each slow request lowers the pace by a step, each other one raises it by so much less that
 the pace stays where the share is what is aimed at (Robbins and Monro's stochastic approximation, on
-a log scale). The steps begin large and become small, and large again when what happens is no
-chance.
+a log scale). The steps begin large and become small; what rises while nothing is slow accelerates.
 """
 
 import math
@@ -18,8 +17,9 @@ MOST_RISE, MOST_FALL = 0.08, 0.7
 MOST_REQUESTS = 60.0
 """In a second. Slow requests come by the burst of the sync, of which there are two a second, so
 many requests tell no more than some."""
-SURPRISING = 4.0
-"""So many slow requests were to be expected and none came: not even one time in fifty by chance."""
+PATIENCE = 2.0
+"""When so many slow requests were to be expected and none came, the pace rises faster and faster:
+it is likely to be far too low."""
 
 
 class Pace:
@@ -45,14 +45,12 @@ class Pace:
         scale = min(1.0, MOST_REQUESTS / requests)
         due = AIM * requests * scale
         step = max(LEAST_STEP, 1 / (FIRST_STEPS + self._expected))
-        change = step * (due - slow * scale)
+        haste = 1 + max(0.0, self._quiet - PATIENCE)
+        change = step * (due * haste - slow * scale)
         self.kib *= math.exp(max(-MOST_FALL, min(MOST_RISE, change)))
         self.kib = max(self._floor_kib, self.kib)
         self._expected += due
         self._quiet = 0.0 if slow else self._quiet + due
-        if self._quiet > SURPRISING:
-            self._expected /= 2
-            self._quiet = 0.0
 
 
 def first_guess_kib(free_kib: float, ceiling_ns: float, sleep_s: float) -> float:

@@ -19,7 +19,9 @@ def summary_document(summary: Summary) -> dict[str, Any]:
 
 def window_line(window: Window, ceiling_ns: float) -> str:
     """What the progress line says before its bar."""
-    rate = f"sync {show_rate(window.sync_bytes_per_s)} a member"
+    rate = f"sync {show_rate(window.sync_bytes_per_s)}"
+    if window.left_s is not None:
+        rate += f", {show_seconds(window.left_s)} left"
     if window.source == "none":
         return f"no foreground, full speed, {rate}"
     if window.p99_ns is None:

@@ -15,7 +15,7 @@ def autotune(*words: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-COMMANDS = ("run", "show", "doctor", "apply", "restore", "history", "solve", "lab")
+COMMANDS = ("run", "show", "doctor", "apply", "restore", "history", "solve", "guard", "lab")
 
 
 def test_help_names_every_command_and_loads_nothing_heavy() -> None:
