@@ -156,7 +156,7 @@ def main() -> None:
     parser.add_argument("device")
     parser.add_argument("--ceiling", default="100ms")
     parser.add_argument("--iops", type=int, default=60)
-    parser.add_argument("--limits", default="3000,4000,6000,8000,system", help="fixed, KiB/s")
+    parser.add_argument("--limits", default="4000,5000,6000,8000,system", help="fixed, KiB/s")
     parser.add_argument("--log", type=Path, help="a file for what the guard says")
     parser.add_argument("--out", type=Path, help="a file for the rows as JSON")
     chosen = parser.parse_args()

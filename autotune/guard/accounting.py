@@ -3,7 +3,7 @@
 `/sys/block/mdX/stat` has the requests completed, the ms that they took in all, and how many are in
 flight (kernel Documentation/block/stat.rst); md counts what is asked of the array there, never a
 sync's own I/O (seen on 6.1.176). Of a minute the ms are only a mean, which says nothing about a
-p99. But looked at every 10 ms, most looks find one request or none, and what it took is then known.
+p99. But looked at every 20 ms, most looks find one request or none, and what it took is then known.
 For those that ended together there are bounds: by what they took in all, and by how long ago fewer
 were in flight than would have to have been. So the p99 lies between two figures, which are close
 together unless requests are many and nearly as slow as the ceiling. The ms come from jiffies, so

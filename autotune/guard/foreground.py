@@ -22,8 +22,12 @@ WINDOW_S = 30
 DOUBT_S, DOUBT_RATIO = 15, 3.0
 """The counters do not do if over so long the ceiling is between the bounds of the p99, and these
 are further apart than this."""
+CLOCK_S, CLOCK_RATIO = 8, 1.5
+"""Nor if what requests took by the kernel's clock differs by more than this from what was seen in
+flight by ours: what is in flight on average is the requests that come times what each takes
+(Little's law). Some kernels' clocks stand still between interrupts (seen in user-mode Linux)."""
 PROBE_S = 60
-"""For so long they are not asked again."""
+"""For so long the counters are not asked again."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +60,10 @@ class Foreground:
         self._since_s: float | None = None
         self._seconds: deque[Second] = deque(maxlen=WINDOW_S)
         self._recent: deque[int] = deque(maxlen=BUSY_S)
+        self._clocks: deque[tuple[float, float]] = deque(maxlen=WINDOW_S)
+        """In ns: what requests took by the kernel's clock, and what was seen in flight by ours."""
+        self._in_flight_ns = 0.0
+        self._looked_s: float | None = None
 
     @property
     def source(self) -> str:
@@ -73,6 +81,9 @@ class Foreground:
         if self._looks is None:
             self._looks = Looks(counts, now_s)
         self._batches += self._looks.look(counts, now_s)
+        if self._looked_s is not None:
+            self._in_flight_ns += counts.in_flight * (now_s - self._looked_s) * 1e9
+        self._looked_s = now_s
         if self._since_s is None:
             self._since_s = now_s
         if self._probe is not None:
@@ -90,19 +101,26 @@ class Foreground:
             batches = tuple(self._batches) if self._whole else ()
             slow = accounting.slow(batches, self._ceiling_ns)
             second = Second(requests, accounting.total(batches), slow, batches)
-        self._batches, self._since_s = [], now_s
+        self._clocks.append((sum(b.total_ns for b in self._batches), self._in_flight_ns))
+        self._batches, self._since_s, self._in_flight_ns = [], now_s, 0.0
         self._recent.append(second.requests or 0)
         self._seconds.append(second)
         self._choose(now_s)
         return second
 
     def forget(self) -> None:
-        """Begin a new p99: what was seen until now was under other conditions."""
+        """Begin anew: what was seen until now was under other conditions."""
         self._seconds.clear()
+        self._clocks.clear()
 
     def _choose(self, now_s: float) -> None:
         """The counters if they will do, else the probe; nothing if nobody is there."""
-        wanted = self.busy and (not self._whole or now_s < self._probe_until_s or self._doubtful())
+        wanted = self.busy and (
+            not self._whole
+            or now_s < self._probe_until_s
+            or self._clocks_differ()
+            or self._doubtful()
+        )
         if wanted and self._probe is None:
             self._probe = self._stack.enter_context(Probe(self._array))
             self._probe_until_s = now_s + PROBE_S
@@ -111,6 +129,12 @@ class Foreground:
             self._stack.close()
             self._probe = None
             self._seconds.clear()
+
+    def _clocks_differ(self) -> bool:
+        if len(self._clocks) < CLOCK_S:
+            return False
+        kernels, ours = (sum(part) for part in zip(*self._clocks, strict=True))
+        return not 1 / CLOCK_RATIO < (kernels + 1) / (ours + 1) < CLOCK_RATIO
 
     def _doubtful(self) -> bool:
         """Whether requests that ended together leave open too much of how slow each was."""

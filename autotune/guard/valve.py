@@ -24,7 +24,7 @@ FLOOR_KIB = 1000
 CREDIT_S = 1.0
 """So much of the pace may be caught up with, and no more: what the disks could not do is gone."""
 REOPEN_S = 0.25
-SHORT_S, LOOK_S, IDLE_LOOK_S = 0.004, 0.01, 0.25
+SHORT_S, LOOK_S, IDLE_LOOK_S = 0.004, 0.02, 0.25
 
 
 def files(array: Array) -> list[Path]:

@@ -59,6 +59,7 @@ def foreground() -> Iterator[None]:
 
 def start(state: Path, output: Path, *words: str) -> int:
     """Fork a guard, since the guest takes seconds to start Python; return its process id."""
+    output.touch()
     child = os.fork()
     if child:
         return child
