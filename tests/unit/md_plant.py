@@ -7,8 +7,10 @@ wait for the sync's next sleep besides, for 0.6 s at the most.
 """
 
 import random
-from collections import deque
+from collections import Counter, deque
 from pathlib import Path
+
+from autotune.fio_output import Counters
 
 MARKS, MARK_S, SLEEP_S = 10, 3.0, 0.5
 STEP_S = 0.005
@@ -23,6 +25,8 @@ class Plant:
         self.iops = iops
         self.limits = {"sync_speed_min": "1000 (system)", "sync_speed_max": "200000 (system)"}
         self.size_kib = size_kib
+        self.clock = 1.0
+        """How fast the kernel's own goes, by which it counts what requests take."""
         self.now_s = 0.0
         self.done_kib = 0.0
         self.counts = [0] * 17
@@ -84,7 +88,7 @@ class Plant:
                 left.append((came_s, base_s, waits))
                 continue
             self.counts[0] += 1
-            self.counts[3] += round(age_s * 1000)
+            self.counts[3] += round(age_s * 1000 * self.clock)
             self.taken_s.append((self.now_s, age_s))
         self._pending = left
         self.counts[8] = len(left)
@@ -118,3 +122,25 @@ class Plant:
         """The share of requests that took longer than the ceiling, of those since a moment."""
         latest = [taken for ended, taken in self.taken_s if ended >= since_s]
         return sum(taken > ceiling_s for taken in latest) / len(latest)
+
+
+class PlantProbe:
+    """Stands for the probe: of the requests that end, it sees one in three."""
+
+    def __init__(self, plant: Plant) -> None:
+        self._plant = plant
+        self._said_s = plant.now_s
+
+    def __enter__(self) -> "PlantProbe":
+        return self
+
+    def __exit__(self, *_: object) -> None: ...
+
+    def look(self) -> Counters | None:
+        now_s, since_s = self._plant.now_s, self._said_s
+        if now_s - since_s < 1:
+            return None
+        self._said_s = now_s
+        latest = [taken for ended, taken in self._plant.taken_s if ended > since_s][::3]
+        reads = Counter(round(taken * 1e9) for taken in latest)
+        return Counters(now_s - since_s, 0, len(latest), reads, {})
