@@ -7,6 +7,7 @@
 # make fuzz    look long for a text that a parser trips over (some minutes)
 # make bench-measure   whether measurements in the lab can be relied on (an hour)
 # make bench-year   ten thousand passes of re-tuning, on synthetic arrays (an hour)
+# make bench-guard   a rebuild under guard, beside fixed limits (two hours)
 # make bench-search   compare the strategies on synthetic arrays (an hour)
 
 PYTHON ?= python3
@@ -18,7 +19,7 @@ CONSUMERS := shellcheck systemd dbus tuned
 test lint unit lab-tests slow-tests: PACKAGES += $(CONSUMERS)
 
 .PHONY: setup packages demo test lint unit lab-tests slow-tests faults soak fuzz \
-  bench-measure bench-search bench-year
+  bench-measure bench-guard bench-search bench-year
 
 setup: packages .venv/installed
 
@@ -77,6 +78,9 @@ bench-measure: setup
 	.venv/bin/autotune lab raid6-hdd -- .venv/bin/python -m benchmarks.measure.intervals $(RAW) --stripes 4096
 	.venv/bin/autotune lab raid6-hdd -- .venv/bin/python -m benchmarks.measure.savings $(RAW)
 	.venv/bin/autotune lab raid6-hdd -- .venv/bin/python -m benchmarks.measure.nothing $(RAW)
+
+bench-guard: setup
+	.venv/bin/autotune lab tests/lab/guard.toml -- .venv/bin/python -m benchmarks.guard /dev/md0
 
 fuzz: setup
 	AUTOTUNE_FUZZ=many .venv/bin/python -m pytest tests/unit/test_fuzz.py

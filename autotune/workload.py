@@ -89,6 +89,11 @@ class Phase(_Strict):
             raise ValueError(f'phase "{self.name}" has a load and a check; make it two phases')
         if not (self.load or self.check or self.probe):
             raise ValueError(f'phase "{self.name}" needs a load, a check or a probe')
+        if self.check and not self.probe:
+            raise ValueError(
+                f'phase "{self.name}" has a check but no probe; add the foreground that it runs '
+                "beside (probe = { rate_iops = 60 })"
+            )
         if self.weight and not (self.load or self.check):
             raise ValueError(f'phase "{self.name}" has a weight but no load or check to weigh')
         if self.max_seconds < self.min_seconds:

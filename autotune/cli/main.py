@@ -14,6 +14,7 @@ from autotune.cli.config import config
 from autotune.cli.diff import diff
 from autotune.cli.doctor import doctor
 from autotune.cli.export import export
+from autotune.cli.guard import guard
 from autotune.cli.history import history
 from autotune.cli.import_ import import_
 from autotune.cli.lab import lab
@@ -46,6 +47,7 @@ app.command()(profiles)
 app.command()(diff)
 app.command()(history)
 app.command()(solve)
+app.command()(guard)
 app.command()(lab)
 app.command()(retune)
 app.add_typer(config, name="config")

@@ -8,11 +8,13 @@ from pathlib import Path
 
 from autotune.array import list_arrays
 from autotune.errors import AutotuneError, RefusalError
+from autotune.service.config import CONFIG, load_config
 from autotune.stack import read_stack
 
 SHIPPED_COMMAND = "/usr/local/bin/autotune"
 FOLDER = Path("etc/systemd/system")
 ENABLED = ("autotune-restore.service", "autotune-retune.timer")
+GUARD = "autotune-guard@{}.service"
 DROP_IN = Path("autotune-retune.service.d/arrays.conf")
 
 
@@ -23,13 +25,23 @@ def units() -> dict[str, str]:
     return {name: (folder / name).read_text() for name in names}
 
 
+def guarded(root: Path = Path("/")) -> dict[str, str]:
+    """The arrays here that are to be guarded as they sync, and each one's ceiling."""
+    config = load_config(root / CONFIG.relative_to("/"))
+    ceilings = {array.name: config.care(array.uuid).guard_p99 for array in list_arrays(root)}
+    return {name: ceiling for name, ceiling in ceilings.items() if ceiling is not None}
+
+
 def files(command: Path, root: Path = Path("/")) -> dict[Path, str]:
-    """What `install` writes: each unit calling this command, and the mountpoints of the arrays
-    here, below which scratch files may be written."""
+    """What `install` writes: each unit calling this command, the mountpoints of the arrays here,
+    below which scratch files may be written, and the ceilings of those that are guarded."""
     mounts = {m.mountpoint for array in list_arrays(root) for m in read_stack(array).writable}
     paths = "".join(f"ReadWritePaths=-{_quoted(mount)}\n" for mount in sorted(mounts))
     texts = {n: t.replace(SHIPPED_COMMAND, str(command)) for n, t in units().items()}
     texts[str(DROP_IN)] = f"# Where the arrays are mounted.\n[Service]\n{paths}"
+    for name, ceiling in guarded(root).items():
+        drop_in = f"{GUARD.format(name)}.d/ceiling.conf"
+        texts[drop_in] = f"[Service]\nEnvironment=P99_CEILING={''.join(ceiling.split())}\n"
     return {root / FOLDER / name: text for name, text in texts.items()}
 
 
@@ -62,31 +74,35 @@ def install(root: Path = Path("/")) -> list[Path]:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
             path.chmod(0o644)
-        _systemctl(root, "enable", *ENABLED)
+        guards = [GUARD.format(name) for name in guarded(root)]
+        _systemctl(root, "enable", *ENABLED, *guards)
         if _runs(root):
             _systemctl(root, "daemon-reload")
-            _systemctl(root, "start", "autotune-retune.timer")
+            _systemctl(root, "start", "autotune-retune.timer", *guards)
     except (OSError, AutotuneError) as error:
         remove(root)
         raise AutotuneError(f"The service was not installed: {error}") from None
-    return list(wanted)
+    return sorted(wanted)
 
 
 def remove(root: Path = Path("/")) -> list[Path]:
     """Take the units out; return those that were there. Raise AutotuneError if one stays."""
-    there = [path for path in files(Path(SHIPPED_COMMAND), root) if path.exists()]
+    folder = root / FOLDER
+    drop_ins = [folder / DROP_IN, *folder.glob(GUARD.format("*") + ".d/ceiling.conf")]
+    there = [path for path in (*(folder / n for n in units()), *drop_ins) if path.exists()]
+    guards = [path.parent.name.removesuffix(".d") for path in drop_ins[1:]]
     if there:
         if _runs(root):
-            _systemctl(root, "stop", "autotune-retune.timer")
-        _systemctl(root, "disable", *ENABLED)
+            _systemctl(root, "stop", "autotune-retune.timer", *guards)
+        _systemctl(root, "disable", *ENABLED, *guards)
     for path in there:
         path.unlink()
-    drop_in = root / FOLDER / DROP_IN.parent
-    if drop_in.is_dir() and not any(drop_in.iterdir()):
-        drop_in.rmdir()
+    for path in drop_ins:
+        if path.parent.is_dir() and not any(path.parent.iterdir()):
+            path.parent.rmdir()
     if there and _runs(root):
         _systemctl(root, "daemon-reload")
-    return there
+    return sorted(there)
 
 
 def status(root: Path = Path("/")) -> dict[str, str]:

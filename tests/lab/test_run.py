@@ -22,6 +22,7 @@ SAMPLE = {"guest_faults.py": ("-m", "sample")}
         ("raid5-hdd", "guest_scratch.py"),
         ("raid5-hdd", "guest_rebuild.py"),
         ("raid5-hdd", "guest_watch.py"),
+        ("raid5-hdd", "guest_guard.py"),
         ("raid6-hdd", "guest_gate.py"),
         ("raid6-hdd", "guest_knobs.py"),
         ("tests/lab/fewer.toml", "guest_import.py"),
@@ -36,6 +37,9 @@ SAMPLE = {"guest_faults.py": ("-m", "sample")}
         pytest.param("raid6-hdd", "guest_retune.py", marks=(pytest.mark.quiet, pytest.mark.slow)),
         pytest.param("raid5-hdd", "guest_live.py", marks=(pytest.mark.quiet, pytest.mark.slow)),
         pytest.param("raid5-hdd", "guest_ceiling.py", marks=(pytest.mark.quiet, pytest.mark.slow)),
+        pytest.param(
+            "tests/lab/guard.toml", "guest_load.py", marks=(pytest.mark.quiet, pytest.mark.slow)
+        ),
     ],
 )
 def test_in_the_lab(lab: Lab, scenario: str, tests: str) -> None:

@@ -33,7 +33,8 @@ def unit(name: str) -> configparser.ConfigParser:
 def test_systemd_takes_the_units_as_they_are(tmp_path: Path) -> None:
     # The command lies elsewhere here, and verify looks for it.
     for name, text in units().items():
-        (tmp_path / name).write_text(text.replace(SHIPPED_COMMAND, str(AUTOTUNE)))
+        file = tmp_path / name.replace("@", "@md0")
+        file.write_text(text.replace(SHIPPED_COMMAND, str(AUTOTUNE)))
     files = sorted(tmp_path.iterdir())
     done = subprocess.run(
         ["systemd-analyze", "verify", *files], capture_output=True, text=True, check=False
@@ -67,6 +68,16 @@ def test_it_restores_once_the_filesystems_are_there() -> None:
     assert parser["Install"]["WantedBy"] == "multi-user.target"
 
 
+def test_a_guard_waits_for_as_long_as_its_array_is_there() -> None:
+    parser = unit("autotune-guard@.service")
+    assert parser["Unit"]["BindsTo"] == parser["Install"]["WantedBy"] == "dev-%i.device"
+    service = parser["Service"]
+    assert service["ExecStart"].startswith(f"{SHIPPED_COMMAND} guard /dev/%i --wait --p99-ceiling ")
+    # It writes below /sys, and its journal and lock have to be where every command looks.
+    assert "ProtectKernelTunables" not in service
+    assert service["StateDirectory"] == service["RuntimeDirectory"] == "autotune"
+
+
 def test_a_stop_leaves_the_guardian_alive() -> None:
     assert unit("autotune-retune.service")["Service"]["KillMode"] == "process"
 
@@ -75,6 +86,9 @@ def test_a_stop_leaves_the_guardian_alive() -> None:
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     fake_sysfs.raid6(tmp_path)
     monkeypatch.setattr(sys, "argv", [str(AUTOTUNE)])
+    config = tmp_path / "etc/autotune/config.toml"
+    config.parent.mkdir(parents=True)
+    config.write_text("[defaults]\nguard_p99 = '40ms'\n")
     return tmp_path
 
 
@@ -87,6 +101,10 @@ def test_it_goes_in_and_out_without_trace(root: Path) -> None:
     assert set(install.status(root).values()) == {"as shipped"}
     wants = root / "etc/systemd/system/timers.target.wants/autotune-retune.timer"
     assert wants.is_symlink()
+    (guard,) = root.glob("etc/systemd/system/dev-md0.device.wants/*")
+    assert guard.name == "autotune-guard@md0.service"
+    ceiling = root / "etc/systemd/system/autotune-guard@md0.service.d/ceiling.conf"
+    assert "P99_CEILING=40ms" in ceiling.read_text()
     written[0].write_text("other")
     assert "changed" in install.status(root).values()
     assert install.remove(root) == written

@@ -1,0 +1,64 @@
+"""`autotune guard`."""
+
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from autotune.cli.options import STATE_DIR, StateDir
+
+if TYPE_CHECKING:
+    from autotune.guard.guard import Summary
+    from autotune.guard.hold import Window
+
+
+def guard(
+    device: Annotated[str, typer.Argument(help="The array, such as /dev/md0.")],
+    p99_ceiling: Annotated[
+        str, typer.Option(help="Limit of foreground p99, such as 50ms.", show_default=False)
+    ],
+    wait: Annotated[
+        bool, typer.Option("--wait", help="Wait for a sync, guard it, wait for the next.")
+    ] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print a line of JSON every 5 s and one at the end.")
+    ] = False,
+    state_dir: StateDir = STATE_DIR,
+) -> None:
+    """Hold the foreground's p99 under a ceiling while a rebuild, resync or check runs.
+
+    The sync goes as fast as that allows, at full speed without a foreground. Everything is put
+    back at its end.
+    """
+    import json
+
+    from rich.console import Console
+
+    from autotune.guard.guard import guard as guard_array
+    from autotune.report import guard as report
+    from autotune.report.live import LiveReporter
+    from autotune.units import parse_latency_ns
+
+    ceiling_ns = parse_latency_ns(p99_ceiling)
+
+    def notice(text: str) -> None:
+        print(f"autotune: {text}", file=sys.stderr, flush=True)
+
+    with LiveReporter(Console(stderr=True)) as reporter:
+
+        def hear(window: "Window") -> None:
+            if as_json:
+                print(json.dumps(report.window_document(window)), flush=True)
+            reporter.progress(report.window_line(window, ceiling_ns), window.share, None)
+
+        def finished(summary: "Summary") -> None:
+            if as_json:
+                print(json.dumps(report.summary_document(summary)), flush=True)
+            else:
+                print(report.summary_line(summary, ceiling_ns), flush=True)
+
+        found = guard_array(device, ceiling_ns, state_dir, hear, finished, notice, wait)
+    if found:
+        return
+    text = f"No sync runs on {device}, so there is nothing to guard (--wait waits for one)."
+    print(json.dumps({"kind": "idle", "device": device}) if as_json else text)

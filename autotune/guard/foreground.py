@@ -1,0 +1,172 @@
+"""The foreground of an array: whether there is any, and how slow its requests are."""
+
+import contextlib
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Self
+
+from autotune.array import Array
+from autotune.guard import accounting
+from autotune.guard.accounting import Batch, Looks, Percentile
+from autotune.guard.probe import Probe
+from autotune.histogram import Histogram, at_rank, slower, total
+
+ACCOUNTING, PROBE = "accounting", "probe"
+SECOND_S = 1.0
+BUSY_S, BUSY_REQUESTS = 5, 5
+"""Fewer than one request a second is nobody who waits."""
+WINDOW_S = 30
+"""What a p99 is about."""
+DOUBT_S, DOUBT_RATIO = 15, 3.0
+"""The counters do not do if over so long the ceiling is between the bounds of the p99, and these
+are further apart than this."""
+CLOCK_S, CLOCK_RATIO = 8, 1.5
+"""Nor if what requests took by the kernel's clock differs by more than this from what was seen in
+flight by ours: what is in flight on average is the requests that come times what each takes
+(Little's law). Some kernels' clocks stand still between interrupts (seen in user-mode Linux)."""
+PROBE_S = 60
+"""For so long the counters are not asked again."""
+
+
+@dataclass(frozen=True)
+class Second:
+    """About a second of the foreground: its requests, and of those that were `sampled` (its own,
+    or the probe's) how many were too slow. All that is known of these is in `batches` or, by the
+    probe, in `histogram`."""
+
+    requests: int | None
+    """None where the kernel does not count."""
+    sampled: int
+    slow: float
+    batches: Sequence[Batch] = ()
+    histogram: Histogram = field(default_factory=dict)
+
+
+class Foreground:
+    """Call `look` often. A context manager, since a probe may run."""
+
+    def __init__(self, array: Array, ceiling_ns: float) -> None:
+        self._array = array
+        self._ceiling_ns = ceiling_ns
+        self.counted = accounting.counted(array)
+        self._whole = accounting.whole(array)
+        self._stack = contextlib.ExitStack()
+        self._probe: Probe | None = None
+        self._probe_until_s = 0.0
+        self._looks: Looks | None = None
+        self._batches: list[Batch] = []
+        self._since_s: float | None = None
+        self._seconds: deque[Second] = deque(maxlen=WINDOW_S)
+        self._recent: deque[int] = deque(maxlen=BUSY_S)
+        self._clocks: deque[tuple[float, float]] = deque(maxlen=WINDOW_S)
+        """In ns: what requests took by the kernel's clock, and what was seen in flight by ours."""
+        self._in_flight_ns = 0.0
+        self._looked_s: float | None = None
+
+    @property
+    def source(self) -> str:
+        """Where the latencies come from."""
+        return PROBE if self._probe else ACCOUNTING
+
+    @property
+    def busy(self) -> bool:
+        """Whether there is anybody to protect; yes where that cannot be known."""
+        return not self.counted or sum(self._recent) >= BUSY_REQUESTS
+
+    def look(self, now_s: float) -> Second | None:
+        """Look at the counters; what the last second showed, when it is over."""
+        counts = accounting.read(self._array)
+        if self._looks is None:
+            self._looks = Looks(counts, now_s)
+        self._batches += self._looks.look(counts, now_s)
+        if self._looked_s is not None:
+            self._in_flight_ns += counts.in_flight * (now_s - self._looked_s) * 1e9
+        self._looked_s = now_s
+        if self._since_s is None:
+            self._since_s = now_s
+        if self._probe is not None:
+            read = self._probe.look()
+            if read is None:
+                return None
+            requests = max(0, accounting.total(self._batches) - read.requests)
+            late = slower(read.reads, self._ceiling_ns)
+            known = requests if self.counted else None
+            second = Second(known, read.requests, late, histogram=read.reads)
+        elif now_s - self._since_s < SECOND_S:
+            return None
+        else:
+            requests = accounting.total(self._batches)
+            batches = tuple(self._batches) if self._whole else ()
+            slow = accounting.slow(batches, self._ceiling_ns)
+            second = Second(requests, accounting.total(batches), slow, batches)
+        self._clocks.append((sum(b.total_ns for b in self._batches), self._in_flight_ns))
+        self._batches, self._since_s, self._in_flight_ns = [], now_s, 0.0
+        self._recent.append(second.requests or 0)
+        self._seconds.append(second)
+        self._choose(now_s)
+        return second
+
+    def forget(self) -> None:
+        """Begin anew: what was seen until now was under other conditions."""
+        self._seconds.clear()
+        self._clocks.clear()
+
+    def _choose(self, now_s: float) -> None:
+        """The counters if they will do, else the probe; nothing if nobody is there."""
+        wanted = self.busy and (
+            not self._whole
+            or now_s < self._probe_until_s
+            or self._clocks_differ()
+            or self._doubtful()
+        )
+        if wanted and self._probe is None:
+            self._probe = self._stack.enter_context(Probe(self._array))
+            self._probe_until_s = now_s + PROBE_S
+            self._seconds.clear()
+        elif not wanted and self._probe is not None:
+            self._stack.close()
+            self._probe = None
+            self._seconds.clear()
+
+    def _clocks_differ(self) -> bool:
+        if len(self._clocks) < CLOCK_S:
+            return False
+        kernels, ours = (sum(part) for part in zip(*self._clocks, strict=True))
+        return not 1 / CLOCK_RATIO < (kernels + 1) / (ours + 1) < CLOCK_RATIO
+
+    def _doubtful(self) -> bool:
+        """Whether requests that ended together leave open too much of how slow each was."""
+        if self._probe is not None or len(self._seconds) < DOUBT_S:
+            return False
+        p99 = accounting.percentile(self._latest_batches(DOUBT_S), 99)
+        if p99 is None or not p99.at_least < self._ceiling_ns < p99.at_most:
+            return False
+        return p99.at_most > DOUBT_RATIO * p99.at_least
+
+    def _latest_batches(self, seconds: int) -> list[Batch]:
+        latest = list(self._seconds)[-seconds:]
+        return [batch for second in latest for batch in second.batches]
+
+    def p99(self) -> tuple[Percentile | None, int]:
+        """The p99 of the last half minute and how many requests it is of."""
+        count = sum(second.sampled for second in self._seconds)
+        if self._probe is None:
+            return accounting.percentile(self._latest_batches(WINDOW_S), 99), count
+        histogram = total([second.histogram for second in self._seconds])
+        if not histogram:
+            return None, 0
+        exact = float(at_rank(sorted(histogram.items()), 0.99 * count))
+        return Percentile(exact, exact, exact), count
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._stack.close()

@@ -1,0 +1,60 @@
+"""A light probe, where the kernel's own counters cannot tell how slow the foreground is."""
+
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from autotune.array import Array, Media
+from autotune.errors import MeasurementError
+from autotune.fio import Fio, Job, Target
+from autotune.fio_output import Counters
+from autotune.measure import SILENCE_S
+from autotune.workload import Probe as Requests
+
+RATE_IOPS = {Media.HDD: 20, Media.SSD: 100, Media.NVME: 100}
+"""Small random reads all over the array: about a twentieth of what four hard disks can do."""
+_NAME = "probe"
+_FOREVER_S = 10 * 365 * 86_400.0
+_AT_ONCE_S = 0.001
+
+
+class Probe:
+    """fio's reads at a low fixed rate; a context manager."""
+
+    def __init__(self, array: Array) -> None:
+        target = Target(Path(array.device), array.size_bytes)
+        job = Job(_NAME, Requests(rate_iops=RATE_IOPS[array.media]), target)
+        self._fio = Fio([job], _FOREVER_S, seed=0)
+        self._before: Counters | None = None
+
+    def __enter__(self) -> Self:
+        self._fio.__enter__()
+        self._heard_s = time.monotonic()
+        return self
+
+    def look(self) -> Counters | None:
+        """What it has read since it last said so, about once a second, else None.
+
+        Raise MeasurementError if fio ends or falls silent.
+        """
+        counters = self._fio.poll(_AT_ONCE_S)
+        now = time.monotonic()
+        if counters is None:
+            if now - self._heard_s > SILENCE_S:
+                raise MeasurementError(
+                    f"fio has said nothing for {SILENCE_S:.0f} s; the array may be stuck."
+                )
+            return None
+        self._heard_s = now
+        latest, before = counters[_NAME], self._before
+        self._before = latest
+        return latest.since(before) if before is not None else None
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._fio.__exit__(kind, error, traceback)

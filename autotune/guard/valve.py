@@ -1,0 +1,147 @@
+"""Holding a sync to a pace by `sync_speed_max`, without waiting for md's averages.
+
+md compares its mean speed of the last 27 to 30 s with `sync_speed_max` and sleeps 500 ms at a time
+while that is above (md_do_sync; MD_FACTS: SYNC_MARKS × SYNC_MARK_STEP). So a lowered limit first
+stops the sync for as long as the mean takes to fall, a raised one releases a burst of up to 30 s'
+worth, and either pattern comes back every 30 s. Only the two ends act at once: at the limit found
+the sync runs, at the lowest it sleeps. So the limit is used as a valve, open or shut, and the pace
+kept by how much has been synced. That also makes the bursts, behind which foreground requests wait,
+half as long as those that md makes of a fixed limit, which it lets through second by second.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from autotune import sysfs
+from autotune.array import Array
+from autotune.errors import StoppedError
+from autotune.journal import Journal
+
+SLEEP_S = 0.5
+"""For how long md sleeps before it looks at its limit again."""
+FLOOR_KIB = 1000
+"""The kernel's own lowest speed, below which it never holds a sync back."""
+CREDIT_S = 1.0
+"""So much of the pace may be caught up with, and no more: what the disks could not do is gone."""
+REOPEN_S = 0.25
+SHORT_S, LOOK_S, IDLE_LOOK_S = 0.004, 0.02, 0.25
+
+
+def files(array: Array) -> list[Path]:
+    """Every file that a guard may write to on this array."""
+    names = ("sync_speed_min", "sync_speed_max", "sync_io_depth")
+    return [path for path in (array.md / name for name in names) if path.exists()]
+
+
+@dataclass
+class _File:
+    """One of them: what it read when it was found, and what it must read now."""
+
+    path: Path
+    found: str
+    now: str
+
+
+class Valve:
+    """Writes what the journal knows, each value announced there before it is written first."""
+
+    def __init__(self, array: Array, journal: Journal) -> None:
+        self._journal = journal
+        self._announced: set[tuple[Path, str]] = set()
+        originals = journal.record.originals
+        self._files = {
+            path.name: _File(path, originals[str(path)], originals[str(path)])
+            for path in files(array)
+        }
+        floor = self._number("sync_speed_min")
+        if floor > FLOOR_KIB:
+            # What is below it md never holds back.
+            self._write("sync_speed_min", str(FLOOR_KIB))
+            floor = FLOOR_KIB
+        self.floor_kib = floor
+        self.limit_kib = self._number("sync_speed_max")
+        # A number that nobody would set by hand, so that what others set is not taken for it.
+        self._shut = str(floor + 1)
+        self.is_open = True
+        self.held = False
+        """Whether it was shut at any time since this was last made False."""
+        self._allowed_kib = 0.0
+        self._at_s: float | None = None
+
+    def _number(self, name: str) -> int:
+        return int(sysfs.value(self._files[name].path))
+
+    def _write(self, name: str, text: str) -> None:
+        file = self._files[name]
+        if file.now == text:
+            return
+        if (file.path, text) not in self._announced:
+            self._journal.writing(file.path, text)
+            self._announced.add((file.path, text))
+        sysfs.write(file.path, text)
+        file.now = text
+
+    def check(self) -> None:
+        """Raise StoppedError if somebody else has set a file: it is theirs from now on."""
+        for file in self._files.values():
+            text = sysfs.original(file.path)
+            if text != file.now:
+                raise StoppedError(
+                    f"Stopped: somebody else set {file.path.name} to {text}, which is left as it "
+                    "is."
+                )
+
+    def open(self) -> None:
+        """Let the sync run as it would without a guard, but for a lower sync_speed_min."""
+        if not self.is_open:
+            self.check()
+            self._write("sync_speed_max", self._files["sync_speed_max"].found)
+            self.is_open = True
+        self._at_s = None
+
+    def shut(self) -> None:
+        """Let the sync sleep from its next 128 KiB on."""
+        self.held = True
+        if self.is_open:
+            self.check()
+            self._write("sync_speed_max", self._shut)
+            self.is_open = False
+
+    def keep(self, pace_kib: float, done_kib: float, now_s: float) -> None:
+        """Open or shut so that the sync, which has done `done_kib` of each member by now, goes at
+        a pace. To be called often."""
+        if self._at_s is None:
+            self._allowed_kib = done_kib
+        else:
+            self._allowed_kib += pace_kib * (now_s - self._at_s)
+        self._at_s = now_s
+        self._allowed_kib = min(self._allowed_kib, done_kib + pace_kib * CREDIT_S)
+        if done_kib >= self._allowed_kib:
+            self.shut()
+        elif not self.is_open and self._allowed_kib - done_kib >= pace_kib * REOPEN_S:
+            self.check()
+            self._write("sync_speed_max", self._files["sync_speed_max"].found)
+            self.is_open = True
+
+    def pause_s(self, done_kib: float, free_kib: float) -> float:
+        """How long it is safe to look away while a pace is kept, for disks that sync at
+        `free_kib`."""
+        if not self.is_open:
+            return LOOK_S
+        return max(SHORT_S, min(LOOK_S, (self._allowed_kib - done_kib) / max(free_kib, 1.0)))
+
+    @property
+    def depth(self) -> int | None:
+        """`sync_io_depth`, where this kernel has it (6.16)."""
+        return self._number("sync_io_depth") if "sync_io_depth" in self._files else None
+
+    def halve_depth(self) -> None:
+        """Let a sync keep half as many requests in flight, down to one."""
+        if self.depth is not None and self.depth > 1:
+            self.check()
+            self._write("sync_io_depth", str(self.depth // 2))
+
+    def restore_depth(self) -> None:
+        """Take that back."""
+        if "sync_io_depth" in self._files:
+            self._write("sync_io_depth", self._files["sync_io_depth"].found)

@@ -1,0 +1,171 @@
+"""A guard on a real recovery with a foreground, on raid5-hdd; `test_run.py` runs this there."""
+
+import contextlib
+import json
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from unittest import mock
+
+import pytest
+from guest import autotune, read, running, wait_until
+from guest_rebuild import MD, SLOWDOWN, recover, settled_knobs
+
+from autotune.array import find_array
+from autotune.cli.main import main
+from autotune.fio import Fio, Job, Target
+from autotune.guard.guard import guard  # noqa: F401 - so that a child need not import it
+from autotune.workload import Probe
+
+SPEEDS = ("sync_speed_min", "sync_speed_max")
+IOPS = 40
+LOOK_S = 0.02
+
+
+class Speeds:
+    """Looks at the limits all the while, from a thread of its own."""
+
+    def __init__(self) -> None:
+        self.seen: set[tuple[int, int]] = set()
+        self._done = threading.Event()
+        self._thread = threading.Thread(target=self._look)
+
+    def _look(self) -> None:
+        while not self._done.wait(LOOK_S):
+            low, high = (int(read(MD / name).split()[0]) for name in SPEEDS)
+            self.seen.add((low, high))
+
+    def __enter__(self) -> "Speeds":
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._done.set()
+        self._thread.join()
+
+
+@contextlib.contextmanager
+def foreground() -> Iterator[None]:
+    """Reads at a fixed rate."""
+    array = find_array("/dev/md0")
+    job = Job("load", Probe(rate_iops=IOPS), Target(Path(array.device), array.size_bytes))
+    with Fio([job], 600, seed=3):
+        yield
+
+
+def start(state: Path, output: Path, *words: str) -> int:
+    """Fork a guard, since the guest takes seconds to start Python; return its process id."""
+    output.touch()
+    child = os.fork()
+    if child:
+        return child
+    code = 70
+    try:
+        with output.open("w") as file:
+            os.dup2(file.fileno(), 1)
+            os.dup2(file.fileno(), 2)
+        sys.stdout = os.fdopen(1, "w", closefd=False)
+        sys.stderr = os.fdopen(2, "w", closefd=False, buffering=1)
+        os.setsid()
+        said = ["autotune", "guard", "/dev/md0", "--state-dir", str(state), "--json", *words]
+        with mock.patch.object(sys, "argv", said):
+            main()
+        code = 0
+    except SystemExit as end:
+        code = int(end.code or 0)
+    finally:
+        sys.stdout.flush()
+        os._exit(code)
+
+
+def ended(child: int) -> int:
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def is_shut() -> bool:
+    return read(MD / "sync_speed_max").endswith("(local)")
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> Path:
+    return tmp_path / "state"
+
+
+def test_without_a_sync_there_is_nothing_to_guard(state: Path) -> None:
+    done = autotune("guard", "/dev/md0", "--p99-ceiling", "50ms", state=state)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "No sync runs on /dev/md0" in done.stdout
+    assert not (state / "journal").exists()
+
+
+def test_a_ceiling_has_to_be_one(state: Path) -> None:
+    assert autotune("guard", "/dev/md0", state=state).returncode == 2
+    assert autotune("guard", "/dev/md0", "--p99-ceiling", "2x", state=state).returncode == 2
+
+
+def test_a_recovery_is_held_and_then_is_as_it_was(state: Path, tmp_path: Path) -> None:
+    recover(slowdown=3)
+    knobs, output = settled_knobs(), tmp_path / "output"
+    with foreground(), Speeds() as speeds:
+        child = start(state, output, "--p99-ceiling", "80ms")
+        wait_until(lambda: output.read_text().count("window") >= 3, 40, "three windows")
+        assert autotune("run", "/dev/md0", "--workload", "rebuild", state=state).returncode == 1
+        os.kill(child, signal.SIGINT)
+        assert ended(child) == 0, output.read_text()
+    assert settled_knobs() == knobs
+    assert not list((state / "journal").glob("*"))
+    assert all(low <= high for low, high in speeds.seen)
+    assert len({high for _, high in speeds.seen}) == 2
+    *windows, summary = map(json.loads, output.read_text().splitlines())
+    assert summary["action"] == "recovery"
+    assert summary["ended"] == "stopped by SIGINT"
+    last = windows[-1]
+    assert last["source"] in ("accounting", "probe")
+    assert last["p99_at_least_ns"] <= last["p99_ns"] <= last["p99_at_most_ns"]
+    assert last["sync_speed_max_kib"] < 200_000
+    assert 0.5 * IOPS < last["foreground_iops"] < 2 * IOPS
+    assert not running("fio")
+
+
+def test_a_kill_leaves_the_knobs_as_found(state: Path, tmp_path: Path) -> None:
+    knobs = settled_knobs()
+    with foreground():
+        child = start(state, tmp_path / "output", "--p99-ceiling", "80ms")
+        wait_until(is_shut, 20, "the guard to work")
+        os.kill(child, signal.SIGKILL)
+        assert ended(child) == -signal.SIGKILL
+        wait_until(lambda: settled_knobs() == knobs, 20, "the guardian")
+        wait_until(lambda: not list((state / "journal").glob("*")), 20, "the journal")
+
+
+def test_what_somebody_else_sets_is_theirs(state: Path, tmp_path: Path) -> None:
+    output = tmp_path / "output"
+    with foreground():
+        child = start(state, output, "--p99-ceiling", "80ms")
+        wait_until(is_shut, 20, "the guard to work")
+        (MD / "sync_speed_max").write_text("60000")
+        assert ended(child) == 1
+    assert "somebody else set sync_speed_max to 60000" in output.read_text()
+    assert read(MD / "sync_speed_max") == "60000 (local)"
+    (MD / "sync_speed_max").write_text("system")
+
+
+def test_without_a_foreground_the_sync_goes_at_full_speed_to_its_end(
+    state: Path, tmp_path: Path
+) -> None:
+    knobs, output = settled_knobs(), tmp_path / "output"
+    child = start(state, output, "--p99-ceiling", "80ms")
+    wait_until(lambda: "window" in output.read_text(), 30, "a window")
+    assert not is_shut()
+    assert json.loads(output.read_text().splitlines()[0])["source"] == "none"
+    SLOWDOWN.write_text("0.05\n")
+    started = time.monotonic()
+    assert ended(child) == 0, output.read_text()
+    assert time.monotonic() - started < 60
+    assert json.loads(output.read_text().splitlines()[-1])["ended"] == "the recovery is over"
+    assert settled_knobs() == knobs
+    SLOWDOWN.write_text("1\n")
