@@ -28,6 +28,9 @@ def test_quantities_are_read_in_their_units() -> None:
     assert parse_seconds("1h30min") == parse_seconds("1h 30 min") == 5400
 
 
+READ = 'load={rw="read",block_kib=64}'
+
+
 @pytest.mark.parametrize("text", ["0%", "101%", "500%"])
 def test_what_is_no_part_of_the_memory_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match="at most 100 %"):
@@ -129,20 +132,20 @@ def test_all_shipped_workloads_are_valid() -> None:
         ("x", "TOML"),
         ('name="a"\nphases=[]', "phases"),
         ('name="a"\n[[phases]]\nname="p"\nweight=1', "needs a load"),
-        ('name="a"\n[[phases]]\nname="p"\nload={rw="read"}', "no phase has a weight"),
-        ('name="a"\n[[phases]]\nname="p"\nweight=1\nload={rw="read"}\nfilename="/etc"', "filename"),
-        ('name="../a"\n[[phases]]\nname="p"\nweight=1\nload={rw="read"}', "name"),
+        ('name="a"\n[[phases]]\nname="p"\n' + READ, "no phase has a weight"),
+        ('name="a"\n[[phases]]\nname="p"\nweight=1\n' + READ + '\nfilename="/etc"', "filename"),
+        ('name="../a"\n[[phases]]\nname="p"\nweight=1\n' + READ, "name"),
         ('name="a"\n[[phases]]\nname="p"\nweight=1\nload={rw="trim",block_kib=4}', "rw"),
         ('name="a"\n[[phases]]\nname="p"\nweight=nan\ncheck=true', "weight"),
         (
-            'name="a"\nceilings=["p=5ms"]\n[[phases]]\nname="p"\nweight=1\nload={rw="read"}',
+            'name="a"\nceilings=["p=5ms"]\n[[phases]]\nname="p"\nweight=1\n' + READ,
             "No phase",
         ),
         (
-            'name="a"\nceilings=["soon"]\n[[phases]]\nname="p"\nweight=1\nload={rw="read"}',
+            'name="a"\nceilings=["soon"]\n[[phases]]\nname="p"\nweight=1\n' + READ,
             "latency",
         ),
-        ('name="a"\nceilings=[".5x"]\n[[phases]]\nname="p"\nweight=1\nload={rw="read"}', "latency"),
+        ('name="a"\nceilings=[".5x"]\n[[phases]]\nname="p"\nweight=1\n' + READ, "latency"),
         ("a=" + "[" * 5000, "TOML"),
     ],
 )
