@@ -123,6 +123,8 @@ def told(stage: Stage) -> Iterator[None]:
         mock.patch.object(measure, "RAMP_S", 0.5),
         mock.patch.object(measure, "SILENCE_S", 4.0),
         mock.patch("autotune.tuner.BASELINE_TRIALS", 1),
+        # As the baseline, but twelve minutes of the matrix.
+        mock.patch.object(Trials, "warm_up"),
         mock.patch("autotune.run.load_strategy", return_value=strategy),
         # Whether it brings anything or not.
         mock.patch("autotune.tuner.what_matters", lambda _problem, _trials, setting: (setting, ())),
