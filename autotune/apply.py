@@ -1,11 +1,13 @@
 """Making a setting effective: announced in the journal, written in order, read back."""
 
+import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from autotune import preflight, recovery, sysfs
+from autotune.active import active
 from autotune.array import Array, find_array
-from autotune.errors import InfeasibleError, RefusalError
+from autotune.errors import AutotuneError, InfeasibleError, RefusalError
 from autotune.guardian import guarded
 from autotune.journal import Journal
 from autotune.journals import applied_path, applied_profile_path, journal_path
@@ -100,8 +102,22 @@ def apply_profile(
         journal = guardian.journal
         before = read_setting(array, knobs)
         after = apply(array, knobs, profile.knobs, journal, watch)
-        keep_applied(profile, array, journal, state_dir)
+        keep_applied(known_here(profile, array, before, state_dir), array, journal, state_dir)
     return before, after
+
+
+def known_here(profile: Profile, array: Array, now: Setting, state_dir: Path) -> Profile:
+    """The profile with this array's own values as `before`: those that it read `now`, or that
+    the profiles in force found. Those that it came with may be another machine's, and passes of
+    re-tuning measure against them and put them back."""
+    found: Setting = {}
+    # One that is damaged is replaced by this one.
+    with contextlib.suppress(AutotuneError):
+        for each in reversed(active(array, state_dir)):
+            found = {**found, **each.profile.before}
+    return profile.model_copy(
+        update={"before": {name: found.get(name, now[name]) for name in profile.knobs}}
+    )
 
 
 def keep_applied(profile: Profile, array: Array, journal: Journal, state_dir: Path) -> None:

@@ -69,7 +69,7 @@ class StartingPoint(Strict):
 class Entry:
     """One thing in the library, and its file."""
 
-    kind: Literal["shipped", "site", "own"]
+    kind: Literal["shipped", "site", "own", "file"]
     path: str
     item: Profile | StartingPoint
 

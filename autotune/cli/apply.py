@@ -9,6 +9,7 @@ import typer
 from autotune.cli.options import STATE_DIR, Json, Persist, StateDir, notice, print_persisted
 
 if TYPE_CHECKING:
+    from autotune.array import Array
     from autotune.restore import Outcome
 
 
@@ -29,6 +30,7 @@ def apply(
 
     from autotune.apply import apply_profile
     from autotune.array import find_array
+    from autotune.journals import applied_profile_path
     from autotune.profile import load_profile
 
     wanted = load_profile(profile)
@@ -38,7 +40,12 @@ def apply(
 
         check(find_array(device), state_dir, wanted)
     before, after = apply_profile(wanted, device, state_dir, notice)
-    files = keep(wanted, find_array(device), state_dir, notice) if persist else ()
+    files: tuple[Path, ...] = ()
+    if persist:
+        array = find_array(device)
+        # That has the values of this array before.
+        known = load_profile(applied_profile_path(state_dir, array.uuid))
+        files = keep(known, array, state_dir, notice)
     if not wanted.evidence.confirmed:
         notice(
             f"The profile {profile} was not confirmed: measured in turn with the original settings "
@@ -129,6 +136,7 @@ def restore(
         from autotune.persist import wake
 
         wake(barred, notice)
+    _tell_persisted(array)
     if as_json:
         print(json.dumps({name: vars(outcome) for name, outcome in outcomes.items()}, indent=2))
     else:
@@ -145,6 +153,16 @@ def restore(
             "Some of what a run left could not be put back: "
             + "; ".join(text.rstrip(".") for text in failed)
             + ". Mend that and run `autotune restore` again."
+        )
+
+
+def _tell_persisted(array: "Array | None") -> None:
+    from autotune.persist import rule_path
+
+    if array is not None and rule_path(array.uuid).exists():
+        notice(
+            f"A profile is still persisted for {array.device} and comes back at its next start; "
+            f"`autotune unpersist {array.device}` ends that."
         )
 
 

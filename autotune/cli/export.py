@@ -69,7 +69,7 @@ def _profile(source: str | None, state_dir: Path) -> "Profile":
     from autotune.errors import UsageError
     from autotune.profile import load_profile, parse_profile
 
-    if source is not None and not source.isdigit():
+    if source is not None and not (source.isascii() and source.isdigit()):
         return load_profile(Path(source))
     from autotune.store.database import Store
 
@@ -91,13 +91,20 @@ def _profile(source: str | None, state_dir: Path) -> "Profile":
 
 
 def _write(files: dict[str, str], out: Path) -> None:
+    import contextlib
+
     from autotune.errors import AutotuneError
 
     for name, text in files.items():
         path = out / name
+        # Whole or not at all: a role or a script that is there may be in use.
+        part = path.with_name(f".{path.name}.part")
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text)
-            path.chmod(0o755 if text.startswith("#!") else 0o644)
+            part.write_text(text)
+            part.chmod(0o755 if text.startswith("#!") else 0o644)
+            part.replace(path)
         except OSError as error:
+            with contextlib.suppress(OSError):
+                part.unlink()
             raise AutotuneError(f"{path} cannot be written: {error.strerror}.") from None

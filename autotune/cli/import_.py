@@ -69,12 +69,12 @@ def import_(
     from autotune.array import list_arrays
     from autotune.arrive import workload_of
     from autotune.ceilings import parse_ceiling
-    from autotune.errors import UsageError
+    from autotune.errors import RefusalError, UsageError
     from autotune.prepare import Options
     from autotune.report import arrival as report
     from autotune.units import parse_bytes, parse_seconds, parse_share
 
-    if (device is None) != all_:
+    if (not device) != all_:
         raise UsageError("Name one array (--device /dev/md0), or bring it to every one (--all).")
     if all_ and (destructive or scratch):
         raise UsageError("--destructive and --scratch are for one array; name it with --device.")
@@ -90,6 +90,8 @@ def import_(
         destructive=destructive,
     )
     names = [device] if device else [array.device for array in list_arrays()]
+    if not names:
+        raise RefusalError("This machine has no md arrays to bring it to.")
     each = [dataclasses.replace(asked, device=name) for name in names]
     console = Console(quiet=as_json)
     if dry_run:

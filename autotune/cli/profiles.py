@@ -10,7 +10,7 @@ from autotune.cli.options import STATE_DIR, Json, StateDir
 
 def profiles(
     name: Annotated[
-        str | None, typer.Argument(help="One of them, with the source of each value.")
+        str | None, typer.Argument(help="One of them, or a file, with the source of each value.")
     ] = None,
     as_json: Json = False,
     state_dir: StateDir = STATE_DIR,
@@ -28,9 +28,9 @@ def profiles(
 
     known, faults = library.entries(state_dir)
     if name is not None:
-        known = [entry for entry in known if entry.name == name]
-        if not known:
-            library.find(name, state_dir)
+        known = [entry for entry in known if entry.name == name] or [
+            library.Entry("file", name, library.find(name, state_dir))
+        ]
     if as_json:
         print(json.dumps([report.document(entry) for entry in known], indent=2))
     else:

@@ -68,6 +68,9 @@ def retune(
             reports.append(report)
             if not as_json:
                 console.print(f"{report.device}: {report.outcome}. {report.text}", soft_wrap=True)
+    # First: a folder for metrics that is not there must not take the reports along.
+    if as_json:
+        print(json.dumps([report.document for report in reports], indent=2))
     if settings.metrics is not None:
         from autotune.service.metrics import write_metrics
         from autotune.service.observe import observe
@@ -75,8 +78,6 @@ def retune(
         write_metrics(
             Path(settings.metrics.textfile), [observe(a, state_dir) for a in list_arrays()]
         )
-    if as_json:
-        print(json.dumps([report.document for report in reports], indent=2))
     if any(report.outcome == "failed" for report in reports):
         raise typer.Exit(1)
 

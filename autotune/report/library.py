@@ -66,7 +66,7 @@ def _proven(entry: Entry) -> str:
 
 
 def document(entry: Entry) -> dict[str, Any]:
-    """The same for programs: `kind` is "shipped", "site" or "own"; `proven` whether it was
+    """The same for programs: `kind` is "shipped", "site", "own" or "file"; `proven` whether it was
     measured in turn and found better; `starting_point` or `profile` is the whole of it."""
     whole = entry.item.model_dump(mode="json")
     starting = isinstance(entry.item, StartingPoint)

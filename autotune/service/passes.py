@@ -88,7 +88,8 @@ class Pass:
 
 
 def run_pass(site: Site, known: Known | None, adopt: bool) -> Pass:
-    """Check, and if something moved, tune; adopt only what was proven twice."""
+    """Check, and if something moved, tune; adopt only what was proven twice. Without `adopt`
+    nothing that is in force changes; that the originals would be better is advice, too."""
     proof = site.against_originals()
     reasons, moved = what_changed(known, site), what_moved(known, site, proof.before)
     if moved and not reasons:
@@ -101,6 +102,10 @@ def run_pass(site: Site, known: Known | None, adopt: bool) -> Pass:
     drift = objective_ratio(site.figures, proof.before, known.figures if known else {})
     now = Known(site.fingerprint, site.incumbent, proof.before)
     worse = what_is_worse(site.figures, proof)
+    if worse and not adopt:
+        better = proof.verdict.overall
+        why = (*worse, *reasons)
+        return Pass("advised", why, False, gain, better, now, now.figures, drift)
     if worse:
         site.back_to_originals()
         now = Known(site.fingerprint, site.incumbent, proof.after)
@@ -116,9 +121,7 @@ def run_pass(site: Site, known: Known | None, adopt: bool) -> Pass:
         outcome: Literal["reverted", "kept"] = "reverted" if worse else "kept"
         return Pass(outcome, why, bool(worse), gain, None, now, now.figures, drift)
     if not adopt:
-        return Pass(
-            "advised", why, bool(worse), gain, second.verdict.overall, now, now.figures, drift
-        )
+        return Pass("advised", why, False, gain, second.verdict.overall, now, now.figures, drift)
     site.adopt(setting, second)
     now = Known(site.fingerprint, site.incumbent, second.after)
     return Pass("adopted", why, bool(worse), gain, second.verdict.overall, now, now.figures, drift)

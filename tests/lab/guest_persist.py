@@ -111,7 +111,11 @@ def test_a_persisted_profile_is_back_after_an_assembly_whatever_the_array_is_cal
     for file in files:
         status = file.stat()
         assert (status.st_uid, status.st_mode & 0o777) == (0, 0o644)
-    assert load_profile(files[0]) == PROFILE
+    kept = load_profile(files[0])
+    assert kept.model_copy(update={"before": PROFILE.before}) == PROFILE
+    # This array's own, not what the profile came with.
+    assert kept.before["stripe_cache_size"] == 256
+    assert kept.before["read_ahead_kb"] != PROFILE.before["read_ahead_kb"]
     assert schedulers() == ["kyber"] * 4
     # On a machine with other work a single one may be late.
     took = []

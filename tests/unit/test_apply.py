@@ -6,11 +6,13 @@ import fake_sysfs
 import pytest
 
 from autotune import sysfs
-from autotune.apply import apply
+from autotune.apply import apply, known_here
 from autotune.array import find_array
 from autotune.errors import InfeasibleError
 from autotune.journal import Journal
 from autotune.knobs import for_array, read_setting
+from autotune.persist import profile_path
+from autotune.profile import load_profile, save_profile
 
 MIB = 1 << 20
 
@@ -48,3 +50,17 @@ def test_growing_stops_when_the_stripes_take_more_memory_than_was_thought(
         apply(array, knobs, setting, journal)
     assert 256 < int(read_setting(array, knobs)["stripe_cache_size"]) < 8192
     assert left[0] > 0
+
+
+def test_a_profile_is_kept_with_the_values_that_this_array_had(tmp_path: Path) -> None:
+    fake_sysfs.raid6(tmp_path).put("proc/sys/kernel/random/boot_id", "boot")
+    array = find_array("md0", tmp_path)
+    theirs = load_profile(Path(__file__).parents[2] / "examples/profile.json")
+    now = dict.fromkeys(theirs.knobs, 7)
+    first = known_here(theirs, array, now, tmp_path)
+    assert (first.before, first.knobs) == (now, theirs.knobs)
+    # Over another one in force, what that one found, not what it set.
+    save_profile(first, profile_path(array.uuid, tmp_path))
+    assert known_here(theirs, array, dict.fromkeys(theirs.knobs, 9), tmp_path).before == now
+    profile_path(array.uuid, tmp_path).write_text("damaged")
+    assert known_here(theirs, array, now, tmp_path).before == now

@@ -109,3 +109,16 @@ def test_history_of_nothing_is_no_error(tmp_path: object) -> None:
     assert done.returncode == 0
     assert "No runs yet" in done.stdout
     assert json.loads(autotune("history", "--json", "--state-dir", str(tmp_path)).stdout) == []
+
+
+def test_an_import_to_nothing_says_so() -> None:
+    for words in (("--device", ""), ()):
+        done = autotune("import", "examples/profile.json", *words)
+        assert done.returncode == 2
+        assert "Name one array" in done.stderr
+
+
+def test_a_profile_is_shown_by_its_file_too() -> None:
+    done = autotune("profiles", "examples/profile.json")
+    assert done.returncode == 0
+    assert "stripe_cache_size 3072 (before: 256)" in done.stdout

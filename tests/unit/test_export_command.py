@@ -66,3 +66,23 @@ def test_what_makes_no_sense_is_wrong_usage(words: tuple[str, ...], said: str) -
     done = export(PROFILE, *words)
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
     assert said in done.stderr
+
+
+def test_what_was_exported_before_survives_a_full_disk(tmp_path: Path) -> None:
+    (written,) = export(PROFILE, "--out", tmp_path).stdout.split()
+    before = Path(written).read_text()
+    command = f"ulimit -f 1; exec {sys.executable} -m autotune export {PROFILE} --out {tmp_path}"
+    done = subprocess.run(
+        ["bash", "-c", f"trap '' XFSZ; {command}"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    assert "cannot be written" in done.stderr
+    assert Path(written).read_text() == before
+    assert [str(path) for path in tmp_path.iterdir()] == [written]
+
+
+def test_a_number_in_other_digits_is_a_name(tmp_path: Path) -> None:
+    filled(tmp_path)
+    done = export("³", "--state-dir", tmp_path)
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr

@@ -111,6 +111,16 @@ def test_a_figure_that_moved_once_is_noise() -> None:
     assert (done.outcome, site.did) == ("unchanged", ["prove 256", "prove 256"])
 
 
+def test_to_advise_puts_nothing_back_either() -> None:
+    site = Made({256: 100, 4096: 90})
+    done = run_pass(site, known(), adopt=False)
+    assert (done.outcome, done.reverted, site.did) == ("advised", False, ["prove 256"])
+    assert site.incumbent == GOOD
+    assert "it is slower than the original settings" in done.reasons
+    assert done.better is not None
+    assert done.better.ratio == pytest.approx(100 / 90)
+
+
 def test_to_advise_adopts_nothing() -> None:
     site = Made({256: 50, 1024: 130, 4096: 100}, found=OTHER)
     done = run_pass(site, known(200), adopt=False)
