@@ -154,9 +154,9 @@ def table(rows: Sequence[Row], ceiling_ns: float) -> Table:
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.guard")
     parser.add_argument("device")
-    parser.add_argument("--ceiling", default="100ms")
+    parser.add_argument("--ceiling", default="150ms")
     parser.add_argument("--iops", type=int, default=60)
-    parser.add_argument("--limits", default="4000,5000,6000,8000,system", help="fixed, KiB/s")
+    parser.add_argument("--limits", default="6000,8000,10000,12000,system", help="fixed, KiB/s")
     parser.add_argument("--log", type=Path, help="a file for what the guard says")
     parser.add_argument("--out", type=Path, help="a file for the rows as JSON")
     chosen = parser.parse_args()

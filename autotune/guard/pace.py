@@ -12,14 +12,15 @@ import math
 AIM = 0.005
 """Half of what a p99 allows: the share scatters from one half minute to the next."""
 FIRST_STEPS, LEAST_STEP = 3.0, 0.08
-MOST_RISE, MOST_FALL = 0.08, 0.7
-"""Of the log of the pace in a second."""
+MOST_RISE, MOST_FALL = 0.08, 0.25
+"""Of the log of the pace in a second: a moment's disturbance must not cost minutes."""
 MOST_REQUESTS = 60.0
 """In a second. Slow requests come by the burst of the sync, of which there are two a second, so
 many requests tell no more than some."""
-PATIENCE = 2.0
-"""When so many slow requests were to be expected and none came, the pace rises faster and faster:
-it is likely to be far too low."""
+HASTE, PATIENCE = 1.65, 0.5
+"""The more slow requests were to be expected since the last one, the faster the pace rises, from
+some patience on: it is likely to be too low. Were they as many as aimed at, and at random, that
+would be as much on average as an even rise (1.65 is e to the power of 0.5)."""
 
 
 class Pace:
@@ -45,7 +46,7 @@ class Pace:
         scale = min(1.0, MOST_REQUESTS / requests)
         due = AIM * requests * scale
         step = max(LEAST_STEP, 1 / (FIRST_STEPS + self._expected))
-        haste = 1 + max(0.0, self._quiet - PATIENCE)
+        haste = HASTE * max(0.0, self._quiet - PATIENCE)
         change = step * (due * haste - slow * scale)
         self.kib *= math.exp(max(-MOST_FALL, min(MOST_RISE, change)))
         self.kib = max(self._floor_kib, self.kib)

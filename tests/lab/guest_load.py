@@ -14,8 +14,8 @@ from guest_rebuild import MD, recover, settled_knobs
 
 from autotune.check import sync_position_kib
 
-CEILING = ("--p99-ceiling", "120ms")
-CEILING_NS = 120e6
+CEILING = ("--p99-ceiling", "150ms")
+CEILING_NS = 150e6
 KILLS = 20
 HOLDS_S = 150
 FREE_AFTER_S = 10.0
