@@ -66,9 +66,10 @@ def command() -> Path:
 
 
 def install(root: Path = Path("/")) -> list[Path]:
-    """Write the units and enable the timer. Raise AutotuneError, nothing being left, if that
-    fails."""
+    """Write the units and enable the timer. Raise AutotuneError if that fails, nothing being left
+    of a first installation."""
     wanted = files(command(), root)
+    anew = not any(path.exists() for path in wanted)
     try:
         for path, text in wanted.items():
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -78,9 +79,13 @@ def install(root: Path = Path("/")) -> list[Path]:
         _systemctl(root, "enable", *ENABLED, *guards)
         if _runs(root):
             _systemctl(root, "daemon-reload")
-            _systemctl(root, "start", "autotune-retune.timer", *guards)
+            _systemctl(root, "start", "autotune-retune.timer")
+            if guards:
+                # One that runs has the old ceiling.
+                _systemctl(root, "restart", *guards)
     except (OSError, AutotuneError) as error:
-        remove(root)
+        if anew:
+            remove(root)
         raise AutotuneError(f"The service was not installed: {error}") from None
     return sorted(wanted)
 

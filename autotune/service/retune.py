@@ -129,6 +129,7 @@ def _persist_again(
         persist.persist(site.adopted, array, state_dir, reporter.notice)
     elif done.reverted:
         persist.unpersist(array.uuid, array.root)
+        persist.tell_udev(array, reporter.notice, array.root)
 
 
 def _sentence(done: Pass) -> str:

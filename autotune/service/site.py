@@ -6,7 +6,7 @@ from pathlib import Path
 from autotune.apply import apply_profile
 from autotune.array import Array, find_array
 from autotune.errors import InUseError, RefusalError
-from autotune.journals import applied_path, applied_profile_path
+from autotune.journals import applied_profile_path
 from autotune.knobs import DEFAULT, by_name, read_setting
 from autotune.memory import total_bytes
 from autotune.prepare import GIVEN, Given, Options
@@ -22,8 +22,9 @@ from autotune.store.database import Store
 from autotune.trials import Reporter
 from autotune.workload import load_workload
 
-GLANCE_S = 2.0
-"""Between two trials, to see whether somebody else has come to use the array."""
+GLANCE_S, GLANCES = 2.0, 5
+"""Between two trials, to see whether somebody else has come to use the array: one quiet glance
+of so many says that nobody has."""
 
 
 class Polite:
@@ -36,7 +37,14 @@ class Polite:
 
     def trial(self, record: TrialRecord, gain: Estimate | None) -> None:
         self._reporter.trial(record, gain)
-        if record.measured and (busy := busy_share(self._array, GLANCE_S)) >= QUIET:
+        if not record.measured:
+            return
+        # What our own trial wrote may still be on its way to the disks.
+        for _ in range(GLANCES):
+            busy = busy_share(self._array, GLANCE_S)
+            if busy < QUIET:
+                break
+        else:
             raise InUseError(
                 f"Stopped, since the array is in use (its disks are busy {busy:.0%} of the time "
                 "without us); the next pass goes on from here."
@@ -85,9 +93,8 @@ class ArraySite:
 
     def back_to_originals(self) -> None:
         self._apply(self.profile.before, self.profile)
-        # They are nobody's profile.
+        # They are nobody's profile. The record of what was there before all of them stays.
         applied_profile_path(self._state, self._array.uuid).unlink(missing_ok=True)
-        applied_path(self._state, self._array.uuid).unlink(missing_ok=True)
 
     def tune(self) -> Setting | None:
         knobs = tuple(dict.fromkeys((*DEFAULT, *self._knobs)))
