@@ -10,7 +10,7 @@ from scipy.special import log_ndtr
 
 from autotune.search import Estimate, Figure, Problem, Setting, Status, Trial, Value
 from autotune.strategies._axis import Axis
-from autotune.strategies._means import centred, shape
+from autotune.strategies._means import Known
 from autotune.strategies._models import Array, FigureKernel, FigureModel, Layout, Prior
 
 CONSTANT = 0.5
@@ -18,10 +18,10 @@ CONSTANT = 0.5
 LENGTH = (math.log(0.8), 0.8)
 """Length-scale of an ordered knob, whose ladder is [0, 1] long: centre of its log, and spread."""
 NAMED_LENGTH = (math.log(1.5), 0.7)
-ALONE = {"throughput": (math.log(0.01), 1.0), "latency": (math.log(0.05), 1.0)}
+ALONE = {"throughput": (math.log(0.03), 0.5), "latency": (math.log(0.06), 0.5)}
 """Amplitude² of what a knob does by itself, likewise. Latencies range further: a check took a
 probe's p99 from 16 to 198 ms."""
-TOGETHER = {"throughput": (math.log(0.06), 1.0), "latency": (math.log(0.15), 1.0)}
+TOGETHER = {"throughput": (math.log(0.2), 0.5), "latency": (math.log(0.5), 0.5)}
 """Amplitude² of what the knobs only do together."""
 NOISE = {"throughput": 0.05, "latency": 0.08}
 """Noise between trials that the spread within one does not show, in logs."""
@@ -68,11 +68,7 @@ class Evidence:
         self.axes = [axis for axis in axes if figure.name in axis.dimension.moves]
         self.origin: float | None = None
         self._baseline = problem.baseline
-        self._shapes = [
-            (axis.dimension.knob, known)
-            for axis in self.axes
-            if (known := shape(axis.dimension, figure)) is not None
-        ]
+        self._known = Known([axis.dimension for axis in self.axes], figure, problem.baseline)
         groups = [group for group, axis in enumerate(self.axes) for _ in range(axis.width)]
         self._layout = Layout(tuple(groups), len(self.axes))
         lengths = [LENGTH if axis.dimension.ordered else NAMED_LENGTH for axis in self.axes]
@@ -154,20 +150,13 @@ class Evidence:
 
     def encode(self, settings: Sequence[Setting]) -> tuple[Array, Array]:
         """Inputs (n, columns) of the model and what is expected beforehand (n,)."""
-        rows, expected = [], []
-        for setting in settings:
-            row: list[float] = []
-            for axis in self.axes:
-                row.extend(axis.columns(setting[axis.dimension.knob]))
-            row.append(CONSTANT)
-            mean = 0.0
-            for knob, known in self._shapes:
-                curve = centred(known, setting[knob], self._baseline[knob])
-                row.append(known.spread * curve)
-                mean += known.mean * curve
-            rows.append(row)
-            expected.append(mean)
-        return np.array(rows, dtype=float), np.array(expected, dtype=float)
+        places = [
+            [x for axis in self.axes for x in axis.columns(setting[axis.dimension.knob])]
+            for setting in settings
+        ]
+        expected, terms = self._known.of(settings)
+        level = np.full((len(settings), 1), CONSTANT)
+        return np.hstack([np.array(places, dtype=float), level, terms]), expected
 
     def posterior(self, settings: Sequence[Setting]) -> tuple[Array, Array]:
         """Mean (n,) and variance (n,) of the true log figure at the settings.
