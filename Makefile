@@ -9,6 +9,8 @@
 # make bench-year   ten thousand passes of re-tuning, on synthetic arrays (an hour)
 # make bench-guard   a rebuild under guard, beside fixed limits (two hours)
 # make bench-search   compare the strategies on synthetic arrays (an hour)
+# make bench-grids    compare them on recorded arrays (some minutes)
+# make record-grids   record those: every setting of arrays in the lab (an hour, quiet)
 
 PYTHON ?= python3
 RAW := /dev/md0 --destructive /dev/md0
@@ -19,7 +21,7 @@ CONSUMERS := shellcheck systemd dbus tuned
 test lint unit lab-tests slow-tests: PACKAGES += $(CONSUMERS)
 
 .PHONY: setup packages demo test lint unit lab-tests slow-tests faults soak fuzz \
-  bench-measure bench-guard bench-search bench-year
+  bench-measure bench-guard bench-search bench-year bench-grids record-grids
 
 setup: packages .venv/installed
 
@@ -90,3 +92,15 @@ bench-year: setup
 
 bench-search: setup
 	OMP_NUM_THREADS=1 .venv/bin/python -m benchmarks.search --instances 48 --judge bayes
+
+bench-grids: setup
+	OMP_NUM_THREADS=1 .venv/bin/python -m benchmarks.search --grids benchmarks/search/grids/*.json \
+	  --instances 9 --budgets 15 25 --judge bayes
+
+RECORD := .venv/bin/python -m benchmarks.search.record $(RAW) --values 3 --passes 2
+
+record-grids: setup
+	for array in raid6-hdd raid5-ssd; do \
+	  .venv/bin/autotune lab $$array --out recorded -- $(RECORD) --out recorded/$$array.json \
+	    && cp recorded/$$array.json benchmarks/search/grids/ || exit 1; \
+	done

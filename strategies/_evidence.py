@@ -121,8 +121,8 @@ class Evidence:
             values = np.array([math.log(e.value) - (self.origin or 0.0) for e in estimates])
             home = self.part(self._baseline)
             at_home = np.array([part == home for part, _ in self._seen])
-            values[at_home] -= self._presumed(estimates, at_home)
             spreads = np.array([max(e.spread, LEAST_SPREAD) for e in estimates])
+            self._presume(values, spreads, at_home)
             values = np.concatenate([values, known.values])
             variances = np.concatenate([spreads**2, known.variances])
             kernel = FigureKernel(np.exp(self._prior.centre), self._layout)
@@ -130,23 +130,21 @@ class Evidence:
             self._model = model.learn(inputs, values - expected)
         return self._model
 
-    def _presumed(self, estimates: Sequence[Estimate], at_home: NDArray[np.bool_]) -> float:
-        """How much lower the baseline's latency is presumed to be than it was measured.
-
-        The user lives with the baseline, so it is taken to hold the ceiling unless it is far
-        over it: the mean of its normal estimate, cut off at the ceiling.
-        """
+    def _presume(self, values: Array, spreads: Array, at_home: NDArray[np.bool_]) -> None:
+        """Take the baseline to hold the ceiling, unless it is far over it: the user lives with
+        it. What was measured of it gets the mean and the variance of a normal cut off there."""
         ceiling, count = self.log_ceiling, int(at_home.sum())
         if ceiling is None or count == 0:
-            return 0.0
-        own = [e for e, home in zip(estimates, at_home, strict=True) if home]
-        measured = sum(math.log(e.value) for e in own) / count - (self.origin or 0.0)
-        variance = sum(e.spread**2 for e in own) / count + NOISE[self.figure.kind] ** 2
-        spread = math.sqrt(variance / count)
-        margin = (ceiling - measured) / spread
+            return
+        between = NOISE[self.figure.kind] ** 2
+        spread = math.sqrt(float(np.mean(spreads[at_home] ** 2) + between) / count)
+        margin = (ceiling - float(np.mean(values[at_home]))) / spread
         if margin < FAR_OVER:
-            return 0.0
-        return spread * math.exp(-0.5 * margin**2 - float(log_ndtr(margin))) / math.sqrt(math.tau)
+            return
+        slope = math.exp(-0.5 * margin**2 - float(log_ndtr(margin))) / math.sqrt(math.tau)
+        values[at_home] -= spread * slope
+        left = count * spread**2 * (1.0 - margin * slope - slope**2)
+        spreads[at_home] = math.sqrt(max(left - between, LEAST_SPREAD**2))
 
     def encode(self, settings: Sequence[Setting]) -> tuple[Array, Array]:
         """Inputs (n, columns) of the model and what is expected beforehand (n,)."""

@@ -125,6 +125,5 @@ class Known:
 
     def _columns(self, settings: Sequence[Setting]) -> Columns:
         return {
-            knob: np.array([float(setting[knob]) for setting in settings])
-            for knob in self._ordered
+            knob: np.array([float(setting[knob]) for setting in settings]) for knob in self._ordered
         }

@@ -2,8 +2,8 @@
 
 Every figure has its own Gaussian process over only the knobs that can move it; the objective and
 the ceilings follow from them by their formulas. A trial goes where the best setting is expected
-to look better for it (the knowledge gradient), among those with the greatest expected
-improvement times P(hold); the last ones go to the model's best.
+to look better for it (the knowledge gradient), times P(hold), among those with the greatest
+expected improvement times P(hold); the last ones go to the model's best.
 """
 
 import random
@@ -28,7 +28,7 @@ LOOKED_AT = 50
 """Candidates whose knowledge gradient is worked out."""
 DRAWS = 32
 """What a trial may show, with its mirror image, for the knowledge gradient."""
-EAGER = 0.1
+EAGER = 0.4
 """The least P(hold) of what an eager search tries."""
 CAREFUL = 0.8
 """The least P(hold) of what a careful search tries, if anything is so safe."""
@@ -136,6 +136,8 @@ class Bayes:
             (len(self._beliefs.evidence), DRAWS)
         )
         value = knowledge_gradient(self._beliefs, tried, choices, np.hstack([draws, -draws]))
+        # A trial that breaks a ceiling hurts, and ends before it has told everything.
+        value *= belief.hold[promising]
         expected = float(np.exp(score.max()))
         if max(float(value.max()), expected) < NOTICED and self._searched >= PATIENCE:
             return None

@@ -51,8 +51,7 @@ class RecordedGrid:
 
     def allowed(self, setting: Setting) -> bool:
         ram = sum(self._ram[name, value] for name, value in setting.items())
-        known = all(self._key(phase, setting) in self._cells for phase in self._phases)
-        return known and ram <= self._data["ram_budget_bytes"]
+        return self._measured(setting) and ram <= self._data["ram_budget_bytes"]
 
     def problem(self, trials: int, careful: bool) -> Problem:
         figures = self.figures
@@ -119,6 +118,15 @@ class RecordedGrid:
             for values in itertools.product(*(knob["choices"] for knob in knobs.values()))
         )
         return [setting for setting in settings if self.allowed(setting)]
+
+    def _measured(self, setting: Setting) -> bool:
+        """Whether all was measured that was of the baseline: a check too slow to be seen to move
+        has no speed."""
+        return all(
+            self._truth.get(self._key(phase, setting), {}).keys()
+            >= self._truth[self._key(phase, self.baseline)].keys()
+            for phase in self._phases
+        )
 
     def _key(self, phase: str, setting: Setting) -> tuple[str, tuple[Value, ...]]:
         return phase, tuple(setting[name] for name in self._phases[phase]["moved_by"])

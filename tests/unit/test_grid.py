@@ -86,3 +86,15 @@ def test_what_takes_too_much_memory_is_not_in_the_space(path: Path) -> None:
     grid = RecordedGrid(path, 2)
     assert not grid.allowed({"stripe_cache_size": 4096, "sync_speed_max": 1000})
     assert len(grid.landscape()[0]) == 3
+
+
+def test_what_could_not_be_measured_in_full_is_no_part_of_the_space(path: Path) -> None:
+    document = json.loads(path.read_text())
+    setting = {"stripe_cache_size": 4096, "sync_speed_max": 4000}
+    for cell in document["cells"]:
+        if cell["values"] == [4096, 4000]:
+            del cell["measured"][1]["resync.throughput"]
+    path.write_text(json.dumps(document))
+    grid = RecordedGrid(path, 1)
+    assert not grid.allowed(setting)
+    assert len(grid.landscape()[0]) == 5
