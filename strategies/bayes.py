@@ -31,11 +31,9 @@ DRAWS = 32
 EAGER = 0.4
 """The least P(hold) of what an eager search tries."""
 CAREFUL = 0.8
-"""The least P(hold) of what a careful search tries, if anything is so safe."""
+"""The least P(hold) of what a careful search tries, if the baseline is so safe."""
 NEARLY = 0.95
-"""If nothing is: so much of the safest candidate's."""
-LEAST = 0.4
-"""And never under this."""
+"""If it is not: so much of the baseline's."""
 PROVEN = 0.9
 """The least P(hold) of what is recommended, other than the baseline."""
 SURE = 0.97
@@ -148,14 +146,14 @@ class Bayes:
     def _bearable(self, belief: Belief) -> NDArray[np.bool_]:
         """Which settings hold well enough to be tried (n,).
 
-        Where even the baseline is near its ceiling nothing is as safe as a careful search would
-        like; then it takes what is about as safe as can be had.
+        Where the baseline itself is near its ceiling nothing is as safe as one would like; then
+        what is about as safe as the baseline, with which the user lives; and at first, if there
+        is nothing so safe, what is safest.
         """
-        near = NEARLY * float(belief.hold.max())
-        bar = max(min(CAREFUL, near), LEAST) if self._problem.careful else EAGER
-        if float(self._beliefs.of([self._problem.baseline]).hold[0]) < bar:
-            # What runs now breaks them; the safest setting in sight is no worse.
-            bar = min(bar, near)
+        home = float(self._beliefs.of([self._problem.baseline]).hold[0])
+        bar = min(CAREFUL if self._problem.careful else EAGER, NEARLY * home)
+        if self._searched < PATIENCE:
+            bar = min(bar, NEARLY * float(belief.hold.max()))
         return np.asarray(belief.hold >= bar)
 
     def _cost(self, setting: Setting) -> float:
