@@ -67,6 +67,8 @@ lab-tests: setup
 
 slow-tests: setup
 	.venv/bin/python -m pytest -m slow -rP
+	.venv/bin/autotune lab tests/lab/fewer.toml -- \
+	  .venv/bin/python -m pytest -q -p no:cacheprovider tests/lab/guest_import.py
 
 IN_FAULTS := .venv/bin/autotune lab tests/lab/faults.toml -- .venv/bin/python -m pytest -q -p no:cacheprovider -o faulthandler_timeout=240
 

@@ -110,6 +110,7 @@ def test_another_class_is_refused(
     assert knob_files() == before
 
 
+@pytest.mark.slow
 def test_what_is_no_worse_is_kept_and_status_follows_it(state: Path, tmp_path: Path) -> None:
     before = knob_files()
     assert autotune_json("status", state=state)["arrays"][0]["profile"] is None
@@ -172,6 +173,7 @@ def test_unmeasured_it_is_applied_to_every_array_that_it_fits(state: Path, tmp_p
     assert knob_files() == before
 
 
+@pytest.mark.slow
 def test_a_kill_leaves_nothing_behind(state: Path, tmp_path: Path, rate: int) -> None:
     before = knob_files()
     file, _ = slow(tmp_path, rate)

@@ -11,7 +11,7 @@ pytestmark = pytest.mark.lab
 PYTEST = (sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "--durations=5")
 
 
-SAMPLE = {"guest_faults.py": ("-m", "sample")}
+SAMPLE = {"guest_faults.py": ("-m", "sample"), "guest_import.py": ("-m", "not slow")}
 """Of what takes too long for each change, the part that does not."""
 
 
