@@ -69,6 +69,8 @@ slow-tests: setup
 	.venv/bin/python -m pytest -m slow -rP
 	.venv/bin/autotune lab tests/lab/fewer.toml -- \
 	  .venv/bin/python -m pytest -q -p no:cacheprovider tests/lab/guest_import.py
+	.venv/bin/autotune lab tests/lab/elsewhere.toml -- \
+	  .venv/bin/python -m pytest -q -p no:cacheprovider tests/lab/guest_persist.py
 
 IN_FAULTS := .venv/bin/autotune lab tests/lab/faults.toml -- .venv/bin/python -m pytest -q -p no:cacheprovider -o faulthandler_timeout=240
 

@@ -172,6 +172,8 @@ def test_nothing_is_set_while_a_journal_is_open_nor_forgotten_once_a_boot_has_cl
     back()
 
 
+# Slow, since once, on a busy machine, udev had not set it after 20 s, and why is not known.
+@pytest.mark.slow
 def test_a_replaced_member_gets_its_scheduler_also_if_it_is_a_partition(state: Path) -> None:
     keep(state)
     subprocess.run(["sfdisk", "-q", "/dev/vdf"], input=",\n", text=True, check=True)

@@ -11,7 +11,11 @@ pytestmark = pytest.mark.lab
 PYTEST = (sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "--durations=5")
 
 
-SAMPLE = {"guest_faults.py": ("-m", "sample"), "guest_import.py": ("-m", "not slow")}
+SAMPLE = {
+    "guest_faults.py": ("-m", "sample"),
+    "guest_import.py": ("-m", "not slow"),
+    "guest_persist.py": ("-m", "not slow"),
+}
 """Of what takes too long for each change, the part that does not."""
 
 
