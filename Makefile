@@ -67,12 +67,12 @@ lab-tests: setup
 
 slow-tests: setup
 	.venv/bin/python -m pytest -m slow -rP
-	.venv/bin/autotune lab tests/lab/fewer.toml -- \
-	  .venv/bin/python -m pytest -q -p no:cacheprovider tests/lab/guest_import.py
-	.venv/bin/autotune lab tests/lab/elsewhere.toml -- \
-	  .venv/bin/python -m pytest -q -p no:cacheprovider tests/lab/guest_persist.py
+	$(call IN_LAB,tests/lab/fewer.toml) tests/lab/guest_import.py
+	$(call IN_LAB,tests/lab/elsewhere.toml) tests/lab/guest_persist.py
+	$(call IN_LAB,raid5-hdd) tests/lab/guest_guard.py
 
-IN_FAULTS := .venv/bin/autotune lab tests/lab/faults.toml -- .venv/bin/python -m pytest -q -p no:cacheprovider -o faulthandler_timeout=240
+IN_LAB = .venv/bin/autotune lab $(1) -- .venv/bin/python -m pytest -q -p no:cacheprovider
+IN_FAULTS = $(call IN_LAB,tests/lab/faults.toml) -o faulthandler_timeout=240
 
 faults: setup
 	$(IN_FAULTS) -v tests/lab/guest_faults.py

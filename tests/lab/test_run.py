@@ -13,6 +13,7 @@ PYTEST = (sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", 
 
 SAMPLE = {
     "guest_faults.py": ("-m", "sample"),
+    "guest_guard.py": ("-m", "not slow"),
     "guest_import.py": ("-m", "not slow"),
     "guest_persist.py": ("-m", "not slow"),
 }
