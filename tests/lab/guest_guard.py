@@ -107,7 +107,6 @@ def test_a_ceiling_has_to_be_one(state: Path) -> None:
     assert autotune("guard", "/dev/md0", "--p99-ceiling", "2x", state=state).returncode == 2
 
 
-@pytest.mark.slow
 def test_a_recovery_is_held_and_then_is_as_it_was(state: Path, tmp_path: Path) -> None:
     recover(slowdown=3)
     knobs, output = settled_knobs(), tmp_path / "output"
@@ -157,7 +156,6 @@ def test_what_somebody_else_sets_is_theirs(state: Path, tmp_path: Path) -> None:
     (MD / "sync_speed_max").write_text("system")
 
 
-@pytest.mark.slow
 def test_without_a_foreground_the_sync_goes_at_full_speed_to_its_end(
     state: Path, tmp_path: Path
 ) -> None:

@@ -13,7 +13,6 @@ PYTEST = (sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", 
 
 SAMPLE = {
     "guest_faults.py": ("-m", "sample"),
-    "guest_guard.py": ("-m", "not slow"),
     "guest_import.py": ("-m", "not slow"),
     "guest_persist.py": ("-m", "not slow"),
 }
@@ -27,7 +26,7 @@ SAMPLE = {
         ("raid5-hdd", "guest_scratch.py"),
         ("raid5-hdd", "guest_rebuild.py"),
         ("raid5-hdd", "guest_watch.py"),
-        ("raid5-hdd", "guest_guard.py"),
+        pytest.param("raid5-hdd", "guest_guard.py", marks=pytest.mark.slow),
         ("raid6-hdd", "guest_gate.py"),
         ("raid6-hdd", "guest_knobs.py"),
         ("tests/lab/fewer.toml", "guest_import.py"),
