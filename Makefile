@@ -6,8 +6,9 @@
 # make soak    200 kills at random moments (two hours)
 # make fuzz    look long for a text that a parser trips over (some minutes)
 # make bench-measure   whether measurements in the lab can be relied on (an hour)
+# make bench-persist   how soon a persisted profile is back (some minutes)
 # make bench-year   ten thousand passes of re-tuning, on synthetic arrays (an hour)
-# make bench-guard   a rebuild under guard, beside fixed limits (two hours)
+# make bench-guard   a rebuild under guard, beside fixed limits (an hour)
 # make bench-search   compare the strategies on synthetic arrays (an hour)
 # make bench-grids    compare them on recorded arrays (some minutes)
 # make record-grids   record those: every setting of arrays in the lab (an hour, quiet)
@@ -21,7 +22,7 @@ CONSUMERS := shellcheck systemd dbus tuned
 test lint unit lab-tests slow-tests: PACKAGES += $(CONSUMERS)
 
 .PHONY: setup packages demo test lint unit lab-tests slow-tests faults soak fuzz \
-  bench-measure bench-guard bench-search bench-year bench-grids record-grids
+  bench-measure bench-persist bench-guard bench-search bench-year bench-grids record-grids
 
 setup: packages .venv/installed
 
@@ -83,6 +84,10 @@ bench-measure: setup
 	.venv/bin/autotune lab raid6-hdd -- .venv/bin/python -m benchmarks.measure.intervals $(RAW) --stripes 4096
 	.venv/bin/autotune lab raid6-hdd -- .venv/bin/python -m benchmarks.measure.savings $(RAW)
 	.venv/bin/autotune lab raid6-hdd -- .venv/bin/python -m benchmarks.measure.nothing $(RAW)
+
+bench-persist: setup
+	.venv/bin/autotune lab tests/lab/elsewhere.toml -- \
+	  .venv/bin/python -m benchmarks.persist /dev/md0 examples/profile.json
 
 bench-guard: setup
 	.venv/bin/autotune lab tests/lab/guard.toml -- .venv/bin/python -m benchmarks.guard /dev/md0

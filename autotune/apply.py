@@ -120,6 +120,21 @@ def known_here(profile: Profile, array: Array, now: Setting, state_dir: Path) ->
     )
 
 
+def with_those_in_force(
+    profile: Profile, array: Array, winner: Setting, baseline: Setting, state_dir: Path
+) -> Profile:
+    """A run's profile with the knobs of those that were in force while it was proven, since it is
+    true only together with them, and with what this array had before all of them."""
+    names: list[str] = []
+    with contextlib.suppress(AutotuneError):
+        names = [name for each in active(array, state_dir) for name in each.profile.knobs]
+    knobs = tuple(knob for knob in map(by_name, dict.fromkeys(names)) if knob.applies(array))
+    now = {**read_setting(array, knobs), **baseline}
+    besides = {knob.name: winner.get(knob.name, now[knob.name]) for knob in knobs}
+    whole = profile.model_copy(update={"knobs": {**besides, **profile.knobs}})
+    return known_here(whole, array, now, state_dir)
+
+
 def keep_applied(profile: Profile, array: Array, journal: Journal, state_dir: Path) -> None:
     """Leave the profile's values in force until the next reboot or `autotune restore`. Raise
     AutotuneError, the journal still being open, if that cannot be recorded."""

@@ -139,11 +139,13 @@ def find(name_or_path: str, state_dir: Path, site: Path | None = None) -> Profil
     path = Path(name_or_path)
     if path.exists() or "/" in name_or_path or path.suffix in (".json", ".toml"):
         return load(path)
-    known, _ = entries(state_dir, site)
-    for kind in ("own", "site", "shipped"):
-        for entry in known:
-            if entry.kind == kind and entry.name == name_or_path:
-                return entry.item
+    for folder in (state_dir / "profiles", SITE if site is None else site):
+        for ending in (".json", ".toml"):
+            if (folder / (name_or_path + ending)).exists():
+                return load(folder / (name_or_path + ending))
+    for entry in entries(state_dir, site)[0]:
+        if entry.kind == "shipped" and entry.name == name_or_path:
+            return entry.item
     raise UsageError(
         f'There is no profile "{plain(name_or_path)}"; `autotune profiles` lists those that there '
         "are, or give the path of a file."

@@ -15,7 +15,7 @@ from pydantic import (
 )
 
 from autotune.errors import AutotuneError, UsageError
-from autotune.strangers import first_fault, printable, read_file
+from autotune.strangers import first_fault, plain, printable, read_file
 
 SCHEMA: Literal[1] = 1
 MAX_FILE_BYTES = 1 << 20
@@ -106,10 +106,12 @@ def load_profile(path: Path) -> Profile:
     try:
         data = read_file(path, MAX_FILE_BYTES)
     except OSError as error:
-        raise UsageError(f'The profile "{path}" cannot be read: {error.strerror}.') from None
+        raise UsageError(
+            f'The profile "{plain(str(path))}" cannot be read: {error.strerror}.'
+        ) from None
     except ValueError as error:
-        raise UsageError(f'The profile "{path}" {error}.') from None
-    return parse_profile(data.decode("utf-8", "replace"), str(path))
+        raise UsageError(f'The profile "{plain(str(path))}" {error}.') from None
+    return parse_profile(data.decode("utf-8", "replace"), plain(str(path)))
 
 
 def save_profile(profile: Profile, path: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from autotune import library, recorded, solve
-from autotune.apply import apply, keep_applied
+from autotune.apply import apply, keep_applied, with_those_in_force
 from autotune.array import find_array
 from autotune.earlier import earlier_trials
 from autotune.errors import AutotuneError, StoppedError, UsageError
@@ -115,7 +115,13 @@ def run(
                 if result.keep:
                     speeds = set(SYNC_SPEEDS) & set(settled(preparation, result))
                     rate = member_kib_s(preparation.array, watch) if speeds else None
-                    profile = make_profile(preparation, result, rate)
+                    profile = with_those_in_force(
+                        make_profile(preparation, result, rate),
+                        preparation.array,
+                        result.winner,
+                        result.baseline,
+                        state_dir,
+                    )
                     path = state_dir / "profiles" / f"{preparation.array.name}-run{number}.json"
                     save_profile(profile, path)
                 if keep and profile is not None:

@@ -81,10 +81,15 @@ def _study(
         for f in every
     )
     _refuse_if_baseline_lacks(run, [f for f in every if f.weight or f.ceiling], problem, trials)
-    confirmed = {**problem.baseline, **run.profile["knobs"]} if run.profile else None
+    winner = None
+    if run.profile:
+        # Those of a profile that was in force before need not have been knobs of this run.
+        settled = {k: v for k, v in run.profile["knobs"].items() if k in problem.baseline}
+        winner = {**problem.baseline, **settled}
+    confirmed = winner if run.profile and run.profile["evidence"]["confirmed"] else None
     decided = None
     if run.state == "done" and not asked:
-        decided = confirmed or problem.baseline
+        decided = winner or problem.baseline
     return _Study(problem, points(problem, every, trials, confirmed), every, users, decided)
 
 

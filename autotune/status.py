@@ -108,7 +108,7 @@ def _who(array: Array, name: str, value: Value) -> Iterator[str]:
     if value == by_name(name).default(array):
         yield (
             "It reads as the kernel sets it when an array is assembled or a disk is added, so "
-            "that may have happened since."
+            "that may have happened since, or `autotune restore`."
         )
     elif not others:
         yield "By hand, or by another program."

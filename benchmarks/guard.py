@@ -156,13 +156,13 @@ def main() -> None:
     parser.add_argument("device")
     parser.add_argument("--ceiling", default="150ms")
     parser.add_argument("--iops", type=int, default=60)
-    parser.add_argument("--limits", default="6000,8000,10000,12000,system", help="fixed, KiB/s")
+    parser.add_argument("--rows", default="guard,8000,10000,system,guard", help="limits in KiB/s")
     parser.add_argument("--log", type=Path, help="a file for what the guard says")
     parser.add_argument("--out", type=Path, help="a file for the rows as JSON")
     chosen = parser.parse_args()
     array, ceiling_ns = find_array(chosen.device), parse_latency_ns(chosen.ceiling)
     rows = []
-    for limit in ("guard", *filter(None, chosen.limits.split(","))):
+    for limit in chosen.rows.split(","):
         if limit == "guard":
             row = guarded(array, chosen.ceiling, chosen.iops, chosen.log)
         else:

@@ -22,25 +22,36 @@ def check(
     ),
     as_json: Json = False,
 ) -> None:
-    """Say whether the configuration can be used, and what follows for each array here."""
+    """Say whether the configuration can be used, and what follows for each array here.
+
+    Exit code 1 if its command for events cannot be run.
+    """
     import json
+    import os
 
     from autotune.array import list_arrays
     from autotune.errors import UsageError
     from autotune.service.config import load_config
+    from autotune.strangers import plain
 
+    name = plain(str(file))
     if not file.exists():
-        raise UsageError(f"There is no configuration {file}; without one, defaults hold.")
+        raise UsageError(f"There is no configuration {name}; without one, defaults hold.")
     settings = load_config(file)
     arrays = {a.device: settings.care(a.uuid).model_dump(mode="json") for a in list_arrays()}
     unknown = sorted(set(settings.arrays) - {a.uuid for a in list_arrays()})
+    hook = settings.notify.command[0] if settings.notify else None
+    faults = []
+    if hook is not None and not (Path(hook).is_file() and os.access(hook, os.X_OK)):
+        faults.append(f"The command for events, {plain(hook)}, is not there or cannot be run.")
     if as_json:
-        print(json.dumps({"arrays": arrays, "not_here": unknown}, indent=2))
-        return
-    print(f"{file} can be used.")
+        print(json.dumps({"arrays": arrays, "not_here": unknown, "faults": faults}, indent=2))
+        raise typer.Exit(int(bool(faults)))
+    print(*faults, sep="\n") if faults else print(f"{name} can be used.")
     for device, care in arrays.items():
         does = "adopts" if care["adopt"] else "advises"
         when = f"between {care['window']}" if care["window"] else "at any quiet time"
         print(f"{device}: {does}, {when}, workload {care['workload']}, {care['time']} at most.")
     for uuid in unknown:
         print(f"No array with the UUID {uuid} is running here.")
+    raise typer.Exit(int(bool(faults)))

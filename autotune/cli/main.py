@@ -96,6 +96,12 @@ def main() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
     except OSError as error:
-        where = f"{error.filename}: " if error.filename else ""
-        print(f"autotune: {where}{error.strerror or error}.", file=sys.stderr)
+        from autotune.strangers import plain
+
+        what = plain(str(error.filename)) if error.filename else "A file"
+        why = f"{what} cannot be used: {error.strerror or error}"
+        hint = "; run autotune as root." if isinstance(error, PermissionError) else "."
+        if "--json" in sys.argv[1:]:
+            print(json.dumps({"error": why + hint}))
+        print(f"autotune: {why}{hint}", file=sys.stderr)
         sys.exit(1)

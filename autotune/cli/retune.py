@@ -52,6 +52,8 @@ def retune(
     settings = load_config(config)
     arrays = list_arrays() if all_ else [find_array(device) for device in devices or ()]
     console = Console(highlight=False)
+    if not arrays and not as_json:
+        console.print("No array is running here.")
     if log:
         passes = {a.device: remembered.load(state_dir, a.uuid).passes for a in arrays}
         if as_json:

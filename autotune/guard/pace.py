@@ -9,11 +9,13 @@ a log scale). The steps begin large and become small; what rises while nothing i
 
 import math
 
-AIM = 0.005
-"""Half of what a p99 allows: the share scatters from one half minute to the next."""
+AIM = 0.004
+"""Less than half of what a p99 allows: the share scatters from one half minute to the next."""
 FIRST_STEPS, LEAST_STEP = 3.0, 0.08
-MOST_RISE, MOST_FALL = 0.08, 0.25
-"""Of the log of the pace in a second: a moment's disturbance must not cost minutes."""
+MOST_RISE, MOST_FALL = 0.04, 0.25
+"""Of the log of the pace in a second: doubled in 17 s at the soonest, as a probe shows only some 20
+requests in a second and the pace must not be far too high by then; yet a moment's disturbance must
+not cost minutes."""
 MOST_REQUESTS = 60.0
 """In a second. Slow requests come by the burst of the sync, of which there are two a second, so
 many requests tell no more than some."""

@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from autotune.ceilings import Ceiling, check_phases, parse_ceiling
 from autotune.errors import UsageError
+from autotune.prepare import LEAST_TRIALS
 from autotune.service.moment import Window, parse_window
 from autotune.strangers import first_fault, plain, read_file, read_toml
 from autotune.units import parse_bytes, parse_latency_ns, parse_seconds, parse_share
@@ -32,7 +33,7 @@ class Care(_Table):
     p99_ceilings: Annotated[tuple[Word, ...], Field(max_length=16)] = ()
     ram_budget: Word = "5%"
     write_budget: Word | None = None
-    trials: Annotated[int, Field(ge=1, le=1000)] = 12
+    trials: Annotated[int, Field(ge=LEAST_TRIALS, le=1000)] = 12
     time: Word = "30min"
     window: Word | None = None
     """When it may be loaded, local time: "01:00-05:00". Default: at any quiet time."""
@@ -119,10 +120,12 @@ def load_config(path: Path = CONFIG) -> Config:
     except FileNotFoundError:
         return Config()
     except OSError as error:
-        raise UsageError(f"The configuration {path} cannot be read: {error.strerror}.") from None
+        raise UsageError(
+            f"The configuration {plain(str(path))} cannot be read: {error.strerror}."
+        ) from None
     except ValueError as error:
-        raise UsageError(f"The configuration {path} {error}.") from None
-    return parse_config(text, str(path))
+        raise UsageError(f"The configuration {plain(str(path))} {error}.") from None
+    return parse_config(text, plain(str(path)))
 
 
 def parse_config(text: str, source: str) -> Config:

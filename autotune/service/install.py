@@ -71,6 +71,7 @@ def install(root: Path = Path("/")) -> list[Path]:
     wanted = files(command(), root)
     anew = not any(path.exists() for path in wanted)
     try:
+        _remove_guards([path for path in _ceilings(root) if path not in wanted], root)
         for path, text in wanted.items():
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
@@ -86,28 +87,51 @@ def install(root: Path = Path("/")) -> list[Path]:
     except (OSError, AutotuneError) as error:
         if anew:
             remove(root)
-        raise AutotuneError(f"The service was not installed: {error}") from None
+        why = str(error)
+        if isinstance(error, OSError):
+            why = f"{error.filename} cannot be written ({error.strerror}); run autotune as root."
+        raise AutotuneError(f"The service was not installed: {why}") from None
     return sorted(wanted)
+
+
+def _ceilings(root: Path) -> list[Path]:
+    """The drop-ins of the guards that are installed."""
+    return sorted((root / FOLDER).glob(GUARD.format("*") + ".d/ceiling.conf"))
+
+
+def _remove_guards(drop_ins: list[Path], root: Path) -> None:
+    """Stop and disable the guards of these drop-ins, and remove those."""
+    guards = [path.parent.name.removesuffix(".d") for path in drop_ins]
+    if guards:
+        if _runs(root):
+            _systemctl(root, "stop", *guards)
+        _systemctl(root, "disable", *guards)
+    for path in drop_ins:
+        path.unlink()
+        _remove_if_empty(path.parent)
+
+
+def _remove_if_empty(folder: Path) -> None:
+    if folder.is_dir() and not any(folder.iterdir()):
+        folder.rmdir()
 
 
 def remove(root: Path = Path("/")) -> list[Path]:
     """Take the units out; return those that were there. Raise AutotuneError if one stays."""
-    folder = root / FOLDER
-    drop_ins = [folder / DROP_IN, *folder.glob(GUARD.format("*") + ".d/ceiling.conf")]
-    there = [path for path in (*(folder / n for n in units()), *drop_ins) if path.exists()]
-    guards = [path.parent.name.removesuffix(".d") for path in drop_ins[1:]]
+    folder, guards = root / FOLDER, _ceilings(root)
+    shipped = [folder / name for name in (*units(), DROP_IN)]
+    there = [path for path in shipped if path.exists()]
+    _remove_guards(guards, root)
     if there:
         if _runs(root):
-            _systemctl(root, "stop", "autotune-retune.timer", *guards)
-        _systemctl(root, "disable", *ENABLED, *guards)
+            _systemctl(root, "stop", "autotune-retune.timer")
+        _systemctl(root, "disable", *ENABLED)
     for path in there:
         path.unlink()
-    for path in drop_ins:
-        if path.parent.is_dir() and not any(path.parent.iterdir()):
-            path.parent.rmdir()
-    if there and _runs(root):
+    _remove_if_empty((folder / DROP_IN).parent)
+    if (there or guards) and _runs(root):
         _systemctl(root, "daemon-reload")
-    return sorted(there)
+    return sorted((*there, *guards))
 
 
 def status(root: Path = Path("/")) -> dict[str, str]:

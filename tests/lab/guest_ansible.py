@@ -9,16 +9,17 @@ from pathlib import Path
 from guest import autotune, knob_files, read
 
 from autotune.array import find_array
+from autotune.export.ansible import role_name
 from autotune.knobs import by_name, read_setting
 from autotune.profile import load_profile
 
-PROFILE = Path("examples/profile.json")
-PLAYBOOK = """
+PROFILE = Path(os.environ.get("AUTOTUNE_PROFILE", "examples/profile.json"))
+PLAYBOOK = f"""
 - hosts: localhost
   connection: local
   gather_facts: false
   roles:
-    - role: autotune_profile_md0_quick
+    - role: {role_name(load_profile(PROFILE))}
       vars:
         autotune_array: /dev/md0
 """

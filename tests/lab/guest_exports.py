@@ -16,15 +16,17 @@ import pytest
 from guest import autotune, knob_files, wait_until
 
 from autotune.array import find_array
+from autotune.export.shell import script_name
 from autotune.knobs import by_name, read_setting
 from autotune.profile import load_profile
 
-PROFILE = Path("examples/profile.json")
+PROFILE = Path(os.environ.get("AUTOTUNE_PROFILE", "examples/profile.json"))
 """What a run on raid6-hdd found: 5 disks and 768 MiB, where this is 4 and 512."""
 WANTED = load_profile(PROFILE).knobs
+STRIPES = WANTED["stripe_cache_size"]
 ARRAY = find_array("md0")
 LINK = f"/dev/disk/by-id/md-uuid-{ARRAY.mdadm_uuid}"
-NAME = "autotune-profile-md0-quick"
+NAME = script_name(load_profile(PROFILE))
 
 
 @pytest.fixture(autouse=True)
@@ -75,7 +77,7 @@ def test_a_script_that_the_kernel_refuses_half_way_puts_all_back(
 ) -> None:
     export("shell", out)
     script = out / f"{NAME}.sh"
-    script.write_text(script.read_text().replace("stripe_cache_size 3072", "stripe_cache_size 16"))
+    script.write_text(script.read_text().replace(f"cache_size {STRIPES}", "cache_size 16"))
     said = run(script, "apply", "/dev/md0", code=2)
     assert "all are as they were" in said
     assert knob_files() == before
@@ -146,7 +148,7 @@ def test_tuned_applies_verifies_and_rolls_back(out: Path, before: dict[str, str]
         wait_until(lambda: verified() == 0, 30, "TuneD's verify")
         Path("/sys/block/md0/md/stripe_cache_size").write_text("512")
         assert verified() == 1
-        Path("/sys/block/md0/md/stripe_cache_size").write_text("3072")
+        Path("/sys/block/md0/md/stripe_cache_size").write_text(str(STRIPES))
         run("tuned-adm", "off")
         wait_until(lambda: knob_files() == before, 30, "TuneD's rollback")
     finally:

@@ -1,7 +1,6 @@
 """What --persist keeps, under a running udevd, on elsewhere.toml; `test_run.py` runs this there."""
 
 import subprocess
-import time
 from collections.abc import Mapping
 from pathlib import Path
 from unittest import mock
@@ -22,8 +21,6 @@ from autotune.tuner import Result
 EXAMPLE = Path("examples/profile.json")
 PROFILE = load_profile(EXAMPLE)
 MEMBERS = ["/dev/vda", "/dev/vdb", "/dev/vdc", "/dev/vdd"]
-SOON_S = 2.0
-"""Within this a persisted profile is back."""
 DEFAULTS = {
     "md/stripe_cache_size": "256",
     "md/sync_speed_min": "1000 (system)",
@@ -88,11 +85,9 @@ def values(wanted: Mapping[str, str], name: str = "md0") -> dict[str, str]:
     return {file: read(Path("/sys/block", name, file)) for file in wanted}
 
 
-def back(name: str = "md0", wanted: Mapping[str, str] = WANTED) -> float:
-    """Wait until all values are there; return after how many seconds."""
-    began = time.monotonic()
+def back(name: str = "md0", wanted: Mapping[str, str] = WANTED) -> None:
+    """Wait until all values are there; how soon that is, `benchmarks.persist` measures."""
     wait_until(lambda: values(wanted, name) == wanted, 20, f"{values(wanted, name)}")
-    return time.monotonic() - began
 
 
 def keep(state: Path, profile: Profile = PROFILE) -> str:
@@ -117,14 +112,10 @@ def test_a_persisted_profile_is_back_after_an_assembly_whatever_the_array_is_cal
     assert kept.before["stripe_cache_size"] == 256
     assert kept.before["read_ahead_kb"] != PROFILE.before["read_ahead_kb"]
     assert schedulers() == ["kyber"] * 4
-    # On a machine with other work a single one may be late.
-    took = []
     for old, name in (("md0", "md0"), ("md0", "md7"), ("md7", "md0")):
         stop(old)
         assemble(name)
-        took.append(back(name))
-    print("seconds:", took)
-    assert sorted(took)[1] <= SOON_S, took
+        back(name)
 
 
 def test_after_a_restart_disks_get_their_scheduler_too(state: Path) -> None:
@@ -178,7 +169,6 @@ def test_a_replaced_member_gets_its_scheduler_also_if_it_is_a_partition(state: P
     keep(state)
     subprocess.run(["sfdisk", "-q", "/dev/vdf"], input=",\n", text=True, check=True)
     settle()
-    took = []
     for old, new in ((2, "/dev/vde"), (3, "/dev/vdf1")):
         disk = new.rstrip("1")
         assert "[kyber]" not in read(scheduler(disk))
@@ -186,13 +176,9 @@ def test_a_replaced_member_gets_its_scheduler_also_if_it_is_a_partition(state: P
         run("mdadm", "--zero-superblock", MEMBERS[old])
         MEMBERS[old] = new
         run("mdadm", "/dev/md0", "--add", new)
-        began = time.monotonic()
         wait_until(lambda disk=disk: "[kyber]" in read(scheduler(disk)), 20, f"scheduler of {new}")
-        took.append(time.monotonic() - began)
         # It says 1 if it came too late to wait.
         subprocess.run(["mdadm", "--wait", "/dev/md0"], check=False)
-    print("seconds:", took)
-    assert min(took) <= SOON_S
 
 
 def test_what_udev_must_not_set_blindly(state: Path) -> None:

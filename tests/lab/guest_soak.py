@@ -1,6 +1,7 @@
 """SIGKILL at random moments of short runs, in the lab `faults.toml`; `make soak` runs this there.
 
-AUTOTUNE_KILLS says how many, and AUTOTUNE_SEED which moments.
+AUTOTUNE_KILLS says how many, a tenth of them in passes of re-tuning, and AUTOTUNE_SEED which
+moments.
 """
 
 import os
@@ -10,7 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
-from guest import knob_files, read, running, wait_until
+from guest import autotune, knob_files, read, running, wait_until
 from guest_faults import MD, MOUNT, WORKLOAD, data, files, guardians, state
 from victim import Stage, start
 
@@ -22,16 +23,23 @@ LATEST_S = 40.0
 """A run has begun to confirm its winner by then."""
 
 
+@pytest.mark.parametrize("command", ["run", "retune"])
 def test_every_kill_is_followed_by_a_restore(
-    state: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    command: str, state: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     workload = tmp_path / "short.toml"
     workload.write_text(WORKLOAD)
-    words = ["run", "/dev/md0", "--workload", str(workload), "--scratch", str(MOUNT)]
+    kills, words = KILLS, ["run", "/dev/md0", "--workload", str(workload), "--scratch", str(MOUNT)]
+    if command == "retune":
+        config = tmp_path / "config.toml"
+        config.write_text(f'[defaults]\nworkload = "{workload}"\n')
+        kills, words = max(KILLS // 10, 1), ["retune", "/dev/md0", "--config", str(config)]
+        done = autotune("apply", "examples/profile.json", "/dev/md0", state=state)
+        assert done.returncode == 0, done.stderr
     knobs, sums, rng = knob_files(), data(), random.Random(SEED)
     output = tmp_path / "output"
     changed = 0
-    for number in range(1, KILLS + 1):
+    for number in range(1, kills + 1):
         stage = Stage("confirm", lambda: None, tmp_path / "reached")
         child = start(words, stage, output)
         time.sleep(rng.uniform(0, LATEST_S))
@@ -50,6 +58,8 @@ def test_every_kill_is_followed_by_a_restore(
             with capfd.disabled():
                 print(f"{number} kills, {changed} of them with changed settings", flush=True)
     assert data() == sums
-    assert changed > KILLS / 4
+    assert changed > kills / 4
     with capfd.disabled():
-        print(f"{KILLS} kills, {KILLS} restores; the data are unchanged")
+        print(f"{command}: {kills} kills, {kills} restores; the data are unchanged")
+    if command == "retune":
+        autotune("restore", "/dev/md0", state=state)

@@ -6,7 +6,7 @@ import fake_sysfs
 import pytest
 
 from autotune import sysfs
-from autotune.apply import apply, known_here
+from autotune.apply import apply, known_here, with_those_in_force
 from autotune.array import find_array
 from autotune.errors import InfeasibleError
 from autotune.journal import Journal
@@ -64,3 +64,25 @@ def test_a_profile_is_kept_with_the_values_that_this_array_had(tmp_path: Path) -
     assert known_here(theirs, array, dict.fromkeys(theirs.knobs, 9), tmp_path).before == now
     profile_path(array.uuid, tmp_path).write_text("damaged")
     assert known_here(theirs, array, now, tmp_path).before == now
+
+
+def test_a_runs_profile_has_what_was_in_force_while_it_was_proven(tmp_path: Path) -> None:
+    fake_sysfs.raid6(tmp_path).put("proc/sys/kernel/random/boot_id", "boot")
+    array = find_array("md0", tmp_path)
+    found = load_profile(Path(__file__).parents[2] / "examples/profile.json")
+    first = found.model_copy(
+        update={"knobs": {"sync_speed_max": 9000}, "before": {"sync_speed_max": 8000}}
+    )
+    save_profile(first, profile_path(array.uuid, tmp_path))
+    second = found.model_copy(
+        update={"knobs": {"stripe_cache_size": 512}, "before": {"stripe_cache_size": 256}}
+    )
+    winner = {"stripe_cache_size": 512, "sync_speed_max": 9000}
+    baseline = {"stripe_cache_size": 256, "sync_speed_max": 9000}
+    whole = with_those_in_force(second, array, winner, baseline, tmp_path)
+    assert whole.knobs == winner
+    assert whole.before == {"stripe_cache_size": 256, "sync_speed_max": 8000}
+    # Not a knob of this run: it is as it reads.
+    del winner["sync_speed_max"], baseline["sync_speed_max"]
+    whole = with_those_in_force(second, array, winner, baseline, tmp_path)
+    assert whole.knobs["sync_speed_max"] == read_setting(array, for_array(array))["sync_speed_max"]

@@ -85,6 +85,8 @@ def test_own_and_site_files_are_listed_and_a_faulty_one_is_named(tmp_path: Path)
     assert library.find("hdd-nas", tmp_path, site).name == "hdd-nas"
     with pytest.raises(UsageError, match="autotune profiles"):
         library.find("nothing", tmp_path, site)
+    with pytest.raises(UsageError, match=r"broken.toml.* is not valid"):
+        library.find("broken", tmp_path, site)
     with pytest.raises(UsageError, match="cannot be read"):
         library.find("/nonexistent.toml", tmp_path, site)
 

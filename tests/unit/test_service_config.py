@@ -57,7 +57,7 @@ def test_without_a_file_the_defaults_hold(tmp_path: Path) -> None:
         ("[defaults]\ntime = 'long'", '"long" is not a time'),
         ("[defaults]\nram_budget = '500%'", "at most 100 %"),
         ("[defaults]\ntrails = 3", "trails"),
-        ("[defaults]\ntrials = 0", "trials"),
+        ("[defaults]\ntrials = 2", "trials"),
         ('[array."md0"]\ntrials = 3', "is no UUID"),
         (f'[array."{UUID}"]\n[array."{COLONS}"]', "there twice"),
         (f'[array]\n"{UUID}" = 3', "has to be a table"),

@@ -113,6 +113,16 @@ def test_it_goes_in_and_out_without_trace(root: Path) -> None:
     assert install.remove(root) == []
 
 
+@pytest.mark.skipif(not shutil.which("systemctl"), reason="needs systemctl")
+def test_a_guard_that_is_not_wanted_any_more_goes_with_the_next_installation(root: Path) -> None:
+    install.install(root)
+    (root / "etc/autotune/config.toml").unlink()
+    install.install(root)
+    assert list(root.rglob("autotune-guard@md0*")) == []
+    assert (root / "etc/systemd/system/autotune-guard@.service").exists()
+    assert set(install.status(root).values()) == {"as shipped"}
+
+
 def test_what_cannot_be_written_leaves_nothing(root: Path) -> None:
     (root / "etc").mkdir(exist_ok=True)
     (root / "etc/systemd").write_text("a file")
