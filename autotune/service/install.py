@@ -119,7 +119,7 @@ def _remove_if_empty(folder: Path) -> None:
 def remove(root: Path = Path("/")) -> list[Path]:
     """Take the units out; return those that were there. Raise AutotuneError if one stays."""
     folder, guards = root / FOLDER, _ceilings(root)
-    shipped = [folder / name for name in (*units(), DROP_IN)]
+    shipped = [*(folder / name for name in units()), folder / DROP_IN]
     there = [path for path in shipped if path.exists()]
     _remove_guards(guards, root)
     if there:

@@ -32,8 +32,6 @@ def test_what_one_run_found_is_accepted_elsewhere_by_every_consumer(
         print(profile.knobs, profile.evidence.gain)
         monkeypatch.setenv("AUTOTUNE_PROFILE", found["profile_path"])
         for tests in ("guest_exports.py", "guest_ansible.py"):
-            taken = lab(
-                "tests/lab/elsewhere.toml", [*PYTEST, f"tests/lab/{tests}"], timeout_s=900
-            )
+            taken = lab("tests/lab/elsewhere.toml", [*PYTEST, f"tests/lab/{tests}"], timeout_s=900)
             print(taken.stdout)
             assert taken.returncode == 0, taken.stdout + taken.stderr
