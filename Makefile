@@ -69,13 +69,12 @@ lab-tests: setup
 slow-tests: setup
 	.venv/bin/python -m pytest -m slow -rP
 	$(call IN_LAB,tests/lab/fewer.toml) tests/lab/guest_import.py
-	$(call IN_LAB,tests/lab/elsewhere.toml) tests/lab/guest_persist.py
 
 IN_LAB = .venv/bin/autotune lab $(1) -- .venv/bin/python -m pytest -q -p no:cacheprovider
-IN_FAULTS = $(call IN_LAB,tests/lab/faults.toml) -o faulthandler_timeout=240
+IN_FAULTS = $(call IN_LAB,tests/lab/faults.toml)
 
 faults: setup
-	$(IN_FAULTS) -v tests/lab/guest_faults.py
+	$(IN_FAULTS) -v -o faulthandler_timeout=240 tests/lab/guest_faults.py
 
 soak: setup
 	$(IN_FAULTS) tests/lab/guest_soak.py

@@ -7,6 +7,10 @@ What the rules rest on (seen on systemd 252 with mdadm 4.2):
   set once is remembered as long as the array is active, or the disk a member, and forgotten with
   the first event after: whatever a person sets by hand in between stays.
 - blkid gives every member the array's UUID as ID_FS_UUID, a replaced one as soon as it is in.
+- mdadm closes a new member more than once, and udevd sees no close of a device while it handles
+  the one before (systemd issue 26250): it may have looked before the superblock was there, and not
+  look again. So a disk is looked at once more a second after it was closed. The second event has
+  the array's UUID as its own, where udevd's have 0, and so is the last.
 """
 
 import hashlib
@@ -64,6 +68,7 @@ def rules(profile: Profile, md_uuid: str, fs_uuid: str, journal: Path | str) -> 
             f'ENV{{ID_FS_TYPE}}=="linux_raid_member", ENV{{ID_FS_UUID}}=="{fs_uuid}", '
             'GOTO="autotune_member"\n'
         )
+        text += _looked_at(fs_uuid)
     text += 'GOTO="autotune_end"\n'
     if on_array or threads:
         text += '\nLABEL="autotune_array"\nATTR{md/array_state}=="clear|inactive", ' + _TO_END
@@ -126,6 +131,19 @@ def _on_disk(step: Step) -> str:
     whole = f'ENV{{DEVTYPE}}=="disk", TEST=="mq", TEST=="{step.file}", '
     part = f'ENV{{DEVTYPE}}=="partition", TEST=="../mq", TEST=="../{step.file}", '
     return f'{whole}ATTR{{{step.file}}}="{step.text}"\n{part}ATTR{{../{step.file}}}="{step.text}"\n'
+
+
+def _looked_at(fs_uuid: str) -> str:
+    """Look once more at a disk that was closed; but once, however many arrays have rules."""
+    mine = 'ACTION=="change", ENV{SYNTH_UUID}=="0", KERNEL!="loop*", ENV{AUTOTUNE_LOOK}!="1", '
+    look = (
+        'ENV{AUTOTUNE_LOOK}="1", '
+        f"RUN+=\"/bin/sh -c 'sleep 1; echo change {fs_uuid} >/sys$devpath/uevent'\"\n"
+    )
+    return "".join(
+        f'{mine}ENV{{DEVTYPE}}=="{kind}", TEST=="{queue}", {look}'
+        for kind, queue in (("disk", "mq"), ("partition", "../mq"))
+    )
 
 
 def _at_least(number: int) -> str:

@@ -14,7 +14,6 @@ PYTEST = (sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", 
 SAMPLE = {
     "guest_faults.py": ("-m", "sample"),
     "guest_import.py": ("-m", "not slow"),
-    "guest_persist.py": ("-m", "not slow"),
 }
 """Of what takes too long for each change, the part that does not."""
 
