@@ -69,6 +69,7 @@ lab-tests: setup
 slow-tests: setup
 	.venv/bin/python -m pytest -m slow -rP
 	$(call IN_LAB,tests/lab/fewer.toml) tests/lab/guest_import.py
+	$(call IN_LAB,raid5-hdd) tests/lab/guest_guard.py
 
 IN_LAB = .venv/bin/autotune lab $(1) -- .venv/bin/python -m pytest -q -p no:cacheprovider
 IN_FAULTS = $(call IN_LAB,tests/lab/faults.toml)

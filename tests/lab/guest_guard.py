@@ -86,6 +86,12 @@ def ended(child: int) -> int:
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
+def recovering() -> None:
+    """See that a recovery is under way, be it that of the test before."""
+    if read(MD / "sync_action") != "recover":
+        recover(slowdown=3)
+
+
 def is_shut() -> bool:
     return read(MD / "sync_speed_max").endswith("(local)")
 
@@ -107,8 +113,9 @@ def test_a_ceiling_has_to_be_one(state: Path) -> None:
     assert autotune("guard", "/dev/md0", "--p99-ceiling", "2x", state=state).returncode == 2
 
 
+@pytest.mark.sample
 def test_a_recovery_is_held_and_then_is_as_it_was(state: Path, tmp_path: Path) -> None:
-    recover(slowdown=3)
+    recovering()
     knobs, output = settled_knobs(), tmp_path / "output"
     with foreground(), Speeds() as speeds:
         child = start(state, output, "--p99-ceiling", "80ms")
@@ -133,7 +140,9 @@ def test_a_recovery_is_held_and_then_is_as_it_was(state: Path, tmp_path: Path) -
     assert not running("fio")
 
 
+@pytest.mark.sample
 def test_a_kill_leaves_the_knobs_as_found(state: Path, tmp_path: Path) -> None:
+    recovering()
     knobs = settled_knobs()
     with foreground():
         child = start(state, tmp_path / "output", "--p99-ceiling", "80ms")
@@ -145,6 +154,7 @@ def test_a_kill_leaves_the_knobs_as_found(state: Path, tmp_path: Path) -> None:
 
 
 def test_what_somebody_else_sets_is_theirs(state: Path, tmp_path: Path) -> None:
+    recovering()
     output = tmp_path / "output"
     with foreground():
         child = start(state, output, "--p99-ceiling", "80ms")
@@ -159,6 +169,7 @@ def test_what_somebody_else_sets_is_theirs(state: Path, tmp_path: Path) -> None:
 def test_without_a_foreground_the_sync_goes_at_full_speed_to_its_end(
     state: Path, tmp_path: Path
 ) -> None:
+    recovering()
     knobs, output = settled_knobs(), tmp_path / "output"
     child = start(state, output, "--p99-ceiling", "80ms")
     wait_until(lambda: "window" in output.read_text(), 30, "a window")

@@ -13,6 +13,7 @@ PYTEST = (sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", 
 
 SAMPLE = {
     "guest_faults.py": ("-m", "sample"),
+    "guest_guard.py": ("-m", "sample"),
     "guest_import.py": ("-m", "not slow"),
 }
 """Of what takes too long for each change, the part that does not."""
@@ -25,7 +26,7 @@ SAMPLE = {
         ("raid5-hdd", "guest_scratch.py"),
         ("raid5-hdd", "guest_rebuild.py"),
         ("raid5-hdd", "guest_watch.py"),
-        pytest.param("raid5-hdd", "guest_guard.py", marks=pytest.mark.slow),
+        ("raid5-hdd", "guest_guard.py"),
         ("raid6-hdd", "guest_gate.py"),
         ("raid6-hdd", "guest_knobs.py"),
         ("tests/lab/fewer.toml", "guest_import.py"),
