@@ -137,6 +137,8 @@ def find(name_or_path: str, state_dir: Path, site: Path | None = None) -> Profil
     """What a path holds, or what has this name; own before the site's before what is shipped.
     Raise UsageError if there is nothing."""
     path = Path(name_or_path)
+    if not name_or_path:
+        raise UsageError("Give the name of a profile, or the path of its file.")
     if path.exists() or "/" in name_or_path or path.suffix in (".json", ".toml"):
         return load(path)
     for folder in (state_dir / "profiles", SITE if site is None else site):
@@ -150,6 +152,17 @@ def find(name_or_path: str, state_dir: Path, site: Path | None = None) -> Profil
         f'There is no profile "{plain(name_or_path)}"; `autotune profiles` lists those that there '
         "are, or give the path of a file."
     )
+
+
+def find_profile(name_or_path: str, state_dir: Path) -> Profile:
+    """The same, of a profile alone. Raise UsageError for a starting point."""
+    item = find(name_or_path, state_dir)
+    if isinstance(item, StartingPoint):
+        raise UsageError(
+            f"{item.name} is a starting point, which was proven nowhere; "
+            f"`autotune import {item.name} --device /dev/md0` measures it before it stays."
+        )
+    return item
 
 
 def plan_of(

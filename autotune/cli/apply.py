@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 
 
 def apply(
-    profile: Annotated[Path, typer.Argument(help="The profile, a JSON file.")],
+    profile: Annotated[
+        str, typer.Argument(help="The profile, a JSON file or a name in `autotune profiles`.")
+    ],
     device: Annotated[str, typer.Argument(help="The array, such as /dev/md0.")],
     persist: Persist = False,
     as_json: Json = False,
@@ -31,9 +33,10 @@ def apply(
     from autotune.apply import apply_profile
     from autotune.array import find_array
     from autotune.journals import applied_profile_path
+    from autotune.library import find_profile
     from autotune.profile import load_profile
 
-    wanted = load_profile(profile)
+    wanted = find_profile(profile, state_dir)
     if persist:
         from autotune.persist import check
         from autotune.persist import persist as keep
@@ -48,8 +51,8 @@ def apply(
         files = keep(known, array, state_dir, notice)
     if not wanted.evidence.confirmed:
         notice(
-            f"The profile {profile} was not confirmed: measured in turn with the original settings "
-            "it was not shown to be better, so measure before you rely on it."
+            f"The profile {wanted.name} was not confirmed: measured in turn with the original "
+            "settings it was not shown to be better, so measure before you rely on it."
         )
     if as_json:
         document = {"device": device, "before": before, "after": after}

@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 def export(
     source: Annotated[
         str | None,
-        typer.Argument(metavar="[RUN|PROFILE]", help="A run's number, or a profile, a JSON file."),
+        typer.Argument(
+            metavar="[RUN|PROFILE]", help="A run's number, or a profile: a JSON file or a name."
+        ),
     ] = None,
     format: Annotated[
         str, typer.Option(help="json, udev, tuned, ansible, shell or systemd.")
@@ -67,10 +69,11 @@ def _profile(source: str | None, state_dir: Path) -> "Profile":
     import json
 
     from autotune.errors import UsageError
-    from autotune.profile import load_profile, parse_profile
+    from autotune.library import find_profile
+    from autotune.profile import parse_profile
 
     if source is not None and not (source.isascii() and source.isdigit()):
-        return load_profile(Path(source))
+        return find_profile(source, state_dir)
     from autotune.store.database import Store
 
     store = Store.existing(state_dir)

@@ -106,3 +106,29 @@ def test_old_runs_are_thinned_and_other_arrays_are_not(tmp_path: Path) -> None:
         (3, 0),
         (2, 0),
     ]
+
+
+def test_a_store_that_is_thinned_does_not_grow_without_bound(tmp_path: Path) -> None:
+    store, sizes = Store(tmp_path), []
+    for number in range(1, 121):
+        run = store.start_run("abc", "/dev/md0", "print", {"seed": number})
+        for trial in (record(1, 20), record(2, 20)):
+            store.add_trial(run, trial)
+        store.thin("abc", whole=5, runs=20)
+        if number in (40, 120):
+            with sqlite3.connect(tmp_path / FILE_NAME) as connection:
+                sizes += connection.execute("PRAGMA page_count").fetchone()
+    assert sizes[1] <= 1.1 * sizes[0]
+    kept = store.runs("abc")
+    assert [found.id for found in kept] == list(range(120, 100, -1))
+    assert [bool(store.trials(found.id)) for found in kept] == [True] * 5 + [False] * 15
+
+
+def test_thinning_leaves_other_arrays_alone(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    other = store.start_run("other", "/dev/md1", "print", {})
+    store.add_trial(other, record(1))
+    store.start_run("abc", "/dev/md0", "print", {})
+    store.thin("abc", whole=0, runs=0)
+    assert store.runs("abc") == []
+    assert len(store.trials(other)) == 1
