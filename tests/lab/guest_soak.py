@@ -32,21 +32,24 @@ def test_every_kill_is_followed_by_a_restore(
     kills, words = KILLS, ["run", "/dev/md0", "--workload", str(workload), "--scratch", str(MOUNT)]
     if command == "retune":
         config = tmp_path / "config.toml"
-        config.write_text(f'[defaults]\nworkload = "{workload}"\n')
+        config.write_text(f'[defaults]\nworkload = "{workload}"\nram_budget = "96MiB"\n')
         kills, words = max(KILLS // 10, 1), ["retune", "/dev/md0", "--config", str(config)]
         done = autotune("apply", "examples/profile.json", "/dev/md0", state=state)
         assert done.returncode == 0, done.stderr
     knobs, sums, rng = knob_files(), data(), random.Random(SEED)
     output = tmp_path / "output"
     changed = 0
-    for number in range(1, kills + 1):
+    number = 0
+    while number < kills:
         stage = Stage("confirm", lambda: None, tmp_path / "reached")
         child = start(words, stage, output)
         time.sleep(rng.uniform(0, LATEST_S))
         changed += knob_files() != knobs
         os.kill(child, signal.SIGKILL)
         code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-        assert code == -signal.SIGKILL, output.read_text()
+        # A pass that came to its end in order before was not killed.
+        assert code == -signal.SIGKILL or (command == "retune" and not code), output.read_text()
+        number += code == -signal.SIGKILL
         wait_until(lambda: not guardians(), 60, "the guardian")
         wait_until(lambda: not running("fio"), 20, "fio to end")
         assert not list((state / "journal").glob("*")), number

@@ -121,7 +121,7 @@ def told(stage: Stage) -> Iterator[None]:
         mock.patch.object(sysfs, "write", storing),
         mock.patch.object(restore, "_restore_one", restoring),
         mock.patch.object(measure, "RAMP_S", 0.5),
-        mock.patch.object(measure, "SILENCE_S", 4.0),
+        mock.patch.object(measure, "SILENCE_S", 10.0),
         mock.patch("autotune.tuner.BASELINE_TRIALS", 1),
         # As the baseline, but twelve minutes of the matrix.
         mock.patch.object(Trials, "warm_up"),
