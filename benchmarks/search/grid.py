@@ -21,8 +21,9 @@ from benchmarks.search.instance import judge
 from benchmarks.search.synthetic import MARGIN
 
 LIMITED = "p99"
-HOLDING = (0.25, 0.45, 0.65)
-"""The shares of settings that hold; a seed has one of them."""
+HOLDING = (0.65, 0.85, 1.0)
+"""The shares of settings that hold; a seed has one of them. Where fewer do, raid6-hdd has nothing
+to gain: what is faster there is a large stripe cache, with the slowest p99 of all beside it."""
 
 
 class RecordedGrid:
