@@ -2,8 +2,8 @@
 
 Every figure has its own Gaussian process over only the knobs that can move it; the objective and
 the ceilings follow from them by their formulas. A trial goes where the best setting is expected
-to look better for it (the knowledge gradient), times P(hold), among those with the greatest
-expected improvement times P(hold); the last ones go to the model's best.
+to look better for it (the knowledge gradient), times P(hold), less the price of a broken ceiling,
+among those with the greatest expected improvement likewise; the last ones go to the model's best.
 """
 
 import random
@@ -20,6 +20,7 @@ from autotune.strategies._acquisition import (
 )
 from autotune.strategies._belief import Belief, Beliefs
 from autotune.strategies._candidates import candidates
+from autotune.strategies._foresight import Foresight
 from autotune.strategies._lattice import Lattice, Row
 
 STARTS = 3
@@ -28,12 +29,13 @@ LOOKED_AT = 50
 """Candidates whose knowledge gradient is worked out."""
 DRAWS = 32
 """What a trial may show, with its mirror image, for the knowledge gradient."""
-EAGER = 0.4
-"""The least P(hold) of what an eager search tries."""
-CAREFUL = 0.8
-"""The least P(hold) of what a careful search tries, if the baseline is so safe."""
+BEARABLE = 0.4
+"""The least P(hold) of what is tried."""
 NEARLY = 0.95
-"""If it is not: so much of the baseline's."""
+"""If the baseline is not so safe: so much of its own."""
+PRICE = 0.1
+"""What a broken ceiling costs a careful search, in units of the gain: it bears a chance of one in
+ten of it for what brings 1 %. So it dares more at first, when there is much to learn."""
 PROVEN = 0.9
 """The least P(hold) of what is recommended, other than the baseline."""
 SURE = 0.97
@@ -58,6 +60,10 @@ class Bayes:
         self._problem = problem
         self._lattice = Lattice(problem)
         self._beliefs = Beliefs(problem)
+        self._foresight = Foresight()
+        self._price = PRICE if problem.careful else 0.0
+        self._home = 1.0
+        """P(hold) of the baseline as measured: bad neighbours make it no worse."""
         self._told = 0
         self._searched = 0
         self._tried: dict[Row, bool] = {}
@@ -69,6 +75,8 @@ class Bayes:
         self._told += 1
         row = self._lattice.row(trial.setting)
         self._searched += row != self._lattice.baseline
+        if row != self._lattice.baseline and trial.status in (Status.COMPLETE, Status.ABORTED):
+            self._foresight.add(trial.setting, float(self._beliefs.of([trial.setting]).hold[0]))
         if row is not None and trial.status == Status.INFEASIBLE:
             self._refused.add(row)
         elif row is not None and trial.status == Status.FAILED:
@@ -78,6 +86,8 @@ class Bayes:
             ended = trial.status == Status.COMPLETE
             self._tried[row] = ended or self._tried.get(row, False)
         self._beliefs.add(trial)
+        if row == self._lattice.baseline:
+            self._home = float(self._beliefs.of([trial.setting]).hold[0])
 
     def ask(self) -> Setting | None:
         rng = random.Random(f"{self._problem.seed}:{self._told}")
@@ -95,7 +105,8 @@ class Bayes:
         if not bearable.any():
             return None
         if finishing:
-            value = np.where(bearable, worth(belief.mean, belief.log_hold), -np.inf)
+            value = worth(belief.mean, belief.log_hold) - self._price * (1.0 - belief.hold)
+            value = np.where(bearable, value, -np.inf)
             best = int(np.argmax(value))
             return settings[best] if value[best] > NOTICED else None
         return self._most_telling(settings, belief, bearable)
@@ -120,11 +131,14 @@ class Bayes:
     def _most_telling(
         self, settings: list[Setting], belief: Belief, bearable: NDArray[np.bool_]
     ) -> Setting | None:
-        """The bearable setting with the greatest knowledge gradient. What is not bearable yet
-        counts among what might be recommended: to learn that it holds is worth something."""
+        """The bearable setting with the greatest knowledge gradient, less the price of breaking.
+        What is not bearable yet counts among what might be recommended: to learn that it holds is
+        worth something."""
         score = log_expected_improvement(belief.mean, belief.spread, self._incumbent())
-        score = score + belief.log_hold
-        promising = np.argsort(-np.where(bearable, score, -np.inf), kind="stable")
+        expected = np.exp(score + belief.log_hold)
+        cost = self._price * (1.0 - belief.hold)
+        rank = np.where(bearable, expected - cost, -np.inf)
+        promising = np.argsort(-rank, kind="stable")
         promising = promising[: min(LOOKED_AT, int(bearable.sum()))]
         best = np.argsort(-worth(belief.mean, belief.log_hold), kind="stable")[:LOOKED_AT]
         tried = [settings[i] for i in promising]
@@ -136,25 +150,21 @@ class Bayes:
         value = knowledge_gradient(self._beliefs, tried, choices, np.hstack([draws, -draws]))
         # A trial that breaks a ceiling hurts, and ends before it has told everything.
         value *= belief.hold[promising]
-        expected = float(np.exp(score.max()))
-        if max(float(value.max()), expected) < NOTICED and self._searched >= PATIENCE:
+        most = max(value.max(), expected.max())
+        if most * self._foresight.trust(self._beliefs) < NOTICED and self._searched >= PATIENCE:
             return None
-        close = [i for i in np.argsort(-value) if value[i] >= CHEAPER * value.max()]
+        value -= cost[promising]
+        near = value.max() - (1.0 - CHEAPER) * abs(value.max())
+        close = [i for i in np.argsort(-value) if value[i] >= near]
         cheapest: Setting = min((tried[i] for i in close), key=self._cost, default=tried[0])
         return cheapest
 
     def _bearable(self, belief: Belief) -> NDArray[np.bool_]:
-        """Which settings hold well enough to be tried (n,).
-
-        Where the baseline itself is near its ceiling nothing is as safe as one would like; then
-        what is about as safe as the baseline, with which the user lives; and at first, if there
-        is nothing so safe, what is safest.
-        """
-        home = float(self._beliefs.of([self._problem.baseline]).hold[0])
-        bar = min(CAREFUL if self._problem.careful else EAGER, NEARLY * home)
-        if self._searched < PATIENCE:
-            bar = min(bar, NEARLY * float(belief.hold.max()))
-        return np.asarray(belief.hold >= bar)
+        """Which settings hold well enough to be tried (n,): where the baseline is over its ceiling,
+        those about as safe as it. Where little held of what was to hold, less is expected of the
+        rest; a search ends when nothing is bearable any more."""
+        hold = belief.hold * self._foresight.trust(self._beliefs)
+        return np.asarray(hold >= min(BEARABLE, NEARLY * self._home))
 
     def _cost(self, setting: Setting) -> float:
         """Seconds to measure the phases of which something new would be learnt."""
