@@ -151,7 +151,7 @@ class Bayes:
         # A trial that breaks a ceiling hurts, and ends before it has told everything.
         value *= belief.hold[promising]
         most = max(value.max(), expected.max())
-        if most * self._foresight.trust(self._beliefs) < NOTICED and self._searched >= PATIENCE:
+        if most < NOTICED and self._searched >= PATIENCE:
             return None
         value -= cost[promising]
         near = value.max() - (1.0 - CHEAPER) * abs(value.max())
@@ -161,10 +161,13 @@ class Bayes:
 
     def _bearable(self, belief: Belief) -> NDArray[np.bool_]:
         """Which settings hold well enough to be tried (n,): where the baseline is over its ceiling,
-        those about as safe as it. Where little held of what was to hold, less is expected of the
-        rest; a search ends when nothing is bearable any more."""
-        hold = belief.hold * self._foresight.trust(self._beliefs)
-        return np.asarray(hold >= min(BEARABLE, NEARLY * self._home))
+        those about as safe as it. None, if little held of what was to hold and that leaves none;
+        a careful search doubts each setting so."""
+        bar = min(BEARABLE, NEARLY * self._home)
+        doubted = belief.hold * self._foresight.trust(self._beliefs)
+        given_up = not (doubted >= bar).any()
+        hold = doubted if self._problem.careful or given_up else belief.hold
+        return np.asarray(hold >= bar)
 
     def _cost(self, setting: Setting) -> float:
         """Seconds to measure the phases of which something new would be learnt."""
