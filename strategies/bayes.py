@@ -132,8 +132,7 @@ class Bayes:
         self, settings: list[Setting], belief: Belief, bearable: NDArray[np.bool_]
     ) -> Setting | None:
         """The bearable setting with the greatest knowledge gradient, less the price of breaking.
-        What is not bearable yet counts among what might be recommended: to learn that it holds is
-        worth something."""
+        What is not bearable counts among what might be recommended: to learn more is worth it."""
         score = log_expected_improvement(belief.mean, belief.spread, self._incumbent())
         expected = np.exp(score + belief.log_hold)
         cost = self._price * (1.0 - belief.hold)
@@ -154,8 +153,8 @@ class Bayes:
         if most < NOTICED and self._searched >= PATIENCE:
             return None
         value -= cost[promising]
-        near = value.max() - (1.0 - CHEAPER) * abs(value.max())
-        close = [i for i in np.argsort(-value) if value[i] >= near]
+        slack = (1.0 - CHEAPER) * abs(value.max())
+        close = [i for i in np.argsort(-value) if value[i] >= value.max() - slack]
         cheapest: Setting = min((tried[i] for i in close), key=self._cost, default=tried[0])
         return cheapest
 
@@ -165,9 +164,8 @@ class Bayes:
         a careful search doubts each setting so."""
         bar = min(BEARABLE, NEARLY * self._home)
         doubted = belief.hold * self._foresight.trust(self._beliefs)
-        given_up = not (doubted >= bar).any()
-        hold = doubted if self._problem.careful or given_up else belief.hold
-        return np.asarray(hold >= bar)
+        doubting = self._problem.careful or doubted.max() < bar
+        return np.asarray((doubted if doubting else belief.hold) >= bar)
 
     def _cost(self, setting: Setting) -> float:
         """Seconds to measure the phases of which something new would be learnt."""
