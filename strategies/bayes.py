@@ -29,7 +29,7 @@ LOOKED_AT = 50
 """Candidates whose knowledge gradient is worked out."""
 DRAWS = 32
 """What a trial may show, with its mirror image, for the knowledge gradient."""
-BEARABLE = 0.4
+EAGER, CAREFUL = 0.4, 0.5
 """The least P(hold) of what is tried."""
 NEARLY = 0.95
 """If the baseline is not so safe: so much of its own."""
@@ -162,7 +162,7 @@ class Bayes:
         """Which settings hold well enough to be tried (n,): where the baseline is over its ceiling,
         those about as safe as it. None, if little held of what was to hold and that leaves none;
         a careful search doubts each setting so."""
-        bar = min(BEARABLE, NEARLY * self._home)
+        bar = min(CAREFUL if self._problem.careful else EAGER, NEARLY * self._home)
         doubted = belief.hold * self._foresight.trust(self._beliefs)
         doubting = self._problem.careful or doubted.max() < bar
         return np.asarray((doubted if doubting else belief.hold) >= bar)

@@ -20,7 +20,7 @@ import yaml
 from autotune.errors import UsageError
 from autotune.export import FORMATS
 from autotune.export.steps import lasting, steps
-from autotune.export.udev import _at_least, _at_most
+from autotune.export.udev import _at_least, _at_most, forms
 from autotune.profile import Profile, load_profile, parse_profile
 
 PROFILE = load_profile(Path(__file__).parents[2] / "examples/profile.json")
@@ -121,12 +121,13 @@ UDEV_LINE = re.compile(
 )
 
 
-def test_udev_rules_only_compare_and_set_attributes(theirs: Profile) -> None:
+def test_udev_rules_only_compare_set_attributes_and_look_again(theirs: Profile) -> None:
     (text,) = FORMATS["udev"](theirs, UUID).values()
+    event = f"echo change {forms(UUID)[1]} >/sys$devpath/uevent"
     assignments = []
     for line in code(text):
         for token in line.split(", "):
-            assert UDEV_LINE.fullmatch(token), token
+            assert UDEV_LINE.fullmatch(token) or token == f"RUN+=\"/bin/sh -c 'sleep 1; {event}'\""
             if token.startswith("ATTR") and "==" not in token:
                 assignments.append(token.removeprefix("ATTR{").removeprefix("../"))
     wanted = {f'{step.file}}}="{step.text}"' for step in steps(theirs)}

@@ -33,7 +33,7 @@ def test_every_kill_is_followed_by_a_restore(
     if command == "retune":
         config = tmp_path / "config.toml"
         config.write_text(f'[defaults]\nworkload = "{workload}"\nram_budget = "96MiB"\n')
-        kills, words = max(KILLS // 10, 1), ["retune", "/dev/md0", "--config", str(config)]
+        kills, words = max(KILLS // 10, 10), ["retune", "/dev/md0", "--config", str(config)]
         done = autotune("apply", "examples/profile.json", "/dev/md0", state=state)
         assert done.returncode == 0, done.stderr
     knobs, sums, rng = knob_files(), data(), random.Random(SEED)
@@ -61,7 +61,8 @@ def test_every_kill_is_followed_by_a_restore(
             with capfd.disabled():
                 print(f"{number} kills, {changed} of them with changed settings", flush=True)
     assert data() == sums
-    assert changed > kills / 4
+    # A pass first looks whether the array is in use, and at the settings that are in force.
+    assert changed > (kills / 4 if command == "run" else 0)
     with capfd.disabled():
         print(f"{command}: {kills} kills, {kills} restores; the data are unchanged")
     if command == "retune":
