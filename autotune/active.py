@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Literal
 
 from autotune.array import Array
-from autotune.errors import AutotuneError
+from autotune.errors import AutotuneError, UsageError
 from autotune.journal import Journal
 from autotune.journals import applied_path, applied_profile_path
 from autotune.originals import boot_id
@@ -23,23 +23,32 @@ class Active:
     path: Path
 
 
-def active(array: Array, state_dir: Path) -> list[Active]:
+def active(array: Array, state_dir: Path, damaged: list[str] | None = None) -> list[Active]:
     """The profiles in force, the one that was applied last first: that one the knobs should read
-    as. Raise UsageError if the file of one is not a valid profile."""
-    found: list[Active] = []
+    as. A file that is not a valid profile is told to `damaged`, else UsageError is raised."""
+    places: list[tuple[Literal["applied", "persisted"], Path]] = []
     if is_applied(array, state_dir):
-        path = applied_profile_path(state_dir, array.uuid)
-        if path.exists():
-            found.append(Active(load_profile(path), "applied", path))
-    path = profile_path(array.uuid, array.root)
-    if array.uuid and path.exists():
-        found.append(Active(load_profile(path), "persisted", path))
+        places.append(("applied", applied_profile_path(state_dir, array.uuid)))
+    if array.uuid:
+        places.append(("persisted", profile_path(array.uuid, array.root)))
+    found: list[Active] = []
+    for how, path in places:
+        if not path.exists():
+            continue
+        try:
+            found.append(Active(load_profile(path), how, path))
+        except UsageError as error:
+            text = f"{str(error).rstrip('.')}; apply the profile anew."
+            if damaged is None:
+                raise UsageError(text) from None
+            damaged.append(text)
     return found
 
 
 def is_applied(array: Array, state_dir: Path) -> bool:
-    """Whether values are applied to stay that this boot has not forgotten."""
-    with contextlib.suppress(AutotuneError, OSError):
+    """Whether values are applied to stay that this boot has not forgotten. Raise PermissionError
+    if that cannot be seen: to say that none are would be wrong."""
+    with contextlib.suppress(AutotuneError, FileNotFoundError):
         record = Journal.load(applied_path(state_dir, array.uuid)).record
         return record.boot == boot_id(array.root)
     return False

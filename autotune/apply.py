@@ -22,12 +22,15 @@ from autotune.knobs import (
     stripe_cache,
 )
 from autotune.locks import lock
-from autotune.memory import available_bytes, reserve_bytes
+from autotune.memory import available_bytes, budget_bytes, reserve_bytes
 from autotune.profile import Profile, save_profile
 from autotune.search import Setting
 from autotune.stack import read_stack
 from autotune.units import show_bytes
 from autotune.watch import Watch
+
+OF_ALL = 0.05
+"""The share of all memory that a setting may take unless another is asked for."""
 
 
 def apply(
@@ -154,6 +157,11 @@ def _strangeness(profile: Profile, array: Array) -> Iterator[str]:
         yield (
             f"On this array its settings may take {show_bytes(cost)} of RAM, more than the "
             f"{show_bytes(profile.ram_budget_bytes)} that it was made for."
+        )
+    elif proven.uuid != array.uuid and cost > budget_bytes(OF_ALL, array.root):
+        yield (
+            f"Its settings may take {show_bytes(cost)} of RAM here, more than {OF_ALL:.0%} of all; "
+            "`autotune import` cuts it to that."
         )
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from autotune.apply import apply_profile
 from autotune.array import Array, find_array
 from autotune.errors import UsageError
+from autotune.journals import applied_profile_path
 from autotune.knobs import by_name, ram_bytes, read_setting
 from autotune.library import StartingPoint, plan_of
 from autotune.match import SYNC_SPEEDS, Plan
@@ -23,7 +24,7 @@ from autotune.workload import Workload, load_workload, shipped
 @dataclass(frozen=True)
 class Arrival:
     """What became of a profile on an array. `before` is the setting that was found there; `done`
-    is the run that measured it, if there was one."""
+    is the run that measured it, if there was one, and `path` the profile as it is here."""
 
     device: str
     plan: Plan
@@ -31,6 +32,7 @@ class Arrival:
     reason: str
     before: Setting = dataclasses.field(default_factory=dict)
     done: Done | None = None
+    path: Path | None = None
 
 
 def workload_of(item: Profile | StartingPoint, name_or_path: str | None) -> Workload:
@@ -88,10 +90,11 @@ def bring(
             _as_profile(item, options, plan, array), array.device, state_dir, reporter.notice
         )
         reason = "as it was already" if same else "not measured here"
-        return Arrival(array.device, plan, True, reason, before)
+        path = applied_profile_path(state_dir, array.uuid)
+        return Arrival(array.device, plan, True, reason, before, path=path)
     done = run(given(item, options, plan), state_dir, reporter, keep=True)
     result = done.result
-    return Arrival(array.device, plan, result.keep, result.reason, before, done)
+    return Arrival(array.device, plan, result.keep, result.reason, before, done, done.path)
 
 
 def _as_profile(

@@ -71,7 +71,7 @@ def persist(
     check(array, state_dir, profile)
     root, uuid = array.root, array.uuid
     for text in rivals.setting(array, profile.knobs):
-        notice(f"{text} Disable it, or it and the persisted profile undo each other.")
+        notice(text)
     journal = journal_path(state_dir.absolute(), uuid)
     rule = udev.rules(profile, *udev.forms(uuid), journal)
     files = {
@@ -124,10 +124,12 @@ def tell_udev(array: Array | None, notice: Callable[[str], None], root: Path = P
     if array is not None:
         names = [array.name, *(member.name for member in array.members)]
         devices = [str(root / "sys/class/block" / name) for name in names]
-        commands.append(["udevadm", "trigger", "--settle", "--action=change", *devices])
+        commands.append(["udevadm", "trigger", "--action=change", *devices])
+        # Not `trigger --settle`: a unit without a network hears nothing of udevd's events.
+        commands.append(["udevadm", "settle", f"--timeout={_UDEV_S}"])
     for command in commands:
         try:
-            subprocess.run(command, capture_output=True, text=True, timeout=_UDEV_S, check=True)
+            subprocess.run(command, capture_output=True, text=True, timeout=2 * _UDEV_S, check=True)
         except (OSError, subprocess.SubprocessError) as error:
             said = str(getattr(error, "stderr", None) or error).strip()
             notice(f"`{' '.join(command[:3])}` failed ({said}); what was written counts later.")

@@ -110,9 +110,8 @@ def _udev(root: Path) -> Iterator[Rival]:
                     continue
                 maker = "openmediavault" if "openmediavault" in f"{file.name}{line}" else "udev"
                 yield Rival(
-                    f"A rule of {maker} at {place} sets {', '.join(sorted(knobs))} and may set it "
-                    "again in the middle of a run; disable it if it matches this array or its "
-                    "disks.",
+                    f"A rule of {maker} at {place} sets {', '.join(sorted(knobs))} and may do so "
+                    "again at any time; disable it if it matches this array or its disks.",
                     knobs,
                 )
 
@@ -138,7 +137,10 @@ def _mdadm_conf(root: Path) -> Iterator[Rival]:
     for file in files:
         for place, line in _lines(file, root):
             if line.upper().startswith("SYSFS"):
-                text = f"mdadm sets knobs when it assembles an array, from {place} ({line})."
+                text = (
+                    f"mdadm sets knobs when it assembles an array, from {place} ({line}); take "
+                    "that line out if it is for this array."
+                )
                 yield Rival(text, _knobs(line))
 
 

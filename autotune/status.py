@@ -8,7 +8,7 @@ from autotune import leftovers, match, rivals
 from autotune.active import Active, active, is_applied
 from autotune.array import Array
 from autotune.errors import AutotuneError
-from autotune.journals import journal_path
+from autotune.journals import is_held, journal_path
 from autotune.knobs import by_name
 from autotune.profile import Profile
 from autotune.search import Value
@@ -51,14 +51,13 @@ class Status:
 
 def status(array: Array, state_dir: Path) -> Status:
     """Look at one array."""
-    faults = list(_journal(array, state_dir))
-    found: list[Active] = []
-    try:
-        found = active(array, state_dir)
-    except AutotuneError as error:
-        faults.append(str(error))
-    current = found[0] if found else None
+    faults: list[str] = []
     notes: list[str] = []
+    journal = journal_path(state_dir, array.uuid)
+    if journal.exists():
+        (notes if is_held(journal) else faults).append(leftovers.describe(journal, array.root)[0])
+    found = active(array, state_dir, faults)
+    current = found[0] if found else None
     if is_applied(array, state_dir) and (current is None or current.how != "applied"):
         notes.append(
             f"Values are applied that came without a profile; `autotune restore {array.device}` "
@@ -80,12 +79,6 @@ def status(array: Array, state_dir: Path) -> Status:
         tuple(faults),
         tuple(notes),
     )
-
-
-def _journal(array: Array, state_dir: Path) -> Iterator[str]:
-    path = journal_path(state_dir, array.uuid)
-    if path.exists():
-        yield leftovers.describe(path, array.root)[0]
 
 
 def _knob(array: Array, name: str, wanted: Value) -> KnobStatus:

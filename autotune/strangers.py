@@ -1,6 +1,7 @@
 """Documents that may come from strangers: read within bounds, faults told in one plain line."""
 
 import os
+import re
 import stat
 import tomllib
 from pathlib import Path
@@ -12,6 +13,12 @@ MAX_LINE = 4096
 """The time that tomllib takes for a dotted key grows with the square of its parts: 20 s for one
 that fills 64 KiB."""
 MAX_FAULT = 300
+_IS_TYPE = re.compile(r"(constrained|function|literal|nullable)\b")
+_IN_PLAIN = {
+    "extra_forbidden": "there is no such setting",
+    "tuple_type": "it has to be a list",
+    "missing": "it is not there",
+}
 
 
 def read_file(path: Path, most_bytes: int) -> bytes:
@@ -40,8 +47,9 @@ def read_toml(text: str) -> dict[str, Any]:
 def first_fault(error: ValidationError) -> str:
     """The place and the kind of the first thing that is wrong with a document."""
     fault = error.errors(include_url=False, include_input=False)[0]
-    where = ".".join(str(part) for part in fault["loc"])
-    message = fault["msg"].removeprefix("Value error, ")
+    # Parts such as "constrained-int" name pydantic's types, not places of the document.
+    where = ".".join(str(part) for part in fault["loc"] if not _IS_TYPE.match(str(part)))
+    message = _IN_PLAIN.get(fault["type"], fault["msg"].removeprefix("Value error, "))
     return plain(f"{where}: {message}" if where else message).rstrip(".")
 
 

@@ -32,23 +32,26 @@ def apply(
 
     from autotune.apply import apply_profile
     from autotune.array import find_array
+    from autotune.errors import RefusalError
     from autotune.journals import applied_profile_path
     from autotune.library import find_profile
+    from autotune.match import misfits
     from autotune.profile import load_profile
 
-    wanted = find_profile(profile, state_dir)
+    wanted, array = find_profile(profile, state_dir), find_array(device)
+    for text in misfits(wanted.proven_on, wanted.knobs, array):
+        raise RefusalError(f"{text} `autotune run {device}` finds what is right for it.")
     if persist:
         from autotune.persist import check
         from autotune.persist import persist as keep
 
-        check(find_array(device), state_dir, wanted)
+        check(array, state_dir, wanted)
     before, after = apply_profile(wanted, device, state_dir, notice)
     files: tuple[Path, ...] = ()
     if persist:
-        array = find_array(device)
         # That has the values of this array before.
         known = load_profile(applied_profile_path(state_dir, array.uuid))
-        files = keep(known, array, state_dir, notice)
+        files = keep(known, find_array(device), state_dir, notice)
     if not wanted.evidence.confirmed:
         notice(
             f"The profile {wanted.name} was not confirmed: measured in turn with the original "

@@ -24,7 +24,7 @@ def check(
 ) -> None:
     """Say whether the configuration can be used, and what follows for each array here.
 
-    Exit code 1 if its command for events cannot be run.
+    Exit code 1 if its command for events or its folder for metrics is not there.
     """
     import json
     import os
@@ -44,6 +44,9 @@ def check(
     faults = []
     if hook is not None and not (Path(hook).is_file() and os.access(hook, os.X_OK)):
         faults.append(f"The command for events, {plain(hook)}, is not there or cannot be run.")
+    folder = Path(settings.metrics.textfile).parent if settings.metrics else None
+    if folder is not None and not folder.is_dir():
+        faults.append(f"The folder for metrics, {plain(str(folder))}, is not there.")
     if as_json:
         print(json.dumps({"arrays": arrays, "not_here": unknown, "faults": faults}, indent=2))
         raise typer.Exit(int(bool(faults)))

@@ -1,6 +1,7 @@
 """`autotune guard`."""
 
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -15,14 +16,18 @@ if TYPE_CHECKING:
 def guard(
     device: Annotated[str, typer.Argument(help="The array, such as /dev/md0.")],
     p99_ceiling: Annotated[
-        str, typer.Option(help="Limit of foreground p99, such as 50ms.", show_default=False)
-    ],
+        str | None,
+        typer.Option(help="Limit of foreground p99, such as 50ms. [default: the configuration's]"),
+    ] = None,
     wait: Annotated[
         bool, typer.Option("--wait", help="Wait for a sync, guard it, wait for the next.")
     ] = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print a line of JSON every 5 s and one at the end.")
     ] = False,
+    config: Annotated[Path, typer.Option(help="Where `guard_p99` and metrics are set.")] = Path(
+        "/etc/autotune/config.toml"
+    ),
     state_dir: StateDir = STATE_DIR,
 ) -> None:
     """Hold the foreground's p99 under a ceiling while a rebuild, resync or check runs.
@@ -34,30 +39,46 @@ def guard(
 
     from rich.console import Console
 
+    from autotune.array import find_array
+    from autotune.errors import UsageError
     from autotune.guard.guard import guard as guard_array
+    from autotune.guard.told import Told
     from autotune.report import guard as report
     from autotune.report.live import LiveReporter
+    from autotune.service.config import load_config
     from autotune.units import parse_latency_ns
 
-    ceiling_ns = parse_latency_ns(p99_ceiling)
+    settings, array = load_config(config), find_array(device)
+    ceiling = p99_ceiling or settings.care(array.uuid).guard_p99
+    if ceiling is None:
+        raise UsageError(
+            f"Name the ceiling to hold (--p99-ceiling 50ms), or set guard_p99 in {config}."
+        )
+    ceiling_ns = parse_latency_ns(ceiling)
 
     def notice(text: str) -> None:
         print(f"autotune: {text}", file=sys.stderr, flush=True)
 
+    told = Told(settings.metrics, array, ceiling_ns, notice)
     with LiveReporter(Console(stderr=True)) as reporter:
 
         def hear(window: "Window") -> None:
+            told.window(window)
             if as_json:
                 print(json.dumps(report.window_document(window)), flush=True)
             reporter.progress(report.window_line(window, ceiling_ns), window.share, None)
 
         def finished(summary: "Summary") -> None:
+            told.over()
             if as_json:
                 print(json.dumps(report.summary_document(summary)), flush=True)
             else:
                 print(report.summary_line(summary, ceiling_ns), flush=True)
 
-        found = guard_array(device, ceiling_ns, state_dir, hear, finished, notice, wait)
+        try:
+            found = guard_array(device, ceiling_ns, state_dir, hear, finished, notice, wait)
+        finally:
+            told.over()
     if found:
         return
     text = f"No sync runs on {device}, so there is nothing to guard (--wait waits for one)."

@@ -23,7 +23,8 @@ def render(profile: Profile, uuid: str) -> dict[str, str]:
     """The folder, for the array of this UUID. `script.sh` turns TuneD's words into the other's."""
     md_uuid, _ = forms(uuid)
     name = shell.script_name(profile)
-    header = comment(profile, lacks=_LACKS)
+    install = f"Install: this folder in /etc/tuned. Then: tuned-adm profile {name}"
+    header = comment(profile, install, lacks=_LACKS)
     return {
         f"{name}/tuned.conf": header + _CONF.format(name=harmless(profile.name)),
         f"{name}/script.sh": "#!/bin/sh\n" + header + _SCRIPT.format(uuid=md_uuid),

@@ -51,13 +51,19 @@ def forms(uuid: str) -> tuple[str, str]:
     return ":".join(uuid[i : i + 8] for i in range(0, 32, 8)), dashed
 
 
+_INSTALL = (
+    "Install: this file in /etc/udev/rules.d. Then: udevadm control --reload && udevadm trigger "
+    "--action=change --subsystem-match=block"
+)
+
+
 def rules(profile: Profile, md_uuid: str, fs_uuid: str, journal: Path | str) -> str:
     """The rules' text. `journal` is there while a run of autotune is under way."""
     wanted = steps(profile)
     on_array = [step for step in wanted if not step.on_disks and step.file != THREADS]
     threads = [step for step in wanted if step.file == THREADS]
     on_disks = [step for step in wanted if step.on_disks]
-    text = comment(profile, lacks=_LACKS) + _HEAD
+    text = comment(profile, _INSTALL, lacks=_LACKS) + _HEAD
     if on_array or threads:
         text += (
             f'KERNEL=="md*", ENV{{DEVTYPE}}=="disk", ENV{{MD_UUID}}=="{md_uuid}", '

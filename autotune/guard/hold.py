@@ -16,6 +16,9 @@ OVER_AFTER_S = 2.0
 SETTLE_S = 2.0
 """As the valve begins to work, requests end that have waited for the sync at full speed."""
 DEPTH_S = 10.0
+MARGIN = 0.85
+"""Of the ceiling: what takes longer counts as slow. The p99 of half a minute scatters by a tenth,
+and nearly all of them are to hold."""
 ENOUGH = 100
 """Of fewer requests a p99 is the slowest one."""
 
@@ -69,7 +72,7 @@ class Hold:
         Raise StoppedError if somebody else sets what is moved here, MeasurementError if the probe
         breaks.
         """
-        with Foreground(self._array, self._ceiling_ns) as foreground:
+        with Foreground(self._array, MARGIN * self._ceiling_ns) as foreground:
             now = time.monotonic()
             second_at = window_at = seen_s = now
             second_kib = window_kib = self._progress.look()

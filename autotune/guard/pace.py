@@ -9,8 +9,8 @@ a log scale). The steps begin large and become small; what rises while nothing i
 
 import math
 
-AIM = 0.004
-"""Less than half of what a p99 allows: the share scatters from one half minute to the next."""
+AIM = 0.005
+"""Half of what a p99 allows: the share scatters from one half minute to the next."""
 FIRST_STEPS, LEAST_STEP = 3.0, 0.08
 MOST_RISE, MOST_FALL = 0.04, 0.25
 """Of the log of the pace in a second: doubled in 17 s at the soonest, as a probe shows only some 20

@@ -63,8 +63,8 @@ def print_arrival(console: Console, arrival: Arrival) -> None:
         ),
         soft_wrap=True,
     )
-    if arrival.done is not None and arrival.done.path is not None:
-        stays = f"autotune apply {arrival.done.path} {arrival.device} --persist"
+    if arrival.path is not None:
+        stays = f"autotune apply {arrival.path} {arrival.device} --persist"
         console.print(Text(f"`{stays}` makes it stay."), soft_wrap=True)
 
 
@@ -99,7 +99,7 @@ def document(arrival: Arrival) -> dict[str, Any]:
         "before": dict(arrival.before),
         "run": done.number if done else None,
         "gain": comparison_document(verdict.overall) if verdict else None,
-        "profile_path": str(done.path) if done and done.path else None,
+        "profile_path": str(arrival.path) if arrival.path else None,
     }
 
 

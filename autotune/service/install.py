@@ -36,13 +36,23 @@ def files(command: Path, root: Path = Path("/")) -> dict[Path, str]:
     """What `install` writes: each unit calling this command, the mountpoints of the arrays here,
     below which scratch files may be written, and the ceilings of those that are guarded."""
     mounts = {m.mountpoint for array in list_arrays(root) for m in read_stack(array).writable}
-    paths = "".join(f"ReadWritePaths=-{_quoted(mount)}\n" for mount in sorted(mounts))
+    metrics = _metrics_folder(root)
+    paths = "".join(f"ReadWritePaths=-{_quoted(path)}\n" for path in (*sorted(mounts), *metrics))
     texts = {n: t.replace(SHIPPED_COMMAND, str(command)) for n, t in units().items()}
-    texts[str(DROP_IN)] = f"# Where the arrays are mounted.\n[Service]\n{paths}"
+    texts[str(DROP_IN)] = f"# Where the arrays are mounted, and metrics go.\n[Service]\n{paths}"
     for name, ceiling in guarded(root).items():
         drop_in = f"{GUARD.format(name)}.d/ceiling.conf"
-        texts[drop_in] = f"[Service]\nEnvironment=P99_CEILING={''.join(ceiling.split())}\n"
+        texts[drop_in] = (
+            f"[Service]\nEnvironment=P99_CEILING={''.join(ceiling.split())}\n"
+            + "".join(f"ReadWritePaths=-{_quoted(path)}\n" for path in metrics)
+        )
     return {root / FOLDER / name: text for name, text in texts.items()}
+
+
+def _metrics_folder(root: Path) -> list[Path]:
+    """Where the units have to be let write for the metrics, if these are wanted."""
+    metrics = load_config(root / CONFIG.relative_to("/")).metrics
+    return [Path(metrics.textfile).parent] if metrics is not None else []
 
 
 def _quoted(path: Path) -> str:

@@ -26,6 +26,7 @@ class ArrayMetrics:
     drift: float = 1.0
     p99_s: tuple[tuple[str, float], ...] = ()
     ceilings_s: tuple[tuple[str, float], ...] = ()
+    failed: bool = False
 
 
 def write_metrics(path: Path, arrays: Iterable[ArrayMetrics]) -> None:
@@ -37,6 +38,7 @@ def write_metrics(path: Path, arrays: Iterable[ArrayMetrics]) -> None:
 
     profile = gauge("profile_info", "The active profile.", "profile")
     as_profile = gauge("knobs_as_profile", "1 if every knob reads as the profile says.")
+    failed = gauge("last_pass_failed", "1 if the newest pass of re-tuning failed.")
     checked = gauge("checked_timestamp_seconds", "When the profile was last checked.")
     gain = gauge("gain_ratio", "Objective with the profile over that without, as last measured.")
     verdict = gauge("verdict", "1 for the last verdict on the profile, else 0.", "verdict")
@@ -47,9 +49,10 @@ def write_metrics(path: Path, arrays: Iterable[ArrayMetrics]) -> None:
         at = (array.device, array.uuid)
         if array.profile:
             profile.labels(*at, array.profile).set(1)
-        as_profile.labels(*at).set(array.as_profile)
-        checked.labels(*at).set(array.checked)
+            as_profile.labels(*at).set(array.as_profile)
+        failed.labels(*at).set(array.failed)
         if array.verdict:
+            checked.labels(*at).set(array.checked)
             gain.labels(*at).set(array.gain)
             drift.labels(*at).set(array.drift)
             for each in VERDICTS:
@@ -58,6 +61,44 @@ def write_metrics(path: Path, arrays: Iterable[ArrayMetrics]) -> None:
             p99.labels(*at, name).set(seconds)
         for name, seconds in array.ceilings_s:
             ceiling.labels(*at, name).set(seconds)
+    _write(path, registry)
+
+
+@dataclass(frozen=True)
+class GuardMetrics:
+    """What a guard sees of one array. `p99_s` is None while nobody is there; `active`: a sync is
+    under way."""
+
+    device: str
+    uuid: str
+    ceiling_s: float
+    active: bool
+    p99_s: float | None = None
+    sync_bytes_per_s: float = 0.0
+
+
+def guard_path(path: Path, device: str) -> Path:
+    """The file of an array's guard, beside that of all arrays: they are written by turns."""
+    return path.with_name(f"{path.stem}-guard-{Path(device).name}.prom")
+
+
+def write_guard_metrics(path: Path, seen: GuardMetrics) -> None:
+    """Write the file, whole or not at all. Raise AutotuneError if it cannot be written."""
+    registry, at = CollectorRegistry(), (seen.device, seen.uuid)
+    gauges = {
+        "active": ("1 while a sync is held to the ceiling.", float(seen.active)),
+        "p99_seconds": ("The foreground's p99 of the last half minute.", seen.p99_s),
+        "p99_ceiling_seconds": ("The ceiling of that p99.", seen.ceiling_s),
+        "sync_bytes_per_second": ("How fast each member is synced.", seen.sync_bytes_per_s),
+    }
+    for name, (text, value) in gauges.items():
+        gauge = Gauge(f"autotune_guard_{name}", text, ("device", "uuid"), registry=registry)
+        if value is not None:
+            gauge.labels(*at).set(value)
+    _write(path, registry)
+
+
+def _write(path: Path, registry: CollectorRegistry) -> None:
     try:
         write_to_textfile(str(path), registry)
     except OSError as error:

@@ -18,8 +18,9 @@ def observe(array: Array, state_dir: Path) -> ArrayMetrics:
     profile = now.active.profile.name if now.active else ""
     good = now.active is not None and now.good
     measured = [record for record in memory.passes if record.gain is not None]
+    failed = bool(memory.passes) and memory.passes[-1].outcome == "failed"
     if not measured:
-        return ArrayMetrics(array.device, array.uuid, profile, good)
+        return ArrayMetrics(array.device, array.uuid, profile, good, failed=failed)
     last = measured[-1]
     ratio, low, high = last.gain or (1.0, 1.0, 1.0)
     verdict = Conclusion.BETTER if low > 1 else Conclusion.WORSE if high < 1 else Conclusion.SAME
@@ -36,4 +37,5 @@ def observe(array: Array, state_dir: Path) -> ArrayMetrics:
         last.drift,
         tuple(p99.items()),
         tuple(ceilings.items()),
+        failed,
     )

@@ -66,6 +66,10 @@ class Remembered(_Strict):
             passes=(*self.passes, record)[-MOST_PASSES:],
         )
 
+    def failed(self, record: PassRecord) -> "Remembered":
+        """With a pass that came to nothing."""
+        return self.model_copy(update={"passes": (*self.passes, record)[-MOST_PASSES:]})
+
 
 def path_of(state_dir: Path, uuid: str) -> Path:
     return state_dir / "retune" / f"{uuid}.json"

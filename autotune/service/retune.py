@@ -1,5 +1,7 @@
 """One pass of re-tuning on an array of this machine: when, with what, and who hears of it."""
 
+import contextlib
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -85,12 +87,25 @@ def retune(
     except SignalledError:
         raise
     except AutotuneError as error:
-        report = Report(array.device, array.uuid, "failed", str(error))
+        report = Report(array.device, array.uuid, "failed", _in_the_configuration(str(error)))
+        record = PassRecord(at=datetime.now(UTC), outcome="failed", reasons=(report.text,))
+        with contextlib.suppress(AutotuneError):
+            before = remembered.load(state_dir, array.uuid)
+            remembered.save(before.failed(record), state_dir, array.uuid)
     log(report.outcome, report.device, report.uuid, report.text)
     for event in _events(report):
         if fault := notify(event, array.device, array.uuid, report.text, config.notify):
             reporter.notice(fault)
     return report
+
+
+def _in_the_configuration(text: str) -> str:
+    """What is wrong, with the options of `run` as they are called there."""
+    return re.sub(
+        r"--([a-z0-9-]+)",
+        lambda option: f"{option[1].replace('-', '_')} in the configuration",
+        text,
+    )
 
 
 def _not_now(array: Array, care: Care, now: datetime) -> str:

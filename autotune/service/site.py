@@ -7,8 +7,8 @@ from autotune.apply import apply_profile
 from autotune.array import Array, find_array
 from autotune.errors import InUseError, RefusalError
 from autotune.journals import applied_profile_path
-from autotune.knobs import DEFAULT, by_name, read_setting
-from autotune.memory import total_bytes
+from autotune.knobs import ALL, DEFAULT, by_name, for_array, ram_bytes, read_setting
+from autotune.memory import budget_bytes, total_bytes
 from autotune.prepare import GIVEN, Given, Options
 from autotune.profile import Profile, save_profile
 from autotune.resume import interrupted
@@ -67,7 +67,7 @@ class ArraySite:
             trials=care.trials,
             time_s=care.time_s,
             ceilings=care.ceilings,
-            ram_budget=care.ram,
+            ram_budget=max(budget_bytes(care.ram, array.root), self._in_use()),
             write_budget=care.write_bytes,
             destructive=destructive,
         )
@@ -76,6 +76,11 @@ class ArraySite:
         self.adopted: Profile | None = None
         """What was put in force in place of the profile, if anything was."""
         self._proven: Done | None = None
+
+    def _in_use(self) -> int:
+        """Bytes that the present settings take: what is in force was allowed more."""
+        knobs = for_array(self._array, ALL)
+        return ram_bytes(self._array, read_setting(self._array, knobs))
 
     @property
     def fingerprint(self) -> str:

@@ -15,6 +15,8 @@ from guest import autotune, knob_files, read, running, wait_until
 from guest_faults import MD, MOUNT, WORKLOAD, data, files, guardians, state
 from victim import Stage, start
 
+from autotune.profile import load_profile, save_profile
+
 __all__ = ["files", "state"]
 
 KILLS = int(os.environ.get("AUTOTUNE_KILLS", "200"))
@@ -34,7 +36,10 @@ def test_every_kill_is_followed_by_a_restore(
         config = tmp_path / "config.toml"
         config.write_text(f'[defaults]\nworkload = "{workload}"\nram_budget = "96MiB"\n')
         kills, words = max(KILLS // 10, 10), ["retune", "/dev/md0", "--config", str(config)]
-        done = autotune("apply", "examples/profile.json", "/dev/md0", state=state)
+        profile = load_profile(Path("examples/profile.json"))
+        here = profile.proven_on.model_copy(update={"level": "raid5", "media": "ssd"})
+        save_profile(profile.model_copy(update={"proven_on": here}), tmp_path / "profile.json")
+        done = autotune("apply", tmp_path / "profile.json", "/dev/md0", state=state)
         assert done.returncode == 0, done.stderr
     knobs, sums, rng = knob_files(), data(), random.Random(SEED)
     output = tmp_path / "output"

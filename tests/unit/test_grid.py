@@ -66,9 +66,9 @@ def test_the_truth_is_the_mean_and_a_trial_shows_one_of_the_measurements(path: P
     assert sorted(seen) == pytest.approx([4000 / 1.1, 4000 * 1.1])
 
 
-@pytest.mark.parametrize(("seed", "optimum"), [(0, 2**0.5), (1, 2**0.5 * 2), (2, 2**0.5 * 2)])
+@pytest.mark.parametrize(("seed", "optimum"), [(0, 2**1.5), (1, 2**2.5), (2, 2**2.5)])
 def test_the_optimum_is_the_best_that_holds(path: Path, seed: int, optimum: float) -> None:
-    """A quarter, about half, and two thirds of the settings hold the ceiling."""
+    """Two thirds of the settings hold the ceiling, or all of them."""
     assert RecordedGrid(path, seed).optimum == pytest.approx(optimum)
 
 

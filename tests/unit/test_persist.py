@@ -126,10 +126,10 @@ def test_rules_of_others_for_the_same_knobs_are_named_and_ours_are_not(
     machine: fake_sysfs.FakeMachine,
 ) -> None:
     kept(machine)
-    assert [text for text in kept(machine) if "Disable" in text] == []
+    assert [text for text in kept(machine) if "disable it" in text] == []
     machine.put("etc/udev/rules.d/99-mine.rules", '# x\nATTR{queue/scheduler}="none"')
     machine.put("etc/udev/rules.d/99-ahead.rules", 'ATTR{queue/read_ahead_kb}="64"')
-    (said,) = [text for text in kept(machine) if "Disable" in text]
+    (said,) = [text for text in kept(machine) if "disable it" in text]
     assert "/etc/udev/rules.d/99-mine.rules:2" in said
 
 

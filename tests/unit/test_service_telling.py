@@ -1,16 +1,21 @@
 """Who hears of a pass: the administrator's command, Prometheus, the next pass."""
 
 import json
+import re
 from datetime import UTC, datetime
 from pathlib import Path
 
+import fake_sysfs
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from autotune.array import find_array
 from autotune.errors import AutotuneError
+from autotune.guard.hold import Window
+from autotune.guard.told import Told
 from autotune.search import Estimate
 from autotune.service import remembered
-from autotune.service.config import Notify
+from autotune.service.config import Metrics, Notify
 from autotune.service.metrics import ArrayMetrics, write_metrics
 from autotune.service.notify import log, notify
 from autotune.service.passes import Known, Pass
@@ -105,3 +110,34 @@ def test_a_memory_that_is_damaged_is_named(tmp_path: Path, text: str) -> None:
 
 def test_an_empty_memory_is_a_first_pass() -> None:
     assert Remembered().known is None
+
+
+def test_a_pass_that_failed_is_remembered_and_what_is_compared_with_stays() -> None:
+    known = Known("print", {"stripe_cache_size": 256}, {"write.throughput": Estimate(1e8, 0.1)})
+    done = Pass("unchanged", (), False, None, None, known, known.figures, 1.0)
+    kept = Remembered().after(done, PassRecord(at=NOW, outcome="unchanged"), {})
+    failed = kept.failed(PassRecord(at=NOW, outcome="failed", reasons=("why",)))
+    assert failed.known == known
+    assert [record.outcome for record in failed.passes] == ["unchanged", "failed"]
+
+
+def test_a_guard_tells_prometheus_what_it_sees_and_goes_on_without(tmp_path: Path) -> None:
+    said: list[str] = []
+    array = find_array("md0", fake_sysfs.raid6(tmp_path).root)
+    told = Told(Metrics(textfile=str(tmp_path / "all.prom")), array, 5e7, said.append)
+    window = Window(
+        0.0, 2e7, 2e7, 2e7, 600, "probe", 1e7, 9000, None, 0.5, None
+    )  # fmt: skip
+    told.window(window)
+    file = tmp_path / "all-guard-md0.prom"
+    assert re.search(r"^autotune_guard_p99_seconds\{.*\} 0\.02$", file.read_text(), re.MULTILINE)
+    told.over()
+    assert re.search(r"^autotune_guard_active\{.*\} 0\.0$", file.read_text(), re.MULTILINE)
+    assert not re.search(r"^autotune_guard_p99_seconds\{", file.read_text(), re.MULTILINE)
+    told = Told(Metrics(textfile="/no/such/all.prom"), array, 5e7, said.append)
+    told.window(window)
+    told.over()
+    assert len(said) == 1
+    assert "cannot be written" in said[0]
+    Told(None, array, 5e7, said.append).window(window)
+    assert len(said) == 1

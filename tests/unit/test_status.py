@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 from autotune.active import active
 from autotune.array import Array, find_array
 from autotune.cli.main import app
+from autotune.errors import UsageError
 from autotune.journal import Journal
 from autotune.journals import applied_path, applied_profile_path, journal_path
 from autotune.persist import profile_path
@@ -84,6 +85,33 @@ def test_a_reboot_ends_what_was_applied_but_not_what_is_persisted(
     apply(array)
     assert [each.how for each in active(array, array.root)] == ["applied", "persisted"]
     assert look(array).good
+
+
+def test_a_damaged_profile_hides_no_other(machine: fake_sysfs.FakeMachine) -> None:
+    array = find_array("md0", machine.root)
+    apply(array)
+    persist(array)
+    applied_profile_path(array.root, array.uuid).write_text("{")
+    found = look(array)
+    assert found.active is not None
+    assert found.active.how == "persisted"
+    assert as_json(found)["persisted"]
+    (fault,) = found.faults
+    assert "apply the profile anew" in fault
+    with pytest.raises(UsageError, match="apply the profile anew"):
+        active(array, array.root)
+
+
+def test_a_run_or_guard_under_way_is_no_fault(machine: fake_sysfs.FakeMachine) -> None:
+    array = find_array("md0", machine.root)
+    apply(array)
+    path = journal_path(array.root, array.uuid)
+    journal = Journal.open(path, array.uuid, array.device, [])
+    found = look(array)
+    assert found.good
+    assert any("is under way" in note for note in found.notes)
+    journal.release()
+    assert not look(array).good
 
 
 def test_another_profile_that_is_persisted_is_named(machine: fake_sysfs.FakeMachine) -> None:
