@@ -148,10 +148,8 @@ CELLS = [
 ]
 SAMPLE = {
     ("SIGKILL to the tuner", "write"),
-    ("SIGINT twice", "restore"),
     ("disk failing", "resync"),
     ("recovery starting", "baseline"),
-    ("state disk full", "apply"),
     ("store refused (EBUSY)", "restore"),
 }
 

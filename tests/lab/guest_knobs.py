@@ -13,7 +13,7 @@ from autotune.session import session
 from autotune.workload import load_workload
 from autotune.written import Written
 
-SETTINGS = 40
+SETTINGS = 20
 
 
 def test_every_value_takes_effect_in_any_company_and_all_go_back(tmp_path: Path) -> None:
