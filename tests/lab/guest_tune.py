@@ -81,10 +81,10 @@ def test_a_profile_with_a_value_that_does_not_fit_changes_nothing(
     assert knob_files() == before
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_a_run_excludes_another_and_leaves_nothing_behind_when_ended_in_its_middle(
-    state: Path, fast: Path, number: signal.Signals
+    state: Path, fast: Path
 ) -> None:
+    """By Ctrl-C; by SIGKILL, guest_faults.py and guest_soak.py end runs."""
     before = knob_files()
     process = start(*RUN, "--workload", fast, "--strategy", "random", state=state)
     wait_until(lambda: knob_files() != before and bool(running("fio")), what="a trial")
@@ -98,13 +98,10 @@ def test_a_run_excludes_another_and_leaves_nothing_behind_when_ended_in_its_midd
         return CACHE.read_text().strip() != "256"
 
     wait_until(changed, 300, "a change of the cache")
-    process.send_signal(number)
+    process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=60)
-    if number == signal.SIGKILL:
-        wait_until(lambda: not list((state / "journal").glob("*")), 60, "the guardian")
-    else:
-        assert process.returncode == 1
-        assert f"Stopped by {number.name}" in errors
+    assert process.returncode == 1
+    assert "Stopped by SIGINT" in errors
     assert knob_files() == before
     assert not running("fio")
     assert not list((state / "journal").glob("*"))
