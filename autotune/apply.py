@@ -22,15 +22,17 @@ from autotune.knobs import (
     stripe_cache,
 )
 from autotune.locks import lock
-from autotune.memory import available_bytes, budget_bytes, reserve_bytes
+from autotune.memory import (
+    DEFAULT_RAM_SHARE,
+    available_bytes,
+    budget_bytes,
+    reserve_bytes,
+)
 from autotune.profile import Profile, save_profile
 from autotune.search import Setting
 from autotune.stack import read_stack
 from autotune.units import show_bytes
 from autotune.watch import Watch
-
-OF_ALL = 0.05
-"""The share of all memory that a setting may take unless another is asked for."""
 
 
 def apply(
@@ -128,10 +130,11 @@ def with_those_in_force(
 ) -> Profile:
     """A run's profile with the knobs of those that were in force while it was proven, since it is
     true only together with them, and with what this array had before all of them."""
-    names: list[str] = []
+    knobs: tuple[Knob, ...] = ()
+    # One that cannot be read, or is of another version, is nothing that a finished run fails for.
     with contextlib.suppress(AutotuneError):
-        names = [name for each in active(array, state_dir) for name in each.profile.knobs]
-    knobs = tuple(knob for knob in map(by_name, dict.fromkeys(names)) if knob.applies(array))
+        names = dict.fromkeys(n for each in active(array, state_dir) for n in each.profile.knobs)
+        knobs = tuple(knob for knob in map(by_name, names) if knob.applies(array))
     now = {**read_setting(array, knobs), **baseline}
     besides = {knob.name: winner.get(knob.name, now[knob.name]) for knob in knobs}
     whole = profile.model_copy(update={"knobs": {**besides, **profile.knobs}})
@@ -158,10 +161,10 @@ def _strangeness(profile: Profile, array: Array) -> Iterator[str]:
             f"On this array its settings may take {show_bytes(cost)} of RAM, more than the "
             f"{show_bytes(profile.ram_budget_bytes)} that it was made for."
         )
-    elif proven.uuid != array.uuid and cost > budget_bytes(OF_ALL, array.root):
+    elif proven.uuid != array.uuid and cost > budget_bytes(DEFAULT_RAM_SHARE, array.root):
         yield (
-            f"Its settings may take {show_bytes(cost)} of RAM here, more than {OF_ALL:.0%} of all; "
-            "`autotune import` cuts it to that."
+            f"Its settings may take {show_bytes(cost)} of RAM here, more than "
+            f"{DEFAULT_RAM_SHARE:.0%} of all; `autotune import` cuts it to that."
         )
 
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 from autotune.apply import apply_profile
 from autotune.array import Array, find_array
+from autotune.catalogue import StartingPoint, plan_of
 from autotune.errors import UsageError
 from autotune.journals import applied_profile_path
 from autotune.knobs import by_name, ram_bytes, read_setting
-from autotune.library import StartingPoint, plan_of
 from autotune.match import SYNC_SPEEDS, Plan
 from autotune.member_rate import member_kib_s
 from autotune.memory import budget_bytes

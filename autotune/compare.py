@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from autotune import library
+from autotune import catalogue
 from autotune.array import find_array
+from autotune.catalogue import StartingPoint
 from autotune.errors import RefusalError, UsageError
 from autotune.knobs import ALL, for_array, read_setting
-from autotune.library import StartingPoint
 from autotune.profile import Profile
 from autotune.search import Setting, Value
 
@@ -41,7 +41,7 @@ class Row:
 
 def side(text: str, state_dir: Path) -> Side:
     """What a word of the command line stands for: an array's device, the number of a run, the
-    path of a profile, or a name in the library. Raise UsageError if it is none of these,
+    path of a profile, or a name in the catalogue. Raise UsageError if it is none of these,
     RefusalError if the run has no profile."""
     if text.startswith("/dev/"):
         array = find_array(text)
@@ -59,7 +59,7 @@ def side(text: str, state_dir: Path) -> Side:
         )
     if re.fullmatch(r"[0-9]{1,9}", text):
         return _of_profile(f"run {text}", _run_profile(int(text), state_dir))
-    item = library.find(text, state_dir)
+    item = catalogue.find(text, state_dir)
     if isinstance(item, StartingPoint):
         of = {"level": " ".join(item.levels), "media": " ".join(item.media)}
         return Side(item.name, item.values, {**of, "workload": item.workload})

@@ -1,10 +1,10 @@
-"""What the library has for an array, as settings that a search may look at. Changes nothing."""
+"""What the catalogue has for an array, as settings that a search may look at. Changes nothing."""
 
 import math
 from collections.abc import Iterable, Sequence
 
+from autotune.catalogue import Entry, StartingPoint, plan_of
 from autotune.errors import UsageError
-from autotune.library import Entry, StartingPoint, plan_of
 from autotune.prepare import Preparation
 from autotune.profile import Profile
 from autotune.search import Setting, Value, setting_key
@@ -14,7 +14,7 @@ NEWEST = 20
 
 
 def hints(preparation: Preparation, known: Iterable[Entry]) -> tuple[Setting, ...]:
-    """The settings that the library's entries come to on the array, by the knobs that are tuned,
+    """The settings that the catalogue's entries come to on the array, by the knobs that are tuned,
     each value being the nearest that may be tried. What does not fit is left out."""
     array, budget = preparation.array, preparation.ram_budget_bytes
     found: dict[object, Setting] = {}

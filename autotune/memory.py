@@ -6,6 +6,8 @@ from autotune.errors import UsageError
 
 RESERVE_SHARE = 20
 """What is never spent on a setting: this part of all memory (one twentieth)."""
+DEFAULT_RAM_SHARE = 0.05
+"""The share of all memory that a setting may take unless another is asked for."""
 
 
 def _field_bytes(root: Path, name: str) -> int:

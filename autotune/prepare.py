@@ -12,7 +12,7 @@ from autotune.ceilings import Ceiling, check_phases
 from autotune.errors import RefusalError, UsageError
 from autotune.fio import Target
 from autotune.knobs import DEFAULT, Knob, consistent, for_array, ram_bytes, read_setting
-from autotune.memory import budget_bytes
+from autotune.memory import DEFAULT_RAM_SHARE, budget_bytes
 from autotune.scratch import refuse_if_shared, scratch_bytes, with_room
 from autotune.search import Earlier, Figure, Setting, Value
 from autotune.stack import Stack, read_stack
@@ -20,7 +20,6 @@ from autotune.units import show_bytes, show_seconds
 from autotune.workload import Phase, Workload
 from autotune.written import Written
 
-DEFAULT_RAM_SHARE = 0.05
 BASELINE_TRIALS = 2
 GIVEN = "given"
 """What a run that searches nothing has for a strategy in the store."""

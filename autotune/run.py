@@ -7,13 +7,13 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from autotune import library, recorded, solve
+from autotune import catalogue, recorded, solve
 from autotune.apply import apply, keep_applied, with_those_in_force
 from autotune.array import find_array
 from autotune.earlier import earlier_trials
 from autotune.errors import AutotuneError, StoppedError, UsageError
 from autotune.front import Named
-from autotune.hints import hints as library_hints
+from autotune.hints import hints as catalogue_hints
 from autotune.journals import journal_path
 from autotune.knobs import ram_bytes
 from autotune.locks import lock
@@ -205,9 +205,9 @@ def _note(store: "Store", number: int, state: str, outcome: str) -> None:
 
 
 def _hinted(preparation: Preparation, state_dir: Path, reporter: Reporter) -> Preparation:
-    """The preparation with what the library has for arrays like this one."""
-    known, faults = library.entries(state_dir)
+    """The preparation with what the catalogue has for arrays like this one."""
+    known, faults = catalogue.entries(state_dir)
     for fault in faults:
         reporter.notice(f"{fault} It is left out.")
-    hints = [*preparation.hints, *library_hints(preparation, known)]
+    hints = [*preparation.hints, *catalogue_hints(preparation, known)]
     return dataclasses.replace(preparation, hints=tuple(hints))

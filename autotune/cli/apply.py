@@ -32,9 +32,9 @@ def apply(
 
     from autotune.apply import apply_profile
     from autotune.array import find_array
+    from autotune.catalogue import find_profile
     from autotune.errors import RefusalError
     from autotune.journals import applied_profile_path
-    from autotune.library import find_profile
     from autotune.match import misfits
     from autotune.profile import load_profile
 

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from autotune.cli.options import Json
+from autotune.service import CONFIG
 
 config = typer.Typer(no_args_is_help=True, help="The configuration of the service.")
 
@@ -17,9 +18,7 @@ def _group() -> None:
 
 @config.command()
 def check(
-    file: Annotated[Path, typer.Argument(help="The configuration.")] = Path(
-        "/etc/autotune/config.toml"
-    ),
+    file: Annotated[Path, typer.Argument(help="The configuration.")] = CONFIG,
     as_json: Json = False,
 ) -> None:
     """Say whether the configuration can be used, and what follows for each array here.
@@ -50,7 +49,10 @@ def check(
     if as_json:
         print(json.dumps({"arrays": arrays, "not_here": unknown, "faults": faults}, indent=2))
         raise typer.Exit(int(bool(faults)))
-    print(*faults, sep="\n") if faults else print(f"{name} can be used.")
+    if not faults:
+        print(f"{name} can be used.")
+    for fault in faults:
+        print(fault)
     for device, care in arrays.items():
         does = "adopts" if care["adopt"] else "advises"
         when = f"between {care['window']}" if care["window"] else "at any quiet time"

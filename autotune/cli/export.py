@@ -68,8 +68,8 @@ def _profile(source: str | None, state_dir: Path) -> "Profile":
     """The profile of a file, of a run, or of the newest run that has one."""
     import json
 
+    from autotune.catalogue import find_profile
     from autotune.errors import UsageError
-    from autotune.library import find_profile
     from autotune.profile import parse_profile
 
     if source is not None and not (source.isascii() and source.isdigit()):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from autotune.cli.options import STATE_DIR, StateDir
+from autotune.service import CONFIG
 
 if TYPE_CHECKING:
     from autotune.guard.guard import Summary
@@ -25,9 +26,7 @@ def guard(
     as_json: Annotated[
         bool, typer.Option("--json", help="Print a line of JSON every 5 s and one at the end.")
     ] = False,
-    config: Annotated[Path, typer.Option(help="Where `guard_p99` and metrics are set.")] = Path(
-        "/etc/autotune/config.toml"
-    ),
+    config: Annotated[Path, typer.Option(help="Where `guard_p99` and metrics are set.")] = CONFIG,
     state_dir: StateDir = STATE_DIR,
 ) -> None:
     """Hold the foreground's p99 under a ceiling while a rebuild, resync or check runs.

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from autotune.arrive import Arrival
-    from autotune.library import StartingPoint
+    from autotune.catalogue import StartingPoint
     from autotune.prepare import Options
     from autotune.profile import Profile
 
@@ -65,7 +65,7 @@ def import_(
 
     from rich.console import Console
 
-    from autotune import library
+    from autotune import catalogue
     from autotune.array import list_arrays
     from autotune.arrive import workload_of
     from autotune.ceilings import parse_ceiling
@@ -78,7 +78,7 @@ def import_(
         raise UsageError("Name one array (--device /dev/md0), or bring it to every one (--all).")
     if all_ and (destructive or scratch):
         raise UsageError("--destructive and --scratch are for one array; name it with --device.")
-    item = library.find(profile, state_dir)
+    item = catalogue.find(profile, state_dir)
     asked = Options(
         device=device or "",
         workload=workload_of(item, workload),

@@ -23,13 +23,13 @@ def profiles(
 
     from rich.console import Console
 
-    from autotune import library
-    from autotune.report import library as report
+    from autotune import catalogue
+    from autotune.report import catalogue as report
 
-    known, faults = library.entries(state_dir)
+    known, faults = catalogue.entries(state_dir)
     if name is not None:
         known = [entry for entry in known if entry.name == name] or [
-            library.Entry("file", name, library.find(name, state_dir))
+            catalogue.Entry("file", name, catalogue.find(name, state_dir))
         ]
     if as_json:
         print(json.dumps([report.document(entry) for entry in known], indent=2))

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from autotune.cli.options import STATE_DIR, Json, StateDir
+from autotune.service import CONFIG
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -19,9 +20,7 @@ def retune(
     devices: Annotated[list[str] | None, typer.Argument(help="Arrays, such as /dev/md0.")] = None,
     all_: Annotated[bool, Option("--all", help="Every array with a profile in force.")] = False,
     log: Annotated[bool, Option("--log", help="Only list the passes there were.")] = False,
-    config: Annotated[Path, Option(help="What may be done to which array, and when.")] = Path(
-        "/etc/autotune/config.toml"
-    ),
+    config: Annotated[Path, Option(help="What may be done to which array, and when.")] = CONFIG,
     destructive: Annotated[
         str | None,
         Option(metavar="DEVICE", help="Write to the raw array; everything on it is lost."),

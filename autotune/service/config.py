@@ -9,12 +9,12 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from autotune.ceilings import Ceiling, check_phases, parse_ceiling
 from autotune.errors import UsageError
 from autotune.prepare import LEAST_TRIALS
+from autotune.service import CONFIG
 from autotune.service.moment import Window, parse_window
 from autotune.strangers import first_fault, plain, read_file, read_toml
 from autotune.units import parse_bytes, parse_latency_ns, parse_seconds, parse_share
 from autotune.workload import load_workload
 
-CONFIG = Path("/etc/autotune/config.toml")
 MAX_FILE_BYTES = 64 * 1024
 
 Event = Literal["adopted", "reverted", "drifted", "failed"]

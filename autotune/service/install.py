@@ -8,7 +8,8 @@ from pathlib import Path
 
 from autotune.array import list_arrays
 from autotune.errors import AutotuneError, RefusalError
-from autotune.service.config import CONFIG, load_config
+from autotune.service import CONFIG
+from autotune.service.config import load_config
 from autotune.stack import read_stack
 
 SHIPPED_COMMAND = "/usr/local/bin/autotune"

@@ -10,69 +10,20 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from smuggled import PROFILE, UUID, profile, theirs
 
 from autotune.errors import UsageError
 from autotune.export import FORMATS
-from autotune.export.steps import lasting, steps
+from autotune.export.steps import steps
 from autotune.export.udev import _at_least, _at_most, forms
-from autotune.profile import Profile, load_profile, parse_profile
+from autotune.profile import Profile, parse_profile
 
-PROFILE = load_profile(Path(__file__).parents[2] / "examples/profile.json")
-UUID = PROFILE.proven_on.uuid
-KNOBS = {
-    **PROFILE.knobs,
-    "nr_requests": 64,
-    "max_sectors_kb": 512,
-    "wbt_lat_usec": 0,
-    "group_thread_cnt": 2,
-    "rmw_level": 0,
-    "preread_bypass_threshold": 16,
-    "sync_io_depth": 8,
-}
-SMUGGLED = (
-    "\ntouch {mark}\n",
-    "$(touch {mark}) `touch {mark}`",
-    "'; touch {mark}; '",
-    '"; touch {mark}; "',
-    "\nEND\ntouch {mark}\n",
-    '\nRUN+="/bin/touch {mark}"\n',
-    '", RUN+="/bin/touch {mark}", ENV{{X}}="',
-    "\\\n[Service]\nExecStart=/bin/touch {mark}\n",
-    "\r\n[script]\nscript=/bin/touch\n",
-    "${{i:PROFILE_DIR}} ${{f:exec:touch:{mark}}} %(x)s %n",
-    "{{{{ lookup('pipe', 'touch {mark}') }}}} {{% raw %}}",
-    "\n- name: x\n  command: touch {mark}\n",
-    "!!python/object/apply:os.system ['touch {mark}']",
-    "../../etc/cron.d/x",
-    "\u2028touch {mark}\u0085touch {mark}\x0b\x0c\x00\x1b[2J",
-    "@STEPS@ @NAME@",
-    "-n --out=/etc/x\n",
-)
-
-
-def profile(**changes: Any) -> Profile:
-    return PROFILE.model_copy(update={"knobs": KNOBS, **changes})
-
-
-def smuggling(text: str) -> Profile:
-    """A profile with this in every string that a stranger is free in. It was not parsed, which
-    refuses what cannot be printed: an export has to hold by itself."""
-    where = PROFILE.proven_on.model_copy(update={"kernel": text})
-    return profile(name=text, workload=text, proven_on=where)
-
-
-@pytest.fixture(params=SMUGGLED, ids=range(len(SMUGGLED)))
-def theirs(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Profile]:
-    """A stranger's profile; in the end no command of theirs has run."""
-    mark = tmp_path / "mark"
-    yield smuggling(request.param.format(mark=mark))
-    assert not mark.exists()
+__all__ = ["theirs"]
 
 
 def named(files: dict[str, str]) -> dict[str, str]:
@@ -176,136 +127,6 @@ def test_ansible_takes_the_role(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         [*command, tmp_path / "site.yml"], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr
-
-
-class Sandbox:
-    """Folders that stand for the machine of an array, and the script for them."""
-
-    def __init__(self, root: Path, profile: Profile) -> None:
-        self.root = root
-        self.block = root / "sys/block/md0"
-        for disk in ("sda", "sdb"):
-            (root / "sys/block" / disk / "mq").mkdir(parents=True)
-            for file, text in {
-                "rotational": "1",
-                "scheduler": "[mq-deadline] kyber none",
-                "nr_requests": "128",
-                "max_sectors_kb": "1280",
-                "wbt_lat_usec": "75000",
-            }.items():
-                self.put(f"sys/block/{disk}/queue/{file}", text)
-            self.put(f"sys/block/md0/md/dev-{disk}/state", "in_sync")
-            (self.block / "md" / f"dev-{disk}" / "block").symlink_to(root / "sys/block" / disk)
-        for file, text in {
-            "level": "raid6",
-            "chunk_size": "65536",
-            "raid_disks": "5",
-            "array_state": "clean",
-            "sync_action": "idle",
-            "uuid": UUID,
-            "stripe_cache_size": "256",
-            "sync_speed_min": "1000 (system)",
-            "sync_speed_max": "200000 (system)",
-            "group_thread_cnt": "0",
-            "rmw_level": "1",
-            "preread_bypass_threshold": "1",
-            "sync_io_depth": "32 (system)",
-        }.items():
-            self.put(f"sys/block/md0/md/{file}", text)
-        self.put("sys/block/md0/queue/read_ahead_kb", "384")
-        self.put("proc/meminfo", "MemTotal: 8000000 kB\nMemAvailable: 4000000 kB")
-        (root / "run").mkdir()
-        (root / "dev").mkdir()
-        (root / "dev/md0").touch()
-        (text,) = FORMATS["shell"](profile, UUID).values()
-        for name in ("sys", "run", "var/lib", "proc"):
-            text = re.sub(rf"^([A-Z]+)=/{name}", rf"\1={root}/{name}", text, flags=re.M)
-        self.script = root / "script"
-        self.script.write_text(text)
-
-    def put(self, path: str, text: str) -> None:
-        file = self.root / path
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text + "\n")
-
-    def run(self, word: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            ["dash", self.script, word, self.root / "dev/md0"],
-            capture_output=True,
-            text=True,
-            check=False,
-            cwd=self.root,
-        )
-
-    def held(self) -> dict[str, str]:
-        files = [p for p in (self.root / "sys").rglob("*") if p.is_file() and "dev-" not in str(p)]
-        return {str(p.relative_to(self.root)): p.read_text().strip() for p in files}
-
-
-def test_the_script_sets_what_the_profile_says_and_undoes_it(
-    tmp_path: Path, theirs: Profile
-) -> None:
-    machine = Sandbox(tmp_path / "machine", theirs)
-    before = machine.held()
-    done = machine.run("apply")
-    assert (done.returncode, done.stderr) == (0, "")
-    after = machine.held()
-    for step in lasting(theirs):
-        for name in ("sda", "sdb") if step.on_disks else ("md0",):
-            assert after[f"sys/block/{name}/{step.file}"] == step.text
-    assert machine.run("status").returncode == 0
-    machine.put("sys/block/sdb/queue/scheduler", "none")
-    assert machine.run("status").returncode == 1
-    assert machine.run("undo").returncode == 0
-    # A file takes "system" as it is.
-    plain = {
-        path: re.sub(r"\[(.*?)\].*|\S+ \((system)\)", r"\1\2", t) for path, t in before.items()
-    }
-    assert machine.held() == plain
-    assert "nothing to undo" in machine.run("undo").stdout
-    assert not list((machine.root / "run").rglob("*.part"))
-
-
-@pytest.mark.parametrize(
-    ("file", "text", "words"),
-    [
-        ("sys/block/md0/md/level", "raid5", "not a raid6"),
-        ("sys/block/md0/md/chunk_size", "4096", "not 65536 bytes"),
-        ("sys/block/sda/queue/rotational", "0", "another kind"),
-        ("sys/block/md0/md/array_state", "inactive", "not running"),
-        ("proc/meminfo", "MemAvailable: 60000 kB", "over half of the memory"),
-        (f"var/lib/autotune/journal/{UUID}.jsonl", "", "A run of autotune has"),
-        ("sys/block/md0/md/sync_action", "resync", "Not every value could be set"),
-    ],
-)
-def test_the_script_changes_nothing_where_it_does_not_fit(
-    tmp_path: Path, file: str, text: str, words: str
-) -> None:
-    machine = Sandbox(tmp_path, profile())
-    machine.put(file, text)
-    before = machine.held()
-    done = machine.run("apply")
-    assert done.returncode == 2
-    assert words in done.stderr
-    after = machine.held()
-    for path, held in before.items():
-        assert (
-            re.sub(r".*\[|\].*|\S+ \((?=system)|\)", "", held) == after[path] or held == after[path]
-        )
-
-
-def test_scripts_are_clean(tmp_path: Path) -> None:
-    for name in ("shell", "tuned"):
-        for path, text in FORMATS[name](profile(), UUID).items():
-            if not text.startswith("#!"):
-                continue
-            script = tmp_path / Path(path).name
-            script.write_text(text)
-            for command in (["sh", "-n"], ["dash", "-n"], ["shellcheck", "--shell=sh"]):
-                done = subprocess.run(
-                    [*command, script], capture_output=True, text=True, check=False
-                )
-                assert (done.returncode, done.stdout) == (0, ""), done.stdout
 
 
 @pytest.mark.parametrize("name", FORMATS)

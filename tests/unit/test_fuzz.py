@@ -30,7 +30,7 @@ from fuzz_inputs import (
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from autotune import check, fio_output, histogram, library
+from autotune import catalogue, check, fio_output, histogram
 from autotune.ceilings import parse_ceiling
 from autotune.errors import AutotuneError
 from autotune.fio_output import Documents
@@ -102,7 +102,7 @@ PARSERS: dict[str, tuple[Callable[[str], Any], str, Any]] = {
     ),
     "job file": (lambda text: use_workload(parse_fio_job, text), JOB_FILE, st.just(JOB_FILE)),
     "starting point": (
-        lambda text: library.parse_starting_point(text, "own.toml"),
+        lambda text: catalogue.parse_starting_point(text, "own.toml"),
         toml_document(STARTING_POINT),
         altered(STARTING_POINT).map(toml_document),
     ),
@@ -169,7 +169,7 @@ def test_any_quantity_is_understood_or_refused(text: str) -> None:
 LOADERS: dict[str, Callable[[Path], Any]] = {
     "own.json": load_profile,
     "own.toml": lambda path: load_workload(str(path)),
-    "start.toml": library.load,
+    "start.toml": catalogue.load,
     "own.fio": lambda path: load_workload(str(path)),
     "lab.toml": lambda path: load(str(path)),
 }

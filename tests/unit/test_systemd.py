@@ -78,8 +78,17 @@ def test_a_guard_waits_for_as_long_as_its_array_is_there() -> None:
     assert service["StateDirectory"] == service["RuntimeDirectory"] == "autotune"
 
 
-def test_a_stop_leaves_the_guardian_alive() -> None:
-    assert unit("autotune-retune.service")["Service"]["KillMode"] == "process"
+@pytest.mark.parametrize("name", ["autotune-retune.service", "autotune-guard@.service"])
+def test_a_stop_leaves_the_guardian_alive(name: str) -> None:
+    assert unit(name)["Service"]["KillMode"] == "process"
+
+
+@pytest.mark.parametrize("name", [n for n in units() if n.endswith(".service")])
+def test_a_unit_may_open_its_array(name: str) -> None:
+    # Each of these lists devices, and systemd before 253 denies those that are not listed.
+    assert not {"ProtectClock", "PrivateDevices", "DevicePolicy", "DeviceAllow"} & set(
+        unit(name)["Service"]
+    )
 
 
 @pytest.fixture

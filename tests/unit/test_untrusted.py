@@ -11,7 +11,7 @@ import fake_sysfs
 import pytest
 from some_profile import DOCUMENT, document
 
-from autotune import apply, arrive, compare, library, prepare
+from autotune import apply, arrive, catalogue, compare, prepare
 from autotune.array import find_array
 from autotune.cli.main import main
 from autotune.persist import profile_path
@@ -70,7 +70,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
     for module in (apply, arrive, compare, prepare):
         monkeypatch.setattr(module, "find_array", lambda _device: array)
     monkeypatch.setattr(apply, "lock", lambda *_: contextlib.nullcontext())
-    monkeypatch.setattr(library, "SITE", tmp_path / "site")
+    monkeypatch.setattr(catalogue, "SITE", tmp_path / "site")
     monkeypatch.chdir(tmp_path)
 
     def call(*words: object) -> tuple[int, str]:

@@ -1,4 +1,4 @@
-"""The library, for people and for programs."""
+"""The catalogue, for people and for programs."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from autotune.library import Entry, StartingPoint
+from autotune.catalogue import Entry, StartingPoint
 from autotune.strangers import plain
 
 

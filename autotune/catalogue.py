@@ -67,7 +67,7 @@ class StartingPoint(Strict):
 
 @dataclass(frozen=True)
 class Entry:
-    """One thing in the library, and its file."""
+    """One thing in the catalogue, and its file."""
 
     kind: Literal["shipped", "site", "own", "file"]
     path: str

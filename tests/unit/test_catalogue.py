@@ -10,12 +10,12 @@ import pytest
 from fake_run import Machine
 from some_profile import DOCUMENT, document, profile
 
-from autotune import library
+from autotune import catalogue
 from autotune.array import find_array
+from autotune.catalogue import Entry, StartingPoint
 from autotune.errors import UsageError
 from autotune.hints import NEWEST, hints
 from autotune.knobs import by_name
-from autotune.library import Entry, StartingPoint
 from autotune.workload import shipped as workloads
 
 POINT = """
@@ -31,7 +31,7 @@ source = "https://example.org/"
 
 @pytest.fixture
 def shipped(tmp_path: Path) -> list[Entry]:
-    found, faults = library.entries(tmp_path, tmp_path)
+    found, faults = catalogue.entries(tmp_path, tmp_path)
     assert not faults
     return found
 
@@ -58,7 +58,7 @@ def test_what_is_shipped_comes_to_something_on_arrays_of_its_class(
     array = find_array("md0", tmp_path)
     for entry in shipped:
         assert isinstance(entry.item, StartingPoint)
-        planned = library.plan_of(entry.item, array, 1 << 30)
+        planned = catalogue.plan_of(entry.item, array, 1 << 30)
         fits = level in entry.item.levels and media in entry.item.media
         assert bool(planned.refusals) != fits, planned.refusals
         for name, value in planned.setting.items():
@@ -75,20 +75,22 @@ def test_own_and_site_files_are_listed_and_a_faulty_one_is_named(tmp_path: Path)
     for number in range(3):
         (own / f"run{number}.json").write_text(json.dumps(DOCUMENT))
         os.utime(own / f"run{number}.json", (number, number))
-    found, (fault,) = library.entries(tmp_path, site)
+    found, (fault,) = catalogue.entries(tmp_path, site)
     listed = [(entry.kind, entry.name) for entry in found if entry.kind != "shipped"]
     assert listed == [("site", "mine"), ("site", "theirs")] + [
         ("own", f"run{number}") for number in (2, 1, 0)
     ]
     assert "broken.toml" in fault
-    assert library.find("mine", tmp_path, site) == library.find(str(site / "mine.toml"), tmp_path)
-    assert library.find("hdd-nas", tmp_path, site).name == "hdd-nas"
+    assert catalogue.find("mine", tmp_path, site) == catalogue.find(
+        str(site / "mine.toml"), tmp_path
+    )
+    assert catalogue.find("hdd-nas", tmp_path, site).name == "hdd-nas"
     with pytest.raises(UsageError, match="autotune profiles"):
-        library.find("nothing", tmp_path, site)
+        catalogue.find("nothing", tmp_path, site)
     with pytest.raises(UsageError, match=r"broken.toml.* is not valid"):
-        library.find("broken", tmp_path, site)
+        catalogue.find("broken", tmp_path, site)
     with pytest.raises(UsageError, match="cannot be read"):
-        library.find("/nonexistent.toml", tmp_path, site)
+        catalogue.find("/nonexistent.toml", tmp_path, site)
 
 
 @pytest.mark.parametrize(
@@ -110,13 +112,13 @@ def test_own_and_site_files_are_listed_and_a_faulty_one_is_named(tmp_path: Path)
 def test_an_altered_starting_point_is_refused(old: str, new: str, fault: str) -> None:
     assert old in POINT
     with pytest.raises(UsageError, match=fault):
-        library.parse_starting_point(POINT.replace(old, new, 1), "mine.toml")
+        catalogue.parse_starting_point(POINT.replace(old, new, 1), "mine.toml")
 
 
 def test_a_starting_point_for_another_class_is_refused(tmp_path: Path) -> None:
     fake_sysfs.raid6(tmp_path, "raid5")
-    point = library.parse_starting_point(POINT, "mine.toml")
-    (refusal,) = library.plan_of(point, find_array("md0", tmp_path), 1 << 30).refusals
+    point = catalogue.parse_starting_point(POINT, "mine.toml")
+    (refusal,) = catalogue.plan_of(point, find_array("md0", tmp_path), 1 << 30).refusals
     assert refusal == "It is for raid6 on hdd, and /dev/md0 is raid5 on hdd."
 
 
@@ -124,7 +126,7 @@ def test_hints_are_settings_that_the_search_may_try(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     preparation = Machine(tmp_path, monkeypatch).preparation("bayes")
-    point = library.parse_starting_point(POINT.replace("1024", "32768"), "mine.toml")
+    point = catalogue.parse_starting_point(POINT.replace("1024", "32768"), "mine.toml")
     known = [
         Entry("site", "mine.toml", point),
         Entry("own", "a.json", profile({"read_ahead_kb": 1000, "group_thread_cnt": 2})),
@@ -155,5 +157,5 @@ def test_a_folder_of_many_profiles_is_read_soon(tmp_path: Path) -> None:
     for number in range(200):
         (tmp_path / "profiles" / f"{number}.json").write_text(json.dumps(document()))
     started = time.process_time()
-    library.entries(tmp_path, tmp_path)
+    catalogue.entries(tmp_path, tmp_path)
     assert time.process_time() - started < 1

@@ -1,0 +1,144 @@
+"""The exported script, run on folders that stand for the machine of an array."""
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+from smuggled import UUID, profile, theirs
+
+from autotune.export import FORMATS
+from autotune.export.steps import lasting
+from autotune.profile import Profile
+
+__all__ = ["theirs"]
+
+
+class Sandbox:
+    """Folders that stand for the machine of an array, and the script for them."""
+
+    def __init__(self, root: Path, profile: Profile) -> None:
+        self.root = root
+        self.block = root / "sys/block/md0"
+        for disk in ("sda", "sdb"):
+            (root / "sys/block" / disk / "mq").mkdir(parents=True)
+            for file, text in {
+                "rotational": "1",
+                "scheduler": "[mq-deadline] kyber none",
+                "nr_requests": "128",
+                "max_sectors_kb": "1280",
+                "wbt_lat_usec": "75000",
+            }.items():
+                self.put(f"sys/block/{disk}/queue/{file}", text)
+            self.put(f"sys/block/md0/md/dev-{disk}/state", "in_sync")
+            (self.block / "md" / f"dev-{disk}" / "block").symlink_to(root / "sys/block" / disk)
+        for file, text in {
+            "level": "raid6",
+            "chunk_size": "65536",
+            "raid_disks": "5",
+            "array_state": "clean",
+            "sync_action": "idle",
+            "uuid": UUID,
+            "stripe_cache_size": "256",
+            "sync_speed_min": "1000 (system)",
+            "sync_speed_max": "200000 (system)",
+            "group_thread_cnt": "0",
+            "rmw_level": "1",
+            "preread_bypass_threshold": "1",
+            "sync_io_depth": "32 (system)",
+        }.items():
+            self.put(f"sys/block/md0/md/{file}", text)
+        self.put("sys/block/md0/queue/read_ahead_kb", "384")
+        self.put("proc/meminfo", "MemTotal: 8000000 kB\nMemAvailable: 4000000 kB")
+        (root / "run").mkdir()
+        (root / "dev").mkdir()
+        (root / "dev/md0").touch()
+        (text,) = FORMATS["shell"](profile, UUID).values()
+        for name in ("sys", "run", "var/lib", "proc"):
+            text = re.sub(rf"^([A-Z]+)=/{name}", rf"\1={root}/{name}", text, flags=re.M)
+        self.script = root / "script"
+        self.script.write_text(text)
+
+    def put(self, path: str, text: str) -> None:
+        file = self.root / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text + "\n")
+
+    def run(self, word: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            ["dash", self.script, word, self.root / "dev/md0"],
+            capture_output=True,
+            text=True,
+            check=False,
+            cwd=self.root,
+        )
+
+    def held(self) -> dict[str, str]:
+        files = [p for p in (self.root / "sys").rglob("*") if p.is_file() and "dev-" not in str(p)]
+        return {str(p.relative_to(self.root)): p.read_text().strip() for p in files}
+
+
+def test_the_script_sets_what_the_profile_says_and_undoes_it(
+    tmp_path: Path, theirs: Profile
+) -> None:
+    machine = Sandbox(tmp_path / "machine", theirs)
+    before = machine.held()
+    done = machine.run("apply")
+    assert (done.returncode, done.stderr) == (0, "")
+    after = machine.held()
+    for step in lasting(theirs):
+        for name in ("sda", "sdb") if step.on_disks else ("md0",):
+            assert after[f"sys/block/{name}/{step.file}"] == step.text
+    assert machine.run("status").returncode == 0
+    machine.put("sys/block/sdb/queue/scheduler", "none")
+    assert machine.run("status").returncode == 1
+    assert machine.run("undo").returncode == 0
+    # A file takes "system" as it is.
+    plain = {
+        path: re.sub(r"\[(.*?)\].*|\S+ \((system)\)", r"\1\2", t) for path, t in before.items()
+    }
+    assert machine.held() == plain
+    assert "nothing to undo" in machine.run("undo").stdout
+    assert not list((machine.root / "run").rglob("*.part"))
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "words"),
+    [
+        ("sys/block/md0/md/level", "raid5", "not a raid6"),
+        ("sys/block/md0/md/chunk_size", "4096", "not 65536 bytes"),
+        ("sys/block/sda/queue/rotational", "0", "another kind"),
+        ("sys/block/md0/md/array_state", "inactive", "not running"),
+        ("proc/meminfo", "MemAvailable: 60000 kB", "over half of the memory"),
+        (f"var/lib/autotune/journal/{UUID}.jsonl", "", "A run of autotune has"),
+        ("sys/block/md0/md/sync_action", "resync", "Not every value could be set"),
+    ],
+)
+def test_the_script_changes_nothing_where_it_does_not_fit(
+    tmp_path: Path, file: str, text: str, words: str
+) -> None:
+    machine = Sandbox(tmp_path, profile())
+    machine.put(file, text)
+    before = machine.held()
+    done = machine.run("apply")
+    assert done.returncode == 2
+    assert words in done.stderr
+    after = machine.held()
+    for path, held in before.items():
+        assert (
+            re.sub(r".*\[|\].*|\S+ \((?=system)|\)", "", held) == after[path] or held == after[path]
+        )
+
+
+def test_scripts_are_clean(tmp_path: Path) -> None:
+    for name in ("shell", "tuned"):
+        for path, text in FORMATS[name](profile(), UUID).items():
+            if not text.startswith("#!"):
+                continue
+            script = tmp_path / Path(path).name
+            script.write_text(text)
+            for command in (["sh", "-n"], ["dash", "-n"], ["shellcheck", "--shell=sh"]):
+                done = subprocess.run(
+                    [*command, script], capture_output=True, text=True, check=False
+                )
+                assert (done.returncode, done.stdout) == (0, ""), done.stdout
