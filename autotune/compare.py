@@ -10,6 +10,7 @@ from autotune import catalogue
 from autotune.array import find_array
 from autotune.catalogue import StartingPoint
 from autotune.errors import RefusalError, UsageError
+from autotune.export.steps import steps
 from autotune.knobs import ALL, for_array, read_setting
 from autotune.profile import Profile
 from autotune.search import Setting, Value
@@ -24,6 +25,8 @@ class Side:
     values: Setting
     of: Mapping[str, str]
     is_array: bool = False
+    fault: str | None = None
+    """Why it could be applied to no array: the first knob or value that makes no sense."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +72,12 @@ def side(text: str, state_dir: Path) -> Side:
 def _of_profile(name: str, profile: Profile) -> Side:
     of = profile.proven_on.model_dump(exclude={"uuid"}, exclude_none=True)
     of["workload"] = profile.workload
-    return Side(name, profile.knobs, {key: str(value) for key, value in of.items()})
+    fault = None
+    try:
+        steps(profile)
+    except UsageError as error:
+        fault = str(error)
+    return Side(name, profile.knobs, {k: str(v) for k, v in of.items()}, fault=fault)
 
 
 def _run_profile(number: int, state_dir: Path) -> Profile:

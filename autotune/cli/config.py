@@ -34,8 +34,8 @@ def check(
     from autotune.strangers import plain
 
     name = plain(str(file))
-    if not file.exists():
-        raise UsageError(f"There is no configuration {name}; without one, defaults hold.")
+    if not file.exists() and file != CONFIG:
+        raise UsageError(f"There is no configuration {name}.")
     settings = load_config(file)
     arrays = {a.device: settings.care(a.uuid).model_dump(mode="json") for a in list_arrays()}
     unknown = sorted(set(settings.arrays) - {a.uuid for a in list_arrays()})
@@ -49,7 +49,9 @@ def check(
     if as_json:
         print(json.dumps({"arrays": arrays, "not_here": unknown, "faults": faults}, indent=2))
         raise typer.Exit(int(bool(faults)))
-    if not faults:
+    if not file.exists():
+        print(f"There is no configuration {name}; defaults hold.")
+    elif not faults:
         print(f"{name} can be used.")
     for fault in faults:
         print(fault)

@@ -98,16 +98,18 @@ def _write(files: dict[str, str], out: Path) -> None:
 
     from autotune.errors import AutotuneError
 
-    for name, text in files.items():
-        path = out / name
-        # Whole or not at all: a role or a script that is there may be in use.
-        part = path.with_name(f".{path.name}.part")
-        try:
+    # All of it or nothing: a role or a script that is there may be in use.
+    parts = {path: path.with_name(f".{path.name}.part") for path in (out / name for name in files)}
+    path = out
+    try:
+        for (path, part), text in zip(parts.items(), files.values(), strict=True):
             path.parent.mkdir(parents=True, exist_ok=True)
             part.write_text(text)
             part.chmod(0o755 if text.startswith("#!") else 0o644)
+        for path, part in parts.items():
             part.replace(path)
-        except OSError as error:
+    except OSError as error:
+        for part in parts.values():
             with contextlib.suppress(OSError):
                 part.unlink()
-            raise AutotuneError(f"{path} cannot be written: {error.strerror}.") from None
+        raise AutotuneError(f"{path} cannot be written: {error.strerror}.") from None

@@ -72,3 +72,16 @@ def test_the_exit_code_is_0_whether_they_differ_or_not(tmp_path: Path) -> None:
         done = CliRunner().invoke(app, ["diff", a, b, "--json", "--state-dir", str(tmp_path)])
         assert done.exit_code == 0
         assert json.loads(done.stdout)["same"] == same
+
+
+@pytest.mark.parametrize("knobs", [{"rmw_level": 7}, {"no_such_knob": 1}, {"scheduler": "magic"}])
+def test_what_could_be_applied_nowhere_is_named(
+    tmp_path: Path, knobs: dict[str, int | str]
+) -> None:
+    sound = write(tmp_path / "a.json", {"rmw_level": 0})
+    broken = write(tmp_path / "b.json", knobs)
+    words = ["diff", sound, broken, "--state-dir", str(tmp_path)]
+    faults = json.loads(CliRunner().invoke(app, [*words, "--json"]).stdout)["faults"]
+    (fault,) = faults.values()
+    assert next(iter(knobs)) in fault or "magic" in fault
+    assert "cannot be applied" in CliRunner().invoke(app, words).stdout

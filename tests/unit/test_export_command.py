@@ -81,6 +81,16 @@ def test_what_was_exported_before_survives_a_full_disk(tmp_path: Path) -> None:
     assert [str(path) for path in tmp_path.iterdir()] == [written]
 
 
+def test_of_several_files_a_full_disk_takes_all_or_none(tmp_path: Path) -> None:
+    words = f"{PROFILE} --format ansible --out {tmp_path}"
+    command = f"ulimit -f 1; exec {sys.executable} -m autotune export {words}"
+    done = subprocess.run(
+        ["bash", "-c", f"trap '' XFSZ; {command}"], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, "cannot be written" in done.stderr) == (1, True)
+    assert not [path for path in tmp_path.rglob("*") if path.is_file()]
+
+
 def test_a_number_in_other_digits_is_a_name(tmp_path: Path) -> None:
     filled(tmp_path)
     done = export("³", "--state-dir", tmp_path)
