@@ -11,6 +11,7 @@ each latency is known to 1 to 10 ms.
 """
 
 import math
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -159,18 +160,27 @@ def percentile(batches: Sequence[Batch], percent: float) -> Percentile | None:
     if not batches:
         return None
     allowed = total(batches) * (1 - percent / 100)
-    top = float(max(batch.total_ns for batch in batches) + MS)
-    return Percentile(
-        *(
-            _least(lambda ns, count=count: count(batches, ns) <= allowed, top)  # type: ignore[misc]
-            for count in (slow, slow_at_least, slow_at_most)
-        )
-    )
+    slowest = sorted(batches, key=_fastness)
+
+    def least(count: Callable[[Sequence[Batch], float], float]) -> float:
+        def holds(ns: float) -> bool:
+            return count(slowest[: bisect_right(slowest, -ns, key=_fastness)], ns) <= allowed
+
+        return _least(holds, float(slowest[0].total_ns + MS))
+
+    return Percentile(least(slow), least(slow_at_least), least(slow_at_most))
+
+
+def _fastness(batch: Batch) -> int:
+    return -batch.total_ns
 
 
 def _least(holds: Callable[[float], bool], high: float) -> float:
-    """The least latency in ns for which something holds that does for `high` and all above it."""
-    low = MS / 10
+    """The least latency in ns for which something holds that does for `high` and all above it,
+    sought from above, where there are few requests to count."""
+    low = high / 2
+    while low > MS / 10 and holds(low):
+        high, low = low, low / 2
     while high > low * _PRECISION:
         middle = math.sqrt(low * high)
         if holds(middle):

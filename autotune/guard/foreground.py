@@ -2,7 +2,7 @@
 
 import contextlib
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Self
@@ -42,6 +42,17 @@ class Second:
     slow: float
     batches: Sequence[Batch] = ()
     histogram: Histogram = field(default_factory=dict)
+
+
+def p99(seconds: Iterable[Second]) -> Percentile | None:
+    """The p99 of all that was sampled in these seconds, by the probe alone if that was there in any
+    of them; None without any."""
+    seconds = list(seconds)
+    histogram = total([second.histogram for second in seconds])
+    if not histogram:
+        return accounting.percentile([b for second in seconds for b in second.batches], 99)
+    exact = float(at_rank(sorted(histogram.items()), 0.99 * sum(histogram.values())))
+    return Percentile(exact, exact, exact)
 
 
 class Foreground:
@@ -151,14 +162,7 @@ class Foreground:
 
     def p99(self) -> tuple[Percentile | None, int]:
         """The p99 of the last half minute and how many requests it is of."""
-        count = sum(second.sampled for second in self._seconds)
-        if self._probe is None:
-            return accounting.percentile(self._latest_batches(WINDOW_S), 99), count
-        histogram = total([second.histogram for second in self._seconds])
-        if not histogram:
-            return None, 0
-        exact = float(at_rank(sorted(histogram.items()), 0.99 * count))
-        return Percentile(exact, exact, exact), count
+        return p99(self._seconds), sum(second.sampled for second in self._seconds)
 
     def __enter__(self) -> Self:
         return self

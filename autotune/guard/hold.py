@@ -1,12 +1,12 @@
 """One sync under guard: the loop that looks, learns and opens or shuts the valve."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from autotune.array import Array
-from autotune.guard.foreground import Foreground
-from autotune.guard.pace import Pace, first_guess_kib
+from autotune.guard.foreground import Foreground, Second, p99
+from autotune.guard.pace import WANTED, Pace, first_guess_kib
 from autotune.guard.sync import Progress, under_way
 from autotune.guard.valve import IDLE_LOOK_S, SLEEP_S, Valve
 
@@ -16,9 +16,6 @@ OVER_AFTER_S = 2.0
 SETTLE_S = 2.0
 """As the valve begins to work, requests end that have waited for the sync at full speed."""
 DEPTH_S = 10.0
-MARGIN = 0.85
-"""Of the ceiling: what takes longer counts as slow. The p99 of half a minute scatters by a tenth,
-and nearly all of them are to hold."""
 ENOUGH = 100
 """Of fewer requests a p99 is the slowest one."""
 
@@ -44,6 +41,11 @@ class Window:
     share: float
     """Of the sync that is done, 0 to 1."""
     left_s: float | None
+
+
+def _likely_p99(seconds: Sequence[Second]) -> float | None:
+    found = p99(seconds)
+    return found.likely if found else None
 
 
 class Hold:
@@ -72,7 +74,7 @@ class Hold:
         Raise StoppedError if somebody else sets what is moved here, MeasurementError if the probe
         breaks.
         """
-        with Foreground(self._array, MARGIN * self._ceiling_ns) as foreground:
+        with Foreground(self._array, WANTED * self._ceiling_ns) as foreground:
             now = time.monotonic()
             second_at = window_at = seen_s = now
             second_kib = window_kib = self._progress.look()
@@ -86,7 +88,7 @@ class Hold:
                 if second is not None:
                     requests += second.requests or 0
                     rate = (done - second_kib) / (now - second_at)
-                    self._learn(foreground, second.sampled, second.slow, rate, now)
+                    self._learn(foreground, second, rate, now)
                     second_at, second_kib = now, done
                     self._valve.check()
                     if under_way(self._array):
@@ -104,7 +106,7 @@ class Hold:
         return False
 
     def _learn(
-        self, foreground: Foreground, sampled: int, slow: float, rate_kib: float, now: float
+        self, foreground: Foreground, second: Second, rate_kib: float, now: float
     ) -> None:
         held, self._valve.held = self._valve.held, False
         if not held:
@@ -118,15 +120,16 @@ class Hold:
             if rate_kib <= 0:
                 return
             guess = first_guess_kib(self._free_kib, self._ceiling_ns, SLEEP_S)
-            self._pace = Pace(self._valve.floor_kib, guess)
+            self._pace = Pace(self._valve.floor_kib, guess, self._ceiling_ns, _likely_p99)
         if not self._paced:
             self._paced = True
             self._settled_s = now + SETTLE_S
+            self._pace.forget()
         if now < self._settled_s:
             foreground.forget()
             return
-        self._pace.learn(sampled, slow, None if held else rate_kib)
-        self._move_depth(slow, now)
+        self._pace.learn(second, None if held else rate_kib)
+        self._move_depth(second.slow, now)
 
     def _move_depth(self, slow: float, now: float) -> None:
         """Where the pace can do no more, the depth still can."""
@@ -138,18 +141,18 @@ class Hold:
             self._deeper_s = now
 
     def _window(self, foreground: Foreground, rate_kib: float, iops: float) -> Window:
-        p99, samples = foreground.p99()
+        percentile, samples = foreground.p99()
         left = self._progress.left_kib
         self.windows += 1
-        if p99 is not None and samples >= ENOUGH:
+        if percentile is not None and samples >= ENOUGH:
             self.judged += 1
-            self.over += p99.likely > self._ceiling_ns
+            self.over += percentile.likely > self._ceiling_ns
         pace = self._pace.kib if self._paced and self._pace else self._valve.limit_kib
         return Window(
             time.time(),
-            p99.likely if p99 else None,
-            p99.at_least if p99 else None,
-            p99.at_most if p99 else None,
+            percentile.likely if percentile else None,
+            percentile.at_least if percentile else None,
+            percentile.at_most if percentile else None,
             samples,
             foreground.source if foreground.busy else "none",
             rate_kib * 1024,

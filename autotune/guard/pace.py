@@ -1,59 +1,85 @@
-"""How fast a sync may go, learnt from the share of foreground requests that are too slow. Pure.
+"""How fast a sync may go, learnt from the foreground's p99 at the paces of late. Pure.
 
-A p99 holds a ceiling if at most one request in a hundred is slower. That share, and not a p99 of a
-few seconds, is what is followed: it can be counted request by request, and grows with the pace of
-the sync. Each slow request lowers the pace by a step, each other one raises it by so much less that
-the pace stays where the share is what is aimed at (Robbins and Monro's stochastic approximation, on
-a log scale). The steps begin large and become small; what rises while nothing is slow accelerates.
+How a p99 follows the pace is another thing on every array: in the lab it rises by its square root,
+on disks near their limit by several times as much. So no curve is assumed but that it rises. Over
+the last minute, the p99 and the pace at which the slowest requests were seen give a goal, the pace
+at which the p99 would be what is wanted if the two were in proportion. That goes too far nowhere
+but on steep curves, and there comes back. Seconds at quite another pace say little of this one and
+are forgotten, so a pace that is far too low or high is judged by its last seconds, one that is
+about right by a whole minute, and a moment's disturbance, which lowers the pace, is soon over.
 """
 
 import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
-AIM = 0.005
-"""Half of what a p99 allows: the share scatters from one half minute to the next."""
-FIRST_STEPS, LEAST_STEP = 3.0, 0.08
+from autotune.guard.foreground import Second
+
+WANTED = 0.8
+"""Of the ceiling, the p99 over a minute: that of half a minute scatters by a tenth, and nearly all
+of them are to hold."""
+MEMORY_S = 60
+NEAR = 1.25
+"""Seconds at a pace further from the present one than this factor are forgotten."""
 MOST_RISE, MOST_FALL = 0.04, 0.25
 """Of the log of the pace in a second: doubled in 17 s at the soonest, as a probe shows only some 20
-requests in a second and the pace must not be far too high by then; yet a moment's disturbance must
-not cost minutes."""
-MOST_REQUESTS = 60.0
-"""In a second. Slow requests come by the burst of the sync, of which there are two a second, so
-many requests tell no more than some."""
-HASTE, PATIENCE = 1.65, 0.5
-"""The more slow requests were to be expected since the last one, the faster the pace rises, from
-some patience on: it is likely to be too low. Were they as many as aimed at, and at random, that
-would be as much on average as an even rise (1.65 is e to the power of 0.5)."""
+requests in a second and the pace must not be far too high by then."""
+
+
+@dataclass(frozen=True)
+class _Seen:
+    second: Second
+    kib: float
 
 
 class Pace:
-    """The pace of a sync in KiB/s of each member, between `floor_kib` and what it can reach."""
+    """The pace of a sync in KiB/s of each member, between `floor_kib` and what it can reach.
 
-    def __init__(self, floor_kib: float, start_kib: float) -> None:
+    `p99` gives the p99 in ns of some seconds, `ceiling_ns` is what it is to stay under.
+    """
+
+    def __init__(
+        self,
+        floor_kib: float,
+        start_kib: float,
+        ceiling_ns: float,
+        p99: Callable[[Sequence[Second]], float | None],
+    ) -> None:
         self._floor_kib = floor_kib
+        self._wanted_ns = WANTED * ceiling_ns
+        self._p99 = p99
+        self._seen: list[_Seen] = []
         self.kib = max(start_kib, floor_kib)
-        self._expected = 0.0
-        self._quiet = 0.0
 
     @property
     def at_floor(self) -> bool:
         return self.kib <= self._floor_kib
 
-    def learn(self, requests: int, slow: float, reached_kib: float | None = None) -> None:
-        """What a second showed. `reached_kib`: the sync's speed, if it was never held back: what
+    def learn(self, second: Second, reached_kib: float | None = None) -> None:
+        """Take what a second showed. `reached_kib`: the sync's speed, if it was never held back: what
         the disks give is then the limit, above which a pace means nothing."""
         if reached_kib is not None:
             self.kib = max(self._floor_kib, min(self.kib, 1.25 * reached_kib))
-        if not requests:
+        near = [seen for seen in self._seen if 1 / NEAR < seen.kib / self.kib < NEAR]
+        self._seen = [*near, _Seen(second, self.kib)][-MEMORY_S:]
+        p99 = self._p99([seen.second for seen in self._seen])
+        if p99 is None:
             return
-        scale = min(1.0, MOST_REQUESTS / requests)
-        due = AIM * requests * scale
-        step = max(LEAST_STEP, 1 / (FIRST_STEPS + self._expected))
-        haste = HASTE * max(0.0, self._quiet - PATIENCE)
-        change = step * (due * haste - slow * scale)
+        change = math.log(_where_slow(self._seen) * self._wanted_ns / p99 / self.kib)
         self.kib *= math.exp(max(-MOST_FALL, min(MOST_RISE, change)))
         self.kib = max(self._floor_kib, self.kib)
-        self._expected += due
-        self._quiet = 0.0 if slow else self._quiet + due
+
+    def forget(self) -> None:
+        """Keep the pace, but begin anew to judge it."""
+        self._seen.clear()
+
+
+def _where_slow(seen: Sequence[_Seen]) -> float:
+    """The mean pace at which slow requests were seen; at which any were, if none was slow."""
+    weights = [each.second.slow for each in seen]
+    if not any(weights):
+        weights = [float(each.second.sampled) for each in seen]
+    return sum(w * each.kib for w, each in zip(weights, seen, strict=True)) / sum(weights)
 
 
 def first_guess_kib(free_kib: float, ceiling_ns: float, sleep_s: float) -> float:

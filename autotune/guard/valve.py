@@ -23,7 +23,7 @@ FLOOR_KIB = 1000
 """The kernel's own lowest speed, below which it never holds a sync back."""
 CREDIT_S = 1.0
 """So much of the pace may be caught up with, and no more: what the disks could not do is gone."""
-REOPEN_S = 0.25
+REOPEN_S = 0.1
 SHORT_S, LOOK_S, IDLE_LOOK_S = 0.004, 0.02, 0.25
 
 
