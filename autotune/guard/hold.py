@@ -105,9 +105,7 @@ class Hold:
                     time.sleep(IDLE_LOOK_S)
         return False
 
-    def _learn(
-        self, foreground: Foreground, second: Second, rate_kib: float, now: float
-    ) -> None:
+    def _learn(self, foreground: Foreground, second: Second, rate_kib: float, now: float) -> None:
         held, self._valve.held = self._valve.held, False
         if not held:
             self._free_kib = max(rate_kib, 0.9 * self._free_kib)
