@@ -56,8 +56,8 @@ class Pace:
         return self.kib <= self._floor_kib
 
     def learn(self, second: Second, reached_kib: float | None = None) -> None:
-        """Take what a second showed. `reached_kib`: the sync's speed, if it was never held back: what
-        the disks give is then the limit, above which a pace means nothing."""
+        """Take what a second showed. `reached_kib`: the sync's speed, if it was never held back:
+        what the disks give is then the limit, above which a pace means nothing."""
         if reached_kib is not None:
             self.kib = max(self._floor_kib, min(self.kib, 1.25 * reached_kib))
         near = [seen for seen in self._seen if 1 / NEAR < seen.kib / self.kib < NEAR]

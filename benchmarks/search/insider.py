@@ -11,9 +11,8 @@ import numpy as np
 from autotune.search import Estimate, Figure, Problem, Setting, Trial, Value
 from autotune.strategies._axis import Axis
 from autotune.strategies._evidence import LEAST_SPREAD, Evidence
-from autotune.strategies._models import Array
 from autotune.strategies.bayes import Bayes
-from benchmarks.search.curves import DrawnCurves
+from benchmarks.search.curves import Array, DrawnCurves
 from benchmarks.search.synthetic import BASELINE, KINDS, LADDERS, MOVED_BY, STRENGTH
 
 DRAWN = 800
