@@ -44,9 +44,10 @@ def test_systemd_takes_the_units_as_they_are(tmp_path: Path) -> None:
 
 
 @NEEDS_SYSTEMD
-def test_a_pass_is_exposed_to_little(tmp_path: Path) -> None:
-    copy = tmp_path / "autotune-retune.service"
-    copy.write_text(units()[copy.name])
+@pytest.mark.parametrize("name", [n for n in units() if n.endswith(".service")])
+def test_a_unit_is_exposed_to_little(tmp_path: Path, name: str) -> None:
+    copy = tmp_path / name
+    copy.write_text(units()[name])
     done = subprocess.run(
         ["systemd-analyze", "security", "--offline=true", "--no-pager", copy],
         capture_output=True,
