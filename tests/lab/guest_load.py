@@ -19,6 +19,8 @@ CEILING_NS = 150e6
 KILLS = 20
 HOLDS_S = 150
 FREE_AFTER_S = 10.0
+ENOUGH = 500
+"""Of half a minute a probe shows 600 requests, the kernel's counters 1200."""
 
 
 def position_kib() -> int:
@@ -72,7 +74,7 @@ def test_a_load_that_comes_and_goes_is_followed(tmp_path: Path) -> None:
     assert ended(child) == 0
     assert settled_knobs() == knobs
     lines = [json.loads(line) for line in output.read_text().splitlines()]
-    judged = [w["p99_ns"] for w in lines if w["kind"] == "window" and w["samples"] >= 1000]
+    judged = [w["p99_ns"] for w in lines if w["kind"] == "window" and w["samples"] >= ENOUGH]
     print("p99 in ms:", *(round(ns / 1e6) for ns in judged))
     assert sum(ns <= CEILING_NS for ns in judged) >= 0.9 * len(judged) > 0
     assert read(MD / "sync_action") == "recover"
