@@ -8,7 +8,7 @@
 # make bench-measure   whether measurements in the lab can be relied on (an hour)
 # make bench-persist   how soon a persisted profile is back (some minutes)
 # make bench-year   ten thousand passes of re-tuning, on synthetic arrays (an hour)
-# make bench-guard   rebuilds under guard, beside fixed limits (40 min)
+# make bench-guard   rebuilds under guard, beside fixed limits (20 min)
 # make bench-search   compare the strategies on synthetic arrays (an hour)
 # make bench-grids    compare them on recorded arrays (some minutes)
 # make record-grids   record those: every setting of arrays in the lab (an hour, quiet)

@@ -22,12 +22,7 @@ from autotune.knobs import (
     stripe_cache,
 )
 from autotune.locks import lock
-from autotune.memory import (
-    DEFAULT_RAM_SHARE,
-    available_bytes,
-    budget_bytes,
-    reserve_bytes,
-)
+from autotune.memory import DEFAULT_RAM_SHARE, available_bytes, budget_bytes, reserve_bytes
 from autotune.profile import Profile, save_profile
 from autotune.search import Setting
 from autotune.stack import read_stack

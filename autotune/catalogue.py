@@ -24,7 +24,7 @@ from autotune.profile import (
     load_profile,
 )
 from autotune.search import Setting
-from autotune.strangers import first_fault, plain, read_file, read_toml
+from autotune.strangers import first_fault, plain, read_text, read_toml
 
 SITE = Path("/etc/autotune/profiles")
 MAX_FILE_BYTES = 64 * 1024
@@ -95,15 +95,7 @@ def load(path: Path) -> Profile | StartingPoint:
     UsageError if it cannot be read or is not valid."""
     if path.suffix != ".toml":
         return load_profile(path)
-    try:
-        data = read_file(path, MAX_FILE_BYTES)
-    except OSError as error:
-        raise UsageError(
-            f'The file "{plain(str(path))}" cannot be read: {error.strerror}.'
-        ) from None
-    except ValueError as error:
-        raise UsageError(f'The file "{plain(str(path))}" {error}.') from None
-    return parse_starting_point(data.decode("utf-8", "replace"), str(path))
+    return parse_starting_point(read_text(path, MAX_FILE_BYTES, "The file"), str(path))
 
 
 def entries(state_dir: Path, site: Path | None = None) -> tuple[list[Entry], list[str]]:

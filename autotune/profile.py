@@ -15,7 +15,7 @@ from pydantic import (
 )
 
 from autotune.errors import AutotuneError, UsageError
-from autotune.strangers import first_fault, plain, printable, read_file
+from autotune.strangers import first_fault, plain, printable, read_text
 
 SCHEMA: Literal[1] = 1
 MAX_FILE_BYTES = 1 << 20
@@ -103,15 +103,7 @@ def parse_profile(text: str, source: str) -> Profile:
 
 def load_profile(path: Path) -> Profile:
     """A profile from a file. Raise UsageError if it cannot be read or is not a valid profile."""
-    try:
-        data = read_file(path, MAX_FILE_BYTES)
-    except OSError as error:
-        raise UsageError(
-            f'The profile "{plain(str(path))}" cannot be read: {error.strerror}.'
-        ) from None
-    except ValueError as error:
-        raise UsageError(f'The profile "{plain(str(path))}" {error}.') from None
-    return parse_profile(data.decode("utf-8", "replace"), plain(str(path)))
+    return parse_profile(read_text(path, MAX_FILE_BYTES, "The profile"), plain(str(path)))
 
 
 def save_profile(profile: Profile, path: Path) -> None:

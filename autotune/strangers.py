@@ -9,6 +9,8 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from autotune.errors import UsageError
+
 MAX_LINE = 4096
 """The time that tomllib takes for a dotted key grows with the square of its parts: 20 s for one
 that fills 64 KiB."""
@@ -32,6 +34,17 @@ def read_file(path: Path, most_bytes: int) -> bytes:
     if len(data) > most_bytes:
         raise ValueError(f"is larger than {most_bytes // 1024} KiB")
     return data
+
+
+def read_text(path: Path, most_bytes: int, what: str) -> str:
+    """The text of a plain file. Raise UsageError that calls it `what` if that cannot be had."""
+    try:
+        return read_file(path, most_bytes).decode("utf-8", "replace")
+    except OSError as error:
+        fault = f"cannot be read: {error.strerror}"
+    except ValueError as error:
+        fault = str(error)
+    raise UsageError(f'{what} "{plain(str(path))}" {fault}.')
 
 
 def read_toml(text: str) -> dict[str, Any]:

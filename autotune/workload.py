@@ -12,7 +12,7 @@ from autotune.ceilings import Ceiling, check_phases, parse_ceiling
 from autotune.errors import UsageError
 from autotune.fiojob import SUFFIX, job_document
 from autotune.search import Figure
-from autotune.strangers import first_fault, plain, read_file, read_toml
+from autotune.strangers import first_fault, plain, read_text, read_toml
 
 MAX_FILE_BYTES = 64 * 1024
 START_S = 3.0
@@ -197,14 +197,8 @@ def load_workload(name_or_path: str) -> Workload:
             f'The name of the workload file "{path}" has to end in .toml, or in {SUFFIX} if it is '
             "a fio job file."
         )
-    try:
-        data = read_file(path, MAX_FILE_BYTES)
-    except OSError as error:
-        raise UsageError(f'The workload file "{path}" cannot be read: {error.strerror}.') from None
-    except ValueError as error:
-        raise UsageError(f'The workload file "{path}" {error}.') from None
     parse = parse_fio_job if path.suffix == SUFFIX else parse_workload
-    return parse(data.decode("utf-8", "replace"), str(path))
+    return parse(read_text(path, MAX_FILE_BYTES, "The workload file"), str(path))
 
 
 def parse_workload(text: str, source: str) -> Workload:

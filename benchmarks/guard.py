@@ -157,7 +157,7 @@ def main() -> None:
     parser.add_argument("device")
     parser.add_argument("--ceiling", default="150ms")
     parser.add_argument("--iops", type=int, default=60)
-    parser.add_argument("--rows", default="guard,8000,10000,system,guard", help="limits in KiB/s")
+    parser.add_argument("--rows", default="guard,10000,12000,system", help="limits in KiB/s")
     parser.add_argument("--log", type=Path, help="a file for what the guard says")
     parser.add_argument("--out", type=Path, help="a file for the rows as JSON")
     chosen = parser.parse_args()

@@ -1,12 +1,11 @@
 """`autotune guard`."""
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from autotune.cli.options import STATE_DIR, StateDir
+from autotune.cli.options import STATE_DIR, StateDir, notice
 from autotune.service import CONFIG
 
 if TYPE_CHECKING:
@@ -54,9 +53,6 @@ def guard(
             f"Name the ceiling to hold (--p99-ceiling 50ms), or set guard_p99 in {config}."
         )
     ceiling_ns = parse_latency_ns(ceiling)
-
-    def notice(text: str) -> None:
-        print(f"autotune: {text}", file=sys.stderr, flush=True)
 
     told = Told(settings.metrics, array, ceiling_ns, notice)
     with LiveReporter(Console(stderr=True)) as reporter:

@@ -151,14 +151,10 @@ class Foreground:
         """Whether requests that ended together leave open too much of how slow each was."""
         if self._probe is not None or len(self._seconds) < DOUBT_S:
             return False
-        p99 = accounting.percentile(self._latest_batches(DOUBT_S), 99)
-        if p99 is None or not p99.at_least < self._ceiling_ns < p99.at_most:
+        latest = p99(list(self._seconds)[-DOUBT_S:])
+        if latest is None or not latest.at_least < self._ceiling_ns < latest.at_most:
             return False
-        return p99.at_most > DOUBT_RATIO * p99.at_least
-
-    def _latest_batches(self, seconds: int) -> list[Batch]:
-        latest = list(self._seconds)[-seconds:]
-        return [batch for second in latest for batch in second.batches]
+        return latest.at_most > DOUBT_RATIO * latest.at_least
 
     def p99(self) -> tuple[Percentile | None, int]:
         """The p99 of the last half minute and how many requests it is of."""

@@ -1,11 +1,11 @@
 """One sync under guard: the loop that looks, learns and opens or shuts the valve."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from autotune.array import Array
-from autotune.guard.foreground import Foreground, Second, p99
+from autotune.guard.foreground import Foreground, Second
 from autotune.guard.pace import WANTED, Pace, first_guess_kib
 from autotune.guard.sync import Progress, under_way
 from autotune.guard.valve import IDLE_LOOK_S, SLEEP_S, Valve
@@ -41,11 +41,6 @@ class Window:
     share: float
     """Of the sync that is done, 0 to 1."""
     left_s: float | None
-
-
-def _likely_p99(seconds: Sequence[Second]) -> float | None:
-    found = p99(seconds)
-    return found.likely if found else None
 
 
 class Hold:
@@ -118,7 +113,7 @@ class Hold:
             if rate_kib <= 0:
                 return
             guess = first_guess_kib(self._free_kib, self._ceiling_ns, SLEEP_S)
-            self._pace = Pace(self._valve.floor_kib, guess, self._ceiling_ns, _likely_p99)
+            self._pace = Pace(self._valve.floor_kib, guess, self._ceiling_ns)
         if not self._paced:
             self._paced = True
             self._settled_s = now + SETTLE_S

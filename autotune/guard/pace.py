@@ -10,10 +10,10 @@ about right by a whole minute, and a moment's disturbance, which lowers the pace
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from autotune.guard.foreground import Second
+from autotune.guard.foreground import Second, p99
 
 WANTED = 0.8
 """Of the ceiling, the p99 over a minute: that of half a minute scatters by a tenth, and nearly all
@@ -33,21 +33,12 @@ class _Seen:
 
 
 class Pace:
-    """The pace of a sync in KiB/s of each member, between `floor_kib` and what it can reach.
+    """The pace of a sync in KiB/s of each member, between `floor_kib` and what it can reach, under
+    which the p99 stays below `ceiling_ns`."""
 
-    `p99` gives the p99 in ns of some seconds, `ceiling_ns` is what it is to stay under.
-    """
-
-    def __init__(
-        self,
-        floor_kib: float,
-        start_kib: float,
-        ceiling_ns: float,
-        p99: Callable[[Sequence[Second]], float | None],
-    ) -> None:
+    def __init__(self, floor_kib: float, start_kib: float, ceiling_ns: float) -> None:
         self._floor_kib = floor_kib
         self._wanted_ns = WANTED * ceiling_ns
-        self._p99 = p99
         self._seen: list[_Seen] = []
         self.kib = max(start_kib, floor_kib)
 
@@ -62,10 +53,10 @@ class Pace:
             self.kib = max(self._floor_kib, min(self.kib, 1.25 * reached_kib))
         near = [seen for seen in self._seen if 1 / NEAR < seen.kib / self.kib < NEAR]
         self._seen = [*near, _Seen(second, self.kib)][-MEMORY_S:]
-        p99 = self._p99([seen.second for seen in self._seen])
-        if p99 is None:
+        latest = p99(seen.second for seen in self._seen)
+        if latest is None:
             return
-        change = math.log(_where_slow(self._seen) * self._wanted_ns / p99 / self.kib)
+        change = math.log(_where_slow(self._seen) * self._wanted_ns / latest.likely / self.kib)
         self.kib *= math.exp(max(-MOST_FALL, min(MOST_RISE, change)))
         self.kib = max(self._floor_kib, self.kib)
 

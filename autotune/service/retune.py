@@ -27,6 +27,15 @@ from autotune.workload import load_workload
 
 DRIFTED = 0.9
 """Below this share of the speed at adoption the administrator should hear of it."""
+_KEYS = {
+    "--workload": "workload",
+    "--p99-ceiling": "p99_ceilings",
+    "--ram-budget": "ram_budget",
+    "--write-budget": "write_budget",
+    "--trials": "trials",
+    "--time": "time",
+}
+_OPTION = re.compile(rf"(?:{'|'.join(_KEYS)})(?![\w-])")
 
 
 @dataclass(frozen=True)
@@ -87,7 +96,7 @@ def retune(
     except SignalledError:
         raise
     except AutotuneError as error:
-        report = Report(array.device, array.uuid, "failed", _in_the_configuration(str(error)))
+        report = Report(array.device, array.uuid, "failed", in_the_configuration(str(error)))
         record = PassRecord(at=datetime.now(UTC), outcome="failed", reasons=(report.text,))
         with contextlib.suppress(AutotuneError):
             before = remembered.load(state_dir, array.uuid)
@@ -99,13 +108,9 @@ def retune(
     return report
 
 
-def _in_the_configuration(text: str) -> str:
-    """What is wrong, with the options of `run` as they are called there."""
-    return re.sub(
-        r"--([a-z0-9-]+)",
-        lambda option: f"{option[1].replace('-', '_')} in the configuration",
-        text,
-    )
+def in_the_configuration(text: str) -> str:
+    """What is wrong, with the options of `run` as they are called there, if they are there."""
+    return _OPTION.sub(lambda option: f"{_KEYS[option[0]]} in the configuration", text)
 
 
 def _not_now(array: Array, care: Care, now: datetime) -> str:

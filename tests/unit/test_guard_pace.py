@@ -4,11 +4,10 @@ import math
 import random
 import statistics
 from collections import Counter
-from collections.abc import Sequence
 
 import pytest
 
-from autotune.guard.foreground import Second, p99
+from autotune.guard.foreground import Second
 from autotune.guard.pace import WANTED, Pace
 
 CEILING_NS = 100e6
@@ -17,15 +16,10 @@ RIGHT_KIB = 10_000.0
 
 
 def second(rng: random.Random, p99_ns: float, requests: int = 20) -> Second:
-    """A second of requests whose true p99 is this; one in three hundred is over twice that."""
+    """A second of requests whose true p99 is this."""
     taken = [round(p99_ns * math.exp(0.4 * rng.gauss(-2.326, 1.0))) for _ in range(requests)]
     slow = sum(ns > WANTED * CEILING_NS for ns in taken)
     return Second(requests, requests, slow, histogram=Counter(taken))
-
-
-def likely(seconds: Sequence[Second]) -> float | None:
-    found = p99(seconds)
-    return found.likely if found else None
 
 
 def followed(pace: Pace, steepness: float, seconds: int, seed: int = 0) -> list[float]:
@@ -40,14 +34,14 @@ def followed(pace: Pace, steepness: float, seconds: int, seed: int = 0) -> list[
 @pytest.mark.parametrize("steepness", [0.5, 1.0, 2.5])
 @pytest.mark.parametrize("start_kib", [2000.0, 50_000.0])
 def test_it_finds_the_pace_however_the_p99_follows_it(steepness: float, start_kib: float) -> None:
-    pace = Pace(1000, start_kib, CEILING_NS, likely)
+    pace = Pace(1000, start_kib, CEILING_NS)
     paces = followed(pace, steepness, 600)[120:]
     assert RIGHT_KIB / 1.4 < statistics.geometric_mean(paces) < RIGHT_KIB * 1.4
     assert max(paces) < 2 * RIGHT_KIB
 
 
 def test_a_moment_of_slowness_costs_little() -> None:
-    pace = Pace(1000, RIGHT_KIB, CEILING_NS, likely)
+    pace = Pace(1000, RIGHT_KIB, CEILING_NS)
     before = statistics.fmean(followed(pace, 1.0, 120))
     for _ in range(3):
         pace.learn(second(random.Random(1), 10 * CEILING_NS))
@@ -56,7 +50,7 @@ def test_a_moment_of_slowness_costs_little() -> None:
 
 
 def test_a_foreground_that_no_pace_helps_brings_it_to_the_floor_and_no_further() -> None:
-    pace = Pace(1000, RIGHT_KIB, CEILING_NS, likely)
+    pace = Pace(1000, RIGHT_KIB, CEILING_NS)
     rng = random.Random(0)
     for _ in range(120):
         pace.learn(second(rng, 3 * CEILING_NS))
@@ -64,7 +58,7 @@ def test_a_foreground_that_no_pace_helps_brings_it_to_the_floor_and_no_further()
 
 
 def test_where_nothing_is_slow_it_rises_to_what_the_disks_can_do() -> None:
-    pace = Pace(1000, 2000, CEILING_NS, likely)
+    pace = Pace(1000, 2000, CEILING_NS)
     rng = random.Random(0)
     for _ in range(120):
         reached = 30_000.0 if pace.kib > 30_000 else None
@@ -73,6 +67,6 @@ def test_where_nothing_is_slow_it_rises_to_what_the_disks_can_do() -> None:
 
 
 def test_without_a_request_nothing_is_learnt() -> None:
-    pace = Pace(1000, 2000, CEILING_NS, likely)
+    pace = Pace(1000, 2000, CEILING_NS)
     pace.learn(Second(0, 0, 0.0))
     assert pace.kib == 2000

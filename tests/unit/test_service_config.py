@@ -8,6 +8,7 @@ import pytest
 from autotune.errors import UsageError
 from autotune.service.config import Config, load_config, parse_config
 from autotune.service.moment import parse_window, unsuitable
+from autotune.service.retune import in_the_configuration
 
 UUID = "0123456789abcdef0123456789abcdef"
 COLONS = "01234567:89abcdef:01234567:89abcdef"
@@ -99,3 +100,15 @@ def test_an_array_is_left_alone_outside_its_window_and_when_in_use() -> None:
     assert "too short" in unsuitable(window, moment, 3600.0, 0.0)
     assert "outside" in unsuitable(window, datetime(2026, 1, 1, 3), 60.0, 0.0)
     assert "busy 40%" in unsuitable(None, moment, 60.0, 0.4)
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("Allow more (--time).", "Allow more (time in the configuration)."),
+        ("Use --p99-ceiling 5ms.", "Use p99_ceilings in the configuration 5ms."),
+        ("Check `fio --version` (--scratch).", "Check `fio --version` (--scratch)."),
+    ],
+)
+def test_a_pass_names_the_keys_of_the_configuration(said: str, told: str) -> None:
+    assert in_the_configuration(said) == told
