@@ -30,7 +30,7 @@ def one_pass(state: Path, config: Path) -> Any:
 def test_a_change_of_the_disks_is_seen_and_answered_once(tmp_path: Path) -> None:
     workload, config, state = tmp_path / "write.toml", tmp_path / "config.toml", tmp_path / "state"
     workload.write_text(WRITE)
-    config.write_text(f'[defaults]\nworkload = "{workload}"\ntrials = 6\nram_budget = "96MiB"\n')
+    config.write_text(f'[defaults]\nworkload = "{workload}"\ntrials = 8\nram_budget = "96MiB"\n')
     assert autotune("config", "check", config, state=state).returncode == 0
     # A profile from a time when there was less memory to give.
     knobs = {"knobs": {"stripe_cache_size": 512}, "before": {"stripe_cache_size": 256}}
