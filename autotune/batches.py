@@ -1,14 +1,23 @@
 """Batch means: what consecutive intervals say of the noise, though neighbours are alike. Pure."""
 
+import functools
 import itertools
 import math
 from collections.abc import Sequence
 from statistics import mean, stdev
 
 from autotune.search import SPREADS_95
-from autotune.verdict import student_t
 
+CONFIDENCE = 0.95
 MIN_BATCHES, MAX_BATCHES = 4, 8
+
+
+@functools.cache
+def student_t(degrees: int) -> float:
+    """The two-sided point of Student's t for the CONFIDENCE."""
+    from scipy.stats import t  # noqa: PLC0415  (half a second, and only a finished run needs it)
+
+    return float(t.ppf((1 + CONFIDENCE) / 2, degrees))
 
 
 def batches(count: int) -> list[tuple[int, int]]:

@@ -1,16 +1,15 @@
 """Is the winner better than the baseline, beyond noise? Pure."""
 
-import functools
 import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from autotune.batches import MIN_BATCHES, student_t
 from autotune.objective import Figures
 from autotune.search import Figure
 
-CONFIDENCE = 0.95
 NOTABLE = math.log(1.01)
 """Less than this is no difference to anybody, however certain."""
 
@@ -39,24 +38,19 @@ class Verdict:
     figures: dict[str, Comparison]
 
 
-@functools.cache
-def student_t(degrees: int) -> float:
-    """The two-sided point of Student's t for the CONFIDENCE."""
-    from scipy.stats import t  # noqa: PLC0415  (half a second, and only a finished run needs it)
-
-    return float(t.ppf((1 + CONFIDENCE) / 2, degrees))
-
-
 def _compare(
     pairs: Sequence[float], groups: Sequence[Sequence[float]], spread: float, higher_is_better: bool
 ) -> Comparison:
     """`pairs`: log ratios, one each pair. `groups`: logs of repeated measurements of one setting
-    each, which tell the noise. `spread`: the noise within one measurement, at the least."""
+    each, which tell the noise. `spread`: the noise within one measurement, of `2 * len(pairs)`
+    that each are known from MIN_BATCHES batches or more."""
     centre = sum(pairs) / len(pairs)
     degrees = sum(len(group) - 1 for group in groups)
     squares = sum((x - sum(g) / len(g)) ** 2 for g in groups for x in g)
-    noise = max(math.sqrt(squares / degrees), spread)
-    half = student_t(degrees) * noise * math.sqrt(2 / len(pairs))
+    half = student_t(degrees) * math.sqrt(squares / degrees)
+    inner = 2 * len(pairs) * (MIN_BATCHES - 1)
+    pooled = math.sqrt((squares + inner * spread**2) / (degrees + inner))
+    half = max(half, student_t(degrees + inner) * pooled) * math.sqrt(2 / len(pairs))
     low, high = centre - half, centre + half
     conclusion = Conclusion.SAME
     if low > 0 and centre > NOTABLE:
@@ -76,8 +70,9 @@ def judge(
 
     Pairs that were neighbours in time are subtracted, so that a drift of the array falls out.
     The noise is pooled from all repeats of the same setting: both sides, and `earlier`
-    measurements of the baseline, which agree with each other but need not with those in turn; it
-    is never taken to be less than the spread within a measurement. A figure that the winner's
+    measurements of the baseline, which agree with each other but need not with those in turn. If
+    these agree better than the spreads within the measurements let expect, which may be luck, it
+    is pooled from the spreads, too. A figure that the winner's
     knobs cannot move is not measured again, and is taken to be equal in the objective.
     """
     compared: dict[str, Comparison] = {}

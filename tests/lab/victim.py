@@ -17,10 +17,10 @@ from unittest import mock
 
 # For every child at once: in the guest an import takes seconds.
 from autotune import measure, restore, sysfs
+from autotune.batches import student_t
 from autotune.cli.main import main
 from autotune.search import Estimate, Problem, Recommendation, Setting, Trial
 from autotune.trials import Trials
-from autotune.verdict import student_t
 from autotune.watch import Watch
 
 student_t(3)
