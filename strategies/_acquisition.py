@@ -9,6 +9,10 @@ from autotune.search import Setting
 from autotune.strategies._belief import Beliefs
 from autotune.strategies._models import Array
 
+PROVEN = 0.85
+"""The least P(hold) of what is recommended, other than the baseline."""
+SURE = 0.97
+"""The least probability of being better than the baseline for leaving it."""
 _LOG_SQRT_TAU = 0.5 * math.log(2 * math.pi)
 CAUTION = 4.0
 """The power of P(hold) in the worth of a setting that might be recommended: .95 counts for .81,
@@ -30,32 +34,69 @@ def worth(mean: Array, log_hold: Array) -> Array:
     return np.asarray(np.exp(CAUTION * log_hold) * np.expm1(mean), dtype=float)
 
 
-def knowledge_gradient(
-    beliefs: Beliefs, tried: list[Setting], choices: list[Setting], draws: Array
-) -> Array:
-    """How much better the best of `choices` (m) is expected to look after a trial of each of
-    `tried` (n,), in units of the gain.
+def merit(mean: Array, spread: Array, log_hold: Array, broken: bool) -> Array:
+    """What settings are worth as the recommendation, as they are known now; all of one shape.
 
-    `draws` (figures, k) are standard normals: what a trial may show, the same for all.
+    `mean` and `spread` are of the log gain over the baseline. P(hold) × what is gained, or 0 for
+    what is not proven to hold and to be better. If the baseline is `broken`, its speed is no mark
+    to beat.
+    """
+    hold = np.exp(log_hold)
+    better = ndtr(mean / np.maximum(spread, 1e-9))
+    value = hold * (np.exp(mean) - (0.0 if broken else 1.0))
+    proven = (hold >= PROVEN) & ((better >= SURE) | broken)
+    return np.asarray(np.where(proven, value, 0.0), dtype=float)
+
+
+def outlook(
+    beliefs: Beliefs, tried: list[Setting], choices: list[Setting], draws: Array
+) -> tuple[Array, Array]:
+    """Mean log gain and log P(hold) of `choices` (m) after a trial of each of `tried` (n), each
+    (n, k, m). `draws` (figures, k) are standard normals: what a trial may show, the same for all.
     """
     count = (len(tried), draws.shape[1], len(choices))
     mean, log_hold = np.zeros(count), np.zeros(count)
     shares = {id(evidence): share for evidence, share in beliefs.shares()}
-    now_mean, now_hold = np.zeros(len(choices)), np.zeros(len(choices))
     for evidence, drawn in zip(beliefs.evidence, draws, strict=True):
         if evidence.origin is None:
             continue
         before, variance = evidence.posterior(choices)
-        _, there = evidence.posterior(tried)
-        shift = evidence.covariance(tried, choices) / np.sqrt(there + evidence.noise())[:, None]
+        shift = evidence.shift(tried, choices)
         after = before + drawn[None, :, None] * shift[:, None, :]
-        share = shares.get(id(evidence), 0.0)
-        mean += share * after
-        now_mean += share * before
+        mean += shares.get(id(evidence), 0.0) * after
         limit = evidence.log_ceiling
         if limit is not None:
             left = np.sqrt(np.maximum(variance - shift**2, 1e-12))
             log_hold += log_ndtr((limit - after) / left[:, None, :])
-            now_hold += log_ndtr((limit - before) / np.sqrt(variance))
-    best = np.maximum(worth(mean, log_hold).max(axis=2), 0.0)
-    return np.asarray(best.mean(axis=1) - max(float(worth(now_mean, now_hold).max()), 0.0))
+    return mean, log_hold
+
+
+def knowledge_gradient(
+    beliefs: Beliefs, tried: list[Setting], choices: list[Setting], draws: Array
+) -> Array:
+    """How much better the best of `choices` is expected to look after a trial of each of `tried`
+    (n,), in units of the gain."""
+    best = worth(*outlook(beliefs, tried, choices, draws)).max(axis=2)
+    now = beliefs.of(choices)
+    least = max(float(worth(now.mean, now.log_hold).max()), 0.0)
+    return np.asarray(np.maximum(best, 0.0).mean(axis=1) - least)
+
+
+def expected_merit(
+    beliefs: Beliefs, tried: list[Setting], usable: list[Setting], draws: Array, broken: bool
+) -> Array:
+    """The merit that the best of `usable`, or of these and the one tried, is expected to have
+    after a trial of each of `tried` (n,)."""
+    choices = [*usable, *(setting for setting in tried if setting not in usable)]
+    mean, log_hold = outlook(beliefs, tried, [*choices, beliefs.baseline], draws)
+    mean = mean[..., :-1] - mean[..., -1:]
+    _, spread = beliefs.over_baseline(choices)
+    variance = np.repeat(spread[None, :] ** 2, len(tried), axis=0)
+    for evidence, share in beliefs.shares():
+        shift = evidence.shift(tried, [*choices, beliefs.baseline])
+        variance -= share**2 * (shift[:, :-1] - shift[:, -1:]) ** 2
+    left = np.sqrt(np.maximum(variance, 0.0))[:, None, :]
+    value = merit(mean, left, log_hold[..., :-1], broken)
+    known = np.array([[choice in usable or choice == one for choice in choices] for one in tried])
+    best = np.where(known[:, None, :], value, 0.0).max(axis=2)
+    return np.asarray(best.mean(axis=1), dtype=float)

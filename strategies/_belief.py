@@ -40,7 +40,7 @@ class Beliefs:
             for figure in problem.figures
             if figure.weight > 0 or figure.ceiling is not None
         ]
-        self._baseline = problem.baseline
+        self.baseline = problem.baseline
 
     def add(self, trial: Trial) -> None:
         for evidence in self.evidence:
@@ -83,8 +83,8 @@ class Beliefs:
         """Mean and spread (n,) of the log gain over the baseline's true performance."""
         mean, variance = np.zeros(len(settings)), np.zeros(len(settings))
         for evidence, share in self.shares():
-            mu, var = evidence.posterior([*settings, self._baseline])
-            shared = evidence.covariance(settings, [self._baseline])[:, 0]
+            mu, var = evidence.posterior([*settings, self.baseline])
+            shared = evidence.covariance(settings, [self.baseline])[:, 0]
             mean += share * (mu[:-1] - mu[-1])
             variance += share**2 * (var[:-1] + var[-1] - 2 * shared)
         return mean, np.sqrt(np.maximum(variance, 0.0))

@@ -3,32 +3,37 @@
 Every figure has its own Gaussian process over only the knobs that can move it; the objective and
 the ceilings follow from them by their formulas. A trial goes where the best setting is expected
 to look better for it (the knowledge gradient), times P(hold), less the price of a broken ceiling,
-among those with the greatest expected improvement likewise; the last ones go to the model's best.
+among those with the greatest expected improvement likewise. The last ones go where the
+recommendation is expected to gain most, or to the model's best.
 """
 
 import random
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr
 
 from autotune.search import Estimate, Problem, Recommendation, Setting, Status, Trial
 from autotune.strategies._acquisition import (
+    expected_merit,
     knowledge_gradient,
     log_expected_improvement,
+    merit,
     worth,
 )
 from autotune.strategies._belief import Belief, Beliefs
-from autotune.strategies._candidates import candidates
+from autotune.strategies._candidates import candidates, steps_from
 from autotune.strategies._foresight import Foresight
 from autotune.strategies._lattice import Lattice, Row
+from autotune.strategies._told import Told
 
 STARTS = 3
 """Settings around which candidates are taken."""
+CLIMBED = 8
+"""The best candidates, of which the neighbours are candidates too."""
 LOOKED_AT = 50
 """Candidates whose knowledge gradient is worked out."""
 DRAWS = 32
-"""What a trial may show, with its mirror image, for the knowledge gradient."""
+"""What a trial may show, with its mirror image."""
 EAGER, CAREFUL = 0.4, 0.5
 """The least P(hold) of what is tried."""
 NEARLY = 0.95
@@ -36,14 +41,12 @@ NEARLY = 0.95
 PRICE = 0.1
 """What a broken ceiling costs a careful search, in units of the gain: it bears a chance of one in
 ten of it for what brings 1 %. So it dares more at first, when there is much to learn."""
-PROVEN = 0.9
-"""The least P(hold) of what is recommended, other than the baseline."""
-SURE = 0.97
-"""The least probability of being better than the baseline for leaving it."""
 BROKEN = 0.05
 """A baseline that holds with less than this breaks its ceilings; its speed is no mark to beat."""
-FINISH = 0.15
-"""The part of the budget that goes to the model's best."""
+FINISH = 0.25
+"""The part of the budget that goes to what may be recommended."""
+MATTERS = 0.002
+"""What such a trial has to bring the recommendation; if none does, it goes to the model's best."""
 NOTICED = 0.005
 """Expected rise of the gain for which another trial is not worth its time. It is an average: a
 chance of one in two of 1 %."""
@@ -64,77 +67,97 @@ class Bayes:
         self._price = PRICE if problem.careful else 0.0
         self._home = 1.0
         """P(hold) of the baseline as measured: bad neighbours make it no worse."""
-        self._told = 0
-        self._searched = 0
-        self._tried: dict[Row, bool] = {}
-        """What gave figures, and whether a trial of it ran to its end."""
-        self._refused: set[Row] = set()
-        self._failed: set[Row] = set()
+        self._told = Told(self._lattice)
 
     def tell(self, trial: Trial) -> None:
-        self._told += 1
-        row = self._lattice.row(trial.setting)
-        self._searched += row != self._lattice.baseline
-        if row != self._lattice.baseline and trial.status in (Status.COMPLETE, Status.ABORTED):
+        self._told.add(trial)
+        home = self._lattice.row(trial.setting) == self._lattice.baseline
+        if not home and trial.status in (Status.COMPLETE, Status.ABORTED):
             self._foresight.add(trial.setting, float(self._beliefs.of([trial.setting]).hold[0]))
-        if row is not None and trial.status == Status.INFEASIBLE:
-            self._refused.add(row)
-        elif row is not None and trial.status == Status.FAILED:
-            # Once is chance; a setting whose measurement breaks twice is left alone.
-            (self._refused if row in self._failed else self._failed).add(row)
-        elif row is not None:
-            ended = trial.status == Status.COMPLETE
-            self._tried[row] = ended or self._tried.get(row, False)
         self._beliefs.add(trial)
-        if row == self._lattice.baseline:
+        if home:
             self._home = float(self._beliefs.of([trial.setting]).hold[0])
 
     def ask(self) -> Setting | None:
-        rng = random.Random(f"{self._problem.seed}:{self._told}")
+        rng = random.Random(f"{self._problem.seed}:{self._told.trials}")
         pool = candidates(self._lattice, rng, self._starts(), self._problem.hints)
-        spent = {*self._refused, self._lattice.baseline}
+        pool = self._told.untried(pool)
         finishing = self._finishing()
-        pool = [row for row in pool if row not in spent and row not in self._tried]
         if finishing:
-            pool += [row for row in self._usable() if row not in spent]
-        settings: list[Setting] = [self._lattice.setting(row) for row in pool]
-        if not settings:
+            pool += self._told.usable()
+        if not pool:
             return None
+        promise = self._promise(self._beliefs.of(self._settings(pool)))
+        best = [pool[i] for i in np.argsort(-promise, kind="stable")[:CLIMBED]]
+        near = self._told.untried(steps_from(self._lattice, best))
+        settings = self._settings(list(dict.fromkeys([*pool, *near])))
         belief = self._beliefs.of(settings)
         bearable = self._bearable(belief)
         if not bearable.any():
             return None
-        if finishing:
-            value = worth(belief.mean, belief.log_hold) - self._price * (1.0 - belief.hold)
-            value = np.where(bearable, value, -np.inf)
-            best = int(np.argmax(value))
-            return settings[best] if value[best] > NOTICED else None
-        return self._most_telling(settings, belief, bearable)
+        return (self._closing if finishing else self._most_telling)(settings, belief, bearable)
 
     def recommend(self) -> Recommendation:
-        rows = [row for row in self._usable() if row != self._lattice.baseline]
-        settings: list[Setting] = [self._problem.baseline]
-        settings += [self._lattice.setting(row) for row in rows]
-        hold = self._beliefs.of(settings).hold
-        mean, spread = self._beliefs.over_baseline(settings)
-        broken = float(hold[0]) < BROKEN
-        better = ndtr(mean / np.maximum(spread, 1e-9))
-        value = hold * (np.exp(mean) - (0.0 if broken else 1.0))
-        value[(hold < PROVEN) | ((better < SURE) & (not broken))] = -np.inf
+        settings = [self._problem.baseline, *self._settings(self._told.usable())]
+        value = self._merit(settings)
         value[0] = 0.0
-        best = int(np.argmax(value))
-        gain = Estimate(float(np.exp(mean[best])), float(spread[best]))
-        if best == 0:
+        chosen = settings[int(np.argmax(value))]
+        mean, spread = self._beliefs.over_baseline([chosen])
+        hold = float(self._beliefs.of([chosen]).hold[0])
+        gain = Estimate(float(np.exp(mean[0])), float(spread[0]))
+        if chosen == self._problem.baseline:
             gain = Estimate(1.0, 0.0)
-        return Recommendation(dict(settings[best]), gain, float(hold[best]))
+        return Recommendation(dict(chosen), gain, hold)
+
+    def _merit(self, settings: list[Setting]) -> NDArray[np.float64]:
+        mean, spread = self._beliefs.over_baseline(settings)
+        return merit(mean, spread, self._beliefs.of(settings).log_hold, self._broken())
+
+    def _broken(self) -> bool:
+        """Whether the baseline breaks its ceilings."""
+        return float(self._beliefs.of([self._problem.baseline]).hold[0]) < BROKEN
+
+    def _settings(self, rows: list[Row]) -> list[Setting]:
+        return [self._lattice.setting(row) for row in rows]
+
+    def _promise(self, belief: Belief) -> NDArray[np.float64]:
+        """The log of the expected improvement times P(hold) (n,): over the best posterior mean
+        of what probably holds, never over a measured value, which would be the luckiest."""
+        known = self._beliefs.of([self._problem.baseline, *self._settings(self._told.usable())])
+        holding = known.mean[known.hold > 0.5]
+        incumbent = float(holding.max() if len(holding) else known.mean.min())
+        score = log_expected_improvement(belief.mean, belief.spread, incumbent)
+        return score + belief.log_hold
+
+    def _closing(
+        self, settings: list[Setting], belief: Belief, bearable: NDArray[np.bool_]
+    ) -> Setting | None:
+        """The bearable setting, tried before or not, of which a trial is expected to bring the
+        recommendation most; if none brings it anything, the model's best."""
+        cost = self._price * (1.0 - belief.hold)
+        value = worth(belief.mean, belief.log_hold) - cost
+        order = np.argsort(-np.where(bearable, value, -np.inf), kind="stable")
+        order = order[: min(LOOKED_AT, int(bearable.sum()))]
+        tried: list[Setting] = [settings[i] for i in order]
+        usable = self._settings(self._told.usable())
+        gain = expected_merit(self._beliefs, tried, usable, self._draws(), self._broken())
+        gain -= cost[order] + self._merit([self._problem.baseline, *usable]).max()
+        if gain.max() >= MATTERS:
+            return tried[int(np.argmax(gain))]
+        return tried[0] if value[order[0]] > NOTICED else None
+
+    def _draws(self) -> NDArray[np.float64]:
+        """What a trial may show, in standard deviations (figures, 2 DRAWS)."""
+        rng = np.random.default_rng([self._problem.seed, self._told.trials])
+        drawn = rng.standard_normal((len(self._beliefs.evidence), DRAWS))
+        return np.hstack([drawn, -drawn])
 
     def _most_telling(
         self, settings: list[Setting], belief: Belief, bearable: NDArray[np.bool_]
     ) -> Setting | None:
         """The bearable setting with the greatest knowledge gradient, less the price of breaking.
         What is not bearable counts among what might be recommended: to learn more is worth it."""
-        score = log_expected_improvement(belief.mean, belief.spread, self._incumbent())
-        expected = np.exp(score + belief.log_hold)
+        expected = np.exp(self._promise(belief))
         cost = self._price * (1.0 - belief.hold)
         rank = np.where(bearable, expected - cost, -np.inf)
         promising = np.argsort(-rank, kind="stable")
@@ -142,15 +165,12 @@ class Bayes:
         best = np.argsort(-worth(belief.mean, belief.log_hold), kind="stable")[:LOOKED_AT]
         tried = [settings[i] for i in promising]
         choices = [settings[i] for i in dict.fromkeys([*promising.tolist(), *best.tolist()])]
-        choices += [self._lattice.setting(row) for row in self._usable()]
-        draws = np.random.default_rng([self._problem.seed, self._told]).standard_normal(
-            (len(self._beliefs.evidence), DRAWS)
-        )
-        value = knowledge_gradient(self._beliefs, tried, choices, np.hstack([draws, -draws]))
+        choices += self._settings(self._told.usable())
+        value = knowledge_gradient(self._beliefs, tried, choices, self._draws())
         # A trial that breaks a ceiling hurts, and ends before it has told everything.
         value *= belief.hold[promising]
         most = max(value.max(), expected.max())
-        if most < NOTICED and self._searched >= PATIENCE:
+        if most < NOTICED and self._told.searched >= PATIENCE:
             return None
         value -= cost[promising]
         slack = (1.0 - CHEAPER) * abs(value.max())
@@ -173,28 +193,11 @@ class Bayes:
         return sum(self._problem.seconds.get(phase, 0.0) for phase in phases)
 
     def _finishing(self) -> bool:
-        left = self._problem.trials - self._searched
+        left = self._problem.trials - self._told.searched
         return left <= max(1, round(FINISH * self._problem.trials))
 
-    def _usable(self) -> list[Row]:
-        """What may be recommended: ran to its end, is allowed, and was taken by the kernel."""
-        return [
-            row
-            for row, ended in self._tried.items()
-            if ended and row not in self._refused and self._lattice.allows(row)
-        ]
-
-    def _incumbent(self) -> float:
-        """The best posterior mean among what was tried and probably holds: never a measured
-        value, which would be the luckiest."""
-        settings: list[Setting] = [self._problem.baseline]
-        settings += [self._lattice.setting(row) for row in self._usable()]
-        belief = self._beliefs.of(settings)
-        holding = belief.mean[belief.hold > 0.5]
-        return float(holding.max()) if len(holding) else float(belief.mean.min())
-
     def _starts(self) -> list[Row]:
-        rows = self._usable() or [self._lattice.baseline]
-        belief = self._beliefs.of([self._lattice.setting(row) for row in rows])
+        rows = [self._lattice.baseline, *self._told.usable()]
+        belief = self._beliefs.of(self._settings(rows))
         order = np.argsort(-(belief.mean + belief.log_hold), kind="stable")
         return [rows[i] for i in order[:STARTS]]
