@@ -46,6 +46,7 @@ def problem_of(preparation: Preparation, trials: Trials, figures: list[Figure]) 
         preparation.hints,
         dict(trials.seconds),
         preparation.earlier,
+        carried=True,
     )
 
 

@@ -108,7 +108,9 @@ class Problem:
     worth a look (kernel defaults, published rules of thumb), with no special trust. `trials` is
     the budget of the search, without the baseline's and the confirming ones. `seconds` is what
     measuring each phase takes. `careful`: try only what probably holds its ceilings. `earlier`:
-    trials of earlier runs, as weaker evidence; no answer may rest on them alone.
+    trials of earlier runs, as weaker evidence; no answer may rest on them alone. `carried`: whether
+    a phase that was measured at a setting's values is not measured again, but for a setting of
+    which all phases were.
     """
 
     dimensions: tuple[Dimension, ...]
@@ -121,6 +123,7 @@ class Problem:
     hints: tuple[Setting, ...] = ()
     seconds: Mapping[str, float] = field(default_factory=dict)
     earlier: tuple[Earlier, ...] = ()
+    carried: bool = False
 
 
 @dataclass(frozen=True)

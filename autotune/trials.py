@@ -146,7 +146,9 @@ class Trials:
     def run(
         self, role: str, setting: Setting, phases: tuple[Phase, ...], reuse: bool = False
     ) -> TrialRecord:
-        """Apply and measure a setting, and store what it showed."""
+        """Apply and measure a setting, and store what it showed. With `reuse`, a phase that was
+        measured at these values keeps its figures, unless that is so of all: who asks for a
+        setting twice wants to know more of it."""
         started, began = datetime.now(UTC), time.monotonic()
         number = len(self.records) + 1
         results: list[PhaseResult] = []
@@ -164,9 +166,10 @@ class Trials:
             )
             effective = dict(applied)
             self._watch.expect(applied)
-            for phase in phases:
-                key = self.relevant(phase, setting)
-                if reuse and key in self._known:
+            keys = [self.relevant(phase, setting) for phase in phases]
+            carried = reuse and not all(key in self._known for key in keys)
+            for phase, key in zip(phases, keys, strict=True):
+                if carried and key in self._known:
                     results.append(self._known[key])
                     self.saved_s += self.seconds[phase.name]
                     continue

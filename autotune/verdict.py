@@ -42,15 +42,16 @@ def _compare(
     pairs: Sequence[float], groups: Sequence[Sequence[float]], spread: float, higher_is_better: bool
 ) -> Comparison:
     """`pairs`: log ratios, one each pair. `groups`: logs of repeated measurements of one setting
-    each, which tell the noise. `spread`: the noise within one measurement, of `2 * len(pairs)`
-    that each are known from MIN_BATCHES batches or more."""
+    each, which tell the noise. `spread`: the noise within a measurement, as all that are paired
+    show it together, each in MIN_BATCHES batches or more."""
     centre = sum(pairs) / len(pairs)
     degrees = sum(len(group) - 1 for group in groups)
     squares = sum((x - sum(g) / len(g)) ** 2 for g in groups for x in g)
-    half = student_t(degrees) * math.sqrt(squares / degrees)
+    alone = student_t(degrees) * math.sqrt(squares / degrees)
     inner = 2 * len(pairs) * (MIN_BATCHES - 1)
-    pooled = math.sqrt((squares + inner * spread**2) / (degrees + inner))
-    half = max(half, student_t(degrees + inner) * pooled) * math.sqrt(2 / len(pairs))
+    squares += inner * spread**2
+    together = student_t(degrees + inner) * math.sqrt(squares / (degrees + inner))
+    half = max(alone, together) * math.sqrt(2 / len(pairs))
     low, high = centre - half, centre + half
     conclusion = Conclusion.SAME
     if low > 0 and centre > NOTABLE:
@@ -70,10 +71,10 @@ def judge(
 
     Pairs that were neighbours in time are subtracted, so that a drift of the array falls out.
     The noise is pooled from all repeats of the same setting: both sides, and `earlier`
-    measurements of the baseline, which agree with each other but need not with those in turn. If
-    these agree better than the spreads within the measurements let expect, which may be luck, it
-    is pooled from the spreads, too. A figure that the winner's
-    knobs cannot move is not measured again, and is taken to be equal in the objective.
+    measurements of the baseline, which agree with each other but need not with those in turn.
+    Repeats may agree by luck, so the interval is the wider of what they give alone and what they
+    give pooled with the spreads within the measurements. A figure that the winner's knobs cannot
+    move is not measured again, and is taken to be equal in the objective.
     """
     compared: dict[str, Comparison] = {}
     both = [f for f in figures if all(f.name in m for m in (*winner, *baseline))]

@@ -29,39 +29,42 @@ def log_expected_improvement(mean: Array, spread: Array, incumbent: float) -> Ar
     return np.asarray(np.log(spread) + np.where(z > -6.0, near, far), dtype=float)
 
 
-def worth(mean: Array, log_hold: Array) -> Array:
-    """What a setting is worth as the recommendation: its improvement, if it holds."""
-    return np.asarray(np.exp(CAUTION * log_hold) * np.expm1(mean), dtype=float)
+def worth(mean: Array, log_hold: Array, broken: bool = False) -> Array:
+    """What steers the search: what settings are worth as the recommendation, if they hold.
+
+    If the baseline is `broken` (over its ceilings), its speed is no mark to beat.
+    """
+    return np.asarray(np.exp(CAUTION * log_hold) * _gained(mean, broken), dtype=float)
 
 
 def merit(mean: Array, spread: Array, log_hold: Array, broken: bool) -> Array:
-    """What settings are worth as the recommendation, as they are known now; all of one shape.
-
-    `mean` and `spread` are of the log gain over the baseline. P(hold) × what is gained, or 0 for
-    what is not proven to hold and to be better. If the baseline is `broken`, its speed is no mark
-    to beat.
-    """
+    """The rule for recommending: P(hold) × what is gained, or 0 for what is not proven to hold and
+    to be better. `mean` and `spread` are of the log gain over the baseline, and shaped to be
+    broadcast against `log_hold`."""
     hold = np.exp(log_hold)
     better = ndtr(mean / np.maximum(spread, 1e-9))
-    value = hold * (np.exp(mean) - (0.0 if broken else 1.0))
     proven = (hold >= PROVEN) & ((better >= SURE) | broken)
-    return np.asarray(np.where(proven, value, 0.0), dtype=float)
+    return np.asarray(np.where(proven, hold * _gained(mean, broken), 0.0), dtype=float)
+
+
+def _gained(mean: Array, broken: bool) -> Array:
+    return np.asarray(np.exp(mean) if broken else np.expm1(mean), dtype=float)
 
 
 def outlook(
-    beliefs: Beliefs, tried: list[Setting], choices: list[Setting], draws: Array
+    beliefs: Beliefs, proposals: list[Setting], choices: list[Setting], draws: Array
 ) -> tuple[Array, Array]:
-    """Mean log gain and log P(hold) of `choices` (m) after a trial of each of `tried` (n), each
+    """Mean log gain and log P(hold) of `choices` (m) after a trial of each proposal (n), each
     (n, k, m). `draws` (figures, k) are standard normals: what a trial may show, the same for all.
     """
-    count = (len(tried), draws.shape[1], len(choices))
+    count = (len(proposals), draws.shape[1], len(choices))
     mean, log_hold = np.zeros(count), np.zeros(count)
     shares = {id(evidence): share for evidence, share in beliefs.shares()}
     for evidence, drawn in zip(beliefs.evidence, draws, strict=True):
         if evidence.origin is None:
             continue
         before, variance = evidence.posterior(choices)
-        shift = evidence.shift(tried, choices)
+        shift = beliefs.shift(evidence, proposals, choices)
         after = before + drawn[None, :, None] * shift[:, None, :]
         mean += shares.get(id(evidence), 0.0) * after
         limit = evidence.log_ceiling
@@ -72,31 +75,32 @@ def outlook(
 
 
 def knowledge_gradient(
-    beliefs: Beliefs, tried: list[Setting], choices: list[Setting], draws: Array
+    beliefs: Beliefs, proposals: list[Setting], choices: list[Setting], draws: Array, broken: bool
 ) -> Array:
-    """How much better the best of `choices` is expected to look after a trial of each of `tried`
+    """How much better the best of `choices` is expected to look after a trial of each proposal
     (n,), in units of the gain."""
-    best = worth(*outlook(beliefs, tried, choices, draws)).max(axis=2)
+    best = worth(*outlook(beliefs, proposals, choices, draws), broken).max(axis=2)
     now = beliefs.of(choices)
-    least = max(float(worth(now.mean, now.log_hold).max()), 0.0)
+    least = max(float(worth(now.mean, now.log_hold, broken).max()), 0.0)
     return np.asarray(np.maximum(best, 0.0).mean(axis=1) - least)
 
 
 def expected_merit(
-    beliefs: Beliefs, tried: list[Setting], usable: list[Setting], draws: Array, broken: bool
+    beliefs: Beliefs, proposals: list[Setting], usable: list[Setting], draws: Array, broken: bool
 ) -> Array:
-    """The merit that the best of `usable`, or of these and the one tried, is expected to have
-    after a trial of each of `tried` (n,)."""
-    choices = [*usable, *(setting for setting in tried if setting not in usable)]
-    mean, log_hold = outlook(beliefs, tried, [*choices, beliefs.baseline], draws)
+    """The merit that the best of `usable`, or of these and the proposal, is expected to have
+    after a trial of each proposal (n,)."""
+    choices = [*usable, *(setting for setting in proposals if setting not in usable)]
+    everything = [*choices, beliefs.baseline]
+    mean, log_hold = outlook(beliefs, proposals, everything, draws)
     mean = mean[..., :-1] - mean[..., -1:]
     _, spread = beliefs.over_baseline(choices)
-    variance = np.repeat(spread[None, :] ** 2, len(tried), axis=0)
+    variance = np.repeat(spread[None, :] ** 2, len(proposals), axis=0)
     for evidence, share in beliefs.shares():
-        shift = evidence.shift(tried, [*choices, beliefs.baseline])
+        shift = beliefs.shift(evidence, proposals, everything)
         variance -= share**2 * (shift[:, :-1] - shift[:, -1:]) ** 2
     left = np.sqrt(np.maximum(variance, 0.0))[:, None, :]
     value = merit(mean, left, log_hold[..., :-1], broken)
-    known = np.array([[choice in usable or choice == one for choice in choices] for one in tried])
-    best = np.where(known[:, None, :], value, 0.0).max(axis=2)
+    eligible = [[one in usable or one == proposal for one in choices] for proposal in proposals]
+    best = np.where(np.array(eligible)[:, None, :], value, 0.0).max(axis=2)
     return np.asarray(best.mean(axis=1), dtype=float)

@@ -41,6 +41,7 @@ class Beliefs:
             if figure.weight > 0 or figure.ceiling is not None
         ]
         self.baseline = problem.baseline
+        self._carried = problem.carried
 
     def add(self, trial: Trial) -> None:
         for evidence in self.evidence:
@@ -69,6 +70,22 @@ class Beliefs:
                 mu, var = evidence.posterior(settings)
                 log_hold += log_ndtr((math.log(ceiling) - evidence.origin - mu) / np.sqrt(var))
         return Belief(mean, np.sqrt(variance), log_hold)
+
+    def fresh(self, setting: Setting) -> list[Evidence]:
+        """The evidence that a trial of the setting adds to: what is carried over adds nothing."""
+        new = [e for e in self.evidence if not (self._carried and e.measured(setting))]
+        return new or self.evidence
+
+    def shift(
+        self, evidence: Evidence, proposals: Sequence[Setting], choices: Sequence[Setting]
+    ) -> Array:
+        """By how much a figure's mean at each choice moves if a trial of each proposal shows a
+        standard deviation more than expected (n, m)."""
+        _, there = evidence.posterior(proposals)
+        moved = evidence.covariance(proposals, choices)
+        moved /= np.sqrt(there + evidence.noise())[:, None]
+        told = [evidence in self.fresh(proposal) for proposal in proposals]
+        return np.where(np.array(told)[:, None], moved, 0.0)
 
     def joint(self, settings: Sequence[Setting]) -> tuple[Array, Array]:
         """Mean (n,) and covariance (n, n) of the log gain of the settings."""

@@ -177,9 +177,3 @@ class Evidence:
         if model is None:
             return np.zeros((len(left), len(right)))
         return model.covariance(self.encode(left)[0], self.encode(right)[0])
-
-    def shift(self, tried: Sequence[Setting], choices: Sequence[Setting]) -> Array:
-        """By how much the mean at each of `choices` moves if a trial of each of `tried` shows a
-        standard deviation more than expected (n, m)."""
-        _, there = self.posterior(tried)
-        return self.covariance(tried, choices) / np.sqrt(there + self.noise())[:, None]

@@ -5,7 +5,7 @@ from autotune.strategies._lattice import Lattice, Row
 
 
 class Told:
-    """The trials of a run, by setting. The baseline's are counted apart."""
+    """The trials of a run, by setting. `trials`: how many, with the baseline's."""
 
     def __init__(self, lattice: Lattice) -> None:
         self._lattice = lattice

@@ -31,9 +31,9 @@ STARTS = 3
 CLIMBED = 8
 """The best candidates, of which the neighbours are candidates too."""
 LOOKED_AT = 50
-"""Candidates whose knowledge gradient is worked out."""
-DRAWS = 32
-"""What a trial may show, with its mirror image."""
+"""Candidates of which it is worked out what a trial would bring."""
+DRAWS, CLOSING_DRAWS = 32, 128
+"""How often it is drawn what a trial may show, each with its mirror image."""
 EAGER, CAREFUL = 0.4, 0.5
 """The least P(hold) of what is tried."""
 NEARLY = 0.95
@@ -99,9 +99,7 @@ class Bayes:
 
     def recommend(self) -> Recommendation:
         settings = [self._problem.baseline, *self._settings(self._told.usable())]
-        value = self._merit(settings)
-        value[0] = 0.0
-        chosen = settings[int(np.argmax(value))]
+        chosen = settings[int(np.argmax(self._merit(settings)))]
         mean, spread = self._beliefs.over_baseline([chosen])
         hold = float(self._beliefs.of([chosen]).hold[0])
         gain = Estimate(float(np.exp(mean[0])), float(spread[0]))
@@ -110,6 +108,7 @@ class Bayes:
         return Recommendation(dict(chosen), gain, hold)
 
     def _merit(self, settings: list[Setting]) -> NDArray[np.float64]:
+        """See `merit`; the baseline's is 0."""
         mean, spread = self._beliefs.over_baseline(settings)
         return merit(mean, spread, self._beliefs.of(settings).log_hold, self._broken())
 
@@ -133,23 +132,25 @@ class Bayes:
         self, settings: list[Setting], belief: Belief, bearable: NDArray[np.bool_]
     ) -> Setting | None:
         """The bearable setting, tried before or not, of which a trial is expected to bring the
-        recommendation most; if none brings it anything, the model's best."""
+        recommendation most; if none brings it anything, the model's best; None if that is not
+        worth a trial."""
+        broken, usable = self._broken(), self._settings(self._told.usable())
         cost = self._price * (1.0 - belief.hold)
-        value = worth(belief.mean, belief.log_hold) - cost
-        order = np.argsort(-np.where(bearable, value, -np.inf), kind="stable")
-        order = order[: min(LOOKED_AT, int(bearable.sum()))]
-        tried: list[Setting] = [settings[i] for i in order]
-        usable = self._settings(self._told.usable())
-        gain = expected_merit(self._beliefs, tried, usable, self._draws(), self._broken())
+        value = worth(belief.mean, belief.log_hold, broken) - cost
+        order = [i for i in np.argsort(-value, kind="stable") if bearable[i]]
+        order = order[:LOOKED_AT] + [i for i in order[LOOKED_AT:] if settings[i] in usable]
+        proposals: list[Setting] = [settings[i] for i in order]
+        draws = self._draws(CLOSING_DRAWS)
+        gain = expected_merit(self._beliefs, proposals, usable, draws, broken)
         gain -= cost[order] + self._merit([self._problem.baseline, *usable]).max()
         if gain.max() >= MATTERS:
-            return tried[int(np.argmax(gain))]
-        return tried[0] if value[order[0]] > NOTICED else None
+            return proposals[int(np.argmax(gain))]
+        return proposals[0] if value[order[0]] > NOTICED else None
 
-    def _draws(self) -> NDArray[np.float64]:
-        """What a trial may show, in standard deviations (figures, 2 DRAWS)."""
+    def _draws(self, count: int) -> NDArray[np.float64]:
+        """What a trial may show, in standard deviations (figures, 2 count)."""
         rng = np.random.default_rng([self._problem.seed, self._told.trials])
-        drawn = rng.standard_normal((len(self._beliefs.evidence), DRAWS))
+        drawn = rng.standard_normal((len(self._beliefs.evidence), count))
         return np.hstack([drawn, -drawn])
 
     def _most_telling(
@@ -157,16 +158,18 @@ class Bayes:
     ) -> Setting | None:
         """The bearable setting with the greatest knowledge gradient, less the price of breaking.
         What is not bearable counts among what might be recommended: to learn more is worth it."""
+        broken = self._broken()
         expected = np.exp(self._promise(belief))
         cost = self._price * (1.0 - belief.hold)
         rank = np.where(bearable, expected - cost, -np.inf)
         promising = np.argsort(-rank, kind="stable")
         promising = promising[: min(LOOKED_AT, int(bearable.sum()))]
-        best = np.argsort(-worth(belief.mean, belief.log_hold), kind="stable")[:LOOKED_AT]
-        tried = [settings[i] for i in promising]
+        value = worth(belief.mean, belief.log_hold, broken)
+        best = np.argsort(-value, kind="stable")[:LOOKED_AT]
+        proposals = [settings[i] for i in promising]
         choices = [settings[i] for i in dict.fromkeys([*promising.tolist(), *best.tolist()])]
-        choices += self._settings(self._told.usable())
-        value = knowledge_gradient(self._beliefs, tried, choices, self._draws())
+        choices += [self._problem.baseline, *self._settings(self._told.usable())]
+        value = knowledge_gradient(self._beliefs, proposals, choices, self._draws(DRAWS), broken)
         # A trial that breaks a ceiling hurts, and ends before it has told everything.
         value *= belief.hold[promising]
         most = max(value.max(), expected.max())
@@ -175,7 +178,7 @@ class Bayes:
         value -= cost[promising]
         slack = (1.0 - CHEAPER) * abs(value.max())
         close = [i for i in np.argsort(-value) if value[i] >= value.max() - slack]
-        cheapest: Setting = min((tried[i] for i in close), key=self._cost, default=tried[0])
+        cheapest: Setting = min((proposals[i] for i in close), key=self._cost, default=proposals[0])
         return cheapest
 
     def _bearable(self, belief: Belief) -> NDArray[np.bool_]:
@@ -189,7 +192,7 @@ class Bayes:
 
     def _cost(self, setting: Setting) -> float:
         """Seconds to measure the phases of which something new would be learnt."""
-        phases = {e.figure.phase for e in self._beliefs.evidence if not e.measured(setting)}
+        phases = {evidence.figure.phase for evidence in self._beliefs.fresh(setting)}
         return sum(self._problem.seconds.get(phase, 0.0) for phase in phases)
 
     def _finishing(self) -> bool:

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from benchmarks.search.grid import RecordedGrid
+from benchmarks.search.instance import WORTH
 from benchmarks.search.synthetic import SyntheticArray
-from benchmarks.search.table import WORTH
 
 
 def describe(arrays: Sequence[SyntheticArray | RecordedGrid]) -> str:

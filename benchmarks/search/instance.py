@@ -8,6 +8,9 @@ from typing import Protocol
 
 from autotune.search import Estimate, Figure, Problem, Setting, Status, Trial
 
+WORTH = 1.03
+"""Instances whose optimum is under this have no gain to share out; they are judged apart."""
+
 
 class Instance(Protocol):
     """A synthetic array, or a recorded grid replayed with its noise."""

@@ -4,10 +4,8 @@ import math
 import statistics
 from collections.abc import Mapping, Sequence
 
+from benchmarks.search.instance import WORTH
 from benchmarks.search.race import Race
-
-WORTH = 1.03
-"""Instances whose optimum is under this have no gain to share out; they are judged apart."""
 
 
 def mean_and_error(values: Sequence[float]) -> tuple[float, float]:

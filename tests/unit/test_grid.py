@@ -5,6 +5,7 @@ import random
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from autotune.strategies.random import Random
@@ -70,6 +71,19 @@ def test_the_truth_is_the_mean_and_a_trial_shows_one_of_the_measurements(path: P
 def test_the_optimum_is_the_best_that_holds(path: Path, seed: int, optimum: float) -> None:
     """Two thirds of the settings hold the ceiling, or all of them."""
     assert RecordedGrid(path, seed).optimum == pytest.approx(optimum)
+
+
+def test_luck_in_one_pass_is_no_optimum(path: Path) -> None:
+    document = json.loads(path.read_text())
+    for cell in document["cells"]:
+        for one in cell["measured"]:
+            for shown in one.values():
+                shown[0] = 100.0
+    document["cells"][-1]["measured"][0]["resync.throughput"][0] = 300.0
+    path.write_text(json.dumps(document))
+    grid = RecordedGrid(path, 2)
+    assert np.exp(grid.landscape()[0].max()) > 1.3
+    assert grid.optimum == pytest.approx(1.0)
 
 
 def test_a_strategy_can_be_raced_on_it(path: Path) -> None:

@@ -105,7 +105,7 @@ def test_what_the_baseline_was_before_a_drift_is_no_noise() -> None:
 
 def test_repeats_that_agree_outweigh_what_varies_within_each() -> None:
     """Writes of an array whose disks were slowed, as measured: each phase was too short for its
-    bursts, and nine of them were within 5 % of their setting's mean."""
+    bursts, and all were within 5 % of what their setting showed at that time."""
     verdict = judge(
         [WRITE],
         [measured(53.1, spread=0.132), measured(52.0, spread=0.028)],

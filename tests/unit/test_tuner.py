@@ -154,3 +154,32 @@ def test_a_search_that_ends_in_a_disturbance_ends_with_the_baseline(
     machine.run("random", trials=7)
     roles = [role for _, role, *_ in machine.stored(1)]
     assert roles[:11] == ["baseline", "baseline", *["search"] * 6, "baseline", "search", "baseline"]
+
+
+class Insisting:
+    """A strategy that asks for a setting twice, then for it with another cache."""
+
+    def __init__(self, problem: Problem) -> None:
+        ahead = {**problem.baseline, "read_ahead_kb": 768}
+        self.asks = [ahead, ahead, {**ahead, "stripe_cache_size": 512}]
+        self.baseline = problem.baseline
+
+    def ask(self) -> Setting | None:
+        return self.asks[0] if self.asks else None
+
+    def tell(self, trial: Trial) -> None:
+        if self.asks and trial.setting == self.asks[0]:
+            del self.asks[0]
+
+    def recommend(self) -> Recommendation:
+        return Recommendation(self.baseline, Estimate(1.0, 0.1), 1.0)
+
+
+def test_only_what_moved_is_measured_but_all_of_it_when_asked_for_twice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fake_run, "load_strategy", lambda _entry: Insisting)
+    machine = Machine(tmp_path, monkeypatch)
+    machine.run("random", trials=3)
+    phases = [[name for number, name in machine.measured if number == trial] for trial in (3, 4, 5)]
+    assert phases == [["read"], ["read", "write", "resync"], ["write", "resync"]]

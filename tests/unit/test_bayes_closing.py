@@ -1,0 +1,105 @@
+"""The last trials of a search: they go where the recommendation gains, and repeats count."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from autotune.search import Dimension, Estimate, Figure, Problem, Setting, Status, Trial
+from autotune.strategies._acquisition import expected_merit
+from autotune.strategies._belief import Beliefs
+from autotune.strategies.bayes import Bayes
+
+READ, WRITE = "read.throughput", "write.throughput"
+P99 = "resync.p99"
+BASELINE = {"read_ahead_kb": 512, "stripe_cache_size": 256}
+BETTER = {"read_ahead_kb": 512, "stripe_cache_size": 1024}
+DRAWS = np.random.default_rng(1).standard_normal((3, 64))
+
+
+def problem(carried: bool = True, ceiling_ns: float = 30e6) -> Problem:
+    return Problem(
+        (
+            Dimension("read_ahead_kb", (256, 512, 1024), True, frozenset({READ})),
+            Dimension("stripe_cache_size", (256, 512, 1024), True, frozenset({WRITE, P99})),
+        ),
+        (
+            Figure(READ, "read", "throughput", 1.0),
+            Figure(WRITE, "write", "throughput", 1.0),
+            Figure(P99, "resync", "latency", 0.0, ceiling_ns),
+        ),
+        BASELINE,
+        lambda _setting: True,
+        4,
+        3,
+        seconds={"read": 5.0, "write": 5.0, "resync": 30.0},
+        carried=carried,
+    )
+
+
+def trial(setting: Setting, write: float, p99_ms: float = 10.0, spread: float = 0.05) -> Trial:
+    figures = {READ: Estimate(1e8, spread), WRITE: Estimate(write * 1e8, spread)}
+    figures[P99] = Estimate(p99_ms * 1e6, spread)
+    return Trial(setting, Status.COMPLETE, figures)
+
+
+def beliefs(given: Problem, *trials: Trial) -> Beliefs:
+    found = Beliefs(given)
+    for told in trials:
+        found.add(told)
+    return found
+
+
+def test_what_is_carried_over_tells_nothing_and_what_is_asked_for_again_does() -> None:
+    ahead = {**BASELINE, "read_ahead_kb": 1024}
+    for carried in (True, False):
+        known = beliefs(problem(carried), trial(BASELINE, 1.0), trial(BETTER, 1.2))
+        read, write, _ = known.evidence
+        assert known.shift(read, [ahead], [BASELINE])[0, 0] > 0
+        assert (known.shift(write, [ahead], [BASELINE])[0, 0] > 0) == (not carried)
+        # A repeat: all of it is measured again.
+        assert known.shift(write, [BETTER], [BASELINE])[0, 0] > 0
+
+
+def test_a_setting_that_is_probably_better_is_worth_another_look() -> None:
+    """At 15 % more, with 8 % of noise, it is not proven; at 60 % more it is, and is worth no
+    more when it is measured again."""
+    expected = []
+    for gain in (1.15, 2.5):
+        known = beliefs(
+            problem(), trial(BASELINE, 1.0, spread=0.08), trial(BETTER, gain, spread=0.08)
+        )
+        found = expected_merit(known, [BETTER, BASELINE], [BETTER], DRAWS, broken=False)
+        expected.append(found)
+        assert found.shape == (2,)
+        assert (found >= 0).all()
+    assert expected[0][0] > 0.01
+    assert expected[1][0] == pytest.approx(expected[1][1], rel=0.1)
+
+
+def test_with_nothing_usable_the_proposals_are_weighed_all_the_same() -> None:
+    known = beliefs(problem(), trial(BASELINE, 1.0))
+    assert expected_merit(known, [BETTER], [], DRAWS, broken=False).shape == (1,)
+
+
+def test_the_last_trials_of_a_search_are_of_the_best() -> None:
+    strategy = Bayes(dataclasses.replace(problem(), trials=1))
+    strategy.tell(trial(BASELINE, 1.0))
+    strategy.tell(trial(BETTER, 1.5))
+    asked = strategy.ask()
+    assert asked is not None
+    assert asked["stripe_cache_size"] == 1024
+
+
+def test_where_the_baseline_breaks_its_ceiling_what_holds_is_looked_for_to_the_end() -> None:
+    slower = {**BASELINE, "stripe_cache_size": 512}
+    strategy = Bayes(dataclasses.replace(problem(ceiling_ns=5e6), trials=3))
+    for _ in range(2):
+        strategy.tell(trial(BASELINE, 1.0, p99_ms=20.0))
+    strategy.tell(trial(BETTER, 1.0, p99_ms=21.0))
+    strategy.tell(trial(slower, 0.6, p99_ms=4.3))
+    asked = strategy.ask()
+    assert asked is not None
+    assert asked["stripe_cache_size"] == 512
+    strategy.tell(trial(slower, 0.6, p99_ms=4.2))
+    assert strategy.recommend().setting["stripe_cache_size"] == 512
