@@ -9,7 +9,7 @@ from autotune.search import Setting
 from autotune.strategies._belief import Beliefs
 from autotune.strategies._models import Array
 
-PROVEN = 0.85
+PROVEN = 0.9
 """The least P(hold) of what is recommended, other than the baseline."""
 SURE = 0.97
 """The least probability of being better than the baseline for leaving it."""
