@@ -83,24 +83,3 @@ def knowledge_gradient(
     now = beliefs.of(choices)
     least = max(float(worth(now.mean, now.log_hold, broken).max()), 0.0)
     return np.asarray(np.maximum(best, 0.0).mean(axis=1) - least)
-
-
-def expected_merit(
-    beliefs: Beliefs, proposals: list[Setting], usable: list[Setting], draws: Array, broken: bool
-) -> Array:
-    """The merit that the best of `usable`, or of these and the proposal, is expected to have
-    after a trial of each proposal (n,)."""
-    choices = [*usable, *(setting for setting in proposals if setting not in usable)]
-    everything = [*choices, beliefs.baseline]
-    mean, log_hold = outlook(beliefs, proposals, everything, draws)
-    mean = mean[..., :-1] - mean[..., -1:]
-    _, spread = beliefs.over_baseline(choices)
-    variance = np.repeat(spread[None, :] ** 2, len(proposals), axis=0)
-    for evidence, share in beliefs.shares():
-        shift = beliefs.shift(evidence, proposals, everything)
-        variance -= share**2 * (shift[:, :-1] - shift[:, -1:]) ** 2
-    left = np.sqrt(np.maximum(variance, 0.0))[:, None, :]
-    value = merit(mean, left, log_hold[..., :-1], broken)
-    eligible = [[one in usable or one == proposal for one in choices] for proposal in proposals]
-    best = np.where(np.array(eligible)[:, None, :], value, 0.0).max(axis=2)
-    return np.asarray(best.mean(axis=1), dtype=float)

@@ -40,7 +40,7 @@ class Beliefs:
             for figure in problem.figures
             if figure.weight > 0 or figure.ceiling is not None
         ]
-        self.baseline = problem.baseline
+        self._baseline = problem.baseline
         self._carried = problem.carried
 
     def add(self, trial: Trial) -> None:
@@ -72,9 +72,9 @@ class Beliefs:
         return Belief(mean, np.sqrt(variance), log_hold)
 
     def fresh(self, setting: Setting) -> list[Evidence]:
-        """The evidence that a trial of the setting adds to: what is carried over adds nothing."""
-        new = [e for e in self.evidence if not (self._carried and e.measured(setting))]
-        return new or self.evidence
+        """The evidence on what a trial of the setting is the first to measure; on all of it, if
+        none is: a repeat."""
+        return [e for e in self.evidence if not e.measured(setting)] or self.evidence
 
     def shift(
         self, evidence: Evidence, proposals: Sequence[Setting], choices: Sequence[Setting]
@@ -84,6 +84,8 @@ class Beliefs:
         _, there = evidence.posterior(proposals)
         moved = evidence.covariance(proposals, choices)
         moved /= np.sqrt(there + evidence.noise())[:, None]
+        if not self._carried:
+            return moved
         told = [evidence in self.fresh(proposal) for proposal in proposals]
         return np.where(np.array(told)[:, None], moved, 0.0)
 
@@ -100,8 +102,8 @@ class Beliefs:
         """Mean and spread (n,) of the log gain over the baseline's true performance."""
         mean, variance = np.zeros(len(settings)), np.zeros(len(settings))
         for evidence, share in self.shares():
-            mu, var = evidence.posterior([*settings, self.baseline])
-            shared = evidence.covariance(settings, [self.baseline])[:, 0]
+            mu, var = evidence.posterior([*settings, self._baseline])
+            shared = evidence.covariance(settings, [self._baseline])[:, 0]
             mean += share * (mu[:-1] - mu[-1])
             variance += share**2 * (var[:-1] + var[-1] - 2 * shared)
         return mean, np.sqrt(np.maximum(variance, 0.0))

@@ -25,8 +25,3 @@ def candidates(
         if hinted is not None and lattice.allows(hinted):
             found[hinted] = None
     return list(found)
-
-
-def steps_from(lattice: Lattice, rows: Iterable[Row]) -> list[Row]:
-    """The allowed rows a step from any of these."""
-    return list(dict.fromkeys(near for row in rows for near in lattice.neighbours(row)))

@@ -3,8 +3,7 @@
 Every figure has its own Gaussian process over only the knobs that can move it; the objective and
 the ceilings follow from them by their formulas. A trial goes where the best setting is expected
 to look better for it (the knowledge gradient), times P(hold), less the price of a broken ceiling,
-among those with the greatest expected improvement likewise. The last ones go where the
-recommendation is expected to gain most, or to the model's best.
+among those with the greatest expected improvement likewise; the last ones go to the model's best.
 """
 
 import random
@@ -14,25 +13,22 @@ from numpy.typing import NDArray
 
 from autotune.search import Estimate, Problem, Recommendation, Setting, Status, Trial
 from autotune.strategies._acquisition import (
-    expected_merit,
     knowledge_gradient,
     log_expected_improvement,
     merit,
     worth,
 )
 from autotune.strategies._belief import Belief, Beliefs
-from autotune.strategies._candidates import candidates, steps_from
+from autotune.strategies._candidates import candidates
 from autotune.strategies._foresight import Foresight
 from autotune.strategies._lattice import Lattice, Row
 from autotune.strategies._told import Told
 
 STARTS = 3
 """Settings around which candidates are taken."""
-CLIMBED = 8
-"""The best candidates, of which the neighbours are candidates too."""
 LOOKED_AT = 50
-"""Candidates of which it is worked out what a trial would bring."""
-DRAWS, CLOSING_DRAWS = 32, 128
+"""Candidates whose knowledge gradient is worked out."""
+DRAWS = 32
 """How often it is drawn what a trial may show, each with its mirror image."""
 EAGER, CAREFUL = 0.4, 0.5
 """The least P(hold) of what is tried."""
@@ -43,10 +39,8 @@ PRICE = 0.1
 ten of it for what brings 1 %. So it dares more at first, when there is much to learn."""
 BROKEN = 0.05
 """A baseline that holds with less than this breaks its ceilings; its speed is no mark to beat."""
-FINISH = 0.25
-"""The part of the budget that goes to what may be recommended."""
-MATTERS = 0.002
-"""What such a trial has to bring the recommendation; if none does, it goes to the model's best."""
+FINISH = 0.15
+"""The part of the budget that goes to the model's best."""
 NOTICED = 0.005
 """Expected rise of the gain for which another trial is not worth its time. It is an average: a
 chance of one in two of 1 %."""
@@ -87,10 +81,7 @@ class Bayes:
             pool += self._told.usable()
         if not pool:
             return None
-        promise = self._promise(self._beliefs.of(self._settings(pool)))
-        best = [pool[i] for i in np.argsort(-promise, kind="stable")[:CLIMBED]]
-        near = self._told.untried(steps_from(self._lattice, best))
-        settings = self._settings(list(dict.fromkeys([*pool, *near])))
+        settings = self._settings(pool)
         belief = self._beliefs.of(settings)
         bearable = self._bearable(belief)
         if not bearable.any():
@@ -131,26 +122,17 @@ class Bayes:
     def _closing(
         self, settings: list[Setting], belief: Belief, bearable: NDArray[np.bool_]
     ) -> Setting | None:
-        """The bearable setting, tried before or not, of which a trial is expected to bring the
-        recommendation most; if none brings it anything, the model's best; None if that is not
-        worth a trial."""
-        broken, usable = self._broken(), self._settings(self._told.usable())
-        cost = self._price * (1.0 - belief.hold)
-        value = worth(belief.mean, belief.log_hold, broken) - cost
-        order = [i for i in np.argsort(-value, kind="stable") if bearable[i]]
-        order = order[:LOOKED_AT] + [i for i in order[LOOKED_AT:] if settings[i] in usable]
-        proposals: list[Setting] = [settings[i] for i in order]
-        draws = self._draws(CLOSING_DRAWS)
-        gain = expected_merit(self._beliefs, proposals, usable, draws, broken)
-        gain -= cost[order] + self._merit([self._problem.baseline, *usable]).max()
-        if gain.max() >= MATTERS:
-            return proposals[int(np.argmax(gain))]
-        return proposals[0] if value[order[0]] > NOTICED else None
+        """The model's best of what is bearable, tried before or not; None if that is not worth a
+        trial."""
+        value = worth(belief.mean, belief.log_hold, self._broken())
+        value = np.where(bearable, value - self._price * (1.0 - belief.hold), -np.inf)
+        best = int(np.argmax(value))
+        return settings[best] if value[best] > NOTICED else None
 
-    def _draws(self, count: int) -> NDArray[np.float64]:
-        """What a trial may show, in standard deviations (figures, 2 count)."""
+    def _draws(self) -> NDArray[np.float64]:
+        """What a trial may show, in standard deviations (figures, 2 DRAWS)."""
         rng = np.random.default_rng([self._problem.seed, self._told.trials])
-        drawn = rng.standard_normal((len(self._beliefs.evidence), count))
+        drawn = rng.standard_normal((len(self._beliefs.evidence), DRAWS))
         return np.hstack([drawn, -drawn])
 
     def _most_telling(
@@ -169,7 +151,7 @@ class Bayes:
         proposals = [settings[i] for i in promising]
         choices = [settings[i] for i in dict.fromkeys([*promising.tolist(), *best.tolist()])]
         choices += [self._problem.baseline, *self._settings(self._told.usable())]
-        value = knowledge_gradient(self._beliefs, proposals, choices, self._draws(DRAWS), broken)
+        value = knowledge_gradient(self._beliefs, proposals, choices, self._draws(), broken)
         # A trial that breaks a ceiling hurts, and ends before it has told everything.
         value *= belief.hold[promising]
         most = max(value.max(), expected.max())

@@ -1,12 +1,8 @@
-"""The last trials of a search: they go where the recommendation gains, and repeats count."""
+"""The last trials of a search, repeats, and what is carried over."""
 
 import dataclasses
 
-import numpy as np
-import pytest
-
 from autotune.search import Dimension, Estimate, Figure, Problem, Setting, Status, Trial
-from autotune.strategies._acquisition import expected_merit
 from autotune.strategies._belief import Beliefs
 from autotune.strategies.bayes import Bayes
 
@@ -14,7 +10,6 @@ READ, WRITE = "read.throughput", "write.throughput"
 P99 = "resync.p99"
 BASELINE = {"read_ahead_kb": 512, "stripe_cache_size": 256}
 BETTER = {"read_ahead_kb": 512, "stripe_cache_size": 1024}
-DRAWS = np.random.default_rng(1).standard_normal((3, 64))
 
 
 def problem(carried: bool = True, ceiling_ns: float = 30e6) -> Problem:
@@ -59,27 +54,6 @@ def test_what_is_carried_over_tells_nothing_and_what_is_asked_for_again_does() -
         assert (known.shift(write, [ahead], [BASELINE])[0, 0] > 0) == (not carried)
         # A repeat: all of it is measured again.
         assert known.shift(write, [BETTER], [BASELINE])[0, 0] > 0
-
-
-def test_a_setting_that_is_probably_better_is_worth_another_look() -> None:
-    """At 15 % more, with 8 % of noise, it is not proven; at 60 % more it is, and is worth no
-    more when it is measured again."""
-    expected = []
-    for gain in (1.15, 2.5):
-        known = beliefs(
-            problem(), trial(BASELINE, 1.0, spread=0.08), trial(BETTER, gain, spread=0.08)
-        )
-        found = expected_merit(known, [BETTER, BASELINE], [BETTER], DRAWS, broken=False)
-        expected.append(found)
-        assert found.shape == (2,)
-        assert (found >= 0).all()
-    assert expected[0][0] > 0.01
-    assert expected[1][0] == pytest.approx(expected[1][1], rel=0.1)
-
-
-def test_with_nothing_usable_the_proposals_are_weighed_all_the_same() -> None:
-    known = beliefs(problem(), trial(BASELINE, 1.0))
-    assert expected_merit(known, [BETTER], [], DRAWS, broken=False).shape == (1,)
 
 
 def test_the_last_trials_of_a_search_are_of_the_best() -> None:
