@@ -19,12 +19,12 @@ from tempfile import TemporaryDirectory
 from rich.console import Console
 from rich.table import Table
 
-from autotune.array import Array, find_array
-from autotune.fio import Fio, Job, Target
-from autotune.fio_output import Counters
-from autotune.histogram import Histogram, at_rank, total
-from autotune.units import parse_latency_ns, show_latency, show_seconds
-from autotune.workload import Probe
+from autotune.measure.fio import Fio, Job, Target
+from autotune.measure.fio_output import Counters
+from autotune.measure.workload import Probe
+from autotune.quantities import parse_latency_ns, show_latency, show_seconds
+from autotune.stats.histogram import Histogram, at_rank, total
+from autotune.system.array import Array, find_array
 
 WINDOW_S = 30.0
 MEMBER = "vdd"

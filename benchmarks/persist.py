@@ -10,10 +10,10 @@ import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from autotune.array import Array, find_array
+from autotune.deploy.persist import persist, unpersist
 from autotune.knobs import by_name, read_setting
-from autotune.persist import persist, unpersist
-from autotune.profile import Profile, load_profile
+from autotune.problem.profile import Profile, load_profile
+from autotune.system.array import Array, find_array
 
 ASSEMBLIES = 20
 LONGEST_S = 30.0

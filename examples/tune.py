@@ -9,10 +9,10 @@ from pathlib import Path
 
 from rich.console import Console
 
-from autotune.prepare import Options
+from autotune.measure.workload import load_workload
 from autotune.report.live import LiveReporter
-from autotune.run import run
-from autotune.workload import load_workload
+from autotune.tuning.prepare import Options
+from autotune.tuning.run import run
 
 options = Options(
     device=sys.argv[1],

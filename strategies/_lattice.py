@@ -8,7 +8,8 @@ import math
 import random
 from collections.abc import Iterator
 
-from autotune.search import Problem, Setting, Value
+from autotune.problem.setting import Setting, Value
+from autotune.problem.strategy import Problem
 
 Row = tuple[int, ...]
 

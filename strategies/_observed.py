@@ -2,8 +2,11 @@
 
 import math
 
-from autotune import objective
-from autotune.search import Estimate, Problem, Recommendation, Setting, Status, Trial, setting_key
+from autotune.problem import objective
+from autotune.problem.figure import Estimate
+from autotune.problem.setting import Setting, setting_key
+from autotune.problem.strategy import Problem, Recommendation
+from autotune.problem.trial import Status, Trial
 
 SURE = 0.8
 """The least probability of being better than the baseline for leaving it."""

@@ -11,18 +11,21 @@ import random
 import numpy as np
 from numpy.typing import NDArray
 
-from autotune.search import Estimate, Problem, Recommendation, Setting, Status, Trial
-from autotune.strategies._acquisition import (
+from autotune.problem.figure import Estimate
+from autotune.problem.setting import Setting
+from autotune.problem.strategy import Problem, Recommendation
+from autotune.problem.trial import Status, Trial
+from autotune.strategies._lattice import Lattice, Row
+from autotune.strategies._tried import Told
+from autotune.strategies.surrogate.acquisition import (
     knowledge_gradient,
     log_expected_improvement,
     merit,
     worth,
 )
-from autotune.strategies._belief import Belief, Beliefs
-from autotune.strategies._candidates import candidates
-from autotune.strategies._foresight import Foresight
-from autotune.strategies._lattice import Lattice, Row
-from autotune.strategies._told import Told
+from autotune.strategies.surrogate.belief import Belief, Beliefs
+from autotune.strategies.surrogate.calibration import Foresight
+from autotune.strategies.surrogate.candidates import candidates
 
 STARTS = 3
 """Settings around which candidates are taken."""

@@ -3,7 +3,9 @@
 import random
 from dataclasses import replace
 
-from autotune.search import Dimension, Problem, Recommendation, Setting, Trial, Value
+from autotune.problem.setting import Setting, Value
+from autotune.problem.strategy import Dimension, Problem, Recommendation
+from autotune.problem.trial import Trial
 from autotune.strategies._lattice import Lattice
 from autotune.strategies._observed import Observed
 

@@ -8,7 +8,9 @@ from optuna.distributions import BaseDistribution, CategoricalDistribution, IntD
 from optuna.samplers import TPESampler
 from optuna.trial import TrialState
 
-from autotune.search import Problem, Recommendation, Setting, Status, Trial
+from autotune.problem.setting import Setting
+from autotune.problem.strategy import Problem, Recommendation
+from autotune.problem.trial import Status, Trial
 from autotune.strategies._lattice import Lattice
 from autotune.strategies._observed import Observed
 

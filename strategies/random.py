@@ -2,7 +2,9 @@
 
 import random
 
-from autotune.search import Problem, Recommendation, Setting, Trial
+from autotune.problem.setting import Setting
+from autotune.problem.strategy import Problem, Recommendation
+from autotune.problem.trial import Trial
 from autotune.strategies._lattice import Lattice
 from autotune.strategies._observed import Observed
 

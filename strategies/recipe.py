@@ -2,7 +2,9 @@
 
 from collections.abc import Generator
 
-from autotune.search import Dimension, Problem, Recommendation, Setting, Trial, setting_key
+from autotune.problem.setting import Setting, setting_key
+from autotune.problem.strategy import Dimension, Problem, Recommendation
+from autotune.problem.trial import Trial
 from autotune.strategies._observed import Observed
 
 HELPS = 1.01

@@ -7,7 +7,9 @@ import warnings
 from skopt import Optimizer
 from skopt.space import Categorical, Integer
 
-from autotune.search import Problem, Recommendation, Setting, Status, Trial
+from autotune.problem.setting import Setting
+from autotune.problem.strategy import Problem, Recommendation
+from autotune.problem.trial import Status, Trial
 from autotune.strategies._lattice import Lattice
 from autotune.strategies._observed import Observed
 

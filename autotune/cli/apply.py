@@ -9,8 +9,8 @@ import typer
 from autotune.cli.options import STATE_DIR, Json, Persist, StateDir, notice, print_persisted
 
 if TYPE_CHECKING:
-    from autotune.array import Array
-    from autotune.restore import Outcome
+    from autotune.safety.restore import Outcome
+    from autotune.system.array import Array
 
 
 def apply(
@@ -30,20 +30,20 @@ def apply(
 
     from rich.console import Console
 
-    from autotune.apply import apply_profile
-    from autotune.array import find_array
-    from autotune.catalogue import find_profile
+    from autotune.deploy.catalogue import find_profile
+    from autotune.deploy.rescale import misfits
     from autotune.errors import RefusalError
-    from autotune.journals import applied_profile_path
-    from autotune.match import misfits
-    from autotune.profile import load_profile
+    from autotune.problem.profile import load_profile
+    from autotune.safety.apply import apply_profile
+    from autotune.safety.paths import applied_profile_path
+    from autotune.system.array import find_array
 
     wanted, array = find_profile(profile, state_dir), find_array(device)
     for text in misfits(wanted.proven_on, wanted.knobs, array):
         raise RefusalError(f"{text} `autotune run {device}` finds what is right for it.")
     if persist:
-        from autotune.persist import check
-        from autotune.persist import persist as keep
+        from autotune.deploy.persist import check
+        from autotune.deploy.persist import persist as keep
 
         check(array, state_dir, wanted)
     before, after = apply_profile(wanted, device, state_dir, notice)
@@ -77,10 +77,10 @@ def unpersist(
     """Remove what --persist has written. What is set now stays until the array is stopped."""
     import json
 
-    from autotune.array import find_uuid, list_arrays
+    from autotune.deploy.persist import tell_udev
+    from autotune.deploy.persist import unpersist as remove
     from autotune.errors import RefusalError
-    from autotune.persist import tell_udev
-    from autotune.persist import unpersist as remove
+    from autotune.system.array import find_uuid, list_arrays
 
     uuid = find_uuid(device)
     removed = remove(uuid)
@@ -108,12 +108,12 @@ def restore(
     import contextlib
     import json
 
-    from autotune.array import find_array
     from autotune.errors import AutotuneError, RestoreError
-    from autotune.journal import Journal
-    from autotune.journals import applied_path, clear_if_torn, open_journals
-    from autotune.locks import lock
-    from autotune.restore import restore as put_back
+    from autotune.safety.journal import Journal
+    from autotune.safety.locks import lock
+    from autotune.safety.paths import applied_path, clear_if_torn, open_journals
+    from autotune.safety.restore import restore as put_back
+    from autotune.system.array import find_array
 
     outcomes, torn, failed = {}, [], []
     barred: list[str] = []
@@ -139,7 +139,7 @@ def restore(
         except (AutotuneError, OSError) as error:
             failed.append(str(error))
     if barred:
-        from autotune.persist import wake
+        from autotune.deploy.persist import wake
 
         wake(barred, notice)
     _tell_persisted(array)
@@ -163,7 +163,7 @@ def restore(
 
 
 def _tell_persisted(array: "Array | None") -> None:
-    from autotune.persist import rule_path
+    from autotune.deploy.persist import rule_path
 
     if array is not None and rule_path(array.uuid).exists():
         notice(

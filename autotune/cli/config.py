@@ -28,10 +28,10 @@ def check(
     import json
     import os
 
-    from autotune.array import list_arrays
     from autotune.errors import UsageError
     from autotune.service.config import load_config
-    from autotune.strangers import plain
+    from autotune.system.array import list_arrays
+    from autotune.untrusted import plain
 
     name = plain(str(file))
     if not file.exists() and file != CONFIG:

@@ -23,7 +23,7 @@ def diff(
 
     from rich.console import Console
 
-    from autotune.compare import class_rows, knob_rows, side
+    from autotune.deploy.compare import class_rows, knob_rows, side
     from autotune.report import compare as report
 
     left, right = side(a, state_dir), side(b, state_dir)

@@ -15,12 +15,12 @@ def doctor(
     """Say what stands in the way of a run, and what earlier runs left. Changes nothing."""
     import json
 
-    from autotune import leftovers
-    from autotune.array import find_array, list_arrays
     from autotune.errors import AutotuneError
-    from autotune.journals import open_journals
-    from autotune.preflight import check
-    from autotune.stack import read_stack
+    from autotune.preflight import leftovers
+    from autotune.preflight.checks import check
+    from autotune.safety.paths import open_journals
+    from autotune.system.array import find_array, list_arrays
+    from autotune.system.stack import read_stack
 
     arrays = [find_array(device)] if device else list_arrays()
     journals = {str(path): leftovers.describe(path) for path in open_journals(state_dir)}

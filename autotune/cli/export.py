@@ -8,7 +8,7 @@ import typer
 from autotune.cli.options import STATE_DIR, Json, StateDir
 
 if TYPE_CHECKING:
-    from autotune.profile import Profile
+    from autotune.problem.profile import Profile
 
 
 def export(
@@ -38,9 +38,9 @@ def export(
     """
     import json
 
-    from autotune.array import find_uuid
     from autotune.errors import UsageError
     from autotune.export import FOR_ONE_ARRAY, FORMATS
+    from autotune.system.array import find_uuid
 
     if format not in FORMATS:
         raise UsageError(f'There is no format "{format}"; the formats are {", ".join(FORMATS)}.')
@@ -68,9 +68,9 @@ def _profile(source: str | None, state_dir: Path) -> "Profile":
     """The profile of a file, of a run, or of the newest run that has one."""
     import json
 
-    from autotune.catalogue import find_profile
+    from autotune.deploy.catalogue import find_profile
     from autotune.errors import UsageError
-    from autotune.profile import parse_profile
+    from autotune.problem.profile import parse_profile
 
     if source is not None and not (source.isascii() and source.isdigit()):
         return find_profile(source, state_dir)

@@ -9,8 +9,8 @@ from autotune.cli.options import STATE_DIR, StateDir, notice
 from autotune.service import CONFIG
 
 if TYPE_CHECKING:
-    from autotune.guard.guard import Summary
-    from autotune.guard.hold import Window
+    from autotune.guard.loop import Window
+    from autotune.guard.session import Summary
 
 
 def guard(
@@ -37,14 +37,14 @@ def guard(
 
     from rich.console import Console
 
-    from autotune.array import find_array
     from autotune.errors import UsageError
-    from autotune.guard.guard import guard as guard_array
-    from autotune.guard.told import Told
+    from autotune.guard.metrics import Told
+    from autotune.guard.session import guard as guard_array
+    from autotune.quantities import parse_latency_ns
     from autotune.report import guard as report
     from autotune.report.live import LiveReporter
     from autotune.service.config import load_config
-    from autotune.units import parse_latency_ns
+    from autotune.system.array import find_array
 
     settings, array = load_config(config), find_array(device)
     ceiling = p99_ceiling or settings.care(array.uuid).guard_p99

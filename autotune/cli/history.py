@@ -47,7 +47,7 @@ def history(
 
 def _as_it_is(run: "RunRecord") -> "RunRecord":
     """A run that was killed could not store that it was."""
-    from autotune.locks import is_held
+    from autotune.safety.locks import is_held
 
     if run.state == "running" and not is_held(run.uuid):
         return dataclasses.replace(run, state="interrupted", outcome="Killed.")

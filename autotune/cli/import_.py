@@ -11,10 +11,10 @@ from autotune.cli.options import STATE_DIR, Json, StateDir
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from autotune.arrive import Arrival
-    from autotune.catalogue import StartingPoint
-    from autotune.prepare import Options
-    from autotune.profile import Profile
+    from autotune.deploy.catalogue import StartingPoint
+    from autotune.problem.profile import Profile
+    from autotune.tuning.import_profile import Arrival
+    from autotune.tuning.prepare import Options
 
 Option = typer.Option
 
@@ -65,14 +65,14 @@ def import_(
 
     from rich.console import Console
 
-    from autotune import catalogue
-    from autotune.array import list_arrays
-    from autotune.arrive import workload_of
-    from autotune.ceilings import parse_ceiling
+    from autotune.deploy import catalogue
     from autotune.errors import RefusalError, UsageError
-    from autotune.prepare import Options
-    from autotune.report import arrival as report
-    from autotune.units import parse_bytes, parse_seconds, parse_share
+    from autotune.problem.ceilings import parse_ceiling
+    from autotune.quantities import parse_bytes, parse_seconds, parse_share
+    from autotune.report import import_profile as report
+    from autotune.system.array import list_arrays
+    from autotune.tuning.import_profile import workload_of
+    from autotune.tuning.prepare import Options
 
     if (not device) != all_:
         raise UsageError("Name one array (--device /dev/md0), or bring it to every one (--all).")
@@ -108,9 +108,9 @@ def import_(
 
 
 def _dry_run(console: "Console", item: "Profile | StartingPoint", options: "Options") -> "Arrival":
-    from autotune.arrive import Arrival, given, planned
-    from autotune.prepare import prepare
-    from autotune.report import arrival as report
+    from autotune.report import import_profile as report
+    from autotune.tuning.import_profile import Arrival, given, planned
+    from autotune.tuning.prepare import prepare
 
     plan = planned(item, options)
     report.print_plan(console, options.device, plan)
@@ -130,11 +130,11 @@ def _bring(
     but a signal does."""
     from rich.console import Console
 
-    from autotune.arrive import Arrival, bring, planned
+    from autotune.deploy.rescale import Plan
     from autotune.errors import AutotuneError, StoppedError, UsageError
-    from autotune.match import Plan
-    from autotune.report import arrival as report
+    from autotune.report import import_profile as report
     from autotune.report.live import LiveReporter
+    from autotune.tuning.import_profile import Arrival, bring, planned
 
     arrivals: list[Arrival] = []
     for options in each:

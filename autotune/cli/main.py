@@ -96,7 +96,7 @@ def main() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
     except OSError as error:
-        from autotune.strangers import plain
+        from autotune.untrusted import plain
 
         what = plain(str(error.filename)) if error.filename else "A file"
         why = f"{what} cannot be used: {error.strerror or error}"

@@ -23,7 +23,7 @@ def profiles(
 
     from rich.console import Console
 
-    from autotune import catalogue
+    from autotune.deploy import catalogue
     from autotune.report import catalogue as report
 
     known, faults = catalogue.entries(state_dir)

@@ -11,7 +11,7 @@ from autotune.service import CONFIG
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from autotune.service.remembered import PassRecord
+    from autotune.service.history import PassRecord
 
 Option = typer.Option
 
@@ -37,12 +37,12 @@ def retune(
 
     from rich.console import Console
 
-    from autotune.array import find_array, list_arrays
     from autotune.errors import UsageError
     from autotune.report.live import LiveReporter
-    from autotune.service import remembered
+    from autotune.service import history
     from autotune.service.config import load_config
-    from autotune.service.retune import retune as one_pass
+    from autotune.service.one_pass import retune as one_pass
+    from autotune.system.array import find_array, list_arrays
 
     if bool(devices) == all_:
         raise UsageError("Name arrays (/dev/md0), or look at every one (--all).")
@@ -54,7 +54,7 @@ def retune(
     if not arrays and not as_json:
         console.print("No array is running here.")
     if log:
-        passes = {a.device: remembered.load(state_dir, a.uuid).passes for a in arrays}
+        passes = {a.device: history.load(state_dir, a.uuid).passes for a in arrays}
         if as_json:
             documents = {d: [p.model_dump(mode="json") for p in ps] for d, ps in passes.items()}
             print(json.dumps(documents, indent=2))
@@ -86,7 +86,7 @@ def retune(
 def _print_log(console: "Console", device: str, records: "tuple[PassRecord, ...]") -> None:
     from rich.table import Table
 
-    from autotune.units import show_seconds
+    from autotune.quantities import show_seconds
 
     table = Table("date", "outcome", "v originals", "found v profile", "trials", "time", box=None)
     for record in records:

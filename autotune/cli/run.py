@@ -8,7 +8,7 @@ import typer
 from autotune.cli.options import STATE_DIR, Json, Persist, StateDir, notice, print_persisted
 
 if TYPE_CHECKING:
-    from autotune.prepare import Options
+    from autotune.tuning.prepare import Options
 
 Option = typer.Option
 
@@ -65,12 +65,12 @@ def run(
 
     Everything is put back at the end, unless --apply is given and the winner is proven.
     """
-    from autotune.ceilings import parse_ceiling
     from autotune.errors import UsageError
     from autotune.knobs import parse_knobs
-    from autotune.prepare import Options
-    from autotune.units import parse_bytes, parse_seconds, parse_share
-    from autotune.workload import load_workload
+    from autotune.measure.workload import load_workload
+    from autotune.problem.ceilings import parse_ceiling
+    from autotune.quantities import parse_bytes, parse_seconds, parse_share
+    from autotune.tuning.prepare import Options
 
     options = Options(
         device=device,
@@ -102,9 +102,9 @@ def _dry_run(options: "Options", as_json: bool) -> None:
 
     from rich.console import Console
 
-    from autotune.prepare import prepare
     from autotune.report.plan import plan_document, print_plan
-    from autotune.run import find_strategy
+    from autotune.tuning.prepare import prepare
+    from autotune.tuning.run import find_strategy
 
     find_strategy(options.strategy)
     preparation = prepare(options)
@@ -121,13 +121,13 @@ def _run(
 
     from rich.console import Console
 
-    from autotune.array import find_array
-    from autotune.persist import check
-    from autotune.persist import persist as stay
-    from autotune.report import named
+    from autotune.deploy.persist import check
+    from autotune.deploy.persist import persist as stay
+    from autotune.report import named_answers
     from autotune.report import result as report
     from autotune.report.live import LiveReporter
-    from autotune.run import run as tune_array
+    from autotune.system.array import find_array
+    from autotune.tuning.run import run as tune_array
 
     if persist:
         check(find_array(options.device), state_dir)
@@ -139,7 +139,7 @@ def _run(
     if as_json:
         document = done.profile.model_dump(mode="json") if done.profile else None
         result = report.as_json(done.result, document, done.path)
-        document = {**result, "run": done.number, "named": named.document(done.named)}
+        document = {**result, "run": done.number, "named": named_answers.document(done.named)}
         document["persisted"] = [str(path) for path in files]
         print(json.dumps(document, indent=2))
         return
@@ -147,7 +147,7 @@ def _run(
     report.print_result(console, done.result, done.path, done.ram_bytes)
     if done.left_out:
         console.print(f"Not measured, since {done.why_left_out}: {', '.join(done.left_out)}.")
-    named.print_named(console, done.named, done.result.baseline, done.number)
+    named_answers.print_named(console, done.named, done.result.baseline, done.number)
     if done.path and not apply:
         console.print(
             f"The original settings are back; `autotune apply {done.path} {options.device}` "

@@ -17,8 +17,8 @@ def show(
 
     from rich.console import Console
 
-    from autotune.array import find_array, list_arrays
     from autotune.report.show import as_data, render
+    from autotune.system.array import find_array, list_arrays
 
     arrays = [find_array(device)] if device else list_arrays()
     if as_json:

@@ -33,11 +33,11 @@ def solve(
 
     from rich.console import Console
 
-    from autotune.ceilings import parse_ceiling
     from autotune.errors import RefusalError, UsageError
-    from autotune.profile import save_profile
+    from autotune.problem.ceilings import parse_ceiling
+    from autotune.problem.profile import save_profile
     from autotune.report import solution as report
-    from autotune.solve import solve as find
+    from autotune.results.solve import solve as find
     from autotune.store.database import Store
 
     asked = [parse_ceiling(text) for text in p99_ceiling or ()]

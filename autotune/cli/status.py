@@ -21,9 +21,9 @@ def status(
 
     from rich.console import Console
 
-    from autotune.array import find_array, list_arrays
+    from autotune.deploy.status import status as look
     from autotune.report import status as report
-    from autotune.status import status as look
+    from autotune.system.array import find_array, list_arrays
 
     arrays = [find_array(device)] if device else list_arrays()
     found = [look(array, state_dir) for array in arrays]

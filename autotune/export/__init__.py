@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 
 from autotune.export import ansible, shell, systemd, tuned, udev
 from autotune.export.steps import slug, steps
-from autotune.profile import Profile
+from autotune.problem.profile import Profile
 
 
 def _json(profile: Profile, _uuid: str) -> dict[str, str]:

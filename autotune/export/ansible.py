@@ -6,7 +6,7 @@ from importlib import resources
 from autotune.export import shell, udev
 from autotune.export.header import comment, proven
 from autotune.export.steps import slug
-from autotune.profile import Profile
+from autotune.problem.profile import Profile
 
 _LACKS = (
     "rescale the values to other members or less memory; it fails, changing nothing, where the "

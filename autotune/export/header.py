@@ -4,8 +4,8 @@ import textwrap
 from collections.abc import Sequence
 
 from autotune.export.steps import cache_stripes, harmless
-from autotune.profile import Profile
-from autotune.units import show_bytes
+from autotune.problem.profile import Profile
+from autotune.quantities import show_bytes
 
 
 def proven(profile: Profile) -> list[str]:

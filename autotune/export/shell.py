@@ -4,7 +4,7 @@ from importlib import resources
 
 from autotune.export.header import comment
 from autotune.export.steps import cache_stripes, level, slug, steps
-from autotune.profile import Profile
+from autotune.problem.profile import Profile
 
 _LACKS = (
     "make the values last: run it again after each start and each assembly.",

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from autotune.errors import UsageError
 from autotune.knobs import Knob, by_name
 from autotune.knobs.base import ArrayNumber, MemberNumber
-from autotune.knobs.plan import rank
 from autotune.knobs.scheduler import NAMES, Scheduler
-from autotune.profile import Profile
-from autotune.search import Value
+from autotune.knobs.write_order import rank
+from autotune.problem.profile import Profile
+from autotune.problem.setting import Value
 
 _LEVELS = ("raid0", "raid1", "raid4", "raid5", "raid6", "raid10")
 _CACHE, _BYPASS = "stripe_cache_size", "preread_bypass_threshold"

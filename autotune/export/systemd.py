@@ -5,7 +5,7 @@ assembly, in whatever order arrays and filesystems come."""
 from autotune.export import shell
 from autotune.export.header import comment
 from autotune.export.steps import harmless
-from autotune.profile import Profile
+from autotune.problem.profile import Profile
 
 _LACKS = (
     "set the scheduler of a disk that is replaced before the unit is restarted. The udev format "

@@ -9,7 +9,7 @@ from autotune.export import shell
 from autotune.export.header import comment
 from autotune.export.steps import harmless
 from autotune.export.udev import forms
-from autotune.profile import Profile
+from autotune.problem.profile import Profile
 
 _LACKS = (
     "set the values again when the array is stopped and assembled while TuneD runs, or a disk "

@@ -20,7 +20,7 @@ from pathlib import Path
 from autotune.errors import UsageError
 from autotune.export.header import comment
 from autotune.export.steps import MAX, MIN, THREADS, Step, lasting, steps
-from autotune.profile import Profile
+from autotune.problem.profile import Profile
 
 JOURNALS = Path("/var/lib/autotune/journal")
 

@@ -15,8 +15,8 @@ from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from autotune import sysfs
-from autotune.array import Array
+from autotune.system import sysfs
+from autotune.system.array import Array
 
 MS = 1_000_000
 _LEVELS = ("raid4", "raid5", "raid6")

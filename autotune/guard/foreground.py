@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Self
 
-from autotune.array import Array
 from autotune.guard import accounting
 from autotune.guard.accounting import Batch, Looks, Percentile
 from autotune.guard.probe import Probe
-from autotune.histogram import Histogram, at_rank, slower, total
+from autotune.stats.histogram import Histogram, at_rank, slower, total
+from autotune.system.array import Array
 
 ACCOUNTING, PROBE = "accounting", "probe"
 SECOND_S = 1.0

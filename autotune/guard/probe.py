@@ -5,12 +5,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from autotune.array import Array, Media
 from autotune.errors import MeasurementError
-from autotune.fio import Fio, Job, Target
-from autotune.fio_output import Counters
-from autotune.measure import SILENCE_S
-from autotune.workload import Probe as Requests
+from autotune.measure.fio import Fio, Job, Target
+from autotune.measure.fio_output import Counters
+from autotune.measure.phase import SILENCE_S
+from autotune.measure.workload import Probe as Requests
+from autotune.system.array import Array, Media
 
 RATE_IOPS = {Media.HDD: 20, Media.SSD: 100, Media.NVME: 100}
 """Small random reads all over the array: about a twentieth of what four hard disks can do."""

@@ -12,10 +12,10 @@ half as long as those that md makes of a fixed limit, which it lets through seco
 from dataclasses import dataclass
 from pathlib import Path
 
-from autotune import sysfs
-from autotune.array import Array
 from autotune.errors import StoppedError
-from autotune.journal import Journal
+from autotune.safety.journal import Journal
+from autotune.system import sysfs
+from autotune.system.array import Array
 
 SLEEP_S = 0.5
 """For how long md sleeps before it looks at its limit again."""

@@ -2,17 +2,17 @@
 
 from collections.abc import Iterable
 
-from autotune.array import Array
 from autotune.errors import UsageError
 from autotune.knobs.base import Knob, PhaseKind
 from autotune.knobs.parity import GroupThreads, PrereadBypass, RmwLevel
-from autotune.knobs.plan import consistent, plan, restoring, unsafe_now
 from autotune.knobs.queue import MaxSectors, NrRequests, WbtLatency
 from autotune.knobs.read_ahead import ReadAhead
 from autotune.knobs.scheduler import Scheduler
 from autotune.knobs.stripe_cache import StripeCacheSize
 from autotune.knobs.sync_speed import SyncIoDepth, SyncSpeedMax, SyncSpeedMin
-from autotune.search import Setting
+from autotune.knobs.write_order import consistent, plan, restoring, unsafe_now
+from autotune.problem.setting import Setting
+from autotune.system.array import Array
 
 __all__ = [
     "ALL",

@@ -3,11 +3,11 @@
 from pathlib import Path
 from typing import Protocol
 
-from autotune import sysfs
-from autotune.array import Array
 from autotune.errors import InfeasibleError
-from autotune.search import Value
-from autotune.sysfs import Write
+from autotune.problem.setting import Value
+from autotune.system import sysfs
+from autotune.system.array import Array
+from autotune.system.sysfs import Write
 
 
 class PhaseKind(Protocol):

@@ -1,9 +1,9 @@
 """Knobs of RAID 4/5/6 beside the stripe cache: threads, and how parity is brought up to date."""
 
-from autotune.array import Array
-from autotune.blockdev import number
 from autotune.knobs.base import ArrayNumber, PhaseKind, ladder
-from autotune.search import Value
+from autotune.problem.setting import Value
+from autotune.system.array import Array
+from autotune.system.blockdev import number
 
 
 class _Parity(ArrayNumber):

@@ -1,11 +1,11 @@
 """Knobs of the members' disks beside the scheduler. A disk's queue may serve other arrays too."""
 
-from autotune import sysfs
-from autotune.array import Array, Media
-from autotune.blockdev import number
 from autotune.knobs.base import MemberNumber, PhaseKind, ladder, queue_files
 from autotune.knobs.scheduler import hardware_queues, queue_depth
-from autotune.search import Value
+from autotune.problem.setting import Value
+from autotune.system import sysfs
+from autotune.system.array import Array, Media
+from autotune.system.blockdev import number
 
 
 class NrRequests(MemberNumber):

@@ -1,9 +1,9 @@
 """read_ahead_kb: how far ahead of a buffered sequential reader the array reads."""
 
-from autotune import sysfs
-from autotune.array import Array
 from autotune.knobs.base import ArrayNumber, PhaseKind, ladder
-from autotune.search import Value
+from autotune.problem.setting import Value
+from autotune.system import sysfs
+from autotune.system.array import Array
 
 
 class ReadAhead(ArrayNumber):

@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
-from autotune import sysfs
-from autotune.array import Array
 from autotune.knobs.base import PhaseKind, on_every_disk, queue_files
-from autotune.search import Value
-from autotune.sysfs import Write
+from autotune.problem.setting import Value
+from autotune.system import sysfs
+from autotune.system.array import Array
+from autotune.system.sysfs import Write
 
 NONE = "none"
 NAMES = (NONE, "mq-deadline", "kyber", "bfq")

@@ -2,12 +2,12 @@
 
 import contextlib
 
-from autotune import sysfs
-from autotune.array import Array
 from autotune.errors import InfeasibleError
 from autotune.knobs.base import ArrayNumber, PhaseKind, ladder, whole
-from autotune.search import Value
-from autotune.sysfs import Write
+from autotune.problem.setting import Value
+from autotune.system import sysfs
+from autotune.system.array import Array
+from autotune.system.sysfs import Write
 
 
 class StripeCacheSize(ArrayNumber):

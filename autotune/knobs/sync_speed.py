@@ -1,8 +1,8 @@
 """sync_speed_min, sync_speed_max: how fast a check, resync or recovery may go."""
 
-from autotune.array import Array, Media
 from autotune.knobs.base import ArrayNumber, PhaseKind
-from autotune.search import Value
+from autotune.problem.setting import Value
+from autotune.system.array import Array, Media
 
 _STEPS = (1000, 1500, 2000, 3000, 5000, 7000)
 _LADDER = tuple(step * 10**k for k in range(4) for step in _STEPS if step * 10**k <= 3_000_000)

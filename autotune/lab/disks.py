@@ -19,7 +19,7 @@ SETUP_SLOWDOWN = "0.01"
 
 def compile_model(target: Path, sources: Sequence[str]) -> None:
     """Compile the disk model to a shared library. Raise AutotuneError if the compiler fails."""
-    folder = Path(__file__).parent
+    folder = Path(__file__).parent / "disk_model"
     result = subprocess.run(
         ["cc", *_FLAGS, "-o", target, *(folder / name for name in sources), "-lpthread", "-lm"],
         stdin=subprocess.DEVNULL,

@@ -11,7 +11,7 @@ from typing import Annotated, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from autotune.errors import UsageError
-from autotune.strangers import first_fault, plain, read_file, read_toml
+from autotune.untrusted import first_fault, plain, read_file, read_toml
 
 MAX_FILE_BYTES = 64 * 1024
 MAX_DISKS = 16

@@ -7,8 +7,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from autotune.catalogue import Entry, StartingPoint
-from autotune.strangers import plain
+from autotune.deploy.catalogue import Entry, StartingPoint
+from autotune.untrusted import plain
 
 
 def print_entries(console: Console, entries: Sequence[Entry], whole: bool) -> None:

@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from autotune.compare import Row, Side
+from autotune.deploy.compare import Row, Side
 
 
 def print_rows(

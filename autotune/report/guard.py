@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from autotune.guard.guard import Summary
-from autotune.guard.hold import Window
-from autotune.units import show_bytes, show_latency, show_rate, show_seconds
+from autotune.guard.loop import Window
+from autotune.guard.session import Summary
+from autotune.quantities import show_bytes, show_latency, show_rate, show_seconds
 
 
 def window_document(window: Window) -> dict[str, Any]:

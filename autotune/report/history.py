@@ -7,11 +7,11 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from autotune import solve
-from autotune.report import named
+from autotune.quantities import show_latency, show_rate
+from autotune.report import named_answers
 from autotune.report.result import show_setting
+from autotune.results import solve
 from autotune.store import RunRecord, TrialRecord
-from autotune.units import show_latency, show_rate
 
 
 def _table(*columns: str) -> Table:
@@ -62,7 +62,7 @@ def print_run(console: Console, run: RunRecord, trials: Sequence[TrialRecord]) -
             str(trial.number), trial.role, show_setting(trial.requested, baseline), figures
         )
     console.print(table)
-    named.print_named(console, solve.named(run, trials), baseline, run.id)
+    named_answers.print_named(console, solve.named(run, trials), baseline, run.id)
 
 
 def _asked(run: RunRecord) -> str:
@@ -85,6 +85,6 @@ def run_document(run: RunRecord, trials: Sequence[TrialRecord]) -> dict[str, Any
     return {
         **_run(run),
         "trials": listed,
-        "named": named.document(solve.named(run, trials)),
-        "front": [named.point_document(point) for point in solve.pareto(run, trials)],
+        "named": named_answers.document(solve.named(run, trials)),
+        "front": [named_answers.point_document(point) for point in solve.pareto(run, trials)],
     }

@@ -6,10 +6,12 @@ from typing import Self
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
+from autotune.problem.figure import Estimate
+from autotune.problem.setting import Setting
+from autotune.problem.trial import Status
+from autotune.quantities import show_seconds
 from autotune.report.result import show_setting
-from autotune.search import Estimate, Setting, Status
 from autotune.store import TrialRecord
-from autotune.units import show_seconds
 
 
 class LiveReporter:

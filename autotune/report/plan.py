@@ -5,11 +5,11 @@ from typing import Any
 
 from rich.console import Console
 
-from autotune.fio import Target, command
-from autotune.measure import fio_jobs
-from autotune.prepare import Preparation
-from autotune.scratch import SCRATCH_PREFIX, scratch_bytes
-from autotune.units import show_bytes, show_seconds
+from autotune.measure.fio import Target, command
+from autotune.measure.phase import fio_jobs
+from autotune.measure.scratch import SCRATCH_PREFIX, scratch_bytes
+from autotune.quantities import show_bytes, show_seconds
+from autotune.tuning.prepare import Preparation
 
 
 def _writes(preparation: Preparation) -> Target | None:

@@ -6,10 +6,11 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from autotune.search import Figure, Setting
-from autotune.tuner import Result
-from autotune.units import show_bytes, show_latency, show_rate, show_seconds
-from autotune.verdict import Comparison
+from autotune.problem.figure import Figure
+from autotune.problem.setting import Setting
+from autotune.quantities import show_bytes, show_latency, show_rate, show_seconds
+from autotune.stats.verdict import Comparison
+from autotune.tuning.tune import Result
 
 QUIET_QUANTITIES = ("p50", "p999")
 """Measured and stored, but only p99 has ceilings, so only that is in the short table."""

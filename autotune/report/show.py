@@ -9,10 +9,10 @@ from rich.table import Table
 from rich.text import Text
 
 from autotune import knobs
-from autotune.array import Array
-from autotune.search import Value
-from autotune.stack import Stack, read_stack
-from autotune.units import show_bytes
+from autotune.problem.setting import Value
+from autotune.quantities import show_bytes
+from autotune.system.array import Array
+from autotune.system.stack import Stack, read_stack
 
 
 @dataclass(frozen=True)

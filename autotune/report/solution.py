@@ -6,11 +6,11 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from autotune.ceilings import QUANTITIES
-from autotune.report.named import evidence, point_document, show_ratio
-from autotune.search import Figure
-from autotune.solve import Solution
-from autotune.units import show_bytes, show_latency, show_rate
+from autotune.problem.ceilings import QUANTITIES
+from autotune.problem.figure import Figure
+from autotune.quantities import show_bytes, show_latency, show_rate
+from autotune.report.named_answers import evidence, point_document, show_ratio
+from autotune.results.solve import Solution
 
 
 def _shown(figure: Figure, value: float) -> str:

@@ -6,7 +6,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from autotune.status import Status
+from autotune.deploy.status import Status
 
 
 def print_status(console: Console, status: Status) -> None:

@@ -6,14 +6,14 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from autotune.ceilings import Ceiling, check_phases, parse_ceiling
 from autotune.errors import UsageError
-from autotune.prepare import LEAST_TRIALS
+from autotune.measure.workload import load_workload
+from autotune.problem.ceilings import Ceiling, check_phases, parse_ceiling
+from autotune.quantities import parse_bytes, parse_latency_ns, parse_seconds, parse_share
 from autotune.service import CONFIG
-from autotune.service.moment import Window, parse_window
-from autotune.strangers import first_fault, plain, read_file, read_toml
-from autotune.units import parse_bytes, parse_latency_ns, parse_seconds, parse_share
-from autotune.workload import load_workload
+from autotune.service.quiet_time import Window, parse_window
+from autotune.tuning.prepare import LEAST_TRIALS
+from autotune.untrusted import first_fault, plain, read_file, read_toml
 
 MAX_FILE_BYTES = 64 * 1024
 

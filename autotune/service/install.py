@@ -6,11 +6,11 @@ import sys
 from importlib import resources
 from pathlib import Path
 
-from autotune.array import list_arrays
 from autotune.errors import AutotuneError, RefusalError
 from autotune.service import CONFIG
 from autotune.service.config import load_config
-from autotune.stack import read_stack
+from autotune.system.array import list_arrays
+from autotune.system.stack import read_stack
 
 SHIPPED_COMMAND = "/usr/local/bin/autotune"
 FOLDER = Path("etc/systemd/system")

@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
-from autotune.array import Array
-from autotune.service import remembered
+from autotune.deploy.status import status
+from autotune.service import history
 from autotune.service.metrics import ArrayMetrics
-from autotune.status import status
-from autotune.verdict import Conclusion
+from autotune.stats.verdict import Conclusion
+from autotune.system.array import Array
 
 NS = 1e9
 
@@ -14,7 +14,7 @@ NS = 1e9
 def observe(array: Array, state_dir: Path) -> ArrayMetrics:
     """The profile in force, and what the newest pass measured. Raise AutotuneError if what is
     remembered cannot be read."""
-    now, memory = status(array, state_dir), remembered.load(state_dir, array.uuid)
+    now, memory = status(array, state_dir), history.load(state_dir, array.uuid)
     profile = now.active.profile.name if now.active else ""
     good = now.active is not None and now.good
     measured = [record for record in memory.passes if record.gain is not None]

@@ -9,7 +9,8 @@ from typing import Any
 from sqlalchemy import JSON, DateTime, Double, ForeignKey, String, UniqueConstraint
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column, relationship
 
-from autotune.search import Estimate, Status
+from autotune.problem.figure import Estimate
+from autotune.problem.trial import Status
 from autotune.store.records import RunRecord, TrialRecord
 
 

@@ -4,7 +4,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from autotune.search import Estimate, Setting, Status, Trial
+from autotune.problem.figure import Estimate
+from autotune.problem.setting import Setting
+from autotune.problem.trial import Status, Trial
 
 
 @dataclass(frozen=True)

@@ -11,14 +11,14 @@ from tempfile import TemporaryDirectory
 
 from rich.console import Console
 
-from autotune.apply import apply
-from autotune.measure import Bench, measure
-from autotune.prepare import Options, prepare
+from autotune.measure.phase import Bench, measure
+from autotune.measure.workload import Phase, load_workload
+from autotune.measure.write_budget import Written
+from autotune.problem.figure import Estimate
 from autotune.report.live import LiveReporter
-from autotune.search import Estimate
-from autotune.session import session
-from autotune.workload import Phase, load_workload
-from autotune.written import Written
+from autotune.safety.apply import apply
+from autotune.tuning.prepare import Options, prepare
+from autotune.tuning.session import session
 
 COUNT = 10
 LONG_S = 60.0

@@ -11,14 +11,14 @@ from unittest import mock
 from rich.console import Console
 
 from autotune import knobs
-from autotune.array import Array
 from autotune.knobs.base import Number, PhaseKind, whole
-from autotune.prepare import Options
+from autotune.measure.workload import parse_workload
+from autotune.problem.setting import Value
 from autotune.report.live import LiveReporter
-from autotune.run import run
-from autotune.search import Value
-from autotune.sysfs import Write
-from autotune.workload import parse_workload
+from autotune.system.array import Array
+from autotune.system.sysfs import Write
+from autotune.tuning.prepare import Options
+from autotune.tuning.run import run
 
 RUNS = 20
 SHORT = """

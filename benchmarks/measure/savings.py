@@ -11,16 +11,16 @@ from unittest import mock
 
 from rich.console import Console
 
-from autotune.ceilings import parse_ceiling
-from autotune.early import EarlyEnd
-from autotune.measure import never_hopeless
-from autotune.prepare import Options
+from autotune.measure.phase import never_hopeless
+from autotune.measure.workload import load_workload
+from autotune.problem.ceilings import parse_ceiling
 from autotune.report.live import LiveReporter
 from autotune.report.result import show_setting
-from autotune.run import Done, run
 from autotune.store.database import Store
-from autotune.trials import Trials
-from autotune.workload import load_workload
+from autotune.tuning.early_stop import EarlyEnd
+from autotune.tuning.prepare import Options
+from autotune.tuning.run import Done, run
+from autotune.tuning.trials import Trials
 
 
 def main() -> None:

@@ -7,7 +7,7 @@ import argparse
 from importlib.metadata import entry_points
 from pathlib import Path
 
-from autotune.search import StrategyFactory
+from autotune.problem.strategy import StrategyFactory
 from benchmarks.search.describe import describe
 from benchmarks.search.grid import RecordedGrid
 from benchmarks.search.insider import Insider

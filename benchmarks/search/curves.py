@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from autotune.search import Value
+from autotune.problem.setting import Value
 
 Array = NDArray[Any]
 Columns = Mapping[str, Array]

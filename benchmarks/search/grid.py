@@ -18,7 +18,9 @@ from typing import Any
 
 import numpy as np
 
-from autotune.search import Dimension, Estimate, Figure, Problem, Setting, Value
+from autotune.problem.figure import Estimate, Figure
+from autotune.problem.setting import Setting, Value
+from autotune.problem.strategy import Dimension, Problem
 from benchmarks.search.curves import Array
 from benchmarks.search.instance import WORTH, judge
 from benchmarks.search.synthetic import MARGIN

@@ -8,10 +8,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from autotune.search import Estimate, Figure, Problem, Setting, Trial, Value
-from autotune.strategies._axis import Axis
-from autotune.strategies._evidence import LEAST_SPREAD, Evidence
+from autotune.problem.figure import Estimate, Figure
+from autotune.problem.setting import Setting, Value
+from autotune.problem.strategy import Problem
+from autotune.problem.trial import Trial
 from autotune.strategies.bayes import Bayes
+from autotune.strategies.surrogate.axis import Axis
+from autotune.strategies.surrogate.evidence import LEAST_SPREAD, Evidence
 from benchmarks.search.curves import Array, DrawnCurves
 from benchmarks.search.synthetic import BASELINE, KINDS, LADDERS, MOVED_BY, STRENGTH
 

@@ -6,7 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from autotune.search import Estimate, Figure, Problem, Setting, Status, Trial
+from autotune.problem.figure import Estimate, Figure
+from autotune.problem.setting import Setting
+from autotune.problem.strategy import Problem
+from autotune.problem.trial import Status, Trial
 
 WORTH = 1.03
 """Instances whose optimum is under this have no gain to share out; they are judged apart."""

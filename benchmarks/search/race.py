@@ -5,7 +5,9 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from autotune.search import Problem, Recommendation, Setting, Strategy, StrategyFactory, Trial
+from autotune.problem.setting import Setting
+from autotune.problem.strategy import Problem, Recommendation, Strategy, StrategyFactory
+from autotune.problem.trial import Trial
 from benchmarks.search.instance import Instance, Verdict, judge, trial
 
 ABORT = 2.0

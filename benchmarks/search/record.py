@@ -17,15 +17,15 @@ from typing import Any
 
 from rich.console import Console
 
-from autotune.apply import apply
-from autotune.measure import Bench, PhaseResult, measure
-from autotune.prepare import Options, Preparation, prepare
+from autotune.measure.phase import Bench, PhaseResult, measure
+from autotune.measure.workload import Phase, load_workload
+from autotune.measure.write_budget import Written
+from autotune.problem.setting import Setting, Value
+from autotune.quantities import parse_bytes
 from autotune.report.live import LiveReporter
-from autotune.search import Setting, Value
-from autotune.session import session
-from autotune.units import parse_bytes
-from autotune.workload import Phase, load_workload
-from autotune.written import Written
+from autotune.safety.apply import apply
+from autotune.tuning.prepare import Options, Preparation, prepare
+from autotune.tuning.session import session
 
 Cell = tuple[Phase, Setting]
 

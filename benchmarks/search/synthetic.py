@@ -12,7 +12,9 @@ from functools import cached_property
 
 import numpy as np
 
-from autotune.search import Dimension, Estimate, Figure, Problem, Setting, Value
+from autotune.problem.figure import Estimate, Figure
+from autotune.problem.setting import Setting, Value
+from autotune.problem.strategy import Dimension, Problem
 from benchmarks.search.curves import Array, DrawnCurves
 
 KINDS = (

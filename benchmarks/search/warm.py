@@ -12,9 +12,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from autotune.earlier import DOUBT, DOUBT_OTHER
-from autotune.search import Earlier, Estimate, Problem, Setting
+from autotune.problem.figure import Estimate
+from autotune.problem.setting import Setting
+from autotune.problem.strategy import Problem
+from autotune.problem.trial import Earlier
 from autotune.strategies.bayes import Bayes
+from autotune.tuning.earlier_runs import DOUBT, DOUBT_OTHER
 from benchmarks.search.instance import trial
 from benchmarks.search.race import ABORT, Race, Rules, race
 from benchmarks.search.synthetic import LADDERS, SyntheticArray

@@ -12,10 +12,13 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from autotune.run import find_strategy, load_strategy
-from autotune.search import Estimate, Figure, Setting, Status, StrategyFactory, Trial
-from autotune.service.passes import Known, Pass, Proof, broken, run_pass
-from autotune.verdict import Conclusion, judge
+from autotune.problem.figure import Estimate, Figure
+from autotune.problem.setting import Setting
+from autotune.problem.strategy import StrategyFactory
+from autotune.problem.trial import Status, Trial
+from autotune.service.policy import Known, Pass, Proof, broken, run_pass
+from autotune.stats.verdict import Conclusion, judge
+from autotune.tuning.run import find_strategy, load_strategy
 from benchmarks.search.instance import judge as truth_of
 from benchmarks.search.synthetic import SyntheticArray
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from autotune.profile import Profile, load_profile
+from autotune.problem.profile import Profile, load_profile
 
 PROFILE = load_profile(Path(__file__).parents[2] / "examples/profile.json")
 UUID = PROFILE.proven_on.uuid

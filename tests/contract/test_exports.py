@@ -21,7 +21,7 @@ from autotune.errors import UsageError
 from autotune.export import FORMATS
 from autotune.export.steps import steps
 from autotune.export.udev import _at_least, _at_most, forms
-from autotune.profile import Profile, parse_profile
+from autotune.problem.profile import Profile, parse_profile
 
 __all__ = ["theirs"]
 

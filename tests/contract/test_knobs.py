@@ -1,19 +1,17 @@
 """Every knob, on fake arrays of several levels."""
 
 import itertools
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+import fake_sysfs
 import pytest
 
-from autotune import knobs, sysfs
-from autotune.array import Array, find_array
+from autotune import knobs
 from autotune.errors import InfeasibleError
 from autotune.knobs import Knob
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "unit"))
-import fake_sysfs
+from autotune.system import sysfs
+from autotune.system.array import Array, find_array
 
 MEMORY = 256 << 20
 NAMES = [knob.name for knob in knobs.ALL if knob.name != "sync_io_depth"]

@@ -9,7 +9,7 @@ from smuggled import UUID, profile, theirs
 
 from autotune.export import FORMATS
 from autotune.export.steps import lasting
-from autotune.profile import Profile
+from autotune.problem.profile import Profile
 
 __all__ = ["theirs"]
 

@@ -7,19 +7,10 @@ from importlib.metadata import entry_points
 
 import pytest
 
-from autotune.search import (
-    Dimension,
-    Estimate,
-    Figure,
-    Problem,
-    Setting,
-    Status,
-    Strategy,
-    StrategyFactory,
-    Trial,
-    Value,
-    setting_key,
-)
+from autotune.problem.figure import Estimate, Figure
+from autotune.problem.setting import Setting, Value, setting_key
+from autotune.problem.strategy import Dimension, Problem, Strategy, StrategyFactory
+from autotune.problem.trial import Status, Trial
 
 ENTRY_POINTS = {point.name: point for point in entry_points(group="autotune.strategies")}
 

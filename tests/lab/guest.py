@@ -13,7 +13,7 @@ from typing import Any
 from unittest import mock
 
 from autotune.cli.main import main
-from autotune.search import Estimate
+from autotune.problem.figure import Estimate
 from autotune.store import TrialRecord
 
 AUTOTUNE = (sys.executable, "-m", "autotune")

@@ -8,10 +8,10 @@ from pathlib import Path
 
 from guest import autotune, knob_files, read
 
-from autotune.array import find_array
 from autotune.export.ansible import role_name
 from autotune.knobs import by_name, read_setting
-from autotune.profile import load_profile
+from autotune.problem.profile import load_profile
+from autotune.system.array import find_array
 
 PROFILE = Path(os.environ.get("AUTOTUNE_PROFILE", "examples/profile.json"))
 PLAYBOOK = f"""

@@ -7,17 +7,18 @@ from statistics import fmean
 
 from guest import Follower, knob_files
 
-from autotune.apply import apply
-from autotune.ceilings import parse_ceiling
 from autotune.knobs.sync_speed import SyncSpeedMax, SyncSpeedMin
-from autotune.measure import measure
-from autotune.prepare import Options, prepare
-from autotune.run import run
-from autotune.search import Estimate, Setting
-from autotune.session import session
+from autotune.measure.phase import measure
+from autotune.measure.workload import load_workload
+from autotune.measure.write_budget import Written
+from autotune.problem.ceilings import parse_ceiling
+from autotune.problem.figure import Estimate
+from autotune.problem.setting import Setting
+from autotune.safety.apply import apply
 from autotune.store import TrialRecord
-from autotune.workload import load_workload
-from autotune.written import Written
+from autotune.tuning.prepare import Options, prepare
+from autotune.tuning.run import run
+from autotune.tuning.session import session
 
 RESYNC = """
 name = "resync"

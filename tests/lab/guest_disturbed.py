@@ -6,11 +6,11 @@ from pathlib import Path
 from guest import WRITE, Follower, knob_files
 
 from autotune.knobs.stripe_cache import StripeCacheSize
-from autotune.prepare import Options
-from autotune.run import run
-from autotune.search import Estimate
+from autotune.measure.workload import load_workload
+from autotune.problem.figure import Estimate
 from autotune.store import TrialRecord
-from autotune.workload import load_workload
+from autotune.tuning.prepare import Options
+from autotune.tuning.run import run
 
 DISKS = ("vda", "vdb", "vdc", "vdd", "vde")
 DISTURBANCE = """

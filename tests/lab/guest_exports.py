@@ -15,10 +15,10 @@ from pathlib import Path
 import pytest
 from guest import autotune, knob_files, wait_until
 
-from autotune.array import find_array
 from autotune.export.shell import script_name
 from autotune.knobs import by_name, read_setting
-from autotune.profile import load_profile
+from autotune.problem.profile import load_profile
+from autotune.system.array import find_array
 
 PROFILE = Path(os.environ.get("AUTOTUNE_PROFILE", "examples/profile.json"))
 """What a run on raid6-hdd found: 5 disks and 768 MiB, where this is 4 and 512."""

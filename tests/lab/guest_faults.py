@@ -222,7 +222,7 @@ def whole_again() -> None:
 def guardians() -> list[str]:
     name = Path(sys.executable).resolve().name[:15]
     lines = running(name) + running("python") + running("python3")
-    return [line for line in lines if "autotune.guardian" in line]
+    return [line for line in lines if "autotune.safety.guardian" in line]
 
 
 def removed(disk: str) -> bool:

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from guest import autotune, knob_files, wait_until
 
-from autotune.array import find_array
-from autotune.gate import BCACHEFS, BCACHEFS_AT, GPT, refuse_if_used
+from autotune.preflight.raw_device import BCACHEFS, BCACHEFS_AT, GPT, refuse_if_used
+from autotune.system.array import find_array
 
 DEVICE = "/dev/md0"
 LINK = Path("/tmp/link-to-md0")

@@ -15,11 +15,11 @@ import pytest
 from guest import autotune, read, running, wait_until
 from guest_rebuild import MD, SLOWDOWN, recover, settled_knobs
 
-from autotune.array import find_array
 from autotune.cli.main import main
-from autotune.fio import Fio, Job, Target
-from autotune.guard.guard import guard  # noqa: F401 - so that a child need not import it
-from autotune.workload import Probe
+from autotune.guard.session import guard  # noqa: F401 - so that a child need not import it
+from autotune.measure.fio import Fio, Job, Target
+from autotune.measure.workload import Probe
+from autotune.system.array import find_array
 
 SPEEDS = ("sync_speed_min", "sync_speed_max")
 IOPS = 40

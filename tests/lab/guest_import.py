@@ -12,11 +12,11 @@ from unittest import mock
 import pytest
 from guest import autotune, autotune_json, knob_files, read, start, wait_until
 
-from autotune import measure
-from autotune.array import find_array
-from autotune.member_rate import member_kib_s
-from autotune.memory import total_bytes
-from autotune.trials import Trials
+from autotune.measure import phase
+from autotune.measure.member_speed import member_kib_s
+from autotune.system.array import find_array
+from autotune.system.memory import total_bytes
+from autotune.tuning.trials import Trials
 
 EXAMPLE = Path("examples/profile.json")
 MD = Path("/sys/block/md0/md")
@@ -49,8 +49,8 @@ def rate() -> int:
 @pytest.fixture(autouse=True)
 def sooner() -> Iterator[None]:
     with (
-        mock.patch.object(measure, "RAMP_S", 0.5),
-        mock.patch("autotune.tuner.BASELINE_TRIALS", 1),
+        mock.patch.object(phase, "RAMP_S", 0.5),
+        mock.patch("autotune.tuning.tune.BASELINE_TRIALS", 1),
         mock.patch.object(Trials, "warm_up"),
     ):
         yield

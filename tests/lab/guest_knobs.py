@@ -5,13 +5,13 @@ from pathlib import Path
 
 from guest import Follower, knob_files
 
-from autotune.apply import apply
 from autotune.knobs import ALL
-from autotune.prepare import Options, prepare
-from autotune.search import Setting
-from autotune.session import session
-from autotune.workload import load_workload
-from autotune.written import Written
+from autotune.measure.workload import load_workload
+from autotune.measure.write_budget import Written
+from autotune.problem.setting import Setting
+from autotune.safety.apply import apply
+from autotune.tuning.prepare import Options, prepare
+from autotune.tuning.session import session
 
 SETTINGS = 20
 

@@ -6,11 +6,11 @@ from pathlib import Path
 from guest import Follower
 from guest_rebuild import SLOWDOWN, Witness, options, recover, settled_knobs
 
-from autotune.apply import apply
-from autotune.measure import measure
-from autotune.prepare import prepare
-from autotune.session import session
-from autotune.written import Written
+from autotune.measure.phase import measure
+from autotune.measure.write_budget import Written
+from autotune.safety.apply import apply
+from autotune.tuning.prepare import prepare
+from autotune.tuning.session import session
 
 SLOWDOWN_FACTOR = 8
 LIMIT_KIB = 1200

@@ -8,15 +8,15 @@ from unittest import mock
 import pytest
 from guest import autotune, autotune_json, read, wait_until
 
-from autotune import persist
-from autotune.array import find_array
+from autotune.deploy import persist
+from autotune.deploy.persist import profile_path, rule_path
 from autotune.errors import AutotuneError
-from autotune.journal import Journal
-from autotune.journals import journal_path
-from autotune.persist import profile_path, rule_path
-from autotune.profile import Profile, load_profile
-from autotune.run import Done
-from autotune.tuner import Result
+from autotune.problem.profile import Profile, load_profile
+from autotune.safety.journal import Journal
+from autotune.safety.paths import journal_path
+from autotune.system.array import find_array
+from autotune.tuning.run import Done
+from autotune.tuning.tune import Result
 
 EXAMPLE = Path("examples/profile.json")
 PROFILE = load_profile(EXAMPLE)
@@ -248,7 +248,7 @@ def test_a_run_persists_the_winner_that_it_has_applied_and_nothing_without_one(
         done = Done(1, result, found, found and EXAMPLE, 0, (), "", None)
         words = ("run", "/dev/md0", "--persist")
         assert autotune(*words, state=state).returncode == 2
-        with mock.patch("autotune.run.run", return_value=done):
+        with mock.patch("autotune.tuning.run.run", return_value=done):
             printed = autotune_json(*words, "--apply", state=state)
         assert [Path(file).exists() for file in printed["persisted"]] == (
             [True] * 2 if found else []

@@ -10,13 +10,14 @@ from pathlib import Path
 import pytest
 from guest import Follower, autotune, autotune_json, knob_files, read, running, wait_until
 
-from autotune import recovery, sysfs
-from autotune.check import sync_position_kib
 from autotune.errors import StoppedError
-from autotune.prepare import Options
-from autotune.run import run
+from autotune.measure import live_sync
+from autotune.measure.check import sync_position_kib
+from autotune.measure.workload import load_workload
 from autotune.store.database import Store
-from autotune.workload import load_workload
+from autotune.system import sysfs
+from autotune.tuning.prepare import Options
+from autotune.tuning.run import run
 
 MD = Path("/sys/block/md0/md")
 DISK = "/dev/vdd"
@@ -105,7 +106,7 @@ def written(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
         store(path, text, *rest)
 
     monkeypatch.setattr(sysfs, "write", write)
-    monkeypatch.setattr(recovery, "WINDOW_S", 3.0)
+    monkeypatch.setattr(live_sync, "WINDOW_S", 3.0)
     yield names
     assert not set(names) & set(NEVER_WRITTEN)
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from guest import FAST, autotune, autotune_json, wait_until
 
-from autotune.fio import Fio, Job, Target
-from autotune.workload import Load
+from autotune.measure.fio import Fio, Job, Target
+from autotune.measure.workload import Load
 
 MOUNT = Path("/mnt/md0")
 

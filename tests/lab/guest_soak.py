@@ -15,7 +15,7 @@ from guest import autotune, knob_files, read, running, wait_until
 from guest_faults import MD, MOUNT, WORKLOAD, data, files, guardians, state
 from victim import Stage, start
 
-from autotune.profile import load_profile, save_profile
+from autotune.problem.profile import load_profile, save_profile
 
 __all__ = ["files", "state"]
 

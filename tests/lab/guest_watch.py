@@ -13,10 +13,10 @@ import pytest
 from guest import Follower, knob_files, read, running, wait_until
 
 from autotune.errors import StoppedError
-from autotune.memory import available_bytes, reserve_bytes
-from autotune.prepare import Options
-from autotune.run import run
-from autotune.workload import load_workload
+from autotune.measure.workload import load_workload
+from autotune.system.memory import available_bytes, reserve_bytes
+from autotune.tuning.prepare import Options
+from autotune.tuning.run import run
 
 MD = Path("/sys/block/md0/md")
 AHEAD = Path("/sys/block/md0/queue/read_ahead_kb")
@@ -91,7 +91,7 @@ def start_a_check() -> None:
 def kill_the_guardian() -> None:
     for folder in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
-            if "autotune.guardian" in (folder / "cmdline").read_text():
+            if "autotune.safety.guardian" in (folder / "cmdline").read_text():
                 os.kill(int(folder.name), signal.SIGKILL)
 
 

@@ -15,13 +15,19 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-# For every child at once: in the guest an import takes seconds.
-from autotune import measure, restore, sysfs
-from autotune.batches import student_t
 from autotune.cli.main import main
-from autotune.search import Estimate, Problem, Recommendation, Setting, Trial
-from autotune.trials import Trials
-from autotune.watch import Watch
+
+# For every child at once: in the guest an import takes seconds.
+from autotune.measure import phase
+from autotune.problem.figure import Estimate
+from autotune.problem.setting import Setting
+from autotune.problem.strategy import Problem, Recommendation
+from autotune.problem.trial import Trial
+from autotune.safety import restore
+from autotune.safety.watch import Watch
+from autotune.stats.batch_means import student_t
+from autotune.system import sysfs
+from autotune.tuning.trials import Trials
 
 student_t(3)
 
@@ -93,7 +99,7 @@ def told(stage: Stage) -> Iterator[None]:
         self.role = role  # type: ignore[attr-defined]
         return run(self, role, *rest, **more)
 
-    def phase(self: Trials, what: Any, *rest: Any) -> Any:
+    def in_a_phase(self: Trials, what: Any, *rest: Any) -> Any:
         role: str = self.role  # type: ignore[attr-defined]
         stage.enter(what.name if role == "search" else role.partition("-")[0])
         return measured(self, what, *rest)
@@ -116,18 +122,20 @@ def told(stage: Stage) -> Iterator[None]:
 
     with (
         mock.patch.object(Trials, "run", trial),
-        mock.patch.object(Trials, "_measured", phase),
+        mock.patch.object(Trials, "_measured", in_a_phase),
         mock.patch.object(Watch, "__call__", looking),
         mock.patch.object(sysfs, "write", storing),
         mock.patch.object(restore, "_restore_one", restoring),
-        mock.patch.object(measure, "RAMP_S", 0.5),
-        mock.patch.object(measure, "SILENCE_S", 10.0),
-        mock.patch("autotune.tuner.BASELINE_TRIALS", 1),
+        mock.patch.object(phase, "RAMP_S", 0.5),
+        mock.patch.object(phase, "SILENCE_S", 10.0),
+        mock.patch("autotune.tuning.tune.BASELINE_TRIALS", 1),
         # As the baseline, but twelve minutes of the matrix.
         mock.patch.object(Trials, "warm_up"),
-        mock.patch("autotune.run.load_strategy", return_value=strategy),
+        mock.patch("autotune.tuning.run.load_strategy", return_value=strategy),
         # Whether it brings anything or not.
-        mock.patch("autotune.tuner.what_matters", lambda _problem, _trials, setting: (setting, ())),
+        mock.patch(
+            "autotune.tuning.tune.what_matters", lambda _problem, _trials, setting: (setting, ())
+        ),
     ):
         yield
 

@@ -9,22 +9,24 @@ from typing import Any
 import fake_sysfs
 import pytest
 
-from autotune import recorded, resume, trials, tuner
-from autotune.array import find_array
 from autotune.errors import StoppedError
-from autotune.fio import Target
-from autotune.journal import Journal
 from autotune.knobs import for_array, read_setting
-from autotune.measure import Bench, PhaseResult
-from autotune.prepare import Options, Preparation
-from autotune.run import find_strategy, load_strategy
-from autotune.search import Estimate, Setting
-from autotune.stack import read_stack
+from autotune.measure.fio import Target
+from autotune.measure.phase import Bench, PhaseResult
+from autotune.measure.workload import Phase, parse_workload
+from autotune.measure.write_budget import Written
+from autotune.problem.figure import Estimate
+from autotune.problem.setting import Setting
+from autotune.results import resume, stored_run
+from autotune.safety.journal import Journal
+from autotune.safety.watch import Watch
 from autotune.store import TrialRecord
 from autotune.store.database import Store
-from autotune.watch import Watch
-from autotune.workload import Phase, parse_workload
-from autotune.written import Written
+from autotune.system.array import find_array
+from autotune.system.stack import read_stack
+from autotune.tuning import trials, tune
+from autotune.tuning.prepare import Options, Preparation
+from autotune.tuning.run import find_strategy, load_strategy
 
 WORKLOAD = """
 name = "made-up"
@@ -124,11 +126,11 @@ class Machine:
 
     def run(
         self, strategy: str, stop_at: int | None = None, again: bool = False, **changes: Any
-    ) -> tuner.Result:
-        """As `autotune.run.run` does, without touching anything."""
+    ) -> tune.Result:
+        """As `autotune.tuning.run.run` does, without touching anything."""
         self.stop_at, self.measured = stop_at, []
         preparation = self.preparation(strategy, **changes)
-        document = recorded.document(preparation, preparation.figures)
+        document = stored_run.document(preparation, preparation.figures)
         store = Store(self.state)
         earlier: list[TrialRecord] = []
         before = 0
@@ -154,7 +156,7 @@ class Machine:
         done.replay(earlier)
         searches = preparation.options.given is None
         factory = load_strategy(find_strategy(strategy)) if searches else None
-        result, _ = tuner.tune(preparation, done, factory, Silent())
+        result, _ = tune.tune(preparation, done, factory, Silent())
         store.finish_run(number, "done", result.reason)
         return result
 
@@ -162,7 +164,7 @@ class Machine:
         self, strategy: str, uuid: str = "u", fingerprint: str = "print", **changes: Any
     ) -> tuple[int, list[TrialRecord]]:
         preparation = self.preparation(strategy, **changes)
-        document = recorded.document(preparation, preparation.figures)
+        document = stored_run.document(preparation, preparation.figures)
         return resume.to_resume(Store(self.state), uuid, fingerprint, document)
 
     def stored(self, number: int) -> list[tuple[object, ...]]:

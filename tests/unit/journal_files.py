@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from autotune import sysfs
-from autotune.journal import Journal
-from autotune.journals import journal_path
-from autotune.originals import BOOT_ID
+from autotune.safety.journal import Journal
+from autotune.safety.paths import journal_path
+from autotune.safety.record import BOOT_ID
+from autotune.system import sysfs
 
 UUID = "f6e606b38ce3aa5941c0aa90d0ab4f9c"
 

@@ -10,7 +10,7 @@ import random
 from collections import Counter, deque
 from pathlib import Path
 
-from autotune.fio_output import Counters
+from autotune.measure.fio_output import Counters
 
 MARKS, MARK_S, SLEEP_S = 10, 3.0, 0.5
 STEP_S = 0.005

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from autotune.profile import Profile
+from autotune.problem.profile import Profile
 
 PROVEN_ON = {
     "level": "raid6",

@@ -4,7 +4,8 @@ import sqlite3
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from autotune.search import Estimate, Status
+from autotune.problem.figure import Estimate
+from autotune.problem.trial import Status
 from autotune.store import TrialRecord
 from autotune.store.database import FILE_NAME, Store
 

@@ -4,7 +4,9 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from autotune.search import Estimate, Setting, Status
+from autotune.problem.figure import Estimate
+from autotune.problem.setting import Setting
+from autotune.problem.trial import Status
 from autotune.store import RunRecord, TrialRecord
 
 START = datetime(2026, 1, 1, tzinfo=UTC)

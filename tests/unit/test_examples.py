@@ -6,15 +6,10 @@ import re
 from pathlib import Path
 
 from autotune.lab.scenario import load
-from autotune.profile import load_profile
+from autotune.measure.workload import load_workload
+from autotune.problem.profile import load_profile
 from autotune.service.config import load_config
-from autotune.service.metrics import (
-    ArrayMetrics,
-    GuardMetrics,
-    write_guard_metrics,
-    write_metrics,
-)
-from autotune.workload import load_workload
+from autotune.service.metrics import ArrayMetrics, GuardMetrics, write_guard_metrics, write_metrics
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 

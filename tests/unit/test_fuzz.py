@@ -30,15 +30,23 @@ from fuzz_inputs import (
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from autotune import catalogue, check, fio_output, histogram
-from autotune.ceilings import parse_ceiling
+from autotune.deploy import catalogue
 from autotune.errors import AutotuneError
-from autotune.fio_output import Documents
-from autotune.journal import Journal
 from autotune.lab.scenario import load, parse_scenario
-from autotune.profile import load_profile, parse_profile
-from autotune.units import parse_bytes, parse_latency_ns, parse_seconds, parse_share, show_bytes
-from autotune.workload import load_workload, parse_fio_job, parse_workload
+from autotune.measure import check, fio_output
+from autotune.measure.fio_output import Documents
+from autotune.measure.workload import load_workload, parse_fio_job, parse_workload
+from autotune.problem.ceilings import parse_ceiling
+from autotune.problem.profile import load_profile, parse_profile
+from autotune.quantities import (
+    parse_bytes,
+    parse_latency_ns,
+    parse_seconds,
+    parse_share,
+    show_bytes,
+)
+from autotune.safety.journal import Journal
+from autotune.stats import histogram
 
 settings.register_profile("few", max_examples=30, derandomize=True, database=None, deadline=None)
 settings.register_profile(

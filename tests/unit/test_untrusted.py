@@ -11,10 +11,12 @@ import fake_sysfs
 import pytest
 from some_profile import DOCUMENT, document
 
-from autotune import apply, arrive, catalogue, compare, prepare
-from autotune.array import find_array
 from autotune.cli.main import main
-from autotune.persist import profile_path
+from autotune.deploy import catalogue, compare
+from autotune.deploy.persist import profile_path
+from autotune.safety import apply
+from autotune.system.array import find_array
+from autotune.tuning import import_profile, prepare
 
 CANARY = "canary"
 SHELL = f"$(touch {CANARY}); `touch {CANARY}` | touch {CANARY} #"
@@ -66,8 +68,8 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
     """Run a command where there is one array, made up, and nothing can be written to it."""
     machine = fake_sysfs.raid6(tmp_path)
     array = find_array("md0", machine.root)
-    monkeypatch.setattr("autotune.array.list_arrays", lambda: [array])
-    for module in (apply, arrive, compare, prepare):
+    monkeypatch.setattr("autotune.system.array.list_arrays", lambda: [array])
+    for module in (apply, import_profile, compare, prepare):
         monkeypatch.setattr(module, "find_array", lambda _device: array)
     monkeypatch.setattr(apply, "lock", lambda *_: contextlib.nullcontext())
     monkeypatch.setattr(catalogue, "SITE", tmp_path / "site")

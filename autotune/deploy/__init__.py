@@ -1,0 +1,1 @@
+"""A profile on a machine: found, rescaled, in force, kept over reboots, compared."""

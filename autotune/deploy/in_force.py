@@ -1,0 +1,54 @@
+"""Which profile is in force on an array: applied until the next reboot, or made to stay."""
+
+import contextlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from autotune.deploy.persist import profile_path
+from autotune.errors import AutotuneError, UsageError
+from autotune.problem.profile import Profile, load_profile
+from autotune.safety.journal import Journal
+from autotune.safety.paths import applied_path, applied_profile_path
+from autotune.safety.record import boot_id
+from autotune.system.array import Array
+
+
+@dataclass(frozen=True)
+class Active:
+    """A profile that is in force, how, and the file that says so."""
+
+    profile: Profile
+    how: Literal["applied", "persisted"]
+    path: Path
+
+
+def active(array: Array, state_dir: Path, damaged: list[str] | None = None) -> list[Active]:
+    """The profiles in force, the one that was applied last first: that one the knobs should read
+    as. A file that is not a valid profile is told to `damaged`, else UsageError is raised."""
+    places: list[tuple[Literal["applied", "persisted"], Path]] = []
+    if is_applied(array, state_dir):
+        places.append(("applied", applied_profile_path(state_dir, array.uuid)))
+    if array.uuid:
+        places.append(("persisted", profile_path(array.uuid, array.root)))
+    found: list[Active] = []
+    for how, path in places:
+        if not path.exists():
+            continue
+        try:
+            found.append(Active(load_profile(path), how, path))
+        except UsageError as error:
+            text = f"{str(error).rstrip('.')}; apply the profile anew."
+            if damaged is None:
+                raise UsageError(text) from None
+            damaged.append(text)
+    return found
+
+
+def is_applied(array: Array, state_dir: Path) -> bool:
+    """Whether values are applied to stay that this boot has not forgotten. Raise PermissionError
+    if that cannot be seen: to say that none are would be wrong."""
+    with contextlib.suppress(AutotuneError, FileNotFoundError):
+        record = Journal.load(applied_path(state_dir, array.uuid)).record
+        return record.boot == boot_id(array.root)
+    return False

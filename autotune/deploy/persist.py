@@ -1,0 +1,190 @@
+"""A profile that stays: one udev rules file for the array, and the profile beside it.
+
+udev's rules are a part of every system with md arrays, know the array by its UUID whatever it is
+called, see each assembly and each disk that joins, and reach the queues as well as md's own
+files. mdadm.conf's SYSFS reaches no queue and matches no UUID before mdadm 4.6, and a unit would
+miss a disk that is replaced. What exactly the rules rest on: `export.udev`.
+"""
+
+import os
+import re
+import subprocess
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+
+from autotune.durable import sync_folder
+from autotune.errors import AutotuneError, RefusalError
+from autotune.export import udev
+from autotune.export.steps import steps
+from autotune.knobs import by_name, read_setting
+from autotune.preflight import conflicts
+from autotune.problem.profile import Profile
+from autotune.safety.paths import journal_path
+from autotune.system.array import Array, list_arrays
+
+_FOLDER = Path("etc/autotune/persisted")
+_RULES = Path("etc/udev/rules.d")
+_UDEV_S = 30
+
+
+def profile_path(uuid: str, root: Path = Path("/")) -> Path:
+    """Where the profile lies that is persisted for an array."""
+    return root / _FOLDER / f"{uuid}.json"
+
+
+def rule_path(uuid: str, root: Path = Path("/")) -> Path:
+    """Where the udev rules lie that bring its values back."""
+    return root / _RULES / udev.rule_name(uuid)
+
+
+def check(array: Array, state_dir: Path, profile: Profile | None = None) -> None:
+    """Raise RefusalError if nothing could be persisted for this array, UsageError if the profile
+    cannot: better to hear it before a run of half an hour than after."""
+    if profile is not None:
+        steps(profile)
+    if not array.uuid:
+        raise RefusalError(
+            f"{array.device} has no UUID by which it could be known again, so nothing can be "
+            "persisted for it."
+        )
+    if not re.fullmatch(r"[A-Za-z0-9/._+-]+", str(state_dir.absolute())):
+        raise RefusalError(
+            f"The name of the state folder {state_dir} cannot stand in a udev rule; use one of "
+            "letters, digits, dots and dashes (--state-dir)."
+        )
+    rules = array.root / _RULES
+    if not rules.parent.is_dir():
+        raise RefusalError(f"There is no {rules.parent}: without udev nothing can be persisted.")
+    if not os.access(rules if rules.is_dir() else rules.parent, os.W_OK):
+        raise RefusalError(f"{rules} cannot be written; run autotune as root.")
+
+
+def persist(
+    profile: Profile, array: Array, state_dir: Path, notice: Callable[[str], None]
+) -> tuple[Path, Path]:
+    """Make a profile that is in effect on an array come back at each assembly; return the files.
+
+    Foreign rules that set the same knobs are told to `notice`, and so are values that do not
+    read as the profile says once udev has taken the rules. Raise RefusalError as `check`,
+    AutotuneError, leaving what was there, if a file cannot be written.
+    """
+    check(array, state_dir, profile)
+    root, uuid = array.root, array.uuid
+    for text in conflicts.setting(array, profile.knobs):
+        notice(text)
+    journal = journal_path(state_dir.absolute(), uuid)
+    rule = udev.rules(profile, *udev.forms(uuid), journal)
+    files = {
+        profile_path(uuid, root): profile.model_dump_json(indent=2) + "\n",
+        rule_path(uuid, root): rule,
+    }
+    _write(files)
+    tell_udev(array, notice, root)
+    now = read_setting(array.now(), tuple(by_name(name) for name in profile.knobs))
+    for name, value in profile.knobs.items():
+        if now[name] != value:
+            notice(
+                f"Once udev had its rules, {name} reads {now[name]} and not {value}: something "
+                "else sets it too."
+            )
+    return tuple(files)  # type: ignore[return-value]
+
+
+def unpersist(uuid: str, root: Path = Path("/")) -> list[Path]:
+    """Remove what was persisted for an array, and folders that this leaves empty; return the
+    files. The values stay in effect until the array is stopped."""
+    removed = []
+    for path in (rule_path(uuid, root), profile_path(uuid, root)):
+        if path.exists():
+            path.unlink()
+            sync_folder(path.parent)
+            removed.append(path)
+    for folder in (root / _FOLDER, root / _FOLDER.parent):
+        if folder.is_dir() and not any(folder.iterdir()):
+            folder.rmdir()
+    return removed
+
+
+def wake(uuids: Iterable[str], notice: Callable[[str], None]) -> None:
+    """Let udev set what is persisted for these arrays, where a journal that is now gone has kept
+    it from that since the boot."""
+    for array in list_arrays():
+        if array.uuid in uuids and rule_path(array.uuid).exists():
+            tell_udev(array, notice)
+
+
+def tell_udev(array: Array | None, notice: Callable[[str], None], root: Path = Path("/")) -> None:
+    """Let a running udevd have the rules as they are now, and look at the array, if it is there,
+    and its members again. By that it remembers that the values are set, or forgets it with the
+    rules."""
+    if not (root / "run/udev/control").exists():
+        notice("udevd does not run, so what was written counts from its next start.")
+        return
+    commands = [["udevadm", "control", "--reload"]]
+    if array is not None:
+        names = [array.name, *(member.name for member in array.members)]
+        devices = [str(root / "sys/class/block" / name) for name in names]
+        commands.append(["udevadm", "trigger", "--action=change", *devices])
+        # Not `trigger --settle`: a unit without a network hears nothing of udevd's events.
+        commands.append(["udevadm", "settle", f"--timeout={_UDEV_S}"])
+    for command in commands:
+        try:
+            subprocess.run(command, capture_output=True, text=True, timeout=2 * _UDEV_S, check=True)
+        except (OSError, subprocess.SubprocessError) as error:
+            said = str(getattr(error, "stderr", None) or error).strip()
+            notice(f"`{' '.join(command[:3])}` failed ({said}); what was written counts later.")
+            return
+
+
+def _write(files: Mapping[Path, str]) -> None:
+    """Write all of the files durably, or leave all of them as they were."""
+    before = {path: path.read_bytes() if path.exists() else None for path in files}
+    made: list[Path] = []
+    parts = {path: path.with_name(f".{path.name}.part") for path in files}
+    try:
+        for path, text in files.items():
+            _make_folder(path.parent, made)
+            _write_one(parts[path], text.encode())
+        for path, part in parts.items():
+            part.replace(path)
+            sync_folder(path.parent)
+    except OSError as error:
+        _undo(before, parts, made)
+        raise AutotuneError(
+            f"{error.filename or 'A file'} cannot be written ({error.strerror}), so nothing was "
+            "persisted."
+        ) from None
+
+
+def _write_one(part: Path, data: bytes) -> None:
+    part.unlink(missing_ok=True)
+    with part.open("xb") as file:
+        # Whatever the umask: `status` may be asked by anybody, and only root may change it.
+        os.fchmod(file.fileno(), 0o644)
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _make_folder(folder: Path, made: list[Path]) -> None:
+    """Make a folder and those above it, and add those that were not there to `made`."""
+    if not folder.exists():
+        _make_folder(folder.parent, made)
+        folder.mkdir()
+        made.insert(0, folder)
+        folder.chmod(0o755)
+        sync_folder(folder.parent)
+
+
+def _undo(
+    before: Mapping[Path, bytes | None], parts: Mapping[Path, Path], made: list[Path]
+) -> None:
+    for path, data in before.items():
+        parts[path].unlink(missing_ok=True)
+        if data is None:
+            path.unlink(missing_ok=True)
+        elif path.read_bytes() != data:
+            path.write_bytes(data)
+    for folder in made:
+        if folder.is_dir() and not any(folder.iterdir()):
+            folder.rmdir()

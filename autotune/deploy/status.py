@@ -1,0 +1,108 @@
+"""Whether each array is as its profile says. Changes nothing."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from autotune.deploy import rescale
+from autotune.deploy.in_force import Active, active, is_applied
+from autotune.errors import AutotuneError
+from autotune.knobs import by_name
+from autotune.preflight import conflicts, leftovers
+from autotune.problem.profile import Profile
+from autotune.problem.setting import Value
+from autotune.safety.paths import is_held, journal_path
+from autotune.system.array import Array
+
+
+@dataclass(frozen=True)
+class KnobStatus:
+    """What the profile says of a knob and what it reads; None if it cannot be read. `by` is who
+    may have changed it, a sentence each."""
+
+    knob: str
+    wanted: Value
+    value: Value | None
+    by: tuple[str, ...] = ()
+
+    @property
+    def same(self) -> bool:
+        return self.value == self.wanted
+
+
+@dataclass(frozen=True)
+class Status:
+    """An array beside the profile in force, if there is one. `persisted`: that, or another one, is
+    applied again at each start. `misfits` say why it is not of the class any more that the profile
+    was proven on, `faults` what else is not as it should be; `notes` are no fault."""
+
+    array: Array
+    active: Active | None
+    persisted: Profile | None
+    knobs: tuple[KnobStatus, ...]
+    misfits: tuple[str, ...]
+    faults: tuple[str, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def good(self) -> bool:
+        """Whether all is as it should be; without a profile there is nothing that should be."""
+        return all(knob.same for knob in self.knobs) and not (self.misfits or self.faults)
+
+
+def status(array: Array, state_dir: Path) -> Status:
+    """Look at one array."""
+    faults: list[str] = []
+    notes: list[str] = []
+    journal = journal_path(state_dir, array.uuid)
+    if journal.exists():
+        (notes if is_held(journal) else faults).append(leftovers.describe(journal, array.root)[0])
+    found = active(array, state_dir, faults)
+    current = found[0] if found else None
+    if is_applied(array, state_dir) and (current is None or current.how != "applied"):
+        notes.append(
+            f"Values are applied that came without a profile; `autotune restore {array.device}` "
+            "undoes that."
+        )
+    persisted = next((each.profile for each in found if each.how == "persisted"), None)
+    if current is None:
+        return Status(array, None, None, (), (), tuple(faults), tuple(notes))
+    profile = current.profile
+    if persisted is not None and persisted.knobs != profile.knobs:
+        notes.append(f'Another profile, "{persisted.name}", is applied at each start.')
+    notes += rescale.differences(profile.proven_on, array)
+    return Status(
+        array,
+        current,
+        persisted,
+        tuple(_knob(array, name, value) for name, value in profile.knobs.items()),
+        tuple(rescale.misfits(profile.proven_on, profile.knobs, array)),
+        tuple(faults),
+        tuple(notes),
+    )
+
+
+def _knob(array: Array, name: str, wanted: Value) -> KnobStatus:
+    try:
+        knob = by_name(name)
+        value = knob.read(array) if knob.applies(array) else None
+    except (AutotuneError, OSError):
+        return KnobStatus(name, wanted, None, ("This array has no such knob.",))
+    if value is None:
+        return KnobStatus(name, wanted, None, ("This array has no such knob.",))
+    if value == wanted:
+        return KnobStatus(name, wanted, value)
+    return KnobStatus(name, wanted, value, tuple(_who(array, name, value)))
+
+
+def _who(array: Array, name: str, value: Value) -> Iterator[str]:
+    """Who may have changed it, as far as can be known: nothing keeps a record of it."""
+    others = conflicts.setting(array, [name])
+    yield from others
+    if value == by_name(name).default(array):
+        yield (
+            "It reads as the kernel sets it when an array is assembled or a disk is added, so "
+            "that may have happened since, or `autotune restore`."
+        )
+    elif not others:
+        yield "By hand, or by another program."

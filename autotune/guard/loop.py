@@ -1,0 +1,156 @@
+"""One sync under guard: the loop that looks, learns and opens or shuts the valve."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from autotune.guard.foreground import Foreground, Second
+from autotune.guard.pace import WANTED, Pace, first_guess_kib
+from autotune.guard.progress import Progress, under_way
+from autotune.guard.valve import IDLE_LOOK_S, SLEEP_S, Valve
+from autotune.system.array import Array
+
+WINDOW_S = 5.0
+OVER_AFTER_S = 2.0
+"""Between two members' recoveries, an array is idle for a moment."""
+SETTLE_S = 2.0
+"""As the valve begins to work, requests end that have waited for the sync at full speed."""
+DEPTH_S = 10.0
+ENOUGH = 100
+"""Of fewer requests a p99 is the slowest one."""
+
+
+@dataclass(frozen=True)
+class Window:
+    """What a report is made of: some seconds of the sync; its p99 is of the last half minute."""
+
+    time_s: float
+    """Since the epoch."""
+    p99_ns: float | None
+    p99_at_least_ns: float | None
+    p99_at_most_ns: float | None
+    """What is certain of it; by a probe these are the same."""
+    samples: int
+    source: str
+    """Where the p99 is from: "accounting", "probe", or "none" while nobody is there."""
+    sync_bytes_per_s: float
+    """Of each member."""
+    sync_speed_max_kib: int
+    """What the sync is held to: the pace, or the limit that was found."""
+    foreground_iops: float | None
+    share: float
+    """Of the sync that is done, 0 to 1."""
+    left_s: float | None
+
+
+class Hold:
+    """Keeps one sync to what the foreground bears, until it is over or `going` says no more."""
+
+    def __init__(self, array: Array, valve: Valve, ceiling_ns: float) -> None:
+        self._array = array
+        self._valve = valve
+        self._ceiling_ns = ceiling_ns
+        self._progress = Progress(array)
+        self._pace: Pace | None = None
+        self._paced = False
+        self._free_kib = 0.0
+        self._settled_s = 0.0
+        self._deeper_s = 0.0
+        self.windows = self.judged = self.over = 0
+
+    @property
+    def done_bytes(self) -> int:
+        """How much of each member was synced under guard."""
+        return self._progress.done_kib * 1024
+
+    def run(self, going: Callable[[], bool], hear: Callable[[Window], None]) -> bool:
+        """Guard until the sync is over (True) or `going`, asked all the while, says no (False).
+
+        Raise StoppedError if somebody else sets what is moved here, MeasurementError if the probe
+        breaks.
+        """
+        with Foreground(self._array, WANTED * self._ceiling_ns) as foreground:
+            now = time.monotonic()
+            second_at = window_at = seen_s = now
+            second_kib = window_kib = self._progress.look()
+            requests = 0
+            while going():
+                now = time.monotonic()
+                done = self._progress.look()
+                if self._paced and self._pace is not None:
+                    self._valve.keep(self._pace.kib, done, now)
+                second = foreground.look(now)
+                if second is not None:
+                    requests += second.requests or 0
+                    rate = (done - second_kib) / (now - second_at)
+                    self._learn(foreground, second, rate, now)
+                    second_at, second_kib = now, done
+                    self._valve.check()
+                    if under_way(self._array):
+                        seen_s = now
+                    elif now - seen_s >= OVER_AFTER_S:
+                        return True
+                if now - window_at >= WINDOW_S:
+                    passed = now - window_at
+                    hear(self._window(foreground, (done - window_kib) / passed, requests / passed))
+                    window_at, window_kib, requests = now, done, 0
+                if self._paced:
+                    time.sleep(self._valve.pause_s(done, self._free_kib))
+                else:
+                    time.sleep(IDLE_LOOK_S)
+        return False
+
+    def _learn(self, foreground: Foreground, second: Second, rate_kib: float, now: float) -> None:
+        held, self._valve.held = self._valve.held, False
+        if not held:
+            self._free_kib = max(rate_kib, 0.9 * self._free_kib)
+        if not foreground.busy:
+            self._paced = False
+            self._valve.open()
+            self._valve.restore_depth()
+            return
+        if self._pace is None:
+            if rate_kib <= 0:
+                return
+            guess = first_guess_kib(self._free_kib, self._ceiling_ns, SLEEP_S)
+            self._pace = Pace(self._valve.floor_kib, guess, self._ceiling_ns)
+        if not self._paced:
+            self._paced = True
+            self._settled_s = now + SETTLE_S
+            self._pace.forget()
+        if now < self._settled_s:
+            foreground.forget()
+            return
+        self._pace.learn(second, None if held else rate_kib)
+        self._move_depth(second.slow, now)
+
+    def _move_depth(self, slow: float, now: float) -> None:
+        """Where the pace can do no more, the depth still can."""
+        assert self._pace is not None
+        if self._pace.kib > 2 * self._valve.floor_kib:
+            self._valve.restore_depth()
+        elif self._pace.at_floor and slow and now - self._deeper_s >= DEPTH_S:
+            self._valve.halve_depth()
+            self._deeper_s = now
+
+    def _window(self, foreground: Foreground, rate_kib: float, iops: float) -> Window:
+        percentile, samples = foreground.p99()
+        left = self._progress.left_kib
+        self.windows += 1
+        if percentile is not None and samples >= ENOUGH:
+            self.judged += 1
+            self.over += percentile.likely > self._ceiling_ns
+        pace = self._pace.kib if self._paced and self._pace else self._valve.limit_kib
+        return Window(
+            time.time(),
+            percentile.likely if percentile else None,
+            percentile.at_least if percentile else None,
+            percentile.at_most if percentile else None,
+            samples,
+            foreground.source if foreground.busy else "none",
+            rate_kib * 1024,
+            round(min(pace, self._valve.limit_kib)),
+            iops if foreground.counted else None,
+            self._progress.share,
+            left / rate_kib if left is not None and rate_kib > 0 else None,
+        )

@@ -1,0 +1,49 @@
+"""What a guard tells Prometheus, if the configuration names a file."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from autotune.errors import AutotuneError
+from autotune.guard.loop import Window
+from autotune.service.config import Metrics
+from autotune.system.array import Array
+
+NS = 1e9
+
+
+class Told:
+    """Writes the metrics of one array's guard. A file that cannot be written is told of once, and
+    keeps no guard from its work."""
+
+    def __init__(
+        self,
+        metrics: Metrics | None,
+        array: Array,
+        ceiling_ns: float,
+        notice: Callable[[str], None],
+    ) -> None:
+        self._file = Path(metrics.textfile) if metrics else None
+        self._array, self._ceiling_s, self._notice = array, ceiling_ns / NS, notice
+
+    def window(self, window: Window) -> None:
+        """A sync is under way."""
+        p99_s = window.p99_ns / NS if window.p99_ns is not None else None
+        self._write(True, p99_s, window.sync_bytes_per_s)
+
+    def over(self) -> None:
+        """It has ended, or is not guarded any more."""
+        self._write(False, None, 0.0)
+
+    def _write(self, active: bool, p99_s: float | None, rate: float) -> None:
+        if self._file is None:
+            return
+        # Loads prometheus_client, which a guard without metrics does not need.
+        from autotune.service.metrics import GuardMetrics, guard_path, write_guard_metrics  # noqa: PLC0415
+
+        device, uuid = self._array.device, self._array.uuid
+        seen = GuardMetrics(device, uuid, self._ceiling_s, active, p99_s, rate)
+        try:
+            write_guard_metrics(guard_path(self._file, device), seen)
+        except AutotuneError as error:
+            self._file = None
+            self._notice(str(error))

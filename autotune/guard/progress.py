@@ -1,0 +1,55 @@
+"""The sync that is under way on an array: what it is, how far it is. Changes nothing."""
+
+from collections.abc import Callable
+
+from autotune.errors import RefusalError
+from autotune.measure.check import sync_position_kib
+from autotune.system import sysfs
+from autotune.system.array import Array
+
+ACTIONS = {"resync": "resync", "recover": "recovery", "check": "check", "repair": "repair"}
+"""What md calls the syncs that can be guarded, and what people do."""
+WAIT_S = 1.0
+
+
+def under_way(array: Array) -> str:
+    """The array's sync as md names it now, or "".
+
+    Raise RefusalError if the array was stopped.
+    """
+    if not array.md.is_dir():
+        raise RefusalError(f"{array.device} was stopped, so nothing is left to guard.")
+    action = sysfs.read_or(array.md / "sync_action", "idle")
+    return action if action in ACTIONS else ""
+
+
+def wait_for_one(array: Array, pause: Callable[[float], bool]) -> bool:
+    """Wait until a sync is under way. False if `pause`, which waits so many seconds, says that
+    the wait is to end."""
+    while not under_way(array):
+        if not pause(WAIT_S):
+            return False
+    return True
+
+
+class Progress:
+    """How much of each member was synced since this was made, and how much is left."""
+
+    def __init__(self, array: Array) -> None:
+        self._array = array
+        self._position_kib: int | None = None
+        self.done_kib = 0
+        self.left_kib: int | None = None
+        self.share = 0.0
+
+    def look(self) -> int:
+        """KiB of each member until now. A sync that waits for another array's has no position."""
+        position = sync_position_kib(sysfs.read(self._array.root / "proc/mdstat"), self._array.name)
+        if position is None:
+            self._position_kib = self.left_kib = None
+            return self.done_kib
+        if self._position_kib is not None:
+            self.done_kib += max(0, position[0] - self._position_kib)
+        self._position_kib, self.left_kib = position[0], position[1] - position[0]
+        self.share = position[0] / max(position[1], 1)
+        return self.done_kib

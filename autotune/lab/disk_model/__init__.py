@@ -1,0 +1,1 @@
+"""The simulated disks, in C."""

@@ -1,0 +1,1 @@
+"""What runs inside the lab's kernel."""

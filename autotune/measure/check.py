@@ -1,0 +1,134 @@
+"""A redundancy check as the stand-in for a resync: it reads as one and destroys nothing.
+
+It lacks the writes of a rebuild, so it underestimates one (MD_FACTS §4). An interrupted check
+leaves `sync_min` advanced, which would make the distribution's next check a partial one.
+"""
+
+import re
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from autotune.errors import MeasurementError, StoppedError
+from autotune.safety.journal import Journal
+from autotune.system import sysfs
+
+IDLE_TIMEOUT_S = 30.0
+SHOWS_AFTER_S = 1.0
+NEAR_STRIDES = 5
+"""As many times the most that was checked between two looks is near the end."""
+
+
+def sync_position_kib(mdstat: str, name: str) -> tuple[int, int] | None:
+    """How far the sync of array `name` is: (done, all) in KiB of each member, from the text of
+    /proc/mdstat; None if none is under way."""
+    section = re.search(rf"^{re.escape(name)} : .*?(?=^\S|\Z)", mdstat, re.M | re.S)
+    found = section and re.search(
+        r"(?:check|resync|recovery|repair) *= *[0-9.]+% \(([0-9]{1,18})/([0-9]{1,18})\)", section[0]
+    )
+    return (int(found[1]), int(found[2])) if found else None
+
+
+class Check:
+    """A running check of an array, from its start; as a context manager it ends with it."""
+
+    def __init__(
+        self,
+        name: str,
+        journal: Journal,
+        watch: Callable[[], None] = lambda: None,
+        root: Path = Path("/"),
+    ) -> None:
+        """`watch` knows better why a check was interrupted, and raises that."""
+        self._watch = watch
+        self._name = name
+        self._md = root / "sys/block" / name / "md"
+        self._mdstat = root / "proc/mdstat"
+        self._journal = journal
+        self._done_before_kib = 0
+        self._latest_kib = 0
+        self._stride_kib = 0
+        self.mismatches_before = 0
+
+    def __enter__(self) -> Self:
+        action = sysfs.read(self._md / "sync_action")
+        if action != "idle":
+            raise MeasurementError(
+                f"A {action} runs on {self._name} that autotune did not start; "
+                "wait until it has ended."
+            )
+        self.mismatches_before = int(sysfs.read(self._md / "mismatch_cnt"))
+        self._original_min = sysfs.read(self._md / "sync_min")
+        self._original_max = sysfs.read(self._md / "sync_max")
+        self._journal.checking(True)
+        try:
+            sysfs.write(self._md / "sync_min", "0")
+            sysfs.write(self._md / "sync_max", "max")
+            sysfs.write(self._md / "sync_action", "check")
+        except BaseException:
+            self._stop()
+            raise
+        return self
+
+    def done_bytes(self) -> int:
+        """How much of each member has been checked since the start. A check that has reached
+        the end is started again from the beginning.
+
+        Raise StoppedError if somebody else has ended it.
+        """
+        position = sync_position_kib(sysfs.read(self._mdstat), self._name)
+        if position is None:
+            if sysfs.read(self._md / "sync_action") == "idle":
+                size_kib = int(sysfs.read(self._md.parent / "md/component_size"))
+                if self._is_interrupted(size_kib):
+                    # A member that fails does that too, which shows in a moment.
+                    time.sleep(SHOWS_AFTER_S)
+                    self._watch()
+                    raise StoppedError(
+                        f"Stopped: somebody else ended the check of {self._name}, so it is left "
+                        "at that."
+                    )
+                self._done_before_kib += size_kib
+                self._latest_kib = 0
+                sysfs.write(self._md / "sync_action", "check")
+        else:
+            self._stride_kib = max(self._stride_kib, position[0] - self._latest_kib)
+            self._latest_kib = max(position[0], self._latest_kib)
+        return (self._done_before_kib + self._latest_kib) * 1024
+
+    def _is_interrupted(self, size_kib: int) -> bool:
+        """Whether a check that is over was nowhere near its end when it was last seen. One that
+        was interrupted leaves sync_min where it got to, but only to some seconds (md_do_sync)."""
+        if int(sysfs.read(self._md / "sync_min")) > 0:
+            return True
+        left_kib = size_kib - self._latest_kib
+        return self._stride_kib > 0 and left_kib > max(
+            NEAR_STRIDES * self._stride_kib, size_kib // 10
+        )
+
+    def _stop(self) -> None:
+        action = self._md / "sync_action"
+        if sysfs.read(action) == "check":
+            sysfs.write(action, "idle")
+        deadline = time.monotonic() + IDLE_TIMEOUT_S
+        while sysfs.read(action) == "check":
+            if time.monotonic() > deadline:
+                raise MeasurementError(
+                    f"The check on {self._name} did not stop within {IDLE_TIMEOUT_S:.0f} s."
+                )
+            time.sleep(0.02)
+        idle = sysfs.read(action) == "idle"
+        if idle:
+            sysfs.write(self._md / "sync_min", self._original_min)
+            sysfs.write(self._md / "sync_max", self._original_max)
+        self._journal.checking(False, moved=not idle)
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._stop()

@@ -1,0 +1,116 @@
+"""A recovery or resync that is really under way, tuned as it runs.
+
+It is read from /proc/mdstat and never frozen, paused, restarted or bounded: nothing here writes.
+"""
+
+import time
+from collections.abc import Callable, Iterable
+from types import TracebackType
+from typing import Self
+
+from autotune.errors import SyncEndedError
+from autotune.knobs import Knob, unsafe_now
+from autotune.measure.check import sync_position_kib
+from autotune.measure.workload import Phase, Workload
+from autotune.system import sysfs
+from autotune.system.array import Array
+
+ACTIONS = {"recover": "recovery", "resync": "resync"}
+WINDOW_S = 30.0
+"""The kernel holds the mean speed of the last 27 to 30 s against sync_speed_max (md_do_sync:
+SYNC_MARKS × SYNC_MARK_STEP). After a change the old speed still counts for that long: a sync that
+was faster than its new limit stands still meanwhile. A check, which starts anew for each
+measurement, has no such past."""
+SPEEDS = ("sync_speed_min", "sync_speed_max")
+PAUSE_S = 0.2
+
+
+def under_way(array: Array) -> str:
+    """The array's action if it is a real recovery or resync, as sysfs names it; else ""."""
+    return array.sync_action if array.sync_action in ACTIONS else ""
+
+
+def live_phases(workload: Workload) -> tuple[Phase, ...]:
+    """What can be measured beside a real sync: a sync's rate and the latency under it, for at
+    least one of the kernel's windows. The array is never idle, so nothing else can."""
+    return tuple(
+        phase.model_copy(
+            update={
+                "min_seconds": max(WINDOW_S, phase.min_seconds),
+                "max_seconds": max(2 * WINDOW_S, phase.max_seconds),
+            }
+        )
+        for phase in workload.phases
+        if phase.check
+    )
+
+
+def live_knobs(array: Array, knobs: Iterable[Knob], phases: Iterable[Phase]) -> tuple[Knob, ...]:
+    """The knobs that can move what is measured and may be written while a sync runs."""
+    pairs = [(p, f.name.partition(".")[2]) for p in phases for f in p.figures()]
+    return tuple(
+        knob
+        for knob in knobs
+        if any(knob.moves(phase, quantity) for phase, quantity in pairs)
+        and not any(unsafe_now(path) for path in knob.paths(array))
+    )
+
+
+class Recovery:
+    """The sync under way on an array; enter it for each phase, as a `Check`.
+
+    `watch` is called at least once a second while the kernel forgets the speed of before.
+    """
+
+    def __init__(self, array: Array, watch: Callable[[], None]) -> None:
+        self._array = array
+        self._watch = watch
+        self._speeds = self._read_speeds()
+        self._done_kib = 0
+        self._position_kib: int | None = None
+
+    def __enter__(self) -> Self:
+        speeds = self._read_speeds()
+        if speeds != self._speeds:
+            deadline = time.monotonic() + WINDOW_S
+            while time.monotonic() < deadline:
+                self._watch()
+                time.sleep(PAUSE_S)
+            self._speeds = speeds
+        self._position_kib = None
+        self._done_kib = 0
+        return self
+
+    def done_bytes(self) -> int:
+        """How much of each member was synced since this phase began.
+
+        Raise SyncEndedError if the sync is over.
+        """
+        mdstat = sysfs.read(self._array.root / "proc/mdstat")
+        position = sync_position_kib(mdstat, self._array.name)
+        if position is None:
+            # Between two members, or at its very end, a sync shows no position.
+            if sysfs.read_or(self._array.md / "sync_action", "idle") not in ACTIONS:
+                raise ended(self._array)
+            return self._done_kib * 1024
+        if self._position_kib is not None:
+            self._done_kib += max(0, position[0] - self._position_kib)
+        self._position_kib = position[0]
+        return self._done_kib * 1024
+
+    def _read_speeds(self) -> tuple[str, ...]:
+        return tuple(sysfs.read_or(self._array.md / name, "") for name in SPEEDS)
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """The sync goes on."""
+
+
+def ended(array: Array) -> SyncEndedError:
+    """What to raise when the sync that was being tuned is over."""
+    what = ACTIONS.get(array.sync_action, "sync")
+    return SyncEndedError(f"the {what} of {array.device} has ended, so nothing is left to tune")

@@ -1,0 +1,231 @@
+"""Phases to measurement: run fio and the check of a phase until its figures are steady."""
+
+import contextlib
+import dataclasses
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from autotune.errors import MeasurementError
+from autotune.measure.check import Check
+from autotune.measure.fio import Fio, Job, Target
+from autotune.measure.fio_output import Counters
+from autotune.measure.live_sync import Recovery
+from autotune.measure.workload import Phase
+from autotune.measure.write_budget import Written, shares
+from autotune.problem.ceilings import QUANTITIES as CEILING_QUANTITIES
+from autotune.problem.figure import Estimate
+from autotune.problem.objective import Figures
+from autotune.safety.journal import Journal
+from autotune.stats.histogram import Histogram, percentile, samples_needed, total
+from autotune.stats.steady_state import is_steady, rate
+
+RAMP_S = 2.0
+"""Left out at the start: caches fill, schedulers learn."""
+SILENCE_S = 20.0
+"""fio speaks each second; after so long without a word it is taken for stuck."""
+TICK_S = 0.5
+
+
+@dataclass(frozen=True)
+class PhaseResult:
+    """What one phase showed. `unsupported` are percentiles with too few samples. `hopeless` says
+    why the phase was ended early, if it was; its figures are then what was learnt until then."""
+
+    phase: str
+    figures: dict[str, Estimate]
+    seconds: float
+    steady: bool
+    unsupported: tuple[str, ...] = ()
+    bytes_written: int = 0
+    hopeless: str = ""
+
+
+@dataclass(frozen=True)
+class Hopelessness:
+    """A trial is not worth going on with: why, and figures that are known all the same."""
+
+    reason: str
+    figures: Figures
+
+
+Histograms = Mapping[str, Sequence[Histogram]]
+"""By latency ("p99" and "write_p99", in ns), a histogram for each interval."""
+Hopeless = Callable[[Figures, Histograms], Hopelessness | None]
+"""Told the figures so far and the histograms."""
+
+
+def never_hopeless(_figures: Figures, _histograms: Histograms) -> Hopelessness | None:
+    """Measure to the end whatever comes."""
+    return None
+
+
+@dataclass(frozen=True)
+class Bench:
+    """What phases are measured on: where loads that only read go, and where writes may go
+    (None: nowhere, so phases that write are left out)."""
+
+    name: str
+    reads: Target
+    writes: Target | None
+    journal: Journal
+    watch: Callable[[], None]
+    """Called at least once a second during a phase; raises to end it at once."""
+    begin: Callable[[], None]
+    """Called as a phase begins; takes back what the array changed by itself."""
+    progress: Callable[[Phase, float], None]
+    """Hears the share of a phase's time that has passed, 0 to 1."""
+    recovery: Recovery | None = None
+    """The real sync to measure in place of a check."""
+    written: Written = field(default_factory=Written)
+    """Counts what phases write, and says how much they still may."""
+
+
+@dataclass
+class _Series:
+    """What each interval after the ramp showed."""
+
+    seconds: list[float] = field(default_factory=list)
+    amounts: list[float] = field(default_factory=list)
+    reads: list[Histogram] = field(default_factory=list)
+    writes: list[Histogram] = field(default_factory=list)
+
+    def histograms(self, quantity: str) -> list[Histogram]:
+        """The latencies of the probe that a quantity ("p99", "write_p99") is about."""
+        return self.writes if quantity.startswith("write_") else self.reads
+
+
+def fio_jobs(phase: Phase, reads: Target, writes: Target | None) -> list[Job]:
+    """The jobs of a phase: what writes goes to `writes`, all else to `reads`.
+
+    Raise MeasurementError if a job writes and there is nowhere to write to.
+    """
+    jobs = []
+    for name, does in (("load", phase.load), ("probe", phase.probe)):
+        if does is not None:
+            target = writes if does.writes else reads
+            if target is None:
+                raise MeasurementError(
+                    f'Phase "{phase.name}" writes, but there is nowhere to write to.'
+                )
+            jobs.append(Job(name, does, target))
+    return jobs
+
+
+def measure(
+    phase: Phase, bench: Bench, seed: int, hopeless: Hopeless = never_hopeless
+) -> PhaseResult:
+    """Run one phase until its figures are steady, between its minimum and maximum time, or until
+    it is certain that the trial is not worth it.
+
+    Raise MeasurementError if fio breaks or falls silent, StoppedError before the write budget is
+    passed, and whatever the watch raises.
+    """
+    jobs, most = fio_jobs(phase, bench.reads, bench.writes), {}
+    if bench.written.left is not None:
+        most = shares(jobs, bench.written.left, phase.max_seconds + RAMP_S)
+    fio = Fio(jobs, phase.max_seconds, seed, most)
+    if fio.exhausted:
+        raise bench.written.used_up()
+    try:
+        result = _measure(phase, bench, fio, hopeless)
+    finally:
+        bench.written.add(fio.written)
+    if result is None:
+        raise bench.written.used_up()
+    return dataclasses.replace(result, bytes_written=fio.written)
+
+
+def _measure(phase: Phase, bench: Bench, fio: Fio, hopeless: Hopeless) -> PhaseResult | None:
+    """What `measure` does with its fio; None if that has written all that it may."""
+    series = _Series()
+    called = time.monotonic()
+    bench.begin()
+    with contextlib.ExitStack() as stack:
+        check: Check | Recovery | None = None
+        if phase.check:
+            check = bench.recovery or Check(bench.name, bench.journal, bench.watch)
+            stack.enter_context(check)
+        # A real sync may have taken its time to settle.
+        start = time.monotonic()
+        stack.enter_context(fio)
+        last_word = start
+        before: tuple[float, dict[str, Counters], int] | None = None
+        while True:
+            bench.watch()
+            counters = fio.poll(TICK_S)
+            now = time.monotonic()
+            bench.progress(phase, min(1.0, (now - start) / (phase.max_seconds + RAMP_S)))
+            if counters is None:
+                if now - last_word > SILENCE_S:
+                    raise MeasurementError(
+                        f"fio has said nothing for {SILENCE_S:.0f} s; the array may be stuck."
+                    )
+                continue
+            last_word = now
+            if fio.exhausted:
+                return None
+            state = (now, dict(counters), check.done_bytes() if check else 0)
+            if before is not None:
+                _add(series, phase, before, state)
+            if before is not None or now - start >= RAMP_S:
+                before = state
+            result = _result(phase, series, now - called)
+            histograms = {q: series.histograms(q) for q in CEILING_QUANTITIES}
+            verdict = hopeless(result.figures, histograms)
+            if verdict:
+                known = {**result.figures, **verdict.figures}
+                return dataclasses.replace(result, figures=known, hopeless=verdict.reason)
+            measured_s = sum(series.seconds)
+            if measured_s >= phase.max_seconds:
+                return result
+            if measured_s >= phase.min_seconds and result.steady and not _waits(phase, series):
+                return result
+
+
+def _add(
+    series: _Series,
+    phase: Phase,
+    before: tuple[float, dict[str, Counters], int],
+    state: tuple[float, dict[str, Counters], int],
+) -> None:
+    deltas = {n: c.since(before[1][n]) for n, c in state[1].items() if n in before[1]}
+    if phase.check:
+        series.seconds.append(state[0] - before[0])
+        series.amounts.append(state[2] - before[2])
+    elif "load" in deltas:
+        series.seconds.append(deltas["load"].seconds)
+        series.amounts.append(deltas["load"].bytes)
+    else:
+        series.seconds.append(state[0] - before[0])
+        series.amounts.append(0)
+    if "probe" in deltas:
+        series.reads.append(deltas["probe"].reads)
+        series.writes.append(deltas["probe"].writes)
+
+
+def _waits(phase: Phase, series: _Series) -> bool:
+    """Whether the probe has too few samples yet for the percentiles that ceilings are about."""
+    return any(
+        sum(total(series.histograms(quantity)).values()) < samples_needed(percent)
+        for quantity, percent in phase.quantities.items()
+        if quantity in CEILING_QUANTITIES
+    )
+
+
+def _result(phase: Phase, series: _Series, seconds: float) -> PhaseResult:
+    figures: dict[str, Estimate] = {}
+    unsupported: list[str] = []
+    steady = True
+    if phase.load or phase.check:
+        throughput = rate(series.amounts, series.seconds)
+        steady = is_steady(throughput)
+        if throughput is not None:
+            figures[f"{phase.name}.throughput"] = throughput
+    for quantity, percent in phase.quantities.items():
+        estimate = percentile(series.histograms(quantity), percent)
+        if estimate is None:
+            unsupported.append(f"{phase.name}.{quantity}")
+        else:
+            figures[f"{phase.name}.{quantity}"] = estimate
+    return PhaseResult(phase.name, figures, seconds, steady, tuple(unsupported))

@@ -1,0 +1,241 @@
+"""What has to hold before a run, and what to warn of. Changes nothing.
+
+Each check returns None or one whole sentence that says what is wrong and what to do.
+Preconditions: MD_FACTS §4. Rival tuners have a file of their own.
+"""
+
+import os
+import shutil
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from autotune.measure import live_sync
+from autotune.measure.scratch import MIN_BYTES, SHARE_OF_FREE, with_room
+from autotune.preflight import conflicts
+from autotune.quantities import show_bytes
+from autotune.system import sysfs
+from autotune.system.array import REDUNDANT, Array
+from autotune.system.stack import Stack
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing found: "refuse" stops a run, "warn" does not."""
+
+    severity: Literal["refuse", "warn"]
+    message: str
+
+
+def check(array: Array, stack: Stack, live: str = "") -> list[Finding]:
+    """Every finding on the array, refusals first. `live`: its real sync ("recover", "resync") is
+    what the work is about, so that is no obstacle, and neither is the member that it lacks."""
+    refusals = [
+        unknown_driver(array),
+        not_redundant(array),
+        external_metadata(array),
+        no_uuid(array),
+        not_read_write(array),
+        bad_state(array),
+        None if live else degraded(array),
+        reshaping(array),
+        held(array) if live else syncing(array),
+        neighbour_syncing(array, stack),
+        speeds_crossed(array),
+        fio_missing(),
+        not_root(array),
+    ]
+    warnings = [
+        tuned_live(array, live),
+        no_room(array, stack),
+        iostats_off(array),
+        *conflicts.find(array),
+    ]
+    return [Finding("refuse", text) for text in refusals if text] + [
+        Finding("warn", text) for text in warnings if text
+    ]
+
+
+def refusals(findings: Iterable[Finding]) -> list[str]:
+    return [finding.message for finding in findings if finding.severity == "refuse"]
+
+
+def unknown_driver(array: Array) -> str | None:
+    """Unraid's own driver calls its devices md too, but has none of md's attributes."""
+    marks = ("etc/unraid-version", "proc/mdcmd")
+    if any((array.root / mark).exists() for mark in marks):
+        return "This is Unraid, whose arrays are not Linux md; autotune cannot tune them."
+    return None
+
+
+def not_redundant(array: Array) -> str | None:
+    if array.level in REDUNDANT:
+        return None
+    return (
+        f"{array.device} is {array.level}, which has no redundancy and nothing to sync; "
+        f"autotune tunes {', '.join(REDUNDANT)}."
+    )
+
+
+def external_metadata(array: Array) -> str | None:
+    if not array.metadata.startswith("external"):
+        return None
+    return (
+        f"{array.device} keeps its metadata in a firmware format (IMSM or DDF), which another "
+        "program manages; autotune tunes only arrays with md's own metadata."
+    )
+
+
+def no_uuid(array: Array) -> str | None:
+    if array.uuid:
+        return None
+    return (
+        f"{array.device} has no UUID that can be read, so it cannot be told from others; "
+        "install mdadm, or give the array a superblock."
+    )
+
+
+def not_read_write(array: Array) -> str | None:
+    if not array.read_only:
+        return None
+    return f"{array.device} is read-only; make it writable with `mdadm --readwrite {array.device}`."
+
+
+def bad_state(array: Array) -> str | None:
+    if array.read_only or array.array_state in ("clean", "active", "active-idle", "write-pending"):
+        return None
+    return (
+        f"{array.device} is in the state {array.array_state}; it must be clean or active: "
+        f"look at `mdadm --detail {array.device}`."
+    )
+
+
+def degraded(array: Array) -> str | None:
+    if array.degraded == 0:
+        return None
+    members = "a member" if array.degraded == 1 else f"{array.degraded} members"
+    if live_sync.under_way(array):
+        return f"{array.device} is degraded and {_SYNCING[array.sync_action]}{_or_tune_it(array)}."
+    return (
+        f"{array.device} is degraded: it lacks {members}; replace what failed with "
+        f"`mdadm {array.device} --add DISK` and wait for the recovery."
+    )
+
+
+def reshaping(array: Array) -> str | None:
+    if array.reshape_position == "none":
+        return None
+    return f"{array.device} is being reshaped; wait until /proc/mdstat shows no reshape."
+
+
+def syncing(array: Array) -> str | None:
+    if array.sync_action == "idle" or array.reshape_position != "none":
+        return None
+    if live_sync.under_way(array):
+        return f"{array.device} is {_SYNCING[array.sync_action]}{_or_tune_it(array)}."
+    doing = {
+        "reshape": "is being reshaped; wait until it has ended",
+        "check": "is being checked; wait, or stop the check with "
+        f"`echo idle > /sys/block/{array.name}/md/sync_action`",
+        "repair": "is being repaired; wait until it has ended",
+        "frozen": "has its sync frozen; thaw it with "
+        f"`echo idle > /sys/block/{array.name}/md/sync_action`",
+    }
+    what = doing.get(array.sync_action, f"is busy ({array.sync_action}); wait until it has ended")
+    return f"{array.device} {what}."
+
+
+_SYNCING = {"recover": "recovering onto a new member", "resync": "resyncing"}
+
+
+def _or_tune_it(array: Array) -> str:
+    return (
+        "; wait until it has ended, or tune just that with "
+        f"`autotune run {array.device} --workload rebuild`"
+    )
+
+
+def held(array: Array) -> str | None:
+    """A sync that reaches sync_max waits there, at no speed at all, until it is raised."""
+    bound = sysfs.read_or(array.md / "sync_max", "max")
+    if bound == "max":
+        return None
+    return (
+        f"The sync of {array.device} is bounded by sync_max ({bound} sectors) and would stand "
+        f"still there; let it go on with `echo max > /sys/block/{array.name}/md/sync_max`."
+    )
+
+
+def tuned_live(array: Array, live: str) -> str | None:
+    """What to expect of a run on a real sync."""
+    if not live:
+        return None
+    return (
+        f"The {live_sync.ACTIONS[live]} of {array.device} is tuned as it runs, never paused or "
+        f"restarted; a figure takes {live_sync.WINDOW_S:.0f} s or more, since the kernel goes by "
+        "the mean speed of that time."
+    )
+
+
+def no_room(array: Array, stack: Stack) -> str | None:
+    """Phases that write are then left out, which is half an answer."""
+    if not stack.writable or with_room(stack) is not None:
+        return None
+    free = max(shutil.disk_usage(mount.mountpoint).free for mount in stack.writable)
+    return (
+        f"What writes cannot be measured on {array.device}: its filesystem has {show_bytes(free)} "
+        f"free, and {show_bytes(MIN_BYTES * SHARE_OF_FREE)} are needed for a scratch file; free "
+        "some space."
+    )
+
+
+def neighbour_syncing(array: Array, stack: Stack) -> str | None:
+    """md delays a sync while another array on the same disks has one."""
+    for name in stack.beside:
+        action = sysfs.read_or(array.root / "sys/block" / name / "md/sync_action", "idle")
+        if action not in ("idle", "frozen"):
+            return (
+                f"/dev/{name} shares disks with {array.device} and runs a {action}; "
+                "wait until it has ended."
+            )
+    return None
+
+
+def speeds_crossed(array: Array) -> str | None:
+    """The kernel accepts min > max."""
+    low = sysfs.read_or(array.md / "sync_speed_min", "").split(" ")[0]
+    high = sysfs.read_or(array.md / "sync_speed_max", "").split(" ")[0]
+    if not (low.isdigit() and high.isdigit() and int(low) > int(high)):
+        return None
+    return (
+        f"The sync_speed_min of {array.device} ({low}) is above its sync_speed_max ({high}); "
+        f"lower it with `echo system > /sys/block/{array.name}/md/sync_speed_min`."
+    )
+
+
+def fio_missing() -> str | None:
+    if shutil.which("fio"):
+        return None
+    return "fio is not installed; install the package fio (`apt install fio`, `dnf install fio`)."
+
+
+def not_root(array: Array) -> str | None:
+    if array.root != Path("/") or os.geteuid() == 0:
+        return None
+    return "Only root may change the settings of an array; run autotune with sudo."
+
+
+def iostats_off(array: Array) -> str | None:
+    """md tells from the disks' statistics whether the array is busy (kernel is_mddev_idle)."""
+    off = [
+        name
+        for name in (*array.disks, array.name)
+        if sysfs.read_or(array.root / "sys/block" / name / "queue/iostats", "1") == "0"
+    ]
+    if not off:
+        return None
+    return (
+        f"I/O statistics are off on {', '.join(off)}, so a sync does not notice that the array is "
+        "busy; turn them on with `echo 1 > /sys/block/NAME/queue/iostats`."
+    )

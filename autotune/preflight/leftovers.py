@@ -1,0 +1,85 @@
+"""What earlier runs left on an array, or interrupted checks did. Changes nothing."""
+
+import contextlib
+import shlex
+from collections.abc import Collection, Iterator
+from pathlib import Path
+
+from autotune.deploy.in_force import is_applied
+from autotune.errors import AutotuneError
+from autotune.measure.scratch import SCRATCH_PREFIX
+from autotune.preflight.checks import Finding
+from autotune.safety.journal import Journal
+from autotune.safety.paths import is_held
+from autotune.system import sysfs
+from autotune.system.array import Array
+from autotune.system.stack import Stack
+
+
+def find(array: Array, stack: Stack, known: Collection[str]) -> list[Finding]:
+    """What to tidy up on an array. `known` are the scratch folders that a journal speaks for."""
+    texts = [*_bounds(array), *_scratch(stack, known)]
+    return [Finding("warn", text) for text in texts]
+
+
+def applied(array: Array, state_dir: Path) -> list[Finding]:
+    """What is applied to stay, if anything is."""
+    if not is_applied(array, state_dir):
+        return []
+    text = f"A profile is applied; `autotune restore {array.device}` undoes that."
+    return [Finding("warn", text)]
+
+
+def describe(path: Path, root: Path = Path("/")) -> tuple[str, list[str]]:
+    """What to do about an open journal, in a sentence, and the scratch folders it speaks for."""
+    try:
+        journal = Journal.load(path)
+        record = journal.record
+        if is_held(path):
+            text = (
+                f"The run of process {record.pid} on {record.device} is under way ({path}); "
+                "wait until it has ended, or stop it."
+            )
+            return text, record.scratch
+        action = root / "sys/block" / Path(record.device).name / "md/sync_action"
+        checks = record.checking and sysfs.read_or(action, "idle") == "check"
+        still = ", and its check of the array still runs" if checks else ""
+        text = f"An earlier run on {record.device} was not cleaned up ({path}){still}"
+        return f"{text}; run `autotune restore`.", record.scratch
+    except (AutotuneError, OSError):
+        return f"An earlier run was not cleaned up ({path}); run `autotune restore`.", []
+
+
+def _bounds(array: Array) -> Iterator[str]:
+    """While a sync runs, sync_min and sync_max are that sync's own business."""
+    if array.sync_action != "idle":
+        return
+    for name, whole, does in (
+        ("sync_min", "0", "starts at sector {} and skips what lies before it"),
+        ("sync_max", "max", "stops at sector {} and waits there"),
+    ):
+        bound = sysfs.read_or(array.md / name, whole)
+        if bound != whole:
+            yield (
+                f"The next check of {array.device} {does.format(bound)} ({name}), as an "
+                "interrupted check leaves it; unless a check in parts (mdcheck) is to go on from "
+                f"there, reset it with `echo {whole} > {array.md / name}`."
+            )
+
+
+def _scratch(stack: Stack, known: Collection[str]) -> Iterator[str]:
+    seen: set[tuple[int, int]] = set()
+    for mount in stack.mounts:
+        for folder in sorted(mount.mountpoint.glob(f"{SCRATCH_PREFIX}*")):
+            with contextlib.suppress(OSError):
+                status = folder.lstat()
+                # A filesystem may be mounted in several places.
+                place = (status.st_dev, status.st_ino)
+                if folder.is_symlink() or not folder.is_dir() or place in seen:
+                    continue
+                seen.add(place)
+                if str(folder) not in known:
+                    yield (
+                        f"The scratch folder {folder} has no journal here; if no run is under way, "
+                        f"remove it with `rm -r {shlex.quote(str(folder))}`."
+                    )

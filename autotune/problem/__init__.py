@@ -1,0 +1,1 @@
+"""Settings, figures, trials, profiles and the Strategy protocol, as plain data. Pure."""

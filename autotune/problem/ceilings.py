@@ -1,0 +1,104 @@
+"""Ceilings: latency limits that a setting must hold, as asked for and as resolved. Pure."""
+
+import dataclasses
+import math
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from autotune.errors import RefusalError, UsageError
+from autotune.problem.figure import Figure
+from autotune.problem.objective import Figures
+from autotune.quantities import parse_latency_ns, show_latency
+from autotune.untrusted import plain
+
+QUANTITIES = ("p99", "write_p99")
+IDLE = "idle"
+LEAST_SLACK, MOST_SLACK = 1.1, 1.5
+"""Without a ceiling of the user's, p99 may be a tenth above the baseline's, or more if the
+baseline's own noise asks for it: "no worse" taken to the letter would refuse the baseline itself
+every other time."""
+
+
+@dataclass(frozen=True)
+class Ceiling:
+    """One limit as asked for: of one phase or (None) of all, absolute in ns or as a multiple of
+    the idle array's p99."""
+
+    phase: str | None
+    limit_ns: float | None
+    times_idle: float | None
+
+    def __str__(self) -> str:
+        """As it is asked for."""
+        limit = show_latency(self.limit_ns) if self.limit_ns else f"{self.times_idle:g}x"
+        return f"{self.phase}={limit}" if self.phase else limit
+
+
+def parse_ceiling(text: str) -> Ceiling:
+    """`20ms`, `1.5x`, or either after `PHASE=`. Raise UsageError if it is none of these."""
+    phase, named, limit = text.rpartition("=")
+    if named and not phase.strip():
+        raise UsageError(f'The ceiling "{plain(text)}" names no phase before its =.')
+    factor = re.fullmatch(r"(\d+(?:\.\d+)?)x", limit.strip())
+    if factor:
+        if float(factor[1]) == math.inf:
+            raise UsageError("A ceiling of so many times idle is none; leave it out.")
+        if float(factor[1]) < 1:
+            raise UsageError(f'A ceiling of "{plain(limit)}" is below idle; nothing can hold it.')
+        return Ceiling(phase or None, None, float(factor[1]))
+    return Ceiling(phase or None, parse_latency_ns(limit), None)
+
+
+def check_phases(ceilings: Iterable[Ceiling], figures: Iterable[Figure]) -> None:
+    """Raise UsageError if a ceiling names a phase whose latency is not measured."""
+    known = sorted({f.phase for f in figures if f.name.partition(".")[2] in QUANTITIES})
+    for ceiling in ceilings:
+        if not known:
+            raise UsageError(
+                "No phase of this workload has a probe, so there is no latency that a ceiling "
+                "could be for; leave it out."
+            )
+        if ceiling.phase is not None and ceiling.phase not in known:
+            raise UsageError(
+                f'There is no phase "{plain(ceiling.phase)}" with a probe in this workload; '
+                f"ceilings can be set for {', '.join(known)}."
+            )
+
+
+def resolve(
+    figures: Sequence[Figure], ceilings: Sequence[Ceiling], baseline: Figures
+) -> list[Figure]:
+    """The figures with their ceilings in ns: the user's most special one, else the default.
+
+    Raise RefusalError if even the idle array breaks a ceiling: then no setting can hold it.
+    """
+    idle_reads = baseline.get(f"{IDLE}.p99")
+    resolved = []
+    for figure in figures:
+        before = baseline.get(figure.name)
+        quantity = figure.name.partition(".")[2]
+        if quantity not in QUANTITIES or before is None:
+            resolved.append(figure)
+            continue
+        # A workload whose idle probe only reads compares writes with that.
+        idle = baseline.get(f"{IDLE}.{quantity}", idle_reads)
+        fitting = [c for c in ceilings if c.phase in (figure.phase, None)]
+        if not fitting:
+            slack = min(max(LEAST_SLACK, math.exp(2 * before.spread)), MOST_SLACK)
+            resolved.append(dataclasses.replace(figure, ceiling=before.value * slack))
+            continue
+        asked = max(fitting, key=lambda c: c.phase is not None)
+        if asked.times_idle is not None and idle is None:
+            raise RefusalError(
+                "A ceiling relative to idle needs the workload's phase "
+                f'"{IDLE}" with a probe; give it in ms instead.'
+            )
+        limit = asked.limit_ns or (asked.times_idle or 1) * (idle.value if idle else 0)
+        if idle is not None and asked.limit_ns is not None and idle.value > limit:
+            raise RefusalError(
+                f"The ceiling of {show_latency(limit)} for {figure.name} cannot be held: the "
+                f"idle array already takes {show_latency(idle.value)}; allow more."
+            )
+        resolved.append(dataclasses.replace(figure, ceiling=limit))
+    return resolved

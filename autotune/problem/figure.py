@@ -1,0 +1,39 @@
+"""One measured quantity, and what was measured of it."""
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One measured quantity, as "phase.quantity": "write.throughput", "resync.p99".
+
+    Throughputs are in bytes/s (higher is better), latencies in ns (lower is better). `weight` is
+    the exponent in the objective (0: not in it). `ceiling` is the latency limit in ns, if any.
+    """
+
+    name: str
+    phase: str
+    kind: Literal["throughput", "latency"]
+    weight: float = 0.0
+    ceiling: float | None = None
+
+
+SPREADS_95 = 2.36
+"""So many spreads to each side hold 95 %: Student's t for a spread that is known from eight
+batches of a measurement, as most are."""
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A positive value and its spread: the standard deviation of its natural logarithm."""
+
+    value: float
+    spread: float
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The 95 % interval of the value."""
+        factor = math.exp(SPREADS_95 * self.spread)
+        return self.value / factor, self.value * factor

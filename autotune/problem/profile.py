@@ -1,0 +1,117 @@
+"""The portable profile: the result of a run, with its evidence. Data, never code."""
+
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    StrictInt,
+    StrictStr,
+    ValidationError,
+)
+
+from autotune.errors import AutotuneError, UsageError
+from autotune.untrusted import first_fault, plain, printable, read_text
+
+SCHEMA: Literal[1] = 1
+MAX_FILE_BYTES = 1 << 20
+
+ShortText = Annotated[str, Field(max_length=200), AfterValidator(printable)]
+KnobName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,40}$")]
+KnobText = Annotated[StrictStr, Field(pattern=r"^[a-z][a-z0-9_,-]{0,400}$")]
+KnobValue = Annotated[StrictInt, Field(gt=-(1 << 63), lt=1 << 63)] | KnobText
+Bytes = Annotated[int, Field(ge=0, lt=1 << 63)]
+FigureName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]*\.[a-z0-9_]+$", max_length=64)]
+
+
+class Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+class ProvenOn(Strict):
+    """The class of array that the values were proven on."""
+
+    level: ShortText
+    members: Annotated[int, Field(ge=1, le=4096)]
+    chunk_kib: Annotated[int, Field(ge=0, lt=1 << 31)]
+    media: Literal["hdd", "ssd", "nvme"]
+    kernel: ShortText
+    uuid: Annotated[str, Field(pattern=r"^[0-9a-f]{0,32}$")] = ""
+    member_kib_s: Annotated[int, Field(gt=0, lt=1 << 40)] | None = None
+    """How fast the slowest member read in sequence, if sync speeds are set and it was measured."""
+
+
+class FigureEvidence(Strict):
+    """One figure, before and after, measured in turn: bytes/s, or ns for latencies. `ratio` is
+    after / before with its 95 % interval."""
+
+    before: Annotated[float, Field(gt=0)]
+    after: Annotated[float, Field(gt=0)]
+    ratio: Annotated[float, Field(gt=0)]
+    low: Annotated[float, Field(gt=0)]
+    high: Annotated[float, Field(gt=0)]
+    conclusion: Literal["better", "no difference", "worse"]
+    ceiling: Annotated[float, Field(gt=0)] | None = None
+
+
+class Evidence(Strict):
+    """What the claim rests on. `gain` is the objective, 1.0 as the baseline. `confirmed`: winner
+    and baseline were measured in turn and differed beyond noise; if not, the figures are those of
+    the search, chosen among many, and so may flatter."""
+
+    confirmed: bool = True
+    gain: Annotated[float, Field(gt=0)]
+    low: Annotated[float, Field(gt=0)]
+    high: Annotated[float, Field(gt=0)]
+    trials: Annotated[int, Field(ge=0, lt=1 << 31)]
+    seconds: Annotated[float, Field(ge=0)]
+    figures: Annotated[dict[FigureName, FigureEvidence], Field(max_length=200)]
+
+
+class Profile(Strict):
+    """Knob values for one class of array."""
+
+    schema_version: Literal[1] = SCHEMA
+    name: ShortText
+    created: datetime
+    proven_on: ProvenOn
+    workload: ShortText
+    knobs: Annotated[dict[KnobName, KnobValue], Field(max_length=40)]
+    before: Annotated[dict[KnobName, KnobValue], Field(max_length=40)]
+    ram_bytes: Bytes
+    ram_budget_bytes: Bytes
+    evidence: Evidence
+
+
+def parse_profile(text: str, source: str) -> Profile:
+    """A profile from JSON. Raise UsageError naming `source` and the first fault."""
+    try:
+        return Profile.model_validate_json(text)
+    except ValidationError as error:
+        fault = first_fault(error)
+        if fault.startswith("schema_version: "):
+            raise UsageError(
+                f'The profile "{source}" is of another schema version than {SCHEMA}; '
+                "use the autotune that wrote it, or a newer one."
+            ) from None
+        raise UsageError(f'The profile "{source}" is not valid: {fault}.') from None
+
+
+def load_profile(path: Path) -> Profile:
+    """A profile from a file. Raise UsageError if it cannot be read or is not a valid profile."""
+    return parse_profile(read_text(path, MAX_FILE_BYTES, "The profile"), plain(str(path)))
+
+
+def save_profile(profile: Profile, path: Path) -> None:
+    """Write a profile, whole or not at all. Raise AutotuneError if the disk does not take it."""
+    partial = path.with_name(path.name + ".part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        partial.write_text(profile.model_dump_json(indent=2) + "\n")
+        partial.replace(path)
+    except OSError as error:
+        raise AutotuneError(f"The profile {path} cannot be written: {error.strerror}.") from None

@@ -1,0 +1,37 @@
+"""One setting applied and measured."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from autotune.problem.figure import Estimate
+from autotune.problem.setting import Setting
+
+
+class Status(StrEnum):
+    COMPLETE = "complete"
+    ABORTED = "aborted"
+    """Ended early by a ceiling or the watch; the figures are what was learnt until then."""
+    FAILED = "failed"
+    """The measurement broke; says nothing of the setting."""
+    INFEASIBLE = "infeasible"
+    """The kernel did not take the value."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One setting applied and measured."""
+
+    setting: Setting
+    status: Status
+    figures: Mapping[str, Estimate]
+
+
+@dataclass(frozen=True)
+class Earlier:
+    """What a trial of an earlier run showed, relative to the baseline's figures then (1.0).
+    `doubt`: how far, in logs, its effect may have moved since."""
+
+    setting: Setting
+    figures: Mapping[str, Estimate]
+    doubt: float

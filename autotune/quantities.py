@@ -1,0 +1,92 @@
+"""Quantities as people write and read them. Pure."""
+
+import math
+import re
+
+from pydantic import ByteSize, TypeAdapter, ValidationError
+
+from autotune.errors import UsageError
+from autotune.untrusted import plain
+
+_BYTES = TypeAdapter(ByteSize)
+_SECONDS = {"s": 1.0, "sec": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
+_NS = {"us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9}
+
+
+def parse_bytes(text: str) -> int:
+    """`256MiB` or `1GB` in bytes. Raise UsageError if it is not a size above zero."""
+    try:
+        size = int(_BYTES.validate_python(text))
+    except (ValidationError, OverflowError):
+        size = 0
+    if not 0 < size < 1 << 63:
+        raise UsageError(f'"{plain(text)}" is not a size; write it like 256MiB.')
+    return size
+
+
+def parse_share(text: str) -> float | None:
+    """`5%` as 0.05; None if it is no percentage. Raise UsageError if it is one of nothing or of
+    more than all."""
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*%", text.strip())
+    if not found:
+        return None
+    share = float(found[1]) / 100
+    if not 0 < share <= 1:
+        raise UsageError(f'"{plain(text)}" is not above 0 % and at most 100 %.')
+    return share
+
+
+def _scaled(text: str, scales: dict[str, float], example: str, what: str) -> float:
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([a-zµ]+)", text.strip())
+    scaled = float(found[1]) * scales[found[2]] if found and found[2] in scales else 0.0
+    if not 0 < scaled < math.inf:
+        raise UsageError(f'"{plain(text)}" is not a {what}; write it like {example}.')
+    return scaled
+
+
+def parse_seconds(text: str) -> float:
+    """`90s`, `5min`, `2h` or `1h30min` in seconds. Raise UsageError if it is none of these."""
+    parts = re.findall(r"[\d.]+\s*[a-z]+\s*", text.strip())
+    if len(parts) < 2 or "".join(parts) != text.strip():
+        parts = [text]
+    return sum(_scaled(part, _SECONDS, "5min", "time") for part in parts)
+
+
+def parse_latency_ns(text: str) -> float:
+    """`20ms` or `500us` in ns. Raise UsageError if it is none of these."""
+    return _scaled(text, _NS, "20ms", "latency")
+
+
+def show_bytes(count: float) -> str:
+    """`2.0 GiB`, `512 MiB`, `17 KiB`: two significant digits or more."""
+    units = ("B", "KiB", "MiB", "GiB", "TiB")
+    power = min(int(math.log(max(count, 1), 1024)), len(units) - 1)
+    scaled = count / 1024**power
+    return (
+        f"{scaled:.1f} {units[power]}" if power and scaled < 10 else f"{scaled:.0f} {units[power]}"
+    )
+
+
+def show_rate(bytes_per_s: float) -> str:
+    """Throughput in MB/s (10^6), as disks are sold."""
+    mega = bytes_per_s / 1e6
+    return f"{mega:.1f} MB/s" if mega < 100 else f"{mega:.0f} MB/s"
+
+
+def show_latency(ns: float) -> str:
+    """`1.2 ms`, `340 µs`, `2.1 s`."""
+    if ns >= 1e9:
+        return f"{ns / 1e9:.1f} s"
+    if ns >= 1e6:
+        return f"{ns / 1e6:.1f} ms" if ns < 1e8 else f"{ns / 1e6:.0f} ms"
+    return f"{ns / 1e3:.0f} µs"
+
+
+def show_seconds(seconds: float) -> str:
+    """`45 s`, `3 min 20 s`, `1 h 05 min`."""
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02d} s"
+    return f"{whole // 3600} h {whole % 3600 // 60:02d} min"

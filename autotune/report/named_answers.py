@@ -1,0 +1,70 @@
+"""The three named answers of a run, for people and for programs."""
+
+import math
+from typing import Any
+
+from rich.console import Console
+from rich.padding import Padding
+
+from autotune.problem.figure import Estimate
+from autotune.problem.setting import Setting, setting_key
+from autotune.report.result import show_setting
+from autotune.results.pareto import Named, Point
+
+NAMES = ("throughput", "balanced", "latency")
+
+
+def evidence(point: Point) -> str:
+    """How well a point is known, in a word or two."""
+    if point.confirmed:
+        return "confirmed"
+    return f"not confirmed, {len(point.trials)} trial{'s' if len(point.trials) > 1 else ''}"
+
+
+def show_ratio(estimate: Estimate) -> str:
+    """`×1.20 ± 0.03`: one spread, in the value's own unit."""
+    return f"×{estimate.value:.2f} ± {estimate.value * math.expm1(estimate.spread):.2f}"
+
+
+def print_named(console: Console, named: Named | None, baseline: Setting, run: int) -> None:
+    """The answers, if they differ: a choice of one is no choice."""
+    if named is None:
+        return
+    answers = {name: getattr(named, name) for name in NAMES}
+    settings = {setting_key(point.setting) for point in answers.values() if point}
+    if len(settings) < 2:
+        return
+    console.print("[bold]Other answers[/] from the same trials")
+    for name, point in answers.items():
+        if point is None:
+            console.print(f"  {name:<11} nothing held the ceilings")
+            continue
+        if setting_key(point.setting) == setting_key(baseline):
+            console.print(f"  {name:<11} the original settings")
+            continue
+        console.print(
+            f"  {name:<11} {show_ratio(point.gain)}, p99 {show_ratio(point.latency)}, "
+            f"{evidence(point)}",
+            highlight=False,
+        )
+        console.print(Padding(show_setting(point.setting, baseline), (0, 0, 0, 14)), style="dim")
+    console.print(f"`autotune solve {run} --name NAME --save FILE` makes a profile of another.")
+
+
+def document(named: Named | None) -> dict[str, Any] | None:
+    """The same for programs; None for a name without an answer, or if there are none at all."""
+    if named is None:
+        return None
+    answers = {name: getattr(named, name) for name in NAMES}
+    return {name: point_document(point) if point else None for name, point in answers.items()}
+
+
+def point_document(point: Point) -> dict[str, Any]:
+    """Gain and p99 relative to the baseline, with their spreads (log scale)."""
+    return {
+        "setting": dict(point.setting),
+        "gain": {"value": point.gain.value, "spread": point.gain.spread},
+        "p99": {"value": point.latency.value, "spread": point.latency.spread},
+        "confirmed": point.confirmed,
+        "trials": list(point.trials),
+    }

@@ -1,0 +1,1 @@
+"""What a stored run says, without its array."""

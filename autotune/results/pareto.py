@@ -1,0 +1,185 @@
+"""The settings that a run tried, as points of gain against latency, and the three with names.
+
+Pure: from stored trials alone. The latency of a point is the geometric mean of its p99 figures
+relative to the baseline's, each counting the same. Not the worst ratio to a ceiling: that one
+would move whenever a ceiling does, be undefined without one, and as a maximum of noisy values
+be noisier than any of them. Each single ceiling still has to hold where one is asked for.
+
+Points are compared by what they give at least (one spread below the measured gain, one above
+the measured latency), so that one lucky trial does not beat a setting that is well known.
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from autotune.problem.figure import Estimate, Figure
+from autotune.problem.objective import Figures, broken_ceilings, gain
+from autotune.problem.setting import Setting, setting_key
+from autotune.problem.trial import Status
+from autotune.results.stored_run import Recorded
+from autotune.stats.drift import Anchor, without_drift
+from autotune.stats.verdict import NOTABLE
+from autotune.store import TrialRecord
+
+
+@dataclass(frozen=True)
+class Point:
+    """One setting, all its trials pooled. `gain` is the objective and `latency` the p99, both
+    relative to the baseline's 1.0; `confirmed` if it was measured in turn with the baseline and
+    found better (the baseline itself claims nothing, so it counts as confirmed)."""
+
+    setting: Setting
+    gain: Estimate
+    latency: Estimate
+    figures: Figures
+    trials: tuple[int, ...]
+    confirmed: bool
+
+    @property
+    def sure_gain(self) -> float:
+        """What it gains at least, one spread down."""
+        return self.gain.value * math.exp(-self.gain.spread)
+
+    @property
+    def sure_latency(self) -> float:
+        """What its p99 is at most, one spread up."""
+        return self.latency.value * math.exp(self.latency.spread)
+
+    def holds(self, figures: Iterable[Figure]) -> bool:
+        """Whether the measured values are within the figures' ceilings."""
+        return not broken_ceilings(figures, self.figures)
+
+
+@dataclass(frozen=True)
+class Named:
+    """The three answers of a run; None where no trial held what it asks for.
+
+    `throughput`: the greatest gain under the user's own ceilings, latency being free without one.
+    `balanced`: what the run decided for, or, if it did not come so far, the greatest gain under
+    every ceiling, the default of "no worse than the baseline" too. `latency`: the lowest p99 under
+    every ceiling among the settings that are no slower than the baseline, to a percent.
+    """
+
+    throughput: Point | None
+    balanced: Point | None
+    latency: Point | None
+
+
+class Pool:
+    """Everything that was measured, by figure and by the values of the knobs that can move it: what
+    other knobs are set to does not matter, so all such trials are repeats of one another."""
+
+    def __init__(self, recorded: Recorded, trials: Sequence[TrialRecord]) -> None:
+        self._recorded = recorded
+        self._measured: dict[object, list[Estimate]] = {}
+        self._phase = {figure.name: figure.phase for figure in recorded.figures}
+        complete = [trial for trial in trials if trial.status is Status.COMPLETE]
+        home = setting_key(recorded.baseline)
+        anchors = [
+            Anchor(t.middle_s, self._fresh(t)) for t in complete if setting_key(t.requested) == home
+        ]
+        for trial in complete:
+            figures = without_drift(self._fresh(trial), trial.middle_s, anchors)
+            for name, estimate in figures.items():
+                self._measured.setdefault(self.key(name, trial.requested), []).append(estimate)
+        self._noise = {name: self._repeat_noise(name) for name in self._phase}
+
+    def _fresh(self, trial: TrialRecord) -> dict[str, Estimate]:
+        """The figures that this trial measured itself."""
+        return {n: e for n, e in trial.figures.items() if self._phase.get(n) in trial.measured}
+
+    def key(self, name: str, setting: Setting) -> object:
+        """What of a setting a figure depends on."""
+        moving = {k: v for k, v in setting.items() if name in self._recorded.moves.get(k, ())}
+        return (name, setting_key(moving))
+
+    def _repeat_noise(self, name: str) -> float:
+        """How much repeats of a figure scatter (log scale), which is more than each one's own
+        spread says; 0 if nothing was measured twice."""
+        groups = [g for k, g in self._measured.items() if isinstance(k, tuple) and k[0] == name]
+        squares = degrees = 0.0
+        for group in groups:
+            logs = [math.log(estimate.value) for estimate in group]
+            centre = sum(logs) / len(logs)
+            squares += sum((log - centre) ** 2 for log in logs)
+            degrees += len(logs) - 1
+        return math.sqrt(squares / degrees) if degrees else 0.0
+
+    def figures(self, setting: Setting) -> dict[str, Estimate]:
+        """What is known of a setting: each figure's mean (log scale), with its spread."""
+        found = {}
+        for name, noise in self._noise.items():
+            group = self._measured.get(self.key(name, setting))
+            if group:
+                log = sum(math.log(estimate.value) for estimate in group) / len(group)
+                variance = sum(max(estimate.spread, noise) ** 2 for estimate in group)
+                found[name] = Estimate(math.exp(log), math.sqrt(variance) / len(group))
+        return found
+
+
+def points(
+    recorded: Recorded,
+    figures: Sequence[Figure],
+    trials: Sequence[TrialRecord],
+    confirmed: Setting | None,
+) -> list[Point]:
+    """A point for each setting that was measured in full and never given up, the baseline's first.
+
+    `figures` are the run's, with resolved ceilings: those that have one are the p99s.
+    """
+    pool = Pool(recorded, trials)
+    settings = {setting_key(t.requested): t.requested for t in trials}
+    given_up = {setting_key(t.requested) for t in trials if t.status is not Status.COMPLETE}
+    before = pool.figures(recorded.baseline)
+    home = setting_key(recorded.baseline)
+    found = []
+    for key in [home, *(key for key in settings if key not in given_up and key != home)]:
+        setting = settings.get(key, recorded.baseline)
+        after = pool.figures(setting)
+        # What no changed knob can move is equal, not twice as uncertain.
+        fixed = {n: Estimate(e.value, 0.0) for n, e in before.items()}
+        moved = recorded.moved(setting)
+        now = {**fixed, **{name: e for name, e in after.items() if name in moved}}
+        base = {**fixed, **{name: before[name] for name in moved if name in before}}
+        known = {n: e for n, e in now.items() if n not in moved or n in after}
+        improvement = gain(figures, known, base)
+        latency = _latency(figures, known, base)
+        if improvement is None or latency is None:
+            continue
+        numbers = tuple(t.number for t in trials if setting_key(t.requested) == key)
+        proven = key == home or (confirmed is not None and key == setting_key(confirmed))
+        found.append(Point(setting, improvement, latency, after, numbers, proven))
+    return found
+
+
+def _latency(figures: Iterable[Figure], now: Figures, before: Figures) -> Estimate | None:
+    """The geometric mean of the p99s relative to the baseline's; None if one is missing."""
+    tails = [figure.name for figure in figures if figure.ceiling is not None]
+    if any(name not in now or name not in before for name in tails):
+        return None
+    logs = [math.log(now[name].value / before[name].value) for name in tails]
+    variance = sum(now[name].spread ** 2 + before[name].spread ** 2 for name in tails)
+    count = max(len(tails), 1)
+    return Estimate(math.exp(sum(logs) / count), math.sqrt(variance) / count)
+
+
+def front(candidates: Sequence[Point]) -> list[Point]:
+    """Those that no other beats in gain without losing in latency, the calmest first."""
+    kept: list[Point] = []
+    for point in sorted(candidates, key=lambda p: (p.sure_latency, -p.sure_gain)):
+        if not kept or point.sure_gain > kept[-1].sure_gain:
+            kept.append(point)
+    return kept
+
+
+def fastest(candidates: Iterable[Point], figures: Sequence[Figure]) -> Point | None:
+    """The greatest sure gain within the figures' ceilings; None if nothing holds them."""
+    return max((p for p in candidates if p.holds(figures)), key=lambda p: p.sure_gain, default=None)
+
+
+def calmest(candidates: Iterable[Point], figures: Sequence[Figure]) -> Point | None:
+    """The lowest sure p99 within the ceilings that is no slower than the baseline, to a percent
+    (`verdict.NOTABLE`); None if nothing holds them."""
+    steady = (p for p in candidates if p.holds(figures) and p.gain.value >= math.exp(-NOTABLE))
+    return min(steady, key=lambda p: p.sure_latency, default=None)

@@ -1,0 +1,241 @@
+"""Another answer from a run's stored trials, without the array. Pure."""
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from autotune.errors import AutotuneError, RefusalError, UsageError
+from autotune.problem import ceilings
+from autotune.problem.figure import Figure
+from autotune.problem.objective import broken_ceilings
+from autotune.problem.profile import Profile
+from autotune.problem.setting import Setting, setting_key
+from autotune.problem.trial import Status
+from autotune.quantities import show_latency
+from autotune.results import stored_run
+from autotune.results.pareto import Named, Point, Pool, calmest, fastest, front, points
+from autotune.results.stored_run import Recorded
+from autotune.results.unproven_profile import unconfirmed
+from autotune.store import RunRecord, TrialRecord
+
+Name = Literal["throughput", "balanced", "latency"]
+NAMES: tuple[Name, ...] = get_args(Name)
+
+
+@dataclass(frozen=True)
+class Solution:
+    """One answer: `point` beside the `baseline`, under the ceilings of `figures`. `profile` is
+    None if the answer is the baseline: there is nothing to apply."""
+
+    run: int
+    name: Name
+    point: Point
+    baseline: Point
+    figures: tuple[Figure, ...]
+    ram_bytes: int
+    profile: Profile | None
+
+
+@dataclass(frozen=True)
+class _Study:
+    """A run's points under some ceilings: `every` with the defaults, `asked` the user's alone."""
+
+    problem: Recorded
+    points: list[Point]
+    every: tuple[Figure, ...]
+    asked: tuple[Figure, ...]
+    decided: Setting | None
+
+
+def _study(
+    run: RunRecord, trials: Sequence[TrialRecord], asked: Sequence[ceilings.Ceiling]
+) -> _Study:
+    """Raise UsageError if a ceiling fits no phase, RefusalError if the run has no baseline or the
+    idle array already breaks a ceiling."""
+    problem = stored_run.read(run.id, run.problem)
+    home = setting_key(problem.baseline)
+    if not any(setting_key(t.requested) == home and t.status is Status.COMPLETE for t in trials):
+        raise RefusalError(
+            f"Run {run.id} ended before the original settings were measured, so there is nothing "
+            "to compare with; tune the array again."
+        )
+    ceilings.check_phases(asked, problem.figures)
+    limits = tuple(asked) or problem.asked
+    every = problem.figures
+    phases = {limit.phase for limit in limits}
+    if asked or not any(figure.ceiling for figure in problem.figures):
+        bare = [dataclasses.replace(figure, ceiling=None) for figure in problem.figures]
+        before = Pool(problem, trials).figures(problem.baseline)
+        _check_measured(run, asked, [f for f in bare if f.name in before])
+        try:
+            every = tuple(ceilings.resolve(bare, limits, before))
+        except RefusalError as error:
+            if not any(limit.limit_ns for limit in asked):
+                raise
+            lowest = _lowest(_study(run, trials, ()), phases)
+            if lowest is None:
+                raise
+            raise RefusalError(
+                f"{str(error).rstrip('.')}: the lowest that a trial held is {show_latency(lowest)}."
+            ) from None
+    users = tuple(
+        f if None in phases or f.phase in phases else dataclasses.replace(f, ceiling=None)
+        for f in every
+    )
+    _refuse_if_baseline_lacks(run, [f for f in every if f.weight or f.ceiling], problem, trials)
+    winner = None
+    if run.profile:
+        # Those of a profile that was in force before need not have been knobs of this run.
+        settled = {k: v for k, v in run.profile["knobs"].items() if k in problem.baseline}
+        winner = {**problem.baseline, **settled}
+    confirmed = winner if run.profile and run.profile["evidence"]["confirmed"] else None
+    decided = None
+    if run.state == "done" and not asked:
+        decided = winner or problem.baseline
+    return _Study(problem, points(problem, every, trials, confirmed), every, users, decided)
+
+
+def _refuse_if_baseline_lacks(
+    run: RunRecord, figures: Sequence[Figure], problem: Recorded, trials: Sequence[TrialRecord]
+) -> None:
+    """Raise RefusalError if a figure was never measured with the original settings."""
+    known = Pool(problem, trials).figures(problem.baseline)
+    missing = [figure.name for figure in figures if figure.name not in known]
+    if missing:
+        raise RefusalError(
+            f"Run {run.id} has no {missing[0]} of the original settings, so there is nothing to "
+            "compare with; raise max_seconds in the workload and tune again."
+        )
+
+
+def _check_measured(
+    run: RunRecord, asked: Sequence[ceilings.Ceiling], figures: Sequence[Figure]
+) -> None:
+    """Raise RefusalError if a ceiling is about latencies that have no p99: nothing is known of
+    whether it holds."""
+    phases = {f.phase for f in figures if f.name.partition(".")[2] in ceilings.QUANTITIES}
+    for ceiling in asked:
+        if not phases or ceiling.phase not in (None, *phases):
+            where = f' of the phase "{ceiling.phase}"' if ceiling.phase else ""
+            raise RefusalError(
+                f"Run {run.id} has no p99{where}, having seen too few requests, so nothing can be "
+                "said of a ceiling; raise max_seconds in the workload and tune again."
+            )
+
+
+def _lowest(study: _Study, phases: set[str | None]) -> float | None:
+    """The lowest limit in ns, the same for each of the phases (None: all), that a trial held;
+    None if the run had no ceilings there."""
+    tails = [f.name for f in study.every if f.ceiling and (None in phases or f.phase in phases)]
+    if not tails:
+        return None
+    return min(max(point.figures[name].value for name in tails) for point in study.points)
+
+
+def _pick(study: _Study, name: Name) -> Point | None:
+    if name == "throughput":
+        return fastest(study.points, study.asked)
+    if name == "latency":
+        return calmest(study.points, study.every)
+    if study.decided is not None:
+        wanted = setting_key(study.decided)
+        return next((p for p in study.points if setting_key(p.setting) == wanted), None)
+    return fastest(study.points, study.every)
+
+
+def named(run: RunRecord, trials: Sequence[TrialRecord]) -> Named | None:
+    """The three answers of a run under its own ceilings; None if it ended too early to have any,
+    or another version stored it."""
+    try:
+        study = _study(run, trials, ())
+    except AutotuneError:
+        return None
+    return Named(*(_pick(study, name) for name in NAMES))
+
+
+def pareto(run: RunRecord, trials: Sequence[TrialRecord]) -> list[Point]:
+    """The run's settings that no other beats in gain without losing in latency, the calmest
+    first; none if `named` has none."""
+    try:
+        return front(_study(run, trials, ()).points)
+    except AutotuneError:
+        return []
+
+
+def solve(
+    run: RunRecord,
+    trials: Sequence[TrialRecord],
+    asked: Sequence[ceilings.Ceiling] = (),
+    name: str = "balanced",
+) -> Solution:
+    """The named answer under ceilings that replace the run's (none: the run's own).
+
+    Raise UsageError for a name or a phase that does not exist, RefusalError if no trial held the
+    ceilings, saying which limit the nearest one held.
+    """
+    if name not in NAMES:
+        raise UsageError(f'There is no answer "{name}"; there are {", ".join(NAMES)}.')
+    study = _study(run, trials, asked)
+    point = _pick(study, name)
+    if point is None:
+        raise RefusalError(_why_none(study, name, trials))
+    baseline = study.points[0]
+    return Solution(
+        run.id,
+        name,
+        point,
+        baseline,
+        study.every if name != "throughput" else study.asked,
+        study.problem.ram_bytes(point.setting),
+        None if point is baseline else _profile(run, trials, study, point, name),
+    )
+
+
+def _trials(numbers: Sequence[int]) -> str:
+    return f"trial{'s' if len(numbers) > 1 else ''} {', '.join(map(str, numbers))}"
+
+
+def _why_none(study: _Study, name: str, trials: Sequence[TrialRecord]) -> str:
+    """Name the lowest limits that a trial did hold."""
+    figures = study.asked if name == "throughput" else study.every
+    limits = {f.name: f.ceiling for f in figures if f.ceiling}
+    shown = {_trials(point.trials): point.figures for point in study.points[1:]}
+    shown["the original settings"] = study.points[0].figures
+    # Those too that were ended early for it.
+    shown |= {_trials([t.number]): t.figures for t in trials if t.status is Status.ABORTED}
+    nearest, seen = min(
+        ((who, seen) for who, seen in shown.items() if limits.keys() <= seen.keys()),
+        key=lambda each: max(each[1][name].value / limit for name, limit in limits.items()),
+    )
+    broken = broken_ceilings(figures, seen)
+    if not broken:
+        return (
+            "Every setting that held the ceilings is slower than the original settings, which "
+            "broke them; ask for another answer (--name balanced)."
+        )
+    over = ", ".join(
+        f"{f.name} {show_latency(seen[f.name].value)} where {show_latency(f.ceiling or 0)} is "
+        "allowed"
+        for f in broken
+    )
+    return (
+        f"No trial held the ceilings; the nearest, {nearest}, showed {over}: "
+        "allow at least that (--p99-ceiling)."
+    )
+
+
+def _profile(
+    run: RunRecord, trials: Sequence[TrialRecord], study: _Study, point: Point, name: str
+) -> Profile:
+    """The portable form of an answer; with the run's own evidence where it was confirmed."""
+    if not point.confirmed or run.profile is None:
+        return unconfirmed(study.problem, study.every, trials, point, study.points[0], name)
+    limits = {f.name: f.ceiling for f in study.every}
+    proven = Profile.model_validate(run.profile)
+    figures = {
+        n: e.model_copy(update={"ceiling": limits.get(n)})
+        for n, e in proven.evidence.figures.items()
+    }
+    evidence = proven.evidence.model_copy(update={"figures": figures})
+    return proven.model_copy(update={"evidence": evidence})

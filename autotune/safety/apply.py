@@ -1,0 +1,172 @@
+"""Making a setting effective: announced in the journal, written in order, read back."""
+
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from autotune.deploy.in_force import active
+from autotune.errors import AutotuneError, InfeasibleError, RefusalError
+from autotune.knobs import (
+    ALL,
+    Knob,
+    by_name,
+    for_array,
+    plan,
+    ram_bytes,
+    read_setting,
+    stripe_cache,
+)
+from autotune.measure import live_sync
+from autotune.preflight import checks
+from autotune.problem.profile import Profile, save_profile
+from autotune.problem.setting import Setting
+from autotune.quantities import show_bytes
+from autotune.safety.guardian import guarded
+from autotune.safety.journal import Journal
+from autotune.safety.locks import lock
+from autotune.safety.paths import applied_path, applied_profile_path, journal_path
+from autotune.safety.watch import Watch
+from autotune.system import sysfs
+from autotune.system.array import Array, find_array
+from autotune.system.memory import DEFAULT_RAM_SHARE, available_bytes, budget_bytes, reserve_bytes
+from autotune.system.stack import read_stack
+
+
+def apply(
+    array: Array,
+    knobs: Sequence[Knob],
+    setting: Setting,
+    journal: Journal,
+    watch: Callable[[], None] = lambda: None,
+) -> Setting:
+    """Bring the array to the setting; return what took effect, read back.
+
+    Raise InfeasibleError, the array being somewhere in between, if a value must not be written
+    now, the memory for it is not there, the kernel refuses it, or takes another value.
+    """
+    writes = plan(array, setting, knobs)
+    cost = ram_bytes(array, setting) - ram_bytes(array, read_setting(array, knobs))
+    if writes:
+        _check_memory(array, cost)
+    for write in writes:
+        watch()
+        # At each step up again: what the steps before have really taken shows only now.
+        _check_memory(array, stripe_cache.growth_bytes(array, write))
+        journal.writing(write.path, write.text)
+        sysfs.write(write.path, write.text)
+    if writes:
+        journal.settled()
+    effective = read_setting(array, knobs)
+    for name, value in setting.items():
+        if effective[name] != value:
+            raise InfeasibleError(f"The kernel took {effective[name]} for {name} {value}.")
+    return effective
+
+
+def _check_memory(array: Array, cost_bytes: int) -> None:
+    spare = available_bytes(array.root) - reserve_bytes(array.root)
+    if cost_bytes > max(spare, 0):
+        raise InfeasibleError(
+            f"The setting would take {cost_bytes >> 20} MiB more memory and only "
+            f"{max(spare, 0) >> 20} MiB can be spared now."
+        )
+
+
+def apply_profile(
+    profile: Profile, device: str, state_dir: Path, notice: Callable[[str], None]
+) -> tuple[Setting, Setting]:
+    """Make a profile's values effective on an array; return them before and after.
+
+    All of them or none: if one does not take, everything is put back, and what somebody else has
+    set meanwhile is told to `notice`. Raise UsageError for a knob that does not exist,
+    RefusalError if the array is in no state for it, InfeasibleError if a value does not take.
+    """
+    array = find_array(device)
+    # What was found on a real recovery is wanted while it lasts.
+    live = live_sync.under_way(array)
+    for message in checks.refusals(checks.check(array, read_stack(array), live)):
+        raise RefusalError(message)
+    knobs = tuple(by_name(name) for name in profile.knobs)
+    for knob in knobs:
+        if not knob.applies(array):
+            raise RefusalError(f"{array.device} has no {knob.name}, which the profile sets.")
+    for text in _strangeness(profile, array):
+        notice(text)
+    watch = Watch(array, knobs, live)
+    path = journal_path(state_dir, array.uuid)
+    paths = journaled_paths(array, for_array(array, ALL), checks=not live)
+    with (
+        lock(array, path),
+        watch.signals(),
+        guarded(Journal.open(path, array.uuid, array.device, paths), notice) as guardian,
+    ):
+        watch.rely_on(guardian)
+        journal = guardian.journal
+        before = read_setting(array, knobs)
+        after = apply(array, knobs, profile.knobs, journal, watch)
+        keep_applied(known_here(profile, array, before, state_dir), array, journal, state_dir)
+    return before, after
+
+
+def known_here(profile: Profile, array: Array, now: Setting, state_dir: Path) -> Profile:
+    """The profile with this array's own values as `before`: those that it read `now`, or that
+    the profiles in force found. Those that it came with may be another machine's, and passes of
+    re-tuning measure against them and put them back."""
+    found: Setting = {}
+    # One that is damaged is replaced by this one.
+    with contextlib.suppress(AutotuneError):
+        for each in reversed(active(array, state_dir)):
+            found = {**found, **each.profile.before}
+    return profile.model_copy(
+        update={"before": {name: found.get(name, now[name]) for name in profile.knobs}}
+    )
+
+
+def with_those_in_force(
+    profile: Profile, array: Array, winner: Setting, baseline: Setting, state_dir: Path
+) -> Profile:
+    """A run's profile with the knobs of those that were in force while it was proven, since it is
+    true only together with them, and with what this array had before all of them."""
+    knobs: tuple[Knob, ...] = ()
+    # One that cannot be read, or is of another version, is nothing that a finished run fails for.
+    with contextlib.suppress(AutotuneError):
+        names = dict.fromkeys(n for each in active(array, state_dir) for n in each.profile.knobs)
+        knobs = tuple(knob for knob in map(by_name, names) if knob.applies(array))
+    now = {**read_setting(array, knobs), **baseline}
+    besides = {knob.name: winner.get(knob.name, now[knob.name]) for knob in knobs}
+    whole = profile.model_copy(update={"knobs": {**besides, **profile.knobs}})
+    return known_here(whole, array, now, state_dir)
+
+
+def keep_applied(profile: Profile, array: Array, journal: Journal, state_dir: Path) -> None:
+    """Leave the profile's values in force until the next reboot or `autotune restore`. Raise
+    AutotuneError, the journal still being open, if that cannot be recorded."""
+    save_profile(profile, applied_profile_path(state_dir, array.uuid))
+    journal.keep(applied_path(state_dir, array.uuid))
+
+
+def _strangeness(profile: Profile, array: Array) -> Iterator[str]:
+    """What whoever applies the profile to this array should know first."""
+    proven = profile.proven_on
+    there = f"{proven.level} of {proven.members} ({proven.media})"
+    here = f"{array.level} of {array.raid_disks} ({array.media.value})"
+    if there != here:
+        yield f"The profile was proven on another kind of array: {there}; this is {here}."
+    cost = ram_bytes(array, profile.knobs)
+    if cost > profile.ram_budget_bytes:
+        yield (
+            f"On this array its settings may take {show_bytes(cost)} of RAM, more than the "
+            f"{show_bytes(profile.ram_budget_bytes)} that it was made for."
+        )
+    elif proven.uuid != array.uuid and cost > budget_bytes(DEFAULT_RAM_SHARE, array.root):
+        yield (
+            f"Its settings may take {show_bytes(cost)} of RAM here, more than "
+            f"{DEFAULT_RAM_SHARE:.0%} of all; `autotune import` cuts it to that."
+        )
+
+
+def journaled_paths(array: Array, knobs: Sequence[Knob], checks: bool = True) -> list[Path]:
+    """Every file that the knobs can change, and those that checks leave changed, if any run."""
+    paths = dict.fromkeys(path for knob in knobs for path in knob.paths(array))
+    moved = (array.md / "sync_min", array.md / "sync_max") if checks else ()
+    return [*paths, *(path for path in moved if path.exists())]

@@ -1,0 +1,145 @@
+"""A small process that puts the originals back when the tuner dies without doing so.
+
+It holds the reading end of a pipe whose writing end only the tuner has. When the tuner ends, for
+whatever reason, the pipe breaks; if the journal is still there then, the guardian restores it.
+It has a session of its own, so no signal to the terminal's group reaches it, and an
+`oom_score_adj` that makes the OOM killer take anything else first.
+"""
+
+import contextlib
+import fcntl
+import os
+import signal
+import subprocess
+import sys
+import syslog
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+from autotune.errors import AutotuneError, RestoreError
+from autotune.safety.journal import OVER, Journal
+from autotune.safety.restore import Outcome, restore
+
+OOM_SCORE_ADJ = "-900"
+DISMISS_TIMEOUT_S = 60.0
+
+
+class Guardian:
+    """Starts the guardian of a journal; `dismiss` once everything is back."""
+
+    def __init__(self, journal: Journal) -> None:
+        reading, self._writing = os.pipe()
+        self._process = subprocess.Popen(
+            (sys.executable, "-P", "-m", "autotune.safety.guardian", str(journal.path)),
+            stdin=reading,
+            stdout=subprocess.PIPE,
+            start_new_session=True,
+        )
+        os.close(reading)
+        # It says so when it stands ready; only then may the first write happen.
+        self.journal = journal
+        assert self._process.stdout is not None
+        if self._process.stdout.readline() != b"ready\n":
+            raise AutotuneError(
+                "The guardian, which would put the settings back after a kill, did not start; "
+                "nothing was changed."
+            )
+
+    @property
+    def alive(self) -> bool:
+        """Whether it still stands ready."""
+        return self._process.poll() is None
+
+    def dismiss(self) -> None:
+        """End the guardian; it restores first if the journal is still there."""
+        os.close(self._writing)
+        try:
+            self._process.wait(DISMISS_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            # Somebody has stopped it. The journal says whether anything is left to do.
+            self._process.kill()
+            self._process.wait()
+        if self._process.stdout is not None:
+            self._process.stdout.close()
+
+
+@contextlib.contextmanager
+def guarded(journal: Journal, notice: Callable[[str], None]) -> Iterator[Guardian]:
+    """Whatever changes what the journal says, under a guardian's eyes: at the end it is put back,
+    unless the journal is cleared by then. What somebody else has set meanwhile is told to `notice`.
+
+    Raise RestoreError if something could not be put back.
+    """
+    try:
+        guardian = Guardian(journal)
+    except BaseException:
+        journal.close()
+        raise
+    try:
+        yield guardian
+    finally:
+        # Not whether the file is there: it may have gone with its file system.
+        outcome = Outcome() if journal.cleared else restore(journal)
+        left = not outcome.complete and journal.path.exists()
+        # The guardian tries once more what failed, for which it needs the journal.
+        journal.release()
+        guardian.dismiss()
+        mended = left and not journal.path.exists()
+        if outcome.foreign:
+            notice("Left as somebody else set it: " + "; ".join(outcome.foreign))
+        if not outcome.complete and not mended:
+            raise RestoreError(
+                "Some original settings could not be put back: "
+                + "; ".join(outcome.failed)
+                + ". Mend that and run `autotune restore`."
+            )
+
+
+def watch_over(path: Path) -> int:
+    """Wait until the pipe on standard input breaks, then restore what is left to restore."""
+    with contextlib.suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text(OOM_SCORE_ADJ)
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        # A service that is stopped gets one with all its processes; the tuner's end is the word.
+        signal.signal(number, signal.SIG_IGN)
+    syslog.openlog("autotune")
+    # Kept open and in mind: the journal may be deleted, or emptied, before the tuner dies.
+    with path.open("rb") as file:
+        first = file.read()
+        # The tuner may be dead already.
+        with contextlib.suppress(BrokenPipeError):
+            print("ready", flush=True)
+        while os.read(0, 1):
+            pass
+        journal = _what_is_left(path, file, first)
+        if journal is None:
+            return 0
+        outcome = restore(journal)
+    syslog.syslog(
+        syslog.LOG_WARNING,
+        f"autotune ended without cleaning up; put back: {outcome.restored}, "
+        f"left to others: {outcome.foreign}, failed: {outcome.failed}",
+    )
+    return 0 if outcome.complete else 1
+
+
+def _what_is_left(path: Path, file: BinaryIO, first: bytes) -> Journal | None:
+    """The journal if there is anything to put back. `file` is it as it was opened at the start,
+    `first` what it said then."""
+    # The pipe may break a moment before the dying tuner's hold on the journal does.
+    fcntl.flock(file, fcntl.LOCK_EX)
+    file.seek(0)
+    text = file.read()
+    if text.endswith(OVER):
+        return None
+    lost = not text.startswith(first)
+    journal = Journal.read(path, first if lost else text)
+    journal.held = file
+    if lost:
+        journal.record.lost = journal.record.checking = True
+    return journal
+
+
+if __name__ == "__main__":
+    sys.exit(watch_over(Path(sys.argv[1])))

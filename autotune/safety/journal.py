@@ -1,0 +1,268 @@
+"""The originals: on disk before the first write, cleared after a verified restore.
+
+One file an array and state folder, `journal/UUID.jsonl`, only ever appended to, each line fsynced
+before what it announces happens. It imports nothing heavy, since the guardian runs on it.
+"""
+
+import contextlib
+import fcntl
+import json
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import BinaryIO
+
+from autotune.durable import append, open_roots_own, sync_folder
+from autotune.errors import AutotuneError, RefusalError
+from autotune.safety.record import Record, boot_id
+from autotune.system import sysfs
+
+_UNREADABLE = (
+    *(IndexError, ValueError, KeyError, TypeError, AttributeError),
+    *(OverflowError, RecursionError),
+)
+
+
+OVER = b'{"kind": "over"}\n'
+"""The last line of a journal whose run has nothing more to put back."""
+
+
+class Journal:
+    """The open journal of a run. Every method returns only when its line is durable. It is
+    `cleared` once there is nothing to put back any more."""
+
+    def __init__(self, path: Path, record: Record) -> None:
+        self.path = path
+        self.record = record
+        self.cleared = False
+        self.held: BinaryIO | None = None
+        """The file, locked, once it is claimed."""
+
+    @classmethod
+    def open(
+        cls, path: Path, uuid: str, device: str, paths: Iterable[Path], root: Path = Path("/")
+    ) -> "Journal":
+        """Record the present texts of `paths`, in the order in which they are to be restored.
+
+        Raise RefusalError if a journal is already open: what is in the kernel now may be tuned
+        values, which must never be taken for originals.
+        """
+        record = Record(uuid, device, boot_id(root), os.getpid())
+        record.originals = {str(p): sysfs.original(p) for p in paths}
+        head = {
+            "kind": "open",
+            "uuid": uuid,
+            "device": device,
+            "boot": record.boot,
+            "pid": record.pid,
+            "originals": record.originals,
+        }
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            with path.open("x") as file:
+                os.fchmod(file.fileno(), 0o600)
+                append(file.fileno(), head)
+        except FileExistsError:
+            if _is_blank(path):
+                path.unlink()
+                return cls.open(path, uuid, device, paths, root)
+            raise RefusalError(
+                f"An earlier run left settings on {device} that were not put back; "
+                f"run `autotune restore` first (journal: {path})."
+            ) from None
+        except OSError as error:
+            with contextlib.suppress(OSError):
+                path.unlink(missing_ok=True)
+            raise AutotuneError(
+                f"The journal {path} cannot be written ({error.strerror}), "
+                "so nothing was changed; free some space or choose another --state-dir."
+            ) from None
+        sync_folder(path.parent)
+        journal = cls(path, record)
+        try:
+            journal.claim()
+        except FileNotFoundError:
+            raise RefusalError(
+                f"Another process has just removed the journal {path}, so nothing was changed; "
+                "try again."
+            ) from None
+        return journal
+
+    @classmethod
+    def load(cls, path: Path) -> "Journal":
+        """A journal that an earlier process left. A last line that was cut short is not heeded:
+        what it would have announced did not happen.
+
+        Raise AutotuneError if there is no whole first line that says what to restore, or others
+        than root may have written it.
+        """
+        with open_roots_own(path) as file:
+            return cls.read(path, file.read())
+
+    @classmethod
+    def claimed(cls, path: Path) -> "Journal":
+        """Load and claim a journal, as it is once nobody else can add to it."""
+        journal = cls.load(path)
+        journal.claim()
+        assert journal.held is not None
+        now = cls.read(path, journal.held.read())
+        now.held = journal.held
+        return now
+
+    @classmethod
+    def read(cls, path: Path, text: bytes) -> "Journal":
+        """A journal from its text, as `load` does."""
+        lines = text.decode("utf-8", "replace").splitlines()
+        try:
+            head = json.loads(lines[0])
+            record = Record(
+                str(head["uuid"]),
+                str(head["device"]),
+                str(head["boot"]),
+                int(head["pid"]),
+                {str(p): str(t) for p, t in head["originals"].items()},
+            )
+        except _UNREADABLE:
+            raise AutotuneError(
+                f"The journal {path} has no readable first line; since that is written before "
+                "anything is changed, nothing was: remove the file."
+            ) from None
+        for line in lines[1:]:
+            try:
+                entry = json.loads(line)
+            except (ValueError, RecursionError):
+                break
+            if isinstance(entry, dict):
+                record.learn(entry)
+        return cls(path, record)
+
+    def _add(self, entry: Mapping[str, object]) -> None:
+        try:
+            # Never made anew: a journal without its first line would say that nothing was changed.
+            descriptor = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
+            try:
+                append(descriptor, entry)
+            finally:
+                os.close(descriptor)
+        except OSError as error:
+            raise AutotuneError(
+                f"The journal {self.path} cannot be written ({error.strerror}), so nothing more "
+                "is changed, and what was changed is put back."
+            ) from None
+        self.record.learn(entry)
+
+    def claim(self) -> None:
+        """Hold the journal until this process ends. Raise RefusalError if another one does (its
+        run is under way, and will put everything back itself), FileNotFoundError if another one
+        has just cleared it."""
+        try:
+            # Closed, and the lock with it, when nothing refers to it any more.
+            self.held = open_roots_own(self.path)
+            fcntl.flock(self.held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if not self._is_there():
+                raise FileNotFoundError
+        except BlockingIOError:
+            raise RefusalError(
+                f"The run of process {self.record.pid} on {self.record.device} is still under way, "
+                "or its settings are just being put back; wait, or stop it."
+            ) from None
+
+    def release(self) -> None:
+        """Let go of the journal, so that the guardian can have it."""
+        if self.held is not None:
+            self.held.close()
+            self.held = None
+
+    def _is_there(self) -> bool:
+        """Whether the file that is held still has the journal's name."""
+        try:
+            return self.held is None or os.path.samestat(
+                self.path.stat(), os.fstat(self.held.fileno())
+            )
+        except FileNotFoundError:
+            return False
+
+    def writing(self, path: Path, text: str) -> None:
+        """Announce a sysfs write. Raise AutotuneError, writing nothing, if `path` has no
+        original here: what cannot be put back is not written."""
+        if str(path) not in self.record.originals:
+            raise AutotuneError(f"{path} is not in the journal, so it is not written.")
+        self._add({"kind": "write", "path": str(path), "text": text})
+
+    def settled(self) -> None:
+        """Note what the files read now that writes of ours may have moved: that, and nothing that
+        was tried before, is ours from here on."""
+        for name in (self.record.unsettled | self.record.reset) & self.record.originals.keys():
+            known = self.record.ours.get(name, [self.record.originals[name]])
+            text = sysfs.original(Path(name)) if Path(name).exists() else known[-1]
+            if text != known[-1]:
+                self._add({"kind": "write", "path": name, "text": text})
+        self._add({"kind": "settled"})
+
+    def scratch(self, folder: Path) -> None:
+        """Announce a scratch folder that a restore is to remove."""
+        mount = next(parent for parent in folder.resolve().parents if parent.is_mount())
+        self._add({"kind": "scratch", "path": str(folder), "mount": str(mount)})
+
+    def removed(self, folder: Path) -> None:
+        """Note that a scratch folder is gone."""
+        self._add({"kind": "removed", "path": str(folder)})
+
+    def checking(self, running: bool, moved: bool = False) -> None:
+        """Announce that a check of ours starts, or note that it has ended, and whether that left
+        its bounds moved, since something else took the array over."""
+        self._add({"kind": "check", "running": running, "moved": running or moved})
+
+    def close(self) -> None:
+        """Clear the journal: everything is back."""
+        self.cleared = True
+        # Another run's may be there by now; or its folder is gone too, with its file system.
+        if not self._is_there():
+            return
+        # The guardian, who keeps it open, would not see that it is gone; on a full disk it finds
+        # nothing to do.
+        with contextlib.suppress(AutotuneError):
+            self._over()
+        with contextlib.suppress(FileNotFoundError):
+            self.path.unlink(missing_ok=True)
+            sync_folder(self.path.parent)
+
+    def _over(self) -> None:
+        self._add(json.loads(OVER))
+
+    def keep(self, applied: Path) -> None:
+        """Clear the journal though nothing went back: the values are wanted. The record moves to
+        `applied`, so that they can still be undone; the originals of an earlier record there
+        stay the originals."""
+        applied.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        earlier = Journal.load(applied) if applied.exists() else None
+        # A reboot has undone what was applied before it.
+        if earlier is not None and earlier.record.boot == self.record.boot:
+            earlier._add({"kind": "originals", "originals": self.record.originals})
+            for name, texts in self.record.ours.items():
+                earlier._add({"kind": "write", "path": name, "text": texts[-1]})
+            self._over()
+            self.close()
+            # Not before: until then the guardian may bring back what was applied earlier. Without
+            # it both count as ours.
+            with contextlib.suppress(AutotuneError):
+                earlier._add({"kind": "settled"})
+            return
+        folder = self.path.parent
+        self.path = self.path.replace(applied)
+        # Killed before this, the guardian puts the originals back.
+        self._over()
+        self.cleared = True
+        sync_folder(applied.parent)
+        sync_folder(folder)
+
+
+def _is_blank(path: Path) -> bool:
+    """Whether a journal was left before anything was changed: by a kill in its first moments."""
+    try:
+        journal = Journal.claimed(path)
+    except (AutotuneError, OSError):
+        return False
+    record = journal.record
+    journal.release()
+    return not (record.ours or record.scratch or record.moved)

@@ -1,0 +1,68 @@
+"""What a journal says: the state to put back, and what was done since. Light, as the journal."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from autotune.knobs.write_order import reset_by
+
+BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+
+
+def boot_id(root: Path = Path("/")) -> str:
+    """What this boot is called; sysfs values do not outlive it."""
+    return (root / BOOT_ID.relative_to("/")).read_text().strip()
+
+
+@dataclass
+class Record:
+    """What a journal says: the state to put back, and what was done since.
+
+    `ours` are the texts, by path, that a file may read by our doing: the last one that was seen to
+    take effect, and those announced since. What else it reads was set by somebody else, unless the
+    kernel has just `reset` it on our account, as a switch of the scheduler does with `nr_requests`.
+    """
+
+    uuid: str
+    device: str
+    boot: str
+    pid: int
+    originals: dict[str, str] = field(default_factory=dict)
+    ours: dict[str, list[str]] = field(default_factory=dict)
+    unsettled: set[str] = field(default_factory=set)
+    """The files announced for writing since it was last noted what took effect."""
+    scratch: list[str] = field(default_factory=list)
+    mounts: dict[str, str] = field(default_factory=dict)
+    """Where the filesystem of each scratch folder was mounted."""
+    checking: bool = False
+    """A check of ours runs."""
+    moved: bool = False
+    """The kernel has moved `sync_min` on account of a check of ours."""
+
+    lost: bool = False
+    """Somebody emptied the journal: nothing is known but the originals."""
+
+    @property
+    def reset(self) -> set[str]:
+        """The files that the kernel may have changed with the writes announced last."""
+        return {str(path) for name in self.unsettled for path in reset_by(Path(name))}
+
+    def learn(self, entry: Mapping[str, object]) -> None:
+        """Take one journal line into account; an unknown kind is ignored."""
+        match entry:
+            case {"kind": "write", "path": str(path), "text": str(text)}:
+                self.ours.setdefault(path, []).append(text)
+                self.unsettled.add(path)
+            case {"kind": "settled"}:
+                self.ours = {path: texts[-1:] for path, texts in self.ours.items()}
+                self.unsettled = set()
+            case {"kind": "originals", "originals": dict(originals)}:
+                for path, text in originals.items():
+                    self.originals.setdefault(str(path), str(text))
+            case {"kind": "scratch", "path": str(path)}:
+                self.scratch.append(path)
+                self.mounts[path] = str(entry.get("mount", ""))
+            case {"kind": "removed", "path": str(path)}:
+                self.scratch = [folder for folder in self.scratch if folder != path]
+            case {"kind": "check", "running": bool(running)}:
+                self.checking, self.moved = running, bool(entry.get("moved", running))

@@ -1,0 +1,167 @@
+"""Putting back what a journal says. Light: the guardian runs it when the tuner is dead."""
+
+import os
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from autotune.errors import AutotuneError
+from autotune.knobs.write_order import restoring, unsafe_now
+from autotune.measure.scratch import SCRATCH_PREFIX, remove
+from autotune.safety.journal import Journal
+from autotune.safety.record import Record, boot_id
+from autotune.system import sysfs
+from autotune.system.blockdev import md_uuid
+
+IDLE_TIMEOUT_S = 30.0
+
+
+@dataclass
+class Outcome:
+    """What a restore did: files put back, left to whoever changed them, gone, and failed. After a
+    reboot every setting is gone, and only scratch folders are left to remove."""
+
+    restored: list[str] = field(default_factory=list)
+    foreign: list[str] = field(default_factory=list)
+    gone: list[str] = field(default_factory=list)
+    failed: list[str] = field(default_factory=list)
+    rebooted: bool = False
+
+    @property
+    def complete(self) -> bool:
+        return not self.failed
+
+
+def restore(journal: Journal, root: Path = Path("/")) -> Outcome:
+    """Put everything back that the journal's run changed, then clear the journal.
+
+    Never raises for one file: it goes on with the rest, and keeps the journal if any failed.
+    """
+    record, outcome = journal.record, Outcome()
+    if record.boot == boot_id(root):
+        paths = {Path(name): text for name, text in record.originals.items()}
+        block = root / "sys/block" / Path(record.device).name
+        if _another_array(record, block, root):
+            gone = {path for path in paths if path.is_relative_to(block)}
+        else:
+            gone = {path for path in paths if not path.exists()}
+            if record.checking:
+                _stop_check(block, outcome)
+        outcome.gone = [str(path) for path in paths if path in gone]
+        there = {path: text for path, text in paths.items() if path not in gone}
+        # Who set a value is judged before the first write: a switch of the scheduler back resets
+        # others, and what it leaves there is nobody's.
+        found = _found(there, outcome)
+        for write in restoring({path: there[path] for path in found}):
+            _restore_one(record, write, found[write.path], outcome)
+    else:
+        # The kernel has forgotten every value since; only what is on disk is left to remove.
+        outcome.gone, outcome.rebooted = list(record.originals), True
+    for name in record.scratch:
+        _remove_scratch(Path(name), record.mounts.get(name, ""), outcome)
+    if outcome.complete:
+        try:
+            journal.close()
+            # Beside the record of what was applied to stay lies the profile.
+            journal.path.with_suffix(".json").unlink(missing_ok=True)
+        except OSError as error:
+            outcome.failed.append(f"the journal {journal.path} cannot be removed: {error.strerror}")
+    return outcome
+
+
+def _found(paths: Iterable[Path], outcome: Outcome) -> dict[Path, str]:
+    """What the files read now; those that cannot be read have failed."""
+    found = {}
+    for path in paths:
+        try:
+            found[path] = sysfs.original(path)
+        except (AutotuneError, OSError) as error:
+            outcome.failed.append(_because(path, error))
+    return found
+
+
+def _because(path: Path, error: AutotuneError | OSError) -> str:
+    text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    return f"{path}: {text.rstrip('.')}"
+
+
+def _restore_one(record: Record, write: sysfs.Write, found: str, outcome: Outcome) -> None:
+    name = str(write.path)
+    wanted = write.text
+    if foreign := _is_foreign(record, write, found):
+        wanted = found
+        outcome.foreign.append(f"{name} reads {found}, which autotune did not write")
+    try:
+        # A switch of the scheduler back may have reset it just now.
+        if sysfs.original(write.path) == wanted:
+            return
+        if reason := unsafe_now(write.path):
+            outcome.failed.append(reason)
+            return
+        sysfs.write(write.path, wanted)
+        if (now := sysfs.original(write.path)) != wanted:
+            outcome.failed.append(f"{name} reads {now} after {wanted} was written")
+            return
+    except (AutotuneError, OSError) as error:
+        outcome.failed.append(_because(write.path, error))
+        return
+    if not foreign:
+        outcome.restored.append(name)
+
+
+def _is_foreign(record: Record, write: sysfs.Write, found: str) -> bool:
+    """Whether what was found is neither the original nor what autotune may have put there."""
+    name = str(write.path)
+    if record.lost:
+        return False
+    if record.moved and write.path.name in ("sync_min", "sync_max"):
+        # Ours is stopped by now; another one goes by what its owner has set.
+        return sysfs.read_or(write.path.parent / "sync_action", "idle") == "check"
+    return name not in record.reset and found not in (write.text, *record.ours.get(name, ()))
+
+
+def _another_array(record: Record, block: Path, root: Path) -> bool:
+    """Whether the name has gone to another array since. Stopping the one that had it has undone
+    every setting of it."""
+    metadata = sysfs.read_or(block / "md/metadata_version", "")
+    return bool(metadata) and md_uuid(block.name, metadata, root) not in ("", record.uuid)
+
+
+def _stop_check(block: Path, outcome: Outcome) -> None:
+    action = block / "md/sync_action"
+    if not action.exists():
+        return
+    try:
+        if sysfs.read(action) == "check":
+            sysfs.write(action, "idle")
+            deadline = time.monotonic() + IDLE_TIMEOUT_S
+            while sysfs.read(action) == "check" and time.monotonic() < deadline:
+                time.sleep(0.05)
+        outcome.restored.append(str(action))
+    except (AutotuneError, OSError) as error:
+        outcome.failed.append(_because(action, error))
+
+
+def _remove_scratch(folder: Path, mount: str, outcome: Outcome) -> None:
+    # The journal is root's own file, but a folder that is not one of ours is never removed.
+    if not folder.name.startswith(SCRATCH_PREFIX):
+        return
+    try:
+        if mount and not folder.exists() and not Path(mount).is_mount():
+            # Cleared now, the journal would leave a large file that nobody knows of.
+            outcome.failed.append(
+                f"{folder} may still be there, but nothing is mounted on {mount} (mount it, or "
+                "delete the journal if that filesystem is gone for good)"
+            )
+            return
+        if folder.is_symlink() or not folder.exists():
+            return
+        if folder.stat().st_uid != os.geteuid():
+            outcome.failed.append(f"{folder} belongs to somebody else, so it is left")
+            return
+        remove(folder)
+    except OSError as error:
+        outcome.failed.append(_because(folder, error))
+        return
+    outcome.restored.append(str(folder))

@@ -1,0 +1,129 @@
+"""Watching while a run goes on: what ends it at once, so that the originals can go back."""
+
+import signal
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from types import FrameType
+
+from autotune.errors import SignalledError, StoppedError
+from autotune.knobs import Knob, read_setting
+from autotune.measure.live_sync import ACTIONS, ended
+from autotune.problem.setting import Setting
+from autotune.safety.guardian import Guardian
+from autotune.system import sysfs
+from autotune.system.array import Array
+from autotune.system.memory import available_bytes, reserve_bytes
+
+PERIOD_S = 0.9
+REAL_SYNCS = ("resync", "recover", "reshape", "repair")
+
+
+class Watch:
+    """Call it often: about once a second it looks, and raises StoppedError with the reason.
+
+    Signals only leave a mark for the next call. So nothing is ever cut off in the middle, least
+    of all a restore.
+    """
+
+    def __init__(self, array: Array, knobs: Sequence[Knob], live: str = "") -> None:
+        """`live`: the real sync ("recover", "resync") that is tuned; its end ends the run."""
+        self._array = array
+        self._live = live
+        self._knobs = knobs
+        self._signal: int | None = None
+        self._looked = 0.0
+        self._expected: Setting | None = None
+        self._guardian: Guardian | None = None
+
+    def rely_on(self, guardian: Guardian) -> None:
+        """From here on the guardian has to live, and checks are those that its journal knows."""
+        self._guardian = guardian
+
+    @contextmanager
+    def signals(self) -> Iterator[None]:
+        """Meanwhile SIGINT, SIGTERM and SIGHUP end the run in an orderly way."""
+        numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+        before = {number: signal.signal(number, self._mark) for number in numbers}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    def _mark(self, number: int, _frame: FrameType | None) -> None:
+        self._signal = number
+
+    def expect(self, setting: Setting | None) -> None:
+        """What the knobs must read until the next call; None while they are being changed."""
+        self._expected = dict(setting) if setting is not None else None
+        self._looked = 0.0
+
+    def __call__(self) -> None:
+        if self._signal is not None:
+            name = signal.Signals(self._signal).name
+            raise SignalledError(f"Stopped by {name}; the original settings are put back.")
+        if time.monotonic() - self._looked >= PERIOD_S:
+            self.look()
+
+    def look(self) -> None:
+        """Look now. Raise StoppedError with what ends the run."""
+        self._looked = time.monotonic()
+        reason = (
+            self._array_trouble()
+            or self._guardian_trouble()
+            or self._memory_trouble()
+            or self._foreign_change()
+        )
+        if reason:
+            raise StoppedError(f"Stopped: {reason}.")
+
+    def _array_trouble(self) -> str | None:
+        md, device = self._array.md, self._array.device
+        if not md.is_dir() or sysfs.read_or(md / "array_state", "clear") in ("clear", "inactive"):
+            return f"{device} was stopped"
+        # The action first: a recovery that ends makes the array whole before it says so.
+        action = sysfs.read_or(md / "sync_action", "idle")
+        missing = int(sysfs.read_or(md / "degraded", "0"))
+        if missing > self._array.degraded:
+            return f"{device} is degraded, a member failed or was removed; see /proc/mdstat"
+        if self._live and action != self._live:
+            if self._live == "recover" and missing == self._array.degraded:
+                return f"the {ACTIONS[self._live]} of {device} was interrupted; see /proc/mdstat"
+            raise ended(self._array)
+        if action in REAL_SYNCS and not self._live:
+            return f"a {ACTIONS.get(action, action)} of {device} has started, which goes first"
+        ours = self._guardian is None or self._guardian.journal.record.checking
+        if action == "check" and not ours:
+            return f"somebody else has started a check of {device}, which goes first"
+        return None
+
+    def _guardian_trouble(self) -> str | None:
+        if self._guardian is None or self._guardian.alive:
+            return None
+        return (
+            "the guardian process was killed, and without it a kill of autotune would leave "
+            "settings behind"
+        )
+
+    def _memory_trouble(self) -> str | None:
+        root = self._array.root
+        available, floor = available_bytes(root), reserve_bytes(root)
+        if available >= floor:
+            return None
+        return f"only {available >> 20} MiB of memory are available, below {floor >> 20} MiB"
+
+    def _foreign_change(self) -> str | None:
+        if self._expected is None:
+            return None
+        try:
+            current = read_setting(self._array, self._knobs)
+        except OSError:
+            return f"a setting of {self._array.device} can no longer be read"
+        for name, value in current.items():
+            if value != self._expected.get(name, value):
+                return (
+                    f"somebody else set {name} to {value} (autotune had set "
+                    f"{self._expected[name]}); theirs is left as it is"
+                )
+        return None

@@ -1,0 +1,164 @@
+"""A real array with a profile on it, as a pass of re-tuning sees it."""
+
+import dataclasses
+from pathlib import Path
+
+from autotune.errors import InUseError, RefusalError
+from autotune.knobs import ALL, DEFAULT, by_name, for_array, ram_bytes, read_setting
+from autotune.measure.workload import load_workload
+from autotune.problem.figure import Estimate, Figure
+from autotune.problem.profile import Profile, save_profile
+from autotune.problem.setting import Setting
+from autotune.results.resume import interrupted
+from autotune.safety.apply import apply_profile
+from autotune.safety.paths import applied_profile_path
+from autotune.service.config import Care
+from autotune.service.policy import Proof
+from autotune.service.quiet_time import QUIET, busy_share
+from autotune.store import TrialRecord
+from autotune.store.database import Store
+from autotune.system.array import Array, find_array
+from autotune.system.memory import budget_bytes, total_bytes
+from autotune.tuning.prepare import GIVEN, Given, Options
+from autotune.tuning.run import Done, run
+from autotune.tuning.trials import Reporter
+
+GLANCE_S, GLANCES = 2.0, 5
+"""Between two trials, to see whether somebody else has come to use the array: one quiet glance
+of so many says that nobody has."""
+
+
+class Polite:
+    """A reporter that ends the run when somebody else wants the array. Raises InUseError from
+    `trial`, after which everything is put back and a later run can go on."""
+
+    def __init__(self, reporter: Reporter, array: Array) -> None:
+        self._reporter, self._array = reporter, array
+        self.step, self.notice, self.progress = reporter.step, reporter.notice, reporter.progress
+
+    def trial(self, record: TrialRecord, gain: Estimate | None) -> None:
+        self._reporter.trial(record, gain)
+        if not record.measured:
+            return
+        # What our own trial wrote may still be on its way to the disks.
+        for _ in range(GLANCES):
+            busy = busy_share(self._array, GLANCE_S)
+            if busy < QUIET:
+                break
+        else:
+            raise InUseError(
+                f"Stopped, since the array is in use (its disks are busy {busy:.0%} of the time "
+                "without us); the next pass goes on from here."
+            )
+
+
+class ArraySite:
+    """See `passes.Site`. `trials`, `seconds`, `bytes_written`: what its measurements took."""
+
+    def __init__(
+        self, array: Array, profile: Profile, care: Care, state_dir: Path, reporter: Reporter,
+        destructive: str | None = None,
+    ) -> None:  # fmt: skip
+        self.profile, self._array, self._state = profile, array, state_dir
+        self._care, self._reporter = care, Polite(reporter, array)
+        self._knobs = tuple(by_name(name) for name in profile.knobs)
+        self._options = Options(
+            device=array.device,
+            workload=load_workload(care.workload),
+            trials=care.trials,
+            time_s=care.time_s,
+            ceilings=care.ceilings,
+            ram_budget=max(budget_bytes(care.ram, array.root), self._in_use()),
+            write_budget=care.write_bytes,
+            destructive=destructive,
+        )
+        self.figures: tuple[Figure, ...] = ()
+        self.trials, self.seconds, self.bytes_written = 0, 0.0, 0
+        self.adopted: Profile | None = None
+        """What was put in force in place of the profile, if anything was."""
+        self._proven: Done | None = None
+
+    def _in_use(self) -> int:
+        """Bytes that the present settings take: what is in force was allowed more."""
+        knobs = for_array(self._array, ALL)
+        return ram_bytes(self._array, read_setting(self._array, knobs))
+
+    @property
+    def fingerprint(self) -> str:
+        return f"{self._array.fingerprint}|{total_bytes(self._array.root) >> 30} GiB"
+
+    @property
+    def incumbent(self) -> Setting:
+        return read_setting(find_array(self._array.device), self._knobs)
+
+    def against_originals(self) -> Proof:
+        return self._in_turn("the original settings", self.profile.before)
+
+    def prove(self, setting: Setting) -> Proof:
+        return self._in_turn("what was found", setting)
+
+    def back_to_originals(self) -> None:
+        self._apply(self.profile.before, self.profile)
+        # They are nobody's profile. The record of what was there before all of them stays.
+        applied_profile_path(self._state, self._array.uuid).unlink(missing_ok=True)
+
+    def tune(self) -> Setting | None:
+        knobs = tuple(dict.fromkeys((*DEFAULT, *self._knobs)))
+        # Not the same proposals each time.
+        seed = len(Store(self._state).runs(self._array.uuid))
+        options = dataclasses.replace(self._options, knobs=knobs, seed=seed)
+        done = self._counted(self._resumed(options) or run(options, self._state, self._reporter))
+        if not done.result.keep:
+            return None
+        found, before = done.result.winner, done.result.baseline
+        changes = {name: value for name, value in found.items() if value != before[name]}
+        return {**self.incumbent, **changes}
+
+    def _resumed(self, options: Options) -> Done | None:
+        """The end of a search that was cut, if there is one that can go on."""
+        cut = interrupted(Store(self._state).runs(self._array.uuid))
+        if cut is None or cut.problem.get("strategy") == GIVEN:
+            return None
+        options = dataclasses.replace(options, seed=int(cut.problem.get("seed", 0)))
+        try:
+            return run(options, self._state, self._reporter, resume=True)
+        except RefusalError as error:
+            self._reporter.notice(f"The search that was cut does not go on: {error}")
+            return None
+
+    def adopt(self, setting: Setting, proof: Proof) -> None:
+        assert self._proven is not None
+        assert self._proven.profile is not None
+        assert self._proven.path is not None
+        changed = {k: v for k, v in setting.items() if v != self.profile.before.get(k)}
+        now = read_setting(find_array(self._array.device), [by_name(name) for name in changed])
+        before = {name: self.profile.before.get(name, now[name]) for name in changed}
+        profile = self._proven.profile.model_copy(update={"knobs": changed, "before": before})
+        self._apply(setting, profile)
+        save_profile(profile, self._proven.path)
+        self.profile = self.adopted = profile
+
+    def _apply(self, setting: Setting, profile: Profile) -> None:
+        """Put a setting in force; the profile is what it is known by."""
+        whole = profile.model_copy(update={"knobs": dict(setting)})
+        apply_profile(whole, self._array.device, self._state, self._reporter.notice)
+        save_profile(profile, applied_profile_path(self._state, self._array.uuid))
+
+    def _in_turn(self, name: str, setting: Setting) -> Proof:
+        knobs = tuple(by_name(knob) for knob in setting)
+        given = Given(name, dict(setting))
+        options = dataclasses.replace(self._options, given=given, knobs=knobs, strategy=GIVEN)
+        done = self._counted(run(options, self._state, self._reporter))
+        self.figures, self._proven = tuple(done.result.figures), done
+        if done.path is not None:
+            # Only what is adopted is a profile.
+            done.path.unlink(missing_ok=True)
+        if done.result.verdict is None:
+            raise RefusalError(f"{self._array.device}: {done.result.reason}.")
+        return Proof(done.result.verdict, done.result.before, done.result.after)
+
+    def _counted(self, done: Done) -> Done:
+        self.trials += done.result.trials
+        self.seconds += done.result.seconds
+        self.bytes_written += done.result.bytes_written
+        return done

@@ -1,0 +1,179 @@
+"""One pass of re-tuning on an array of this machine: when, with what, and who hears of it."""
+
+import contextlib
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Literal
+
+from autotune.deploy import persist
+from autotune.deploy.in_force import active
+from autotune.errors import AutotuneError, InUseError, SignalledError
+from autotune.measure.workload import load_workload
+from autotune.service import history
+from autotune.service.config import Care, Config, Event
+from autotune.service.history import PassRecord
+from autotune.service.managed_array import ArraySite
+from autotune.service.notify import log, notify
+from autotune.service.policy import Pass, run_pass
+from autotune.service.quiet_time import busy_share, unsuitable
+from autotune.stats.verdict import Comparison
+from autotune.store.database import Store
+from autotune.system.array import Array
+from autotune.tuning.prepare import LEAST_TRIALS
+from autotune.tuning.trials import Reporter
+
+DRIFTED = 0.9
+"""Below this share of the speed at adoption the administrator should hear of it."""
+_KEYS = {
+    "--workload": "workload",
+    "--p99-ceiling": "p99_ceilings",
+    "--ram-budget": "ram_budget",
+    "--write-budget": "write_budget",
+    "--trials": "trials",
+    "--time": "time",
+}
+_OPTION = re.compile(rf"(?:{'|'.join(_KEYS)})(?![\w-])")
+
+
+@dataclass(frozen=True)
+class Report:
+    """What became of one array in a pass: `outcome` is that of the pass, or "no profile",
+    "postponed" or "failed", `text` a sentence."""
+
+    device: str
+    uuid: str
+    outcome: Literal[
+        "unchanged", "kept", "reverted", "advised", "adopted", "no profile", "postponed", "failed"
+    ]
+    text: str
+    record: PassRecord | None = None
+
+    @property
+    def document(self) -> dict[str, object]:
+        """For programs."""
+        shown = {"device": self.device, "uuid": self.uuid, "outcome": self.outcome}
+        record = self.record.model_dump(mode="json") if self.record else None
+        return {**shown, "text": self.text, "pass": record}
+
+
+def retune(
+    array: Array,
+    config: Config,
+    state_dir: Path,
+    reporter: Reporter,
+    now: Callable[[], datetime] = datetime.now,
+    destructive: str | None = None,
+) -> Report:
+    """Look whether the array's profile is still true, and act on it. `now` is local time.
+
+    What goes wrong is in the report, what was in force being back. Raise SignalledError if the
+    user wants an end.
+    """
+    care = config.care(array.uuid)
+    try:
+        in_force = active(array, state_dir)
+        if not in_force:
+            text = "No profile is in force; `autotune run --apply` finds one."
+            return Report(array.device, array.uuid, "no profile", text)
+        why = _not_now(array, care, now())
+        if why:
+            return Report(array.device, array.uuid, "postponed", f"Left alone, since {why}.")
+        before = history.load(state_dir, array.uuid)
+        site = ArraySite(array, in_force[0].profile, care, state_dir, reporter, destructive)
+        done = run_pass(site, before.known, care.adopt)
+        record = _record(done, site)
+        ceilings = {f.name: f.ceiling for f in site.figures if f.ceiling is not None}
+        history.save(before.after(done, record, ceilings), state_dir, array.uuid)
+        Store(state_dir).thin(array.uuid)
+        if any(each.how == "persisted" for each in in_force):
+            _persist_again(array, done, site, state_dir, reporter)
+        report = Report(array.device, array.uuid, done.outcome, _sentence(done), record)
+    except InUseError as error:
+        report = Report(array.device, array.uuid, "postponed", str(error))
+    except SignalledError:
+        raise
+    except AutotuneError as error:
+        report = Report(array.device, array.uuid, "failed", in_the_configuration(str(error)))
+        record = PassRecord(at=datetime.now(UTC), outcome="failed", reasons=(report.text,))
+        with contextlib.suppress(AutotuneError):
+            before = history.load(state_dir, array.uuid)
+            history.save(before.failed(record), state_dir, array.uuid)
+    log(report.outcome, report.device, report.uuid, report.text)
+    for event in _events(report):
+        if fault := notify(event, array.device, array.uuid, report.text, config.notify):
+            reporter.notice(fault)
+    return report
+
+
+def in_the_configuration(text: str) -> str:
+    """What is wrong, with the options of `run` as they are called there, if they are there."""
+    return _OPTION.sub(lambda option: f"{_KEYS[option[0]]} in the configuration", text)
+
+
+def _not_now(array: Array, care: Care, now: datetime) -> str:
+    if array.sync_action not in ("idle", "frozen"):
+        return f"a {array.sync_action} is under way"
+    phases = load_workload(care.workload).phases
+    least_s = LEAST_TRIALS * sum(phase.expected_seconds for phase in phases)
+    # The window first: looking at the load takes its time.
+    return unsuitable(care.hours, now, least_s, 0.0) or unsuitable(
+        care.hours, now, least_s, busy_share(array)
+    )
+
+
+def _record(done: Pass, site: ArraySite) -> PassRecord:
+    def triple(comparison: Comparison | None) -> tuple[float, float, float] | None:
+        return (comparison.ratio, comparison.low, comparison.high) if comparison else None
+
+    return PassRecord(
+        at=datetime.now(UTC),
+        outcome=done.outcome,
+        reasons=done.reasons,
+        gain=triple(done.gain),
+        better=triple(done.better),
+        drift=done.drift,
+        trials=site.trials,
+        seconds=site.seconds,
+        bytes_written=site.bytes_written,
+    )
+
+
+def _persist_again(
+    array: Array, done: Pass, site: ArraySite, state_dir: Path, reporter: Reporter
+) -> None:
+    """What comes back at the next start of the array must be what was proven last."""
+    if site.adopted is not None:
+        persist.persist(site.adopted, array, state_dir, reporter.notice)
+    elif done.reverted:
+        persist.unpersist(array.uuid, array.root)
+        persist.tell_udev(array, reporter.notice, array.root)
+
+
+def _sentence(done: Pass) -> str:
+    why = f" ({'; '.join(done.reasons)})" if done.reasons else ""
+    better = (
+        f"×{done.better.ratio:.2f} ({done.better.low:.2f} to {done.better.high:.2f})"
+        if (done.better)
+        else ""
+    )
+    return {
+        "unchanged": f"The profile is as it was{why}.",
+        "kept": f"Something moved{why}, and nothing better was proven; the profile stays.",
+        "reverted": f"The original settings are back{why}, and nothing better was proven.",
+        "advised": f"Something moved{why}; a setting that is {better} was proven, not adopted.",
+        "adopted": f"Something moved{why}; a setting that is {better} was proven and adopted.",
+    }[done.outcome]
+
+
+def _events(report: Report) -> list[Event]:
+    events: list[Event] = []
+    if report.outcome == "failed":
+        events.append("failed")
+    if report.record is not None and report.record.drift < DRIFTED:
+        events.append("drifted")
+    if report.outcome in ("reverted", "adopted"):
+        events.append("reverted" if report.outcome == "reverted" else "adopted")
+    return events

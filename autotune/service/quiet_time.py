@@ -1,0 +1,81 @@
+"""A good moment: the hours that are allowed, and an array that has little to do just now."""
+
+import re
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from autotune.errors import UsageError
+from autotune.system import sysfs
+from autotune.system.array import Array
+from autotune.untrusted import plain
+
+SAMPLE_S = 10.0
+QUIET = 0.10
+"""An array whose members are busy for less of the time than this has little to do."""
+BUSY_MS = 9
+"""The field of a disk's `stat` file with the time, in ms, in which it had a request in flight
+(kernel Documentation/block/stat.rst)."""
+
+
+@dataclass(frozen=True)
+class Window:
+    """Hours of the day, in minutes since midnight, local time; it may pass midnight."""
+
+    start: int
+    end: int
+
+    def holds(self, moment: datetime) -> bool:
+        minute = moment.hour * 60 + moment.minute
+        if self.start < self.end:
+            return self.start <= minute < self.end
+        return minute >= self.start or minute < self.end
+
+    def left_s(self, moment: datetime) -> float:
+        """The time until it closes, 0 if it is closed."""
+        if not self.holds(moment):
+            return 0.0
+        minutes = (self.end - moment.hour * 60 - moment.minute) % (24 * 60)
+        return minutes * 60.0 - moment.second
+
+
+def parse_window(text: str) -> Window:
+    """`01:00-05:00`. Raise UsageError if it is no such thing."""
+    found = re.fullmatch(r"([01]?\d|2[0-3]):([0-5]\d)\s*-\s*([01]?\d|2[0-3]):([0-5]\d)", text)
+    if found is None:
+        raise UsageError(f'"{plain(text)}" is no time of the day; write it like 01:00-05:00.')
+    hours = [int(part) for part in found.groups()]
+    window = Window(hours[0] * 60 + hours[1], hours[2] * 60 + hours[3])
+    if window.start == window.end:
+        raise UsageError(f'The window "{plain(text)}" has no length; leave it out for any time.')
+    return window
+
+
+def busy_share(
+    array: Array, sample_s: float = SAMPLE_S, sleep: Callable[[float], None] = time.sleep
+) -> float:
+    """The share of a short time in which the busiest disk of the array had something to do."""
+    before, began = {disk: _busy_ms(disk, array.root) for disk in array.disks}, time.monotonic()
+    sleep(sample_s)
+    passed_ms = max((time.monotonic() - began) * 1000, sample_s * 1000)
+    after = {disk: _busy_ms(disk, array.root) for disk in array.disks}
+    return max((after[d] - before[d] for d in before), default=0) / passed_ms
+
+
+def _busy_ms(disk: str, root: Path) -> int:
+    fields = sysfs.read_or(root / "sys/block" / disk / "stat", "").split()
+    return int(fields[BUSY_MS]) if len(fields) > BUSY_MS else 0
+
+
+def unsuitable(window: Window | None, now: datetime, needed_s: float, busy: float) -> str:
+    """Why an array should be left alone now, as the rest of a sentence; empty if it may be
+    loaded for `needed_s`."""
+    if window is not None and not window.holds(now):
+        return "it is outside its window"
+    if window is not None and window.left_s(now) < needed_s:
+        return "what is left of its window is too short"
+    if busy >= QUIET:
+        return f"it is in use (its disks are busy {busy:.0%} of the time)"
+    return ""

@@ -1,0 +1,1 @@
+"""What figures can prove. Pure."""

@@ -1,0 +1,101 @@
+"""The array's drift through a run (another load, heat, fill level), and taking it out. Pure.
+
+The baseline comes back through the run. A change between its measurements is taken to be the same,
+on the log scale, for every setting.
+"""
+
+import bisect
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from autotune.problem.figure import Estimate
+from autotune.problem.objective import Figures
+
+SIGNIFICANT = 3.0
+"""So many standard deviations of the noise apart, and the baseline has drifted; else it is noise,
+and taking it out would only add to it."""
+
+
+@dataclass(frozen=True)
+class Anchor:
+    """The baseline's figures at a time, in seconds on any one clock."""
+
+    time_s: float
+    figures: Figures
+
+
+def noise(anchors: Sequence[Anchor], name: str) -> float:
+    """The spread of a figure between the first two anchors, which were neighbours in time; no
+    less than the spread within them."""
+    values = [a.figures[name] for a in anchors[:2] if name in a.figures]
+    within = max((v.spread for v in values), default=0.0)
+    if len(values) < 2:
+        return within
+    return max(within, abs(math.log(values[1].value / values[0].value)) / math.sqrt(2))
+
+
+def _path(anchors: Sequence[Anchor], name: str) -> list[tuple[float, float]]:
+    """When and how far (log scale) the figure has moved from where the baseline stood at the start
+    (the first two anchors); empty if all anchors agree within noise."""
+    seen = [(a.time_s, math.log(a.figures[name].value)) for a in anchors if name in a.figures]
+    if len(seen) < 3:
+        return []
+    start = (seen[0][1] + seen[1][1]) / 2
+    if max(abs(log - start) for _, log in seen[2:]) < _notable(anchors, name):
+        return []
+    return [(seen[1][0], 0.0), *((time, log - start) for time, log in seen[2:])]
+
+
+def _notable(anchors: Sequence[Anchor], name: str) -> float:
+    return SIGNIFICANT * max(noise(anchors, name), 0.02)
+
+
+def drift(anchors: Sequence[Anchor], name: str, time_s: float) -> tuple[float, float]:
+    """How far (log scale) the figure has moved at a time from where the baseline stood at the
+    start, and how uncertain that is (a standard deviation).
+
+    Between two anchors it moved in one step, at a time that nobody knows: so the expectation is
+    on the line between them, and the further they are apart the less is known.
+    """
+    path = _path(anchors, name)
+    times = [time for time, _ in path]
+    right = bisect.bisect_left(times, time_s)
+    if right == 0:
+        return 0.0, 0.0
+    if right == len(path):
+        return path[-1][1], abs(path[-1][1] - path[-2][1]) / 2
+    (t0, y0), (t1, y1) = path[right - 1], path[right]
+    passed = (time_s - t0) / (t1 - t0)
+    return y0 + (y1 - y0) * passed, abs(y1 - y0) * math.sqrt(passed * (1 - passed))
+
+
+def is_moving(anchors: Sequence[Anchor]) -> bool:
+    """Whether the newest anchor shows another level than the one before it."""
+    for name in anchors[-1].figures:
+        path = _path(anchors, name)
+        if path and abs(path[-1][1] - path[-2][1]) >= _notable(anchors, name):
+            return True
+    return False
+
+
+def without_drift(
+    figures: Figures, time_s: float, anchors: Sequence[Anchor]
+) -> dict[str, Estimate]:
+    """The figures as they would have been at the start of the run."""
+    moved = {name: drift(anchors, name, time_s) for name in figures}
+    return {
+        name: Estimate(e.value / math.exp(moved[name][0]), math.hypot(e.spread, moved[name][1]))
+        for name, e in figures.items()
+    }
+
+
+def largest_drifts(anchors: Sequence[Anchor]) -> dict[str, float]:
+    """The figures that drifted, with the largest ratio to the start (1.0: none)."""
+    found = {}
+    for name in anchors[0].figures:
+        moves = [drift(anchors, name, a.time_s)[0] for a in anchors]
+        largest = max(moves, key=abs)
+        if largest:
+            found[name] = math.exp(largest)
+    return found

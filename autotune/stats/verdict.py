@@ -1,0 +1,112 @@
+"""Is the winner better than the baseline, beyond noise? Pure."""
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from autotune.problem.figure import Figure
+from autotune.problem.objective import Figures
+from autotune.stats.batch_means import MIN_BATCHES, student_t
+
+NOTABLE = math.log(1.01)
+"""Less than this is no difference to anybody, however certain."""
+
+
+class Conclusion(StrEnum):
+    BETTER = "better"
+    SAME = "no difference"
+    WORSE = "worse"
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The winner's value over the baseline's, with its 95 % interval and what follows."""
+
+    ratio: float
+    low: float
+    high: float
+    conclusion: Conclusion
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """`overall` is the objective; `figures` are by name, only those measured on both sides."""
+
+    overall: Comparison
+    figures: dict[str, Comparison]
+
+
+def _compare(
+    pairs: Sequence[float], groups: Sequence[Sequence[float]], spread: float, higher_is_better: bool
+) -> Comparison:
+    """`pairs`: log ratios, one each pair. `groups`: logs of repeated measurements of one setting
+    each, which tell the noise. `spread`: the noise within a measurement, as all that are paired
+    show it together, each in MIN_BATCHES batches or more."""
+    centre = sum(pairs) / len(pairs)
+    degrees = sum(len(group) - 1 for group in groups)
+    squares = sum((x - sum(g) / len(g)) ** 2 for g in groups for x in g)
+    alone = student_t(degrees) * math.sqrt(squares / degrees)
+    inner = 2 * len(pairs) * (MIN_BATCHES - 1)
+    squares += inner * spread**2
+    together = student_t(degrees + inner) * math.sqrt(squares / (degrees + inner))
+    half = max(alone, together) * math.sqrt(2 / len(pairs))
+    low, high = centre - half, centre + half
+    conclusion = Conclusion.SAME
+    if low > 0 and centre > NOTABLE:
+        conclusion = Conclusion.BETTER if higher_is_better else Conclusion.WORSE
+    elif high < 0 and centre < -NOTABLE:
+        conclusion = Conclusion.WORSE if higher_is_better else Conclusion.BETTER
+    return Comparison(math.exp(centre), math.exp(low), math.exp(high), conclusion)
+
+
+def judge(
+    figures: Sequence[Figure],
+    winner: Sequence[Figures],
+    baseline: Sequence[Figures],
+    earlier: Sequence[Figures] = (),
+) -> Verdict:
+    """Compare measurements taken in turn: `winner[i]` beside `baseline[i]`, two or more of each.
+
+    Pairs that were neighbours in time are subtracted, so that a drift of the array falls out.
+    The noise is pooled from all repeats of the same setting: both sides, and `earlier`
+    measurements of the baseline, which agree with each other but need not with those in turn.
+    Repeats may agree by luck, so the interval is the wider of what they give alone and what they
+    give pooled with the spreads within the measurements. A figure that the winner's knobs cannot
+    move is not measured again, and is taken to be equal in the objective.
+    """
+    compared: dict[str, Comparison] = {}
+    both = [f for f in figures if all(f.name in m for m in (*winner, *baseline))]
+    for figure in both:
+        name = figure.name
+        after, before = ([math.log(m[name].value) for m in side] for side in (winner, baseline))
+        past = [math.log(m[name].value) for m in earlier if name in m]
+        spread = math.sqrt(
+            sum(m[name].spread ** 2 for m in (*winner, *baseline)) / (len(winner) + len(baseline))
+        )
+        pairs = [a - b for a, b in zip(after, before, strict=True)]
+        groups = [after, before, *([past] if past else [])]
+        compared[name] = _compare(pairs, groups, spread, figure.kind == "throughput")
+    weighted = [f for f in both if f.weight > 0]
+    total = sum(f.weight for f in figures if f.weight > 0)
+
+    def score(measured: Figures) -> float:
+        return sum(f.weight / total * math.log(measured[f.name].value) for f in weighted)
+
+    spread = math.sqrt(
+        sum(
+            (f.weight / total * m[f.name].spread) ** 2
+            for f, m in itertools.product(weighted, (*winner, *baseline))
+        )
+        / (len(winner) + len(baseline))
+    )
+    after, before = [score(m) for m in winner], [score(m) for m in baseline]
+    past = [score(m) for m in earlier if all(f.name in m for f in weighted)]
+    overall = _compare(
+        [a - b for a, b in zip(after, before, strict=True)],
+        [after, before, *([past] if past else [])],
+        spread,
+        True,
+    )
+    return Verdict(overall, compared)

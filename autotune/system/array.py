@@ -1,0 +1,246 @@
+"""What an md array is, read from sysfs: identity, members, state. Changes nothing.
+
+Files and their meaning: kernel Documentation/admin-guide/md.rst; layout seen on 6.1.176.
+"""
+
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from autotune.errors import RefusalError, UsageError
+from autotune.system import sysfs
+from autotune.system.blockdev import (
+    SECTOR,
+    Media,
+    kernel_name,
+    leaves,
+    md_uuid,
+    media_of,
+    number,
+    what_is,
+    whole_disk,
+)
+
+__all__ = [
+    "REDUNDANT",
+    "Array",
+    "ArrayClass",
+    "Media",
+    "Member",
+    "find_array",
+    "find_uuid",
+    "list_arrays",
+    "read_array",
+]
+
+REDUNDANT = ("raid1", "raid4", "raid5", "raid6", "raid10")
+
+
+@dataclass(frozen=True)
+class Member:
+    """A block device in the array.
+
+    `name` is the member itself ("sda1"), `disk` the whole device whose queue serves it ("sda");
+    that queue may serve other arrays too. `leaves` are the physical disks below (several under a
+    dm device). `nr_requests` is the queue's length when the array was looked at: a switch of the
+    scheduler resets it, so it has to be remembered.
+    """
+
+    name: str
+    disk: str
+    leaves: tuple[str, ...]
+    state: str
+    media: Media
+    size_bytes: int
+    nr_requests: int | None = None
+
+
+@dataclass(frozen=True)
+class ArrayClass:
+    """What has to be alike for a profile of one array to mean something on another."""
+
+    level: str
+    members: int
+    chunk_bytes: int
+    media: Media
+    kernel: str
+
+
+@dataclass(frozen=True)
+class Array:
+    """An active md array, as it was when it was looked at.
+
+    `uuid` is 32 hex digits, in mdadm's order, or "" for an array without a superblock. `root` is
+    "/" but in tests. `reshape_position` is "none" or a sector.
+    """
+
+    name: str
+    uuid: str
+    level: str
+    raid_disks: int
+    chunk_bytes: int
+    size_bytes: int
+    metadata: str
+    members: tuple[Member, ...]
+    degraded: int
+    array_state: str
+    sync_action: str
+    reshape_position: str
+    read_only: bool
+    kernel: str
+    page_bytes: int
+    root: Path = Path("/")
+
+    @property
+    def device(self) -> str:
+        """The device file: "/dev/md0"."""
+        return f"/dev/{self.name.replace('!', '/')}"
+
+    @property
+    def block(self) -> Path:
+        """The array's folder in sysfs."""
+        return self.root / "sys/block" / self.name
+
+    @property
+    def md(self) -> Path:
+        return self.block / "md"
+
+    @property
+    def queue(self) -> Path:
+        return self.block / "queue"
+
+    @property
+    def disks(self) -> tuple[str, ...]:
+        """The whole disks under the members, each once, in the members' order."""
+        return tuple(dict.fromkeys(m.disk for m in self.members if "faulty" not in m.state))
+
+    @property
+    def leaves(self) -> frozenset[str]:
+        """The physical disks under the members."""
+        return frozenset(leaf for member in self.members for leaf in member.leaves)
+
+    @property
+    def media(self) -> Media:
+        """The slowest member's: it sets the pace."""
+        order = list(Media)
+        return min((m.media for m in self.members), key=order.index, default=Media.HDD)
+
+    @property
+    def redundant(self) -> bool:
+        return self.level in REDUNDANT
+
+    @property
+    def mdadm_uuid(self) -> str:
+        """The UUID as mdadm and udev's MD_UUID write it: four words with colons."""
+        return ":".join(self.uuid[i : i + 8] for i in range(0, len(self.uuid), 8))
+
+    @property
+    def kernel_version(self) -> tuple[int, int]:
+        """(6, 1) of "6.1.176-foo"."""
+        major, minor = [*self.kernel.split("-")[0].split("."), "0"][:2]
+        return int(major), int(minor)
+
+    @property
+    def fingerprint(self) -> str:
+        """Changes when measurements of this array no longer speak for it."""
+        members = ",".join(sorted(f"{m.name}:{m.media}:{m.size_bytes}" for m in self.members))
+        return "|".join([self.uuid, self.level, str(self.chunk_bytes), members, self.kernel])
+
+    @property
+    def array_class(self) -> ArrayClass:
+        return ArrayClass(self.level, self.raid_disks, self.chunk_bytes, self.media, self.kernel)
+
+    def now(self) -> "Array":
+        """The same array, looked at again. RefusalError if it is not running any more."""
+        return read_array(self.name, self.root)
+
+
+def find_array(device: str | Path, root: Path = Path("/")) -> Array:
+    """The array behind a device file ("/dev/md0", "/dev/md/home") or kernel name ("md0").
+
+    Raise UsageError if it is not an md array, RefusalError if the array is not running.
+    """
+    name = kernel_name(str(device), root)
+    partition = (root / "sys/class/block" / name / "partition").exists()
+    if (root / "sys/block" / name / "md").is_dir() or (name.startswith("md") and not partition):
+        return read_array(name, root)
+    raise UsageError(f"{device} is not an md array but {what_is(name, root)}.")
+
+
+def find_uuid(text: str, root: Path = Path("/")) -> str:
+    """The 32 hex digits of a UUID, as mdadm, udev or blkid write it, or of the array behind a
+    device file. UsageError if it is neither, or the array has none."""
+    digits = re.sub("[:-]", "", text.lower())
+    if re.fullmatch("[0-9a-f]{32}", digits):
+        return digits
+    array = find_array(text, root)
+    if not array.uuid:
+        raise UsageError(f"{array.device} has no UUID by which it could be known again.")
+    return array.uuid
+
+
+def list_arrays(root: Path = Path("/")) -> list[Array]:
+    """All active arrays, by name."""
+    arrays = []
+    for folder in sorted((root / "sys/block").glob("*/md")):
+        if sysfs.read_or(folder / "array_state", "clear") not in ("clear", "inactive"):
+            arrays.append(read_array(folder.parent.name, root))
+    return arrays
+
+
+def read_array(name: str, root: Path = Path("/")) -> Array:
+    """The active array of this kernel name. Raise RefusalError if it is not running."""
+    block = root / "sys/block" / name
+    md = block / "md"
+    state = sysfs.read_or(md / "array_state", "clear")
+    if state in ("clear", "inactive"):
+        raise RefusalError(
+            f"The array /dev/{name} is not running (it is {state}); start it with "
+            f"`mdadm --run /dev/{name}` or `mdadm --assemble --scan`."
+        )
+    metadata = sysfs.read_or(md / "metadata_version", "none")
+    level = sysfs.read_or(md / "level", "unknown")
+    return Array(
+        name=name,
+        uuid=md_uuid(name, metadata, root),
+        level=level,
+        raid_disks=number(md / "raid_disks"),
+        chunk_bytes=number(md / "chunk_size"),
+        size_bytes=number(block / "size") * SECTOR,
+        metadata=metadata,
+        members=_members(md, root),
+        degraded=number(md / "degraded"),
+        array_state=state,
+        sync_action=sysfs.read_or(md / "sync_action", "idle"),
+        reshape_position=sysfs.read_or(md / "reshape_position", "none"),
+        read_only=state in ("readonly", "read-auto") or number(block / "ro") != 0,
+        kernel=sysfs.read_or(root / "proc/sys/kernel/osrelease", "0.0"),
+        page_bytes=os.sysconf("SC_PAGE_SIZE"),
+        root=root,
+    )
+
+
+def _members(md: Path, root: Path) -> tuple[Member, ...]:
+    def slot(folder: Path) -> tuple[int, str]:
+        text = sysfs.read_or(folder / "slot", "none")
+        return (int(text) if text.isdigit() else 1 << 16, folder.name)
+
+    members = []
+    for folder in sorted(md.glob("dev-*"), key=slot):
+        name = folder.name.removeprefix("dev-")
+        disk = whole_disk(name, root)
+        under = leaves(name, root)
+        length = sysfs.read_or(root / "sys/block" / disk / "queue/nr_requests", "")
+        members.append(
+            Member(
+                name=name,
+                disk=disk,
+                leaves=under,
+                state=sysfs.read_or(folder / "state", "unknown"),
+                media=min((media_of(leaf, root) for leaf in under), key=list(Media).index),
+                size_bytes=number(root / "sys/class/block" / name / "size") * SECTOR,
+                nr_requests=int(length) if length.isdigit() else None,
+            )
+        )
+    return tuple(members)

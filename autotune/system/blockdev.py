@@ -1,0 +1,109 @@
+"""Block devices in sysfs: names, partitions, what they are made of. Changes nothing."""
+
+import os
+import stat
+import subprocess
+import sys
+from enum import StrEnum
+from pathlib import Path
+
+from autotune.errors import UsageError
+from autotune.system import sysfs
+
+SECTOR = 512
+"""sysfs counts sizes of block devices in sectors of 512 bytes, whatever the disk's own."""
+
+
+class Media(StrEnum):
+    """What a member is made of; the slowest comes first."""
+
+    HDD = "hdd"
+    SSD = "ssd"
+    NVME = "nvme"
+
+
+def whole_disk(name: str, root: Path = Path("/")) -> str:
+    """The device that a partition is part of; any other name is returned as it is."""
+    entry = root / "sys/class/block" / name
+    return entry.resolve().parent.name if (entry / "partition").exists() else name
+
+
+def leaves(name: str, root: Path = Path("/")) -> tuple[str, ...]:
+    """The physical disks under a device, through partitions, dm and md."""
+    disk = whole_disk(name, root)
+    below = sorted(p.name for p in (root / "sys/block" / disk / "slaves").glob("*"))
+    if not below:
+        return (disk,)
+    return tuple(dict.fromkeys(leaf for each in below for leaf in leaves(each, root)))
+
+
+def number(path: Path) -> int:
+    """The file's number; 0 where there is none."""
+    text = sysfs.read_or(path, "0")
+    return int(text) if text.isdigit() else 0
+
+
+def media_of(disk: str, root: Path) -> Media:
+    """What a physical disk is made of; unknown counts as the slowest."""
+    if disk.startswith("nvme"):
+        return Media.NVME
+    rotational = sysfs.read_or(root / "sys/block" / disk / "queue/rotational", "1")
+    return Media.HDD if rotational == "1" else Media.SSD
+
+
+def md_uuid(name: str, metadata: str, root: Path) -> str:
+    """mdadm's UUID, from md/uuid where the kernel has it (6.1 does), else from mdadm."""
+    text = sysfs.read_or(root / "sys/block" / name / "md/uuid", "").replace("-", "").lower()
+    if len(text) == 32 and text.strip("0"):
+        if metadata.startswith("0.9") and sys.byteorder == "little":
+            # The old superblock keeps four native words; the kernel prints them byte by byte.
+            words = [bytes.fromhex(text[i : i + 8])[::-1].hex() for i in range(0, 32, 8)]
+            return "".join(words)
+        return text
+    return _uuid_from_mdadm(name) if root == Path("/") else ""
+
+
+def _uuid_from_mdadm(name: str) -> str:
+    command = ("mdadm", "--detail", "--export", f"/dev/{name}")
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=20, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    found = [ln.split("=", 1)[1] for ln in done.stdout.splitlines() if ln.startswith("MD_UUID=")]
+    return found[0].replace(":", "").lower() if found else ""
+
+
+def kernel_name(device: str, root: Path) -> str:
+    """The kernel's name of a device file. UsageError if it is no block device."""
+    path = Path(device if "/" in device else f"/dev/{device}")
+    file = root / path.relative_to("/") if path.is_absolute() else path
+    if not file.exists():
+        raise UsageError(
+            f"There is no {path}; `cat /proc/mdstat` names the arrays of this machine."
+        )
+    if file.is_dir():
+        raise UsageError(f"{device} is a folder; name the array's device, such as /dev/md0.")
+    if root != Path("/"):
+        return file.resolve().name
+    status = file.stat()
+    if not stat.S_ISBLK(status.st_mode):
+        raise UsageError(f"{device} is not a block device; name an array, such as /dev/md0.")
+    device_number = f"{os.major(status.st_rdev)}:{os.minor(status.st_rdev)}"
+    return (Path("/sys/dev/block") / device_number).resolve().name
+
+
+def what_is(name: str, root: Path) -> str:
+    """What a device that is no array is, in words."""
+    entry = root / "sys/class/block" / name
+    held = [p.name for p in (entry / "holders").glob("*") if (p / "md").is_dir()]
+    kind = "a disk"
+    if (entry / "partition").exists():
+        kind = f"a partition of /dev/{whole_disk(name, root)}"
+    elif name.startswith("dm-"):
+        uuid = sysfs.read_or(entry / "dm/uuid", "")
+        kind = {"LVM": "an LVM volume", "CRYPT": "an encrypted (dm-crypt) device"}.get(
+            uuid.split("-")[0], "a device-mapper device"
+        )
+    elif name.startswith(("loop", "zram", "nbd", "sr", "ram")):
+        kind = f"a {name.rstrip('0123456789')} device"
+    return kind + (f", a member of the array /dev/{held[0]}: name that one" if held else "")

@@ -1,0 +1,173 @@
+"""What lies on top of an array (partitions, LVM, crypt, filesystems, swap) and beside it."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from autotune.system import sysfs
+from autotune.system.array import Array, list_arrays
+
+
+@dataclass(frozen=True)
+class Mount:
+    """A filesystem on the array. `device` is the kernel name of what it lies on, `number` the
+    mount's own."""
+
+    number: int
+    mountpoint: Path
+    fstype: str
+    device: str
+    read_only: bool
+
+
+@dataclass(frozen=True)
+class Holder:
+    """A block device on top of the array: `kind` is partition, lvm, crypt, md, bcache or dm."""
+
+    name: str
+    kind: str
+    label: str
+    """What people call it: "vg0-home" for "dm-3"."""
+
+
+@dataclass(frozen=True)
+class Stack:
+    """Everything that uses the array, and the arrays that share its disks."""
+
+    mounts: tuple[Mount, ...]
+    swaps: tuple[str, ...]
+    holders: tuple[Holder, ...]
+    beside: tuple[str, ...]
+
+    @property
+    def in_use(self) -> bool:
+        return bool(self.mounts or self.swaps or self.holders)
+
+    @property
+    def writable(self) -> tuple[Mount, ...]:
+        """The filesystems that a scratch file could be made on, if they have room: no other one
+        is mounted over them."""
+        return tuple(mount for mount in self.mounts if not mount.read_only and _is_seen(mount))
+
+    def mount_for(self, path: Path) -> Mount | None:
+        """The filesystem of this array that the path (or its nearest existing parent) is on."""
+        path = path.resolve()
+        while not path.exists():
+            path = path.parent
+        number = mount_number(path)
+        return next((mount for mount in self.mounts if mount.number == number), None)
+
+
+def _is_seen(mount: Mount) -> bool:
+    """Whether its mountpoint leads to it."""
+    try:
+        return mount.mountpoint.is_dir() and mount_number(mount.mountpoint) == mount.number
+    except OSError:
+        return False
+
+
+def mount_number(path: Path) -> int:
+    """The number of the mount that a path is really on, whatever is mounted over or below it
+    (proc_pid_fdinfo(5), Linux 3.15)."""
+    descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
+    try:
+        text = Path(f"/proc/self/fdinfo/{descriptor}").read_text()
+    finally:
+        os.close(descriptor)
+    return int(text.split("mnt_id:")[1].split()[0])
+
+
+def read_stack(array: Array) -> Stack:
+    """Walk up from the array through holders and partitions, and match mounts and swap."""
+    holders = _above(array.name, array.root)
+    names = {array.name, *(holder.name for holder in holders)}
+    numbers = {
+        number: name
+        for name in names
+        if (number := sysfs.read_or(_entry(name, array.root) / "dev", ""))
+    }
+    return Stack(
+        mounts=_mounts(numbers, names, array.root),
+        swaps=_swaps(names, array.root),
+        holders=holders,
+        beside=tuple(
+            other.name
+            for other in list_arrays(array.root)
+            if other.name != array.name and other.leaves & array.leaves
+        ),
+    )
+
+
+def _entry(name: str, root: Path) -> Path:
+    return root / "sys/class/block" / name
+
+
+def _above(name: str, root: Path) -> tuple[Holder, ...]:
+    """The devices on top, nearest first, each once."""
+    found: dict[str, Holder] = {}
+    entry = _entry(name, root)
+    partitions = [p.parent.name for p in sorted(entry.glob("*/partition"))]
+    held = [p.name for p in sorted((entry / "holders").glob("*"))]
+    for above in partitions + held:
+        found[above] = _holder(above, root)
+        for further in _above(above, root):
+            found.setdefault(further.name, further)
+    return tuple(found.values())
+
+
+def _holder(name: str, root: Path) -> Holder:
+    entry = _entry(name, root)
+    if (entry / "partition").exists():
+        return Holder(name, "partition", name)
+    if (entry / "md").is_dir():
+        return Holder(name, "md", name)
+    if (entry / "dm").is_dir():
+        kind = sysfs.read_or(entry / "dm/uuid", "").split("-")[0].lower()
+        label = sysfs.read_or(entry / "dm/name", name)
+        return Holder(name, kind if kind in ("lvm", "crypt") else "dm", label)
+    return Holder(name, "bcache" if name.startswith("bcache") else "device", name)
+
+
+def _mounts(numbers: dict[str, str], names: set[str], root: Path) -> tuple[Mount, ...]:
+    """Fields of mountinfo: proc_pid_mountinfo(5). btrfs (and other filesystems of several
+    devices) show an anonymous number there, so the source device is looked at too."""
+    mounts = []
+    for line in sysfs.read_or(root / "proc/self/mountinfo", "").splitlines():
+        fields = line.split(" ")
+        dash = fields.index("-") if "-" in fields else -1
+        if dash < 6 or len(fields) < dash + 4:
+            continue
+        source = _kernel_name(_plain(fields[dash + 2]), root)
+        device = numbers.get(fields[2]) or (source if source in names else None)
+        if device is not None:
+            options = fields[5].split(",") + fields[dash + 3].split(",")
+            where = Path(_plain(fields[4]))
+            mounts.append(Mount(int(fields[0]), where, fields[dash + 1], device, "ro" in options))
+    return tuple(mounts)
+
+
+def _swaps(names: set[str], root: Path) -> tuple[str, ...]:
+    """Swap devices on the array. A swap file is on a filesystem, which is a mount already."""
+    lines = sysfs.read_or(root / "proc/swaps", "").splitlines()[1:]
+    files = [_plain(line.split()[0]) for line in lines if line.strip()]
+    return tuple(file for file in files if _kernel_name(file, root) in names)
+
+
+def _plain(text: str) -> str:
+    """Without the octal escapes of /proc files: "\\040" is a space."""
+    for code, character in (("040", " "), ("011", "\t"), ("012", "\n"), ("134", "\\")):
+        text = text.replace(f"\\{code}", character)
+    return text
+
+
+def _kernel_name(file: str, root: Path) -> str | None:
+    """The kernel name of a device file, through /dev/mapper and other symlinks."""
+    if not file.startswith("/dev/"):
+        return None
+    path = root / file.lstrip("/")
+    if root == Path("/") and path.exists():
+        number = path.stat().st_rdev
+        device = Path(f"/sys/dev/block/{os.major(number)}:{os.minor(number)}")
+        if device.exists():
+            return device.resolve().name
+    return Path(os.path.realpath(path)).name

@@ -1,0 +1,1 @@
+"""A run from end to end: prepare, search, confirm."""

@@ -1,0 +1,73 @@
+"""When to end a trial of the search early, from what the trials so far have shown."""
+
+import math
+from collections.abc import Sequence
+
+from autotune.measure.phase import Histograms, Hopeless, Hopelessness, PhaseResult
+from autotune.measure.workload import Phase
+from autotune.problem.figure import Estimate, Figure
+from autotune.problem.objective import Figures, gain, p_hold
+from autotune.problem.trial import Status
+from autotune.stats.bounds import best_possible, rough_percentile, surely_over
+from autotune.stats.drift import Anchor, noise
+from autotune.store import TrialRecord
+
+PERCENT = 99.0
+HOLDS = 0.95
+"""What might break its ceilings is no mark for others: it may not be recommended in the end."""
+
+
+class EarlyEnd:
+    """Learns from every trial; judges one that is under way."""
+
+    def __init__(self) -> None:
+        self._figures: Sequence[Figure] = ()
+        self._baselines: list[TrialRecord] = []
+        self._noise: dict[str, float] = {}
+        self._best_seen: dict[str, float] = {}
+        self._incumbent = 0.0
+
+    def learn(self, record: TrialRecord, figures: Sequence[Figure]) -> None:
+        """Keep the noise that the baseline's repeats show, the best of each figure, and the best
+        gain that very probably holds its ceilings (at the bottom of its spread, so that luck sets
+        no mark)."""
+        self._figures = figures
+        if record.role == "baseline":
+            self._baselines.append(record)
+            anchors = [Anchor(r.middle_s, r.figures) for r in self._baselines]
+            self._noise = {f.name: noise(anchors, f.name) for f in figures}
+        for name, estimate in record.figures.items():
+            self._best_seen[name] = max(self._best_seen.get(name, 0.0), estimate.value)
+        noisy = self._noisy(record.figures)
+        if record.status is Status.COMPLETE and p_hold(figures, noisy) >= HOLDS:
+            shown = gain(figures, noisy, self._baselines[0].figures)
+            if shown is not None:
+                bottom = shown.value * math.exp(-2 * shown.spread)
+                self._incumbent = max(self._incumbent, bottom)
+
+    def _noisy(self, figures: Figures) -> dict[str, Estimate]:
+        """With the noise between trials, which a single measurement does not show."""
+        return {
+            name: Estimate(e.value, math.hypot(e.spread, self._noise.get(name, 0.0)))
+            for name, e in figures.items()
+        }
+
+    def judge(self, phase: Phase, results: Sequence[PhaseResult]) -> Hopeless:
+        """What ends a phase, after the results of the trial's earlier ones: a latency surely over
+        its ceiling, or a gain surely below the incumbent."""
+        before = {name: e for result in results for name, e in result.figures.items()}
+        limits = {f.name: f.ceiling for f in self._figures if f.phase == phase.name and f.ceiling}
+
+        def judge(figures: Figures, histograms: Histograms) -> Hopelessness | None:
+            for name, limit in limits.items():
+                seen = histograms[name.partition(".")[2]]
+                if surely_over(seen, limit, PERCENT):
+                    rough = {name: rough_percentile(seen, PERCENT, limit)}
+                    return Hopelessness(f"{name} is surely over its ceiling", rough)
+            known = self._noisy({**before, **figures})
+            first = self._baselines[0].figures
+            if best_possible(self._figures, known, first, self._best_seen) < self._incumbent:
+                return Hopelessness("surely below the best so far", {})
+            return None
+
+        return judge

@@ -1,0 +1,216 @@
+"""A run from end to end: the Python API, and what `autotune run` calls."""
+
+import contextlib
+import dataclasses
+from dataclasses import dataclass
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from autotune.deploy import catalogue
+from autotune.deploy.rescale import SYNC_SPEEDS
+from autotune.errors import AutotuneError, StoppedError, UsageError
+from autotune.knobs import ram_bytes
+from autotune.measure.member_speed import member_kib_s
+from autotune.measure.write_budget import Written
+from autotune.problem.profile import Profile, save_profile
+from autotune.problem.strategy import StrategyFactory
+from autotune.results import solve, stored_run
+from autotune.results.pareto import Named
+from autotune.results.proven_profile import make_profile, settled
+from autotune.results.resume import interrupted, to_resume
+from autotune.safety.apply import apply, keep_applied, with_those_in_force
+from autotune.safety.locks import lock
+from autotune.safety.paths import journal_path
+from autotune.store import TrialRecord
+from autotune.system.array import find_array
+from autotune.tuning.earlier_runs import earlier_trials
+from autotune.tuning.hints import hints as catalogue_hints
+from autotune.tuning.prepare import Options, Preparation, prepare
+from autotune.tuning.session import session
+from autotune.tuning.trials import Reporter, Trials
+from autotune.tuning.tune import Result, tune
+
+if TYPE_CHECKING:
+    from autotune.store.database import Store
+
+STRATEGIES = "autotune.strategies"
+REMEMBERED = 10
+"""So many earlier runs are looked at, of whatever array."""
+
+
+def strategy_names() -> list[str]:
+    """The strategies that are installed."""
+    return sorted(entry.name for entry in entry_points(group=STRATEGIES))
+
+
+def find_strategy(name: str) -> EntryPoint:
+    """A strategy by name, not loaded yet, which takes a second. Raise UsageError if there is
+    none."""
+    for entry in entry_points(group=STRATEGIES):
+        if entry.name == name:
+            return entry
+    raise UsageError(f'There is no strategy "{name}"; there are {", ".join(strategy_names())}.')
+
+
+def load_strategy(entry: EntryPoint) -> StrategyFactory:
+    """What makes the strategy. Raise UsageError if a library that it needs is not installed."""
+    try:
+        factory: StrategyFactory = entry.load()
+    except ImportError as error:
+        raise UsageError(
+            f'The strategy "{entry.name}" needs the package {error.name}; '
+            f"install it with `pip install 'autotune-md[{entry.name}]'`."
+        ) from None
+    return factory
+
+
+@dataclass(frozen=True)
+class Done:
+    """A run that came to its end: its number in the store, what it found, the winner's profile
+    and file if there is a winner, its RAM, the phases that could not be measured here
+    and why, and the three named answers, if it came so far as to have any."""
+
+    number: int
+    result: Result
+    profile: Profile | None
+    path: Path | None
+    ram_bytes: int
+    left_out: tuple[str, ...]
+    why_left_out: str
+    named: Named | None
+
+
+def run(
+    options: Options,
+    state_dir: Path,
+    reporter: Reporter,
+    keep: bool = False,
+    resume: bool = False,
+) -> Done:
+    """Tune an array, or `resume` its newest run that was cut.
+
+    The originals are back at the end, unless `keep` and the winner was confirmed: then the
+    winner's values stay. Raise AutotuneError whatever else happens, the originals being back.
+    """
+    entry = find_strategy(options.strategy) if options.given is None else None
+    array = find_array(options.device)
+    with lock(array, journal_path(state_dir, array.uuid)):
+        # Under the lock: what a run that is just ending has set is not the original.
+        preparation = prepare(options)
+        factory = load_strategy(entry) if entry is not None else None
+        # Loads SQLAlchemy, which a dry run does not need.
+        from autotune.store.database import Store  # noqa: PLC0415
+
+        store = Store(state_dir)
+        number, earlier, written = _open(store, preparation, reporter, resume)
+        if factory is not None:
+            preparation = _remembering(store, preparation, number, reporter)
+            preparation = _hinted(preparation, state_dir, reporter)
+        try:
+            with session(preparation, state_dir, reporter, written) as (bench, watch):
+                trials = Trials(preparation, bench, watch, store, number, reporter)
+                trials.replay(earlier)
+                result, problem = tune(preparation, trials, factory, reporter)
+                profile, path = None, None
+                if result.keep:
+                    speeds = set(SYNC_SPEEDS) & set(settled(preparation, result))
+                    rate = member_kib_s(preparation.array, watch) if speeds else None
+                    profile = with_those_in_force(
+                        make_profile(preparation, result, rate),
+                        preparation.array,
+                        result.winner,
+                        result.baseline,
+                        state_dir,
+                    )
+                    path = state_dir / "profiles" / f"{preparation.array.name}-run{number}.json"
+                    save_profile(profile, path)
+                if keep and profile is not None:
+                    watch.look()
+                    watch.expect(None)
+                    apply(preparation.array, preparation.knobs, result.winner, bench.journal)
+                    keep_applied(profile, preparation.array, bench.journal, state_dir)
+        except StoppedError as error:
+            _note(store, number, "interrupted", str(error))
+            if store.trials(number) and options.given is None:
+                reporter.notice(f"`--resume`, with the same options, goes on with run {number}.")
+            raise
+        except BaseException as error:
+            _note(store, number, "failed", str(error))
+            raise
+        document = profile.model_dump(mode="json") if profile else None
+        store.update_problem(
+            number, stored_run.document(preparation, problem.figures, written.total)
+        )
+        store.finish_run(number, "done", result.reason, document)
+    return Done(
+        number,
+        result,
+        profile,
+        path,
+        ram_bytes(preparation.array, result.winner),
+        tuple(phase.name for phase in preparation.left_out),
+        preparation.why_left_out,
+        solve.named(store.run(number), store.trials(number)),
+    )
+
+
+def _open(
+    store: "Store", preparation: Preparation, reporter: Reporter, resume: bool
+) -> tuple[int, list[TrialRecord], Written]:
+    """The number of the run in the store, the trials that it already has, and what it wrote."""
+    array = preparation.array
+    problem = stored_run.document(preparation, preparation.figures)
+    trials: list[TrialRecord] = []
+    before = 0
+    if resume:
+        number, trials = to_resume(store, array.uuid, array.fingerprint, problem)
+        reporter.notice(f"Going on with run {number} after {len(trials)} trials.")
+        before = store.run(number).problem["written_bytes"]
+        store.reopen_run(number)
+    else:
+        cut = interrupted(store.runs(array.uuid))
+        if cut is not None and preparation.options.given is None:
+            reporter.notice(
+                f"Starting anew; run {cut.id} was cut after {cut.trials} trials, "
+                "and --resume would have gone on with it."
+            )
+        number = store.start_run(array.uuid, array.device, array.fingerprint, problem)
+
+    def keep(total: int) -> None:
+        store.update_problem(number, {**problem, "written_bytes": total})
+
+    return number, trials, Written(preparation.options.write_budget, before, keep)
+
+
+def _remembering(
+    store: "Store", preparation: Preparation, number: int, reporter: Reporter
+) -> Preparation:
+    """The preparation with what the newest runs before this one say of it."""
+    array, run = preparation.array, store.run(number)
+    before = [each for each in store.runs() if each.id < number][:REMEMBERED]
+    known = earlier_trials(
+        run.problem,
+        array.uuid,
+        array.fingerprint,
+        run.started,
+        ((each, store.trials(each.id)) for each in before),
+    )
+    if known:
+        reporter.step(f"Starting with what {len(known)} trials of earlier runs showed")
+    return dataclasses.replace(preparation, earlier=known)
+
+
+def _note(store: "Store", number: int, state: str, outcome: str) -> None:
+    # What ended the run is what the user must hear, not that it could not be stored.
+    with contextlib.suppress(AutotuneError):
+        store.finish_run(number, state, outcome)
+
+
+def _hinted(preparation: Preparation, state_dir: Path, reporter: Reporter) -> Preparation:
+    """The preparation with what the catalogue has for arrays like this one."""
+    known, faults = catalogue.entries(state_dir)
+    for fault in faults:
+        reporter.notice(f"{fault} It is left out.")
+    hints = [*preparation.hints, *catalogue_hints(preparation, known)]
+    return dataclasses.replace(preparation, hints=tuple(hints))

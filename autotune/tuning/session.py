@@ -1,0 +1,87 @@
+"""Around whatever changes the array: journal, guardian, signals, scratch file, and the way back."""
+
+import contextlib
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+
+from autotune.knobs import stripe_cache
+from autotune.measure.fio import Target
+from autotune.measure.live_sync import Recovery
+from autotune.measure.phase import Bench
+from autotune.measure.scratch import scratch_file
+from autotune.measure.write_budget import Written
+from autotune.preflight import raw_device
+from autotune.safety.apply import journaled_paths
+from autotune.safety.guardian import guarded
+from autotune.safety.journal import Journal
+from autotune.safety.paths import journal_path
+from autotune.safety.watch import Watch
+from autotune.tuning.prepare import Preparation
+from autotune.tuning.trials import Reporter
+
+
+@contextmanager
+def session(
+    preparation: Preparation, state_dir: Path, reporter: Reporter, written: Written
+) -> Iterator[tuple[Bench, Watch]]:
+    """Journal, guardian, signals and scratch file around whatever changes the array.
+
+    On the way out, for whatever reason, everything is put back (unless the journal was closed).
+    Raise RestoreError if something could not be.
+    """
+    array, knobs = preparation.array, preparation.knobs
+    watch = Watch(array, knobs, preparation.live)
+    path = journal_path(state_dir, array.uuid)
+    paths = journaled_paths(array, knobs, checks=not preparation.live)
+    with (
+        watch.signals(),
+        guarded(Journal.open(path, array.uuid, array.device, paths), reporter.notice) as guardian,
+        contextlib.ExitStack() as stack,
+    ):
+        watch.rely_on(guardian)
+        # What was set by hand since it was looked at is no baseline.
+        watch.expect(preparation.baseline)
+        journal = guardian.journal
+        bench = Bench(
+            array.name,
+            preparation.reads,
+            _where_to_write(preparation, journal, watch, reporter, written, stack),
+            journal,
+            watch,
+            partial(stripe_cache.shrink, array),
+            lambda _p, _s: None,
+            Recovery(array, watch) if preparation.live else None,
+            written,
+        )
+        yield bench, watch
+
+
+def _where_to_write(
+    preparation: Preparation,
+    journal: Journal,
+    watch: Watch,
+    reporter: Reporter,
+    written: Written,
+    stack: contextlib.ExitStack,
+) -> Target | None:
+    """The raw array, a new scratch file, or nothing; the stack gives it free at the end."""
+    array, folder = preparation.array, preparation.scratch
+    if preparation.options.destructive is not None:
+        # Once more, directly before anything is written.
+        raw_device.refuse_if_used(array)
+        # Held to the end, so that nobody can mount it or make a filesystem meanwhile.
+        stack.callback(os.close, os.open(array.device, os.O_RDONLY | os.O_EXCL))
+        return preparation.reads
+    if folder is None:
+        return None
+    reporter.step(f"Writing a scratch file in {folder}")
+
+    def filled(share: float) -> None:
+        watch()
+        reporter.progress("scratch file", share, None)
+
+    file = stack.enter_context(scratch_file(folder, journal, filled, written))
+    return Target(file, file.stat().st_size)

@@ -1,0 +1,248 @@
+"""One trial after the other: apply a setting, measure what it can move, store what it showed."""
+
+import dataclasses
+import time
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Protocol
+
+from autotune.errors import InfeasibleError, MeasurementError
+from autotune.knobs import read_setting
+from autotune.knobs.stripe_cache import stripes
+from autotune.measure.phase import Bench, Hopeless, PhaseResult, measure, never_hopeless
+from autotune.measure.workload import Phase
+from autotune.problem.figure import Estimate, Figure
+from autotune.problem.objective import gain
+from autotune.problem.setting import Setting, setting_key
+from autotune.problem.trial import Status
+from autotune.results import resume
+from autotune.safety.apply import apply
+from autotune.safety.watch import Watch
+from autotune.stats.drift import Anchor
+from autotune.store import TrialRecord
+from autotune.tuning.early_stop import EarlyEnd
+from autotune.tuning.prepare import Preparation
+
+if TYPE_CHECKING:
+    from autotune.store.database import Store
+
+BROKEN_IN_A_ROW = 2
+"""A measurement that breaks so often is a broken environment, not a bad setting."""
+
+
+class Reporter(Protocol):
+    """Who follows a run."""
+
+    def step(self, text: str) -> None:
+        """A new part of the run begins."""
+
+    def notice(self, text: str) -> None:
+        """Something that must be heard, whoever listens."""
+
+    def progress(self, what: str, share: float, left_s: float | None) -> None:
+        """`share` (0 to 1) of `what` is done; `left_s`: seconds left of the whole run."""
+
+    def trial(self, record: TrialRecord, gain: Estimate | None) -> None:
+        """A trial has ended."""
+
+
+class Trials:
+    """The trials of one run. `records` are those done, `seconds` what each phase takes,
+    `unsupported` the figures that never had enough samples, `saved_s` what was not measured because
+    nothing could move it or the trial was hopeless, `grown_stripes` what the kernel made of the
+    original stripe cache in a phase. `figures` have their ceilings once the
+    baseline has told them. `deadline` is on the monotonic clock. `wrote` is the most that each
+    phase has written, `written` counts all of it."""
+
+    def __init__(
+        self,
+        preparation: Preparation,
+        bench: Bench,
+        watch: Watch,
+        store: "Store",
+        run: int,
+        reporter: Reporter,
+    ) -> None:
+        self._prep = preparation
+        self._bench = dataclasses.replace(bench, progress=self._progress)
+        self._watch = watch
+        self._store = store
+        self._run = run
+        self._reporter = reporter
+        self._known: dict[object, PhaseResult] = {}
+        self._label = ""
+        self.deadline = time.monotonic() + preparation.options.time_s
+        self.records: list[TrialRecord] = []
+        self.unsupported: dict[str, None] = {}
+        self._supported: set[str] = set()
+        self.figures = preparation.figures
+        self.saved_s = 0.0
+        self.grown_stripes = 0
+        self.written = bench.written
+        self.wrote = dict.fromkeys((phase.name for phase in preparation.phases), 0)
+        self._early = EarlyEnd()
+        self.seconds = {p.name: p.expected_seconds for p in preparation.phases}
+
+    def replay(self, records: Sequence[TrialRecord]) -> None:
+        """Take up the stored trials of a run that was cut, as if they had just been measured."""
+        for record in records:
+            for result in resume.results(self._prep.phases, record):
+                phase = next(p for p in self._prep.phases if p.name == result.phase)
+                self._known[self.relevant(phase, record.requested)] = result
+                self.seconds[result.phase] = result.seconds
+                self._note(result)
+            self.deadline -= record.seconds
+            self.records.append(record)
+            self._tell(record)
+
+    def resolved(self, figures: Sequence[Figure]) -> None:
+        """Take note of the ceilings, which count for the trials until now too."""
+        self.figures, self._early = tuple(figures), EarlyEnd()
+        for record in self.records:
+            self._early.learn(record, self.figures)
+
+    def warm_up(self) -> None:
+        """Measure each phase once as the array is, for no figure: the first touch of everything
+        is slower, and as a figure it would be taken for noise."""
+        self._label = "Warm-up"
+        for phase in self._prep.phases:
+            short = phase.model_copy(update={"max_seconds": phase.min_seconds})
+            self._measured(short, 0, self._prep.baseline)
+
+    def _note(self, result: PhaseResult) -> None:
+        """What had enough samples once can be had on this array."""
+        self.wrote[result.phase] = max(self.wrote[result.phase], result.bytes_written)
+        self._supported.update(result.figures)
+        self.unsupported.update(dict.fromkeys(result.unsupported))
+        for name in self._supported:
+            self.unsupported.pop(name, None)
+
+    def _note_growth(self, setting: Setting) -> None:
+        """How far the stripe cache has grown by itself, under the original settings."""
+        if setting == self._prep.baseline:
+            self.grown_stripes = max(self.grown_stripes, stripes(self._prep.array) or 0)
+
+    @property
+    def anchors(self) -> list[Anchor]:
+        """The baseline's measurements through the run."""
+        return [Anchor(r.middle_s, r.figures) for r in self.records if r.role == "baseline"]
+
+    def count(self, role: str) -> int:
+        """How many trials of this role there have been."""
+        return sum(record.role == role for record in self.records)
+
+    def moves(self, knob: str, figure: Figure) -> bool:
+        phase = next(p for p in self._prep.phases if p.name == figure.phase)
+        quantity = figure.name.partition(".")[2]
+        return next(k for k in self._prep.knobs if k.name == knob).moves(phase, quantity)
+
+    def relevant(self, phase: Phase, setting: Setting) -> object:
+        """What of a setting can move a phase: equal keys, equal figures but for noise."""
+        moving = {
+            knob.name
+            for knob in self._prep.knobs
+            if any(self.moves(knob.name, f) for f in phase.figures())
+        }
+        return (phase.name, setting_key({k: v for k, v in setting.items() if k in moving}))
+
+    def run(
+        self, role: str, setting: Setting, phases: tuple[Phase, ...], reuse: bool = False
+    ) -> TrialRecord:
+        """Apply and measure a setting, and store what it showed. With `reuse`, a phase that was
+        measured at these values keeps its figures, unless that is so of all: who asks for a
+        setting twice wants to know more of it."""
+        started, began = datetime.now(UTC), time.monotonic()
+        number = len(self.records) + 1
+        results: list[PhaseResult] = []
+        measured: list[str] = []
+        status, reason, effective = Status.COMPLETE, "", dict(setting)
+        self._label = f"Trial {number} ({role})"
+        try:
+            if not self._prep.allowed(setting):
+                raise InfeasibleError("The setting is outside the RAM budget, so it is not tried.")
+            # A change of somebody else's must be seen before it is written over.
+            self._watch.look()
+            self._watch.expect(None)
+            applied = apply(
+                self._prep.array, self._prep.knobs, setting, self._bench.journal, self._watch
+            )
+            effective = dict(applied)
+            self._watch.expect(applied)
+            keys = [self.relevant(phase, setting) for phase in phases]
+            carried = reuse and not all(key in self._known for key in keys)
+            for phase, key in zip(phases, keys, strict=True):
+                if carried and key in self._known:
+                    results.append(self._known[key])
+                    self.saved_s += self.seconds[phase.name]
+                    continue
+                hopeless = self._early.judge(phase, results) if reuse else never_hopeless
+                result = self._measured(phase, number, setting, hopeless)
+                measured.append(phase.name)
+                results.append(result)
+                if result.hopeless:
+                    status, reason = Status.ABORTED, result.hopeless
+                    self.saved_s += self._unspent_s(phases, measured, result)
+                    break
+                self._known[key] = result
+        except InfeasibleError as error:
+            status, reason = Status.INFEASIBLE, str(error)
+            self._watch.expect(read_setting(self._prep.array, self._prep.knobs))
+        except OSError:
+            # Of an array that is gone, say that.
+            self._watch.look()
+            raise
+        record = TrialRecord(
+            number,
+            role,
+            started,
+            time.monotonic() - began,
+            status,
+            reason,
+            dict(setting),
+            effective,
+            {name: e for result in results for name, e in result.figures.items()},
+            tuple(measured),
+            sum(result.bytes_written for result in results if result.phase in measured),
+        )
+        self._store.add_trial(self._run, record)
+        self.records.append(record)
+        self._early.learn(record, self.figures)
+        self._tell(record)
+        return record
+
+    def _tell(self, record: TrialRecord) -> None:
+        baseline = self.records[0].figures
+        self._reporter.trial(record, gain(self._prep.figures, record.figures, baseline))
+
+    def _unspent_s(
+        self, phases: tuple[Phase, ...], measured: list[str], last: PhaseResult
+    ) -> float:
+        """What ending a trial with its last measured phase saved, as phases go."""
+        rest = [p.name for p in phases[[p.name for p in phases].index(last.phase) + 1 :]]
+        return max(0.0, self.seconds[last.phase] - last.seconds) + sum(
+            self.seconds[name] for name in rest if name not in measured
+        )
+
+    def _measured(
+        self, phase: Phase, number: int, setting: Setting, hopeless: Hopeless = never_hopeless
+    ) -> PhaseResult:
+        """One phase, again if the measurement breaks. Raise MeasurementError if it keeps on."""
+        for attempt in range(BROKEN_IN_A_ROW):
+            try:
+                seed = self._prep.options.seed + 1000 * number + attempt
+                if phase.writes:
+                    self.written.expect(self.wrote[phase.name])
+                result = measure(phase, self._bench, seed, hopeless)
+                self._note_growth(setting)
+                break
+            except MeasurementError:
+                if attempt + 1 == BROKEN_IN_A_ROW:
+                    raise
+        if not result.hopeless:
+            self.seconds[phase.name] = result.seconds
+        self._note(result)
+        return result
+
+    def _progress(self, phase: Phase, share: float) -> None:
+        left = max(0.0, self.deadline - time.monotonic())
+        self._reporter.progress(f"{self._label}: {phase.name}", share, left)

@@ -1,0 +1,1 @@
+"""The models behind the default strategy: what is expected of settings not tried."""

@@ -1,0 +1,115 @@
+"""What mattered: how much of an improvement each changed knob brought, from the models.
+
+The improvement of a setting over the baseline is shared among the knobs in which they differ by
+their Shapley values: what a knob adds, averaged over all orders of changing them one by one. On
+the log scale these add up to the whole, and as they are linear in the log gains of the settings
+in between, whose joint distribution the models give, their spreads are exact.
+"""
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from autotune.problem.figure import Estimate
+from autotune.problem.setting import Setting, Value
+from autotune.problem.strategy import Problem
+from autotune.problem.trial import Trial
+from autotune.strategies.surrogate.belief import Beliefs
+
+MOST = 10
+"""Knobs shared among at once: 2¹⁰ settings. With more, those after the tenth count as one with
+it, which does not happen with the knobs there are."""
+NO_LOSS = 0.01
+"""An expected loss of the gain, or of P(hold), that nobody notices."""
+UNPROVEN_LOSS = 0.05
+"""An expected loss of the gain that is worth taking for changing less, while it may be noise."""
+SURE = 1.28
+"""So many spreads above nothing, and a loss is no noise (nine in ten)."""
+
+
+@dataclass(frozen=True)
+class KnobShare:
+    """What a knob's change brought: a factor of the gain, with its spread; `needed` is False if
+    the knob can go back to the baseline's value at no loss, together with the others so marked."""
+
+    knob: str
+    before: Value
+    after: Value
+    gain: Estimate
+    needed: bool
+
+
+def what_mattered(
+    problem: Problem, trials: Sequence[Trial], setting: Setting
+) -> tuple[KnobShare, ...]:
+    """The changed knobs of `setting`, the greatest share first; none for the baseline."""
+    beliefs = Beliefs(problem)
+    for trial in trials:
+        beliefs.add(trial)
+    baseline = problem.baseline
+    changed = [d.knob for d in problem.dimensions if setting[d.knob] != baseline[d.knob]]
+    groups = [[knob] for knob in changed[: MOST - 1]]
+    if changed[MOST - 1 :]:
+        groups.append(changed[MOST - 1 :])
+    mean, covariance = _shares(beliefs, baseline, setting, groups)
+    order = sorted(range(len(groups)), key=lambda i: -mean[i])
+    unneeded = _unneeded(problem, beliefs, setting, [k for i in reversed(order) for k in groups[i]])
+    return tuple(
+        KnobShare(
+            knob,
+            baseline[knob],
+            setting[knob],
+            Estimate(math.exp(mean[i]), math.sqrt(max(covariance[i, i], 0.0))),
+            knob not in unneeded,
+        )
+        for i in order
+        for knob in groups[i]
+    )
+
+
+def _shares(
+    beliefs: Beliefs, baseline: Setting, setting: Setting, groups: list[list[str]]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Mean (g,) and covariance (g, g) of the Shapley values of the log gain."""
+    count = len(groups)
+    subsets = list(itertools.product([False, True], repeat=count))
+    between: list[Setting] = []
+    for subset in subsets:
+        taken = [k for group, on in zip(groups, subset, strict=True) if on for k in group]
+        between.append({**baseline, **{knob: setting[knob] for knob in taken}})
+    weights = np.zeros((count, len(subsets)))
+    for place, subset in enumerate(subsets):
+        size = sum(subset)
+        for i in range(count):
+            before = size - subset[i]
+            ways = math.factorial(before) * math.factorial(count - before - 1)
+            weight = ways / math.factorial(count)
+            weights[i, place] = weight if subset[i] else -weight
+    mean, covariance = beliefs.joint(between)
+    return weights @ mean, weights @ covariance @ weights.T
+
+
+def _unneeded(
+    problem: Problem, beliefs: Beliefs, setting: Setting, least_first: list[str]
+) -> set[str]:
+    """Knobs that can go back, tried from the one that brought least: what they brought is too
+    little, or too little to be told from noise. What they lose is held against the whole setting,
+    so that small losses do not add up."""
+    found: set[str] = set()
+    kept = dict(setting)
+    for knob in least_first:
+        reverted = {**kept, knob: problem.baseline[knob]}
+        if not problem.allowed(reverted):
+            continue
+        hold = beliefs.of([reverted, setting]).hold
+        mean, covariance = beliefs.joint([reverted, setting])
+        loss = mean[1] - mean[0]
+        doubt = math.sqrt(max(covariance[0, 0] + covariance[1, 1] - 2 * covariance[0, 1], 0.0))
+        unseen = loss <= NO_LOSS or (loss <= UNPROVEN_LOSS and loss < SURE * doubt)
+        if unseen and hold[0] >= hold[1] - NO_LOSS:
+            found.add(knob)
+            kept = reverted
+    return found

@@ -1,0 +1,98 @@
+"""`autotune export` as a user meets it."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from store_records import filled
+
+from autotune.store.database import Store
+
+PROFILE = Path(__file__).parents[3] / "examples/profile.json"
+UUID = "f6e606b3:8ce3aa59:41c0aa90:d0ab4f9c"
+
+
+def export(*words: object) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "autotune", "export", *map(str, words)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def test_one_file_goes_to_the_standard_output_and_more_to_a_folder(tmp_path: Path) -> None:
+    done = export(PROFILE, "--format", "udev", "--array", UUID)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert f'ENV{{MD_UUID}}=="{UUID}"' in done.stdout
+    assert 'ENV{ID_FS_UUID}=="f6e606b3-8ce3-aa59-41c0-aa90d0ab4f9c"' in done.stdout
+    done = export(PROFILE, "--format", "tuned")
+    assert done.returncode == 2
+    assert "--out" in done.stderr
+    done = export(PROFILE, "--format", "tuned", "--out", tmp_path)
+    written = [Path(line) for line in done.stdout.splitlines()]
+    assert sorted(written) == sorted(p for p in tmp_path.rglob("*") if p.is_file())
+    assert all(os.access(p, os.X_OK) == (p.suffix == ".sh") for p in written)
+    document = json.loads(export(PROFILE, "--format", "tuned", "--json").stdout)
+    assert {tmp_path / name: text for name, text in document["files"].items()} == {
+        path: path.read_text() for path in written
+    }
+
+
+def test_the_newest_run_with_a_profile_is_what_is_meant(tmp_path: Path) -> None:
+    assert "name a profile" in export("--state-dir", tmp_path).stderr
+    filled(tmp_path)
+    assert "No run has found" in export("--state-dir", tmp_path).stderr
+    store = Store(tmp_path)
+    for name in ("older", "newer"):
+        document = json.loads(PROFILE.read_text()) | {"name": name}
+        number = store.start_run("u", "/dev/md0", "print", {})
+        store.finish_run(number, "done", "", document)
+    store.start_run("u", "/dev/md0", "print", {})
+    assert json.loads(export("--state-dir", tmp_path).stdout)["name"] == "newer"
+    assert json.loads(export(2, "--state-dir", tmp_path).stdout)["name"] == "older"
+    assert "has no profile" in export(1, "--state-dir", tmp_path).stderr
+    assert "There is no run 99" in export(99, "--state-dir", tmp_path).stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--format", "rpm"), "the formats are json, udev"),
+        (("--format", "shell", "--array", UUID), "leave out --array"),
+        (("--format", "udev", "--array", "/dev/nonsense"), "There is no /dev/nonsense"),
+    ],
+)
+def test_what_makes_no_sense_is_wrong_usage(words: tuple[str, ...], said: str) -> None:
+    done = export(PROFILE, *words)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert said in done.stderr
+
+
+def test_what_was_exported_before_survives_a_full_disk(tmp_path: Path) -> None:
+    (written,) = export(PROFILE, "--out", tmp_path).stdout.split()
+    before = Path(written).read_text()
+    command = f"ulimit -f 1; exec {sys.executable} -m autotune export {PROFILE} --out {tmp_path}"
+    done = subprocess.run(
+        ["bash", "-c", f"trap '' XFSZ; {command}"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    assert "cannot be written" in done.stderr
+    assert Path(written).read_text() == before
+    assert [str(path) for path in tmp_path.iterdir()] == [written]
+
+
+def test_of_several_files_a_full_disk_takes_all_or_none(tmp_path: Path) -> None:
+    words = f"{PROFILE} --format ansible --out {tmp_path}"
+    command = f"ulimit -f 1; exec {sys.executable} -m autotune export {words}"
+    done = subprocess.run(
+        ["bash", "-c", f"trap '' XFSZ; {command}"], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, "cannot be written" in done.stderr) == (1, True)
+    assert not [path for path in tmp_path.rglob("*") if path.is_file()]
+
+
+def test_a_number_in_other_digits_is_a_name(tmp_path: Path) -> None:
+    filled(tmp_path)
+    done = export("³", "--state-dir", tmp_path)
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr

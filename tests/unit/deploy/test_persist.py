@@ -1,0 +1,142 @@
+"""What --persist writes and removes, on files that stand for the machine's."""
+
+import errno
+import os
+from pathlib import Path
+
+import fake_sysfs
+import pytest
+
+from autotune.deploy import persist
+from autotune.errors import AutotuneError, RefusalError, UsageError
+from autotune.problem.profile import Profile, load_profile
+from autotune.system.array import Array, find_array
+
+EXAMPLE = load_profile(Path(__file__).parents[3] / "examples/profile.json")
+PROFILE = EXAMPLE.model_copy(update={"knobs": {"stripe_cache_size": 256, "scheduler": "bfq"}})
+OTHER = EXAMPLE.model_copy(update={"knobs": {"stripe_cache_size": 512}})
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> fake_sysfs.FakeMachine:
+    machine = fake_sysfs.raid6(tmp_path)
+    (tmp_path / "etc/udev").mkdir(parents=True)
+    return machine
+
+
+def array(machine: fake_sysfs.FakeMachine) -> Array:
+    return find_array("md0", machine.root)
+
+
+def kept(machine: fake_sysfs.FakeMachine, profile: Profile = PROFILE) -> list[str]:
+    """Persist a profile; return what was said."""
+    said: list[str] = []
+    persist.persist(profile, array(machine), Path("/var/lib/autotune"), said.append)
+    return said
+
+
+def everything(root: Path) -> dict[str, bytes | None]:
+    """All of /etc: every file's bytes, and the folders."""
+    found = sorted((root / "etc").rglob("*"))
+    return {str(p.relative_to(root)): p.read_bytes() if p.is_file() else None for p in found}
+
+
+def test_the_files_are_there_whatever_the_umask(machine: fake_sysfs.FakeMachine) -> None:
+    before = os.umask(0o077)
+    try:
+        kept(machine)
+    finally:
+        os.umask(before)
+    uuid = array(machine).uuid
+    rule, profile = (f(uuid, machine.root) for f in (persist.rule_path, persist.profile_path))
+    assert load_profile(profile) == PROFILE
+    assert f"/var/lib/autotune/journal/{uuid}.jsonl" in rule.read_text()
+    assert [p.stat().st_mode & 0o777 for p in (rule, profile)] == [0o644] * 2
+    assert [p.parent.stat().st_mode & 0o777 for p in (rule, profile)] == [0o755] * 2
+    assert not list((machine.root / "etc").rglob("*.part"))
+
+
+@pytest.mark.parametrize("earlier", [False, True])
+@pytest.mark.parametrize("at", range(1, 9))
+@pytest.mark.parametrize("what", ["fsync", "replace", "mkdir"])
+def test_a_write_that_fails_leaves_all_as_it_was(
+    machine: fake_sysfs.FakeMachine,
+    monkeypatch: pytest.MonkeyPatch,
+    what: str,
+    at: int,
+    earlier: bool,
+) -> None:
+    if earlier:
+        kept(machine)
+    before, calls = everything(machine.root), [0]
+    owner = os if what == "fsync" else Path
+    real = getattr(owner, what)
+
+    def failing(*args: object, **options: object) -> object:
+        calls[0] += 1
+        if calls[0] == at:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return real(*args, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(owner, what, failing)
+        fault = None
+        try:
+            kept(machine, OTHER)
+        except AutotuneError as error:
+            fault = str(error)
+    if calls[0] < at:
+        assert fault is None
+        return
+    assert "nothing was persisted" in str(fault)
+    assert everything(machine.root) == before
+
+
+def test_unpersist_leaves_what_is_not_its_own(machine: fake_sysfs.FakeMachine) -> None:
+    before = everything(machine.root)
+    kept(machine)
+    uuid = array(machine).uuid
+    assert len(persist.unpersist(uuid, machine.root)) == 2
+    after = everything(machine.root)
+    assert after == {**before, "etc/udev/rules.d": None}
+    assert persist.unpersist(uuid, machine.root) == []
+    kept(machine)
+    mine = machine.put("etc/autotune/profiles/mine.json", "{}")
+    persist.unpersist(uuid, machine.root)
+    assert [p.name for p in (machine.root / "etc/autotune").iterdir()] == ["profiles"]
+    assert mine.exists()
+
+
+def test_what_cannot_be_persisted_is_refused(machine: fake_sysfs.FakeMachine) -> None:
+    here = array(machine)
+    with pytest.raises(RefusalError, match="udev rule"):
+        persist.check(here, Path('/tmp/a", RUN+="x'))
+    mixed = EXAMPLE.model_copy(update={"knobs": {"scheduler": "none,bfq,none,bfq,none"}})
+    with pytest.raises(UsageError, match="one for all disks"):
+        persist.check(here, Path("/var/lib/autotune"), mixed)
+    (machine.root / "etc/udev").rmdir()
+    with pytest.raises(RefusalError, match="without udev"):
+        persist.check(here, Path("/var/lib/autotune"))
+    machine.put("sys/block/md0/md/uuid", "")
+    with pytest.raises(RefusalError, match="no UUID"):
+        persist.check(array(machine), Path("/var/lib/autotune"))
+
+
+def test_rules_of_others_for_the_same_knobs_are_named_and_ours_are_not(
+    machine: fake_sysfs.FakeMachine,
+) -> None:
+    kept(machine)
+    assert [text for text in kept(machine) if "disable it" in text] == []
+    machine.put("etc/udev/rules.d/99-mine.rules", '# x\nATTR{queue/scheduler}="none"')
+    machine.put("etc/udev/rules.d/99-ahead.rules", 'ATTR{queue/read_ahead_kb}="64"')
+    (said,) = [text for text in kept(machine) if "disable it" in text]
+    assert "/etc/udev/rules.d/99-mine.rules:2" in said
+
+
+def test_without_udevd_it_says_when_the_rules_count(machine: fake_sysfs.FakeMachine) -> None:
+    assert any("udevd does not run" in text for text in kept(machine))
+
+
+def test_a_value_that_something_else_has_set_is_told(machine: fake_sysfs.FakeMachine) -> None:
+    (said,) = [text for text in kept(machine, OTHER) if "reads" in text]
+    assert "stripe_cache_size reads 256 and not 512" in said

@@ -1,0 +1,222 @@
+"""Whether an array is as its profile says, and who changed it if not."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import fake_sysfs
+import pytest
+from some_profile import document
+from typer.testing import CliRunner
+
+from autotune.cli.main import app
+from autotune.deploy.in_force import active
+from autotune.deploy.persist import profile_path
+from autotune.deploy.status import Status, status
+from autotune.errors import UsageError
+from autotune.report.status import document as as_json
+from autotune.safety.journal import Journal
+from autotune.safety.paths import applied_path, applied_profile_path, journal_path
+from autotune.safety.restore import restore
+from autotune.system.array import Array, find_array
+
+KNOBS = {"stripe_cache_size": 256, "read_ahead_kb": 384}
+"""As they are."""
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> fake_sysfs.FakeMachine:
+    machine = fake_sysfs.raid6(tmp_path)
+    machine.put("proc/sys/kernel/random/boot_id", "now")
+    return machine
+
+
+def apply(array: Array, boot: str = "now", **changed: object) -> None:
+    """Leave what an applied profile leaves; the values are there already."""
+    path = applied_path(array.root, array.uuid)
+    path.parent.mkdir(exist_ok=True)
+    head = {"kind": "open", "uuid": array.uuid, "device": array.device, "boot": boot, "pid": 1}
+    path.write_text(json.dumps({**head, "originals": {}}) + "\n")
+    path.chmod(0o600)
+    applied_profile_path(array.root, array.uuid).write_text(json.dumps(profile(**changed)))
+
+
+def persist(array: Array, **changed: object) -> None:
+    path = profile_path(array.uuid, array.root)
+    path.parent.mkdir(parents=True)
+    path.write_text(json.dumps(profile(**changed)))
+
+
+def profile(knobs: dict[str, int | str] | None = None, **proven_on: object) -> dict[str, Any]:
+    return document(dict(KNOBS) if knobs is None else knobs, **proven_on)
+
+
+def look(array: Array) -> Status:
+    return status(array, array.root)
+
+
+def test_without_a_profile_there_is_nothing_to_be_wrong(machine: fake_sysfs.FakeMachine) -> None:
+    found = look(find_array("md0", machine.root))
+    assert found.good
+    assert as_json(found)["profile"] is None
+
+
+def test_an_applied_profile_that_every_knob_reads_as_is_good(
+    machine: fake_sysfs.FakeMachine,
+) -> None:
+    array = find_array("md0", machine.root)
+    apply(array)
+    found = look(array)
+    assert found.good
+    assert not found.notes
+    shown = as_json(found)
+    assert (shown["ok"], shown["profile"], shown["how"]) == (True, "elsewhere", "applied")
+    assert all(knob["same"] for knob in shown["knobs"].values())
+
+
+def test_a_reboot_ends_what_was_applied_but_not_what_is_persisted(
+    machine: fake_sysfs.FakeMachine,
+) -> None:
+    array = find_array("md0", machine.root)
+    apply(array, boot="earlier")
+    assert not active(array, array.root)
+    persist(array, members=5)
+    assert [each.how for each in active(array, array.root)] == ["persisted"]
+    apply(array)
+    assert [each.how for each in active(array, array.root)] == ["applied", "persisted"]
+    assert look(array).good
+
+
+def test_a_damaged_profile_hides_no_other(machine: fake_sysfs.FakeMachine) -> None:
+    array = find_array("md0", machine.root)
+    apply(array)
+    persist(array)
+    applied_profile_path(array.root, array.uuid).write_text("{")
+    found = look(array)
+    assert found.active is not None
+    assert found.active.how == "persisted"
+    assert as_json(found)["persisted"]
+    (fault,) = found.faults
+    assert "apply the profile anew" in fault
+    with pytest.raises(UsageError, match="apply the profile anew"):
+        active(array, array.root)
+
+
+def test_a_run_or_guard_under_way_is_no_fault(machine: fake_sysfs.FakeMachine) -> None:
+    array = find_array("md0", machine.root)
+    apply(array)
+    path = journal_path(array.root, array.uuid)
+    journal = Journal.open(path, array.uuid, array.device, [])
+    found = look(array)
+    assert found.good
+    assert any("is under way" in note for note in found.notes)
+    journal.release()
+    assert not look(array).good
+
+
+def test_another_profile_that_is_persisted_is_named(machine: fake_sysfs.FakeMachine) -> None:
+    array = find_array("md0", machine.root)
+    apply(array)
+    persist(array, knobs={"stripe_cache_size": 512})
+    found = look(array)
+    assert found.good
+    assert found.active is not None
+    assert found.active.how == "applied"
+    assert any("Another profile" in note for note in found.notes)
+
+
+def test_a_knob_turned_by_hand_differs(machine: fake_sysfs.FakeMachine) -> None:
+    array = find_array("md0", machine.root)
+    apply(array)
+    machine.put("sys/block/md0/md/stripe_cache_size", "300")
+    found = look(array)
+    assert not found.good
+    (knob,) = [each for each in found.knobs if not each.same]
+    assert (knob.knob, knob.wanted, knob.value) == ("stripe_cache_size", 256, 300)
+    assert knob.by == ("By hand, or by another program.",)
+
+
+def test_a_rule_that_sets_the_knob_is_named_with_its_line(machine: fake_sysfs.FakeMachine) -> None:
+    machine.put(
+        "etc/udev/rules.d/99-mine.rules",
+        '# mine\nKERNEL=="md0", ATTR{md/stripe_cache_size}="300"\n',
+    )
+    array = find_array("md0", machine.root)
+    apply(array, knobs={"stripe_cache_size": 4096, "read_ahead_kb": 512})
+    machine.put("sys/block/md0/md/stripe_cache_size", "300")
+    by = {knob.knob: " ".join(knob.by) for knob in look(array).knobs}
+    assert "/etc/udev/rules.d/99-mine.rules:2" in by["stripe_cache_size"]
+    assert "99-mine" not in by["read_ahead_kb"]
+    # An array that was stopped and assembled reads the kernel's own values.
+    assert "assembled" in by["read_ahead_kb"]
+
+
+@pytest.mark.parametrize(
+    ("proven_on", "good"),
+    [({"level": "raid5"}, False), ({"media": "ssd"}, False), ({"members": 4}, True)],
+)
+def test_an_array_of_another_class_is_said_to_be(
+    machine: fake_sysfs.FakeMachine, proven_on: dict[str, object], good: bool
+) -> None:
+    array = find_array("md0", machine.root)
+    apply(array, **proven_on)
+    found = look(array)
+    assert found.good == good
+    assert bool(found.misfits) != good
+    assert bool(found.notes) == good
+
+
+def test_a_knob_that_is_not_there_differs(machine: fake_sysfs.FakeMachine) -> None:
+    array = find_array("md0", machine.root)
+    apply(array, knobs={"sync_io_depth": 64, "turbo": 1})
+    found = look(array)
+    assert not found.good
+    assert [knob.value for knob in found.knobs] == [None, None]
+
+
+def test_a_journal_that_was_left_and_a_broken_file_are_faults(
+    machine: fake_sysfs.FakeMachine,
+) -> None:
+    array = find_array("md0", machine.root)
+    path = journal_path(array.root, array.uuid)
+    Journal.open(path, array.uuid, array.device, [], array.root).release()
+    assert "autotune restore" in " ".join(look(array).faults)
+    path.unlink()
+    apply(array)
+    applied_profile_path(array.root, array.uuid).write_text("{")
+    assert "is not valid" in " ".join(look(array).faults)
+
+
+def test_what_was_applied_without_a_profile_is_said(machine: fake_sysfs.FakeMachine) -> None:
+    array = find_array("md0", machine.root)
+    apply(array)
+    applied_profile_path(array.root, array.uuid).unlink()
+    found = look(array)
+    assert found.good
+    assert "without a profile" in found.notes[0]
+
+
+def test_a_restore_takes_the_profile_away_too(machine: fake_sysfs.FakeMachine) -> None:
+    array = find_array("md0", machine.root)
+    apply(array)
+    assert restore(Journal.claimed(applied_path(array.root, array.uuid)), machine.root).complete
+    assert not list((machine.root / "applied").iterdir())
+    assert not active(array, array.root)
+
+
+def test_the_exit_code_says_whether_all_is_well(
+    machine: fake_sysfs.FakeMachine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    array = find_array("md0", machine.root)
+    monkeypatch.setattr("autotune.system.array.list_arrays", lambda: [array])
+    words = ["status", "--json", "--state-dir", str(machine.root)]
+    apply(array)
+    done = CliRunner().invoke(app, words)
+    assert (done.exit_code, json.loads(done.stdout)["ok"]) == (0, True)
+    machine.put("sys/block/md0/queue/read_ahead_kb", "128")
+    done = CliRunner().invoke(app, words)
+    assert (done.exit_code, json.loads(done.stdout)["ok"]) == (1, False)
+    plain = CliRunner().invoke(app, words[:1] + words[2:])
+    assert plain.exit_code == 1
+    assert "differs" in plain.stdout
+    assert max(map(len, plain.stdout.splitlines()[1:4])) <= 80

@@ -1,0 +1,198 @@
+"""A guard at work on a model of md's throttle, in time that passes at once."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import fake_sysfs
+import pytest
+from md_plant import Plant, PlantProbe
+
+from autotune.errors import AutotuneError, StoppedError
+from autotune.guard import foreground
+from autotune.guard import loop as hold_module
+from autotune.guard.loop import Hold, Window
+from autotune.guard.valve import Valve, files
+from autotune.safety.journal import Journal
+from autotune.safety.record import Record
+from autotune.safety.restore import restore
+from autotune.system import sysfs
+from autotune.system.array import Array, find_array
+
+CEILING_NS = 100e6
+FLOOR_KIB = 1000
+
+
+class Guarded:
+    """A fake array on a plant, and a guard that holds its sync."""
+
+    def __init__(self, folder: Path, plant: Plant, monkeypatch: pytest.MonkeyPatch) -> None:
+        machine = fake_sysfs.raid6(folder)
+        machine.put("proc/sys/kernel/random/boot_id", "boot")
+        for name in plant.limits:
+            machine.put(f"sys/block/md0/md/{name}", "0")
+        monkeypatch.setattr(sysfs, "read", plant.read)
+        monkeypatch.setattr(sysfs, "write", plant.write)
+        monkeypatch.setattr(hold_module, "time", plant)
+        monkeypatch.setattr(foreground, "Probe", lambda _array: PlantProbe(plant))
+        self.folder = folder
+        self.plant = plant
+        self.array: Array = find_array("md0", folder)
+        paths = files(self.array)
+        self.journal = Journal.open(folder / "j", self.array.uuid, "/dev/md0", paths, folder)
+        self.valve = Valve(self.array, self.journal)
+        self.hold = Hold(self.array, self.valve, CEILING_NS)
+        self.windows: list[Window] = []
+
+    def run(self, seconds: float, event: Callable[[], None] = lambda: None) -> bool:
+        """Guard for so long; `event` happens all the while."""
+        end = self.plant.now_s + seconds
+
+        def going() -> bool:
+            event()
+            return self.plant.now_s < end
+
+        return self.hold.run(going, self.windows.append)
+
+
+@pytest.fixture
+def guarded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[Plant], Guarded]:
+    return lambda plant: Guarded(tmp_path, plant, monkeypatch)
+
+
+def test_it_holds_the_ceiling_and_is_no_slower_than_it_has_to_be(
+    guarded: Callable[[Plant], Guarded],
+) -> None:
+    plant = Plant()
+    guard = guarded(plant)
+    guard.run(160)
+    assert plant.share_slow(CEILING_NS / 1e9, 60) < 0.01
+    rate = sum(w.sync_bytes_per_s for w in guard.windows[12:]) / len(guard.windows[12:]) / 1024
+    # With bursts as long as the ceiling, two a second.
+    assert 3000 < rate < 10_000
+    assert guard.hold.over <= 0.1 * guard.hold.judged
+    assert any(w.source == "accounting" for w in guard.windows)
+
+
+def test_a_kernel_whose_clock_stands_still_is_not_believed(
+    guarded: Callable[[Plant], Guarded],
+) -> None:
+    plant = Plant()
+    plant.clock = 0.3
+    guard = guarded(plant)
+    guard.run(120)
+    assert {w.source for w in guard.windows[4:]} == {"probe"}
+    assert plant.share_slow(CEILING_NS / 1e9, 60) < 0.015
+
+
+def test_the_same_pace_of_a_fixed_limit_breaks_the_ceiling() -> None:
+    """What the valve is for: md lets a fixed limit through second by second."""
+    plant = Plant()
+    plant.limits["sync_speed_max"] = "8000 (local)"
+    plant.sleep(200)
+    assert plant.done_kib / 200 == pytest.approx(8000, rel=0.1)
+    assert plant.share_slow(CEILING_NS / 1e9, 60) > 0.02
+
+
+def test_a_foreground_that_goes_frees_the_sync_within_ten_seconds(
+    guarded: Callable[[Plant], Guarded],
+) -> None:
+    plant = Plant()
+    guard = guarded(plant)
+    guard.run(120)
+    held = plant.done_kib / 120
+    plant.iops = 0
+    guard.run(10)
+    assert guard.valve.is_open
+    before = plant.done_kib
+    guard.run(30)
+    assert (plant.done_kib - before) / 30 > 0.95 * plant.free_kib > 2 * held
+    assert guard.windows[-1].source == "none"
+    plant.iops, back = 60, plant.now_s
+    guard.run(90)
+    before = plant.done_kib
+    assert plant.share_slow(CEILING_NS / 1e9, back + 5) < 0.02
+    guard.run(30)
+    # What was learnt is not forgotten, and md's own mean does not stop the sync.
+    assert (plant.done_kib - before) / 30 > 0.5 * held
+
+
+def test_a_pace_never_runs_away_from_what_the_disks_can_do(
+    guarded: Callable[[Plant], Guarded],
+) -> None:
+    plant = Plant(free_kib=2500)
+    guard = guarded(plant)
+    guard.run(80)
+    assert max(w.sync_speed_max_kib for w in guard.windows[4:]) <= 1.3 * 2500
+
+
+def test_an_end_of_the_sync_is_the_end(guarded: Callable[[Plant], Guarded]) -> None:
+    plant = Plant(size_kib=200_000)
+    guard = guarded(plant)
+    assert guard.run(300)
+    assert plant.synced
+    assert plant.now_s < 200
+
+
+def test_everything_is_as_it_was_found(guarded: Callable[[Plant], Guarded]) -> None:
+    plant = Plant()
+    plant.limits |= {"sync_speed_min": "50000 (local)", "sync_speed_max": "90000 (local)"}
+    found = dict(plant.limits)
+    guard = guarded(plant)
+    guard.run(60)
+    assert plant.limits["sync_speed_min"] == f"{FLOOR_KIB} (local)"
+    outcome = restore(guard.journal, guard.folder)
+    assert (outcome.foreign, outcome.failed) == ([], [])
+    assert plant.limits == found
+
+
+def test_what_somebody_else_sets_is_theirs(guarded: Callable[[Plant], Guarded]) -> None:
+    plant = Plant()
+    guard = guarded(plant)
+    guard.run(30)
+    plant.limits["sync_speed_max"] = "7000 (local)"
+    with pytest.raises(StoppedError, match="sync_speed_max to 7000"):
+        guard.run(30)
+    outcome = restore(guard.journal, guard.folder)
+    assert len(outcome.foreign) == 1
+    assert plant.limits["sync_speed_max"] == "7000 (local)"
+
+
+def test_nothing_is_written_before_the_journal_has_it(
+    guarded: Callable[[Plant], Guarded], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plant = Plant()
+    guard = guarded(plant)
+    known: Record = guard.journal.record
+    store = plant.write
+
+    def write(path: Path, text: str, timeout_s: float = 30.0) -> None:
+        assert text == known.originals[str(path)] or text in known.ours[str(path)]
+        store(path, text)
+
+    monkeypatch.setattr(sysfs, "write", write)
+    guard.run(20)
+    # Not a line for each time that the valve moves.
+    assert sum(map(len, known.ours.values())) <= 2
+
+
+def test_where_the_pace_can_do_no_more_the_depth_does(
+    guarded: Callable[[Plant], Guarded],
+) -> None:
+    plant = Plant(free_kib=1500)
+    plant.limits["sync_io_depth"] = "32 (system)"
+    guard = guarded(plant)
+    guard.run(120)
+    assert int(plant.limits["sync_io_depth"].split()[0]) < 32
+    plant.iops = 0
+    guard.run(15)
+    assert plant.limits["sync_io_depth"] == "32 (system)"
+
+
+def test_a_guard_is_gone_with_its_guardian(guarded: Callable[[Plant], Guarded]) -> None:
+    guard = guarded(Plant())
+
+    def killed() -> None:
+        raise AutotuneError("the guardian was killed")
+
+    with pytest.raises(AutotuneError):
+        guard.run(10, killed)

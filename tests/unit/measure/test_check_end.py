@@ -1,0 +1,68 @@
+"""How a check of ours ends: at the array's end, or by somebody else's hand."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import fake_sysfs
+import pytest
+
+from autotune.errors import StoppedError
+from autotune.measure.check import Check
+from autotune.safety.journal import Journal
+
+MD = "sys/block/md0/md"
+GOING = "md0 : active raid6 sde[4]\n      [=>...]  check =  9.0% ({done}/1000000) finish=1min"
+
+
+@pytest.fixture
+def running(tmp_path: Path) -> Iterator[tuple[fake_sysfs.FakeMachine, Check]]:
+    """A check that has begun, on files that stand for the kernel's."""
+    machine = fake_sysfs.raid6(tmp_path)
+    machine.put("proc/mdstat", "")
+    machine.put("proc/sys/kernel/random/boot_id", "boot")
+    for name, text in {"sync_min": "0", "sync_max": "max", "mismatch_cnt": "0"}.items():
+        machine.put(f"{MD}/{name}", text)
+    machine.put(f"{MD}/component_size", "1000000")
+    paths = [tmp_path / MD / name for name in ("sync_min", "sync_max")]
+    journal = Journal.open(tmp_path / "journal/u.jsonl", "u", "/dev/md0", paths, tmp_path)
+    with Check("md0", journal, root=tmp_path) as check:
+        yield machine, check
+        machine.put(f"{MD}/sync_action", "idle")
+
+
+def go_on(machine: fake_sysfs.FakeMachine, check: Check, done_kib: int) -> int:
+    machine.put("proc/mdstat", GOING.format(done=done_kib))
+    return check.done_bytes() // 1024
+
+
+def end(machine: fake_sysfs.FakeMachine, sync_min: int) -> None:
+    machine.put("proc/mdstat", "md0 : active raid6 sde[4]")
+    machine.put(f"{MD}/sync_action", "idle")
+    machine.put(f"{MD}/sync_min", str(sync_min))
+
+
+def test_a_check_that_reached_its_end_starts_again(
+    running: tuple[fake_sysfs.FakeMachine, Check],
+) -> None:
+    machine, check = running
+    assert go_on(machine, check, 480_000) == 480_000
+    assert go_on(machine, check, 950_000) == 950_000
+    end(machine, 0)
+    assert check.done_bytes() == 1_000_000 * 1024
+    assert (machine.root / MD / "sync_action").read_text() == "check"
+    assert go_on(machine, check, 10_000) == 1_010_000
+
+
+@pytest.mark.parametrize("sync_min", [0, 4096])
+def test_a_check_that_somebody_else_ended_stays_ended(
+    running: tuple[fake_sysfs.FakeMachine, Check], sync_min: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The kernel notes where it got to only now and then."""
+    monkeypatch.setattr("autotune.measure.check.SHOWS_AFTER_S", 0.0)
+    machine, check = running
+    for done_kib in (30_000, 60_000):
+        go_on(machine, check, done_kib)
+    end(machine, sync_min)
+    with pytest.raises(StoppedError, match="somebody else ended the check"):
+        check.done_bytes()
+    assert (machine.root / MD / "sync_action").read_text() == "idle\n"

@@ -1,0 +1,106 @@
+"""fio's output as fio 3.33 gives it, whole, cut and broken; and its command line."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from autotune.errors import MeasurementError
+from autotune.measure.fio import Job, Target, command
+from autotune.measure.fio_output import MAX_OUTPUT_BYTES, Counters, Documents, parse
+from autotune.measure.workload import Load, Probe
+
+TARGET = Target(Path("/dev/md0"), 1 << 30)
+
+
+def direction(requests: int = 0, bins: dict[str, int] | None = None) -> dict[str, Any]:
+    return {
+        "io_bytes": requests * 4096,
+        "total_ios": requests,
+        "clat_ns": {"bins": bins} if bins else {"N": 0},
+    }
+
+
+def document(name: str = "probe", reads: int = 10, error: int = 0) -> dict[str, Any]:
+    return {
+        "fio version": "fio-3.33",
+        "jobs": [
+            {
+                "jobname": name,
+                "error": error,
+                "job_runtime": 2000,
+                "read": direction(reads, {"580": reads - 1, "612": 1}),
+                "write": direction(),
+            }
+        ],
+    }
+
+
+def test_documents_are_cut_out_of_a_stream_that_arrives_in_any_pieces() -> None:
+    text = f"{json.dumps(document())}\nfio: terminating on signal 2\n{json.dumps(document())}\n"
+    for size in (1, 7, 1000):
+        documents = Documents()
+        pieces = [text[i : i + size] for i in range(0, len(text), size)]
+        found = [d for piece in pieces for d in documents.feed(piece)]
+        assert found == [document(), document()]
+
+
+def test_a_document_becomes_counters_in_seconds_bytes_and_ns() -> None:
+    counters = parse(document(reads=10))["probe"]
+    assert counters == Counters(2.0, 40960, 10, {580: 9, 612: 1}, {})
+
+
+def test_processes_of_one_job_are_added_up() -> None:
+    both = document()
+    both["jobs"] *= 2
+    assert parse(both)["probe"].requests == 20
+
+
+def test_counters_subtract_to_what_happened_in_between() -> None:
+    early, late = parse(document(reads=10))["probe"], parse(document(reads=25))["probe"]
+    assert late.since(early) == Counters(0.0, 15 * 4096, 15, {580: 15}, {})
+
+
+def test_an_error_in_a_job_is_named() -> None:
+    with pytest.raises(MeasurementError, match='job "probe": Input/output error'):
+        parse(document(error=5))
+
+
+@pytest.mark.parametrize(
+    "broken", [{}, [], "x", {"jobs": [{}]}, {"jobs": [{**document()["jobs"][0], "error": "no"}]}]
+)
+def test_what_is_not_fios_is_a_broken_measurement(broken: object) -> None:
+    with pytest.raises(MeasurementError):
+        parse(broken)
+
+
+def test_output_without_end_is_refused() -> None:
+    documents = Documents()
+    documents.feed("{" * MAX_OUTPUT_BYTES)
+    with pytest.raises(MeasurementError, match="never ends"):
+        documents.feed("{")
+
+
+def test_fio_is_readonly_unless_a_job_writes() -> None:
+    probe = Job("probe", Probe(rate_iops=50), TARGET)
+    write = Job("load", Load(rw="write", block_kib=1024), TARGET)
+    assert "--readonly" in command([probe], 10, 1)
+    assert "--readonly" not in command([probe, write], 10, 1)
+
+
+def test_every_job_has_its_own_file_size_and_rate() -> None:
+    jobs = [
+        Job("load", Load(rw="read", block_kib=1024, buffered=True), TARGET),
+        Job("probe", Probe(rate_iops=50), Target(Path("/mnt/a;b#c:d/scratch"), 4096, 8192)),
+    ]
+    words = command(jobs, 10, 7)
+    load, probe = words[words.index("--name=load") : words.index("--name=probe")], words[-20:]
+    assert {"--filename=/dev/md0", "--direct=0", "--bs=1024k", "--randseed=7"} <= set(load)
+    assert {"--filename=scratch", "--offset=8192", "--rate_iops=50,0"} <= set(probe)
+
+
+def test_streams_have_parts_of_their_own() -> None:
+    words = command([Job("load", Load(rw="write", block_kib=64, streams=3), TARGET)], 10, 1)
+    assert {"--numjobs=3", "--size=357564416", "--offset_increment=357564416"} <= set(words)
+    assert not any(word == f"--size={TARGET.size_bytes}" for word in words)

@@ -1,0 +1,184 @@
+"""Every refusal and warning, on fake trees."""
+
+import dataclasses
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+
+import fake_sysfs
+import pytest
+
+from autotune.preflight import checks, conflicts
+from autotune.preflight.checks import Finding
+from autotune.system.array import find_array
+from autotune.system.stack import Mount, mount_number, read_stack
+
+MD = "sys/block/md0/md"
+
+
+@pytest.fixture
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> fake_sysfs.FakeMachine:
+    monkeypatch.setattr(checks.shutil, "which", lambda name: f"/usr/bin/{name}")
+    return fake_sysfs.raid6(tmp_path)
+
+
+def findings(machine: fake_sysfs.FakeMachine) -> list[Finding]:
+    array = find_array("md0", machine.root)
+    return checks.check(array, read_stack(array))
+
+
+def test_a_filesystem_without_room_for_a_scratch_file_is_named(
+    machine: fake_sysfs.FakeMachine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    array = find_array("md0", machine.root)
+    number = mount_number(machine.root)
+    mount = Mount(number, machine.root, "ext4", "md0", read_only=False)
+    stack = dataclasses.replace(read_stack(array), mounts=(mount,))
+    free = SimpleNamespace(free=639 << 20)
+    monkeypatch.setattr(checks.shutil, "disk_usage", lambda _folder: free)
+    (found,) = checks.check(array, stack)
+    assert found.severity == "warn"
+    assert "has 639 MiB free, and 640 MiB are needed" in found.message
+    free.free = 640 << 20
+    assert checks.check(array, stack) == []
+    free.free = 0
+    read_only = dataclasses.replace(mount, read_only=True)
+    assert checks.check(array, dataclasses.replace(stack, mounts=(read_only,))) == []
+
+
+def test_a_healthy_array_has_no_findings(machine: fake_sysfs.FakeMachine) -> None:
+    assert findings(machine) == []
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "words"),
+    [
+        (f"{MD}/level", "raid0", "no redundancy"),
+        (f"{MD}/metadata_version", "external:/md127/0", "IMSM or DDF"),
+        (f"{MD}/uuid", "0", "no UUID"),
+        (f"{MD}/array_state", "readonly", "mdadm --readwrite /dev/md0"),
+        (f"{MD}/array_state", "read-auto", "mdadm --readwrite /dev/md0"),
+        (f"{MD}/array_state", "suspended", "in the state suspended"),
+        (f"{MD}/degraded", "1", "degraded: it lacks a member"),
+        (f"{MD}/reshape_position", "4096", "being reshaped"),
+        (f"{MD}/sync_action", "recover", "recovering onto a new member"),
+        (f"{MD}/sync_action", "resync", "is resyncing"),
+        (f"{MD}/sync_action", "check", "echo idle"),
+        (f"{MD}/sync_action", "frozen", "thaw it"),
+        (f"{MD}/sync_speed_min", "300000 (local)", "above its sync_speed_max"),
+        ("proc/mdcmd", "", "Unraid"),
+    ],
+)
+def test_what_is_not_safe_is_refused_once(
+    machine: fake_sysfs.FakeMachine, file: str, text: str, words: str
+) -> None:
+    machine.put(file, text)
+    found = findings(machine)
+    assert [finding.severity for finding in found] == ["refuse"]
+    assert words in found[0].message
+    assert found[0].message.endswith(".")
+
+
+def test_a_sync_on_shared_disks_is_refused(machine: fake_sysfs.FakeMachine) -> None:
+    for disk in ("sda", "sdb"):
+        machine.partition(disk, f"{disk}9")
+    machine.array("md1", "raid1", ["sda9", "sdb9"], sync_action="resync")
+    assert "/dev/md1 shares disks" in checks.refusals(findings(machine))[0]
+
+
+def test_without_fio_the_package_is_named(
+    machine: fake_sysfs.FakeMachine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(checks.shutil, "which", lambda name: None)
+    assert "apt install fio" in checks.refusals(findings(machine))[0]
+
+
+def test_only_root_may_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    fake_sysfs.raid6(tmp_path)
+    array = find_array("md0", tmp_path)
+    monkeypatch.setattr(checks.os, "geteuid", lambda: 1000)
+    assert checks.not_root(array) is None, "a tree that is not the machine's"
+    real = type("Real", (), {"root": Path("/")})()
+    assert "sudo" in str(checks.not_root(real))
+
+
+def test_statistics_that_are_off_are_a_warning(machine: fake_sysfs.FakeMachine) -> None:
+    machine.put("sys/block/sdb/queue/iostats", "0")
+    found = findings(machine)
+    assert [finding.severity for finding in found] == ["warn"]
+    assert "sdb" in found[0].message
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "words"),
+    [
+        ("etc/tuned/active_profile", "throughput-performance", "throughput-performance"),
+        (
+            "etc/udev/rules.d/70-md.rules",
+            '# about stripe_cache_size\nATTR{md/stripe_cache_size}="8192"',
+            "/etc/udev/rules.d/70-md.rules:2",
+        ),
+        (
+            "usr/lib/udev/rules.d/99-openmediavault-md-raid.rules",
+            'ATTR{md/stripe_cache_size}="8192"',
+            "openmediavault",
+        ),
+        (
+            "lib/udev/rules.d/60-disks.rules",
+            'TEST=="queue/scheduler", RUN+="/sbin/blockdev --setra 64 %N"',
+            "/lib/udev/rules.d/60-disks.rules:1 sets read_ahead_kb",
+        ),
+        ("etc/mdadm/mdadm.conf.d/x.conf", "SYSFS name=md0 x=5", "/etc/mdadm/mdadm.conf.d/x.conf:1"),
+        ("etc/sysctl.d/raid.conf", "dev.raid.speed_limit_max=5", "/etc/sysctl.d/raid.conf:1"),
+        ("etc/mdadm/mdadm.conf", "SYSFS name=md0 sync_speed_max=5", "/etc/mdadm/mdadm.conf:1"),
+        ("etc/cron.d/mdadm", "57 0 * * 0 root checkarray", "/etc/cron.d/mdadm"),
+        (
+            "etc/systemd/system/mdmonitor.service.wants/mdcheck_start.timer",
+            "",
+            "mdcheck_start.timer",
+        ),
+    ],
+)
+def test_rivals_are_named_with_their_place(
+    machine: fake_sysfs.FakeMachine, file: str, text: str, words: str
+) -> None:
+    machine.put(file, text)
+    found = findings(machine)
+    assert [finding.severity for finding in found] == ["warn"]
+    assert words in found[0].message
+
+
+def test_a_rule_that_only_asks_for_a_knob_is_not_named(machine: fake_sysfs.FakeMachine) -> None:
+    rule = 'ATTR{queue/scheduler}=="none", TEST!="md/rmw_level", ENV{X}="1"'
+    machine.put("etc/udev/rules.d/70-md.rules", rule)
+    assert conflicts.find(find_array("md0", machine.root)) == []
+
+
+def test_tuned_is_named_with_the_lines_of_its_profiles(machine: fake_sysfs.FakeMachine) -> None:
+    machine.put("etc/tuned/active_profile", "mine")
+    machine.put(
+        "etc/tuned/mine/tuned.conf", "[main]\ninclude=base, mine\n[sysctl]\nvm.swappiness=1"
+    )
+    lines = "[disk]\n# readahead=1\nreadahead=>4096\nelevator=none\n"
+    machine.put("usr/lib/tuned/base/tuned.conf", lines + "[sysfs]\n/sys/block/md*/md/rmw_level=1")
+    array = find_array("md0", machine.root)
+    places = [text.split(" at ")[1].split(" (")[0] for text in conflicts.find(array)]
+    assert places == [f"/usr/lib/tuned/base/tuned.conf:{line}" for line in (3, 4, 6)]
+    (ahead,) = conflicts.setting(array, ["read_ahead_kb", "stripe_cache_size"])
+    assert ":3 (readahead=>4096)" in ahead
+
+
+def test_a_rule_that_etc_overrides_is_not_named(machine: fake_sysfs.FakeMachine) -> None:
+    machine.put("usr/lib/udev/rules.d/70-md.rules", 'ATTR{md/stripe_cache_size}="8192"')
+    machine.put("etc/udev/rules.d/70-md.rules", "# nothing")
+    assert conflicts.find(find_array("md0", machine.root)) == []
+
+
+CHECKS: list[Callable[..., str | None]] = [checks.degraded, checks.syncing]
+
+
+@pytest.mark.parametrize("each", CHECKS)
+def test_a_check_alone_is_silent_on_a_healthy_array(
+    machine: fake_sysfs.FakeMachine, each: Callable[..., str | None]
+) -> None:
+    assert each(find_array("md0", machine.root)) is None

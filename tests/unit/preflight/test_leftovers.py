@@ -1,0 +1,96 @@
+"""What runs and checks leave behind is found, and said what to do about."""
+
+import json
+from pathlib import Path
+
+import fake_sysfs
+import pytest
+
+from autotune.preflight import leftovers
+from autotune.safety.journal import Journal
+from autotune.system.array import find_array
+from autotune.system.stack import read_stack
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> fake_sysfs.FakeMachine:
+    return fake_sysfs.raid6(tmp_path)
+
+
+def found(machine: fake_sysfs.FakeMachine, *known: Path) -> list[str]:
+    array = find_array("md0", machine.root)
+    findings = leftovers.find(array, read_stack(array), {str(path) for path in known})
+    assert {finding.severity for finding in findings} <= {"warn"}
+    return [finding.message for finding in findings]
+
+
+def journal(folder: Path, **changes: object) -> Path:
+    path = folder / "journal.jsonl"
+    head = {"uuid": "u", "device": "/dev/md0", "boot": "b", "pid": 7, "originals": {}, **changes}
+    path.write_text(json.dumps(head) + "\n")
+    return path
+
+
+def test_a_tidy_array_has_none(machine: fake_sysfs.FakeMachine) -> None:
+    assert found(machine) == []
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "words"),
+    [
+        ("sync_min", "4096", "starts at sector 4096"),
+        ("sync_max", "8192", "stops at sector 8192"),
+    ],
+)
+def test_a_check_that_would_be_partial_is_named(
+    machine: fake_sysfs.FakeMachine, file: str, text: str, words: str
+) -> None:
+    machine.put(f"sys/block/md0/md/{file}", text)
+    (message,) = found(machine)
+    assert words in message
+    assert f"md0/md/{file}`" in message
+    machine.put("sys/block/md0/md/sync_action", "check")
+    assert found(machine) == []
+
+
+def test_scratch_folders_without_a_journal_are_named_once(
+    machine: fake_sysfs.FakeMachine, tmp_path: Path
+) -> None:
+    mount = tmp_path / "mnt"
+    left, known = mount / ".autotune-0123", mount / ".autotune-4567"
+    for folder in (left, known, mount / "precious"):
+        folder.mkdir(parents=True)
+    (mount / ".autotune-link").symlink_to(mount / "precious")
+    (mount / ".autotune-file").write_text("")
+    machine.mount("md0", mount)
+    machine.mount("md0", mount)
+    (message,) = found(machine, known)
+    assert f"`rm -r {left}`" in message
+
+
+def test_an_open_journal_asks_for_a_restore(
+    machine: fake_sysfs.FakeMachine, tmp_path: Path
+) -> None:
+    path = journal(tmp_path)
+    Journal.load(path).checking(True)
+    text, folders = leftovers.describe(path, machine.root)
+    assert "autotune restore" in text
+    assert "still runs" not in text
+    assert folders == []
+    machine.put("sys/block/md0/md/sync_action", "check")
+    assert "its check of the array still runs" in leftovers.describe(path, machine.root)[0]
+
+
+def test_a_run_under_way_is_not_to_be_restored(tmp_path: Path) -> None:
+    path = journal(tmp_path)
+    held = Journal.load(path)
+    held.claim()
+    text, _ = leftovers.describe(path)
+    assert "process 7 on /dev/md0 is under way" in text
+    assert "restore" not in text
+
+
+def test_a_journal_that_cannot_be_read_is_still_named(tmp_path: Path) -> None:
+    path = tmp_path / "journal.jsonl"
+    path.write_text("{")
+    assert "autotune restore" in leftovers.describe(path)[0]

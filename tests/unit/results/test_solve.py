@@ -1,0 +1,221 @@
+"""Answers from stored trials: the front, the three names, other ceilings, honest profiles."""
+
+import math
+from pathlib import Path
+
+import pytest
+from synthetic_run import BASELINE, MS, baseline, figures, problem, run, trial
+
+from autotune.errors import RefusalError, UsageError
+from autotune.problem.ceilings import parse_ceiling
+from autotune.problem.figure import Estimate
+from autotune.problem.profile import load_profile, save_profile
+from autotune.problem.trial import Status
+from autotune.results.pareto import Point, Pool, front
+from autotune.results.solve import NAMES, named, pareto, solve
+from autotune.results.stored_run import read
+
+FAST = {"stripe_cache_size": 4096}
+MIDDLE = {"stripe_cache_size": 1024}
+CALM = {"sync_speed_max": 5000}
+TRIALS = [
+    baseline(1),
+    baseline(2),
+    trial(3, "search", FAST, figures(300, 60, 150, 80)),
+    trial(4, "search", MIDDLE, figures(180, 29, 110, 41)),
+    trial(5, "search", CALM, figures(100, 30, 30, 12), measured=("resync",)),
+]
+
+
+def changed(point: Point | None) -> dict[str, object]:
+    assert point is not None
+    return {k: v for k, v in point.setting.items() if v != BASELINE[k]}
+
+
+def test_the_three_answers_are_what_their_names_say() -> None:
+    answers = named(run(), TRIALS)
+    assert changed(answers.throughput) == FAST
+    assert changed(answers.balanced) == MIDDLE
+    # sync_speed_max 5000 is far calmer, but slower than the baseline.
+    assert changed(answers.latency) == {}
+
+
+def test_a_calm_setting_that_is_no_slower_is_the_latency_answer() -> None:
+    calm = trial(5, "search", CALM, figures(100, 30, 99.5, 12), measured=("resync",))
+    assert changed(named(run(), [*TRIALS[:4], calm]).latency) == CALM
+
+
+def test_an_answer_holds_each_ceiling_not_only_their_mean() -> None:
+    # The write p99 is halved, the sync's is twice the baseline's: the mean is as before.
+    mixed = trial(3, "search", MIDDLE, figures(200, 15, 120, 80))
+    trials = [baseline(1), baseline(2), mixed]
+    assert changed(named(run(), trials).balanced) == {}
+    assert changed(named(run(), trials).throughput) == MIDDLE
+
+
+def test_a_setting_of_the_users_own_ceiling_bounds_the_throughput_answer_too() -> None:
+    document = problem(({"phase": "write", "limit_ns": 50 * MS, "times_idle": None},))
+    assert changed(named(run(document=document), TRIALS).throughput) == MIDDLE
+
+
+def test_a_finished_runs_balanced_answer_is_what_it_decided() -> None:
+    document = problem(idle=11 * MS, write=33 * MS, resync=44 * MS)
+    kept = named(run("done", document), TRIALS)
+    assert changed(kept.balanced) == {}
+
+
+def test_what_no_changed_knob_moves_is_equal_and_certain() -> None:
+    point = next(p for p in pareto(run(), TRIALS) if changed(p) == CALM)
+    # Half of the weight is on the sync: 0.3 of the baseline's rate.
+    assert point.gain.value == pytest.approx(math.sqrt(0.3))
+    assert point.gain.spread < 0.02
+    assert point.figures["write.throughput"].value == pytest.approx(100e6)
+
+
+def test_repeats_of_a_setting_are_pooled_and_their_scatter_counts() -> None:
+    trials = [
+        baseline(1),
+        baseline(2),
+        trial(3, "search", MIDDLE, figures(160, 30, 100, 40)),
+        trial(4, "search", MIDDLE, figures(250, 30, 100, 40)),
+    ]
+    pool = Pool(read(3, problem()), trials)
+    estimate = pool.figures({**BASELINE, **MIDDLE})["write.throughput"]
+    assert estimate.value == pytest.approx(200e6)
+    assert estimate.spread > 0.1
+
+
+def test_one_lucky_trial_does_not_beat_a_well_known_setting() -> None:
+    noisy = {n: Estimate(e.value, 0.4) for n, e in figures(200, 29, 115, 41).items()}
+    trials = [*TRIALS, trial(6, "search", {"stripe_cache_size": 2048}, noisy)]
+    assert changed(solve(run(), trials).point) == MIDDLE
+
+
+def test_a_trial_that_was_given_up_is_no_answer() -> None:
+    aborted = trial(3, "search", FAST, figures(300, 30, 150, 40), status=Status.ABORTED)
+    assert all(
+        p is not None and changed(p) != FAST
+        for p in vars(named(run(), [*TRIALS[:2], aborted, *TRIALS[3:]])).values()
+    )
+
+
+def test_a_setting_that_was_given_up_once_is_no_answer_though_it_once_did_well() -> None:
+    aborted = trial(6, "search", MIDDLE, figures(180, 90, 110, 41), status=Status.ABORTED)
+    assert changed(solve(run(), [*TRIALS, aborted]).point) != MIDDLE
+
+
+def test_a_figure_that_was_carried_over_counts_once() -> None:
+    carried = [trial(n, "search", CALM, TRIALS[0].figures, measured=("resync",)) for n in (3, 4, 5)]
+    pool = Pool(read(3, problem()), [*TRIALS[:1], *carried])
+    assert pool.figures(BASELINE)["write.throughput"].spread == pytest.approx(0.02)
+
+
+def test_the_front_has_no_point_that_another_beats() -> None:
+    kept = front(pareto(run(), TRIALS))
+    assert [changed(point) for point in kept] == [CALM, {}, MIDDLE, FAST]
+    worse = trial(6, "search", {"stripe_cache_size": 512}, figures(120, 90, 100, 90))
+    assert len(pareto(run(), [*TRIALS, worse])) == len(kept)
+
+
+@pytest.mark.parametrize(
+    ("asked", "expected"),
+    [("100ms", FAST), ("50ms", MIDDLE), ("resync=9x", FAST), ("write=32ms", MIDDLE)],
+)
+def test_other_ceilings_give_other_answers(asked: str, expected: dict[str, object]) -> None:
+    ceilings = [parse_ceiling(asked)]
+    if asked == "resync=9x":
+        # The others keep the default, which the fast one breaks for writes.
+        assert changed(solve(run(), TRIALS, ceilings).point) == MIDDLE
+        ceilings.append(parse_ceiling("write=7x"))
+    assert changed(solve(run(), TRIALS, ceilings).point) == expected
+
+
+def test_a_ceiling_that_nothing_held_names_the_lowest_that_was() -> None:
+    asked = [parse_ceiling("35ms")]
+    original = r"the original settings, showed .*resync\.p99 40\.0 ms where 35"
+    with pytest.raises(RefusalError, match=original):
+        solve(run(), TRIALS[:4], asked)
+    aborted = trial(6, "search", MIDDLE, figures(180, 30, 110, 38), status=Status.ABORTED)
+    with pytest.raises(RefusalError, match=r"trial 6, showed resync\.p99 38\.0 ms where 35"):
+        solve(run(), [*TRIALS[:4], aborted], asked)
+
+
+def test_a_ceiling_below_idle_names_the_lowest_that_was_held_too() -> None:
+    with pytest.raises(RefusalError, match=r"idle array already takes 10\.0 ms.*held is 40\.0 ms"):
+        solve(run(), TRIALS[:3], [parse_ceiling("5ms")])
+
+
+def test_a_run_that_was_cut_in_its_first_trial_has_no_names() -> None:
+    assert named(run(), []) is None
+
+
+def test_a_ceiling_of_what_was_not_measured_is_not_said_to_hold() -> None:
+    few = {n: e for n, e in figures(100, 30, 100, 40).items() if n != "resync.p99"}
+    trials = [trial(1, "baseline", {}, few), trial(2, "search", FAST, few)]
+    with pytest.raises(RefusalError, match='no p99 of the phase "resync"'):
+        solve(run(), trials, [parse_ceiling("resync=1s")])
+    assert solve(run(), trials, [parse_ceiling("1s")])
+
+
+def test_wrong_names_and_phases_are_wrong_usage() -> None:
+    with pytest.raises(UsageError, match="throughput, balanced, latency"):
+        solve(run(), TRIALS, (), "speed")
+    with pytest.raises(UsageError, match="no phase"):
+        solve(run(), TRIALS, [parse_ceiling("nowhere=20ms")])
+
+
+def test_a_run_that_nothing_can_be_said_of_says_so() -> None:
+    with pytest.raises(RefusalError, match="original settings"):
+        solve(run(), [])
+    with pytest.raises(UsageError, match="another version"):
+        solve(run(document={"workload": {}}), TRIALS)
+
+
+def test_a_run_whose_baseline_lacks_a_figure_says_so() -> None:
+    lacking = {n: e for n, e in figures(100, 30, 100, 40).items() if n != "write.throughput"}
+    trials = [trial(1, "baseline", {}, lacking), trial(2, "search", FAST, lacking)]
+    for asked in ([], [parse_ceiling("1ms")]):
+        with pytest.raises(RefusalError, match=r"no write\.throughput of the original|idle array"):
+            solve(run(), trials, asked)
+    assert named(run(), trials) is None
+
+
+def test_the_original_settings_need_no_profile() -> None:
+    assert solve(run(), TRIALS[:2]).profile is None
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_answer_that_was_not_confirmed_says_so_in_its_profile(name: str) -> None:
+    solution = solve(run(), TRIALS, [parse_ceiling("100ms")], name)
+    if solution.profile is None:
+        assert changed(solution.point) == {}
+        return
+    assert not solution.profile.evidence.confirmed
+    assert not solution.point.confirmed
+    assert solution.profile.ram_bytes == solution.ram_bytes == 160
+    evidence = solution.profile.evidence
+    assert evidence.low < evidence.gain < evidence.high
+    assert evidence.figures["resync.p99"].ceiling == 100 * MS
+    assert evidence.figures["write.p99"].conclusion == "worse"
+    assert "idle.p99" not in evidence.figures
+
+
+def test_a_confirmed_answer_keeps_the_evidence_of_its_run() -> None:
+    first = solve(run(), TRIALS).profile
+    assert first is not None
+    proven = first.model_dump(mode="json")
+    proven["evidence"] |= {"confirmed": True, "gain": 1.37}
+    document = problem(idle=11 * MS, write=33 * MS, resync=44 * MS)
+    solution = solve(run("done", document, proven), TRIALS, [parse_ceiling("50ms")])
+    assert solution.point.confirmed
+    assert solution.profile is not None
+    assert solution.profile.evidence.confirmed
+    assert solution.profile.evidence.gain == 1.37
+    assert solution.profile.evidence.figures["write.p99"].ceiling == 50 * MS
+
+
+def test_a_saved_answer_can_be_loaded(tmp_path: Path) -> None:
+    profile = solve(run(), TRIALS).profile
+    assert profile is not None
+    save_profile(profile, tmp_path / "p.json")
+    assert load_profile(tmp_path / "p.json") == profile

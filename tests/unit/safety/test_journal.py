@@ -1,0 +1,284 @@
+"""The journal, on files that stand for sysfs."""
+
+import errno
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from journal_files import UUID, Files, files
+
+from autotune.errors import AutotuneError, RefusalError, RestoreError
+from autotune.measure.scratch import scratch_file
+from autotune.measure.write_budget import Written
+from autotune.safety.guardian import Guardian, guarded
+from autotune.safety.journal import Journal
+from autotune.safety.paths import clear_if_torn, is_held, journal_path, open_journals
+from autotune.system import sysfs
+
+__all__ = ["files"]
+
+
+def test_a_journal_that_is_gone_is_not_made_anew(files: Files) -> None:
+    journal = files.open()
+    files.path.unlink()
+    with pytest.raises(AutotuneError, match="cannot be written"):
+        journal.writing(files.md / "stripe_cache_size", "4096")
+    assert not files.path.exists()
+
+
+def test_a_journal_of_a_run_under_way_is_not_restored(files: Files) -> None:
+    journal = files.open()
+    with pytest.raises(RefusalError, match="under way"):
+        files.reload().claim()
+    assert journal.path.exists()
+
+
+def test_the_guardian_waits_until_a_dying_run_lets_go(tmp_path: Path) -> None:
+    """A process that is killed closes its files one by one: the pipe before the journal."""
+    file = tmp_path / "stripe_cache_size"
+    file.write_text("256\n")
+    path = journal_path(tmp_path, UUID)
+    journal = Journal.open(path, UUID, "/dev/md0", [file])
+    guardian = Guardian(journal)
+    journal.writing(file, "4096")
+    file.write_text("4096\n")
+    os.close(guardian._writing)
+    time.sleep(0.5)
+    assert file.read_text() == "4096\n"
+    journal.release()
+    assert guardian._process.wait(10) == 0
+    assert file.read_text() == "256"
+    assert not path.exists()
+
+
+@pytest.mark.parametrize("damage", ["removed", "emptied"])
+def test_the_guardian_needs_no_journal_that_is_still_there(tmp_path: Path, damage: str) -> None:
+    file = tmp_path / "stripe_cache_size"
+    file.write_text("256\n")
+    path = journal_path(tmp_path / "state", UUID)
+    journal = Journal.open(path, UUID, "/dev/md0", [file])
+    guardian = Guardian(journal)
+    journal.writing(file, "4096")
+    file.write_text("4096\n")
+    if damage == "removed":
+        shutil.rmtree(tmp_path / "state")
+    else:
+        path.write_text("")
+    os.close(guardian._writing)
+    journal.release()
+    assert guardian._process.wait(10) == 0
+    assert file.read_text() == "256"
+    assert not path.exists()
+
+
+def test_a_tuner_that_is_killed_before_its_guardian_is_ready_leaves_no_journal(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "stripe_cache_size"
+    file.write_text("256\n")
+    path = journal_path(tmp_path, UUID)
+    journal = Journal.open(path, UUID, "/dev/md0", [file])
+    reading, writing = os.pipe()
+    os.close(reading)
+    command = (sys.executable, "-P", "-m", "autotune.safety.guardian", str(path))
+    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=writing) as guardian:
+        os.close(writing)
+        journal.release()
+    assert guardian.returncode == 0
+    assert not path.exists()
+
+
+def test_the_guardian_outlives_the_signal_that_ends_a_service(tmp_path: Path) -> None:
+    file = tmp_path / "stripe_cache_size"
+    file.write_text("256\n")
+    path = journal_path(tmp_path, UUID)
+    with guarded(Journal.open(path, UUID, "/dev/md0", [file]), print) as guardian:
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            guardian._process.send_signal(number)
+        time.sleep(0.2)
+        assert guardian.alive
+        guardian._process.kill()
+        guardian._process.wait()
+        assert not guardian.alive
+    assert not path.exists()
+
+
+@pytest.mark.parametrize("kind", ["fifo", "link", "for all"])
+def test_a_journal_that_others_can_have_written_is_not_heeded(files: Files, kind: str) -> None:
+    journal = files.open()
+    journal.release()
+    other = files.root / "other"
+    files.path.replace(other)
+    if kind == "fifo":
+        os.mkfifo(files.path)
+    elif kind == "link":
+        files.path.symlink_to(other)
+    else:
+        other.replace(files.path)
+        files.path.chmod(0o666)
+    with pytest.raises(AutotuneError, match="only root can write"):
+        files.reload()
+
+
+@pytest.mark.parametrize("refusals", [1, 100])
+def test_what_the_tuner_could_not_put_back_the_guardian_tries_once_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refusals: int
+) -> None:
+    file = tmp_path / ("stripe_cache_size" if refusals == 1 else "group_thread_cnt")
+    file.write_text("256\n")
+    if refusals > 1:
+        # The guardian is refused too: a sync runs.
+        (tmp_path / "sync_action").write_text("recover")
+
+    def refused(path: Path, text: str, timeout_s: float = 30.0) -> None:
+        raise AutotuneError("EBUSY")
+
+    def tune() -> None:
+        path = journal_path(tmp_path / "state", UUID)
+        with guarded(Journal.open(path, UUID, "/dev/md0", [file]), print) as guardian:
+            guardian.journal.writing(file, "4096")
+            file.write_text("4096\n")
+            monkeypatch.setattr(sysfs, "write", refused)
+
+    if refusals == 1:
+        tune()
+        assert file.read_text() == "256"
+    else:
+        with pytest.raises(RestoreError, match="group_thread_cnt"):
+            tune()
+        assert file.read_text() == "4096\n"
+    assert bool(open_journals(tmp_path / "state")) == (refusals > 1)
+
+
+def test_originals_go_back_even_if_the_journal_is_gone(tmp_path: Path) -> None:
+    """Its file system may be unmounted under a run."""
+    file = tmp_path / "stripe_cache_size"
+    file.write_text("256\n")
+    path = journal_path(tmp_path / "state", UUID)
+    with guarded(Journal.open(path, UUID, "/dev/md0", [file]), print) as guardian:
+        guardian.journal.writing(file, "4096")
+        file.write_text("4096\n")
+        shutil.rmtree(path.parent)
+    assert file.read_text() == "256"
+
+
+def test_a_journal_that_was_restored_meanwhile_is_not_restored_again(files: Files) -> None:
+    journal = files.open()
+    left = files.reload()
+    journal.close()
+    with pytest.raises(FileNotFoundError):
+        left.claim()
+
+
+def test_nothing_is_written_that_has_no_original(files: Files) -> None:
+    with pytest.raises(AutotuneError, match="not in the journal"):
+        files.open().writing(files.root / "etc/passwd", "x")
+
+
+def test_a_journal_that_was_left_before_anything_was_changed_is_in_nobodys_way(
+    files: Files,
+) -> None:
+    files.open().release()
+    (files.md / "stripe_cache_size").write_text("512")
+    assert files.open().record.originals[str(files.md / "stripe_cache_size")] == "512"
+
+
+def test_tuned_values_never_become_originals(files: Files) -> None:
+    files.write(files.open(), files.md / "stripe_cache_size", "4096")
+    with pytest.raises(RefusalError, match="autotune restore"):
+        files.open()
+    assert files.reload().record.originals[str(files.md / "stripe_cache_size")] == "256"
+
+
+@pytest.mark.parametrize("keep", [0.2, 0.9])
+def test_a_last_line_that_was_cut_is_not_heeded(files: Files, keep: float) -> None:
+    journal = files.open()
+    whole = len(files.path.read_bytes())
+    journal.writing(files.md / "stripe_cache_size", "4096")
+    text = files.path.read_bytes()
+    files.path.write_bytes(text[: whole + int((len(text) - whole) * keep)])
+    assert files.reload().record.ours == {}
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"kind":"open"}', "null\n"])
+def test_a_journal_without_a_head_says_that_nothing_was_changed(files: Files, text: str) -> None:
+    files.path.parent.mkdir(parents=True)
+    files.path.write_text(text)
+    with pytest.raises(AutotuneError, match="nothing was"):
+        files.reload()
+
+
+@pytest.mark.parametrize("text", ["", "{", "\0" * 4096, '{"kind": "open", "uuid": "u"'])
+def test_a_journal_whose_first_line_was_cut_is_cleared(files: Files, text: str) -> None:
+    files.path.parent.mkdir(parents=True)
+    files.path.write_text(text)
+    assert clear_if_torn(files.path)
+    assert not files.path.exists()
+
+
+def test_a_journal_with_a_first_line_or_a_run_is_not_cleared(files: Files) -> None:
+    journal = files.open()
+    assert is_held(files.path)
+    assert not clear_if_torn(files.path)
+    del journal
+    assert not is_held(files.path)
+    assert not clear_if_torn(files.path)
+    assert files.path.exists()
+
+
+def test_a_run_whose_journal_is_cleared_as_it_is_made_changes_nothing(
+    files: Files, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    claim = Journal.claim
+
+    def cleared_first(self: Journal) -> None:
+        self.path.unlink()
+        claim(self)
+
+    monkeypatch.setattr(Journal, "claim", cleared_first)
+    with pytest.raises(RefusalError):
+        files.open()
+
+
+def test_a_line_that_the_disk_takes_in_part_leaves_nothing(
+    files: Files, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    journal, write = files.open(), os.write
+    before = files.path.read_bytes()
+
+    def full(descriptor: int, data: bytes) -> int:
+        if len(data) < 20:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return write(descriptor, data[:-10])
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "write", full)
+        with pytest.raises(AutotuneError, match="No space left"):
+            journal.writing(files.md / "stripe_cache_size", "4096")
+    assert files.path.read_bytes() == before
+
+
+def test_a_scratch_folder_that_is_removed_is_nothing_to_restore(files: Files) -> None:
+    journal = files.open()
+    with scratch_file(files.root, journal, lambda _: None, Written()) as file:
+        assert files.reload().record.scratch == [str(file.parent)]
+    assert files.reload().record.scratch == []
+
+
+def test_the_journal_is_for_its_owner_alone(files: Files) -> None:
+    files.open()
+    assert files.path.stat().st_mode & 0o077 == 0
+
+
+def test_every_line_is_json(files: Files) -> None:
+    journal = files.open()
+    journal.checking(True)
+    journal.scratch(files.root / ".autotune-x\n{")
+    for line in files.path.read_text().splitlines():
+        json.loads(line)

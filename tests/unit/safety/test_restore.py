@@ -1,0 +1,202 @@
+"""Putting back what a journal says, on files that stand for sysfs."""
+
+import json
+from pathlib import Path
+
+import pytest
+from journal_files import UUID, Files, files, resetting
+
+from autotune.errors import AutotuneError
+from autotune.safety.journal import Journal
+from autotune.safety.paths import applied_path, open_journals
+from autotune.safety.restore import restore
+from autotune.system import sysfs
+
+__all__ = ["files", "resetting"]
+
+
+def test_what_was_changed_goes_back_and_the_journal_with_it(files: Files) -> None:
+    cache = files.md / "stripe_cache_size"
+    files.write(files.open(), cache, "4096")
+    outcome = restore(files.reload(), files.root)
+    assert sysfs.read(cache) == "256"
+    assert outcome.restored == [str(cache)]
+    assert not files.path.exists()
+
+
+def test_a_value_that_followed_the_system_follows_it_again(files: Files) -> None:
+    low = files.md / "sync_speed_min"
+    files.write(files.open(), low, "30000")
+    restore(files.reload(), files.root)
+    assert sysfs.read(low) == "system"
+
+
+def test_what_follows_from_our_writes_is_ours(files: Files) -> None:
+    journal = files.open()
+    files.write(journal, files.queue / "scheduler", "bfq")
+    (files.queue / "nr_requests").write_text("256")
+    journal.settled()
+    outcome = restore(files.reload(), files.root)
+    assert sysfs.read(files.queue / "nr_requests") == "64"
+    assert not outcome.foreign
+
+
+def test_what_the_scheduler_resets_on_the_way_back_is_put_back_too(resetting: Files) -> None:
+    files = resetting
+    requests = files.queue / "nr_requests"
+    requests.write_text("500")
+    journal = files.open()
+    files.write(journal, files.queue / "scheduler", "bfq")
+    requests.write_text("64")
+    journal.settled()
+    del journal
+    outcome = restore(files.reload(), files.root)
+    assert sysfs.read(requests) == "500"
+    assert not outcome.foreign
+
+
+@pytest.mark.parametrize("stored", [False, True])
+def test_a_store_that_was_announced_may_have_happened_or_not(files: Files, stored: bool) -> None:
+    journal, cache = files.open(), files.md / "stripe_cache_size"
+    files.write(journal, cache, "4096")
+    journal.settled()
+    journal.writing(cache, "8192")
+    if stored:
+        cache.write_text("8192")
+    outcome = restore(files.reload(), files.root)
+    assert sysfs.read(cache) == "256"
+    assert not outcome.foreign
+
+
+def test_what_was_applied_before_a_reboot_is_no_original_after_it(files: Files) -> None:
+    cache, applied = files.md / "stripe_cache_size", applied_path(files.root / "state", UUID)
+    for boot in ("boot-1", "boot-2"):
+        files.boot(boot)
+        cache.write_text("256")
+        journal = files.open()
+        files.write(journal, cache, "4096")
+        journal.keep(applied)
+    restore(Journal.load(applied), files.root)
+    assert sysfs.read(cache) == "256"
+
+
+def test_a_check_of_ours_accounts_for_sync_min(files: Files) -> None:
+    journal = files.open()
+    journal.checking(True)
+    (files.md / "sync_action").write_text("check")
+    (files.md / "sync_min").write_text("123456")
+    restore(files.reload(), files.root)
+    assert sysfs.read(files.md / "sync_min") == "0"
+    assert sysfs.read(files.md / "sync_action") == "idle"
+
+
+def test_a_failed_restore_goes_on_and_keeps_the_journal(
+    files: Files, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    journal = files.open()
+    files.write(journal, files.md / "stripe_cache_size", "4096")
+    files.write(journal, files.queue / "nr_requests", "32")
+    true_write = sysfs.write
+
+    def write(path: Path, text: str, timeout_s: float = 30.0) -> None:
+        if path.name == "stripe_cache_size":
+            raise AutotuneError("EBUSY")
+        true_write(path, text, timeout_s)
+
+    monkeypatch.setattr(sysfs, "write", write)
+    outcome = restore(files.reload(), files.root)
+    assert [text for text in outcome.failed if "stripe_cache_size" in text]
+    assert sysfs.read(files.queue / "nr_requests") == "64"
+    assert open_journals(files.root / "state") == [files.path]
+
+
+def test_a_journal_of_another_boot_is_void(files: Files) -> None:
+    cache = files.md / "stripe_cache_size"
+    files.write(files.open(), cache, "4096")
+    files.boot("boot-2")
+    outcome = restore(files.reload(), files.root)
+    assert sysfs.read(cache) == "4096"
+    assert not outcome.restored
+    assert not files.path.exists()
+
+
+def test_files_that_are_gone_are_no_failure(files: Files) -> None:
+    cache = files.md / "stripe_cache_size"
+    files.write(files.open(), cache, "4096")
+    cache.unlink()
+    outcome = restore(files.reload(), files.root)
+    assert outcome.complete
+    assert str(cache) in outcome.gone
+
+
+def test_a_file_that_cannot_be_read_is_no_reason_to_leave_the_others(files: Files) -> None:
+    cache, queue = files.md / "stripe_cache_size", files.queue / "nr_requests"
+    journal = files.open()
+    files.write(journal, cache, "4096")
+    queue.unlink()
+    queue.mkdir()
+    outcome = restore(files.reload(), files.root)
+    assert sysfs.read(cache) == "256"
+    assert [text.split(":")[0] for text in outcome.failed] == [str(queue)]
+    assert files.path.exists()
+
+
+def test_a_kill_as_what_is_applied_is_replaced_loses_no_original(
+    files: Files, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache, applied = files.md / "stripe_cache_size", applied_path(files.root / "state", UUID)
+    journal = files.open()
+    files.write(journal, cache, "512")
+    journal.settled()
+    journal.keep(applied)
+    journal = files.open()
+    files.write(journal, cache, "1024")
+    journal.settled()
+
+    class KilledError(Exception):
+        pass
+
+    def killed(_journal: Journal) -> None:
+        raise KilledError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Journal, "close", killed)
+        with pytest.raises(KilledError):
+            journal.keep(applied)
+    # The guardian's part, then the user's.
+    assert restore(files.reload(), files.root).complete
+    assert sysfs.read(cache) == "512"
+    outcome = restore(Journal.load(applied), files.root)
+    assert not outcome.foreign
+    assert sysfs.read(cache) == "256"
+
+
+def test_the_journal_waits_until_the_filesystem_of_the_scratch_is_mounted(files: Files) -> None:
+    journal = files.open()
+    folder = files.root / "mnt" / ".autotune-1"
+    folder.parent.mkdir()
+    journal.scratch(folder)
+    assert Path(journal.record.mounts[str(folder)]).is_mount()
+    text = files.path.read_text()
+    mount = json.dumps(journal.record.mounts[str(folder)])
+    files.path.write_text(text.replace(f'"mount": {mount}', f'"mount": "{folder.parent}"'))
+    files.boot("boot-2")
+    outcome = restore(files.reload(), files.root)
+    assert "nothing is mounted" in outcome.failed[0]
+    assert files.path.exists()
+    folder.mkdir()
+    assert restore(files.reload(), files.root).complete
+    assert not folder.exists()
+    assert not files.path.exists()
+
+
+def test_what_is_kept_can_be_undone_even_after_a_second_time(files: Files) -> None:
+    cache, applied = files.md / "stripe_cache_size", applied_path(files.root / "state", UUID)
+    for text in ("4096", "8192"):
+        journal = files.open()
+        files.write(journal, cache, text)
+        journal.keep(applied)
+        assert not files.path.exists()
+    restore(Journal.load(applied), files.root)
+    assert sysfs.read(cache) == "256"
+    assert not applied.exists()

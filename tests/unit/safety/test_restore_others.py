@@ -1,0 +1,116 @@
+"""What a restore leaves alone, since somebody else set or made it."""
+
+import pytest
+from journal_files import Files, files, resetting
+
+from autotune.safety.restore import restore
+from autotune.system import sysfs
+
+__all__ = ["files", "resetting"]
+
+
+def test_a_value_that_somebody_else_set_is_left_and_named(files: Files) -> None:
+    cache = files.md / "stripe_cache_size"
+    files.write(files.open(), cache, "4096")
+    cache.write_text("777")
+    outcome = restore(files.reload(), files.root)
+    assert sysfs.read(cache) == "777"
+    assert len(outcome.foreign) == 1
+    assert "777" in outcome.foreign[0]
+    assert not files.path.exists()
+
+
+def test_a_value_that_a_trial_had_tried_is_somebody_elses_once_it_was_replaced(
+    files: Files,
+) -> None:
+    journal, cache = files.open(), files.md / "stripe_cache_size"
+    for text in ("4096", "8192"):
+        files.write(journal, cache, text)
+        journal.settled()
+    cache.write_text("4096")
+    outcome = restore(files.reload(), files.root)
+    assert sysfs.read(cache) == "4096"
+    assert len(outcome.foreign) == 1
+
+
+def test_what_somebody_set_beside_our_writes_stays_though_the_scheduler_resets_it(
+    resetting: Files,
+) -> None:
+    files = resetting
+    requests = files.queue / "nr_requests"
+    journal = files.open()
+    files.write(journal, files.queue / "scheduler", "bfq")
+    journal.settled()
+    requests.write_text("48")
+    files.write(journal, files.md / "stripe_cache_size", "4096")
+    journal.settled()
+    outcome = restore(files.reload(), files.root)
+    assert sysfs.read(requests) == "48"
+    assert sysfs.value(files.queue / "scheduler") == "none"
+    assert [text for text in outcome.foreign if "nr_requests reads 48" in text]
+
+
+def test_another_array_that_has_the_name_now_is_left_alone(files: Files) -> None:
+    cache, queue = files.md / "stripe_cache_size", files.queue / "nr_requests"
+    journal = files.open()
+    files.write(journal, cache, "4096")
+    files.write(journal, queue, "256")
+    journal.checking(True)
+    (files.md / "sync_action").write_text("check")
+    (files.md / "metadata_version").write_text("1.2")
+    (files.md / "uuid").write_text("00000000-0000-0000-0000-000000000001")
+    outcome = restore(files.reload(), files.root)
+    assert outcome.complete
+    assert str(cache) in outcome.gone
+    assert sysfs.read(cache) == "4096"
+    assert sysfs.read(files.md / "sync_action") == "check"
+    # The disks are what they were.
+    assert sysfs.read(queue) == "64"
+
+
+def test_only_folders_of_ours_are_removed(files: Files) -> None:
+    ours, theirs = files.root / ".autotune-1", files.root / "precious"
+    link = files.root / ".autotune-2"
+    for folder in (ours, theirs):
+        folder.mkdir()
+        (folder / "scratch").write_text("x")
+    link.symlink_to(theirs)
+    journal = files.open()
+    for folder in (ours, theirs, link):
+        journal.scratch(folder)
+    restore(files.reload(), files.root)
+    assert not ours.exists()
+    assert (theirs / "scratch").exists()
+
+
+def test_what_is_not_ours_in_a_folder_of_ours_stays(files: Files) -> None:
+    folder = files.root / ".autotune-1"
+    folder.mkdir()
+    (folder / "precious").write_text("x")
+    files.open().scratch(folder)
+    outcome = restore(files.reload(), files.root)
+    assert (folder / "precious").exists()
+    assert len(outcome.failed) == 1
+
+
+@pytest.mark.parametrize(
+    ("moved", "action", "theirs"),
+    [
+        (False, "check", True),
+        (False, "idle", True),
+        # Something else took the array over as our check ended.
+        (True, "idle", False),
+        (True, "check", True),
+    ],
+)
+def test_the_bounds_of_a_check_are_ours_only_if_ours_left_them_moved(
+    files: Files, moved: bool, action: str, theirs: bool
+) -> None:
+    low = files.md / "sync_min"
+    journal = files.open()
+    journal.checking(True)
+    journal.checking(False, moved=moved)
+    low.write_text("20480")
+    (files.md / "sync_action").write_text(action)
+    assert len(restore(files.reload(), files.root).foreign) == theirs
+    assert sysfs.read(low) == ("20480" if theirs else "0")

@@ -1,0 +1,143 @@
+"""Who hears of a pass: the administrator's command, Prometheus, the next pass."""
+
+import json
+import re
+from datetime import UTC, datetime
+from pathlib import Path
+
+import fake_sysfs
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from autotune.errors import AutotuneError
+from autotune.guard.loop import Window
+from autotune.guard.metrics import Told
+from autotune.problem.figure import Estimate
+from autotune.service import history
+from autotune.service.config import Metrics, Notify
+from autotune.service.history import MOST_PASSES, PassRecord, Remembered
+from autotune.service.metrics import ArrayMetrics, write_metrics
+from autotune.service.notify import log, notify
+from autotune.service.policy import Known, Pass
+from autotune.system.array import find_array
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def test_the_command_hears_of_the_event_and_no_shell_does(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    hook = Notify(command=("/usr/bin/tee", str(out), str(tmp_path / "$(id)")))
+    assert notify("adopted", "/dev/md0", "u", "`id`; $HOME", hook) == ""
+    assert (tmp_path / "$(id)").exists()
+    document = json.loads(out.read_text())
+    assert (document["event"], document["text"]) == ("adopted", "`id`; $HOME")
+
+
+def test_a_command_that_fails_is_told_of_and_no_more() -> None:
+    assert "exit code 1" in notify("failed", "d", "u", "t", Notify(command=("/bin/false",)))
+    assert "cannot be run" in notify("failed", "d", "u", "t", Notify(command=("/no/such",)))
+
+
+def test_the_journal_gets_fields_and_no_line_of_a_strangers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out, logger = tmp_path / "out", tmp_path / "logger"
+    logger.write_text(f'#!/bin/sh\n[ "$1" = --journald ] && cat > {out}\n')
+    logger.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    log("adopted", "/dev/md0", "u", "better")
+    assert not out.exists()
+    monkeypatch.setenv("INVOCATION_ID", "1")
+    log("adopted", "/dev/md0", "u", "better\nAUTOTUNE_OUTCOME=failed")
+    lines = out.read_text().splitlines()
+    assert "AUTOTUNE_OUTCOME=adopted" in lines
+    assert "AUTOTUNE_OUTCOME=failed" not in lines
+    assert all("=" in line for line in lines)
+
+
+def test_what_is_not_wanted_is_not_told(tmp_path: Path) -> None:
+    hook = Notify(command=("/usr/bin/tee", str(tmp_path / "out")), on=("failed",))
+    assert notify("adopted", "/dev/md0", "u", "text", hook) == ""
+    assert notify("adopted", "/dev/md0", "u", "text", None) == ""
+    assert not (tmp_path / "out").exists()
+
+
+def test_prometheus_can_read_the_metrics(tmp_path: Path) -> None:
+    array = ArrayMetrics(
+        "/dev/md0", "u", 'a "name"\n', True, 1e9, 1.4, "better", 0.9,
+        (("resync.p99", 0.02),), (("resync.p99", 0.05),),
+    )  # fmt: skip
+    file = tmp_path / "autotune.prom"
+    write_metrics(file, [array, ArrayMetrics("/dev/md1", "v", "", False)])
+    samples = {
+        (s.name, s.labels["device"], s.labels.get("verdict", "")): s.value
+        for family in text_string_to_metric_families(file.read_text())
+        for s in family.samples
+    }
+    assert samples["autotune_gain_ratio", "/dev/md0", ""] == 1.4
+    assert samples["autotune_verdict", "/dev/md0", "better"] == 1
+    assert samples["autotune_verdict", "/dev/md0", "worse"] == 0
+    assert samples["autotune_p99_ceiling_seconds", "/dev/md0", ""] == 0.05
+    assert ("autotune_gain_ratio", "/dev/md1", "") not in samples
+    with pytest.raises(AutotuneError, match="textfile"):
+        write_metrics(tmp_path / "none" / "autotune.prom", [array])
+
+
+def test_passes_are_remembered_and_old_ones_forgotten(tmp_path: Path) -> None:
+    known = Known("print", {"stripe_cache_size": 256}, {"write.throughput": Estimate(1e8, 0.1)})
+    done = Pass("unchanged", (), False, None, None, known, known.figures, 1.0)
+    kept = history.load(tmp_path, "u")
+    assert kept.known is None
+    for number in range(MOST_PASSES + 5):
+        record = PassRecord(at=NOW, outcome="unchanged", trials=number)
+        kept = kept.after(done, record, {"resync.p99": 5e7})
+    history.save(kept, tmp_path, "u")
+    again = history.load(tmp_path, "u")
+    assert again == kept
+    assert again.known == known
+    assert len(again.passes) == MOST_PASSES
+    assert again.passes[-1].trials == MOST_PASSES + 4
+
+
+@pytest.mark.parametrize("text", ["", "{}}", '{"fingerprint": 3}', '{"other": 1}', "[" * 5000])
+def test_a_memory_that_is_damaged_is_named(tmp_path: Path, text: str) -> None:
+    path = history.path_of(tmp_path, "u")
+    path.parent.mkdir()
+    path.write_text(text)
+    with pytest.raises(AutotuneError, match="remove it, and the next pass is a first one"):
+        history.load(tmp_path, "u")
+
+
+def test_an_empty_memory_is_a_first_pass() -> None:
+    assert Remembered().known is None
+
+
+def test_a_pass_that_failed_is_remembered_and_what_is_compared_with_stays() -> None:
+    known = Known("print", {"stripe_cache_size": 256}, {"write.throughput": Estimate(1e8, 0.1)})
+    done = Pass("unchanged", (), False, None, None, known, known.figures, 1.0)
+    kept = Remembered().after(done, PassRecord(at=NOW, outcome="unchanged"), {})
+    failed = kept.failed(PassRecord(at=NOW, outcome="failed", reasons=("why",)))
+    assert failed.known == known
+    assert [record.outcome for record in failed.passes] == ["unchanged", "failed"]
+
+
+def test_a_guard_tells_prometheus_what_it_sees_and_goes_on_without(tmp_path: Path) -> None:
+    said: list[str] = []
+    array = find_array("md0", fake_sysfs.raid6(tmp_path).root)
+    told = Told(Metrics(textfile=str(tmp_path / "all.prom")), array, 5e7, said.append)
+    window = Window(
+        0.0, 2e7, 2e7, 2e7, 600, "probe", 1e7, 9000, None, 0.5, None
+    )  # fmt: skip
+    told.window(window)
+    file = tmp_path / "all-guard-md0.prom"
+    assert re.search(r"^autotune_guard_p99_seconds\{.*\} 0\.02$", file.read_text(), re.MULTILINE)
+    told.over()
+    assert re.search(r"^autotune_guard_active\{.*\} 0\.0$", file.read_text(), re.MULTILINE)
+    assert not re.search(r"^autotune_guard_p99_seconds\{", file.read_text(), re.MULTILINE)
+    told = Told(Metrics(textfile="/no/such/all.prom"), array, 5e7, said.append)
+    told.window(window)
+    told.over()
+    assert len(said) == 1
+    assert "cannot be written" in said[0]
+    Told(None, array, 5e7, said.append).window(window)
+    assert len(said) == 1

@@ -1,0 +1,188 @@
+"""What a run decides, on an array that is made up."""
+
+import dataclasses
+from pathlib import Path
+
+import fake_run
+import pytest
+from fake_run import Machine
+
+from autotune.measure.phase import Bench, PhaseResult
+from autotune.measure.workload import Phase
+from autotune.problem.ceilings import Ceiling
+from autotune.problem.figure import Estimate
+from autotune.problem.setting import Setting, setting_key
+from autotune.problem.strategy import Problem, Recommendation
+from autotune.problem.trial import Trial
+from autotune.tuning import tune
+
+
+class Calmable(Machine):
+    """The slower its check, the calmer it is."""
+
+    def measure(self, phase: Phase, bench: Bench, seed: int, *rest: object) -> PhaseResult:
+        result = super().measure(phase, bench, seed, *rest)
+        if phase.name != "resync":
+            return result
+        speed = int(self.setting["sync_speed_max"]) / 200_000
+        scale = {"resync.throughput": speed**4, "resync.p99": speed}
+        figures = {n: Estimate(e.value * scale[n], e.spread) for n, e in result.figures.items()}
+        return dataclasses.replace(result, figures=figures)
+
+
+@pytest.mark.parametrize(("ceiling_ms", "speed"), [(10, 50_000), (40, 200_000)])
+def test_a_ceiling_that_the_originals_break_is_held_at_the_price_of_speed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ceiling_ms: float, speed: int
+) -> None:
+    machine = Calmable(tmp_path, monkeypatch)
+    ceiling = Ceiling("resync", ceiling_ms * 1e6, None)
+    result = machine.run("random", ceilings=(ceiling,))
+    assert result.keep
+    assert result.winner["sync_speed_max"] == speed
+    assert ("slower, but it holds" in result.reason) == (speed == 50_000)
+
+
+def test_a_ceiling_that_nothing_holds_is_named_with_what_came_nearest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    result = Calmable(tmp_path, monkeypatch).run("random", ceilings=(Ceiling("resync", 1e6, None),))
+    assert not result.keep
+    assert "the original settings break the ceiling of 1.0 ms for resync.p99 (2" in result.reason
+    assert "the lowest that a trial showed is 5." in result.reason or "4." in result.reason
+
+
+class Restless(Calmable):
+    """Its original settings are no longer so calm when they are measured in the end."""
+
+    def measure(self, phase: Phase, bench: Bench, seed: int, *rest: object) -> PhaseResult:
+        result = super().measure(phase, bench, seed, *rest)
+        if phase.name != "resync" or seed < 4000 or self.setting["sync_speed_max"] != 200_000:
+            return result
+        p99 = result.figures["resync.p99"]
+        figures = {**result.figures, "resync.p99": Estimate(p99.value * 4, p99.spread)}
+        return dataclasses.replace(result, figures=figures)
+
+
+class Slower:
+    """A strategy that tries a slower check, and recommends it."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.setting: Setting = {**problem.baseline, "sync_speed_max": 50_000}
+        self.asked = False
+
+    def ask(self) -> Setting | None:
+        self.asked, asked = True, self.asked
+        return None if asked else self.setting
+
+    def tell(self, trial: Trial) -> None:
+        self.asked = self.asked or trial.setting == self.setting
+
+    def recommend(self) -> Recommendation:
+        return Recommendation(self.setting, Estimate(1.0, 0.1), 1.0)
+
+
+@pytest.mark.parametrize("asked", [True, False])
+def test_no_speed_is_given_up_for_a_ceiling_that_nobody_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asked: bool
+) -> None:
+    monkeypatch.setattr(fake_run, "load_strategy", lambda _entry: Slower)
+    monkeypatch.setattr(tune, "what_matters", lambda _problem, _trials, setting: (setting, ()))
+    ceilings = (Ceiling("resync", 40e6, None),) if asked else ()
+    result = Restless(tmp_path, monkeypatch).run("random", ceilings=ceilings)
+    assert result.keep == asked
+
+
+class Deceiving(Machine):
+    """The first setting that is measured a second time is not what it seemed."""
+
+    def __init__(self, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        super().__init__(root, monkeypatch)
+        self.seen: set[object] = set()
+        self.deceiver: object = None
+
+    def measure(self, phase: Phase, bench: Bench, seed: int, *rest: object) -> PhaseResult:
+        result = super().measure(phase, bench, seed, *rest)
+        key = setting_key(self.setting)
+        if phase.name != "resync" or self.setting["stripe_cache_size"] == 256:
+            return result
+        if key in self.seen and self.deceiver is None:
+            self.deceiver = key
+        self.seen.add(key)
+        times = 5 if key == self.deceiver else 1
+        p99 = result.figures["resync.p99"]
+        figures = {**result.figures, "resync.p99": Estimate(p99.value * times, p99.spread)}
+        return dataclasses.replace(result, figures=figures)
+
+
+def test_when_the_best_breaks_its_ceiling_in_the_end_the_next_best_is_proven(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine = Deceiving(tmp_path, monkeypatch)
+    result = machine.run("random", ceilings=(Ceiling("resync", 40e6, None),))
+    assert machine.deceiver is not None
+    assert result.keep
+    assert setting_key(result.winner) != machine.deceiver
+
+
+class Disturbed(Machine):
+    """Another load takes half of everything from the eighth trial to the ninth."""
+
+    def measure(self, phase: Phase, bench: Bench, seed: int, *rest: object) -> PhaseResult:
+        result = super().measure(phase, bench, seed, *rest)
+        if seed // 1000 not in (8, 9):
+            return result
+        figures = {n: Estimate(e.value / 2, e.spread) for n, e in result.figures.items()}
+        return dataclasses.replace(result, figures=figures)
+
+
+def test_after_a_disturbance_the_baseline_comes_back_until_it_is_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine = Disturbed(tmp_path, monkeypatch)
+    result = machine.run("random", trials=9)
+    roles = [role for _, role, *_ in machine.stored(1)]
+    assert roles[:13] == [
+        *("baseline", "baseline", *["search"] * 6, "baseline"),
+        *("search", "search", "baseline", "search"),
+    ]
+    assert result.drifts["write.throughput"] == pytest.approx(0.5, rel=0.1)
+    assert result.keep
+    assert result.winner["stripe_cache_size"] == 2048
+
+
+def test_a_search_that_ends_in_a_disturbance_ends_with_the_baseline(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine = Disturbed(tmp_path, monkeypatch)
+    machine.run("random", trials=7)
+    roles = [role for _, role, *_ in machine.stored(1)]
+    assert roles[:11] == ["baseline", "baseline", *["search"] * 6, "baseline", "search", "baseline"]
+
+
+class Insisting:
+    """A strategy that asks for a setting twice, then for it with another cache."""
+
+    def __init__(self, problem: Problem) -> None:
+        ahead = {**problem.baseline, "read_ahead_kb": 768}
+        self.asks = [ahead, ahead, {**ahead, "stripe_cache_size": 512}]
+        self.baseline = problem.baseline
+
+    def ask(self) -> Setting | None:
+        return self.asks[0] if self.asks else None
+
+    def tell(self, trial: Trial) -> None:
+        if self.asks and trial.setting == self.asks[0]:
+            del self.asks[0]
+
+    def recommend(self) -> Recommendation:
+        return Recommendation(self.baseline, Estimate(1.0, 0.1), 1.0)
+
+
+def test_only_what_moved_is_measured_but_all_of_it_when_asked_for_twice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fake_run, "load_strategy", lambda _entry: Insisting)
+    machine = Machine(tmp_path, monkeypatch)
+    machine.run("random", trials=3)
+    phases = [[name for number, name in machine.measured if number == trial] for trial in (3, 4, 5)]
+    assert phases == [["read"], ["read", "write", "resync"], ["write", "resync"]]
