@@ -4,6 +4,16 @@ Every error that a user can cause is one of these. The message is one whole sent
 wrong, and what to do about it. `cli.main` is the only place that turns them into exit codes.
 """
 
+from collections.abc import Iterable
+
+
+def closest(name: str, names: Iterable[str]) -> str:
+    """`; did you mean "database"?` if one of the names is much like it, else nothing."""
+    import difflib  # noqa: PLC0415  # Only a wrong name needs it.
+
+    found = difflib.get_close_matches(name, list(names), n=1)
+    return f'; did you mean "{found[0]}"?' if found else ""
+
 
 class AutotuneError(Exception):
     """The work could not be done. Exit code 1."""

@@ -9,7 +9,12 @@ from autotune.errors import UsageError
 from autotune.untrusted import plain
 
 _BYTES = TypeAdapter(ByteSize)
-_SECONDS = {"s": 1.0, "sec": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
+_SECONDS = {
+    **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), 1.0),
+    **dict.fromkeys(("m", "min", "mins", "minute", "minutes"), 60.0),
+    **dict.fromkeys(("h", "hour", "hours"), 3600.0),
+    **dict.fromkeys(("d", "day", "days"), 86400.0),
+}
 _NS = {"us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9}
 
 
@@ -45,7 +50,8 @@ def _scaled(text: str, scales: dict[str, float], example: str, what: str) -> flo
 
 
 def parse_seconds(text: str) -> float:
-    """`90s`, `5min`, `2h` or `1h30min` in seconds. Raise UsageError if it is none of these."""
+    """`90s`, `5min`, `2 hours`, `1d` or `1h30min` in seconds. Raise UsageError if it is none of
+    these."""
     parts = re.findall(r"[\d.]+\s*[a-z]+\s*", text.strip())
     if len(parts) < 2 or "".join(parts) != text.strip():
         parts = [text]

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from autotune.cli.options import STATE_DIR, Json, Persist, StateDir, notice, print_persisted
+from autotune.cli.options import STATE_DIR, Json, Persist, StateDir, print_persisted
+from autotune.cli.terminal import console, notice
 
 if TYPE_CHECKING:
     from autotune.safety.restore import Outcome
@@ -27,8 +28,6 @@ def apply(
     It holds until the array is stopped or the machine restarts; with --persist, for good.
     """
     import json
-
-    from rich.console import Console
 
     from autotune.deploy.catalogue import find_profile
     from autotune.deploy.rescale import misfits
@@ -61,10 +60,10 @@ def apply(
         document = {"device": device, "before": before, "after": after}
         print(json.dumps({**document, "persisted": [str(f) for f in files]}, indent=2))
         return
-    console = Console()
+    out = console()
     for knob, value in after.items():
-        console.print(f"  {knob:<20} {before[knob]!s:>12} → {value}", highlight=False)
-    console.print(f"Applied to {device}.")
+        out.print(f"  {knob:<20} {before[knob]!s:>12} → {value}", highlight=False)
+    out.print(f"Applied to {device}.")
     print_persisted(files, device)
 
 

@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from autotune.cli.options import STATE_DIR, Json, StateDir
+from autotune.cli.terminal import console
 
 SIDE = "A profile's file or name, the number of a run, or an array, such as /dev/md0."
 
@@ -21,8 +22,6 @@ def diff(
     """
     import json
 
-    from rich.console import Console
-
     from autotune.deploy.compare import class_rows, knob_rows, side
     from autotune.report import compare as report
 
@@ -31,4 +30,4 @@ def diff(
     if as_json:
         print(json.dumps(report.document(left, right, knobs, classes), indent=2))
     else:
-        report.print_rows(Console(highlight=False), left, right, knobs, classes)
+        report.print_rows(console(), left, right, knobs, classes)

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from autotune.cli.options import STATE_DIR, StateDir, notice
+from autotune.cli.options import STATE_DIR, StateDir
+from autotune.cli.terminal import console, notice
 from autotune.service import CONFIG
 
 if TYPE_CHECKING:
@@ -35,8 +36,6 @@ def guard(
     """
     import json
 
-    from rich.console import Console
-
     from autotune.errors import UsageError
     from autotune.guard.metrics import Told
     from autotune.guard.session import guard as guard_array
@@ -55,7 +54,7 @@ def guard(
     ceiling_ns = parse_latency_ns(ceiling)
 
     told = Told(settings.metrics, array, ceiling_ns, notice)
-    with LiveReporter(Console(stderr=True)) as reporter:
+    with LiveReporter(console(stderr=True)) as reporter:
 
         def hear(window: "Window") -> None:
             told.window(window)

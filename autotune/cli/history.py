@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from autotune.cli.options import STATE_DIR, Json, StateDir
+from autotune.cli.terminal import console
 
 if TYPE_CHECKING:
     from autotune.store import RunRecord
@@ -21,8 +22,6 @@ def history(
     """List the runs, or the trials of one."""
     import json
 
-    from rich.console import Console
-
     from autotune.report import history as report
     from autotune.store.database import Store
 
@@ -32,7 +31,7 @@ def history(
         if as_json:
             print(json.dumps(report.runs_document(runs), indent=2))
         else:
-            report.print_runs(Console(), runs)
+            report.print_runs(console(), runs)
         return
     if store is None:
         from autotune.errors import UsageError
@@ -42,7 +41,7 @@ def history(
     if as_json:
         print(json.dumps(report.run_document(record, trials), indent=2))
     else:
-        report.print_run(Console(), record, trials)
+        report.print_run(console(), record, trials)
 
 
 def _as_it_is(run: "RunRecord") -> "RunRecord":

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from autotune.cli.options import STATE_DIR, Json, StateDir
+from autotune.cli.terminal import console
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -63,8 +64,6 @@ def import_(
     """
     import json
 
-    from rich.console import Console
-
     from autotune.deploy import catalogue
     from autotune.errors import RefusalError, UsageError
     from autotune.problem.ceilings import parse_ceiling
@@ -93,34 +92,35 @@ def import_(
     if not names:
         raise RefusalError("This machine has no md arrays to bring it to.")
     each = [dataclasses.replace(asked, device=name) for name in names]
-    console = Console(quiet=as_json)
+    out = console()
+    out.quiet = as_json
     if dry_run:
-        arrivals = [_dry_run(console, item, options) for options in each]
+        arrivals = [_dry_run(out, item, options) for options in each]
     else:
-        arrivals = _bring(console, item, each, state_dir, verify)
+        arrivals = _bring(out, item, each, state_dir, verify)
     if as_json:
         documents = [report.document(arrival) for arrival in arrivals]
         print(json.dumps({"profile": item.name, "arrays": documents}, indent=2))
     elif all_ and not dry_run:
-        report.print_arrivals(console, arrivals)
+        report.print_arrivals(out, arrivals)
     if not any(arrival.kept or (dry_run and not arrival.plan.refusals) for arrival in arrivals):
         raise typer.Exit(1)
 
 
-def _dry_run(console: "Console", item: "Profile | StartingPoint", options: "Options") -> "Arrival":
+def _dry_run(out: "Console", item: "Profile | StartingPoint", options: "Options") -> "Arrival":
     from autotune.report import import_profile as report
     from autotune.tuning.import_profile import Arrival, given, planned
     from autotune.tuning.prepare import prepare
 
     plan = planned(item, options)
-    report.print_plan(console, options.device, plan)
+    report.print_plan(out, options.device, plan)
     if not plan.refusals:
-        report.print_measuring(console, prepare(given(item, options, plan)))
+        report.print_measuring(out, prepare(given(item, options, plan)))
     return Arrival(options.device, plan, False, " ".join(plan.refusals) or "a dry run")
 
 
 def _bring(
-    console: "Console",
+    out: "Console",
     item: "Profile | StartingPoint",
     each: "list[Options]",
     state_dir: Path,
@@ -128,7 +128,6 @@ def _bring(
 ) -> "list[Arrival]":
     """One after the other. An array on which it comes to nothing does not stop those after it,
     but a signal does."""
-    from rich.console import Console
 
     from autotune.deploy.rescale import Plan
     from autotune.errors import AutotuneError, StoppedError, UsageError
@@ -141,11 +140,11 @@ def _bring(
         plan = Plan((), (), ())
         try:
             plan = planned(item, options)
-            report.print_plan(console, options.device, plan)
+            report.print_plan(out, options.device, plan)
             if plan.refusals:
                 arrivals.append(Arrival(options.device, plan, False, " ".join(plan.refusals)))
                 continue
-            with LiveReporter(Console(stderr=True)) as reporter:
+            with LiveReporter(console(stderr=True)) as reporter:
                 arrivals.append(bring(item, options, plan, state_dir, reporter, verify))
         except (UsageError, StoppedError):
             raise
@@ -153,5 +152,5 @@ def _bring(
             if len(each) == 1:
                 raise
             arrivals.append(Arrival(options.device, plan, False, str(error)))
-        report.print_arrival(console, arrivals[-1])
+        report.print_arrival(out, arrivals[-1])
     return arrivals

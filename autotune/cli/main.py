@@ -14,6 +14,7 @@ from autotune.cli.config import config
 from autotune.cli.diff import diff
 from autotune.cli.doctor import doctor
 from autotune.cli.export import export
+from autotune.cli.groups import GroupedCommands
 from autotune.cli.guard import guard
 from autotune.cli.history import history
 from autotune.cli.import_ import import_
@@ -25,9 +26,11 @@ from autotune.cli.service import service
 from autotune.cli.show import show
 from autotune.cli.solve import solve
 from autotune.cli.status import status
+from autotune.cli.terminal import notice
 from autotune.errors import AutotuneError
 
 app = typer.Typer(
+    cls=GroupedCommands,
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -85,11 +88,11 @@ def main() -> None:
     except AutotuneError as error:
         if "--json" in sys.argv[1:]:
             print(json.dumps({"error": str(error)}))
-        print(f"autotune: {error}", file=sys.stderr)
+        notice(str(error))
         sys.exit(error.exit_code)
     except KeyboardInterrupt:
         # The first one ends a command in order; this is one of those sent while it does.
-        print("autotune: Interrupted.", file=sys.stderr)
+        notice("Interrupted.")
         sys.exit(1)
     except BrokenPipeError:
         # Python flushes once more at its end, and would complain.
@@ -103,5 +106,5 @@ def main() -> None:
         hint = "; run autotune as root." if isinstance(error, PermissionError) else "."
         if "--json" in sys.argv[1:]:
             print(json.dumps({"error": why + hint}))
-        print(f"autotune: {why}{hint}", file=sys.stderr)
+        notice(why + hint)
         sys.exit(1)

@@ -1,11 +1,12 @@
 """Options that several commands have, and what several say."""
 
-import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from autotune.cli.terminal import say
 
 StateDir = Annotated[
     Path,
@@ -18,14 +19,9 @@ Persist = Annotated[
 STATE_DIR = Path("/var/lib/autotune")
 
 
-def notice(text: str) -> None:
-    """Tell something that is not the answer."""
-    print(f"autotune: {text}", file=sys.stderr)
-
-
 def print_persisted(files: Iterable[Path], device: str) -> None:
     """Say where what stays was written, and how to take it back."""
     for path in files:
-        print(f"Written: {path}")
+        say(f"Written: {path}")
     if files:
-        print(f"It comes back at each assembly, until `autotune unpersist {device}`.")
+        say(f"It comes back at each assembly, until `autotune unpersist {device}`.")

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from autotune.cli.options import STATE_DIR, Json, StateDir
+from autotune.cli.terminal import console
 
 
 def profiles(
@@ -21,8 +22,6 @@ def profiles(
     """
     import json
 
-    from rich.console import Console
-
     from autotune.deploy import catalogue
     from autotune.report import catalogue as report
 
@@ -34,6 +33,6 @@ def profiles(
     if as_json:
         print(json.dumps([report.document(entry) for entry in known], indent=2))
     else:
-        report.print_entries(Console(highlight=False), known, whole=name is not None)
+        report.print_entries(console(), known, whole=name is not None)
     for fault in faults if name is None else ():
         print(f"autotune: {fault}", file=sys.stderr)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from autotune.cli.options import STATE_DIR, Json, StateDir
+from autotune.cli.terminal import console
 from autotune.service import CONFIG
 
 if TYPE_CHECKING:
@@ -35,8 +36,6 @@ def retune(
     """
     import json
 
-    from rich.console import Console
-
     from autotune.errors import UsageError
     from autotune.report.live import LiveReporter
     from autotune.service import history
@@ -50,9 +49,9 @@ def retune(
         raise UsageError("--destructive is for one array; name it alone.")
     settings = load_config(config)
     arrays = list_arrays() if all_ else [find_array(device) for device in devices or ()]
-    console = Console(highlight=False)
+    out = console()
     if not arrays and not as_json:
-        console.print("No array is running here.")
+        out.print("No array is running here.")
     if log:
         passes = {a.device: history.load(state_dir, a.uuid).passes for a in arrays}
         if as_json:
@@ -60,15 +59,15 @@ def retune(
             print(json.dumps(documents, indent=2))
             return
         for device, records in passes.items():
-            _print_log(console, device, records)
+            _print_log(out, device, records)
         return
     reports = []
-    with LiveReporter(Console(stderr=True)) as reporter:
+    with LiveReporter(console(stderr=True)) as reporter:
         for array in arrays:
             report = one_pass(array, settings, state_dir, reporter, destructive=destructive)
             reports.append(report)
             if not as_json:
-                console.print(f"{report.device}: {report.outcome}. {report.text}", soft_wrap=True)
+                out.print(f"{report.device}: {report.outcome}. {report.text}", soft_wrap=True)
     # First: a folder for metrics that is not there must not take the reports along.
     if as_json:
         print(json.dumps([report.document for report in reports], indent=2))
@@ -83,7 +82,7 @@ def retune(
         raise typer.Exit(1)
 
 
-def _print_log(console: "Console", device: str, records: "tuple[PassRecord, ...]") -> None:
+def _print_log(out: "Console", device: str, records: "tuple[PassRecord, ...]") -> None:
     from rich.table import Table
 
     from autotune.quantities import show_seconds
@@ -98,6 +97,6 @@ def _print_log(console: "Console", device: str, records: "tuple[PassRecord, ...]
         table.add_row(
             when, record.outcome, *shown, str(record.trials), show_seconds(record.seconds)
         )
-    console.print(f"{device}: {len(records)} passes")
+    out.print(f"{device}: {len(records)} passes")
     if records:
-        console.print(table)
+        out.print(table)

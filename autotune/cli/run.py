@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from autotune.cli.options import STATE_DIR, Json, Persist, StateDir, notice, print_persisted
+from autotune.cli.options import STATE_DIR, Json, Persist, StateDir, print_persisted
+from autotune.cli.terminal import console, notice
 
 if TYPE_CHECKING:
     from autotune.tuning.prepare import Options
@@ -100,8 +101,6 @@ def run(
 def _dry_run(options: "Options", as_json: bool) -> None:
     import json
 
-    from rich.console import Console
-
     from autotune.report.plan import plan_document, print_plan
     from autotune.tuning.prepare import prepare
     from autotune.tuning.run import find_strategy
@@ -111,15 +110,13 @@ def _dry_run(options: "Options", as_json: bool) -> None:
     if as_json:
         print(json.dumps(plan_document(preparation), indent=2))
     else:
-        print_plan(Console(), preparation)
+        print_plan(console(), preparation)
 
 
 def _run(
     options: "Options", state_dir: Path, apply: bool, persist: bool, resume: bool, as_json: bool
 ) -> None:
     import json
-
-    from rich.console import Console
 
     from autotune.deploy.persist import check
     from autotune.deploy.persist import persist as stay
@@ -131,7 +128,7 @@ def _run(
 
     if persist:
         check(find_array(options.device), state_dir)
-    with LiveReporter(Console(stderr=True)) as reporter:
+    with LiveReporter(console(stderr=True)) as reporter:
         done = tune_array(options, state_dir, reporter, apply, resume)
     files: tuple[Path, ...] = ()
     if persist and done.profile is not None:
@@ -143,13 +140,13 @@ def _run(
         document["persisted"] = [str(path) for path in files]
         print(json.dumps(document, indent=2))
         return
-    console = Console()
-    report.print_result(console, done.result, done.path, done.ram_bytes)
+    out = console()
+    report.print_result(out, done.result, done.path, done.ram_bytes)
     if done.left_out:
-        console.print(f"Not measured, since {done.why_left_out}: {', '.join(done.left_out)}.")
-    named_answers.print_named(console, done.named, done.result.baseline, done.number)
+        out.print(f"Not measured, since {done.why_left_out}: {', '.join(done.left_out)}.")
+    named_answers.print_named(out, done.named, done.result.baseline, done.number)
     if done.path and not apply:
-        console.print(
+        out.print(
             f"The original settings are back; `autotune apply {done.path} {options.device}` "
             "applies the profile.",
             soft_wrap=True,

@@ -4,6 +4,8 @@ from typing import Annotated
 
 import typer
 
+from autotune.cli.terminal import console
+
 
 def show(
     device: Annotated[
@@ -15,8 +17,6 @@ def show(
     import json
     import sys
 
-    from rich.console import Console
-
     from autotune.report.show import as_data, render
     from autotune.system.array import find_array, list_arrays
 
@@ -27,8 +27,8 @@ def show(
         return
     if not arrays:
         print("No md array is running on this machine.", file=sys.stderr)
-    console = Console(highlight=False)
+    out = console()
     for number, array in enumerate(arrays):
         if number:
-            console.print()
-        render(array, console)
+            out.print()
+        render(array, out)

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from autotune.cli.options import STATE_DIR, Json, StateDir
+from autotune.cli.terminal import console
 
 
 def solve(
@@ -31,8 +32,6 @@ def solve(
     """
     import json
 
-    from rich.console import Console
-
     from autotune.errors import RefusalError, UsageError
     from autotune.problem.ceilings import parse_ceiling
     from autotune.problem.profile import save_profile
@@ -51,7 +50,7 @@ def solve(
     if as_json:
         print(json.dumps(report.document(solution, saved), indent=2))
     else:
-        report.print_solution(Console(), solution, saved)
+        report.print_solution(console(), solution, saved)
     if save and solution.profile is None:
         raise RefusalError(
             f"No profile was saved to {save}: the answer is the original settings, "

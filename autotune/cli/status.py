@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from autotune.cli.options import STATE_DIR, Json, StateDir
+from autotune.cli.terminal import console
 
 
 def status(
@@ -19,8 +20,6 @@ def status(
     """
     import json
 
-    from rich.console import Console
-
     from autotune.deploy.status import status as look
     from autotune.report import status as report
     from autotune.system.array import find_array, list_arrays
@@ -32,10 +31,10 @@ def status(
         documents = [report.document(each) for each in found]
         print(json.dumps({"ok": good, "arrays": documents}, indent=2))
     else:
-        console = Console(highlight=False)
+        out = console()
         if not found:
-            console.print("This machine has no md arrays.")
+            out.print("This machine has no md arrays.")
         for each in found:
-            report.print_status(console, each)
+            report.print_status(out, each)
     if not good:
         raise typer.Exit(1)

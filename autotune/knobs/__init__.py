@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from autotune.errors import UsageError
+from autotune.errors import UsageError, closest
 from autotune.knobs.base import Knob, PhaseKind
 from autotune.knobs.parity import GroupThreads, PrereadBypass, RmwLevel
 from autotune.knobs.queue import MaxSectors, NrRequests, WbtLatency
@@ -65,8 +65,9 @@ def by_name(name: str) -> Knob:
     for knob in ALL:
         if knob.name == name:
             return knob
-    names = ", ".join(knob.name for knob in ALL)
-    raise UsageError(f"There is no knob {name}; the knobs are {names}.")
+    names = [knob.name for knob in ALL]
+    hint = closest(name, names)
+    raise UsageError(f'There is no knob "{name}"{hint}; the knobs are {", ".join(names)}.')
 
 
 def read_setting(array: Array, knobs: Iterable[Knob]) -> Setting:

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from autotune.errors import UsageError
+from autotune.errors import UsageError, closest
 from autotune.measure.fio_job import SUFFIX, job_document
 from autotune.problem.ceilings import Ceiling, check_phases, parse_ceiling
 from autotune.problem.figure import Figure
@@ -186,8 +186,9 @@ def load_workload(name_or_path: str) -> Workload:
     if re.fullmatch(r"[a-z][a-z0-9-]*", name_or_path) and not Path(name_or_path).exists():
         if name_or_path not in shipped():
             raise UsageError(
-                f'There is no workload "{name_or_path}"; shipped are {", ".join(shipped())}, '
-                "or give the path of a TOML file or a fio job file (*.fio)."
+                f'There is no workload "{name_or_path}"{closest(name_or_path, shipped())}; shipped '
+                f"are {', '.join(shipped())}, or give the path of a TOML file or a fio job file "
+                "(*.fio)."
             )
         entry = resources.files("autotune.profiles.workloads") / f"{name_or_path}.toml"
         return parse_workload(entry.read_text(), name_or_path)

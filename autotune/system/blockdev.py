@@ -95,10 +95,11 @@ def kernel_name(device: str, root: Path) -> str:
 def what_is(name: str, root: Path) -> str:
     """What a device that is no array is, in words."""
     entry = root / "sys/class/block" / name
-    held = [p.name for p in (entry / "holders").glob("*") if (p / "md").is_dir()]
-    kind = "a disk"
+    kind, parent = "a disk", whole_disk(name, root)
     if (entry / "partition").exists():
-        kind = f"a partition of /dev/{whole_disk(name, root)}"
+        kind = f"a partition of /dev/{parent}"
+        if (root / "sys/block" / parent / "md").is_dir():
+            return f"{kind}: name that"
     elif name.startswith("dm-"):
         uuid = sysfs.read_or(entry / "dm/uuid", "")
         kind = {"LVM": "an LVM volume", "CRYPT": "an encrypted (dm-crypt) device"}.get(
@@ -106,4 +107,24 @@ def what_is(name: str, root: Path) -> str:
         )
     elif name.startswith(("loop", "zram", "nbd", "sr", "ram")):
         kind = f"a {name.rstrip('0123456789')} device"
-    return kind + (f", a member of the array /dev/{held[0]}: name that one" if held else "")
+    held = [p.name for p in (entry / "holders").glob("*") if (p / "md").is_dir()]
+    if held:
+        return f"{kind}, a member of the array /dev/{held[0]}: name that one"
+    below = sorted(_arrays_below(name, root))
+    if below:
+        return f"{kind} on the array {' and '.join(f'/dev/{array}' for array in below)}: name that"
+    return kind
+
+
+def _arrays_below(name: str, root: Path) -> set[str]:
+    """The nearest md arrays that a device lies on, through partitions, LVM and encryption."""
+    entry = root / "sys/class/block" / name
+    if (entry / "partition").exists():
+        under = [whole_disk(name, root)]
+    else:
+        under = [path.name for path in (entry / "slaves").glob("*")]
+    found = set()
+    for each in under:
+        is_array = (root / "sys/block" / each / "md").is_dir()
+        found |= {each} if is_array else _arrays_below(each, root)
+    return found

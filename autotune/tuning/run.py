@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from autotune.deploy import catalogue
 from autotune.deploy.rescale import SYNC_SPEEDS
-from autotune.errors import AutotuneError, StoppedError, UsageError
+from autotune.errors import AutotuneError, StoppedError, UsageError, closest
 from autotune.knobs import ram_bytes
 from autotune.measure.member_speed import member_kib_s
 from autotune.measure.write_budget import Written
@@ -50,7 +50,9 @@ def find_strategy(name: str) -> EntryPoint:
     for entry in entry_points(group=STRATEGIES):
         if entry.name == name:
             return entry
-    raise UsageError(f'There is no strategy "{name}"; there are {", ".join(strategy_names())}.')
+    names = strategy_names()
+    hint = closest(name, names)
+    raise UsageError(f'There is no strategy "{name}"{hint}; there are {", ".join(names)}.')
 
 
 def load_strategy(entry: EntryPoint) -> StrategyFactory:

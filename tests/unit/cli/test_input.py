@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from autotune.errors import AutotuneError, RefusalError, UsageError
+from autotune.knobs import parse_knobs
 from autotune.measure.workload import load_workload, parse_workload, shipped
 from autotune.problem.ceilings import Ceiling, check_phases, parse_ceiling, resolve
 from autotune.problem.figure import Estimate, Figure
@@ -38,6 +39,8 @@ def test_quantities_are_read_in_their_units() -> None:
     assert parse_share("5%") == 0.05
     assert parse_share("5MiB") is None
     assert parse_seconds("1h30min") == parse_seconds("1h 30 min") == 5400
+    assert parse_seconds("30 minutes") == parse_seconds("30min") == 1800
+    assert parse_seconds("1d") == parse_seconds("24 hours") == 86400
 
 
 READ = 'load={rw="read",block_kib=64}'
@@ -212,3 +215,13 @@ def test_a_profile_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> Non
     profile: Profile = parse_profile(PROFILE, "test")
     with pytest.raises(AutotuneError, match="cannot be written"):
         save_profile(profile, tmp_path / "file" / "p.json")
+
+
+def test_a_name_that_is_nearly_right_is_answered_with_the_right_one() -> None:
+    with pytest.raises(UsageError, match='did you mean "database"'):
+        load_workload("dbase")
+    with pytest.raises(UsageError, match='did you mean "stripe_cache_size"'):
+        parse_knobs("stripe_cache")
+    with pytest.raises(UsageError) as error:
+        load_workload("xyzzy")
+    assert "did you mean" not in str(error.value)

@@ -83,8 +83,8 @@ def test_raid0_is_found_though_it_has_no_sync(tmp_path: Path) -> None:
     [
         ("/dev/md7", "There is no /dev/md7"),
         ("/dev/sda", "a disk, a member of the array /dev/md0"),
-        ("/dev/md0p1", "a partition of /dev/md0"),
-        ("/dev/dm-0", "an LVM volume"),
+        ("/dev/md0p1", "a partition of /dev/md0: name that"),
+        ("/dev/dm-0", "an LVM volume on the array /dev/md0: name that"),
         ("/dev", "a folder"),
     ],
 )

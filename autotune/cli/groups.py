@@ -1,0 +1,43 @@
+"""The commands in groups, as `autotune --help` lists them."""
+
+from typing import Any
+
+from typer.core import TyperGroup
+
+GROUPS = {
+    "Look": ("show", "doctor", "status", "history", "profiles", "diff"),
+    "Tune": ("run", "solve", "lab"),
+    "Keep": ("apply", "restore", "unpersist"),
+    "Share": ("export", "import"),
+    "Automate": ("retune", "guard", "service", "config"),
+}
+EXAMPLES = (
+    ("autotune show", "what your arrays are set to"),
+    ("autotune doctor /dev/md0", "whether a run can go ahead"),
+    ("autotune run /dev/md0", "find better settings, and put the original ones back"),
+    ("autotune apply PROFILE /dev/md0", "use what was found; --persist keeps it over reboots"),
+)
+
+
+class GroupedCommands(TyperGroup):
+    """Lists commands by group, each with its whole summary, and then some examples.
+
+    The types are click's own, which newer versions of typer carry inside.
+    """
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return [name for names in GROUPS.values() for name in names]
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        widest = max(len(name) for name in self.commands)
+        for group, names in GROUPS.items():
+            with formatter.section(group):
+                formatter.write_dl(
+                    [(name.ljust(widest), _summary(self.commands[name])) for name in names]
+                )
+        with formatter.section("Examples"):
+            formatter.write_dl(EXAMPLES)
+
+
+def _summary(command: Any) -> str:
+    return str(command.help or "").split("\n\n")[0].replace("\n", " ")
