@@ -13,11 +13,11 @@ def show(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Show an array: members, what lies on it, and every knob with its range."""
+    """Show an array: members, what lies on it, and every setting with its range."""
     import json
     import sys
 
-    from autotune.report.show import as_data, render
+    from autotune.report.show import as_data, render, render_list
     from autotune.system.array import find_array, list_arrays
 
     arrays = [find_array(device)] if device else list_arrays()
@@ -28,7 +28,8 @@ def show(
     if not arrays:
         print("No md array is running on this machine.", file=sys.stderr)
     out = console()
-    for number, array in enumerate(arrays):
-        if number:
-            out.print()
+    if len(arrays) > 1:
+        render_list(arrays, out)
+        out.print("\n`autotune show DEVICE` shows one of them, with its settings.")
+    for array in arrays if len(arrays) == 1 else []:
         render(array, out)

@@ -7,7 +7,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from autotune.quantities import show_latency, show_rate
+from autotune.problem.setting import Setting
 from autotune.report import named_answers
 from autotune.report.result import show_setting
 from autotune.results import solve
@@ -50,19 +50,47 @@ def print_run(console: Console, run: RunRecord, trials: Sequence[TrialRecord]) -
     console.print(f"Run {run.id} on {run.device}: {run.state}. {run.outcome}", soft_wrap=True)
     if {"workload", "strategy", "trials", "knobs"} <= run.problem.keys():
         console.print(_asked(run), soft_wrap=True)
-    table = _table("trial", "role", "setting", "figures")
-    for trial in trials:
-        shown = [
-            f"{name} {show_rate(e.value) if name.endswith('throughput') else show_latency(e.value)}"
-            for name, e in trial.figures.items()
-            if not name.endswith(("p50", "p999"))
-        ]
-        figures = ", ".join(shown) or trial.reason
-        table.add_row(
-            str(trial.number), trial.role, show_setting(trial.requested, baseline), figures
-        )
-    console.print(table)
+    console.print(_trials(trials, baseline))
+    console.print()
+    console.print(_figures(trials))
+    console.print("= carried over: no changed setting can move it, so it was not measured again")
     named_answers.print_named(console, solve.named(run, trials), baseline, run.id)
+
+
+def _trials(trials: Sequence[TrialRecord], baseline: Setting) -> Table:
+    """What was tried, and how each trial ended."""
+    table = _table("trial", "role", "status", "setting")
+    for trial in trials:
+        setting = show_setting(trial.requested, baseline)
+        reason = f" ({trial.reason})" if trial.reason else ""
+        table.add_row(str(trial.number), trial.role, trial.status.value, setting + reason)
+    return table
+
+
+def _figures(trials: Sequence[TrialRecord]) -> Table:
+    """What was measured, a column a figure: MB/s of a throughput, ms of a p99."""
+    names = dict.fromkeys(
+        name for trial in trials for name in trial.figures if not name.endswith(("p50", "p999"))
+    )
+    table = Table(box=None, pad_edge=False)
+    table.add_column("trial")
+    for name in names:
+        phase, _, quantity = name.partition(".")
+        head = "MB/s" if quantity == "throughput" else f"{quantity.replace('_', ' ')} ms"
+        table.add_column(f"{phase}\n{head}", justify="right")
+    for trial in trials:
+        table.add_row(str(trial.number), *(_shown(trial, name) for name in names))
+    return table
+
+
+def _shown(trial: TrialRecord, name: str) -> str:
+    estimate, phase = trial.figures.get(name), name.partition(".")[0]
+    if estimate is None:
+        return "–"
+    if phase not in trial.measured:
+        return "="
+    value = estimate.value / 1e6
+    return f"{value:.0f}" if value >= 100 else f"{value:.1f}"
 
 
 def _asked(run: RunRecord) -> str:

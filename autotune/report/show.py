@@ -1,6 +1,6 @@
 """An array as people look at it: what it is, what lies on it, and its knobs."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,17 +12,20 @@ from autotune import knobs
 from autotune.problem.setting import Value
 from autotune.quantities import show_bytes
 from autotune.system.array import Array
+from autotune.system.memory import DEFAULT_RAM_SHARE, budget_bytes
 from autotune.system.stack import Stack, read_stack
 
 
 @dataclass(frozen=True)
 class KnobState:
-    """One knob on one array. `ram_bytes` is what the present value may cost."""
+    """One knob on one array. `ram_bytes` is what the present value may cost, `tried` what a run
+    tries within the default RAM budget."""
 
     name: str
     value: Value
     default: Value | None
     legal: str
+    tried: tuple[Value, ...]
     unit: str
     ram_bytes: int
     hazards: tuple[str, ...]
@@ -31,6 +34,7 @@ class KnobState:
 def knob_states(array: Array) -> list[KnobState]:
     """The knobs that the array has. A value without an order costs no memory."""
     states = []
+    most_bytes = budget_bytes(DEFAULT_RAM_SHARE, array.root)
     for knob in knobs.for_array(array, knobs.ALL):
         value = knob.read(array)
         states.append(
@@ -39,6 +43,7 @@ def knob_states(array: Array) -> list[KnobState]:
                 value=value,
                 default=knob.default(array),
                 legal=knob.legal(array),
+                tried=knob.choices(array, most_bytes),
                 unit=knob.unit,
                 ram_bytes=knob.ram_bytes(array, value),
                 hazards=knob.hazards,
@@ -90,6 +95,7 @@ def as_data(array: Array) -> Mapping[str, Any]:
                 "value": state.value,
                 "default": state.default,
                 "range": state.legal,
+                "tried": list(state.tried),
                 "unit": state.unit,
                 "ram_bytes": state.ram_bytes,
             }
@@ -160,12 +166,32 @@ def _above(stack: Stack) -> list[str]:
     return lines
 
 
+def _span(values: tuple[Value, ...]) -> str:
+    """Numbers as "64 to 4096", names as they are."""
+    if len(values) > 2 and all(isinstance(value, int) for value in values):
+        return f"{values[0]} to {values[-1]}"
+    return ", ".join(map(str, values))
+
+
+def render_list(arrays: Sequence[Array], console: Console) -> None:
+    """One line for each array."""
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
+    for name in ("Array", "Level", "Members", "Size", "State", "On it"):
+        table.add_column(name, overflow="fold")
+    for array in arrays:
+        on_it = ", ".join(_above(read_stack(array))) or "nothing"
+        members = f"{array.raid_disks} × {array.media.value}"
+        cells = (array.device, array.level, members, show_bytes(array.size_bytes))
+        table.add_row(*map(Text, (*cells, _state(array), on_it)))
+    console.print(table)
+
+
 def _knob_table(states: list[KnobState]) -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
     table.add_column("Knob", no_wrap=True)
     for name in ("Now", "Default"):
         table.add_column(name, justify="right", overflow="fold")
-    table.add_column("Range", overflow="fold")
+    table.add_column("Tried", overflow="fold")
     table.add_column("RAM", justify="right", no_wrap=True)
     for state in states:
         differs = state.default is not None and state.value != state.default
@@ -173,7 +199,7 @@ def _knob_table(states: list[KnobState]) -> Table:
             Text(state.name),
             Text(str(state.value), style="bold" if differs else ""),
             Text("?" if state.default is None else str(state.default)),
-            Text(f"{state.legal} {state.unit}".strip()),
+            Text(f"{_span(state.tried)} {state.unit}".strip()),
             Text(show_bytes(state.ram_bytes) if state.ram_bytes else ""),
         )
     return table
