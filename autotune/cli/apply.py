@@ -20,6 +20,9 @@ def apply(
     ],
     device: Annotated[str, typer.Argument(help="The array, such as /dev/md0.")],
     persist: Persist = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Set values that do harm too, until a reboot.")
+    ] = False,
     as_json: Json = False,
     state_dir: StateDir = STATE_DIR,
 ) -> None:
@@ -31,12 +34,14 @@ def apply(
 
     from autotune.deploy.catalogue import find_profile
     from autotune.deploy.rescale import misfits
-    from autotune.errors import RefusalError
+    from autotune.errors import RefusalError, UsageError
     from autotune.problem.profile import load_profile
     from autotune.safety.apply import apply_profile
     from autotune.safety.paths import applied_profile_path
     from autotune.system.array import find_array
 
+    if force and persist:
+        raise UsageError("What has to be forced is not made to stay; leave out one of the two.")
     wanted, array = find_profile(profile, state_dir), find_array(device)
     for text in misfits(wanted.proven_on, wanted.knobs, array):
         raise RefusalError(f"{text} `autotune run {device}` finds what is right for it.")
@@ -45,7 +50,7 @@ def apply(
         from autotune.deploy.persist import persist as keep
 
         check(array, state_dir, wanted)
-    before, after = apply_profile(wanted, device, state_dir, notice)
+    before, after = apply_profile(wanted, device, state_dir, notice, force=force)
     files: tuple[Path, ...] = ()
     if persist:
         # That has the values of this array before.

@@ -50,6 +50,8 @@ def export(
         )
     profile = _profile(source, state_dir)
     uuid = find_uuid(array) if array is not None else profile.proven_on.uuid
+    if format in FOR_ONE_ARRAY:
+        _judge_here(profile, uuid)
     files = FORMATS[format](profile, uuid)
     if out is None and len(files) > 1 and not as_json:
         raise UsageError(f"For {format} it takes {len(files)} files; name a folder with --out.")
@@ -62,6 +64,18 @@ def export(
     else:
         for name in files:
             print(out / name)
+
+
+def _judge_here(profile: "Profile", uuid: str) -> None:
+    """Raise RefusalError for values that would do harm on that array, if it is one of these."""
+    from autotune.errors import RefusalError
+    from autotune.knobs.harmful import judge_on
+    from autotune.system.array import list_arrays
+
+    for array in list_arrays():
+        refusals = judge_on(array, profile.knobs).refusals if array.uuid == uuid else ()
+        if refusals:
+            raise RefusalError(f"{' '.join(refusals)} So it is not exported.")
 
 
 def _profile(source: str | None, state_dir: Path) -> "Profile":

@@ -16,7 +16,7 @@ from autotune.durable import sync_folder
 from autotune.errors import AutotuneError, RefusalError
 from autotune.export import udev
 from autotune.export.steps import steps
-from autotune.knobs import by_name, read_setting
+from autotune.knobs import by_name, harmful, read_setting
 from autotune.preflight import conflicts
 from autotune.problem.profile import Profile
 from autotune.safety.paths import journal_path
@@ -42,6 +42,9 @@ def check(array: Array, state_dir: Path, profile: Profile | None = None) -> None
     cannot: better to hear it before a run of half an hour than after."""
     if profile is not None:
         steps(profile)
+        refusals = harmful.judge_on(array, profile.knobs).refusals
+        if refusals:
+            raise RefusalError(" ".join(refusals) + " So it is not made to stay.")
     if not array.uuid:
         raise RefusalError(
             f"{array.device} has no UUID by which it could be known again, so nothing can be "

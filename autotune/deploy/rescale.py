@@ -18,7 +18,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from autotune.knobs import Knob, by_name, consistent
+from autotune.knobs import Knob, by_name, consistent, harmful
 from autotune.problem.profile import Profile, ProvenOn
 from autotune.problem.setting import Setting, Value
 from autotune.quantities import show_bytes
@@ -152,7 +152,10 @@ def _fitted(changes: dict[str, Change], array: Array, budget_bytes: int, notes: 
     if not refusals and not planned.setting:
         return Plan(planned.changes, (f"Nothing of it can be set on {array.device}.",), ())
     reason = None if refusals else consistent(array, planned.setting)
-    return Plan(planned.changes, (reason,), planned.notes) if reason else planned
+    if refusals or reason:
+        return Plan(planned.changes, (reason,), planned.notes) if reason else planned
+    judged = harmful.judge_on(array, planned.setting)
+    return Plan(planned.changes, judged.refusals, (*planned.notes, *judged.warnings))
 
 
 def _affordable(knob: Knob, array: Array, change: Change, budget_bytes: int) -> Change:

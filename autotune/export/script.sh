@@ -9,6 +9,7 @@ END
 level=@LEVEL@
 chunk_bytes=@CHUNK@
 stripes=@STRIPES@
+slowest=@SLOWEST@
 rotating=@ROTATING@
 name=@NAME@
 
@@ -75,6 +76,14 @@ check_memory() {
     have_kib=$(sed -n 's/^MemAvailable: *\([0-9]*\) kB$/\1/p' $MEMINFO)
     [ "$need_kib" -le $((have_kib / 2)) ] ||
         fail "The stripe cache would take $need_kib KiB more, over half of the memory available."
+}
+
+# At sync_speed_max a rebuild must not last for months.
+check_speed() {
+    [ "$slowest" != 0 ] && [ -e "$block/md/component_size" ] || return 0
+    days=$(($(cat "$block/md/component_size") / slowest / 86400))
+    [ "$days" -lt @DAYS@ ] ||
+        fail "At a sync_speed_max of $slowest a rebuild of $1 would take $days days."
 }
 
 # What a file holds: the name in brackets, or the number before "(local)".
@@ -157,6 +166,7 @@ apply() {
     [ -z "$uuid" ] || [ ! -e "$JOURNALS/$uuid.jsonl" ] ||
         fail "A run of autotune has $1, or left it as it was; wait, or run autotune restore."
     check_memory
+    check_speed "$1"
     save || fail "What $1 has now cannot be saved in ${saved%/*}, so nothing was changed."
     steps | while read -r place file text _; do
         for path in $(files "$place" "$file"); do

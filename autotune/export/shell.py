@@ -3,7 +3,8 @@
 from importlib import resources
 
 from autotune.export.header import comment
-from autotune.export.steps import cache_stripes, level, slug, steps
+from autotune.export.steps import MAX, cache_stripes, level, slug, steps
+from autotune.knobs.harmful import LONGEST_REBUILD_DAYS
 from autotune.problem.profile import Profile
 
 _LACKS = (
@@ -30,11 +31,14 @@ def script(profile: Profile, lacks: tuple[str, ...] = _LACKS) -> str:
     for step in steps(profile):
         words = ("disk" if step.on_disks else "array", step.file, step.text)
         lines.append(" ".join((*words, "passing") if step.passing else words))
+    fastest = next((step.text for step in steps(profile) if step.file == MAX), "0")
     values = {
         "STEPS": "\n".join(lines),
         "LEVEL": level(profile),
         "CHUNK": str(profile.proven_on.chunk_kib * 1024),
         "STRIPES": str(cache_stripes(profile)),
+        "SLOWEST": fastest,
+        "DAYS": str(LONGEST_REBUILD_DAYS),
         "ROTATING": str(int(profile.proven_on.media == "hdd")),
         "NAME": slug(profile),
     }

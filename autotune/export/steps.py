@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass
 
 from autotune.errors import UsageError
-from autotune.knobs import Knob, by_name
+from autotune.knobs import Knob, by_name, harmful
 from autotune.knobs.base import ArrayNumber, MemberNumber
 from autotune.knobs.scheduler import NAMES, Scheduler
 from autotune.knobs.write_order import rank
@@ -37,14 +37,19 @@ def steps(profile: Profile) -> list[Step]:
 
     Where both speeds are set, the min first goes out of the way, so that min ≤ max holds whatever
     was there; a step that sets one of them alone is only safe if it holds with the other.
-    Raise UsageError for a knob that does not exist, a value out of its range, or values that do
-    not go together.
+    Raise UsageError for a knob that does not exist, a value out of its range or one that does
+    harm on any array, or values that do not go together.
     """
     knobs = profile.knobs
     if not knobs:
         raise UsageError(f"The profile {_name(profile)} sets nothing, so there is nothing to do.")
     found = [_step(by_name(name), knobs[name]) for name in sorted(knobs, key=rank)]
     _together(profile)
+    refusals = harmful.judge(knobs).refusals
+    if refusals:
+        raise UsageError(
+            f"The profile {_name(profile)} does harm and is not carried on: {' '.join(refusals)}"
+        )
     low = next((step for step in found if step.file == MIN), None)
     high = next((step for step in found if step.file == MAX), None)
     if low is None or high is None:

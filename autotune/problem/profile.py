@@ -61,9 +61,9 @@ class FigureEvidence(Strict):
 class Evidence(Strict):
     """What the claim rests on. `gain` is the objective, 1.0 as the baseline. `confirmed`: winner
     and baseline were measured in turn and differed beyond noise; if not, the figures are those of
-    the search, chosen among many, and so may flatter."""
+    the search, chosen among many, and so may flatter. What does not say it is not confirmed."""
 
-    confirmed: bool = True
+    confirmed: bool = False
     gain: Annotated[float, Field(gt=0)]
     low: Annotated[float, Field(gt=0)]
     high: Annotated[float, Field(gt=0)]

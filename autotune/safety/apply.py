@@ -11,6 +11,7 @@ from autotune.knobs import (
     Knob,
     by_name,
     for_array,
+    harmful,
     plan,
     ram_bytes,
     read_setting,
@@ -28,7 +29,7 @@ from autotune.safety.paths import applied_path, applied_profile_path, journal_pa
 from autotune.safety.watch import Watch
 from autotune.system import sysfs
 from autotune.system.array import Array, find_array
-from autotune.system.memory import DEFAULT_RAM_SHARE, available_bytes, budget_bytes, reserve_bytes
+from autotune.system.memory import available_bytes, reserve_bytes
 from autotune.system.stack import read_stack
 
 
@@ -73,13 +74,20 @@ def _check_memory(array: Array, cost_bytes: int) -> None:
 
 
 def apply_profile(
-    profile: Profile, device: str, state_dir: Path, notice: Callable[[str], None]
+    profile: Profile,
+    device: str,
+    state_dir: Path,
+    notice: Callable[[str], None],
+    ram_budget_bytes: int | None = None,
+    force: bool = False,
 ) -> tuple[Setting, Setting]:
     """Make a profile's values effective on an array; return them before and after.
 
     All of them or none: if one does not take, everything is put back, and what somebody else has
-    set meanwhile is told to `notice`. Raise UsageError for a knob that does not exist,
-    RefusalError if the array is in no state for it, InfeasibleError if a value does not take.
+    set meanwhile is told to `notice`. Values that do harm, or that take more than the RAM budget
+    (by default `harm.ram_budget_for`), are refused, or with `force` only told. Raise UsageError
+    for a knob that does not exist, RefusalError if the array is in no state for it,
+    InfeasibleError if a value does not take.
     """
     array = find_array(device)
     # What was found on a real recovery is wanted while it lasts.
@@ -90,7 +98,7 @@ def apply_profile(
     for knob in knobs:
         if not knob.applies(array):
             raise RefusalError(f"{array.device} has no {knob.name}, which the profile sets.")
-    for text in _strangeness(profile, array):
+    for text in _judged(profile, array, ram_budget_bytes, force):
         notice(text)
     watch = Watch(array, knobs, live)
     path = journal_path(state_dir, array.uuid)
@@ -145,23 +153,31 @@ def keep_applied(profile: Profile, array: Array, journal: Journal, state_dir: Pa
     journal.keep(applied_path(state_dir, array.uuid))
 
 
-def _strangeness(profile: Profile, array: Array) -> Iterator[str]:
-    """What whoever applies the profile to this array should know first."""
+def _judged(
+    profile: Profile, array: Array, ram_budget_bytes: int | None, force: bool
+) -> Iterator[str]:
+    """What whoever applies the profile to this array should know first. Raise RefusalError if it
+    would do harm, unless forced."""
+    if ram_budget_bytes is None:
+        ram_budget_bytes = harmful.ram_budget_for(profile, array)
+    judged = harmful.judge_on(array, profile.knobs, ram_budget_bytes)
+    if judged.refusals and not force:
+        raise RefusalError(
+            " ".join(judged.refusals) + " So nothing was changed; change the profile, or let "
+            f"`autotune run {array.device}` find what is right (`apply --force` sets it until "
+            "the next reboot)."
+        )
+    yield from (*judged.refusals, *judged.warnings)
     proven = profile.proven_on
     there = f"{proven.level} of {proven.members} ({proven.media})"
     here = f"{array.level} of {array.raid_disks} ({array.media.value})"
     if there != here:
         yield f"The profile was proven on another kind of array: {there}; this is {here}."
     cost = ram_bytes(array, profile.knobs)
-    if cost > profile.ram_budget_bytes:
+    if profile.ram_budget_bytes < cost <= ram_budget_bytes:
         yield (
             f"On this array its settings may take {show_bytes(cost)} of RAM, more than the "
             f"{show_bytes(profile.ram_budget_bytes)} that it was made for."
-        )
-    elif proven.uuid != array.uuid and cost > budget_bytes(DEFAULT_RAM_SHARE, array.root):
-        yield (
-            f"Its settings may take {show_bytes(cost)} of RAM here, more than "
-            f"{DEFAULT_RAM_SHARE:.0%} of all; `autotune import` cuts it to that."
         )
 
 

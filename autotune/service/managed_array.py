@@ -98,7 +98,8 @@ class ArraySite:
         return self._in_turn("what was found", setting)
 
     def back_to_originals(self) -> None:
-        self._apply(self.profile.before, self.profile)
+        # What the array had itself may always come back.
+        self._apply(self.profile.before, self.profile, force=True)
         # They are nobody's profile. The record of what was there before all of them stays.
         applied_profile_path(self._state, self._array.uuid).unlink(missing_ok=True)
 
@@ -138,10 +139,12 @@ class ArraySite:
         save_profile(profile, self._proven.path)
         self.profile = self.adopted = profile
 
-    def _apply(self, setting: Setting, profile: Profile) -> None:
+    def _apply(self, setting: Setting, profile: Profile, force: bool = False) -> None:
         """Put a setting in force; the profile is what it is known by."""
         whole = profile.model_copy(update={"knobs": dict(setting)})
-        apply_profile(whole, self._array.device, self._state, self._reporter.notice)
+        budget = budget_bytes(self._options.ram_budget, self._array.root)
+        notice = self._reporter.notice
+        apply_profile(whole, self._array.device, self._state, notice, budget, force)
         save_profile(profile, applied_profile_path(self._state, self._array.uuid))
 
     def _in_turn(self, name: str, setting: Setting) -> Proof:

@@ -87,7 +87,11 @@ def bring(
         return Arrival(array.device, plan, True, "as it was already", before)
     if same or not verify:
         apply_profile(
-            _as_profile(item, options, plan, array), array.device, state_dir, reporter.notice
+            _as_profile(item, options, plan, array),
+            array.device,
+            state_dir,
+            reporter.notice,
+            budget_bytes(options.ram_budget, array.root),
         )
         reason = "as it was already" if same else "not measured here"
         path = applied_profile_path(state_dir, array.uuid)

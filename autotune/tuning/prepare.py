@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from autotune.errors import RefusalError, UsageError
-from autotune.knobs import DEFAULT, Knob, consistent, for_array, ram_bytes, read_setting
+from autotune.knobs import DEFAULT, Knob, consistent, for_array, harmful, ram_bytes, read_setting
 from autotune.measure import live_sync
 from autotune.measure.fio import Target
 from autotune.measure.scratch import refuse_if_shared, scratch_bytes, with_room
@@ -148,7 +148,11 @@ def prepare(options: Options) -> Preparation:
     baseline = read_setting(array, mine)
     budget = _ram_budget(options, array, baseline)
     choices = {
-        knob.name: _with(baseline[knob.name], knob.choices(array, budget), knob.ordered)
+        knob.name: _with(
+            baseline[knob.name],
+            harmful.bearable(array, knob.name, knob.choices(array, budget)),
+            knob.ordered,
+        )
         for knob in mine
     }
     preparation = Preparation(

@@ -127,6 +127,54 @@ def test_a_profile_that_was_not_confirmed_says_so_when_applied(state: Path, tmp_
     assert autotune("restore", "/dev/md0", state=state).returncode == 0
 
 
+@pytest.mark.parametrize(
+    ("knobs", "words"),
+    [
+        ({"sync_speed_min": 1, "sync_speed_max": 1}, "a rebuild"),
+        ({"stripe_cache_size": 32768}, "more than the budget"),
+        ({"nr_requests": 4}, "below 16"),
+        ({"max_sectors_kb": 4}, "below 64"),
+        ({"read_ahead_kb": 1 << 20}, "above"),
+    ],
+)
+def test_a_strangers_profile_that_does_harm_is_not_set(
+    state: Path, tmp_path: Path, knobs: dict[str, int], words: str
+) -> None:
+    before, path = knob_files(), tmp_path / "p.json"
+    path.write_text(json.dumps({**json.loads(PROFILE), "knobs": knobs}))
+    for more in ((), ("--persist",)):
+        done = autotune("apply", path, "/dev/md0", *more, state=state)
+        assert (done.returncode, words in done.stderr) == (1, True), done.stderr
+    assert knob_files() == before
+    if "stripe_cache_size" in knobs:
+        return
+    brought = autotune("import", path, "--device", "/dev/md0", "--no-verify", state=state)
+    assert (brought.returncode, words in brought.stdout) == (1, True), brought.stdout
+    assert autotune("export", path, "--format", "shell", state=state).returncode == 2
+    assert knob_files() == before
+
+
+def test_a_low_speed_is_told_of_and_a_harmful_one_has_to_be_forced(
+    state: Path, tmp_path: Path
+) -> None:
+    before, path = knob_files(), tmp_path / "p.json"
+    document = json.loads(PROFILE)
+    # What does not say that it was proven is not.
+    del document["evidence"]["confirmed"]
+    path.write_text(json.dumps({**document, "knobs": {"sync_speed_max": 5000}}))
+    low = autotune("apply", path, "/dev/md0", state=state)
+    assert low.returncode == 0, low.stderr
+    assert "5000 is low for such members" in low.stderr
+    assert "not confirmed" in low.stderr
+    assert autotune("restore", "/dev/md0", state=state).returncode == 0
+    path.write_text(json.dumps({**document, "knobs": {"nr_requests": 4}}))
+    forced = autotune("apply", path, "/dev/md0", "--force", state=state)
+    assert forced.returncode == 0, forced.stderr
+    assert "below 16" in forced.stderr
+    assert autotune("restore", "/dev/md0", state=state).returncode == 0
+    assert knob_files() == before
+
+
 REFUSALS = {
     "is not on /dev/md0": (("--scratch", "/tmp"), 1),
     "is mounted on /mnt/md0": (("--destructive", "/dev/md0"), 1),
