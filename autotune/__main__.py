@@ -1,5 +1,5 @@
 """`python -m autotune`."""
 
-from autotune.cli.main import main
+from autotune.cli.main import command
 
-main()
+command()

@@ -28,6 +28,10 @@ from autotune.cli.solve import solve
 from autotune.cli.status import status
 from autotune.cli.terminal import notice
 from autotune.errors import AutotuneError
+from autotune.tuning.supervised import supervise
+
+SUPERVISED = ("run", "import", "retune")
+"""What calculates with native libraries, which can end a process without a word."""
 
 app = typer.Typer(
     cls=GroupedCommands,
@@ -74,7 +78,12 @@ def autotune(
     """Find, prove and keep the settings that make a Linux software RAID array fast."""
 
 
-def main() -> None:
+def command() -> None:
+    """What `autotune` runs: the command line, in a process of its own where that may die."""
+    main(supervised=sys.argv[1:2] != [] and sys.argv[1] in SUPERVISED)
+
+
+def main(supervised: bool = False) -> None:
     """Run the command line; the only place that turns errors into exit codes."""
     for stream in (sys.stdout, sys.stderr):
         # A terminal that knows no arrows gets question marks.
@@ -82,6 +91,9 @@ def main() -> None:
             stream.reconfigure(errors="replace")
     try:
         try:
+            code = supervise() if supervised else None
+            if code is not None:
+                sys.exit(code)
             app()
         finally:
             sys.stdout.flush()

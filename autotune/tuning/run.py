@@ -28,6 +28,7 @@ from autotune.tuning.earlier_runs import earlier_trials
 from autotune.tuning.hints import hints as catalogue_hints
 from autotune.tuning.prepare import Options, Preparation, prepare
 from autotune.tuning.session import session
+from autotune.tuning.supervised import tell
 from autotune.tuning.trials import Reporter, Trials
 from autotune.tuning.tune import Result, tune
 
@@ -106,6 +107,7 @@ def run(
 
         store = Store(state_dir)
         number, earlier, written = _open(store, preparation, reporter, resume)
+        tell(state_dir, array.uuid, array.device, number)
         if factory is not None:
             preparation = _remembering(store, preparation, number, reporter)
             preparation = _hinted(preparation, state_dir, reporter)

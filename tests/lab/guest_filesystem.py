@@ -116,6 +116,40 @@ def test_another_answer_is_chosen_without_the_array(state: Path, tmp_path: Path)
     assert knob_files() == before
 
 
+CRASHING = """
+import ctypes
+from autotune.strategies.random import Random
+class Crashing(Random):
+    def ask(self):
+        return super().ask() if self._told < 1 else ctypes.string_at(0)
+"""
+
+
+def test_a_search_that_dies_of_a_native_fault_says_so_and_goes_on_later(
+    state: Path, words: tuple[object, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its strategy is that of another package."""
+    (tmp_path / "crashing.py").write_text(CRASHING)
+    package = tmp_path / "crashing-1.dist-info"
+    package.mkdir()
+    (package / "METADATA").write_text("Metadata-Version: 2.1\nName: crashing\nVersion: 1\n")
+    entry = "[autotune.strategies]\ncrashing = crashing:Crashing\n"
+    (package / "entry_points.txt").write_text(entry)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    knobs = knob_files()
+    process = start(*words, "--strategy", "crashing", state=state)
+    _, errors = process.communicate(timeout=300)
+    assert process.returncode == 1, errors
+    assert "ended by a segmentation fault in" in errors
+    assert "The original settings are back." in errors
+    assert "--resume" in errors
+    assert knob_files() == knobs
+    assert not list((state / "journal").glob("*"))
+    run = autotune_json("history", state=state)[0]
+    assert (run["state"], run["trials"]) == ("interrupted", 3)
+    assert autotune("solve", run["id"], state=state).returncode == 0
+
+
 def test_a_profile_that_was_not_confirmed_says_so_when_applied(state: Path, tmp_path: Path) -> None:
     path = tmp_path / "p.json"
     path.write_text(PROFILE)

@@ -1,0 +1,103 @@
+"""A process that dies without a word ends with a sentence, and a run with its trials."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from store_records import record
+
+from autotune.results.resume import interrupted
+from autotune.store.database import Store
+
+WORKER = """
+import ctypes, os, signal, sys, time
+from pathlib import Path
+from autotune.errors import AutotuneError
+from autotune.supervised import supervise, tell
+try:
+    code = supervise()
+except AutotuneError as error:
+    sys.exit(f"said: {error}")
+if code is not None:
+    sys.exit(code)
+"""
+
+
+def worker(lines: str) -> "subprocess.Popen[str]":
+    return subprocess.Popen(
+        [sys.executable, "-c", WORKER + lines],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def ended(lines: str) -> tuple[int, str]:
+    process = worker(lines)
+    _, errors = process.communicate(timeout=60)
+    return process.returncode, errors
+
+
+def test_an_exit_code_is_the_workers() -> None:
+    assert ended("sys.exit(2)") == (2, "")
+    assert ended("pass") == (0, "")
+
+
+def test_a_segmentation_fault_ends_with_one_sentence_that_says_where() -> None:
+    code, errors = ended("ctypes.string_at(0)")
+    assert code == 1
+    assert errors.startswith("said: The command was ended by a segmentation fault in ")
+    assert errors.count("\n") == 1
+
+
+@pytest.mark.parametrize("state", ["running", "done"])
+def test_a_run_is_marked_and_its_trials_are_kept(tmp_path: Path, state: str) -> None:
+    store = Store(tmp_path)
+    run = store.start_run("u", "/dev/md0", "print", {"strategy": "random"})
+    store.add_trial(run, record(1))
+    if state == "done":
+        store.finish_run(run, "done", "nothing better")
+    before = Store(tmp_path).run(run)
+    folder = str(tmp_path)
+    code, errors = ended(f"tell(Path({folder!r}), 'u', '/dev/md0', {run}); ctypes.string_at(0)")
+    assert code == 1
+    assert "The original settings are back." in errors
+    after = Store(tmp_path).run(run)
+    if state == "done":
+        assert after == before
+        return
+    assert f"`autotune solve {run}`" in errors
+    assert after.state == "interrupted"
+    assert "segmentation fault" in after.outcome
+    assert interrupted([after]) == after
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_a_signal_for_the_command_is_the_workers(number: signal.Signals) -> None:
+    process = worker(
+        f"signal.signal({int(number)}, lambda *_: sys.exit(7))\n"
+        "print('ready', flush=True)\ntime.sleep(60)"
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    process.send_signal(number)
+    process.communicate(timeout=60)
+    assert process.returncode == 7
+
+
+def test_who_kills_the_command_kills_the_worker() -> None:
+    process = worker("print(os.getpid(), flush=True)\ntime.sleep(60)")
+    assert process.stdout is not None
+    pid = int(process.stdout.readline())
+    process.kill()
+    process.communicate(timeout=60)
+    until = time.monotonic() + 30
+    while time.monotonic() < until and Path(f"/proc/{pid}").exists():
+        time.sleep(0.05)
+    assert not Path(f"/proc/{pid}").exists()
+    assert pid != os.getpid()
