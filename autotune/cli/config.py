@@ -30,6 +30,7 @@ def check(
 
     from autotune.errors import UsageError
     from autotune.service.config import load_config
+    from autotune.system import ownership
     from autotune.system.array import list_arrays
     from autotune.untrusted import plain
 
@@ -43,6 +44,8 @@ def check(
     faults = []
     if hook is not None and not (Path(hook).is_file() and os.access(hook, os.X_OK)):
         faults.append(f"The command for events, {plain(hook)}, is not there or cannot be run.")
+    if settings.notify and (found := ownership.refuse_words(settings.notify.command)):
+        faults.append(f"The command for events would not be run: {found}")
     folder = Path(settings.metrics.textfile).parent if settings.metrics else None
     if folder is not None and not folder.is_dir():
         faults.append(f"The folder for metrics, {plain(str(folder))}, is not there.")

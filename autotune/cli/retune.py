@@ -43,12 +43,11 @@ def retune(
     from autotune.service.one_pass import retune as one_pass
     from autotune.system.array import find_array, list_arrays
 
-    if bool(devices) == all_:
+    if bool(devices) == all_ and (all_ or not log):
         raise UsageError("Name arrays (/dev/md0), or look at every one (--all).")
     if destructive is not None and (all_ or len(devices or ()) != 1):
         raise UsageError("--destructive is for one array; name it alone.")
-    settings = load_config(config)
-    arrays = list_arrays() if all_ else [find_array(device) for device in devices or ()]
+    arrays = [find_array(device) for device in devices] if devices else list_arrays()
     out = console()
     if not arrays and not as_json:
         out.print("No array is running here.")
@@ -61,6 +60,7 @@ def retune(
         for device, records in passes.items():
             _print_log(out, device, records)
         return
+    settings = load_config(config)
     reports = []
     with LiveReporter(console(stderr=True)) as reporter:
         for array in arrays:

@@ -7,11 +7,12 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from autotune.errors import UsageError
-from autotune.measure.workload import load_workload
+from autotune.measure.workload import load_workload, shipped
 from autotune.problem.ceilings import Ceiling, check_phases, parse_ceiling
 from autotune.quantities import parse_bytes, parse_latency_ns, parse_seconds, parse_share
 from autotune.service import CONFIG
 from autotune.service.quiet_time import Window, parse_window
+from autotune.system import ownership
 from autotune.tuning.prepare import LEAST_TRIALS
 from autotune.untrusted import first_fault, plain, read_file, read_toml
 
@@ -114,18 +115,24 @@ class Config(_Table):
 
 def load_config(path: Path = CONFIG) -> Config:
     """The configuration; one of defaults if there is no file. Raise UsageError if it cannot be
-    read, or for the first thing in it that makes no sense."""
+    read, for the first thing in it that makes no sense, or if it, or a workload that it names, is
+    read by root and others can change it."""
+    name = plain(str(path))
+    if path.exists():
+        ownership.refuse(path, f"The configuration {name}")
     try:
         text = read_file(path, MAX_FILE_BYTES).decode("utf-8", "replace")
     except FileNotFoundError:
         return Config()
     except OSError as error:
-        raise UsageError(
-            f"The configuration {plain(str(path))} cannot be read: {error.strerror}."
-        ) from None
+        raise UsageError(f"The configuration {name} cannot be read: {error.strerror}.") from None
     except ValueError as error:
-        raise UsageError(f"The configuration {plain(str(path))} {error}.") from None
-    return parse_config(text, plain(str(path)))
+        raise UsageError(f"The configuration {name} {error}.") from None
+    config = parse_config(text, name)
+    for workload in {care.workload for care in (config.defaults, *config.arrays.values())}:
+        if workload not in shipped():
+            ownership.refuse(Path(workload), f"The workload {plain(workload)} of {name}")
+    return config
 
 
 def parse_config(text: str, source: str) -> Config:

@@ -9,6 +9,7 @@ from pathlib import Path
 from autotune.errors import AutotuneError, RefusalError
 from autotune.service import CONFIG
 from autotune.service.config import load_config
+from autotune.system import ownership
 from autotune.system.array import list_arrays
 from autotune.system.stack import read_stack
 
@@ -63,7 +64,8 @@ def _quoted(path: Path) -> str:
 
 
 def command() -> Path:
-    """Where this autotune lies. Raise RefusalError if a unit could not call it."""
+    """Where this autotune lies. Raise RefusalError if a unit could not call it, or others than root
+    could change what root would run then."""
     found = Path(sys.argv[0]).absolute()
     if found.name != "autotune" or not found.is_file():
         raise RefusalError(
@@ -73,6 +75,7 @@ def command() -> Path:
         raise RefusalError(
             f"The name {found} cannot stand in a unit; link it to {SHIPPED_COMMAND}."
         )
+    ownership.refuse_program(found)
     return found
 
 
@@ -80,6 +83,9 @@ def install(root: Path = Path("/")) -> list[Path]:
     """Write the units and enable the timer. Raise AutotuneError if that fails, nothing being left
     of a first installation."""
     wanted = files(command(), root)
+    hook = load_config(root / CONFIG.relative_to("/")).notify
+    if hook is not None and (found := ownership.refuse_words(hook.command)):
+        raise RefusalError(f"Root would run a command for events that others can change: {found}")
     anew = not any(path.exists() for path in wanted)
     try:
         _remove_guards([path for path in _ceilings(root) if path not in wanted], root)

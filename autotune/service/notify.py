@@ -1,14 +1,22 @@
 """Telling the administrator: a line in the log, and a command of his own."""
 
+import base64
 import json
 import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
+from pathlib import Path
 
 from autotune.service.config import Event, Notify
+from autotune.system import ownership
 
 TIMEOUT_S = 60.0
+MARGIN_S = 15.0
+"""systemd ends the command itself."""
+SYSTEMD_RUN = "systemd-run"
+IDENTIFIER = "autotune-notify"
 
 
 def log(outcome: str, device: str, uuid: str, text: str) -> None:
@@ -34,19 +42,54 @@ def notify(event: Event, device: str, uuid: str, text: str, hook: Notify | None)
     with it, in a sentence; empty if nothing did. A hook that fails changes nothing else."""
     if hook is None or event not in hook.on:
         return ""
-    document = {"event": event, "device": device, "uuid": uuid, "text": text}
+    if found := ownership.refuse_words(hook.command):
+        return f"The command {hook.command[0]} was not run for the event: {found}"
+    data = json.dumps({"event": event, "device": device, "uuid": uuid, "text": text}).encode()
+    fault = _run_in_a_unit(hook.command, data) if _under_systemd() else _run(hook.command, data)
+    return f"The command {hook.command[0]} {fault}." if fault else ""
+
+
+def _run(
+    command: Sequence[str], data: bytes, timeout_s: float = TIMEOUT_S, name: str = "ended with"
+) -> str:
+    """Run it with the data on its standard input; return what went wrong, if anything did."""
     try:
         done = subprocess.run(
-            hook.command,
-            input=json.dumps(document).encode(),
-            stdout=sys.stderr,
-            timeout=TIMEOUT_S,
-            check=False,
+            command, input=data, stdout=sys.stderr, timeout=timeout_s, check=False
         )
     except (OSError, ValueError) as error:
-        return f"The command {hook.command[0]} cannot be run: {error}."
+        return f"cannot be run: {error}"
     except subprocess.TimeoutExpired:
-        return f"The command {hook.command[0]} took longer than {TIMEOUT_S:.0f} s and was ended."
-    if done.returncode:
-        return f"The command {hook.command[0]} ended with exit code {done.returncode}."
-    return ""
+        return f"took longer than {timeout_s:.0f} s and was ended"
+    return f"{name} exit code {done.returncode}" if done.returncode else ""
+
+
+def _run_in_a_unit(command: Sequence[str], data: bytes) -> str:
+    failed = f"failed in its unit (`journalctl -t {IDENTIFIER}` says more):"
+    return _run(in_a_unit(command, data), b"", TIMEOUT_S + MARGIN_S, failed)
+
+
+def in_a_unit(command: Sequence[str], data: bytes) -> list[str]:
+    """What runs a command in a unit of its own, outside of the sandbox of ours, with the data on
+    its standard input, and waits for its end. All goes over the bus, so there is no file to leave
+    behind, and none that others could put there."""
+    properties = (
+        "Type=oneshot",
+        f"TimeoutStartSec={TIMEOUT_S:.0f}",
+        "StandardInput=data",
+        f"StandardInputData={base64.b64encode(data).decode()}",
+        f"SyslogIdentifier={IDENTIFIER}",
+    )
+    # systemd puts the environment in the place of $NAME; $$ is a plain $.
+    words = (command[0], *(word.replace("$", "$$") for word in command[1:]))
+    how = ("--quiet", "--collect", "--description=autotune's command for events")
+    return [SYSTEMD_RUN, *how, *(f"--property={each}" for each in properties), "--", *words]
+
+
+def _under_systemd() -> bool:
+    """Whether a unit of systemd's is what runs this, and can start another one."""
+    return (
+        "INVOCATION_ID" in os.environ
+        and Path("/run/systemd/system").is_dir()
+        and shutil.which(SYSTEMD_RUN) is not None
+    )

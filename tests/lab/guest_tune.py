@@ -1,6 +1,7 @@
 """Runs on a bare RAID6 in the lab; `test_run.py` runs this there."""
 
 import json
+import re
 import signal
 from pathlib import Path
 
@@ -93,8 +94,9 @@ def test_a_run_excludes_another_and_leaves_nothing_behind_when_ended_in_its_midd
     wait_until(lambda: knob_files() != before and bool(running("fio")), what="a trial")
     other = autotune(*RUN, "--workload", fast, state=state.with_name("other"))
     assert other.returncode == 1
-    worker = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().strip()
-    assert f"process {worker}" in other.stderr
+    named = re.search(r"process (\d+)", other.stderr)
+    assert named, other.stderr
+    assert f"PPid:\t{process.pid}\n" in Path(f"/proc/{named[1]}/status").read_text()
     # Let it get past the baseline, where only the check changes a file.
 
     def changed() -> bool:

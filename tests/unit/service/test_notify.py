@@ -1,6 +1,7 @@
 """Who hears of a pass: the administrator's command, Prometheus, the next pass."""
 
 import json
+import os
 import re
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,6 +15,7 @@ from autotune.guard.loop import Window
 from autotune.guard.metrics import Told
 from autotune.problem.figure import Estimate
 from autotune.service import history
+from autotune.service import notify as notifying
 from autotune.service.config import Metrics, Notify
 from autotune.service.history import MOST_PASSES, PassRecord, Remembered
 from autotune.service.metrics import ArrayMetrics, write_metrics
@@ -36,6 +38,59 @@ def test_the_command_hears_of_the_event_and_no_shell_does(tmp_path: Path) -> Non
 def test_a_command_that_fails_is_told_of_and_no_more() -> None:
     assert "exit code 1" in notify("failed", "d", "u", "t", Notify(command=("/bin/false",)))
     assert "cannot be run" in notify("failed", "d", "u", "t", Notify(command=("/no/such",)))
+
+
+SYSTEMD_RUN = """#!/bin/sh
+# Hands over what it was given, as systemd would.
+for word; do
+    case $word in
+    --property=StandardInputData=*) data=${word#*Data=} ;;
+    --) break ;;
+    esac
+    echo "$word" >> LOG
+done
+while [ "$1" != -- ]; do shift; done
+shift
+echo "$data" | base64 -d | "$@"
+"""
+
+
+def test_under_systemd_the_command_runs_in_a_unit_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The pass has no network and may change to no other group; what it starts has all that."""
+    out, log = tmp_path / "out", tmp_path / "log"
+    fake = tmp_path / "systemd-run"
+    fake.write_text(SYSTEMD_RUN.replace("LOG", str(log)))
+    fake.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    monkeypatch.setattr(notifying, "_under_systemd", lambda: True)
+    hook = Notify(command=("/usr/bin/tee", str(out)))
+    assert notify("adopted", "/dev/md0", "u", "`id`; $HOME\n", hook) == ""
+    assert json.loads(out.read_text())["text"] == "`id`; $HOME\n"
+    said = log.read_text().splitlines()
+    assert "--property=Type=oneshot" in said
+    assert not any("Protect" in word or "Private" in word for word in said)
+    words = notifying.in_a_unit(("/bin/echo", "$HOME", "$$"), b"{}")
+    assert words[words.index("--") + 1 :] == ["/bin/echo", "$$HOME", "$$$$"]
+    failing = notify("failed", "d", "u", "t", Notify(command=("/bin/false",)))
+    assert "failed in its unit" in failing
+
+
+def test_a_command_that_others_can_change_is_not_run_by_root(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    hook, out = tmp_path / "hook", tmp_path / "out"
+    hook.write_text(f"#!/bin/sh\ncat > {out}\n")
+    for path, mode in ((hook, 0o775), (hook, 0o757), (tmp_path, 0o777)):
+        hook.chmod(0o755)
+        path.chmod(mode)
+        for command in ((str(hook),), ("/bin/sh", str(hook))):
+            said = notify("failed", "d", "u", "t", Notify(command=command))
+            assert "was not run" in said
+            assert "chmod go-w" in said or "belongs to" in said
+    assert not out.exists()
 
 
 def test_the_journal_gets_fields_and_no_line_of_a_strangers(
