@@ -11,6 +11,7 @@ from autotune.problem.profile import Profile, load_profile
 from autotune.safety.journal import Journal
 from autotune.safety.paths import applied_path, applied_profile_path
 from autotune.safety.record import boot_id
+from autotune.system import ownership
 from autotune.system.array import Array
 
 
@@ -25,7 +26,8 @@ class Active:
 
 def active(array: Array, state_dir: Path, damaged: list[str] | None = None) -> list[Active]:
     """The profiles in force, the one that was applied last first: that one the knobs should read
-    as. A file that is not a valid profile is told to `damaged`, else UsageError is raised."""
+    as. A file that is not a valid profile, or that others than root can change, is told to
+    `damaged`, else UsageError is raised."""
     places: list[tuple[Literal["applied", "persisted"], Path]] = []
     if is_applied(array, state_dir):
         places.append(("applied", applied_profile_path(state_dir, array.uuid)))
@@ -36,6 +38,7 @@ def active(array: Array, state_dir: Path, damaged: list[str] | None = None) -> l
         if not path.exists():
             continue
         try:
+            ownership.refuse(path, f"The profile {path}")
             found.append(Active(load_profile(path), how, path))
         except UsageError as error:
             text = f"{str(error).rstrip('.')}; apply the profile anew."

@@ -121,7 +121,7 @@ import ctypes
 from autotune.strategies.random import Random
 class Crashing(Random):
     def ask(self):
-        return super().ask() if self._told < 1 else ctypes.string_at(0)
+        return super().ask() if self._told < 3 else ctypes.string_at(0)
 """
 
 
@@ -178,7 +178,8 @@ def test_a_strangers_profile_that_does_harm_is_not_set(
     path.write_text(json.dumps({**json.loads(PROFILE), "knobs": knobs}))
     for more in ((), ("--persist",)):
         done = autotune("apply", path, "/dev/md0", *more, state=state)
-        assert (done.returncode, words in done.stderr) == (1, True), done.stderr
+        assert done.returncode, done.stdout
+        assert words in done.stderr
     assert knob_files() == before
     if "stripe_cache_size" in knobs:
         return

@@ -122,3 +122,10 @@ def test_a_profile_is_shown_by_its_file_too() -> None:
     done = autotune("profiles", "examples/profile.json")
     assert done.returncode == 0
     assert "stripe_cache_size 3072 (before: 256)" in done.stdout
+
+
+def test_the_log_of_passes_is_that_of_every_array_if_none_is_named() -> None:
+    done = autotune("retune", "--log", "--json")
+    assert done.returncode == 0, done.stderr
+    assert isinstance(json.loads(done.stdout), dict)
+    assert autotune("retune").returncode == 2

@@ -4,12 +4,19 @@ import os
 import sys
 from pathlib import Path
 
+import fake_sysfs
 import pytest
+import some_profile
 
+from autotune.deploy.in_force import active
+from autotune.deploy.persist import profile_path
+from autotune.deploy.status import status
 from autotune.errors import RefusalError, UsageError
+from autotune.problem.profile import save_profile
 from autotune.service import install
 from autotune.service.config import load_config
 from autotune.system import ownership
+from autotune.system.array import find_array
 
 ROOT = os.geteuid() == 0
 OTHERS = 65534
@@ -88,6 +95,21 @@ def test_a_configuration_that_others_can_change_is_not_heeded_by_root(
         load_config(config)
     monkeypatch.setattr(os, "geteuid", lambda: 1)
     assert load_config(config).defaults.workload == str(workload), "others may read it"
+
+
+def test_a_profile_in_force_that_others_can_change_is_not_heeded_by_root(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Passes of re-tuning measure against what it says and put that back."""
+    fake_sysfs.raid6(tmp_path)
+    array = find_array("md0", tmp_path)
+    path = profile_path(array.uuid, tmp_path)
+    save_profile(some_profile.profile(), path)
+    path.chmod(0o666)
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    with pytest.raises(UsageError, match=r"not heeded by root"):
+        active(array, tmp_path / "state")
+    assert "not heeded by root" in status(array, tmp_path / "state").faults[0]
 
 
 def test_the_service_does_not_run_a_program_that_others_can_change(
