@@ -69,11 +69,11 @@ def export(
 def _judge_here(profile: "Profile", uuid: str) -> None:
     """Raise RefusalError for values that would do harm on that array, if it is one of these."""
     from autotune.errors import RefusalError
-    from autotune.knobs.harmful import judge_on
+    from autotune.knobs.harmful import judge_on, ram_budget_for
     from autotune.system.array import list_arrays
 
-    for array in list_arrays():
-        refusals = judge_on(array, profile.knobs).refusals if array.uuid == uuid else ()
+    for array in (array for array in list_arrays() if array.uuid == uuid):
+        refusals = judge_on(array, profile.knobs, ram_budget_for(profile, array)).refusals
         if refusals:
             raise RefusalError(f"{' '.join(refusals)} So it is not exported.")
 

@@ -42,7 +42,8 @@ def check(array: Array, state_dir: Path, profile: Profile | None = None) -> None
     cannot: better to hear it before a run of half an hour than after."""
     if profile is not None:
         steps(profile)
-        refusals = harmful.judge_on(array, profile.knobs).refusals
+        budget = harmful.ram_budget_for(profile, array)
+        refusals = harmful.judge_on(array, profile.knobs, budget).refusals
         if refusals:
             raise RefusalError(" ".join(refusals) + " So it is not made to stay.")
     if not array.uuid:

@@ -6,12 +6,12 @@ from pathlib import Path
 from unittest import mock
 
 import pytest
-from guest import autotune, autotune_json, read, wait_until
+from guest import autotune, autotune_json, knob_files, read, wait_until
 
 from autotune.deploy import persist
 from autotune.deploy.persist import profile_path, rule_path
 from autotune.errors import AutotuneError
-from autotune.problem.profile import Profile, load_profile
+from autotune.problem.profile import Profile, load_profile, save_profile
 from autotune.safety.journal import Journal
 from autotune.safety.paths import journal_path
 from autotune.system.array import find_array
@@ -19,7 +19,6 @@ from autotune.tuning.run import Done
 from autotune.tuning.tune import Result
 
 EXAMPLE = Path("examples/profile.json")
-PROFILE = load_profile(EXAMPLE)
 MEMBERS = ["/dev/vda", "/dev/vdb", "/dev/vdc", "/dev/vdd"]
 DEFAULTS = {
     "md/stripe_cache_size": "256",
@@ -41,6 +40,10 @@ def state(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 UUID = find_array("md0").uuid
+# Made for this array, or it could not have so much of its memory.
+PROFILE = (found := load_profile(EXAMPLE)).model_copy(
+    update={"proven_on": found.proven_on.model_copy(update={"uuid": UUID})}
+)
 
 
 def run(*words: str) -> None:
@@ -100,9 +103,15 @@ def keep(state: Path, profile: Profile = PROFILE) -> str:
 
 
 def test_a_persisted_profile_is_back_after_an_assembly_whatever_the_array_is_called(
-    state: Path,
+    state: Path, tmp_path: Path
 ) -> None:
-    done = autotune_json("apply", EXAMPLE, "/dev/md0", "--persist", state=state)
+    before = knob_files()
+    strange = autotune("apply", EXAMPLE, "/dev/md0", "--persist", state=state)
+    assert "more than the budget" in strange.stderr
+    assert not profile_path(UUID).exists()
+    assert knob_files() == before
+    save_profile(PROFILE, tmp_path / "own.json")
+    done = autotune_json("apply", tmp_path / "own.json", "/dev/md0", "--persist", state=state)
     files = [profile_path(UUID), rule_path(UUID)]
     assert done["persisted"] == [str(file) for file in files]
     for file in files:

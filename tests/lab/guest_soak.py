@@ -16,6 +16,7 @@ from guest_faults import MD, MOUNT, WORKLOAD, data, files, guardians, state
 from victim import Stage, start
 
 from autotune.problem.profile import load_profile, save_profile
+from autotune.system.array import find_array
 
 __all__ = ["files", "state"]
 
@@ -37,7 +38,9 @@ def test_every_kill_is_followed_by_a_restore(
         config.write_text(f'[defaults]\nworkload = "{workload}"\nram_budget = "96MiB"\n')
         kills, words = max(KILLS // 10, 10), ["retune", "/dev/md0", "--config", str(config)]
         profile = load_profile(Path("examples/profile.json"))
-        here = profile.proven_on.model_copy(update={"level": "raid5", "media": "ssd"})
+        uuid = find_array("md0").uuid
+        like = {"level": "raid5", "media": "ssd", "uuid": uuid}
+        here = profile.proven_on.model_copy(update=like)
         save_profile(profile.model_copy(update={"proven_on": here}), tmp_path / "profile.json")
         done = autotune("apply", tmp_path / "profile.json", "/dev/md0", state=state)
         assert done.returncode == 0, done.stderr
