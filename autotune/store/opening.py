@@ -25,7 +25,7 @@ def bring_up_to_date(where: Path) -> None:
     damaged, OSError, sqlite3.Error or SQLAlchemyError if it cannot be read or written.
     """
     where.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    with _alone(where.parent):
+    with _alone(where):
         if not where.exists():
             os.close(os.open(where, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o600))
         revision = _revision(where)
@@ -43,9 +43,12 @@ def bring_up_to_date(where: Path) -> None:
 
 
 @contextmanager
-def _alone(folder: Path) -> Iterator[None]:
-    """One process at a time makes or migrates the store of a folder."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+def _alone(where: Path) -> Iterator[None]:
+    """One process at a time makes or migrates a store."""
+    # Not the folder, which others may open, and so lock; nor the store, whose own locks SQLite
+    # loses as soon as this process closes it (POSIX).
+    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+    descriptor = os.open(where.with_name(where.name + ".lock"), flags, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield

@@ -1,5 +1,7 @@
 """The store: whole trials, in order, and errors that say what to do."""
 
+import fcntl
+import os
 import sqlite3
 import subprocess
 import sys
@@ -132,3 +134,30 @@ def test_thinning_leaves_other_arrays_alone(tmp_path: Path) -> None:
     store.thin("abc", whole=0, runs=0)
     assert store.runs("abc") == []
     assert len(store.trials(other)) == 1
+
+
+def test_whoever_may_open_the_folder_cannot_keep_a_store_from_being_used(tmp_path: Path) -> None:
+    # Another process, since a lock is its opener's.
+    opened = subprocess.Popen(["flock", tmp_path, "cat"], stdin=subprocess.PIPE)
+    try:
+        while _can_be_locked(tmp_path):
+            assert opened.poll() is None
+        script = (
+            "import sys; from pathlib import Path; from autotune.store.database import Store; "
+            "Store(Path(sys.argv[1]))"
+        )
+        subprocess.run([sys.executable, "-c", script, tmp_path], check=True, timeout=60)
+        assert not [path for path in tmp_path.iterdir() if path.stat().st_mode & 0o077]
+    finally:
+        opened.communicate()
+
+
+def _can_be_locked(folder: Path) -> bool:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    finally:
+        os.close(descriptor)
+    return True
