@@ -14,6 +14,7 @@ from typing import BinaryIO
 
 from autotune.durable import append, open_roots_own, sync_folder
 from autotune.errors import AutotuneError, RefusalError
+from autotune.safety.lock_holders import holder
 from autotune.safety.record import Record, boot_id
 from autotune.system import sysfs
 
@@ -162,9 +163,11 @@ class Journal:
             if not self._is_there():
                 raise FileNotFoundError
         except BlockingIOError:
+            assert self.held is not None
             raise RefusalError(
                 f"The run of process {self.record.pid} on {self.record.device} is still under way, "
-                "or its settings are just being put back; wait, or stop it."
+                "or its settings are just being put back; wait, or stop "
+                f"{holder(self.held.fileno())}."
             ) from None
 
     def release(self) -> None:

@@ -1,53 +1,91 @@
-"""One run at a time on an array, and on arrays that share a disk."""
+"""One run at a time on an array, and on arrays that share a disk.
+
+What is locked is a folder for each array and disk, in one that only root can open: whoever can open
+a file for reading can lock it, and so keep everybody else from it.
+"""
 
 import contextlib
 import fcntl
 import os
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from autotune.errors import RefusalError
+from autotune.safety.lock_holders import holder
+from autotune.safety.shared_folder import open_common, open_own
 from autotune.system.array import Array
 
 LOCKS = Path("/run/autotune")
-"""One place for the whole machine, whatever the --state-dir."""
+"""Where it is remembered what runs left, for the whole machine, whatever the --state-dir."""
 
 
 @contextmanager
-def lock(array: Array, journal: Path | None = None, folder: Path = LOCKS) -> Iterator[None]:
+def lock(
+    array: Array, journal: Path | None = None, folder: Path = LOCKS, guard: bool = False
+) -> Iterator[None]:
     """Hold the array (by UUID, since names move) and its physical disks. `journal` is where the
-    journal of what is to be changed will be; the lock's file remembers it for whoever comes next.
+    journal of what is to be changed will be; the lock remembers it for whoever comes next. A
+    `guard` changes nothing on the disks, so it shares them with other guards, but not with a run.
 
-    Raise RefusalError, naming the process, if another run has one of them, or if an earlier one
+    Raise RefusalError, naming the process, if another one has one of them, or if an earlier run
     left its journal elsewhere (another --state-dir, or another array on the same disks): its
     values must not become originals.
     """
     journal = journal.absolute() if journal is not None else None
-    names = [
-        f"array-{array.uuid or array.name}",
-        *(f"disk-{leaf}" for leaf in sorted(array.leaves)),
-    ]
+    own = f"array-{array.uuid or array.name}"
+    disks = [f"disk-{leaf}" for leaf in sorted(array.leaves)]
     with contextlib.ExitStack() as held:
+
+        def until_the_end(descriptor: int) -> int:
+            held.callback(os.close, descriptor)
+            return descriptor
+
         try:
-            folder.mkdir(mode=0o755, parents=True, exist_ok=True)
-            for name in names:
-                file = held.enter_context(
-                    (folder / name.replace("/", "!")).open("a+", errors="surrogateescape")
-                )
-                _hold(file.fileno(), array, name)
-                file.seek(0)
-                _, _, earlier = file.read().strip().partition("\n")
-                if journal is not None and earlier not in ("", str(journal)):
-                    _refuse_if_there(Path(earlier), array)
-                file.truncate(0)
-                file.write(f"{os.getpid()}\n{journal or earlier}\n")
-                file.flush()
+            memory = until_the_end(open_own(folder, folder))
+            place = until_the_end(_open_place(folder))
+            for name in (own, *disks):
+                file_name = name.replace("/", "!")
+                shared = guard and name != own
+                taken = until_the_end(open_own(file_name, folder / file_name, place))
+                _hold(taken, fcntl.LOCK_SH if shared else fcntl.LOCK_EX, array, name)
+                if not shared:
+                    _remember(memory, file_name, journal, array)
         except OSError as error:
             raise RefusalError(
-                f"The lock in {folder} cannot be taken: {error.strerror}; run autotune as root."
+                f"The lock of {array.device} cannot be taken: {error.strerror}; run autotune as "
+                "root."
             ) from None
         yield
+
+
+def _open_place(folder: Path) -> int:
+    """The folder that the locks are in."""
+    common = open_common() if folder == LOCKS else None
+    if common is not None:
+        return common
+    return open_own(folder / "locks", folder / "locks")
+
+
+def _remember(memory: int, name: str, journal: Path | None, array: Array) -> None:
+    """Note the journal, or leave what is noted. Raise RefusalError if there is another one."""
+    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+    descriptor = os.open(name, flags, 0o600, dir_fd=memory)
+    with os.fdopen(descriptor, "r+", errors="surrogateescape") as file:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode) or status.st_uid != os.geteuid():
+            raise RefusalError(
+                f"{LOCKS / name} is not a plain file of root's; find out who made it, and remove "
+                "it."
+            )
+        os.fchmod(descriptor, 0o600)
+        _, _, earlier = file.read().strip().partition("\n")
+        if journal is not None and earlier not in ("", str(journal)):
+            _refuse_if_there(Path(earlier), array)
+        file.seek(0)
+        file.truncate()
+        file.write(f"{os.getpid()}\n{journal or earlier}\n")
 
 
 def _refuse_if_there(journal: Path, array: Array) -> None:
@@ -61,23 +99,32 @@ def _refuse_if_there(journal: Path, array: Array) -> None:
 def is_held(uuid: str, folder: Path = LOCKS) -> bool:
     """Whether a run of autotune works on this array now."""
     try:
-        with (folder / f"array-{uuid}").open("rb") as file:
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        place = _open_place(folder)
+    except (OSError, RefusalError):
+        return False
+    try:
+        taken = os.open(f"array-{uuid}", os.O_RDONLY | os.O_CLOEXEC, dir_fd=place)
+        try:
+            fcntl.flock(taken, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        finally:
+            os.close(taken)
     except BlockingIOError:
         return True
     except OSError:
         return False
+    finally:
+        os.close(place)
     return False
 
 
-def _hold(descriptor: int, array: Array, name: str) -> None:
+def _hold(descriptor: int, how: int, array: Array, name: str) -> None:
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(descriptor, how | fcntl.LOCK_NB)
     except BlockingIOError:
-        pid = os.pread(descriptor, 32, 0).decode("ascii", "replace").partition("\n")[0] or "unknown"
         what = (
             f"the disk {name[5:]} of {array.device}" if name.startswith("disk-") else array.device
         )
         raise RefusalError(
-            f"Another run of autotune (process {pid}) works on {what}; wait until it has ended."
+            f"Another run of autotune works on {what}, or something else has its lock: "
+            f"{holder(descriptor)}; wait until it has ended."
         ) from None

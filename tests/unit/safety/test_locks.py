@@ -1,12 +1,18 @@
-"""One run at a time, and none on what an earlier one left."""
+"""One run at a time, none on what an earlier one left, and nobody else at the locks."""
 
+import fcntl
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import fake_sysfs
 import pytest
 
 from autotune.errors import RefusalError
+from autotune.safety.lock_holders import holder
 from autotune.safety.locks import is_held, lock
+from autotune.safety.shared_folder import open_own
 from autotune.system.array import Array, find_array
 
 
@@ -14,6 +20,15 @@ from autotune.system.array import Array, find_array
 def array(tmp_path: Path) -> Array:
     fake_sysfs.raid6(tmp_path)
     return find_array("md0", tmp_path)
+
+
+@pytest.fixture
+def other(tmp_path: Path) -> Array:
+    """An array on the same disks."""
+    root = tmp_path / "other"
+    fake_sysfs.raid6(root)
+    (root / "sys/block/md0/md/uuid").write_text("00000000-00000000-00000000-00000001\n")
+    return find_array("md0", root)
 
 
 def test_an_array_is_held_once(array: Array, tmp_path: Path) -> None:
@@ -24,6 +39,30 @@ def test_an_array_is_held_once(array: Array, tmp_path: Path) -> None:
         with pytest.raises(RefusalError, match="Another run"), lock(array, folder=locks):
             pass
     assert not is_held(array.uuid, locks)
+
+
+def test_guards_share_disks_with_each_other_and_not_with_a_run(
+    array: Array, other: Array, tmp_path: Path
+) -> None:
+    locks = tmp_path / "locks"
+    with lock(array, tmp_path / "a", locks, guard=True):
+        # Its own journal is not what bars the other.
+        (tmp_path / "a").touch()
+        with lock(other, tmp_path / "b", locks, guard=True):
+            pass
+        with pytest.raises(RefusalError, match="the disk sda"), lock(other, folder=locks):
+            pass
+        with (
+            pytest.raises(RefusalError, match="works on /dev/md0"),
+            lock(array, folder=locks, guard=True),
+        ):
+            pass
+    with (
+        lock(array, folder=locks),
+        pytest.raises(RefusalError, match="the disk sda"),
+        lock(other, folder=locks, guard=True),
+    ):
+        pass
 
 
 def test_what_an_earlier_run_left_with_another_state_dir_is_found(
@@ -43,3 +82,50 @@ def test_what_an_earlier_run_left_with_another_state_dir_is_found(
         journals[0].unlink()
     with lock(array, journals[1], locks):
         pass
+
+
+def test_nobody_else_can_open_a_lock(array: Array, tmp_path: Path) -> None:
+    locks = tmp_path / "locks"
+    locks.mkdir()
+    locks.chmod(0o755)
+    (locks / f"array-{array.uuid}").touch()
+    (locks / f"array-{array.uuid}").chmod(0o644)
+    with lock(array, folder=locks):
+        pass
+    assert locks.stat().st_mode & 0o777 == 0o700
+    assert not [path for path in locks.rglob("*") if path.stat().st_mode & 0o077]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder away")
+def test_a_folder_of_somebody_elses_is_refused(array: Array, tmp_path: Path) -> None:
+    locks = tmp_path / "locks"
+    locks.mkdir()
+    os.chown(locks, 65534, 65534)
+    with pytest.raises(RefusalError, match="belongs to user 65534"), lock(array, folder=locks):
+        pass
+
+
+def test_a_link_is_no_folder(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(tmp_path)
+    with pytest.raises(RefusalError, match="is no folder"):
+        open_own(tmp_path / "link", tmp_path / "link")
+
+
+def test_whoever_holds_a_lock_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.touch()
+    script = (
+        "import fcntl, sys, time; f = open(sys.argv[1]); fcntl.flock(f, fcntl.LOCK_EX);"
+        "print(flush=True); time.sleep(60)"
+    )
+    held = subprocess.Popen([sys.executable, "-c", script, file], stdout=subprocess.PIPE)
+    try:
+        assert held.stdout is not None
+        held.stdout.readline()
+        with file.open() as mine:
+            with pytest.raises(BlockingIOError):
+                fcntl.flock(mine, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            assert f"process {held.pid} ({sys.executable} -c" in holder(mine.fileno())
+    finally:
+        held.kill()
+        held.wait()

@@ -1,0 +1,59 @@
+"""Who holds a lock on a file. Light, as the journal."""
+
+import contextlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+PROC = Path("/proc")
+MOST_LETTERS = 100
+
+
+def holder(descriptor: int) -> str:
+    """The process that keeps others from a flock on this open file, in words."""
+    status = os.fstat(descriptor)
+    # The one that took a lock may be dead, its child having inherited it.
+    pids = [pid for pid in _lockers(status) if _command(pid)] or _openers(status)
+    names = [f"process {pid} ({_command(pid)})" for pid in pids]
+    return " and ".join(names) or "a process that is not seen from here, as in another container"
+
+
+def _lockers(status: os.stat_result) -> list[int]:
+    device = f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}:{status.st_ino}"
+    pids = []
+    for line in (PROC / "locks").read_text().splitlines():
+        # One that waits has an arrow in the second place.
+        words = line.split()
+        if words[1] == "FLOCK" and words[5] == device:
+            pids.append(int(words[4]))
+    return sorted(set(pids) - {os.getpid()})
+
+
+def _openers(status: os.stat_result) -> list[int]:
+    return [
+        pid for pid in _processes() if pid != os.getpid() and _has_open(PROC / str(pid), status)
+    ]
+
+
+def _processes() -> Iterator[int]:
+    return (int(folder.name) for folder in sorted(PROC.glob("[0-9]*")))
+
+
+def _has_open(process: Path, status: os.stat_result) -> bool:
+    with contextlib.suppress(OSError):
+        for file in (process / "fd").iterdir():
+            with contextlib.suppress(OSError):
+                if os.path.samestat(file.stat(), status):
+                    return True
+    return False
+
+
+def _command(pid: int) -> str:
+    """A process's command line, cut short; "" if there is no such process."""
+    try:
+        words = (PROC / str(pid) / "cmdline").read_bytes().decode("utf-8", "replace").split("\0")
+    except OSError:
+        return ""
+    text = " ".join(words).strip() or "a kernel thread"
+    shown = "".join(c if c.isprintable() else "?" for c in text)
+    return shown if len(shown) <= MOST_LETTERS else shown[: MOST_LETTERS - 1] + "…"
