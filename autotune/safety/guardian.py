@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from autotune.errors import AutotuneError, RestoreError
+from autotune.safety import scope
 from autotune.safety.journal import OVER, Journal
 from autotune.safety.restore import Outcome, restore
 
@@ -37,6 +38,8 @@ class Guardian:
             start_new_session=True,
         )
         os.close(reading)
+        # While it starts, which takes longer.
+        scope.move(self._process.pid)
         # It says so when it stands ready; only then may the first write happen.
         self.journal = journal
         assert self._process.stdout is not None
