@@ -29,6 +29,14 @@ def parse_bytes(text: str) -> int:
     return size
 
 
+def parse_rate(text: str) -> int:
+    """`10MB/s` in bytes a second. Raise UsageError if it is none above zero."""
+    try:
+        return parse_bytes(text.strip().removesuffix("/s"))
+    except UsageError:
+        raise UsageError(f'"{plain(text)}" is not a rate; write it like 10MB/s.') from None
+
+
 def parse_share(text: str) -> float | None:
     """`5%` as 0.05; None if it is no percentage. Raise UsageError if it is one of nothing or of
     more than all."""

@@ -9,7 +9,13 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from autotune.errors import UsageError
 from autotune.measure.workload import load_workload, shipped
 from autotune.problem.ceilings import Ceiling, check_phases, parse_ceiling
-from autotune.quantities import parse_bytes, parse_latency_ns, parse_seconds, parse_share
+from autotune.quantities import (
+    parse_bytes,
+    parse_latency_ns,
+    parse_rate,
+    parse_seconds,
+    parse_share,
+)
 from autotune.service import CONFIG
 from autotune.service.quiet_time import Window, parse_window
 from autotune.system import ownership
@@ -18,7 +24,7 @@ from autotune.untrusted import first_fault, plain, read_file, read_toml
 
 MAX_FILE_BYTES = 64 * 1024
 
-Event = Literal["adopted", "reverted", "drifted", "failed"]
+Event = Literal["adopted", "reverted", "drifted", "failed", "unheld"]
 """What the administrator can have a command run for."""
 Word = Annotated[str, Field(max_length=200)]
 
@@ -42,12 +48,21 @@ class Care(_Table):
     """False: only say what would be better."""
     guard_p99: Word | None = None
     """The ceiling that `autotune guard` holds while this array syncs."""
+    guard_least: Word | None = None
+    """The pace below which it never holds that sync."""
 
     @model_validator(mode="after")
     def _can_be_understood(self) -> "Care":
         try:
             check_phases(self.ceilings, load_workload(self.workload).figures)
-            for value in (self.ram, self.write_bytes, self.time_s, self.hours, self.guard_ns):
+            for value in (
+                self.ram,
+                self.write_bytes,
+                self.time_s,
+                self.hours,
+                self.guard_ns,
+                self.least,
+            ):
                 del value
         except UsageError as error:
             raise ValueError(str(error).rstrip(".")) from None
@@ -78,13 +93,18 @@ class Care(_Table):
     def guard_ns(self) -> float | None:
         return parse_latency_ns(self.guard_p99) if self.guard_p99 is not None else None
 
+    @property
+    def least(self) -> int | None:
+        """Bytes per second of each member."""
+        return parse_rate(self.guard_least) if self.guard_least is not None else None
+
 
 class Notify(_Table):
     """A command of the administrator's own, run without a shell, with the event as JSON on its
     standard input. `on`: the events it is run for."""
 
     command: Annotated[tuple[Word, ...], Field(min_length=1, max_length=32)]
-    on: tuple[Event, ...] = ("adopted", "reverted", "drifted", "failed")
+    on: tuple[Event, ...] = ("adopted", "reverted", "drifted", "failed", "unheld")
 
     @field_validator("command")
     @classmethod
@@ -149,6 +169,8 @@ def parse_config(text: str, source: str) -> Config:
 def _merged(document: dict[str, Any]) -> dict[str, Any]:
     """The document with each array's section on top of the defaults."""
     defaults, sections = document.get("defaults", {}), document.pop("array", {})
+    for name in document.keys() & Care.model_fields.keys():
+        raise ValueError(f'{name} belongs under [defaults] (all arrays) or [array."UUID"] (one)')
     if not isinstance(sections, Mapping) or not isinstance(defaults, Mapping):
         raise ValueError('arrays have tables of their own, as [array."UUID"]')
     arrays: dict[str, Any] = {}
