@@ -20,6 +20,12 @@ def guard(
         str | None,
         typer.Option(help="Limit of foreground p99, such as 50ms. [default: the configuration's]"),
     ] = None,
+    least: Annotated[
+        str | None,
+        typer.Option(
+            help="Pace of each member below which the sync is never held, such as 10MB/s."
+        ),
+    ] = None,
     wait: Annotated[
         bool, typer.Option("--wait", help="Wait for a sync, guard it, wait for the next.")
     ] = False,
@@ -32,26 +38,42 @@ def guard(
     """Hold the foreground's p99 under a ceiling while a rebuild, resync or check runs.
 
     The sync goes as fast as that allows, at full speed without a foreground. Everything is put
-    back at its end.
+    back at its end. A ceiling that is out of reach is told of after some minutes; a sync that gives
+    the array its redundancy back is then let go.
     """
     import json
+    import threading
 
     from autotune.errors import UsageError
     from autotune.guard.metrics import Told
+    from autotune.guard.session import Wanted
     from autotune.guard.session import guard as guard_array
-    from autotune.quantities import parse_latency_ns
+    from autotune.guard.valve import FLOOR_KIB
+    from autotune.quantities import parse_latency_ns, parse_rate
     from autotune.report import guard as report
     from autotune.report.live import LiveReporter
     from autotune.service.config import load_config
+    from autotune.service.notify import notify
     from autotune.system.array import find_array
 
     settings, array = load_config(config), find_array(device)
-    ceiling = p99_ceiling or settings.care(array.uuid).guard_p99
+    care = settings.care(array.uuid)
+    ceiling = p99_ceiling or care.guard_p99
     if ceiling is None:
         raise UsageError(
             f"Name the ceiling to hold (--p99-ceiling 50ms), or set guard_p99 in {config}."
         )
     ceiling_ns = parse_latency_ns(ceiling)
+    least_bytes = parse_rate(least) if least is not None else care.least or FLOOR_KIB * 1024
+
+    def run_hook(text: str) -> None:
+        if fault := notify("unheld", array.device, array.uuid, text, settings.notify):
+            notice(fault)
+
+    def unheld(text: str) -> None:
+        notice(text)
+        # The valve has to be moved meanwhile.
+        threading.Thread(target=run_hook, args=(text,)).start()
 
     told = Told(settings.metrics, array, ceiling_ns, notice)
     with LiveReporter(console(stderr=True)) as reporter:
@@ -63,14 +85,17 @@ def guard(
             reporter.progress(report.window_line(window, ceiling_ns), window.share, None)
 
         def finished(summary: "Summary") -> None:
-            told.over()
+            told.over(summary.released)
             if as_json:
                 print(json.dumps(report.summary_document(summary)), flush=True)
             else:
                 print(report.summary_line(summary, ceiling_ns), flush=True)
 
         try:
-            found = guard_array(device, ceiling_ns, state_dir, hear, finished, notice, wait)
+            wanted = Wanted(
+                ceiling_ns, state_dir, hear, finished, notice, unheld, least_bytes / 1024
+            )
+            found = guard_array(device, wanted, wait)
         finally:
             told.over()
     if found:

@@ -1,13 +1,15 @@
 """One sync under guard: the loop that looks, learns and opens or shuts the valve."""
 
 import time
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from autotune.guard.foreground import Foreground, Second
 from autotune.guard.pace import WANTED, Pace, first_guess_kib
-from autotune.guard.progress import Progress, under_way
-from autotune.guard.valve import IDLE_LOOK_S, SLEEP_S, Valve
+from autotune.guard.progress import Progress, running
+from autotune.guard.valve import FLOOR_KIB, IDLE_LOOK_S, SLEEP_S, Valve
+from autotune.system import sysfs
 from autotune.system.array import Array
 
 WINDOW_S = 5.0
@@ -18,6 +20,12 @@ SETTLE_S = 2.0
 DEPTH_S = 10.0
 ENOUGH = 100
 """Of fewer requests a p99 is the slowest one."""
+VAIN_S = 180.0
+"""For so long the sync is held to its least pace before the ceiling counts as out of reach."""
+VAIN_SHARE = 0.9
+"""Of the windows in that time have to be above the ceiling."""
+AT_LEAST = 2.0
+"""Below this multiple of it, the pace is as good as the least: it never quite stands still."""
 
 
 @dataclass(frozen=True)
@@ -41,15 +49,28 @@ class Window:
     share: float
     """Of the sync that is done, 0 to 1."""
     left_s: float | None
+    out_of_reach: bool
+    """The foreground is slower than the ceiling however slow the sync is."""
 
 
 class Hold:
-    """Keeps one sync to what the foreground bears, until it is over or `going` says no more."""
+    """Keeps one sync to what the foreground bears, but to no less than `least_kib` of each member
+    in a second, until it is over or `going` says no more.
 
-    def __init__(self, array: Array, valve: Valve, ceiling_ns: float) -> None:
+    A ceiling that the least pace does not hold for minutes is out of reach. A sync that gives the
+    array its redundancy back is then `released`: each hour that it takes longer is a greater risk
+    than slow requests. A check or repair of a whole array stays at the least pace.
+    """
+
+    def __init__(
+        self, array: Array, valve: Valve, ceiling_ns: float, least_kib: float = FLOOR_KIB
+    ) -> None:
         self._array = array
         self._valve = valve
         self._ceiling_ns = ceiling_ns
+        self._least_kib = max(least_kib, valve.floor_kib, FLOOR_KIB)
+        self._in_vain: deque[bool] = deque(maxlen=round(VAIN_S / WINDOW_S))
+        self.out_of_reach = self.released = False
         self._progress = Progress(array)
         self._pace: Pace | None = None
         self._paced = False
@@ -63,8 +84,14 @@ class Hold:
         """How much of each member was synced under guard."""
         return self._progress.done_kib * 1024
 
+    @property
+    def least_bytes(self) -> float:
+        """Bytes of each member in a second, below which the sync is not held."""
+        return self._least_kib * 1024
+
     def run(self, going: Callable[[], bool], hear: Callable[[Window], None]) -> bool:
-        """Guard until the sync is over (True) or `going`, asked all the while, says no (False).
+        """Guard until the sync is over (True), or is released, or `going`, asked all the while,
+        says no (False).
 
         Raise StoppedError if somebody else sets what is moved here, MeasurementError if the probe
         breaks.
@@ -86,7 +113,7 @@ class Hold:
                     self._learn(foreground, second, rate, now)
                     second_at, second_kib = now, done
                     self._valve.check()
-                    if under_way(self._array):
+                    if running(self._array):
                         seen_s = now
                     elif now - seen_s >= OVER_AFTER_S:
                         return True
@@ -94,6 +121,8 @@ class Hold:
                     passed = now - window_at
                     hear(self._window(foreground, (done - window_kib) / passed, requests / passed))
                     window_at, window_kib, requests = now, done, 0
+                    if self.released:
+                        return False
                 if self._paced:
                     time.sleep(self._valve.pause_s(done, self._free_kib))
                 else:
@@ -113,7 +142,7 @@ class Hold:
             if rate_kib <= 0:
                 return
             guess = first_guess_kib(self._free_kib, self._ceiling_ns, SLEEP_S)
-            self._pace = Pace(self._valve.floor_kib, guess, self._ceiling_ns)
+            self._pace = Pace(self._least_kib, guess, self._ceiling_ns)
         if not self._paced:
             self._paced = True
             self._settled_s = now + SETTLE_S
@@ -127,7 +156,7 @@ class Hold:
     def _move_depth(self, slow: float, now: float) -> None:
         """Where the pace can do no more, the depth still can."""
         assert self._pace is not None
-        if self._pace.kib > 2 * self._valve.floor_kib:
+        if self._pace.kib > AT_LEAST * self._least_kib:
             self._valve.restore_depth()
         elif self._pace.at_floor and slow and now - self._deeper_s >= DEPTH_S:
             self._valve.halve_depth()
@@ -140,6 +169,7 @@ class Hold:
         if percentile is not None and samples >= ENOUGH:
             self.judged += 1
             self.over += percentile.likely > self._ceiling_ns
+        self._judge_reach(percentile is not None and percentile.likely <= self._ceiling_ns)
         pace = self._pace.kib if self._paced and self._pace else self._valve.limit_kib
         return Window(
             time.time(),
@@ -153,4 +183,21 @@ class Hold:
             iops if foreground.counted else None,
             self._progress.share,
             left / rate_kib if left is not None and rate_kib > 0 else None,
+            self.out_of_reach,
         )
+
+    def _judge_reach(self, holds: bool) -> None:
+        """Take into account whether the p99 holds the ceiling by now."""
+        at_least = (
+            self._paced and self._pace is not None and self._pace.kib <= AT_LEAST * self._least_kib
+        )
+        self._in_vain.append(at_least and not holds)
+        enough = len(self._in_vain) == self._in_vain.maxlen
+        self.out_of_reach = enough and sum(self._in_vain) >= VAIN_SHARE * len(self._in_vain)
+        self.released = self.out_of_reach and self._at_risk()
+
+    def _at_risk(self) -> bool:
+        """Whether the array lacks redundancy until this sync is over."""
+        md = self._array.md
+        degraded = sysfs.read_or(md / "degraded", "0") != "0"
+        return degraded or sysfs.read_or(md / "sync_action", "idle") == "resync"

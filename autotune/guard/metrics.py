@@ -24,24 +24,28 @@ class Told:
     ) -> None:
         self._file = Path(metrics.textfile) if metrics else None
         self._array, self._ceiling_s, self._notice = array, ceiling_ns / NS, notice
+        self._released = False
 
     def window(self, window: Window) -> None:
         """A sync is under way."""
+        self._released = False
         p99_s = window.p99_ns / NS if window.p99_ns is not None else None
-        self._write(True, p99_s, window.sync_bytes_per_s)
+        self._write(True, p99_s, window.sync_bytes_per_s, window.out_of_reach)
 
-    def over(self) -> None:
-        """It has ended, or is not guarded any more."""
-        self._write(False, None, 0.0)
+    def over(self, released: bool = False) -> None:
+        """It has ended, or is not guarded any more; once it is `released`, that is told until a
+        sync is guarded again."""
+        self._released |= released
+        self._write(False, None, 0.0, self._released)
 
-    def _write(self, active: bool, p99_s: float | None, rate: float) -> None:
+    def _write(self, active: bool, p99_s: float | None, rate: float, out_of_reach: bool) -> None:
         if self._file is None:
             return
         # Loads prometheus_client, which a guard without metrics does not need.
         from autotune.service.metrics import GuardMetrics, guard_path, write_guard_metrics  # noqa: PLC0415
 
         device, uuid = self._array.device, self._array.uuid
-        seen = GuardMetrics(device, uuid, self._ceiling_s, active, p99_s, rate)
+        seen = GuardMetrics(device, uuid, self._ceiling_s, active, p99_s, rate, out_of_reach)
         try:
             write_guard_metrics(guard_path(self._file, device), seen)
         except AutotuneError as error:

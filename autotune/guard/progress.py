@@ -10,6 +10,7 @@ from autotune.system.array import Array
 ACTIONS = {"resync": "resync", "recover": "recovery", "check": "check", "repair": "repair"}
 """What md calls the syncs that can be guarded, and what people do."""
 WAIT_S = 1.0
+"""Between two looks whether a sync runs, or can be guarded by now."""
 
 
 def under_way(array: Array) -> str:
@@ -23,11 +24,19 @@ def under_way(array: Array) -> str:
     return action if action in ACTIONS else ""
 
 
-def wait_for_one(array: Array, pause: Callable[[float], bool]) -> bool:
-    """Wait until a sync is under way. False if `pause`, which waits so many seconds, says that
-    the wait is to end."""
-    while not under_way(array):
-        if not pause(WAIT_S):
+def running(array: Array) -> bool:
+    """Whether the sync that is under way gets on: one that waits for that of another array on the
+    same disks (DELAYED in /proc/mdstat) has no position. RefusalError as `under_way`."""
+    mdstat = sysfs.read(array.root / "proc/mdstat")
+    return under_way(array) != "" and sync_position_kib(mdstat, array.name) is not None
+
+
+def wait_for_one(array: Array, pause: Callable[[float], bool], for_the_next: bool) -> bool:
+    """Wait until a sync runs: the one that is under way, or else the next. False if none is under
+    way and the next is not wanted, or if `pause`, which waits so many seconds, says that the wait
+    is to end."""
+    while not running(array):
+        if not (for_the_next or under_way(array)) or not pause(WAIT_S):
             return False
     return True
 

@@ -1,18 +1,18 @@
 """`autotune guard`: what has to hold before, and what is put back after."""
 
-import contextlib
-import signal
+import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType
 
 from autotune.errors import AutotuneError, RefusalError, StoppedError
-from autotune.guard.loop import Hold, Window
-from autotune.guard.progress import ACTIONS, under_way, wait_for_one
+from autotune.guard.loop import VAIN_S, Hold, Window
+from autotune.guard.progress import ACTIONS, WAIT_S, running, under_way, wait_for_one
+from autotune.guard.signals import PAUSE_S, Signals
 from autotune.guard.valve import FLOOR_KIB, Valve, files
 from autotune.preflight import checks
+from autotune.quantities import show_latency, show_rate, show_seconds
 from autotune.safety.guardian import guarded
 from autotune.safety.journal import Journal
 from autotune.safety.locks import lock
@@ -20,13 +20,15 @@ from autotune.safety.paths import journal_path
 from autotune.system import sysfs
 from autotune.system.array import Array, find_array
 
-_PAUSE_S = 0.1
+AGAIN_S = 3600.0
+"""After a release the ceiling is tried again: by then the foreground may be another."""
 
 
 @dataclass(frozen=True)
 class Summary:
     """One sync under guard. `judged` windows had requests enough for a p99; `over` of these were
-    above the ceiling. `ended` says why it is over."""
+    above the ceiling. `ended` says why it is over; if it was `released`, nothing holds the sync any
+    more, since the ceiling was out of reach."""
 
     action: str
     seconds: float
@@ -35,34 +37,7 @@ class Summary:
     judged: int
     over: int
     ended: str
-
-
-class Signals:
-    """SIGINT, SIGTERM and SIGHUP only leave a mark: nothing is cut off in the middle."""
-
-    def __init__(self) -> None:
-        self.name = ""
-
-    @contextlib.contextmanager
-    def heeded(self) -> Iterator[None]:
-        """Meanwhile they do."""
-        numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-        before = {number: signal.signal(number, self._mark) for number in numbers}
-        try:
-            yield
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
-
-    def _mark(self, number: int, _frame: FrameType | None) -> None:
-        self.name = signal.Signals(number).name
-
-    def pause(self, seconds: float) -> bool:
-        """Wait so long; False as soon as there was a signal."""
-        deadline = time.monotonic() + seconds
-        while not self.name and (left := deadline - time.monotonic()) > 0:
-            time.sleep(min(left, _PAUSE_S))
-        return not self.name
+    released: bool
 
 
 def refusal(array: Array) -> str | None:
@@ -90,60 +65,83 @@ def _no_room(array: Array) -> str | None:
     )
 
 
-def guard(
-    device: str,
-    ceiling_ns: float,
-    state_dir: Path,
-    hear: Callable[[Window], None],
-    finished: Callable[[Summary], None],
-    notice: Callable[[str], None],
-    wait: bool = False,
-) -> bool:
+@dataclass(frozen=True)
+class Wanted:
+    """What to hold, and who hears of it: `hear` of every window, `finished` of each sync that is
+    over, `notice` of what is worth a sentence, `unheld` that a ceiling is out of reach (once a
+    sync)."""
+
+    ceiling_ns: float
+    state_dir: Path
+    hear: Callable[[Window], None]
+    finished: Callable[[Summary], None]
+    notice: Callable[[str], None]
+    unheld: Callable[[str], None]
+    least_kib: float = FLOOR_KIB
+
+
+def guard(device: str, wanted: Wanted, wait: bool = False) -> bool:
     """Keep the foreground's p99 under a ceiling while a sync of the array lasts; with `wait`, for
     each sync, until a signal comes. False if no sync runs and none is waited for.
 
-    What was set is put back after each sync. `finished` hears how each went. Raise UsageError if
-    there is no such array, RefusalError if it cannot be guarded or another run of autotune works
-    on it, StoppedError if it is stopped or somebody else sets what is moved here. With `wait` these
-    are told to `notice`, and the next sync is waited for.
+    What was set is put back after each sync. Raise UsageError if there is no such array,
+    RefusalError if it cannot be guarded or another run of autotune works on it, StoppedError if it
+    is stopped or somebody else sets what is moved here. With `wait` these are noticed; a refusal is
+    asked again each second, and what somebody else has set is theirs until the sync is over.
     """
     array = find_array(device)
     if text := refusal(array):
         raise RefusalError(text)
-    signals = Signals()
+    signals, told, warned = Signals(), "", ""
     with signals.heeded():
-        if not wait:
-            if not under_way(array):
-                return False
-            finished(_one(array, ceiling_ns, state_dir, hear, notice, signals))
-            return True
-        told = ""
-        while wait_for_one(array, signals.pause):
+        if not wait and not under_way(array):
+            return False
+        if under_way(array) and not running(array):
+            wanted.notice(
+                f"The sync of {array.device} waits for that of another array on the same disks; it "
+                "is guarded as soon as it runs."
+            )
+        while not signals.name and wait_for_one(array, signals.pause, wait):
+            rest_s = 0.0
             try:
-                finished(_one(array.now(), ceiling_ns, state_dir, hear, notice, signals))
+                done, text = _one(array.now(), wanted, signals, bool(warned))
+                wanted.finished(done)
+                told, warned = "", text or warned
+                if not wait:
+                    break
+                rest_s = AGAIN_S if done.released else 0.0
             except (StoppedError, RefusalError) as error:
-                # Somebody else has a hand in this sync: a run of autotune with checks, perhaps.
+                if not wait:
+                    raise
                 if str(error) != told:
-                    notice(told := str(error))
-                while under_way(array) and signals.pause(_PAUSE_S):
-                    pass
+                    wanted.notice(told := str(error))
+                rest_s = WAIT_S if isinstance(error, RefusalError) else math.inf
+            if not _sit_out(array, rest_s, signals):
+                warned = ""
         return True
 
 
-def _one(
-    array: Array,
-    ceiling_ns: float,
-    state_dir: Path,
-    hear: Callable[[Window], None],
-    notice: Callable[[str], None],
-    signals: Signals,
-) -> Summary:
-    """Guard the sync that is under way, to its end."""
+def _sit_out(array: Array, seconds: float, signals: Signals) -> bool:
+    """Leave the sync alone for so long, at the most to its end. Whether it is still under way."""
+    deadline = time.monotonic() + seconds
+    while (there := under_way(array) != "") and time.monotonic() < deadline:
+        if not signals.pause(PAUSE_S):
+            break
+    return there
+
+
+def _one(array: Array, wanted: Wanted, signals: Signals, warned: bool) -> tuple[Summary, str]:
+    """Guard the sync that is under way, to its end. Also what was said if its ceiling turned out to
+    be out of reach, which is not said again if there was a warning."""
     action, started = under_way(array) or array.sync_action, time.monotonic()
-    path = journal_path(state_dir, array.uuid)
+    what = ACTIONS.get(action, action)
+    path = journal_path(wanted.state_dir, array.uuid)
+    said = ""
     with (
-        lock(array, path),
-        guarded(Journal.open(path, array.uuid, array.device, files(array)), notice) as guardian,
+        lock(array, path, guard=True),
+        guarded(
+            Journal.open(path, array.uuid, array.device, files(array)), wanted.notice
+        ) as guardian,
     ):
 
         def going() -> bool:
@@ -154,20 +152,47 @@ def _one(
                 )
             return not signals.name
 
+        def heard(window: Window) -> None:
+            nonlocal said
+            wanted.hear(window)
+            if window.out_of_reach and not (warned or said):
+                said = _out_of_reach(array, what, wanted.ceiling_ns, window, hold)
+                wanted.unheld(said)
+
         try:
-            hold = Hold(array, Valve(array, guardian.journal), ceiling_ns)
-            over = hold.run(going, hear)
+            valve = Valve(array, guardian.journal)
+            hold = Hold(array, valve, wanted.ceiling_ns, wanted.least_kib)
+            over = hold.run(going, heard)
         except OSError:
             if array.md.is_dir():
                 raise
             raise StoppedError(f"Stopped: {array.device} was stopped.") from None
-    what = ACTIONS.get(action, action)
-    return Summary(
+    ended = f"the {what} is over" if over else f"stopped by {signals.name}"
+    if hold.released:
+        ended = f"the ceiling is out of reach, so nothing holds the {what} any more"
+    summary = Summary(
         what,
         time.monotonic() - started,
         hold.done_bytes,
         hold.windows,
         hold.judged,
         hold.over,
-        f"the {what} is over" if over else f"stopped by {signals.name}",
+        ended,
+        hold.released,
     )
+    return summary, said
+
+
+def _out_of_reach(array: Array, what: str, ceiling_ns: float, window: Window, hold: Hold) -> str:
+    seen = f" ({show_latency(window.p99_ns)} of late)" if window.p99_ns is not None else ""
+    text = (
+        f"The p99 of {array.device} stays above {show_latency(ceiling_ns)}{seen}, though its "
+        f"{what} was held to {show_rate(hold.least_bytes)} of each member for "
+        f"{show_seconds(VAIN_S)}; "
+    )
+    if hold.released:
+        return (
+            text + f"the {what} is not held back any more, since the array lacks redundancy until "
+            "it is over."
+        )
+    return text + f"the {what} stays that slow, so raise the ceiling or stop the {what}."

@@ -61,7 +61,7 @@ class Valve:
         self.floor_kib = floor
         self.limit_kib = self._number("sync_speed_max")
         # A number that nobody would set by hand, so that what others set is not taken for it.
-        self._shut = str(floor + 1)
+        self._shut = str(max(floor, FLOOR_KIB) + 1)
         self.is_open = True
         self.held = False
         """Whether it was shut at any time since this was last made False."""

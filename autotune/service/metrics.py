@@ -67,7 +67,7 @@ def write_metrics(path: Path, arrays: Iterable[ArrayMetrics]) -> None:
 @dataclass(frozen=True)
 class GuardMetrics:
     """What a guard sees of one array. `p99_s` is None while nobody is there; `active`: a sync is
-    under way."""
+    under way; `out_of_reach`: the ceiling is, in this sync or the last one, if that was let go."""
 
     device: str
     uuid: str
@@ -75,6 +75,7 @@ class GuardMetrics:
     active: bool
     p99_s: float | None = None
     sync_bytes_per_s: float = 0.0
+    out_of_reach: bool = False
 
 
 def guard_path(path: Path, device: str) -> Path:
@@ -90,6 +91,10 @@ def write_guard_metrics(path: Path, seen: GuardMetrics) -> None:
         "p99_seconds": ("The foreground's p99 of the last half minute.", seen.p99_s),
         "p99_ceiling_seconds": ("The ceiling of that p99.", seen.ceiling_s),
         "sync_bytes_per_second": ("How fast each member is synced.", seen.sync_bytes_per_s),
+        "ceiling_out_of_reach": (
+            "1 if the slowest sync does not hold the ceiling.",
+            float(seen.out_of_reach),
+        ),
     }
     for name, (text, value) in gauges.items():
         gauge = Gauge(f"autotune_guard_{name}", text, ("device", "uuid"), registry=registry)

@@ -57,7 +57,7 @@ def foreground() -> Iterator[None]:
         yield
 
 
-def start(state: Path, output: Path, *words: str) -> int:
+def start(state: Path, output: Path, *words: str, device: str = "/dev/md0") -> int:
     """Fork a guard, since the guest takes seconds to start Python; return its process id."""
     output.touch()
     child = os.fork()
@@ -71,7 +71,7 @@ def start(state: Path, output: Path, *words: str) -> int:
         sys.stdout = os.fdopen(1, "w", closefd=False)
         sys.stderr = os.fdopen(2, "w", closefd=False, buffering=1)
         os.setsid()
-        said = ["autotune", "guard", "/dev/md0", "--state-dir", str(state), "--json", *words]
+        said = ["autotune", "guard", device, "--state-dir", str(state), "--json", *words]
         with mock.patch.object(sys, "argv", said):
             main()
         code = 0

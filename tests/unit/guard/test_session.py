@@ -10,7 +10,7 @@ from md_plant import Plant, PlantProbe
 from autotune.errors import AutotuneError, StoppedError
 from autotune.guard import foreground
 from autotune.guard import loop as hold_module
-from autotune.guard.loop import Hold, Window
+from autotune.guard.loop import VAIN_S, Hold, Window
 from autotune.guard.valve import Valve, files
 from autotune.safety.journal import Journal
 from autotune.safety.record import Record
@@ -25,7 +25,9 @@ FLOOR_KIB = 1000
 class Guarded:
     """A fake array on a plant, and a guard that holds its sync."""
 
-    def __init__(self, folder: Path, plant: Plant, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(
+        self, folder: Path, plant: Plant, monkeypatch: pytest.MonkeyPatch, ceiling_ns: float
+    ) -> None:
         machine = fake_sysfs.raid6(folder)
         machine.put("proc/sys/kernel/random/boot_id", "boot")
         for name in plant.limits:
@@ -40,7 +42,7 @@ class Guarded:
         paths = files(self.array)
         self.journal = Journal.open(folder / "j", self.array.uuid, "/dev/md0", paths, folder)
         self.valve = Valve(self.array, self.journal)
-        self.hold = Hold(self.array, self.valve, CEILING_NS)
+        self.hold = Hold(self.array, self.valve, ceiling_ns)
         self.windows: list[Window] = []
 
     def run(self, seconds: float, event: Callable[[], None] = lambda: None) -> bool:
@@ -55,12 +57,12 @@ class Guarded:
 
 
 @pytest.fixture
-def guarded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[Plant], Guarded]:
-    return lambda plant: Guarded(tmp_path, plant, monkeypatch)
+def guarded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Guarded]:
+    return lambda plant, ceiling_ns=CEILING_NS: Guarded(tmp_path, plant, monkeypatch, ceiling_ns)
 
 
 def test_it_holds_the_ceiling_and_is_no_slower_than_it_has_to_be(
-    guarded: Callable[[Plant], Guarded],
+    guarded: Callable[..., Guarded],
 ) -> None:
     plant = Plant()
     guard = guarded(plant)
@@ -74,7 +76,7 @@ def test_it_holds_the_ceiling_and_is_no_slower_than_it_has_to_be(
 
 
 def test_a_kernel_whose_clock_stands_still_is_not_believed(
-    guarded: Callable[[Plant], Guarded],
+    guarded: Callable[..., Guarded],
 ) -> None:
     plant = Plant()
     plant.clock = 0.3
@@ -94,7 +96,7 @@ def test_the_same_pace_of_a_fixed_limit_breaks_the_ceiling() -> None:
 
 
 def test_a_foreground_that_goes_frees_the_sync_within_ten_seconds(
-    guarded: Callable[[Plant], Guarded],
+    guarded: Callable[..., Guarded],
 ) -> None:
     plant = Plant()
     guard = guarded(plant)
@@ -117,7 +119,7 @@ def test_a_foreground_that_goes_frees_the_sync_within_ten_seconds(
 
 
 def test_a_pace_never_runs_away_from_what_the_disks_can_do(
-    guarded: Callable[[Plant], Guarded],
+    guarded: Callable[..., Guarded],
 ) -> None:
     plant = Plant(free_kib=2500)
     guard = guarded(plant)
@@ -125,7 +127,7 @@ def test_a_pace_never_runs_away_from_what_the_disks_can_do(
     assert max(w.sync_speed_max_kib for w in guard.windows[4:]) <= 1.3 * 2500
 
 
-def test_an_end_of_the_sync_is_the_end(guarded: Callable[[Plant], Guarded]) -> None:
+def test_an_end_of_the_sync_is_the_end(guarded: Callable[..., Guarded]) -> None:
     plant = Plant(size_kib=200_000)
     guard = guarded(plant)
     assert guard.run(300)
@@ -133,7 +135,7 @@ def test_an_end_of_the_sync_is_the_end(guarded: Callable[[Plant], Guarded]) -> N
     assert plant.now_s < 200
 
 
-def test_everything_is_as_it_was_found(guarded: Callable[[Plant], Guarded]) -> None:
+def test_everything_is_as_it_was_found(guarded: Callable[..., Guarded]) -> None:
     plant = Plant()
     plant.limits |= {"sync_speed_min": "50000 (local)", "sync_speed_max": "90000 (local)"}
     found = dict(plant.limits)
@@ -145,7 +147,7 @@ def test_everything_is_as_it_was_found(guarded: Callable[[Plant], Guarded]) -> N
     assert plant.limits == found
 
 
-def test_what_somebody_else_sets_is_theirs(guarded: Callable[[Plant], Guarded]) -> None:
+def test_what_somebody_else_sets_is_theirs(guarded: Callable[..., Guarded]) -> None:
     plant = Plant()
     guard = guarded(plant)
     guard.run(30)
@@ -158,7 +160,7 @@ def test_what_somebody_else_sets_is_theirs(guarded: Callable[[Plant], Guarded]) 
 
 
 def test_nothing_is_written_before_the_journal_has_it(
-    guarded: Callable[[Plant], Guarded], monkeypatch: pytest.MonkeyPatch
+    guarded: Callable[..., Guarded], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plant = Plant()
     guard = guarded(plant)
@@ -176,7 +178,7 @@ def test_nothing_is_written_before_the_journal_has_it(
 
 
 def test_where_the_pace_can_do_no_more_the_depth_does(
-    guarded: Callable[[Plant], Guarded],
+    guarded: Callable[..., Guarded],
 ) -> None:
     plant = Plant(free_kib=1500)
     plant.limits["sync_io_depth"] = "32 (system)"
@@ -188,7 +190,7 @@ def test_where_the_pace_can_do_no_more_the_depth_does(
     assert plant.limits["sync_io_depth"] == "32 (system)"
 
 
-def test_a_guard_is_gone_with_its_guardian(guarded: Callable[[Plant], Guarded]) -> None:
+def test_a_guard_is_gone_with_its_guardian(guarded: Callable[..., Guarded]) -> None:
     guard = guarded(Plant())
 
     def killed() -> None:
@@ -196,3 +198,54 @@ def test_a_guard_is_gone_with_its_guardian(guarded: Callable[[Plant], Guarded]) 
 
     with pytest.raises(AutotuneError):
         guard.run(10, killed)
+
+
+HOPELESS_NS = 4e6
+"""Less than what the plant's requests take without any sync."""
+
+
+def test_a_degraded_array_is_not_kept_degraded_for_a_ceiling_out_of_reach(
+    guarded: Callable[..., Guarded],
+) -> None:
+    plant = Plant()
+    guard = guarded(plant, HOPELESS_NS)
+    (guard.array.md / "degraded").write_text("1\n")
+    assert not guard.run(3 * VAIN_S)
+    assert guard.hold.released
+    assert VAIN_S < plant.now_s < 2 * VAIN_S
+    assert [w.out_of_reach for w in guard.windows] == [False] * (len(guard.windows) - 1) + [True]
+    restore(guard.journal, guard.folder)
+    assert plant.limits["sync_speed_max"] == "200000 (system)"
+
+
+def test_a_whole_array_stays_at_the_least_pace_until_the_ceiling_is_in_reach(
+    guarded: Callable[..., Guarded],
+) -> None:
+    plant = Plant()
+    plant.limits["sync_speed_min"] = "1 (local)"
+    guard = guarded(plant, HOPELESS_NS)
+    guard.run(2 * VAIN_S)
+    assert guard.hold.out_of_reach
+    assert not guard.hold.released
+    late = guard.windows[-12:]
+    # No limit found is a licence to stop the sync.
+    assert sum(w.sync_bytes_per_s for w in late) / len(late) > 0.8 * FLOOR_KIB * 1024
+    plant.iops = 0
+    guard.run(60)
+    assert not guard.windows[-1].out_of_reach
+
+
+def test_a_sync_is_held_to_no_less_than_it_may_be(guarded: Callable[..., Guarded]) -> None:
+    guard = guarded(Plant(), HOPELESS_NS)
+    guard.hold = Hold(guard.array, guard.valve, HOPELESS_NS, least_kib=8000)
+    guard.run(120)
+    late = guard.windows[-12:]
+    rate_kib = sum(w.sync_bytes_per_s for w in late) / len(late) / 1024
+    assert 0.8 * 8000 < rate_kib < 2 * 8000
+
+
+def test_a_ceiling_that_can_be_held_is_never_out_of_reach(guarded: Callable[..., Guarded]) -> None:
+    guard = guarded(Plant())
+    (guard.array.md / "degraded").write_text("1\n")
+    guard.run(2 * VAIN_S)
+    assert not guard.hold.released

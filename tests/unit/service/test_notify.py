@@ -181,12 +181,17 @@ def test_a_guard_tells_prometheus_what_it_sees_and_goes_on_without(tmp_path: Pat
     array = find_array("md0", fake_sysfs.raid6(tmp_path).root)
     told = Told(Metrics(textfile=str(tmp_path / "all.prom")), array, 5e7, said.append)
     window = Window(
-        0.0, 2e7, 2e7, 2e7, 600, "probe", 1e7, 9000, None, 0.5, None
+        0.0, 2e7, 2e7, 2e7, 600, "probe", 1e7, 9000, None, 0.5, None, True
     )  # fmt: skip
     told.window(window)
     file = tmp_path / "all-guard-md0.prom"
     assert re.search(r"^autotune_guard_p99_seconds\{.*\} 0\.02$", file.read_text(), re.MULTILINE)
+    assert re.search(r"^autotune_guard_ceiling_out_of_reach\{.*\} 1\.0$", file.read_text(), re.M)
     told.over()
+    assert re.search(r"^autotune_guard_ceiling_out_of_reach\{.*\} 0\.0$", file.read_text(), re.M)
+    told.over(released=True)
+    told.over()
+    assert re.search(r"^autotune_guard_ceiling_out_of_reach\{.*\} 1\.0$", file.read_text(), re.M)
     assert re.search(r"^autotune_guard_active\{.*\} 0\.0$", file.read_text(), re.MULTILINE)
     assert not re.search(r"^autotune_guard_p99_seconds\{", file.read_text(), re.MULTILINE)
     told = Told(Metrics(textfile="/no/such/all.prom"), array, 5e7, said.append)
