@@ -1,0 +1,127 @@
+"""A guard that waits: for a sync, for its turn, and for whoever has the array."""
+
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+import fake_sysfs
+import pytest
+
+from autotune.errors import RefusalError, StoppedError
+from autotune.guard import session as module
+from autotune.guard.session import Summary, Wanted, guard
+from autotune.guard.signals import Signals
+from autotune.system.array import Array, find_array
+
+SYNC = "md0 : active raid6 sda[0]\n      [>....]  recovery = 1.0% (10/1000) finish=1.0min\n"
+DELAYED = "md0 : active raid6 sda[0]\n      \tresync=DELAYED\n"
+IDLE = "md0 : active raid6 sda[0]\n"
+
+
+class Machine:
+    """An array whose sync changes as a guard waits: each attempt to guard is a `turn`, which does
+    something and says how the attempt went."""
+
+    def __init__(self, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.files = fake_sysfs.raid6(root)
+        self.array: Array = find_array("md0", root)
+        self.turns: list[Callable[[], Summary]] = []
+        self.pauses: list[Callable[[], None]] = []
+        """What happens in each of the pauses that are made."""
+        self.notices: list[str] = []
+        self.said: list[str] = []
+        monkeypatch.setattr(module, "find_array", lambda _device: self.array)
+        monkeypatch.setattr(module, "refusal", lambda _array: None)
+        monkeypatch.setattr(module, "_one", self._one)
+        monkeypatch.setattr(module, "WAIT_S", 0.01)
+        monkeypatch.setattr(Signals, "pause", lambda signals, _s: self._pause(signals))
+
+    def _one(self, *_: object) -> tuple[Summary, str]:
+        return self.turns.pop(0)(), ""
+
+    def _pause(self, signals: Signals) -> bool:
+        if self.pauses:
+            self.pauses.pop(0)()
+        return not signals.name
+
+    def sync(self, action: str, mdstat: str) -> None:
+        self.files.put("proc/mdstat", mdstat)
+        self.files.put("sys/block/md0/md/sync_action", action)
+
+    def guarded(self) -> Summary:
+        """A turn in which the sync is guarded to its end, and then somebody ends the guard."""
+        self.sync("idle", IDLE)
+        os.kill(os.getpid(), signal.SIGTERM)
+        return Summary("recovery", 1.0, 1, 1, 1, 0, "the recovery is over", False)
+
+    def guard(self, wait: bool = True) -> bool:
+        wanted = Wanted(
+            1e6,
+            Path(),
+            lambda _window: None,
+            lambda summary: self.said.append(summary.ended),
+            self.notices.append,
+            lambda _text: None,
+        )
+        return guard("/dev/md0", wanted, wait)
+
+
+@pytest.fixture
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
+    return Machine(tmp_path, monkeypatch)
+
+
+def test_a_refusal_is_asked_again_while_the_sync_lasts(machine: Machine) -> None:
+    def refused() -> Summary:
+        raise RefusalError("Another run works on it.")
+
+    machine.sync("recover", SYNC)
+    machine.turns = [refused, refused, refused, machine.guarded]
+    assert machine.guard()
+    assert (machine.turns, machine.notices) == ([], ["Another run works on it."])
+    assert machine.said == ["the recovery is over"]
+
+
+def test_a_sync_is_left_to_whoever_set_its_limits(machine: Machine) -> None:
+    def moved() -> Summary:
+        raise StoppedError("Stopped: somebody else set it.")
+
+    def over() -> None:
+        assert machine.turns == [machine.guarded]
+        machine.sync("idle", IDLE)
+
+    machine.sync("recover", SYNC)
+    machine.turns = [moved, machine.guarded]
+    machine.pauses = [lambda: None, lambda: None, over, lambda: machine.sync("recover", SYNC)]
+    assert machine.guard()
+    assert (machine.pauses, machine.turns) == ([], [])
+
+
+@pytest.mark.parametrize("wait", [True, False])
+def test_a_sync_that_waits_for_another_is_guarded_when_it_runs(
+    machine: Machine, wait: bool
+) -> None:
+    machine.sync("recover", DELAYED)
+    machine.turns = [machine.guarded]
+    machine.pauses = [lambda: None, lambda: machine.sync("recover", SYNC)]
+    assert machine.guard(wait)
+    assert (machine.pauses, machine.turns) == ([], [])
+    assert "waits for that of another array" in machine.notices[0]
+
+
+def test_a_signal_ends_a_guard_in_the_middle_of_a_sync(machine: Machine) -> None:
+    def stopped() -> Summary:
+        machine.guarded()
+        machine.sync("recover", SYNC)
+        return Summary("recovery", 1.0, 1, 1, 1, 0, "stopped by SIGTERM", False)
+
+    machine.sync("recover", SYNC)
+    machine.turns = [stopped]
+    assert machine.guard()
+    assert machine.said == ["stopped by SIGTERM"]
+
+
+def test_without_waiting_no_sync_is_nothing_to_guard(machine: Machine) -> None:
+    machine.sync("idle", IDLE)
+    assert not machine.guard(wait=False)
