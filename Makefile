@@ -17,8 +17,8 @@ PYTHON ?= python3
 RAW := /dev/md0 --destructive /dev/md0
 PACKAGES := mdadm fio util-linux user-mode-linux nbdkit nbdkit-plugin-dev qemu-system-common \
   gcc libc6-dev e2fsprogs xfsprogs lvm2 cryptsetup-bin fdisk udev kmod python3-venv
-# What only the tests need: the tools that exports are made for.
-CONSUMERS := shellcheck systemd dbus tuned
+# What only the tests need: the tools that exports are made for, and a filesystem.
+CONSUMERS := shellcheck systemd dbus tuned btrfs-progs
 test lint unit lab-tests slow-tests: PACKAGES += $(CONSUMERS)
 
 .PHONY: setup packages demo test lint unit lab-tests slow-tests faults soak fuzz \
@@ -76,6 +76,7 @@ IN_FAULTS = $(call IN_LAB,tests/lab/faults.toml)
 
 faults: setup
 	$(IN_FAULTS) -v -o faulthandler_timeout=240 tests/lab/guest_faults.py
+	$(IN_FAULTS) -v -o faulthandler_timeout=240 tests/lab/guest_faults_above.py
 
 soak: setup
 	$(IN_FAULTS) tests/lab/guest_soak.py

@@ -26,6 +26,9 @@ from autotune.measure.workload import Load, Probe
 
 NO_LIMIT: Mapping[str, int] = {}
 STOP_TIMEOUT_S = 5.0
+KILL_TIMEOUT_S = 2.0
+SILENT_S = 3.0
+"""It speaks each second; after so long without a word it may hang."""
 READ_CHUNK_BYTES = 1 << 16
 PART_BYTES = 1 << 20
 
@@ -160,18 +163,27 @@ class Fio:
         self._latest: Mapping[str, Counters] = {}
         streams = {job.name: getattr(job.does, "streams", 1) for job in jobs}
         self._most = {name: count * streams[name] for name, count in most.items()}
+        self._heard_s = 0.0
+        self.hangs = False
+        """It could not be ended: a read or write of its never returns from the kernel."""
 
     def __enter__(self) -> Self:
-        self._process = subprocess.Popen(
-            self._command,
-            cwd=self._folder,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            # Ctrl-C is for autotune to handle: fio must not end on its own account.
-            start_new_session=True,
-        )
+        try:
+            self._process = subprocess.Popen(
+                self._command,
+                cwd=self._folder,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                # Ctrl-C is for autotune to handle: fio must not end on its own account.
+                start_new_session=True,
+            )
+        except OSError as error:
+            # As when another filesystem was just mounted over the folder.
+            where = f" in {self._folder}" if self._folder else ""
+            raise MeasurementError(f"fio cannot be started{where}: {error.strerror}.") from None
         assert self._process.stdout is not None
+        self._heard_s = time.monotonic()
         self._selector = selectors.DefaultSelector()
         self._selector.register(self._process.stdout, selectors.EVENT_READ)
         return self
@@ -205,6 +217,7 @@ class Fio:
             data = os.read(self._process.stdout.fileno(), READ_CHUNK_BYTES)
             if not data:
                 raise MeasurementError(f"fio ended before its time: {self._last_words()}")
+            self._heard_s = time.monotonic()
             for document in self._documents.feed(data.decode("utf-8", "replace")):
                 self._latest = newest = parse(document)
         return newest
@@ -222,12 +235,15 @@ class Fio:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        for number in (signal.SIGINT, signal.SIGKILL):
+        silent = time.monotonic() - self._heard_s > SILENT_S
+        stop_s = KILL_TIMEOUT_S if silent else STOP_TIMEOUT_S
+        for number, timeout_s in ((signal.SIGINT, stop_s), (signal.SIGKILL, KILL_TIMEOUT_S)):
             if self._process.poll() is None:
                 self._process.send_signal(number)
                 with contextlib.suppress(subprocess.TimeoutExpired):
-                    said, _ = self._process.communicate(timeout=STOP_TIMEOUT_S)
+                    said, _ = self._process.communicate(timeout=timeout_s)
                     self._hear_the_end(said)
+        self.hangs = self._process.poll() is None
         self._selector.close()
         for stream in (self._process.stdout, self._process.stderr):
             if stream is not None:

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from autotune.errors import MeasurementError
+from autotune.errors import MeasurementError, StoppedError
 from autotune.measure.check import Check
 from autotune.measure.fio import Fio, Job, Target
 from autotune.measure.fio_output import Counters
@@ -129,8 +129,17 @@ def measure(
         raise bench.written.used_up()
     try:
         result = _measure(phase, bench, fio, hopeless)
+    except MeasurementError:
+        if fio.hangs:
+            raise StoppedError(
+                f"Stopped: fio hangs in the kernel in the phase {phase.name}; look at the kernel "
+                "log, and at what the filesystem lies on."
+            ) from None
+        raise
     finally:
         bench.written.add(fio.written)
+        if fio.hangs and bench.writes is not None and any(job.does.writes for job in jobs):
+            bench.journal.hanging(bench.writes.path.parent)
     if result is None:
         raise bench.written.used_up()
     return dataclasses.replace(result, bytes_written=fio.written)

@@ -1,9 +1,7 @@
 """The scratch file: the only place on a filesystem that autotune writes to."""
 
-import contextlib
 import os
 import secrets
-import shutil
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -11,43 +9,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from autotune.errors import AutotuneError, RefusalError
+from autotune.safety import separate_process
 from autotune.safety.journal import Journal
 
 if TYPE_CHECKING:
     # The guardian imports this file, and has to stay light.
     from autotune.measure.write_budget import Written
-    from autotune.system.stack import Stack
 
 SCRATCH_PREFIX = ".autotune-"
 FILE = "scratch"
-MAX_BYTES = 1 << 30
-MIN_BYTES = 64 << 20
-SHARE_OF_FREE = 10
-BLOCK_BYTES = 1 << 20
-
-
-def scratch_bytes(folder: Path) -> int:
-    """How large a scratch file in `folder` may be: 1 GiB, or a tenth of what is free there.
-
-    Raise RefusalError if that is too little to measure with.
-    """
-    free = shutil.disk_usage(folder).free
-    size = min(MAX_BYTES, free // SHARE_OF_FREE) // BLOCK_BYTES * BLOCK_BYTES
-    if size < MIN_BYTES:
-        raise RefusalError(
-            f"{folder} has {free >> 20} MiB free, and a scratch file may take a tenth of it but "
-            f"needs {MIN_BYTES >> 20} MiB; free some space, or use another folder (--scratch)."
-        )
-    return size
-
-
-def with_room(stack: "Stack") -> Path | None:
-    """The first filesystem on an array with room for a scratch file, if there is one."""
-    for mount in stack.writable:
-        with contextlib.suppress(RefusalError):
-            scratch_bytes(mount.mountpoint)
-            return mount.mountpoint
-    return None
+REMOVE_TIMEOUT_S = 20.0
+HANGING_TIMEOUT_S = 1.0
+"""To remove a file that a write to hangs."""
 
 
 def refuse_if_shared(folder: Path) -> None:
@@ -66,56 +39,81 @@ def refuse_if_shared(folder: Path) -> None:
             )
 
 
-def remove(folder: Path) -> None:
-    """Remove a scratch folder with its file. OSError if it holds anything else, which stays."""
-    (folder / FILE).unlink(missing_ok=True)
-    folder.rmdir()
+def remove(folder: Path, timeout_s: float, parent: str = "") -> None:
+    """Remove a scratch folder with its file. OSError if it holds anything else, which stays, or
+    the filesystem does not answer in time; it is then removed once that does.
+
+    `parent` is another name of the folder that it is in.
+    """
+    separate_process.remove(parent or str(folder.parent), (folder.name, FILE), timeout_s)
 
 
 @contextmanager
 def scratch_file(
-    parent: Path, journal: Journal, progress: Callable[[float], None], written: "Written"
+    parent: Path,
+    size: int,
+    fstype: str,
+    journal: Journal,
+    progress: Callable[[float], None],
+    written: "Written",
+    notice: Callable[[str], None],
 ) -> Iterator[Path]:
-    """A file full of random bytes in a new folder of its own in `parent`, removed at the end.
+    """A file of `size` random bytes in a new folder of its own in `parent`, removed at the end.
 
     The folder is open to its owner alone, so that nobody can swap the file for a link. The file
     is written in full: reads of space that is only allocated never reach the disks.
-    `progress` hears the share that is written, 0 to 1; `written` counts it. Raise RefusalError if
-    it cannot be made, or the write budget is too small for it.
+    `progress` hears the share that is written, 0 to 1; `written` counts it; `notice` hears that
+    the file could not be removed, if the journal does not say so. Raise RefusalError if it cannot
+    be made, or the write budget is too small for it.
     """
     refuse_if_shared(parent)
-    size = scratch_bytes(parent)
     written.check_scratch(size)
+    # Kept open, it leads there whatever is mounted over it meanwhile.
+    place = os.open(parent, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    here = f"/proc/self/fd/{place}"
     folder = parent / (SCRATCH_PREFIX + secrets.token_hex(8))
     journal.scratch(folder)
-    path = folder / FILE
     try:
-        try:
-            folder.mkdir(mode=0o700)
-            written.expect(size)
-            _fill(path, size, progress)
-        except OSError as error:
-            raise RefusalError(
-                f"The scratch file in {parent} cannot be written: {error.strerror}."
-            ) from None
-        finally:
-            written.add(path.stat().st_size if path.exists() else 0)
-        yield path
+        _fill(folder, (here, str(size), fstype), journal, progress, written)
+        yield folder / FILE
     finally:
-        with contextlib.suppress(OSError, AutotuneError):
-            remove(folder)
+        try:
+            hangs = str(folder) in journal.record.hanging
+            remove(folder, HANGING_TIMEOUT_S if hangs else REMOVE_TIMEOUT_S, here)
             journal.removed(folder)
+        except OSError as error:
+            # Until it is cleared, the journal speaks for the folder.
+            if journal.cleared:
+                notice(f"The scratch folder {folder} is left to remove: {error.strerror}.")
+        except AutotuneError:
+            pass
+        os.close(place)
 
 
-def _fill(path: Path, size: int, progress: Callable[[float], None]) -> None:
-    block = os.urandom(BLOCK_BYTES)
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    descriptor = os.open(path, flags, 0o600)
-    with os.fdopen(descriptor, "wb", buffering=0) as file:
-        for done in range(0, size, BLOCK_BYTES):
-            file.write(block)
-            if done % (32 << 20) == 0:
-                os.fdatasync(file.fileno())
-                progress(done / size)
-        os.fsync(file.fileno())
-    progress(1.0)
+def _fill(
+    folder: Path,
+    how: tuple[str, str, str],
+    journal: Journal,
+    progress: Callable[[float], None],
+    written: "Written",
+) -> None:
+    here, size, fstype = how
+    done = 0
+
+    def heard(count: int) -> None:
+        nonlocal done
+        done = count
+        progress(count / int(size))
+
+    written.expect(int(size))
+    try:
+        separate_process.fill(here, (folder.name, FILE, size, fstype), heard)
+    except separate_process.HangingError as error:
+        journal.hanging(folder)
+        raise error.__cause__ or error from None
+    except OSError as error:
+        raise RefusalError(
+            f"The scratch file in {folder.parent} cannot be written: {error.strerror}."
+        ) from None
+    finally:
+        written.add(done)

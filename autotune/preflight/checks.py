@@ -12,11 +12,10 @@ from pathlib import Path
 from typing import Literal
 
 from autotune.measure import live_sync
-from autotune.measure.scratch import MIN_BYTES, SHARE_OF_FREE, with_room
 from autotune.preflight import conflicts
-from autotune.quantities import show_bytes
 from autotune.system import sysfs
 from autotune.system.array import REDUNDANT, Array
+from autotune.system.scratch_space import find_place
 from autotune.system.stack import Stack
 
 
@@ -28,9 +27,10 @@ class Finding:
     message: str
 
 
-def check(array: Array, stack: Stack, live: str = "") -> list[Finding]:
-    """Every finding on the array, refusals first. `live`: its real sync ("recover", "resync") is
-    what the work is about, so that is no obstacle, and neither is the member that it lacks."""
+def check(array: Array, stack: Stack, live: str = "", told: bool = False) -> list[Finding]:
+    """Every finding on the array, refusals first. `told`: somebody has said where to write. `live`:
+    its real sync ("recover", "resync") is what the work is about, so that is no obstacle, and
+    neither is the member that it lacks."""
     refusals = [
         unknown_driver(array),
         not_redundant(array),
@@ -48,7 +48,7 @@ def check(array: Array, stack: Stack, live: str = "") -> list[Finding]:
     ]
     warnings = [
         tuned_live(array, live),
-        no_room(array, stack),
+        None if told else no_room(array, stack),
         iostats_off(array),
         *conflicts.find(array),
     ]
@@ -180,14 +180,8 @@ def tuned_live(array: Array, live: str) -> str | None:
 
 def no_room(array: Array, stack: Stack) -> str | None:
     """Phases that write are then left out, which is half an answer."""
-    if not stack.writable or with_room(stack) is not None:
-        return None
-    free = max(shutil.disk_usage(mount.mountpoint).free for mount in stack.writable)
-    return (
-        f"What writes cannot be measured on {array.device}: its filesystem has {show_bytes(free)} "
-        f"free, and {show_bytes(MIN_BYTES * SHARE_OF_FREE)} are needed for a scratch file; free "
-        "some space."
-    )
+    why_not = find_place(stack, array).why_not
+    return f"What writes cannot be measured on {array.device}: {why_not}." if why_not else None
 
 
 def neighbour_syncing(array: Array, stack: Stack) -> str | None:

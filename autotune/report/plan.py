@@ -7,8 +7,9 @@ from rich.console import Console
 
 from autotune.measure.fio import Target, command
 from autotune.measure.phase import fio_jobs
-from autotune.measure.scratch import SCRATCH_PREFIX, scratch_bytes
+from autotune.measure.scratch import SCRATCH_PREFIX
 from autotune.quantities import show_bytes, show_seconds
+from autotune.system.scratch_space import scratch_bytes
 from autotune.tuning.prepare import Preparation
 
 
@@ -18,7 +19,7 @@ def _writes(preparation: Preparation) -> Target | None:
     if preparation.scratch is None:
         return None
     folder = preparation.scratch / f"{SCRATCH_PREFIX}XXXXXXXXXXXXXXXX"
-    return Target(folder / "scratch", scratch_bytes(preparation.scratch))
+    return Target(folder / "scratch", scratch_bytes(preparation.scratch, preparation.ground))
 
 
 def plan_document(preparation: Preparation) -> dict[str, Any]:

@@ -93,7 +93,7 @@ def guarded(journal: Journal, notice: Callable[[str], None]) -> Iterator[Guardia
             notice("Left as somebody else set it: " + "; ".join(outcome.foreign))
         if not outcome.complete and not mended:
             raise RestoreError(
-                "Some original settings could not be put back: "
+                "Not everything could be put back: "
                 + "; ".join(outcome.failed)
                 + ". Mend that and run `autotune restore`."
             )

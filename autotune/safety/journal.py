@@ -205,7 +205,12 @@ class Journal:
     def scratch(self, folder: Path) -> None:
         """Announce a scratch folder that a restore is to remove."""
         mount = next(parent for parent in folder.resolve().parents if parent.is_mount())
-        self._add({"kind": "scratch", "path": str(folder), "mount": str(mount)})
+        device = mount.stat().st_dev
+        self._add({"kind": "scratch", "path": str(folder), "mount": str(mount), "device": device})
+
+    def hanging(self, folder: Path) -> None:
+        """Note that a write to the file in a scratch folder does not end."""
+        self._add({"kind": "hanging", "path": str(folder)})
 
     def removed(self, folder: Path) -> None:
         """Note that a scratch folder is gone."""

@@ -34,6 +34,10 @@ class Record:
     scratch: list[str] = field(default_factory=list)
     mounts: dict[str, str] = field(default_factory=dict)
     """Where the filesystem of each scratch folder was mounted."""
+    devices: dict[str, int] = field(default_factory=dict)
+    """The number that it had there, in that boot."""
+    hanging: set[str] = field(default_factory=set)
+    """The scratch folders that a write to did not end."""
     checking: bool = False
     """A check of ours runs."""
     moved: bool = False
@@ -62,6 +66,10 @@ class Record:
             case {"kind": "scratch", "path": str(path)}:
                 self.scratch.append(path)
                 self.mounts[path] = str(entry.get("mount", ""))
+                if isinstance(number := entry.get("device"), int):
+                    self.devices[path] = number
+            case {"kind": "hanging", "path": str(path)}:
+                self.hanging.add(path)
             case {"kind": "removed", "path": str(path)}:
                 self.scratch = [folder for folder in self.scratch if folder != path]
             case {"kind": "check", "running": bool(running)}:

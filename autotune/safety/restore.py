@@ -8,7 +8,7 @@ from pathlib import Path
 
 from autotune.errors import AutotuneError
 from autotune.knobs.write_order import restoring, unsafe_now
-from autotune.measure.scratch import SCRATCH_PREFIX, remove
+from autotune.measure.scratch import HANGING_TIMEOUT_S, REMOVE_TIMEOUT_S, SCRATCH_PREFIX, remove
 from autotune.safety.journal import Journal
 from autotune.safety.record import Record, boot_id
 from autotune.system import sysfs
@@ -59,7 +59,7 @@ def restore(journal: Journal, root: Path = Path("/")) -> Outcome:
         # The kernel has forgotten every value since; only what is on disk is left to remove.
         outcome.gone, outcome.rebooted = list(record.originals), True
     for name in record.scratch:
-        _remove_scratch(Path(name), record.mounts.get(name, ""), outcome)
+        _remove_scratch(Path(name), record, outcome)
     if outcome.complete:
         try:
             journal.close()
@@ -143,16 +143,16 @@ def _stop_check(block: Path, outcome: Outcome) -> None:
         outcome.failed.append(_because(action, error))
 
 
-def _remove_scratch(folder: Path, mount: str, outcome: Outcome) -> None:
+def _remove_scratch(folder: Path, record: Record, outcome: Outcome) -> None:
     # The journal is root's own file, but a folder that is not one of ours is never removed.
     if not folder.name.startswith(SCRATCH_PREFIX):
         return
     try:
-        if mount and not folder.exists() and not Path(mount).is_mount():
+        if not folder.exists() and (why := _out_of_sight(folder, record, outcome.rebooted)):
             # Cleared now, the journal would leave a large file that nobody knows of.
             outcome.failed.append(
-                f"{folder} may still be there, but nothing is mounted on {mount} (mount it, or "
-                "delete the journal if that filesystem is gone for good)"
+                f"{folder} may still be there, but {why}, or delete the journal if that "
+                "filesystem is gone for good"
             )
             return
         if folder.is_symlink() or not folder.exists():
@@ -160,8 +160,28 @@ def _remove_scratch(folder: Path, mount: str, outcome: Outcome) -> None:
         if folder.stat().st_uid != os.geteuid():
             outcome.failed.append(f"{folder} belongs to somebody else, so it is left")
             return
-        remove(folder)
+        remove(folder, HANGING_TIMEOUT_S if str(folder) in record.hanging else REMOVE_TIMEOUT_S)
     except OSError as error:
         outcome.failed.append(_because(folder, error))
         return
     outcome.restored.append(str(folder))
+
+
+def _out_of_sight(folder: Path, record: Record, rebooted: bool) -> str:
+    """Why the filesystem of a scratch folder is not the one that its name leads to, and what to
+    do; "" if it is."""
+    mount = record.mounts.get(str(folder), "")
+    if not mount:
+        return ""
+    if not Path(mount).is_mount():
+        return f"nothing is mounted on {mount}: mount it"
+    number = record.devices.get(str(folder))
+    # Another boot may number it otherwise.
+    if not rebooted and number is not None and Path(mount).stat().st_dev != number:
+        return f"another filesystem is mounted over {mount}: unmount that"
+    for between in folder.parents:
+        if str(between) == mount:
+            break
+        if between.is_mount():
+            return f"another filesystem is mounted over {between}: unmount that"
+    return ""

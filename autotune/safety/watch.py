@@ -2,7 +2,7 @@
 
 import signal
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from types import FrameType
 
@@ -35,6 +35,11 @@ class Watch:
         self._looked = 0.0
         self._expected: Setting | None = None
         self._guardian: Guardian | None = None
+        self._others: list[Callable[[], str | None]] = []
+
+    def also(self, look: Callable[[], str | None]) -> None:
+        """From here on `look` is asked too what ends the run."""
+        self._others.append(look)
 
     def rely_on(self, guardian: Guardian) -> None:
         """From here on the guardian has to live, and checks are those that its journal knows."""
@@ -74,6 +79,7 @@ class Watch:
             or self._guardian_trouble()
             or self._memory_trouble()
             or self._foreign_change()
+            or next((found for look in self._others if (found := look())), None)
         )
         if reason:
             raise StoppedError(f"Stopped: {reason}.")

@@ -10,7 +10,7 @@ from autotune.errors import RefusalError, UsageError
 from autotune.knobs import DEFAULT, Knob, consistent, for_array, harmful, ram_bytes, read_setting
 from autotune.measure import live_sync
 from autotune.measure.fio import Target
-from autotune.measure.scratch import refuse_if_shared, scratch_bytes, with_room
+from autotune.measure.scratch import refuse_if_shared
 from autotune.measure.workload import Phase, Workload
 from autotune.measure.write_budget import Written
 from autotune.preflight import checks, raw_device
@@ -21,6 +21,7 @@ from autotune.problem.trial import Earlier
 from autotune.quantities import show_bytes, show_seconds
 from autotune.system.array import Array, find_array
 from autotune.system.memory import DEFAULT_RAM_SHARE, budget_bytes
+from autotune.system.scratch_space import Ground, Place, find_place, read_ground, scratch_bytes
 from autotune.system.stack import Stack, read_stack
 
 BASELINE_TRIALS = 2
@@ -68,7 +69,8 @@ class Preparation:
 
     `phases` can be measured here, `left_out` cannot (they write, and there is nowhere to write
     to). `scratch` is the folder for the scratch file, if phases write and the array has one.
-    `live` is the real sync that is under way and is tuned as it runs ("recover", "resync"), or "".
+    `ground` is what that lies on. `live` is the real sync that is under way and is tuned as it
+    runs ("recover", "resync"), or "".
     `earlier` is what earlier runs showed.
     """
 
@@ -88,6 +90,7 @@ class Preparation:
     figures: tuple[Figure, ...] = field(default=())
     live: str = ""
     earlier: tuple[Earlier, ...] = ()
+    ground: Ground = field(default_factory=Ground)
 
     @property
     def why_left_out(self) -> str:
@@ -95,7 +98,7 @@ class Preparation:
         if self.live:
             return "the array is never idle"
         if self.stack.writable:
-            return "there is no room for a scratch file"
+            return "there is no room for a scratch file, or it could do harm"
         return "there is nowhere to write"
 
     def allowed(self, setting: Setting) -> bool:
@@ -119,18 +122,23 @@ def prepare(options: Options) -> Preparation:
     array = find_array(options.device)
     stack = read_stack(array)
     live = live_sync.under_way(array) if options.workload.only_checks else ""
-    findings = tuple(checks.check(array, stack, live))
+    told = options.scratch is not None or options.destructive is not None
+    findings = tuple(checks.check(array, stack, live, told))
     for message in checks.refusals(findings):
         raise RefusalError(message)
     check_phases(options.ceilings, options.workload.figures)
     options = dataclasses.replace(options, ceilings=_ceilings(options, live))
-    scratch = _scratch_folder(options, array, stack)
+    place = _scratch_place(options, array, stack)
+    scratch = place.folder
     writable = scratch is not None or options.destructive is not None
     candidates = live_sync.live_phases(options.workload) if live else options.workload.phases
     phases = tuple(p for p in candidates if writable or not p.writes)
     if not any(phase.weight for phase in phases):
-        for mount in stack.writable:
-            scratch_bytes(mount.mountpoint)
+        if place.why_not:
+            raise RefusalError(
+                f'Every phase of the workload "{options.workload.name}" that counts writes, but '
+                f"{place.why_not}."
+            )
         raise RefusalError(
             f'Every phase of the workload "{options.workload.name}" that counts writes, and '
             f"{array.device} has no mounted filesystem to write a scratch file to; mount one, or "
@@ -138,7 +146,7 @@ def prepare(options: Options) -> Preparation:
         )
     _check_time(options, phases)
     if scratch is not None and any(phase.writes for phase in phases):
-        Written(options.write_budget).check_scratch(scratch_bytes(scratch))
+        Written(options.write_budget).check_scratch(scratch_bytes(scratch, place.ground))
     mine = for_array(array, options.knobs)
     if live:
         mine = live_sync.live_knobs(array, mine, phases)
@@ -173,6 +181,7 @@ def prepare(options: Options) -> Preparation:
         careful=stack.in_use if options.careful is None else options.careful,
         figures=tuple(figure for phase in phases for figure in phase.figures()),
         live=live,
+        ground=place.ground,
     )
     return _with_hints(preparation)
 
@@ -234,14 +243,14 @@ def _ram_budget(options: Options, array: Array, baseline: Setting) -> int:
     return budget
 
 
-def _scratch_folder(options: Options, array: Array, stack: Stack) -> Path | None:
+def _scratch_place(options: Options, array: Array, stack: Stack) -> Place:
     """Where the scratch file goes: the folder asked for, else the array's filesystem."""
     if options.destructive is not None:
         raw_device.check_named_twice(array, options.destructive)
         raw_device.refuse_if_used(array)
         if options.scratch is not None:
             raise UsageError("--scratch and --destructive exclude each other; choose one.")
-        return None
+        return Place(None)
     if options.scratch is not None:
         folder = Path(os.path.realpath(options.scratch))
         if not folder.is_dir():
@@ -255,9 +264,10 @@ def _scratch_folder(options: Options, array: Array, stack: Stack) -> Path | None
         if mount.read_only:
             raise RefusalError(f"{mount.mountpoint} is mounted read-only; remount it writable.")
         refuse_if_shared(folder)
-        scratch_bytes(folder)
-        return folder
-    found = with_room(stack)
-    if found is not None:
-        refuse_if_shared(found)
+        ground = read_ground(mount, array.name, array.root)
+        scratch_bytes(folder, ground)
+        return Place(folder, ground)
+    found = find_place(stack, array)
+    if found.folder is not None:
+        refuse_if_shared(found.folder)
     return found

@@ -18,7 +18,9 @@ from autotune.safety.apply import journaled_paths
 from autotune.safety.guardian import guarded
 from autotune.safety.journal import Journal
 from autotune.safety.paths import journal_path
+from autotune.safety.scratch_watch import Footing
 from autotune.safety.watch import Watch
+from autotune.system.scratch_space import scratch_bytes
 from autotune.tuning.prepare import Preparation
 from autotune.tuning.trials import Reporter
 
@@ -83,5 +85,11 @@ def _where_to_write(
         watch()
         reporter.progress("scratch file", share, None)
 
-    file = stack.enter_context(scratch_file(folder, journal, filled, written))
-    return Target(file, file.stat().st_size)
+    ground, mount = preparation.ground, preparation.stack.mount_for(folder)
+    if mount is not None:
+        watch.also(Footing(folder, mount, array.name, ground))
+    size = scratch_bytes(folder, ground)
+    file = stack.enter_context(
+        scratch_file(folder, size, ground.fstype, journal, filled, written, reporter.notice)
+    )
+    return Target(file, size)

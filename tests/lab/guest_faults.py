@@ -236,11 +236,16 @@ def removed(disk: str) -> bool:
     [pytest.param(*c, marks=pytest.mark.sample if c in SAMPLE else ()) for c in CELLS],
 )
 def test_nothing_is_left_behind(fault: str, stage: str, state: Path, tmp_path: Path) -> None:
+    ended[fault, stage] = endure(fault, stage, state, tmp_path, "--scratch", str(MOUNT))
+
+
+def endure(fault: str, stage: str, state: Path, tmp_path: Path, *more: str) -> str:
+    """Let it happen to a run. Return what put everything back."""
     workload = tmp_path / "short.toml"
     workload.write_text(WORKLOAD)
     before, sums, present = knob_files(), data(), members()
     reached, output = tmp_path / "reached", tmp_path / "output"
-    words = ["run", "/dev/md0", "--workload", str(workload), "--scratch", str(MOUNT)]
+    words = ["run", "/dev/md0", "--workload", str(workload), *more]
     child = start(words, Stage(stage, FAULTS[fault], reached), output)
     deadline = time.monotonic() + TIMEOUT_S
     while not (end := os.waitpid(child, os.WNOHANG))[0]:
@@ -274,7 +279,7 @@ def test_nothing_is_left_behind(fault: str, stage: str, state: Path, tmp_path: P
     assert read(MD / "sync_action") != "check"
     assert not list(MOUNT.glob(".autotune*"))
     assert data() == sums
-    ended[fault, stage] = word
+    return word
 
 
 @pytest.mark.sample

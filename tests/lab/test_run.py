@@ -13,6 +13,7 @@ PYTEST = (sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", 
 
 SAMPLE = {
     "guest_faults.py": ("-m", "sample"),
+    "guest_faults_above.py": ("-m", "sample"),
     "guest_guard.py": ("-m", "sample"),
     "guest_import.py": ("-m", "not slow"),
 }
@@ -27,6 +28,7 @@ LIMIT_S = {"guest_retune.py": 1800}
     [
         ("raid5-hdd", "guest_filesystem.py"),
         ("raid5-hdd", "guest_scratch.py"),
+        ("raid5-ssd", "guest_layers.py"),
         ("raid5-hdd", "guest_rebuild.py"),
         ("raid5-hdd", "guest_watch.py"),
         ("raid5-hdd", "guest_guard.py"),
@@ -35,6 +37,7 @@ LIMIT_S = {"guest_retune.py": 1800}
         ("raid6-hdd", "guest_knobs.py"),
         ("tests/lab/fewer.toml", "guest_import.py"),
         ("tests/lab/faults.toml", "guest_faults.py"),
+        ("tests/lab/faults.toml", "guest_faults_above.py"),
         ("tests/lab/elsewhere.toml", "guest_persist.py"),
         ("tests/lab/elsewhere.toml", "guest_exports.py"),
         pytest.param("tests/lab/elsewhere.toml", "guest_ansible.py", marks=pytest.mark.slow),

@@ -164,18 +164,18 @@ def test_a_real_fio_stays_within_the_budget(tmp_path: Path, streams: int) -> Non
 
 
 def test_a_budget_below_the_scratch_file_is_refused_before_it_is_made(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
 ) -> None:
-    monkeypatch.setattr("autotune.measure.scratch.scratch_bytes", lambda _folder: 4 << 20)
     tmp_path.chmod(0o700)
     journal = bench(tmp_path, Written()).journal
     small = Written(8 << 20, 5 << 20)
     with (
         pytest.raises(RefusalError, match=r"of which 5\.0 MiB are used.*--write-budget"),
-        scratch_file(tmp_path, journal, lambda _share: None, small),
+        scratch_file(tmp_path, 4 << 20, "", journal, lambda _share: None, small, print),
     ):
         pass
     enough = Written(8 << 20)
-    with scratch_file(tmp_path, journal, lambda _share: None, enough) as path:
+    how = (4 << 20, "", journal, lambda _share: None, enough, print)
+    with scratch_file(tmp_path, *how) as path:
         assert path.stat().st_size == enough.total == 4 << 20
     assert not list(tmp_path.glob(".autotune-*"))

@@ -34,14 +34,14 @@ def test_a_filesystem_without_room_for_a_scratch_file_is_named(
     number = mount_number(machine.root)
     mount = Mount(number, machine.root, "ext4", "md0", read_only=False)
     stack = dataclasses.replace(read_stack(array), mounts=(mount,))
-    free = SimpleNamespace(free=639 << 20)
-    monkeypatch.setattr(checks.shutil, "disk_usage", lambda _folder: free)
+    free = SimpleNamespace(f_bavail=639, f_frsize=1 << 20)
+    monkeypatch.setattr("autotune.system.scratch_space.os.statvfs", lambda _folder: free)
     (found,) = checks.check(array, stack)
     assert found.severity == "warn"
-    assert "has 639 MiB free, and 640 MiB are needed" in found.message
-    free.free = 640 << 20
+    assert "has 639 MiB free, and a scratch file may take a tenth" in found.message
+    free.f_bavail = 640
     assert checks.check(array, stack) == []
-    free.free = 0
+    free.f_bavail = 0
     read_only = dataclasses.replace(mount, read_only=True)
     assert checks.check(array, dataclasses.replace(stack, mounts=(read_only,))) == []
 

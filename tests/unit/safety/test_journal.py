@@ -266,9 +266,28 @@ def test_a_line_that_the_disk_takes_in_part_leaves_nothing(
 
 def test_a_scratch_folder_that_is_removed_is_nothing_to_restore(files: Files) -> None:
     journal = files.open()
-    with scratch_file(files.root, journal, lambda _: None, Written()) as file:
+    files.root.chmod(0o700)
+    heard: list[str] = []
+    how = (1 << 20, "ext4", journal, lambda _: None, Written(), heard.append)
+    with scratch_file(files.root, *how) as file:
         assert files.reload().record.scratch == [str(file.parent)]
     assert files.reload().record.scratch == []
+    assert not heard
+
+
+def test_what_cannot_be_removed_is_said_once_the_journal_is_gone(files: Files) -> None:
+    files.root.chmod(0o700)
+    for cleared in (False, True):
+        heard: list[str] = []
+        journal = files.open()
+        how = (1 << 20, "ext4", journal, lambda _: None, Written(), heard.append)
+        with scratch_file(files.root, *how) as file:
+            (file.parent / "precious").write_text("x")
+            if cleared:
+                journal.close()
+        assert len(heard) == cleared
+        assert (file.parent / "precious").exists()
+        journal.close()
 
 
 def test_the_journal_is_for_its_owner_alone(files: Files) -> None:

@@ -1,0 +1,62 @@
+"""What keeps a scratch file from being written to any more, looked at while a run goes on."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from autotune.system import layers
+from autotune.system.layers import Asking, UnseenError
+from autotune.system.scratch_space import FULL_TO_GO_ON, Ground, layers_of, read_ground, too_full
+from autotune.system.stack import Mount
+
+
+class Footing:
+    """The filesystem with the scratch file and what it lies on; call it for what ends the run."""
+
+    def __init__(self, folder: Path, mount: Mount, array: str, ground: Ground) -> None:
+        self._folder = folder
+        self._mount = mount
+        self._array = array
+        self._ground = ground
+        status = folder.stat()
+        self._place = (status.st_dev, status.st_ino)
+        self._asked: dict[str, Asking] = {}
+
+    def __call__(self) -> str | None:
+        looks: tuple[Callable[[], str | None], ...] = (self._covered, self._new, self._full)
+        return next((found for look in looks if (found := look())), None)
+
+    def _covered(self) -> str | None:
+        """Whether the folder's name still leads there."""
+        try:
+            status = self._folder.stat()
+        except OSError:
+            status = None
+        if status is not None and (status.st_dev, status.st_ino) == self._place:
+            return None
+        return f"something else was mounted over {self._folder}, or its filesystem was unmounted"
+
+    def _new(self) -> str | None:
+        """Whether something has come between, as a snapshot does that is taken now."""
+        root = self._ground.root
+        if layers_of(self._mount, self._array, root) == self._ground.layers:
+            return None
+        self._ground = read_ground(self._mount, self._array, root)
+        if not self._ground.bar:
+            return None
+        return f"nothing more can be written in {self._folder}: {self._ground.bar}"
+
+    def _full(self) -> str | None:
+        """Whether a thin pool below nears its end. What is asked now is answered at the next
+        look, for the kernel may take its time."""
+        for name in self._ground.pools:
+            label = layers.label(name, self._ground.root)
+            try:
+                asked = self._asked.pop(name, None)
+                pool = asked.answer() if asked is not None else None
+                waits = asked is not None and pool is None
+                self._asked[name] = asked if asked and waits else Asking(name, self._ground.root)
+            except UnseenError as error:
+                return f"how full the thin pool {label} is cannot be seen: {error}"
+            if pool is not None and (trouble := too_full(pool, FULL_TO_GO_ON)):
+                return f"the thin pool {label} below {self._folder} {trouble}"
+        return None

@@ -1,0 +1,69 @@
+"""Run apart, as a script (`apart.py`): what touches the filesystem of a scratch file.
+
+A write to a filesystem may never return, and then not even SIGKILL ends who made it. It works in
+the present folder, so that nothing mounted over it since makes a difference. It prints the bytes
+written so far, a number a line; at a failure, "error" and its number, and exits with 1.
+"""
+
+import fcntl
+import os
+import struct
+import sys
+from pathlib import Path
+
+BLOCK_BYTES = 1 << 20
+SYNC_BYTES = 32 << 20
+BTRFS_IOC_SUBVOL_CREATE = 0x5000940E
+"""linux/btrfs.h"""
+
+
+def _say(text: str) -> None:
+    os.write(1, f"{text}\n".encode())
+
+
+def fill(folder: str, name: str, size: int, fstype: str) -> None:
+    """Make a folder of the owner's alone, and in it a file full of random bytes."""
+    os.umask(0o077)
+    if fstype == "btrfs":
+        # A snapshot of what is around it leaves out a subvolume, so it keeps nothing of the file.
+        here = os.open(".", os.O_RDONLY | os.O_DIRECTORY)
+        argument = struct.pack("q4088s", 0, folder.encode())
+        fcntl.ioctl(here, BTRFS_IOC_SUBVOL_CREATE, argument)
+    else:
+        Path(folder).mkdir(0o700)
+    # A folder with the set-group-ID bit hands its group on, whose quota is not ours to use.
+    os.chown(folder, os.geteuid(), os.getegid())
+    Path(folder).chmod(0o700)
+    block = os.urandom(BLOCK_BYTES)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+    file = os.open(f"{folder}/{name}", flags, 0o600)
+    for done in range(BLOCK_BYTES, size + 1, BLOCK_BYTES):
+        left = block
+        while left:
+            left = left[os.write(file, left) :]
+        _say(str(done))
+        if done % SYNC_BYTES == 0:
+            os.fdatasync(file)
+    os.fsync(file)
+
+
+def remove(folder: str, name: str) -> None:
+    """Remove the file and its folder, which has to hold nothing else."""
+    Path(folder, name).unlink(missing_ok=True)
+    Path(folder).rmdir()
+
+
+def main(words: list[str]) -> int:
+    try:
+        if words[0] == "fill":
+            fill(words[1], words[2], int(words[3]), words[4])
+        else:
+            remove(words[1], words[2])
+    except OSError as error:
+        _say(f"error {error.errno}")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

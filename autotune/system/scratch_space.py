@@ -1,0 +1,221 @@
+"""What a filesystem lies on, and so what a scratch file in it may take.
+
+Free space in a filesystem is not always its own: under it may be a thin pool that others fill too,
+or a snapshot that keeps a copy of each block that changes.
+"""
+
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from autotune.errors import RefusalError
+from autotune.system import layers
+from autotune.system.array import Array
+from autotune.system.layers import UnseenError
+from autotune.system.stack import Mount, Stack
+
+MAX_BYTES = 1 << 30
+MIN_BYTES = 64 << 20
+BLOCK_BYTES = 1 << 20
+SHARE_OF_FREE = 10
+FULL_TO_START = 0.8
+"""A thin pool fuller than this, in data or metadata, gets no scratch file."""
+FULL_TO_GO_ON = 0.9
+"""One that becomes fuller than this, by whoever's writes, ends the run."""
+
+_KNOWN_FILESYSTEMS = ("ext2", "ext3", "ext4", "xfs", "btrfs", "f2fs", "jfs")
+"""They give back at once what is removed. nilfs2 and bcachefs, as examples, may keep it."""
+
+_OWN_BLOCKS = ("linear", "striped", "crypt", "integrity", "raid", "mirror", "multipath", "delay")
+"""The targets under which blocks written are the filesystem's own."""
+
+_SNAPSHOT = "{} is itself a snapshot, which writes would fill up; use another filesystem"
+_HARM = {
+    "snapshot-origin": "the volume {} has a snapshot, which writes would fill up and destroy; "
+    "remove the snapshot first",
+    "snapshot": _SNAPSHOT,
+    "snapshot-merge": _SNAPSHOT,
+    "vdo": "it lies on the VDO volume {}, whose real space may be less than it says",
+}
+"""The targets that may take new space for a block that is written over, wherever they lie."""
+
+_CACHES = ("cache", "writecache")
+
+
+@dataclass(frozen=True)
+class Ground:
+    """What a filesystem lies on.
+
+    `bar` says why no scratch file may be there, `unasked` why only if its folder is named; both
+    are "" if nothing speaks against it. `pools` are thin pools below, `stores` the sparse files
+    below by way of loop devices, whose own filesystem has to have the room too.
+    """
+
+    fstype: str = ""
+    bar: str = ""
+    unasked: str = ""
+    pools: tuple[str, ...] = ()
+    stores: tuple[Path, ...] = ()
+    layers: tuple[str, ...] = ()
+    root: Path = Path("/")
+
+    @property
+    def against(self) -> str:
+        """Why no scratch file is made there by itself."""
+        return self.bar or self.unasked
+
+
+def layers_of(mount: Mount, array: str, root: Path) -> tuple[str, ...]:
+    """The devices below a filesystem, those below the array among them."""
+    above = layers.below(mount.device, root, stop=(array,))
+    under = layers.below(array, root)
+    return tuple(dict.fromkeys((*above, *under)))
+
+
+def read_ground(mount: Mount, array: str, root: Path = Path("/")) -> Ground:
+    """Look at everything below a filesystem. Never raises: what cannot be seen speaks against a
+    scratch file."""
+    names = layers_of(mount, array, root)
+    above = layers.below(mount.device, root, stop=(array,))
+    thin, pools, bar = "", [], ""
+    for name in names:
+        try:
+            kinds = layers.targets(name, root)
+        except UnseenError as error:
+            bar = f"what it lies on cannot be seen: {error}"
+            break
+        bar = _bar(name, kinds, name in above, root)
+        if bar:
+            break
+        thin = thin or (layers.label(name, root) if "thin" in kinds else "")
+        pools += [name] * ("thin-pool" in kinds)
+    unasked = ""
+    if thin:
+        unasked = (
+            f"it lies on the thin volume {thin}, and the pool's space is others' too; name it "
+            f"(--scratch {mount.mountpoint}) to let a tenth of the pool's free space be used, "
+            "and run `fstrim` there afterwards"
+        )
+    elif mount.fstype not in _KNOWN_FILESYSTEMS:
+        unasked = (
+            f"{mount.fstype} may keep what is removed; name a folder there (--scratch) if that "
+            "does no harm"
+        )
+    files = (layers.backing_file(name, root) for name in names)
+    stores = tuple(file for file in files if file is not None and _is_sparse(file))
+    return Ground(mount.fstype, bar, unasked, tuple(pools), stores, names, root)
+
+
+def _bar(name: str, kinds: tuple[str, ...], above: bool, root: Path) -> str:
+    """Why no scratch file may be on this device at all; "" if nothing speaks against it."""
+    label = layers.label(name, root)
+    harm = next((text for kind, text in _HARM.items() if kind in kinds), "")
+    if harm:
+        return harm.format(label)
+    if not above:
+        # What is below the array is part of it, whatever else it does.
+        return f"a member of the array lies on the thin volume {label}" if "thin" in kinds else ""
+    if name.startswith("bcache") or any(kind in _CACHES for kind in kinds):
+        return f"it lies on the cache {label}, so writes would measure that and not the array"
+    strange = [kind for kind in kinds if kind not in (*_OWN_BLOCKS, "thin", "thin-pool")]
+    if strange:
+        return f'it lies on {label}, and what a write to the target "{strange[0]}" does is unknown'
+    return ""
+
+
+def _is_sparse(file: Path) -> bool:
+    try:
+        status = file.stat()
+    except OSError:
+        return True
+    return status.st_blocks * 512 < status.st_size
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a scratch file may be made unasked: `folder`, or None and the reason."""
+
+    folder: Path | None
+    ground: Ground = field(default_factory=Ground)
+    why_not: str = ""
+
+
+def find_place(stack: Stack, array: Array) -> Place:
+    """The first filesystem on an array where a scratch file does no harm and has room."""
+    reasons: list[str] = []
+    for mount in stack.writable:
+        ground = read_ground(mount, array.name, array.root)
+        if ground.against:
+            reasons.append(f"{mount.mountpoint} is not written to, since {ground.against}")
+            continue
+        try:
+            scratch_bytes(mount.mountpoint, ground)
+        except RefusalError as error:
+            reasons.append(str(error).removesuffix("."))
+            continue
+        return Place(mount.mountpoint, ground)
+    return Place(None, why_not=reasons[0] if reasons else "")
+
+
+def scratch_bytes(folder: Path, ground: Ground) -> int:
+    """How large a scratch file in `folder` may be: 1 GiB, or a tenth of what is free there, and
+    in whatever lies below.
+
+    Raise RefusalError if that is too little to measure with, or none may be there at all.
+    """
+    if ground.bar:
+        raise RefusalError(f"There can be no scratch file in {folder}: {ground.bar}.")
+    free = free_bytes(folder, ground)
+    size = min(MAX_BYTES, free // SHARE_OF_FREE) // BLOCK_BYTES * BLOCK_BYTES
+    if size < MIN_BYTES:
+        raise RefusalError(
+            f"{folder} has {free >> 20} MiB free, and a scratch file may take a tenth of it but "
+            f"needs {MIN_BYTES >> 20} MiB; free some space, or use another folder (--scratch)."
+        )
+    return size
+
+
+def free_bytes(folder: Path, ground: Ground) -> int:
+    """What is free for a scratch file: the least of what the filesystem has for its users, in
+    that folder's project, and what is below it.
+
+    Raise RefusalError if a pool is too full already, or cannot be seen.
+    """
+    free = _free(folder)
+    for file in ground.stores:
+        free = min(free, _free(file.parent))
+    for name in ground.pools:
+        label = layers.label(name, ground.root)
+        try:
+            pool = layers.pool(name, ground.root)
+        except UnseenError as error:
+            raise RefusalError(
+                f"How full the thin pool {label} is cannot be seen: {error}."
+            ) from None
+        if trouble := too_full(pool, FULL_TO_START):
+            raise RefusalError(
+                f"The thin pool {label} below {folder} {trouble}, and a scratch file is made only "
+                f"below {FULL_TO_START:.0%}; extend the pool, or free space in it (`fstrim`)."
+            )
+        free = min(free, pool.free_bytes)
+    return free
+
+
+def _free(folder: Path) -> int:
+    # Without the blocks that are kept for root; with the limit of the folder's project.
+    try:
+        found = os.statvfs(folder)
+    except OSError:
+        return 0
+    return found.f_bavail * found.f_frsize
+
+
+def too_full(pool: layers.Pool, limit: float) -> str:
+    """What is wrong with a pool: "is 85 % full"; "" if nothing is."""
+    if not pool.sound:
+        return "takes no writes or has to be repaired"
+    if pool.data > limit:
+        return f"is {pool.data:.0%} full"
+    if pool.metadata > limit:
+        return f"has its metadata {pool.metadata:.0%} full"
+    return ""

@@ -1,0 +1,296 @@
+"""Where a scratch file would do harm, on real LVM on raid5-ssd; `test_run.py` runs this there."""
+
+import contextlib
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from guest import FAST, autotune, autotune_json, knob_files, running, start, wait_until
+from volumes import lvcreate, make_ext4, make_group, make_thin, sh, used
+
+from autotune.lab.guest.system import load_modules
+
+DEVICE = "/dev/md0"
+MOUNT = Path("/mnt/here")
+WITHIN_S = 25.0
+"""A hanging write is not waited for; the guest takes seconds to start the guardian's Python."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def group() -> Iterator[None]:
+    load_modules(("dm-writecache", "btrfs"))
+    MOUNT.mkdir(parents=True)
+    make_group()
+    yield
+    sh("vgremove", "-q", "-f", "shelf")
+
+
+@contextlib.contextmanager
+def mounted(device: object, kind: str = "ext4") -> Iterator[None]:
+    if kind == "ext4":
+        make_ext4(str(device))
+    else:
+        sh(f"mkfs.{kind}", "-q", "-f", device)
+    sh("mount", device, MOUNT)
+    try:
+        yield
+    finally:
+        # What hung may just be ending.
+        wait_until(lambda: not subprocess.run(["umount", MOUNT], check=False).returncode)
+
+
+@pytest.fixture
+def home() -> Iterator[str]:
+    lvcreate("-n", "home", "-L", "1500M", "shelf")
+    with mounted("/dev/shelf/home"):
+        yield "/dev/shelf/home"
+    sh("lvremove", "-q", "-f", "shelf/home")
+
+
+@pytest.fixture
+def words(tmp_path: Path) -> tuple[object, ...]:
+    path = tmp_path / "fast.toml"
+    path.write_text(FAST)
+    return ("run", DEVICE, "--workload", path, "--strategy", "random", "--p99-ceiling", "5s")
+
+
+@contextlib.contextmanager
+def under_way(state: Path, *words: object, until: str = "fio") -> Iterator[subprocess.Popen[str]]:
+    """A run of which fio runs, or its end if that comes before."""
+    process = start(*words, state=state)
+    wait_until(lambda: bool(running(until)) or process.poll() is not None, 90, until)
+    try:
+        yield process
+    finally:
+        if process.poll() is None:
+            process.kill()
+        process.wait()
+
+
+def ended(process: subprocess.Popen[str], timeout_s: float = 60) -> str:
+    """What it said once it has ended, in time."""
+    try:
+        return process.communicate(timeout=timeout_s)[1]
+    except subprocess.TimeoutExpired:
+        pytest.fail(f"not ended within {timeout_s} s")
+
+
+def interrupted(process: subprocess.Popen[str]) -> str:
+    process.send_signal(signal.SIGINT)
+    return ended(process)
+
+
+def left_out(state: Path, words: tuple[object, ...], reason: str) -> None:
+    """Nothing is written unasked, and all that could be asked says why."""
+    plan = autotune_json(*words, "--dry-run", state=state)
+    assert (plan["scratch"], plan["left_out"]) == (None, ["write"])
+    assert any(reason in note for note in plan["notes"]), plan["notes"]
+    assert reason in autotune("doctor", DEVICE, state=state).stdout
+
+
+def barred(state: Path, words: tuple[object, ...], reason: str) -> None:
+    left_out(state, words, reason)
+    named = autotune(*words, "--scratch", MOUNT, state=state)
+    assert named.returncode == 1
+    assert reason in named.stderr
+
+
+def test_a_snapshot_outlives_a_run(home: str, tmp_path: Path, words: tuple[object, ...]) -> None:
+    lvcreate("-s", "-n", "backup", "-L", "100M", home)
+    before = used("shelf-backup")
+    with under_way(tmp_path, *words) as process:
+        interrupted(process)
+    sh("sync")
+    after = used("shelf-backup")
+    assert after != "Invalid"
+    # The filesystem's own, a few blocks.
+    assert abs(int(after.split("/")[0]) - int(before.split("/")[0])) < 8192
+    barred(tmp_path, words, "has a snapshot")
+    # The snapshot is no place either.
+    sh("umount", MOUNT)
+    sh("mount", "/dev/shelf/backup", MOUNT)
+    barred(tmp_path, words, "is itself a snapshot")
+    sh("umount", MOUNT)
+    sh("mount", home, MOUNT)
+
+
+def test_a_snapshot_taken_meanwhile_ends_the_run(
+    home: str, tmp_path: Path, words: tuple[object, ...]
+) -> None:
+    knobs = knob_files()
+    with under_way(tmp_path, *words) as process:
+        assert list(MOUNT.glob(".autotune-*"))
+        lvcreate("-s", "-n", "backup", "-L", "200M", home)
+        assert "has a snapshot" in ended(process)
+    assert used("shelf-backup") != "Invalid"
+    assert not list(MOUNT.glob(".autotune-*"))
+    assert knob_files() == knobs
+
+
+@contextlib.contextmanager
+def thin(size_mib: int) -> Iterator[None]:
+    """An overcommitted pool with two volumes, a filesystem on the first."""
+    make_thin(size_mib, "one", "other")
+    with mounted("/dev/shelf/one"):
+        yield
+    sh("lvremove", "-q", "-f", "shelf/pool")
+
+
+def fill_other(size_mib: int) -> None:
+    sh("dd", "if=/dev/zero", "of=/dev/shelf/other", "bs=1M", f"count={size_mib}", "oflag=direct")
+
+
+def test_a_thin_pool_is_not_filled(tmp_path: Path, words: tuple[object, ...]) -> None:
+    with thin(180):
+        before = used("shelf-pool-tpool")
+        with under_way(tmp_path, *words) as process:
+            interrupted(process)
+        sh("sync")
+        blocks, total = map(int, used("shelf-pool-tpool").split("/"))
+        assert blocks - int(before.split("/")[0]) < total // 10
+        # The other volume can still be written to.
+        fill_other(16)
+        left_out(tmp_path, words, "thin volume shelf-one")
+        named = autotune(*words, "--scratch", MOUNT, state=tmp_path)
+        assert "a scratch file may take a tenth of it" in named.stderr
+        # The rest of it goes to the other, nearly.
+        fill_other(140)
+        named = autotune(*words, "--scratch", MOUNT, state=tmp_path)
+        assert "% full, and a scratch file is made only below 80%" in named.stderr
+
+
+def test_a_named_scratch_file_is_bounded_by_the_pool_which_is_watched(
+    tmp_path: Path, words: tuple[object, ...]
+) -> None:
+    knobs = knob_files()
+    with thin(800):
+        with under_way(tmp_path, *words, "--scratch", MOUNT) as process:
+            (file,) = MOUNT.glob(".autotune-*/scratch")
+            assert file.stat().st_size <= 80 << 20
+            fill_other(680)
+            assert "the thin pool shelf-pool-tpool" in (said := ended(process)), said
+        assert not list(MOUNT.glob(".autotune-*"))
+        assert knob_files() == knobs
+
+
+def test_a_filesystem_on_a_cache_is_not_the_array(
+    home: str, tmp_path: Path, words: tuple[object, ...]
+) -> None:
+    sh("umount", MOUNT)
+    lvcreate("-n", "fast", "-L", "64M", "shelf")
+    size = sh("blockdev", "--getsz", home).strip()
+    table = f"0 {size} writecache s {home} /dev/shelf/fast 4096 0"
+    sh("dmsetup", "create", "cached", "--table", table)
+    sh("mount", "/dev/mapper/cached", MOUNT)
+    barred(tmp_path, words, "lies on the cache cached")
+    sh("umount", MOUNT)
+    sh("dmsetup", "remove", "cached")
+    sh("lvremove", "-q", "-f", "shelf/fast")
+    sh("mount", home, MOUNT)
+
+
+def test_without_dmsetup_nothing_is_written(
+    home: str, tmp_path: Path, words: tuple[object, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    for name in ("fio", "mdadm", "setpriv"):
+        (tools / name).symlink_to(sh("which", name).strip())
+    monkeypatch.setenv("PATH", str(tools))
+    left_out(tmp_path, words, "dmsetup is not installed")
+
+
+@pytest.mark.parametrize("stage", ["filling", "measuring"])
+def test_a_hanging_write_keeps_no_run_from_ending(
+    stage: str, home: str, tmp_path: Path, words: tuple[object, ...]
+) -> None:
+    knobs = knob_files()
+
+    def filling() -> bool:
+        return any(file.stat().st_size > 1 << 20 for file in MOUNT.glob(".autotune-*/scratch"))
+
+    with contextlib.ExitStack() as stack:
+        if stage == "filling":
+            process = start(*words, state=tmp_path)
+            stack.callback(process.kill)
+            wait_until(filling, 60, "a scratch file")
+        else:
+            process = stack.enter_context(under_way(tmp_path, *words))
+        folder = next(MOUNT.glob(".autotune-*"))
+        sh("dmsetup", "suspend", "--nolockfs", "--noflush", "shelf-home")
+        stack.callback(subprocess.run, ["dmsetup", "resume", "shelf-home"], check=True)
+        # Until what is under way has come to wait.
+        time.sleep(3)
+        process.send_signal(signal.SIGINT)
+        asked_s = time.monotonic()
+        said = ended(process, WITHIN_S)
+        print(f"{stage}: ended after {time.monotonic() - asked_s:.1f} s: {said}")
+        assert knob_files() == knobs
+        assert str(folder) in said
+        assert "does not answer" in said
+        assert "autotune restore" in autotune("doctor", DEVICE, state=tmp_path).stdout
+    restored = autotune("restore", state=tmp_path)
+    assert restored.returncode == 0, restored.stderr
+    assert not list(MOUNT.glob(".autotune-*"))
+
+
+@contextlib.contextmanager
+def covered() -> Iterator[None]:
+    sh("mount", "-t", "tmpfs", "none", MOUNT)
+    try:
+        yield
+    finally:
+        sh("umount", MOUNT)
+
+
+def test_a_filesystem_mounted_over_it_does_not_hide_the_scratch_file(
+    home: str, tmp_path: Path, words: tuple[object, ...]
+) -> None:
+    knobs = knob_files()
+    with under_way(tmp_path, *words) as process:
+        with covered():
+            assert "was mounted over" in ended(process)
+        assert not list(MOUNT.glob(".autotune-*"))
+        assert not list((tmp_path / "journal").glob("*"))
+    with under_way(tmp_path, *words) as process, covered():
+        process.kill()
+        process.wait()
+        wait_until(lambda: knob_files() == knobs and not running("fio"), what="the guardian")
+        hidden = autotune("restore", state=tmp_path)
+        assert hidden.returncode == 1
+        assert "another filesystem is mounted over" in hidden.stderr
+    assert list(MOUNT.glob(".autotune-*"))
+    assert autotune("restore", state=tmp_path).returncode == 0
+    assert not list(MOUNT.glob(".autotune-*"))
+
+
+def test_a_snapshot_of_btrfs_keeps_nothing_of_the_scratch_file(
+    tmp_path: Path, words: tuple[object, ...]
+) -> None:
+    lvcreate("-n", "tree", "-L", "1500M", "shelf")
+    with mounted("/dev/shelf/tree", "btrfs"):
+        with under_way(tmp_path, *words) as process:
+            assert list(MOUNT.glob(".autotune-*/scratch"))
+            sh("btrfs", "subvolume", "snapshot", "-r", MOUNT, MOUNT / "hourly")
+            interrupted(process)
+        assert not list(MOUNT.glob("hourly/.autotune-*/*"))
+        assert not list(MOUNT.glob(".autotune-*"))
+    sh("lvremove", "-q", "-f", "shelf/tree")
+
+
+def test_the_quota_of_a_folders_group_is_not_used(
+    home: str, tmp_path: Path, words: tuple[object, ...]
+) -> None:
+    shared = MOUNT / "shared"
+    shared.mkdir()
+    os.chown(shared, 0, 1000)
+    shared.chmod(0o2755)
+    with under_way(tmp_path, *words, "--scratch", shared) as process:
+        (file,) = shared.glob(".autotune-*/scratch")
+        assert (file.stat().st_gid, file.parent.stat().st_gid) == (0, 0)
+        interrupted(process)
+    assert not list(shared.iterdir())
