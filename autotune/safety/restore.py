@@ -160,7 +160,9 @@ def _remove_scratch(folder: Path, record: Record, outcome: Outcome) -> None:
         if folder.stat().st_uid != os.geteuid():
             outcome.failed.append(f"{folder} belongs to somebody else, so it is left")
             return
-        remove(folder, HANGING_TIMEOUT_S if str(folder) in record.hanging else REMOVE_TIMEOUT_S)
+        # Whoever waits for the run's end does not wait for what hangs, which goes by itself.
+        ending = Path(f"/proc/{record.pid}").exists() and str(folder) in record.hanging
+        remove(folder, HANGING_TIMEOUT_S if ending else REMOVE_TIMEOUT_S)
     except OSError as error:
         outcome.failed.append(_because(folder, error))
         return

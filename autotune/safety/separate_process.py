@@ -11,7 +11,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 WORK = Path(__file__).with_name("scratch_work.py")
-KILL_TIMEOUT_S = 1.0
+KILL_TIMEOUT_S = 3.0
+"""What is on its way to slow disks is waited for, SIGKILL or not."""
 LOOK_S = 0.5
 
 

@@ -190,6 +190,21 @@ def test_the_journal_waits_until_the_filesystem_of_the_scratch_is_mounted(files:
     assert not files.path.exists()
 
 
+def test_the_journal_waits_while_another_filesystem_hides_the_scratch(files: Files) -> None:
+    journal = files.open()
+    folder = files.root / ".autotune-1"
+    journal.scratch(folder)
+    text = files.path.read_text()
+    before, word, number = text.rpartition('"device": ')
+    files.path.write_text(f"{before}{word}9{number}")
+    outcome = restore(files.reload(), files.root)
+    assert "another filesystem is mounted over" in outcome.failed[0]
+    assert files.path.exists()
+    files.path.write_text(text)
+    assert restore(files.reload(), files.root).complete
+    assert not files.path.exists()
+
+
 def test_what_is_kept_can_be_undone_even_after_a_second_time(files: Files) -> None:
     cache, applied = files.md / "stripe_cache_size", applied_path(files.root / "state", UUID)
     for text in ("4096", "8192"):
