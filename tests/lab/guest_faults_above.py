@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from guest_faults import FAULTS, MOUNT, endure, files, state
-from volumes import lvcreate, make_ext4, make_group, make_thin, sh, used
+from volumes import make_ext4, make_group, make_snapshot, make_thin, make_volume, sh, used
 
 __all__ = ["files", "state"]
 
@@ -36,14 +36,14 @@ def above(request: pytest.FixtureRequest) -> Iterator[str]:
     """A filesystem with files below what is named, on the array."""
     name: str = request.param
     if name == "snapshot":
-        lvcreate("-n", "home", "-L", "780M", "shelf")
+        make_volume("home", 780)
     else:
         make_thin(POOL_MIB, "home")
     make_ext4("/dev/shelf/home")
     sh("mount", "/dev/shelf/home", MOUNT)
     (MOUNT / "large").write_bytes(bytes(32 << 20))
     if name == "snapshot":
-        lvcreate("-s", "-n", "backup", "-L", "60M", "/dev/shelf/home")
+        make_snapshot(60)
     yield name
     sh("umount", MOUNT)
     sh("lvremove", "-q", "-f", "shelf")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from guest import FAST, autotune, autotune_json, knob_files, running, start, wait_until
-from volumes import lvcreate, make_ext4, make_group, make_thin, sh, used
+from volumes import make_ext4, make_group, make_snapshot, make_thin, make_volume, sh, used
 
 from autotune.lab.guest.system import load_modules
 
@@ -45,9 +45,9 @@ def mounted(device: object, kind: str = "ext4") -> Iterator[None]:
 
 @pytest.fixture
 def home() -> Iterator[str]:
-    lvcreate("-n", "home", "-L", "1500M", "shelf")
-    with mounted("/dev/shelf/home"):
-        yield "/dev/shelf/home"
+    device = make_volume("home", 1500)
+    with mounted(device):
+        yield device
     sh("lvremove", "-q", "-f", "shelf/home")
 
 
@@ -60,10 +60,11 @@ def words(tmp_path: Path) -> tuple[object, ...]:
 
 @contextlib.contextmanager
 def under_way(state: Path, *words: object, until: str = "fio") -> Iterator[subprocess.Popen[str]]:
-    """A run of which fio runs, or its end if that comes before."""
+    """A run of which fio runs."""
     process = start(*words, state=state)
     wait_until(lambda: bool(running(until)) or process.poll() is not None, 90, until)
     try:
+        assert process.poll() is None, process.communicate()
         yield process
     finally:
         if process.poll() is None:
@@ -100,7 +101,7 @@ def barred(state: Path, words: tuple[object, ...], reason: str) -> None:
 
 
 def test_a_snapshot_outlives_a_run(home: str, tmp_path: Path, words: tuple[object, ...]) -> None:
-    lvcreate("-s", "-n", "backup", "-L", "100M", home)
+    make_snapshot(100)
     before = used("shelf-backup")
     with under_way(tmp_path, *words) as process:
         interrupted(process)
@@ -124,7 +125,7 @@ def test_a_snapshot_taken_meanwhile_ends_the_run(
     knobs = knob_files()
     with under_way(tmp_path, *words) as process:
         assert list(MOUNT.glob(".autotune-*"))
-        lvcreate("-s", "-n", "backup", "-L", "200M", home)
+        make_snapshot(200)
         assert "has a snapshot" in ended(process)
     assert used("shelf-backup") != "Invalid"
     assert not list(MOUNT.glob(".autotune-*"))
@@ -181,7 +182,7 @@ def test_a_filesystem_on_a_cache_is_not_the_array(
     home: str, tmp_path: Path, words: tuple[object, ...]
 ) -> None:
     sh("umount", MOUNT)
-    lvcreate("-n", "fast", "-L", "64M", "shelf")
+    make_volume("fast", 64)
     size = sh("blockdev", "--getsz", home).strip()
     table = f"0 {size} writecache s {home} /dev/shelf/fast 4096 0"
     sh("dmsetup", "create", "cached", "--table", table)
@@ -271,10 +272,9 @@ def test_a_filesystem_mounted_over_it_does_not_hide_the_scratch_file(
 def test_a_snapshot_of_btrfs_keeps_nothing_of_the_scratch_file(
     tmp_path: Path, words: tuple[object, ...]
 ) -> None:
-    lvcreate("-n", "tree", "-L", "1500M", "shelf")
-    with mounted("/dev/shelf/tree", "btrfs"):
+    with mounted(make_volume("tree", 1500), "btrfs"):
         with under_way(tmp_path, *words) as process:
-            assert list(MOUNT.glob(".autotune-*/scratch"))
+            assert list(MOUNT.glob(".autotune-*/scratch")), autotune("doctor", state=tmp_path)
             sh("btrfs", "subvolume", "snapshot", "-r", MOUNT, MOUNT / "hourly")
             interrupted(process)
         assert not list(MOUNT.glob("hourly/.autotune-*/*"))

@@ -28,17 +28,24 @@ def make_group() -> None:
     sh("vgcreate", "-q", "shelf", "/dev/md0")
 
 
-def lvcreate(*words: object) -> None:
-    sh("lvcreate", "-q", "-y", "-W", "n", "-Z", "n", *words)
+def make_volume(name: str, size_mib: int) -> str:
+    sh("lvcreate", "-q", "-y", "-W", "n", "-Z", "n", "-n", name, "-L", f"{size_mib}M", "shelf")
+    return f"/dev/shelf/{name}"
+
+
+def make_snapshot(size_mib: int) -> None:
+    """The snapshot "backup" of the volume "home"."""
+    sh("lvcreate", "-q", "-y", "-s", "-n", "backup", "-L", f"{size_mib}M", "shelf/home")
 
 
 def make_thin(size_mib: int, *volumes: str) -> None:
     """An overcommitted thin pool with these volumes."""
-    small = ("--poolmetadatasize", "8M", "--poolmetadataspare", "n")
-    lvcreate("--type", "thin-pool", "-n", "pool", "-L", f"{size_mib}M", *small, "shelf")
+    sh(
+        *("lvcreate", "-q", "-y", "-Z", "n", "--type", "thin-pool", "-n", "pool"),
+        *("-L", f"{size_mib}M", "--poolmetadatasize", "8M", "--poolmetadataspare", "n", "shelf"),
+    )
     for name in volumes:
-        where = ("--thinpool", "shelf/pool")
-        sh("lvcreate", "-q", "-y", "-W", "n", "-V", "2200M", "-n", name, *where)
+        sh("lvcreate", "-q", "-y", "-V", "2200M", "-n", name, "--thinpool", "shelf/pool")
 
 
 def make_ext4(device: str) -> None:
