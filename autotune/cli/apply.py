@@ -113,10 +113,9 @@ def restore(
     import json
 
     from autotune.errors import AutotuneError, RestoreError
-    from autotune.safety.journal import Journal
+    from autotune.safety.deferred_restore import put_back
     from autotune.safety.locks import lock
     from autotune.safety.paths import applied_path, clear_if_torn, open_journals
-    from autotune.safety.restore import restore as put_back
     from autotune.system.array import find_array
 
     outcomes, torn, failed = {}, [], []
@@ -131,12 +130,11 @@ def restore(
                 torn.append(path)
                 barred.append(path.stem)
                 continue
-            journal = Journal.claimed(path)
             with lock(array) if array and path == applied else contextlib.nullcontext():
-                outcome = put_back(journal)
-            outcomes[f"{journal.record.device} ({path.parent.name})"] = outcome
+                record, outcome = put_back(path)
+            outcomes[f"{record.device} ({path.parent.name})"] = outcome
             if outcome.rebooted:
-                barred.append(path.stem)
+                barred.append(record.uuid)
         except FileNotFoundError:
             # Whoever held it has put everything back meanwhile.
             continue
@@ -183,6 +181,8 @@ def _print(name: str, outcome: "Outcome") -> None:
             print(f"  removed: {text}")
         return
     print(f"{name}: {len(outcome.restored)} put back.")
+    for text in outcome.waiting:
+        print(f"  {text}")
     for text in outcome.foreign:
         print(f"  left as somebody else set it: {text}")
     for text in outcome.gone:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from autotune.cli.options import STATE_DIR, Json, StateDir
-from autotune.cli.terminal import console
+from autotune.cli.terminal import console, notice
 from autotune.service import CONFIG
 
 if TYPE_CHECKING:
@@ -61,6 +61,7 @@ def retune(
             _print_log(out, device, records)
         return
     settings = load_config(config)
+    _put_back(state_dir)
     reports = []
     with LiveReporter(console(stderr=True)) as reporter:
         for array in arrays:
@@ -80,6 +81,23 @@ def retune(
         )
     if any(report.outcome == "failed" for report in reports):
         raise typer.Exit(1)
+
+
+def _put_back(state_dir: Path) -> None:
+    """Put back what a run that was killed has left. Else each pass would be refused until somebody
+    came, and there may be nobody."""
+    from autotune.errors import AutotuneError, RefusalError
+    from autotune.safety.deferred_restore import put_back
+    from autotune.safety.paths import open_journals
+
+    for path in open_journals(state_dir):
+        try:
+            put_back(path)
+        except (RefusalError, FileNotFoundError):
+            # A run is under way, or has just ended.
+            continue
+        except (AutotuneError, OSError) as error:
+            notice(str(error))
 
 
 def _print_log(out: "Console", device: str, records: "tuple[PassRecord, ...]") -> None:

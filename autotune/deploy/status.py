@@ -11,7 +11,7 @@ from autotune.knobs import by_name
 from autotune.preflight import conflicts, leftovers
 from autotune.problem.profile import Profile
 from autotune.problem.setting import Value
-from autotune.safety.paths import is_held, journal_path
+from autotune.safety.paths import is_held, journal_path, waiting_path
 from autotune.system.array import Array
 
 
@@ -54,8 +54,8 @@ def status(array: Array, state_dir: Path) -> Status:
     """Look at one array."""
     faults: list[str] = []
     notes: list[str] = []
-    journal = journal_path(state_dir, array.uuid)
-    if journal.exists():
+    own = journal_path(state_dir, array.uuid)
+    for journal in filter(Path.exists, (own, waiting_path(own))):
         (notes if is_held(journal) else faults).append(leftovers.describe(journal, array.root)[0])
     found = active(array, state_dir, faults)
     current = found[0] if found else None

@@ -54,7 +54,16 @@ find_array() {
         case " $disks " in *" $disk "*) ;; *) disks="$disks $disk" ;; esac
     done
     uuid=$(tr -d ':-' 2>/dev/null <"$block/md/uuid" || :)
-    saved=$RUN/autotune-profile/$name-${uuid:-${node##*/}}
+    [ -n "$uuid" ] || uuid=$(mdadm --detail --export "$node" 2>/dev/null |
+        sed -n 's/^MD_UUID=//p' | tr -d :)
+    [ -n "$uuid" ] || fail "$1 has no UUID that can be read, so it cannot be told from others."
+    saved=$RUN/autotune-profile/$name-$uuid
+}
+
+# What tells a device, by its folder, from another one that has its name later.
+number() {
+    # shellcheck disable=SC2012
+    ls -di -- "$1/" 2>/dev/null | while read -r inode _; do echo "$inode"; done
 }
 
 # Refuses an array of another kind than the values were proven on.
@@ -145,21 +154,40 @@ put() {
     echo "$2" >"$1"
 }
 
-# Keeps what is there now of every file that is about to change, or that the kernel changes with it.
+# Keeps what is there now of every file that is about to change, or that the kernel changes with it:
+# the device, its number, the file, its text. An array may have another name by the time of undo.
 save() {
-    [ ! -e "$saved" ] || return 0
     mkdir -p "${saved%/*}" || return 1
-    steps | while read -r place file _ passing; do
-        [ -z "$passing" ] || continue
-        for path in $(files "$place" "$file"); do
-            also=
-            [ "$file" != queue/scheduler ] || also="${path%/*}/nr_requests ${path%/*}/wbt_lat_usec"
-            for each in $path $also; do
-                # A queue that has no throttling keeps the file but fails to read it.
-                text=$(original "$each" 2>/dev/null) && [ -n "$text" ] && echo "$each $text"
+    [ ! -e "$saved" ] || known >"$saved.known" || return 1
+    {
+        cat "$saved.known" 2>/dev/null
+        steps | while read -r place file _ passing; do
+            [ -z "$passing" ] || continue
+            for path in $(files "$place" "$file"); do
+                also=
+                [ "$file" != queue/scheduler ] ||
+                    also="${path%/*}/nr_requests ${path%/*}/wbt_lat_usec"
+                for each in $path $also; do
+                    # A queue that has no throttling keeps the file but fails to read it.
+                    text=$(original "$each" 2>/dev/null) && [ -n "$text" ] || continue
+                    device=${each%/*/*}
+                    line="$(number "$device") ${each#"$device/"}"
+                    [ "$place" = disk ] || device=array
+                    grep -qF -- "$device $line " "$saved.known" 2>/dev/null ||
+                        echo "$device $line $text"
+                done
             done
         done
-    done >"$saved.part" && mv "$saved.part" "$saved"
+    } >"$saved.part" && rm -f "$saved.known" && mv "$saved.part" "$saved"
+}
+
+# What was kept of devices that were not started anew since, and have not forgotten what was set.
+known() {
+    while read -r device found rest; do
+        folder=$device
+        [ "$device" != array ] || folder=$block
+        [ "$(number "$folder")" != "$found" ] || echo "$device $found $rest"
+    done <"$saved"
 }
 
 apply() {
@@ -208,17 +236,22 @@ undo() {
         echo "Nothing of $1 was saved since the machine started, so there is nothing to undo."
         return 0
     }
-    if grep -q sync_speed_max "$saved" && grep -q sync_speed_min "$saved"; then
+    known >"$saved.known" || fail "$saved cannot be read."
+    if grep -q '^array .*sync_speed_max' "$saved.known" &&
+        grep -q '^array .*sync_speed_min' "$saved.known"; then
         # Out of the way, so that the max fits whatever it is.
         put "$block/md/sync_speed_min" 1
     fi
-    while read -r path text; do
+    while read -r device _ file text; do
+        [ "$device" != array ] || device=$block
+        path=$device/$file
         if [ ! -e "$path" ] || [ "$(original "$path")" = "$text" ]; then
             continue
         fi
         put "$path" "$text" ||
             fail "$path could not be put back to $text; what was there is still in $saved."
-    done <"$saved"
+    done <"$saved.known"
+    rm -f "$saved.known"
     rm -f "$saved"
 }
 

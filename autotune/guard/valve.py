@@ -78,12 +78,14 @@ class Valve:
         if (file.path, text) not in self._announced:
             self._journal.writing(file.path, text)
             self._announced.add((file.path, text))
-        sysfs.write(file.path, text)
+        self._journal.store(file.path, text)
         file.now = text
 
     def check(self) -> None:
         """Raise StoppedError if somebody else has set a file: it is theirs from now on."""
         for file in self._files.values():
+            if not self._journal.record.is_same(file.path):
+                raise StoppedError(f"Stopped: the array of {file.path} was stopped.")
             text = sysfs.original(file.path)
             if text != file.now:
                 raise StoppedError(

@@ -1,6 +1,8 @@
 """stripe_cache_size: the stripes that RAID 4/5/6 keeps in memory to gather whole-stripe writes."""
 
 import contextlib
+from collections.abc import Callable
+from pathlib import Path
 
 from autotune.errors import InfeasibleError
 from autotune.knobs.base import ArrayNumber, PhaseKind, ladder, whole
@@ -42,7 +44,7 @@ class StripeCacheSize(ArrayNumber):
         return phase.writes or phase.checks
 
 
-def shrink(array: Array) -> None:
+def shrink(array: Array, store: Callable[[Path, str], None] = sysfs.write) -> None:
     """Take the cache back to its setting, so that a measurement begins where every other does.
 
     Under load the kernel adds stripes one by one, and gives them back only when memory runs short
@@ -55,7 +57,7 @@ def shrink(array: Array) -> None:
     path = array.md / StripeCacheSize.file.removeprefix("md/")
     with contextlib.suppress(InfeasibleError, OSError):
         if path.exists():
-            sysfs.write(path, sysfs.value(path))
+            store(path, sysfs.value(path))
 
 
 def growth_bytes(array: Array, write: Write) -> int:

@@ -11,9 +11,16 @@ from autotune.system import sysfs
 from autotune.system.array import Array
 from autotune.system.sysfs import Write
 
-_FIRST = ("scheduler", "nr_requests", "max_sectors_kb", "wbt_lat_usec", "stripe_cache_size")
-"""A switch of the scheduler resets the two after it; the cache bounds preread_bypass_threshold."""
+_FIRST = (
+    *("scheduler", "nr_requests", "max_sectors_kb", "wbt_lat_usec", "stripe_cache_size"),
+    "sync_min",
+)
+"""A switch of the scheduler resets the two after it; the cache bounds preread_bypass_threshold; a
+sync_max below sync_min is refused."""
 _SPEEDS = ("sync_speed_min", "sync_speed_max")
+WAITING = ("sync_min", "sync_max", "group_thread_cnt")
+"""What cannot be put back while a sync runs: the kernel refuses the bounds, and may hang over the
+threads."""
 _RESET_BY_SCHEDULER = ("nr_requests", "wbt_lat_usec")
 
 

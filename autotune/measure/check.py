@@ -49,6 +49,7 @@ class Check:
         self._journal = journal
         self._done_before_kib = 0
         self._latest_kib = 0
+        self._size_kib = 0
         self._stride_kib = 0
         self.mismatches_before = 0
 
@@ -63,25 +64,26 @@ class Check:
         self._original_min = sysfs.read(self._md / "sync_min")
         self._original_max = sysfs.read(self._md / "sync_max")
         self._journal.checking(True)
+        store = self._journal.store
         try:
-            sysfs.write(self._md / "sync_min", "0")
-            sysfs.write(self._md / "sync_max", "max")
-            sysfs.write(self._md / "sync_action", "check")
+            store(self._md / "sync_min", "0")
+            store(self._md / "sync_max", "max")
+            store(self._md / "sync_action", "check")
         except BaseException:
             self._stop()
             raise
         return self
 
     def done_bytes(self) -> int:
-        """How much of each member has been checked since the start. A check that has reached
-        the end is started again from the beginning.
+        """How much has been checked since the start, as /proc/mdstat counts it: of each member, on
+        RAID 10 of the array. A check that has reached the end is started again from the beginning.
 
         Raise StoppedError if somebody else has ended it.
         """
         position = sync_position_kib(sysfs.read(self._mdstat), self._name)
         if position is None:
             if sysfs.read(self._md / "sync_action") == "idle":
-                size_kib = int(sysfs.read(self._md.parent / "md/component_size"))
+                size_kib = self._size_kib or int(sysfs.read(self._md / "component_size"))
                 if self._is_interrupted(size_kib):
                     # A member that fails does that too, which shows in a moment.
                     time.sleep(SHOWS_AFTER_S)
@@ -92,8 +94,9 @@ class Check:
                     )
                 self._done_before_kib += size_kib
                 self._latest_kib = 0
-                sysfs.write(self._md / "sync_action", "check")
+                self._journal.store(self._md / "sync_action", "check")
         else:
+            self._size_kib = position[1]
             self._stride_kib = max(self._stride_kib, position[0] - self._latest_kib)
             self._latest_kib = max(position[0], self._latest_kib)
         return (self._done_before_kib + self._latest_kib) * 1024
@@ -110,8 +113,12 @@ class Check:
 
     def _stop(self) -> None:
         action = self._md / "sync_action"
+        if not self._journal.record.is_same(action):
+            # The array was stopped, and its check with it. Another one may have the name.
+            self._journal.checking(False)
+            return
         if sysfs.read(action) == "check":
-            sysfs.write(action, "idle")
+            self._journal.store(action, "idle")
         deadline = time.monotonic() + IDLE_TIMEOUT_S
         while sysfs.read(action) == "check":
             if time.monotonic() > deadline:
@@ -121,8 +128,8 @@ class Check:
             time.sleep(0.02)
         idle = sysfs.read(action) == "idle"
         if idle:
-            sysfs.write(self._md / "sync_min", self._original_min)
-            sysfs.write(self._md / "sync_max", self._original_max)
+            self._journal.store(self._md / "sync_min", self._original_min)
+            self._journal.store(self._md / "sync_max", self._original_max)
         self._journal.checking(False, moved=not idle)
 
     def __exit__(

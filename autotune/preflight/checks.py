@@ -13,7 +13,8 @@ from typing import Literal
 
 from autotune.measure import live_sync
 from autotune.preflight import conflicts
-from autotune.system import sysfs
+from autotune.quantities import show_bytes
+from autotune.system import neighbours, sysfs
 from autotune.system.array import REDUNDANT, Array
 from autotune.system.scratch_space import find_place
 from autotune.system.stack import Stack
@@ -38,16 +39,18 @@ def check(array: Array, stack: Stack, live: str = "", told: bool = False) -> lis
         no_uuid(array),
         not_read_write(array),
         bad_state(array),
+        resync_pending(array),
         None if live else degraded(array),
         reshaping(array),
         held(array) if live else syncing(array),
-        neighbour_syncing(array, stack),
+        neighbour_syncing(array),
         speeds_crossed(array),
         fio_missing(),
         not_root(array),
     ]
     warnings = [
         tuned_live(array, live),
+        auto_read_only(array),
         None if told else no_room(array, stack),
         iostats_off(array),
         *conflicts.find(array),
@@ -102,12 +105,35 @@ def not_read_write(array: Array) -> str | None:
     return f"{array.device} is read-only; make it writable with `mdadm --readwrite {array.device}`."
 
 
+_GOOD_STATES = ("clean", "active", "active-idle", "write-pending", "read-auto")
+
+
 def bad_state(array: Array) -> str | None:
-    if array.read_only or array.array_state in ("clean", "active", "active-idle", "write-pending"):
+    if array.read_only or array.array_state in _GOOD_STATES:
         return None
     return (
         f"{array.device} is in the state {array.array_state}; it must be clean or active: "
         f"look at `mdadm --detail {array.device}`."
+    )
+
+
+def resync_pending(array: Array) -> str | None:
+    """The first write, or a check, starts it."""
+    if not neighbours.is_pending(array, array.name):
+        return None
+    return (
+        f"{array.device} waits for its first write to resync; start that with "
+        f"`mdadm --readwrite {array.device}`, and wait until it has ended."
+    )
+
+
+def auto_read_only(array: Array) -> str | None:
+    """md takes a first write, and a check too, as the sign that the array is in use."""
+    if array.array_state != "read-auto":
+        return None
+    return (
+        f"{array.device} is auto-read-only, as after an assembly; what a run writes to it, or the "
+        "check of a run, makes it active like any first write."
     )
 
 
@@ -184,16 +210,10 @@ def no_room(array: Array, stack: Stack) -> str | None:
     return f"What writes cannot be measured on {array.device}: {why_not}." if why_not else None
 
 
-def neighbour_syncing(array: Array, stack: Stack) -> str | None:
+def neighbour_syncing(array: Array) -> str | None:
     """md delays a sync while another array on the same disks has one."""
-    for name in stack.beside:
-        action = sysfs.read_or(array.root / "sys/block" / name / "md/sync_action", "idle")
-        if action not in ("idle", "frozen"):
-            return (
-                f"/dev/{name} shares disks with {array.device} and runs a {action}; "
-                "wait until it has ended."
-            )
-    return None
+    found = neighbours.neighbour_syncing(array)
+    return f"{found}; wait until it has ended." if found else None
 
 
 def speeds_crossed(array: Array) -> str | None:

@@ -10,7 +10,8 @@ from autotune.errors import AutotuneError
 from autotune.measure.scratch import SCRATCH_PREFIX
 from autotune.preflight.checks import Finding
 from autotune.safety.journal import Journal
-from autotune.safety.paths import is_held
+from autotune.safety.paths import is_held, is_waiting
+from autotune.safety.record import boot_id
 from autotune.system import sysfs
 from autotune.system.array import Array
 from autotune.system.stack import Stack
@@ -35,14 +36,23 @@ def describe(path: Path, root: Path = Path("/")) -> tuple[str, list[str]]:
     try:
         journal = Journal.load(path)
         record = journal.record
+        if is_waiting(path) and record.boot == boot_id(root) and record.waits(root):
+            text = f"{'; '.join(record.waits(root))} ({path})."
+            if not is_held(path):
+                text = (
+                    f"What an earlier run on {record.device} left could not go back while a sync "
+                    f"ran, and nobody waits for its end ({path}); run `autotune restore`."
+                )
+            return text, record.scratch
         if is_held(path):
             text = (
                 f"The run of process {record.pid} on {record.device} is under way ({path}); "
                 "wait until it has ended, or stop it."
             )
             return text, record.scratch
-        action = root / "sys/block" / Path(record.device).name / "md/sync_action"
-        checks = record.checking and sysfs.read_or(action, "idle") == "check"
+        action = record.action(root)
+        ours = record.checking and record.is_same(action)
+        checks = ours and sysfs.read_or(action, "idle") == "check"
         still = ", and its check of the array still runs" if checks else ""
         text = f"An earlier run on {record.device} was not cleaned up ({path}){still}"
         return f"{text}; run `autotune restore`.", record.scratch

@@ -22,12 +22,12 @@ from autotune.preflight import checks
 from autotune.problem.profile import Profile, save_profile
 from autotune.problem.setting import Setting
 from autotune.quantities import show_bytes
+from autotune.safety import deferred_restore
 from autotune.safety.guardian import guarded
 from autotune.safety.journal import Journal
 from autotune.safety.locks import lock
 from autotune.safety.paths import applied_path, applied_profile_path, journal_path
 from autotune.safety.watch import Watch
-from autotune.system import sysfs
 from autotune.system.array import Array, find_array
 from autotune.system.memory import available_bytes, reserve_bytes
 from autotune.system.stack import read_stack
@@ -54,7 +54,7 @@ def apply(
         # At each step up again: what the steps before have really taken shows only now.
         _check_memory(array, stripe_cache.growth_bytes(array, write))
         journal.writing(write.path, write.text)
-        sysfs.write(write.path, write.text)
+        journal.store(write.path, write.text)
     if writes:
         journal.settled()
     effective = read_setting(array, knobs)
@@ -100,8 +100,9 @@ def apply_profile(
             raise RefusalError(f"{array.device} has no {knob.name}, which the profile sets.")
     for text in _judged(profile, array, ram_budget_bytes, force):
         notice(text)
-    watch = Watch(array, knobs, live)
     path = journal_path(state_dir, array.uuid)
+    deferred_restore.settle(path, array.root)
+    watch = Watch(array, knobs, live)
     paths = journaled_paths(array, for_array(array, ALL), checks=not live)
     with (
         lock(array, path),
@@ -109,6 +110,7 @@ def apply_profile(
         guarded(Journal.open(path, array.uuid, array.device, paths), notice) as guardian,
     ):
         watch.rely_on(guardian)
+        watch.look()
         journal = guardian.journal
         before = read_setting(array, knobs)
         after = apply(array, knobs, profile.knobs, journal, watch)

@@ -18,8 +18,9 @@ from pathlib import Path
 from typing import BinaryIO
 
 from autotune.errors import AutotuneError, RestoreError
-from autotune.safety import scope
+from autotune.safety import deferred_restore, scope
 from autotune.safety.journal import OVER, Journal
+from autotune.safety.paths import is_held, waiting_path
 from autotune.safety.restore import Outcome, restore
 
 OOM_SCORE_ADJ = "-900"
@@ -89,6 +90,9 @@ def guarded(journal: Journal, notice: Callable[[str], None]) -> Iterator[Guardia
         journal.release()
         guardian.dismiss()
         mended = left and not journal.path.exists()
+        if outcome.waiting:
+            notice("; ".join(outcome.waiting) + ".")
+            _have_seen_through(journal.path)
         if outcome.foreign:
             notice("Left as somebody else set it: " + "; ".join(outcome.foreign))
         if not outcome.complete and not mended:
@@ -99,13 +103,16 @@ def guarded(journal: Journal, notice: Callable[[str], None]) -> Iterator[Guardia
             )
 
 
+def _have_seen_through(path: Path) -> None:
+    """The guardian does that, unless it was killed."""
+    with contextlib.suppress(AutotuneError, OSError):
+        if not is_held(path):
+            deferred_restore.start(path)
+
+
 def watch_over(path: Path) -> int:
     """Wait until the pipe on standard input breaks, then restore what is left to restore."""
-    with contextlib.suppress(OSError):
-        Path("/proc/self/oom_score_adj").write_text(OOM_SCORE_ADJ)
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        # A service that is stopped gets one with all its processes; the tuner's end is the word.
-        signal.signal(number, signal.SIG_IGN)
+    _withstand()
     syslog.openlog("autotune")
     # Kept open and in mind: the journal may be deleted, or emptied, before the tuner dies.
     with path.open("rb") as file:
@@ -119,12 +126,37 @@ def watch_over(path: Path) -> int:
         if journal is None:
             return 0
         outcome = restore(journal)
+        if outcome.waiting:
+            # Whoever waits for this process need not wait for that.
+            if os.fork():
+                return 0
+            _let_go_of_everything(journal)
+            outcome = deferred_restore.see_through(journal)
     syslog.syslog(
         syslog.LOG_WARNING,
         f"autotune ended without cleaning up; put back: {outcome.restored}, "
         f"left to others: {outcome.foreign}, failed: {outcome.failed}",
     )
     return 0 if outcome.complete else 1
+
+
+def _let_go_of_everything(journal: Journal) -> None:
+    """Keep no terminal, pipe or folder from its owner."""
+    journal.path = journal.path.absolute()
+    os.chdir("/")
+    nothing = os.open("/dev/null", os.O_RDWR)
+    for number in range(3):
+        os.dup2(nothing, number)
+    os.close(nothing)
+
+
+def _withstand() -> None:
+    """Let nothing but SIGKILL end this process."""
+    with contextlib.suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text(OOM_SCORE_ADJ)
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        # A service that is stopped gets one with all its processes; the tuner's end is the word.
+        signal.signal(number, signal.SIG_IGN)
 
 
 def _what_is_left(path: Path, file: BinaryIO, first: bytes) -> Journal | None:
@@ -136,6 +168,9 @@ def _what_is_left(path: Path, file: BinaryIO, first: bytes) -> Journal | None:
     text = file.read()
     if text.endswith(OVER):
         return None
+    with contextlib.suppress(OSError):
+        if os.path.samestat(waiting_path(path).stat(), os.fstat(file.fileno())):
+            path = waiting_path(path)
     lost = not text.startswith(first)
     journal = Journal.read(path, first if lost else text)
     journal.held = file
@@ -145,4 +180,7 @@ def _what_is_left(path: Path, file: BinaryIO, first: bytes) -> Journal | None:
 
 
 if __name__ == "__main__":
+    if sys.argv[1] == "--wait":
+        _withstand()
+        sys.exit(deferred_restore.main(Path(sys.argv[2])))
     sys.exit(watch_over(Path(sys.argv[1])))

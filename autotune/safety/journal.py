@@ -13,8 +13,10 @@ from pathlib import Path
 from typing import BinaryIO
 
 from autotune.durable import append, open_roots_own, sync_folder
-from autotune.errors import AutotuneError, RefusalError
+from autotune.errors import AutotuneError, RefusalError, StoppedError
+from autotune.knobs.write_order import WAITING
 from autotune.safety.lock_holders import holder
+from autotune.safety.paths import is_waiting, waiting_path
 from autotune.safety.record import Record, boot_id
 from autotune.system import sysfs
 
@@ -50,6 +52,9 @@ class Journal:
         """
         record = Record(uuid, device, boot_id(root), os.getpid())
         record.originals = {str(p): sysfs.original(p) for p in paths}
+        record.originals.update(_still_to_go_back(path, record))
+        folders = {Path(name).parent.parent for name in record.originals}
+        record.folders = {str(folder): sysfs.identity(folder) for folder in folders}
         head = {
             "kind": "open",
             "uuid": uuid,
@@ -57,6 +62,7 @@ class Journal:
             "boot": record.boot,
             "pid": record.pid,
             "originals": record.originals,
+            "folders": record.folders,
         }
         try:
             path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -64,8 +70,7 @@ class Journal:
                 os.fchmod(file.fileno(), 0o600)
                 append(file.fileno(), head)
         except FileExistsError:
-            if _is_blank(path):
-                path.unlink()
+            if _is_out_of_the_way(path):
                 return cls.open(path, uuid, device, paths, root)
             raise RefusalError(
                 f"An earlier run left settings on {device} that were not put back; "
@@ -122,6 +127,7 @@ class Journal:
                 str(head["boot"]),
                 int(head["pid"]),
                 {str(p): str(t) for p, t in head["originals"].items()},
+                folders={str(f): str(i) for f, i in dict(head.get("folders", {})).items()},
             )
         except _UNREADABLE:
             raise AutotuneError(
@@ -135,6 +141,8 @@ class Journal:
                 break
             if isinstance(entry, dict):
                 record.learn(entry)
+        if is_waiting(path):
+            record.keep_waiting()
         return cls(path, record)
 
     def _add(self, entry: Mapping[str, object]) -> None:
@@ -192,6 +200,16 @@ class Journal:
             raise AutotuneError(f"{path} is not in the journal, so it is not written.")
         self._add({"kind": "write", "path": str(path), "text": text})
 
+    def store(self, path: Path, text: str) -> None:
+        """Write to a file of a device that was announced. Raise StoppedError if the device is
+        gone, or another one has its name by now; else as `sysfs.write`."""
+        if not self.record.is_same(path):
+            raise StoppedError(
+                f"Stopped: {path.parent.parent.name} was stopped or taken out, so {path.name} is "
+                "not written: another device may have its name."
+            )
+        sysfs.write(path, text)
+
     def settled(self) -> None:
         """Note what the files read now that writes of ours may have moved: that, and nothing that
         was tried before, is ours from here on."""
@@ -238,6 +256,35 @@ class Journal:
     def _over(self) -> None:
         self._add(json.loads(OVER))
 
+    def wait(self, root: Path = Path("/")) -> None:
+        """Let what cannot go back while a sync runs wait for its end, all else being back: the
+        journal then bars nobody any more."""
+        path = waiting_path(self.path)
+        if self.path == path or self.record.lost:
+            return
+        folder = self.path.parent
+        if path.exists() and (earlier := Journal.load(path)).record.boot == self.record.boot:
+            earlier._join(self.record)
+            self.close()
+            return
+        self.path = self.path.replace(path)
+        sync_folder(folder)
+        sync_folder(path.parent)
+        self.record.keep_waiting()
+        # What reads otherwise in the end, somebody else has set. Not on a full disk.
+        with contextlib.suppress(AutotuneError):
+            for name in self.record.originals:
+                if Path(name).exists():
+                    text = sysfs.original(Path(name))
+                    self._add({"kind": "write", "path": name, "text": text})
+
+    def _join(self, record: Record) -> None:
+        """Take over the originals of a later record; earlier ones stay."""
+        entry = {"originals": record.originals, "folders": record.folders}
+        self._add({"kind": "originals", **entry})
+        for name, texts in record.ours.items():
+            self._add({"kind": "write", "path": name, "text": texts[-1]})
+
     def keep(self, applied: Path) -> None:
         """Clear the journal though nothing went back: the values are wanted. The record moves to
         `applied`, so that they can still be undone; the originals of an earlier record there
@@ -246,9 +293,7 @@ class Journal:
         earlier = Journal.load(applied) if applied.exists() else None
         # A reboot has undone what was applied before it.
         if earlier is not None and earlier.record.boot == self.record.boot:
-            earlier._add({"kind": "originals", "originals": self.record.originals})
-            for name, texts in self.record.ours.items():
-                earlier._add({"kind": "write", "path": name, "text": texts[-1]})
+            earlier._join(self.record)
             self._over()
             self.close()
             # Not before: until then the guardian may bring back what was applied earlier. Without
@@ -265,12 +310,39 @@ class Journal:
         sync_folder(folder)
 
 
-def _is_blank(path: Path) -> bool:
-    """Whether a journal was left before anything was changed: by a kill in its first moments."""
+def _is_out_of_the_way(path: Path) -> bool:
+    """Whether a journal that was left need not bar anybody, and does not any more: nothing was
+    changed, by a kill in its first moments, or only what waits for the end of a sync."""
     try:
         journal = Journal.claimed(path)
     except (AutotuneError, OSError):
         return False
     record = journal.record
-    journal.release()
-    return not (record.ours or record.scratch or record.moved)
+    try:
+        if record.scratch or any(Path(name).name not in WAITING for name in record.ours):
+            return False
+        if not (record.ours or record.moved):
+            path.unlink()
+            return True
+        action = sysfs.read_or(record.action(), "idle")
+        if action == "idle" or (action == "check" and record.checking):
+            return False
+        journal.wait()
+        return True
+    finally:
+        journal.release()
+
+
+def _still_to_go_back(path: Path, record: Record) -> dict[str, str]:
+    """Of the files of a record, the true originals of those that wait for the end of a sync."""
+    try:
+        waiting = Journal.load(waiting_path(path)).record
+    except (AutotuneError, FileNotFoundError):
+        return {}
+    if waiting.boot != record.boot:
+        return {}
+    return {
+        name: text
+        for name, text in waiting.originals.items()
+        if name in record.originals and waiting.is_same(Path(name))
+    }

@@ -5,6 +5,8 @@ from pathlib import Path
 
 from autotune.durable import open_roots_own, sync_folder
 
+_WAITING = ".waiting.jsonl"
+
 
 def applied_path(state_dir: Path, uuid: str) -> Path:
     """Where the record of values that were applied to stay lies."""
@@ -19,6 +21,17 @@ def applied_profile_path(state_dir: Path, uuid: str) -> Path:
 def journal_path(state_dir: Path, uuid: str) -> Path:
     """Where the journal of an array lies."""
     return state_dir / "journal" / f"{uuid}.jsonl"
+
+
+def waiting_path(journal: Path) -> Path:
+    """Where lies what of a journal has to wait for the end of a sync."""
+    uuid = journal.name.partition(".")[0]
+    return journal.parent.parent / "journal" / f"{uuid}{_WAITING}"
+
+
+def is_waiting(path: Path) -> bool:
+    """Whether a journal is of what waits for the end of a sync."""
+    return path.name.endswith(_WAITING)
 
 
 def open_journals(state_dir: Path) -> list[Path]:

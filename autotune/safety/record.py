@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from autotune.knobs.write_order import reset_by
+from autotune.knobs.write_order import WAITING, reset_by
+from autotune.system import sysfs
 
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
@@ -43,6 +44,9 @@ class Record:
     moved: bool = False
     """The kernel has moved `sync_min` on account of a check of ours."""
 
+    folders: dict[str, str] = field(default_factory=dict)
+    """What the folder of each device was known by: names change hands."""
+
     lost: bool = False
     """Somebody emptied the journal: nothing is known but the originals."""
 
@@ -50,6 +54,43 @@ class Record:
     def reset(self) -> set[str]:
         """The files that the kernel may have changed with the writes announced last."""
         return {str(path) for name in self.unsettled for path in reset_by(Path(name))}
+
+    def is_same(self, path: Path) -> bool:
+        """Whether a file is still one of the device that it was recorded of."""
+        folder = path.parent.parent
+        known = self.folders.get(str(folder))
+        return known is None or known == sysfs.identity(folder)
+
+    def action(self, root: Path = Path("/")) -> Path:
+        """The file that says what sync the array runs."""
+        return root / "sys/block" / Path(self.device).name / "md/sync_action"
+
+    def waits(self, root: Path) -> list[str]:
+        """What waits for the end of a sync, in words."""
+        action = sysfs.read_or(self.action(root), "sync")
+        sync = {"recover": "recovery", "frozen": "sync", "idle": "sync"}.get(action, action)
+        return [
+            f"{Path(name).name} of {self.device} goes back by itself once the {sync} has ended"
+            for name, text in self.originals.items()
+            if Path(name).name in WAITING and sysfs.read_or(Path(name), text) != text
+        ]
+
+    def keep_waiting(self) -> None:
+        """Forget all but what waits for the end of a sync."""
+        self.originals = {p: t for p, t in self.originals.items() if Path(p).name in WAITING}
+        self.ours = {p: t for p, t in self.ours.items() if p in self.originals}
+        self.scratch, self.checking = [], False
+
+    def _join(self, originals: Mapping[object, object], folders: Mapping[object, object]) -> None:
+        """Take over what is not known, and what is of a device that was started anew since."""
+        for path, text in originals.items():
+            folder = str(Path(str(path)).parent.parent)
+            known = self.folders.get(folder)
+            if known != folders.get(folder, known):
+                self.originals.pop(str(path), None)
+                self.ours.pop(str(path), None)
+            self.originals.setdefault(str(path), str(text))
+        self.folders.update({str(folder): str(known) for folder, known in folders.items()})
 
     def learn(self, entry: Mapping[str, object]) -> None:
         """Take one journal line into account; an unknown kind is ignored."""
@@ -61,8 +102,8 @@ class Record:
                 self.ours = {path: texts[-1:] for path, texts in self.ours.items()}
                 self.unsettled = set()
             case {"kind": "originals", "originals": dict(originals)}:
-                for path, text in originals.items():
-                    self.originals.setdefault(str(path), str(text))
+                folders = entry.get("folders")
+                self._join(originals, folders if isinstance(folders, dict) else {})
             case {"kind": "scratch", "path": str(path)}:
                 self.scratch.append(path)
                 self.mounts[path] = str(entry.get("mount", ""))

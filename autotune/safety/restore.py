@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from autotune.errors import AutotuneError
-from autotune.knobs.write_order import restoring, unsafe_now
+from autotune.knobs.write_order import WAITING, restoring, unsafe_now
 from autotune.measure.scratch import HANGING_TIMEOUT_S, REMOVE_TIMEOUT_S, SCRATCH_PREFIX, remove
 from autotune.safety.journal import Journal
 from autotune.safety.record import Record, boot_id
@@ -19,13 +19,15 @@ IDLE_TIMEOUT_S = 30.0
 
 @dataclass
 class Outcome:
-    """What a restore did: files put back, left to whoever changed them, gone, and failed. After a
-    reboot every setting is gone, and only scratch folders are left to remove."""
+    """What a restore did: files put back, left to whoever changed them, gone, and failed; and what
+    waits for the end of a sync. After a reboot every setting is gone, and only scratch folders are
+    left to remove."""
 
     restored: list[str] = field(default_factory=list)
     foreign: list[str] = field(default_factory=list)
     gone: list[str] = field(default_factory=list)
     failed: list[str] = field(default_factory=list)
+    waiting: list[str] = field(default_factory=list)
     rebooted: bool = False
 
     @property
@@ -36,35 +38,41 @@ class Outcome:
 def restore(journal: Journal, root: Path = Path("/")) -> Outcome:
     """Put everything back that the journal's run changed, then clear the journal.
 
-    Never raises for one file: it goes on with the rest, and keeps the journal if any failed.
+    Never raises for one file: it goes on with the rest, and keeps the journal if any failed. What
+    the kernel does not take while a sync runs waits in a journal of its own.
     """
     record, outcome = journal.record, Outcome()
     if record.boot == boot_id(root):
         paths = {Path(name): text for name, text in record.originals.items()}
         block = root / "sys/block" / Path(record.device).name
+        gone = {path for path in paths if not (path.exists() and record.is_same(path))}
         if _another_array(record, block, root):
-            gone = {path for path in paths if path.is_relative_to(block)}
-        else:
-            gone = {path for path in paths if not path.exists()}
-            if record.checking:
-                _stop_check(block, outcome)
+            gone |= {path for path in paths if path.is_relative_to(block)}
+        elif record.checking and record.is_same(block / "md/sync_action"):
+            _stop_check(block, outcome)
         outcome.gone = [str(path) for path in paths if path in gone]
         there = {path: text for path, text in paths.items() if path not in gone}
         # Who set a value is judged before the first write: a switch of the scheduler back resets
         # others, and what it leaves there is nobody's.
         found = _found(there, outcome)
-        for write in restoring({path: there[path] for path in found}):
-            _restore_one(record, write, found[write.path], outcome)
+        writes = restoring({path: there[path] for path in found})
+        put = [_restore_one(record, write, found[write.path], outcome) for write in writes]
+        if not all(put):
+            outcome.waiting = record.waits(root)
     else:
         # The kernel has forgotten every value since; only what is on disk is left to remove.
         outcome.gone, outcome.rebooted = list(record.originals), True
     for name in record.scratch:
         _remove_scratch(Path(name), record, outcome)
     if outcome.complete:
+        beside = journal.path.with_suffix(".json")
         try:
-            journal.close()
+            if outcome.waiting:
+                journal.wait()
+            else:
+                journal.close()
             # Beside the record of what was applied to stay lies the profile.
-            journal.path.with_suffix(".json").unlink(missing_ok=True)
+            beside.unlink(missing_ok=True)
         except OSError as error:
             outcome.failed.append(f"the journal {journal.path} cannot be removed: {error.strerror}")
     return outcome
@@ -86,28 +94,32 @@ def _because(path: Path, error: AutotuneError | OSError) -> str:
     return f"{path}: {text.rstrip('.')}"
 
 
-def _restore_one(record: Record, write: sysfs.Write, found: str, outcome: Outcome) -> None:
-    name = str(write.path)
-    wanted = write.text
+def _restore_one(record: Record, write: sysfs.Write, found: str, outcome: Outcome) -> bool:
+    """Put one file back. False if that has to wait for the end of a sync."""
+    name, wanted = str(write.path), write.text
     if foreign := _is_foreign(record, write, found):
         wanted = found
         outcome.foreign.append(f"{name} reads {found}, which autotune did not write")
     try:
         # A switch of the scheduler back may have reset it just now.
         if sysfs.original(write.path) == wanted:
-            return
-        if reason := unsafe_now(write.path):
-            outcome.failed.append(reason)
-            return
+            return True
+        if unsafe_now(write.path):
+            return False
+        if not record.is_same(write.path):
+            outcome.gone.append(name)
+            return True
         sysfs.write(write.path, wanted)
         if (now := sysfs.original(write.path)) != wanted:
             outcome.failed.append(f"{name} reads {now} after {wanted} was written")
-            return
+        elif not foreign:
+            outcome.restored.append(name)
     except (AutotuneError, OSError) as error:
+        action = sysfs.read_or(write.path.parent / "sync_action", "idle")
+        if write.path.name in WAITING and action != "idle":
+            return False
         outcome.failed.append(_because(write.path, error))
-        return
-    if not foreign:
-        outcome.restored.append(name)
+    return True
 
 
 def _is_foreign(record: Record, write: sysfs.Write, found: str) -> bool:
@@ -115,7 +127,7 @@ def _is_foreign(record: Record, write: sysfs.Write, found: str) -> bool:
     name = str(write.path)
     if record.lost:
         return False
-    if record.moved and write.path.name in ("sync_min", "sync_max"):
+    if record.moved and name not in record.ours and write.path.name in ("sync_min", "sync_max"):
         # Ours is stopped by now; another one goes by what its owner has set.
         return sysfs.read_or(write.path.parent / "sync_action", "idle") == "check"
     return name not in record.reset and found not in (write.text, *record.ours.get(name, ()))

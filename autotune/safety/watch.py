@@ -14,6 +14,7 @@ from autotune.safety.guardian import Guardian
 from autotune.system import sysfs
 from autotune.system.array import Array
 from autotune.system.memory import available_bytes, reserve_bytes
+from autotune.system.neighbours import neighbour_syncing
 
 PERIOD_S = 0.9
 REAL_SYNCS = ("resync", "recover", "reshape", "repair")
@@ -75,7 +76,9 @@ class Watch:
         """Look now. Raise StoppedError with what ends the run."""
         self._looked = time.monotonic()
         reason = (
-            self._array_trouble()
+            self._another_array()
+            or self._array_trouble()
+            or self._neighbour_trouble()
             or self._guardian_trouble()
             or self._memory_trouble()
             or self._foreign_change()
@@ -83,6 +86,13 @@ class Watch:
         )
         if reason:
             raise StoppedError(f"Stopped: {reason}.")
+
+    def _another_array(self) -> str | None:
+        """Whether the array was stopped, and it or another one started under its name since."""
+        if sysfs.identity(self._array.block) in ("", self._array.identity):
+            return None
+        device = self._array.device
+        return f"{device} was stopped, and what has its name now was started since"
 
     def _array_trouble(self) -> str | None:
         md, device = self._array.md, self._array.device
@@ -103,6 +113,10 @@ class Watch:
         if action == "check" and not ours:
             return f"somebody else has started a check of {device}, which goes first"
         return None
+
+    def _neighbour_trouble(self) -> str | None:
+        found = neighbour_syncing(self._array)
+        return f"{found}, which goes first" if found else None
 
     def _guardian_trouble(self) -> str | None:
         if self._guardian is None or self._guardian.alive:

@@ -17,7 +17,7 @@ from autotune.service.policy import Proof
 from autotune.service.quiet_time import QUIET, busy_share
 from autotune.store import TrialRecord
 from autotune.store.database import Store
-from autotune.system.array import Array, find_array
+from autotune.system.array import Array
 from autotune.system.memory import budget_bytes, total_bytes
 from autotune.tuning.prepare import GIVEN, Given, Options
 from autotune.tuning.run import Done, run
@@ -89,7 +89,7 @@ class ArraySite:
 
     @property
     def incumbent(self) -> Setting:
-        return read_setting(find_array(self._array.device), self._knobs)
+        return read_setting(self._array.now(), self._knobs)
 
     def against_originals(self) -> Proof:
         return self._in_turn("the original settings", self.profile.before)
@@ -108,6 +108,7 @@ class ArraySite:
         # Not the same proposals each time.
         seed = len(Store(self._state).runs(self._array.uuid))
         options = dataclasses.replace(self._options, knobs=knobs, seed=seed)
+        self._array.now()
         done = self._counted(self._resumed(options) or run(options, self._state, self._reporter))
         if not done.result.keep:
             return None
@@ -132,7 +133,7 @@ class ArraySite:
         assert self._proven.profile is not None
         assert self._proven.path is not None
         changed = {k: v for k, v in setting.items() if v != self.profile.before.get(k)}
-        now = read_setting(find_array(self._array.device), [by_name(name) for name in changed])
+        now = read_setting(self._array.now(), [by_name(name) for name in changed])
         before = {name: self.profile.before.get(name, now[name]) for name in changed}
         profile = self._proven.profile.model_copy(update={"knobs": changed, "before": before})
         self._apply(setting, profile)
@@ -142,6 +143,7 @@ class ArraySite:
     def _apply(self, setting: Setting, profile: Profile, force: bool = False) -> None:
         """Put a setting in force; the profile is what it is known by."""
         whole = profile.model_copy(update={"knobs": dict(setting)})
+        self._array.now()
         budget = budget_bytes(self._options.ram_budget, self._array.root)
         notice = self._reporter.notice
         apply_profile(whole, self._array.device, self._state, notice, budget, force)
@@ -151,6 +153,7 @@ class ArraySite:
         knobs = tuple(by_name(knob) for knob in setting)
         given = Given(name, dict(setting))
         options = dataclasses.replace(self._options, given=given, knobs=knobs, strategy=GIVEN)
+        self._array.now()
         done = self._counted(run(options, self._state, self._reporter))
         self.figures, self._proven = tuple(done.result.figures), done
         if done.path is not None:

@@ -13,6 +13,7 @@ from autotune.system import sysfs
 from autotune.system.blockdev import (
     SECTOR,
     Media,
+    hardware,
     kernel_name,
     leaves,
     md_uuid,
@@ -54,6 +55,8 @@ class Member:
     media: Media
     size_bytes: int
     nr_requests: int | None = None
+    hardware: str = ""
+    """What tells its disk from others whatever it is called, if it says so itself."""
 
 
 @dataclass(frozen=True)
@@ -91,6 +94,8 @@ class Array:
     kernel: str
     page_bytes: int
     root: Path = Path("/")
+    identity: str = ""
+    """Tells it from what has its name later, itself started anew included (`sysfs.identity`)."""
 
     @property
     def device(self) -> str:
@@ -144,7 +149,7 @@ class Array:
     @property
     def fingerprint(self) -> str:
         """Changes when measurements of this array no longer speak for it."""
-        members = ",".join(sorted(f"{m.name}:{m.media}:{m.size_bytes}" for m in self.members))
+        members = ",".join(sorted(f"{m.hardware}:{m.media}:{m.size_bytes}" for m in self.members))
         return "|".join([self.uuid, self.level, str(self.chunk_bytes), members, self.kernel])
 
     @property
@@ -152,8 +157,14 @@ class Array:
         return ArrayClass(self.level, self.raid_disks, self.chunk_bytes, self.media, self.kernel)
 
     def now(self) -> "Array":
-        """The same array, looked at again. RefusalError if it is not running any more."""
-        return read_array(self.name, self.root)
+        """The same array, looked at again. RefusalError if it is not running any more under this
+        name."""
+        now = read_array(self.name, self.root)
+        if now.uuid != self.uuid:
+            raise RefusalError(
+                f"Another array is called {self.device} by now; name the one that is meant."
+            )
+        return now
 
 
 def find_array(device: str | Path, root: Path = Path("/")) -> Array:
@@ -214,10 +225,11 @@ def read_array(name: str, root: Path = Path("/")) -> Array:
         array_state=state,
         sync_action=sysfs.read_or(md / "sync_action", "idle"),
         reshape_position=sysfs.read_or(md / "reshape_position", "none"),
-        read_only=state in ("readonly", "read-auto") or number(block / "ro") != 0,
+        read_only=state == "readonly" or number(block / "ro") != 0,
         kernel=sysfs.read_or(root / "proc/sys/kernel/osrelease", "0.0"),
         page_bytes=os.sysconf("SC_PAGE_SIZE"),
         root=root,
+        identity=sysfs.identity(block),
     )
 
 
@@ -241,6 +253,7 @@ def _members(md: Path, root: Path) -> tuple[Member, ...]:
                 media=min((media_of(leaf, root) for leaf in under), key=list(Media).index),
                 size_bytes=number(root / "sys/class/block" / name / "size") * SECTOR,
                 nr_requests=int(length) if length.isdigit() else None,
+                hardware=hardware(disk, root),
             )
         )
     return tuple(members)

@@ -1,5 +1,6 @@
 """Block devices in sysfs: names, partitions, what they are made of. Changes nothing."""
 
+import hashlib
 import os
 import stat
 import subprocess
@@ -49,6 +50,18 @@ def media_of(disk: str, root: Path) -> Media:
         return Media.NVME
     rotational = sysfs.read_or(root / "sys/block" / disk / "queue/rotational", "1")
     return Media.HDD if rotational == "1" else Media.SSD
+
+
+def hardware(disk: str, root: Path) -> str:
+    """A short hash of what a disk says it is: names change with a boot. "" if it says nothing.
+
+    Files: drivers/scsi/scsi_sysfs.c, drivers/nvme/host, drivers/block/virtio_blk.c, dm-sysfs.c.
+    """
+    block = root / "sys/block" / disk
+    for file in ("wwid", "device/wwid", "serial", "device/serial", "dm/uuid"):
+        if text := sysfs.read_or(block / file, ""):
+            return hashlib.sha256(text.encode()).hexdigest()[:12]
+    return ""
 
 
 def md_uuid(name: str, metadata: str, root: Path) -> str:

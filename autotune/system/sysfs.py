@@ -58,6 +58,15 @@ def original(path: Path) -> str:
     return "system" if read(path).endswith("(system)") else value(path)
 
 
+def identity(folder: Path) -> str:
+    """Tells a device, by its folder, from another one that has its name later: the kernel numbers
+    each folder anew, and an array has a UUID. "" if it is gone."""
+    try:
+        return f"{folder.stat().st_ino} {read_or(folder / 'md/uuid', '')}".strip()
+    except OSError:
+        return ""
+
+
 def write(path: Path, text: str, timeout_s: float = 30.0) -> None:
     """Store a value, giving up after `timeout_s` seconds: a store takes md's mutex and may block.
 

@@ -20,6 +20,7 @@ from autotune.results.pareto import Named
 from autotune.results.proven_profile import make_profile, settled
 from autotune.results.resume import interrupted, to_resume
 from autotune.safety.apply import apply, keep_applied, with_those_in_force
+from autotune.safety.deferred_restore import settle
 from autotune.safety.locks import lock
 from autotune.safety.paths import journal_path
 from autotune.store import TrialRecord
@@ -98,7 +99,9 @@ def run(
     """
     entry = find_strategy(options.strategy) if options.given is None else None
     array = find_array(options.device)
-    with lock(array, journal_path(state_dir, array.uuid)):
+    journal = journal_path(state_dir, array.uuid)
+    with lock(array, journal):
+        settle(journal, array.root)
         # Under the lock: what a run that is just ending has set is not the original.
         preparation = prepare(options)
         factory = load_strategy(entry) if entry is not None else None

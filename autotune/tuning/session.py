@@ -53,7 +53,7 @@ def session(
             _where_to_write(preparation, journal, watch, reporter, written, stack),
             journal,
             watch,
-            partial(stripe_cache.shrink, array),
+            partial(stripe_cache.shrink, array, journal.store),
             lambda _p, _s: None,
             Recovery(array, watch) if preparation.live else None,
             written,

@@ -76,7 +76,9 @@ def knob_files(name: str = "md0") -> dict[str, str]:
     parity = ("group_thread_cnt", "rmw_level", "preread_bypass_threshold")
     files += [block / "md" / file for file in (*names, *parity, "sync_action")]
     for member in members:
-        queue = Path("/sys/block") / member / "queue"
+        entry = (Path("/sys/class/block") / member).resolve()
+        disk = entry.parent.name if (entry / "partition").exists() else member
+        queue = Path("/sys/block") / disk / "queue"
         files += [queue / f for f in ("scheduler", "nr_requests", "wbt_lat_usec", "max_sectors_kb")]
     return {str(file): read(file) for file in files if file.exists()}
 

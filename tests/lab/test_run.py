@@ -33,6 +33,7 @@ LIMIT_S = {"guest_retune.py": 1800}
         ("raid5-hdd", "guest_watch.py"),
         ("raid5-hdd", "guest_guard.py"),
         ("tests/lab/partitions.toml", "guest_shared.py"),
+        ("tests/lab/neighbours.toml", "guest_neighbours.py"),
         ("raid6-hdd", "guest_gate.py"),
         ("raid6-hdd", "guest_knobs.py"),
         ("tests/lab/fewer.toml", "guest_import.py"),

@@ -57,7 +57,6 @@ def test_a_healthy_array_has_no_findings(machine: fake_sysfs.FakeMachine) -> Non
         (f"{MD}/metadata_version", "external:/md127/0", "IMSM or DDF"),
         (f"{MD}/uuid", "0", "no UUID"),
         (f"{MD}/array_state", "readonly", "mdadm --readwrite /dev/md0"),
-        (f"{MD}/array_state", "read-auto", "mdadm --readwrite /dev/md0"),
         (f"{MD}/array_state", "suspended", "in the state suspended"),
         (f"{MD}/degraded", "1", "degraded: it lacks a member"),
         (f"{MD}/reshape_position", "4096", "being reshaped"),

@@ -130,11 +130,8 @@ def test_a_journal_that_others_can_have_written_is_not_heeded(files: Files, kind
 def test_what_the_tuner_could_not_put_back_the_guardian_tries_once_more(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refusals: int
 ) -> None:
-    file = tmp_path / ("stripe_cache_size" if refusals == 1 else "group_thread_cnt")
+    file = tmp_path / "stripe_cache_size"
     file.write_text("256\n")
-    if refusals > 1:
-        # The guardian is refused too: a sync runs.
-        (tmp_path / "sync_action").write_text("recover")
 
     def refused(path: Path, text: str, timeout_s: float = 30.0) -> None:
         raise AutotuneError("EBUSY")
@@ -145,15 +142,43 @@ def test_what_the_tuner_could_not_put_back_the_guardian_tries_once_more(
             guardian.journal.writing(file, "4096")
             file.write_text("4096\n")
             monkeypatch.setattr(sysfs, "write", refused)
+            if refusals > 1:
+                # The guardian is refused too.
+                file.unlink()
+                file.mkdir()
 
     if refusals == 1:
         tune()
         assert file.read_text() == "256"
     else:
-        with pytest.raises(RestoreError, match="group_thread_cnt"):
+        with pytest.raises(RestoreError, match="stripe_cache_size"):
             tune()
-        assert file.read_text() == "4096\n"
     assert bool(open_journals(tmp_path / "state")) == (refusals > 1)
+
+
+def test_what_a_sync_keeps_from_going_back_goes_back_after_it(tmp_path: Path) -> None:
+    file, action = tmp_path / "md/group_thread_cnt", tmp_path / "md/sync_action"
+    file.parent.mkdir()
+    file.write_text("0\n")
+    action.write_text("idle\n")
+    path, told = journal_path(tmp_path / "state", UUID), list[str]()
+    with guarded(Journal.open(path, UUID, "/dev/md0", [file]), told.append) as guardian:
+        guardian.journal.writing(file, "4")
+        file.write_text("4\n")
+        action.write_text("recover\n")
+    assert "goes back by itself" in told[0]
+    assert not path.exists()
+    # Another's journal of the same file would not take what is tuned for the original.
+    with guarded(Journal.open(path, UUID, "/dev/md0", [file]), told.append) as guardian:
+        assert guardian.journal.record.originals[str(file)] == "0"
+    time.sleep(1)
+    assert file.read_text() == "4\n"
+    action.write_text("idle\n")
+    deadline = time.monotonic() + 20
+    while open_journals(tmp_path / "state") and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert file.read_text() == "0"
+    assert not open_journals(tmp_path / "state")
 
 
 def test_originals_go_back_even_if_the_journal_is_gone(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from journal_files import UUID, Files, files, resetting
 
-from autotune.errors import AutotuneError
+from autotune.errors import AutotuneError, InfeasibleError
 from autotune.safety.journal import Journal
 from autotune.safety.paths import applied_path, open_journals
 from autotune.safety.restore import restore
@@ -215,3 +215,59 @@ def test_what_is_kept_can_be_undone_even_after_a_second_time(files: Files) -> No
     restore(Journal.load(applied), files.root)
     assert sysfs.read(cache) == "256"
     assert not applied.exists()
+
+
+def test_bounds_go_back_in_an_order_that_the_kernel_takes(
+    files: Files, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    low, high = files.md / "sync_min", files.md / "sync_max"
+    low.write_text("0\n")
+    high.write_text("4096\n")
+    files.paths.append(high)
+    journal, true_write = files.open(), sysfs.write
+    journal.checking(True)
+    low.write_text("8192\n")
+    high.write_text("max\n")
+
+    def write(path: Path, text: str, timeout_s: float = 30.0) -> None:
+        if path == high and text != "max" and int(text) < int(sysfs.read(low)):
+            raise InfeasibleError("EINVAL")
+        true_write(path, text, timeout_s)
+
+    monkeypatch.setattr(sysfs, "write", write)
+    del journal
+    outcome = restore(files.reload(), files.root)
+    assert not outcome.failed
+    assert (sysfs.read(low), sysfs.read(high)) == ("0", "4096")
+
+
+def test_a_device_that_was_started_anew_is_left_as_it_is(files: Files) -> None:
+    journal, cache, queue = (
+        files.open(),
+        files.md / "stripe_cache_size",
+        files.queue / "nr_requests",
+    )
+    files.write(journal, cache, "4096")
+    files.write(journal, queue, "256")
+    files.md.parent.rename(files.md.parent.with_name("gone"))
+    files.md.mkdir(parents=True)
+    cache.write_text("4096\n")
+    del journal
+    outcome = restore(files.reload(), files.root)
+    assert sysfs.read(cache) == "4096"
+    assert sysfs.read(queue) == "64"
+    assert str(cache) in outcome.gone
+
+
+def test_what_is_applied_to_an_array_started_anew_has_other_originals(files: Files) -> None:
+    cache, applied = files.md / "stripe_cache_size", applied_path(files.root / "state", UUID)
+    for original in ("256", "384"):
+        files.md.parent.rename(files.md.parent.with_name(f"before-{original}"))
+        files.md.mkdir(parents=True)
+        files.paths = [cache]
+        cache.write_text(original)
+        journal = files.open()
+        files.write(journal, cache, "4096")
+        journal.keep(applied)
+    restore(Journal.load(applied), files.root)
+    assert sysfs.read(cache) == "384"

@@ -160,3 +160,17 @@ def test_a_store_that_blocks_is_given_up_and_never_overtaken(tmp_path: Path) -> 
     for thread in threading.enumerate():
         if thread.name.startswith("store "):
             thread.join(5)
+
+
+def test_disks_that_are_called_otherwise_after_a_boot_are_the_same_members(tmp_path: Path) -> None:
+    def booted(root: Path, letters: str, serials: str) -> str:
+        machine = fake_sysfs.FakeMachine(root)
+        for letter, serial in zip(letters, serials, strict=True):
+            machine.disk(f"sd{letter}")
+            machine.put(f"sys/block/sd{letter}/device/wwid", f"naa.500{serial}")
+        machine.array("md0", "raid5", [f"sd{letter}" for letter in letters])
+        return find_array("md0", root).fingerprint
+
+    before = booted(tmp_path / "before", "bcde", "1234")
+    assert booted(tmp_path / "after", "cdef", "2134") == before
+    assert booted(tmp_path / "replaced", "bcde", "1235") != before

@@ -1,0 +1,121 @@
+"""What cannot go back while a sync runs, and so waits for its end: in a journal of its own, which
+bars nobody. Light: the guardian runs on it."""
+
+import select
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from autotune.errors import AutotuneError, RefusalError
+from autotune.safety.journal import Journal
+from autotune.safety.paths import is_waiting, waiting_path
+from autotune.safety.record import Record
+from autotune.safety.restore import Outcome, restore
+from autotune.system import sysfs
+
+LOOK_S = 5.0
+"""The kernel tells of the end of a sync; this is for the case that it does not."""
+LEAST_S = 0.2
+TURN_S = 15.0
+"""So long whoever waits has to put it back once the sync is over."""
+
+
+def see_through(journal: Journal, root: Path = Path("/")) -> Outcome:
+    """Wait for the end of the sync, however long that takes, and put back what waits for it. The
+    journal stays held, and nobody else needs to hold it meanwhile."""
+    while True:
+        _pause(journal.record, root)
+        try:
+            if not journal.record.lost:
+                # What was applied later may have joined it.
+                held, path = journal.held, journal.path
+                journal = Journal.read(path, path.read_bytes())
+                journal.held = held
+        except (AutotuneError, FileNotFoundError):
+            return Outcome()
+        outcome = restore(journal, root)
+        if not outcome.waiting:
+            return outcome
+
+
+def _pause(record: Record, root: Path) -> None:
+    time.sleep(LEAST_S)
+    try:
+        with record.action(root).open("rb", buffering=0) as file:
+            file.read()
+            poll = select.poll()
+            poll.register(file, select.POLLPRI)
+            if _is_syncing(record, root):
+                poll.poll(LOOK_S * 1000)
+    except OSError:
+        return
+
+
+def _is_syncing(record: Record, root: Path) -> bool:
+    return sysfs.read_or(record.action(root), "idle") not in ("idle", "frozen")
+
+
+def start(path: Path) -> None:
+    """Start a process that sees a waiting journal through."""
+    subprocess.Popen(
+        (sys.executable, "-P", "-m", "autotune.safety.guardian", "--wait", str(path.absolute())),
+        cwd="/",
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+
+
+def put_back(path: Path, root: Path = Path("/")) -> tuple[Record, Outcome]:
+    """Restore a journal that an earlier process left. What has to wait is seen through by a
+    process of its own.
+
+    Raise FileNotFoundError if somebody else has just done so, RefusalError if a run is under way
+    that does so itself, AutotuneError if the journal cannot be read.
+    """
+    deadline = time.monotonic() + TURN_S
+    while True:
+        try:
+            journal = Journal.claimed(path)
+            break
+        except RefusalError:
+            if not is_waiting(path):
+                raise
+            record = Journal.load(path).record
+            if _is_syncing(record, root):
+                return record, Outcome(waiting=record.waits(root))
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(LEAST_S)
+    outcome = restore(journal, root)
+    journal.release()
+    if outcome.waiting:
+        start(journal.path)
+    return journal.record, outcome
+
+
+def settle(journal: Path, root: Path = Path("/")) -> None:
+    """Before a run: put back what waits since an earlier one, if no sync runs now. `journal` is
+    where the run's own will be. Raise RefusalError if that cannot be done."""
+    path = waiting_path(journal)
+    try:
+        if not path.exists() or _is_syncing(Journal.load(path).record, root):
+            return
+        _, outcome = put_back(path, root)
+    except FileNotFoundError:
+        return
+    if outcome.failed:
+        raise RefusalError(
+            "What an earlier run left could not be put back: " + "; ".join(outcome.failed) + "."
+        )
+
+
+def main(path: Path) -> int:
+    """Wait with a journal, unless another process does so already."""
+    try:
+        journal = Journal.claimed(path)
+    except (AutotuneError, FileNotFoundError):
+        return 0
+    return 0 if see_through(journal).complete else 1

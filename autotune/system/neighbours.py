@@ -1,0 +1,50 @@
+"""The arrays beside one: those that share a disk with it, now.
+
+md runs one sync at a time on a disk, so a check of one array holds up the recovery of another.
+"""
+
+import re
+from collections.abc import Iterator
+
+from autotune.system import sysfs
+from autotune.system.array import Array
+from autotune.system.blockdev import leaves
+
+
+def neighbour_syncing(array: Array) -> str | None:
+    """What sync an array beside runs, or waits to run: "/dev/md1 shares disks with /dev/md0 and
+    runs a recover"; None if there is none. It is looked for anew each time, since arrays and
+    members come and go."""
+    mdstat = sysfs.read_or(array.root / "proc/mdstat", "")
+    for name, action in _busy(array, mdstat):
+        if _leaves(array, name) & array.leaves:
+            return f"/dev/{name} shares disks with {array.device} and {action}"
+    return None
+
+
+def is_pending(array: Array, name: str, mdstat: str | None = None) -> bool:
+    """Whether the first write to an array starts a resync, for which md waits."""
+    text = sysfs.read_or(array.root / "proc/mdstat", "") if mdstat is None else mdstat
+    section = re.search(rf"^{re.escape(name)} : .*?(?=^\S|\Z)", text, re.M | re.S)
+    return section is not None and "=PENDING" in section[0]
+
+
+def _busy(array: Array, mdstat: str) -> Iterator[tuple[str, str]]:
+    for folder in sorted((array.root / "sys/block").glob("*/md")):
+        name = folder.parent.name
+        if name == array.name:
+            continue
+        action = sysfs.read_or(folder / "sync_action", "idle")
+        if action not in ("idle", "frozen"):
+            yield name, f"runs a {action}"
+        elif (
+            is_pending(array, name, mdstat)
+            and sysfs.read_or(folder / "array_state", "") == "read-auto"
+        ):
+            yield name, "waits for its first write to resync"
+
+
+def _leaves(array: Array, name: str) -> frozenset[str]:
+    members = (array.root / "sys/block" / name / "md").glob("dev-*")
+    names = [member.name.removeprefix("dev-") for member in members]
+    return frozenset(leaf for each in names for leaf in leaves(each, array.root))
