@@ -92,7 +92,7 @@ def put_back(path: Path, root: Path = Path("/")) -> tuple[Record, Outcome]:
     outcome = restore(journal, root)
     journal.release()
     if outcome.waiting:
-        start(journal.path)
+        start(waiting_path(journal.path))
     return journal.record, outcome
 
 

@@ -90,9 +90,9 @@ def guarded(journal: Journal, notice: Callable[[str], None]) -> Iterator[Guardia
         journal.release()
         guardian.dismiss()
         mended = left and not journal.path.exists()
+        _have_seen_through(waiting_path(journal.path))
         if outcome.waiting:
             notice("; ".join(outcome.waiting) + ".")
-            _have_seen_through(journal.path)
         if outcome.foreign:
             notice("Left as somebody else set it: " + "; ".join(outcome.foreign))
         if not outcome.complete and not mended:
@@ -104,7 +104,7 @@ def guarded(journal: Journal, notice: Callable[[str], None]) -> Iterator[Guardia
 
 
 def _have_seen_through(path: Path) -> None:
-    """The guardian does that, unless it was killed."""
+    """The guardian does that, unless it was killed, or an earlier one was."""
     with contextlib.suppress(AutotuneError, OSError):
         if not is_held(path):
             deferred_restore.start(path)

@@ -16,12 +16,15 @@ from pathlib import Path
 
 import pytest
 from guest import autotune, knob_files, read, running, wait_until
+from partitioned import clear, create, mdadm, partition_disks, parts, slow_down, wait_idle
 from victim import STAGES, Stage, start
 
 MD = Path("/sys/block/md0/md")
 MOUNT = Path("/mnt/md0")
-SPARE = "vde"
-DISKS = {"vda", "vdb", "vdc", "vdd", SPARE}
+DISKS = {"vda1", "vdb1", "vdc1", "vdd1", "vde1"}
+PART_MIB = 320
+NEIGHBOUR_KIB = 4000
+"""The speed of the neighbour's recovery, which has to be seen."""
 STEP_S = 86400
 TIMEOUT_S = 150
 WORKLOAD = """
@@ -40,10 +43,6 @@ probe = { rate_iops = 50 }
 min_seconds = 4
 max_seconds = 4
 """
-
-
-def mdadm(*words: str) -> None:
-    subprocess.run(["mdadm", *words], check=True, capture_output=True)
 
 
 def members() -> set[str]:
@@ -83,16 +82,25 @@ def run_out_of_memory() -> None:
 
 
 def fail_a_disk() -> None:
-    Path(f"/run/lab/disks/{min(members())}/fail").write_text("1\n")
+    Path(f"/run/lab/disks/{min(members())[:3]}/fail").write_text("1\n")
 
 
 def start_a_recovery() -> None:
     """A member is replaced while the array is whole."""
     present = members()
     (spare,) = DISKS - present
+    slow_down(spare[2], 4)
     mdadm("/dev/md0", "--add", f"/dev/{spare}")
     # Beside a check the kernel takes the spare as soon as that has ended.
     mdadm("/dev/md0", "--replace", f"/dev/{min(present)}")
+
+
+def start_a_neighbours_recovery() -> None:
+    """Of an array that shares a disk with this one."""
+    shared, (spare,) = min(members()), DISKS - members()
+    create("md1", 1, [f"/dev/{shared[:3]}2", "missing"])
+    Path("/sys/block/md1/md/sync_speed_max").write_text(str(NEIGHBOUR_KIB))
+    mdadm("/dev/md1", "--add", f"/dev/{spare[:3]}2")
 
 
 def stop_the_array() -> None:
@@ -132,6 +140,7 @@ FAULTS: dict[str, Callable[[], None]] = {
     "out of memory": run_out_of_memory,
     "disk failing": fail_a_disk,
     "recovery starting": start_a_recovery,
+    "neighbour recovering": start_a_neighbours_recovery,
     "array stopped": stop_the_array,
     "state disk full": fill_the_state_folder,
     "store refused (EBUSY)": lambda: refuse_a_store(errno.EBUSY),
@@ -139,6 +148,8 @@ FAULTS: dict[str, Callable[[], None]] = {
     "fio hanging": hang_fio,
     "clock stepping": step_the_clock,
 }
+SYNCS = ("recovery starting", "neighbour recovering")
+"""What has to go back does so once they are over, by itself."""
 WITHOUT_FIO = ("apply", "restore")
 CELLS = [
     (fault, stage)
@@ -149,7 +160,8 @@ CELLS = [
 SAMPLE = {
     ("SIGKILL to the tuner", "write"),
     ("disk failing", "resync"),
-    ("recovery starting", "baseline"),
+    ("recovery starting", "resync"),
+    ("neighbour recovering", "resync"),
     ("store refused (EBUSY)", "restore"),
 }
 
@@ -167,6 +179,12 @@ def data() -> dict[str, str]:
 
 @pytest.fixture(scope="module", autouse=True)
 def files() -> None:
+    subprocess.run(["umount", MOUNT], check=True)
+    clear()
+    partition_disks(PART_MIB)
+    create("md0", 5, parts(1, "abcd"), "--chunk=64", "--bitmap=internal")
+    subprocess.run(["mkfs.ext4", "-q", "/dev/md0"], check=True)
+    subprocess.run(["mount", "/dev/md0", MOUNT], check=True)
     (MOUNT / "deep/er").mkdir(parents=True)
     (MOUNT / "deep/er/small").write_text("small")
     (MOUNT / "large").write_bytes(os.urandom(64 << 20))
@@ -193,8 +211,16 @@ def mended(fault: str, state: Path, present: set[str]) -> None:
     if fault == "clock stepping":
         time.clock_settime(time.CLOCK_REALTIME, time.time() + STEP_S)
     if fault == "recovery starting":
-        # While it runs the kernel takes no bounds (sync_min), so the journal may be open still.
-        wait_until(lambda: read(MD / "sync_action") == "idle", 120, "the recovery")
+        for disk in DISKS:
+            slow_down(disk[2], 1)
+        wait_idle("md0")
+    if fault == "neighbour recovering":
+        wait_idle("md1")
+        assert read(Path("/sys/block/md1/md/degraded")) == "0"
+        mdadm("--stop", "/dev/md1")
+        for disk in DISKS:
+            words = ["mdadm", "--zero-superblock", f"/dev/{disk[:3]}2"]
+            subprocess.run(words, check=False, capture_output=True)
     if fault == "array stopped":
         wait_until(lambda: not MD.exists(), what="the array to stop")
         wait_until(lambda: not running("mdadm"), what="mdadm to end")
@@ -261,8 +287,16 @@ def endure(fault: str, stage: str, state: Path, tmp_path: Path, *more: str) -> s
     print(said)
     assert "Traceback" not in said
     assert code in ((-signal.SIGKILL,) if "SIGKILL to the" in fault else (0, 1, -signal.SIGKILL))
+    if fault in SYNCS:
+        mended(fault, state, present)
+        wait_until(
+            lambda: not list((state / "journal").glob("*")), 60, f"the journal to go: {said}"
+        )
     wait_until(lambda: not guardians(), 60, "the guardian")
-    mended(fault, state, present)
+    if fault not in SYNCS:
+        mended(fault, state, present)
+    if fault == "neighbour recovering" and stage != "restore":
+        assert "/dev/md1 shares disks" in said
     word = {0: "done", 1: "said why", -signal.SIGKILL: "guardian"}[code]
     if list((state / "journal").glob("*")):
         word = "restore"
