@@ -70,7 +70,7 @@ class Journal:
                 os.fchmod(file.fileno(), 0o600)
                 append(file.fileno(), head)
         except FileExistsError:
-            if _is_out_of_the_way(path):
+            if _is_out_of_the_way(path, root):
                 return cls.open(path, uuid, device, paths, root)
             raise RefusalError(
                 f"An earlier run left settings on {device} that were not put back; "
@@ -256,7 +256,7 @@ class Journal:
     def _over(self) -> None:
         self._add(json.loads(OVER))
 
-    def wait(self, root: Path = Path("/")) -> None:
+    def wait(self) -> None:
         """Let what cannot go back while a sync runs wait for its end, all else being back: the
         journal then bars nobody any more."""
         path = waiting_path(self.path)
@@ -310,7 +310,7 @@ class Journal:
         sync_folder(folder)
 
 
-def _is_out_of_the_way(path: Path) -> bool:
+def _is_out_of_the_way(path: Path, root: Path) -> bool:
     """Whether a journal that was left need not bar anybody, and does not any more: nothing was
     changed, by a kill in its first moments, or only what waits for the end of a sync."""
     try:
@@ -324,7 +324,7 @@ def _is_out_of_the_way(path: Path) -> bool:
         if not (record.ours or record.moved):
             path.unlink()
             return True
-        action = sysfs.read_or(record.action(), "idle")
+        action = sysfs.read_or(record.action(root), "idle")
         if action == "idle" or (action == "check" and record.checking):
             return False
         journal.wait()

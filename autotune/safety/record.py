@@ -61,7 +61,7 @@ class Record:
         known = self.folders.get(str(folder))
         return known is None or known == sysfs.identity(folder)
 
-    def action(self, root: Path = Path("/")) -> Path:
+    def action(self, root: Path) -> Path:
         """The file that says what sync the array runs."""
         return root / "sys/block" / Path(self.device).name / "md/sync_action"
 

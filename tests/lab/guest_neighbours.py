@@ -59,10 +59,10 @@ def disks() -> None:
 
 @pytest.fixture(autouse=True)
 def machine(disks: None) -> None:
-    """md0, a RAID5, and md1, a RAID1, share two disks."""
+    """md0 and md1, which have the same knobs, share three disks."""
     clear()
     create("md0", 5, parts(1, "abcd"), "--chunk=64")
-    create("md1", 1, parts(2, "bc"))
+    create("md1", 5, parts(2, "bcd"), "--chunk=64")
 
 
 @pytest.fixture
@@ -188,7 +188,7 @@ def swap_names() -> None:
     """What was md0 is md1, and the other way round."""
     mdadm("--stop", "/dev/md0")
     mdadm("--stop", "/dev/md1")
-    mdadm("--assemble", "/dev/md0", *parts(2, "bc"))
+    mdadm("--assemble", "/dev/md0", *parts(2, "bcd"))
     mdadm("--assemble", "/dev/md1", *parts(1, "abcd"))
 
 

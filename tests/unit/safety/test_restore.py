@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from journal_files import UUID, Files, files, resetting
 
-from autotune.errors import AutotuneError, InfeasibleError
+from autotune.errors import AutotuneError, InfeasibleError, RefusalError
 from autotune.safety.journal import Journal
 from autotune.safety.paths import applied_path, open_journals
 from autotune.safety.restore import restore
@@ -271,3 +271,23 @@ def test_what_is_applied_to_an_array_started_anew_has_other_originals(files: Fil
         journal.keep(applied)
     restore(Journal.load(applied), files.root)
     assert sysfs.read(cache) == "384"
+
+
+def test_bounds_alone_do_not_bar_who_comes_next(files: Files) -> None:
+    low, action = files.md / "sync_min", files.md / "sync_action"
+    journal = files.open()
+    journal.checking(True)
+    journal.checking(False, moved=True)
+    low.write_text("8192\n")
+    journal.release()
+    with pytest.raises(RefusalError, match="not put back"):
+        files.open()
+    action.write_text("recover\n")
+    speeds = [files.md / "sync_speed_max"]
+    Journal.open(files.path, UUID, "/dev/md0", speeds, files.root).close()
+    (waiting,) = open_journals(files.root / "state")
+    action.write_text("idle\n")
+    outcome = restore(Journal.load(waiting), files.root)
+    assert outcome.restored == [str(low)]
+    assert sysfs.read(low) == "0"
+    assert not open_journals(files.root / "state")
