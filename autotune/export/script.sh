@@ -183,6 +183,8 @@ save() {
 
 # What was kept of devices that were not started anew since, and have not forgotten what was set.
 known() {
+    ! grep -Eqx '[^ ]+ [^ ]+' "$saved" ||
+        fail "An earlier version of this script wrote $saved; undo with that one."
     while read -r device found rest; do
         folder=$device
         [ "$device" != array ] || folder=$block

@@ -1,6 +1,7 @@
 """The exported script, run on folders that stand for the machine of an array."""
 
 import re
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -128,6 +129,32 @@ def test_the_script_changes_nothing_where_it_does_not_fit(
         assert (
             re.sub(r".*\[|\].*|\S+ \((?=system)|\)", "", held) == after[path] or held == after[path]
         )
+
+
+def test_what_was_started_anew_is_left_as_it_is(tmp_path: Path, theirs: Profile) -> None:
+    machine = Sandbox(tmp_path / "machine", theirs)
+    before = machine.held()
+    assert machine.run("apply").returncode == 0
+    disk = machine.root / "sys/block/sdb"
+    shutil.copytree(disk, gone := disk.with_name("gone"), symlinks=True)
+    shutil.rmtree(disk)
+    gone.rename(disk)
+    left = {p: t for p, t in machine.held().items() if "/sdb/" in p}
+    assert machine.run("undo").returncode == 0
+    after = machine.held()
+    assert {p: after[p] for p in left} == left
+    path = "sys/block/sda/queue/nr_requests"
+    assert after[path] == before[path]
+
+
+def test_what_an_earlier_script_saved_is_not_misread(tmp_path: Path, theirs: Profile) -> None:
+    machine = Sandbox(tmp_path / "machine", theirs)
+    assert machine.run("apply").returncode == 0
+    (saved,) = (machine.root / "run/autotune-profile").iterdir()
+    saved.write_text(f"{machine.block}/md/rmw_level 0\n")
+    for word in ("undo", "apply"):
+        done = machine.run(word)
+        assert (done.returncode, "earlier version" in done.stderr) == (2, True)
 
 
 def test_scripts_are_clean(tmp_path: Path) -> None:
