@@ -13,7 +13,6 @@ from typing import Literal
 
 from autotune.measure import live_sync
 from autotune.preflight import conflicts
-from autotune.quantities import show_bytes
 from autotune.system import neighbours, sysfs
 from autotune.system.array import REDUNDANT, Array
 from autotune.system.scratch_space import find_place
