@@ -11,6 +11,7 @@
 # make bench-guard   rebuilds under guard, beside fixed limits (20 min)
 # make bench-search   compare the strategies on synthetic arrays (an hour)
 # make bench-grids    compare them on recorded arrays (some minutes)
+# make bench-panel  the default command on real arrays, judged by fio (a day; goes on where cut)
 # make record-grids   record those: every setting of arrays in the lab (an hour, quiet)
 
 PYTHON ?= python3
@@ -22,7 +23,7 @@ CONSUMERS := shellcheck systemd dbus tuned btrfs-progs
 test lint unit lab-tests slow-tests: PACKAGES += $(CONSUMERS)
 
 .PHONY: setup packages demo test lint unit lab-tests slow-tests faults soak fuzz \
-  bench-measure bench-persist bench-guard bench-search bench-year bench-grids record-grids
+  bench-measure bench-persist bench-guard bench-search bench-year bench-grids bench-panel record-grids
 
 setup: packages .venv/installed
 
@@ -105,6 +106,10 @@ bench-search: setup
 bench-grids: setup
 	OMP_NUM_THREADS=1 .venv/bin/python -m benchmarks.search --grids benchmarks/search/grids/*.json \
 	  --instances 9 --budgets 15 25 --judge bayes
+
+bench-panel: setup
+	.venv/bin/python -m benchmarks.panel --best
+	.venv/bin/python -m benchmarks.panel --seeds 3
 
 RECORD := .venv/bin/python -m benchmarks.search.record $(RAW) --values 3 --passes 2
 
