@@ -137,11 +137,13 @@ def _run(
         document = done.profile.model_dump(mode="json") if done.profile else None
         result = report.as_json(done.result, document, done.path)
         document = {**result, "run": done.number, "named": named_answers.document(done.named)}
+        document["spent"] = report.spent_document(done.spent)
         document["persisted"] = [str(path) for path in files]
         print(json.dumps(document, indent=2))
         return
     out = console()
     report.print_result(out, done.result, done.path, done.ram_bytes)
+    report.print_spent(out, done.spent)
     if done.left_out:
         out.print(f"Not measured, since {done.why_left_out}: {', '.join(done.left_out)}.")
     named_answers.print_named(out, done.named, done.result.baseline, done.number)

@@ -30,7 +30,8 @@ TICK_S = 0.5
 @dataclass(frozen=True)
 class PhaseResult:
     """What one phase showed. `unsupported` are percentiles with too few samples. `hopeless` says
-    why the phase was ended early, if it was; its figures are then what was learnt until then."""
+    why the phase was ended early, if it was; its figures are then what was learnt until then.
+    `measured_s` is what the figures are of, `settling_s` what passed from fio's start to that."""
 
     phase: str
     figures: dict[str, Estimate]
@@ -39,6 +40,8 @@ class PhaseResult:
     unsupported: tuple[str, ...] = ()
     bytes_written: int = 0
     hopeless: str = ""
+    measured_s: float = 0.0
+    settling_s: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -148,6 +151,7 @@ def measure(
 def _measure(phase: Phase, bench: Bench, fio: Fio, hopeless: Hopeless) -> PhaseResult | None:
     """What `measure` does with its fio; None if that has written all that it may."""
     series = _Series()
+    settled_s = 0.0
     called = time.monotonic()
     bench.begin()
     with contextlib.ExitStack() as stack:
@@ -178,17 +182,22 @@ def _measure(phase: Phase, bench: Bench, fio: Fio, hopeless: Hopeless) -> PhaseR
             if before is not None:
                 _add(series, phase, before, state)
             if before is not None or now - start >= RAMP_S:
+                settled_s = settled_s or now - start
                 before = state
-            result = _result(phase, series, now - called)
+            result = dataclasses.replace(
+                _result(phase, series, now - called),
+                measured_s=sum(series.seconds),
+                settling_s=settled_s,
+            )
             histograms = {q: series.histograms(q) for q in CEILING_QUANTITIES}
             verdict = hopeless(result.figures, histograms)
             if verdict:
                 known = {**result.figures, **verdict.figures}
                 return dataclasses.replace(result, figures=known, hopeless=verdict.reason)
-            measured_s = sum(series.seconds)
-            if measured_s >= phase.max_seconds:
+            if result.measured_s >= phase.max_seconds:
                 return result
-            if measured_s >= phase.min_seconds and result.steady and not _waits(phase, series):
+            long_enough = result.measured_s >= phase.min_seconds
+            if long_enough and result.steady and not _waits(phase, series):
                 return result
 
 

@@ -10,6 +10,7 @@ from autotune.problem.figure import Figure
 from autotune.problem.setting import Setting
 from autotune.quantities import show_bytes, show_latency, show_rate, show_seconds
 from autotune.stats.verdict import Comparison
+from autotune.tuning.time_spent import MEASURING, Spent
 from autotune.tuning.tune import Result
 
 QUIET_QUANTITIES = ("p50", "p999")
@@ -161,6 +162,29 @@ def as_json(result: Result, profile: dict[str, Any] | None, path: Path | None) -
         "grown_stripes": result.grown_stripes,
         "profile": profile,
         "profile_path": str(path) if path else None,
+    }
+
+
+NOTED_SHARE = 0.02
+"""Of the time, what less than this went to is not told to people."""
+
+
+def print_spent(console: Console, spent: Spent) -> None:
+    """How much of the time was measuring, and what the rest went to."""
+    least = NOTED_SHARE * spent.total
+    rest = [f"{kind} {show_seconds(s)}" for kind, s in spent.overhead.items() if s > least]
+    share = spent.seconds[MEASURING] / spent.total
+    console.print(
+        f"Measuring took {share:.0%} of the time; the rest: {', '.join(rest)}.", highlight=False
+    )
+
+
+def spent_document(spent: Spent) -> dict[str, Any]:
+    """In seconds: what was measuring, and everything else by kind."""
+    return {
+        "measured_seconds": spent.seconds[MEASURING],
+        "overhead_seconds": dict(spent.overhead),
+        "measured_share": spent.seconds[MEASURING] / spent.total,
     }
 
 

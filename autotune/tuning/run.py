@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import time
 from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
@@ -27,9 +28,11 @@ from autotune.store import TrialRecord
 from autotune.system.array import find_array
 from autotune.tuning.earlier_runs import earlier_trials
 from autotune.tuning.hints import hints as catalogue_hints
+from autotune.tuning.preload import Loading
 from autotune.tuning.prepare import Options, Preparation, prepare
 from autotune.tuning.session import session
 from autotune.tuning.supervised import tell
+from autotune.tuning.time_spent import PREPARING, THINKING, Spent
 from autotune.tuning.trials import Reporter, Trials
 from autotune.tuning.tune import Result, tune
 
@@ -73,7 +76,7 @@ def load_strategy(entry: EntryPoint) -> StrategyFactory:
 class Done:
     """A run that came to its end: its number in the store, what it found, the winner's profile
     and file if there is a winner, its RAM, the phases that could not be measured here
-    and why, and the three named answers, if it came so far as to have any."""
+    and why, the three named answers, if it came so far as to have any, and where its time went."""
 
     number: int
     result: Result
@@ -83,6 +86,7 @@ class Done:
     left_out: tuple[str, ...]
     why_left_out: str
     named: Named | None
+    spent: Spent
 
 
 def run(
@@ -97,6 +101,7 @@ def run(
     The originals are back at the end, unless `keep` and the winner was confirmed: then the
     winner's values stay. Raise AutotuneError whatever else happens, the originals being back.
     """
+    began = time.monotonic()
     entry = find_strategy(options.strategy) if options.given is None else None
     array = find_array(options.device)
     journal = journal_path(state_dir, array.uuid)
@@ -104,11 +109,13 @@ def run(
         settle(journal, array.root)
         # Under the lock: what a run that is just ending has set is not the original.
         preparation = prepare(options)
-        factory = load_strategy(entry) if entry is not None else None
+        factory = Loading(lambda: load_strategy(entry)) if entry is not None else None
         # Loads SQLAlchemy, which a dry run does not need.
         from autotune.store.database import Store  # noqa: PLC0415
 
         store = Store(state_dir)
+        if factory is not None:
+            factory.look()
         number, earlier, written = _open(store, preparation, reporter, resume)
         tell(state_dir, array.uuid, array.device, number)
         if factory is not None:
@@ -118,7 +125,14 @@ def run(
             with session(preparation, state_dir, reporter, written) as (bench, watch):
                 trials = Trials(preparation, bench, watch, store, number, reporter)
                 trials.replay(earlier)
+                if factory is not None:
+                    trials.when_warm = factory.wait
+                    if earlier or preparation.live:
+                        # There is no warm-up, beside which it could go on loading.
+                        factory.wait()
+                trials.spent.add(PREPARING, time.monotonic() - began)
                 result, problem = tune(preparation, trials, factory, reporter)
+                trials.spent.add(THINKING, time.monotonic() - began - trials.spent.total)
                 profile, path = None, None
                 if result.keep:
                     speeds = set(SYNC_SPEEDS) & set(settled(preparation, result))
@@ -159,6 +173,7 @@ def run(
         tuple(phase.name for phase in preparation.left_out),
         preparation.why_left_out,
         solve.named(store.run(number), store.trials(number)),
+        trials.spent,
     )
 
 

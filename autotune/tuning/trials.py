@@ -2,7 +2,7 @@
 
 import dataclasses
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Protocol
 
@@ -18,16 +18,19 @@ from autotune.problem.trial import Status
 from autotune.results import resume
 from autotune.safety.apply import apply
 from autotune.safety.watch import Watch
-from autotune.stats.drift import Anchor
+from autotune.stats.drift import Anchor, is_moving
 from autotune.store import TrialRecord
 from autotune.tuning.early_stop import EarlyEnd
-from autotune.tuning.prepare import Preparation
+from autotune.tuning.prepare import BASELINE_TRIALS, Preparation
+from autotune.tuning.time_spent import APPLYING, MEASURING, RAMP, STARTING, STORING, WARMING, Spent
 
 if TYPE_CHECKING:
     from autotune.store.database import Store
 
 BROKEN_IN_A_ROW = 2
 """A measurement that breaks so often is a broken environment, not a bad setting."""
+WARM_UP_S = 4.0
+"""Of each load, after it has settled, if it is measured for longer."""
 
 
 class Reporter(Protocol):
@@ -52,7 +55,8 @@ class Trials:
     nothing could move it or the trial was hopeless, `grown_stripes` what the kernel made of the
     original stripe cache in a phase. `figures` have their ceilings once the
     baseline has told them. `deadline` is on the monotonic clock. `wrote` is the most that each
-    phase has written, `written` counts all of it."""
+    phase has written, `written` counts all of it. `spent` says where the time went. `when_warm` is
+    called between the warm-up and the first figure that counts."""
 
     def __init__(
         self,
@@ -82,6 +86,8 @@ class Trials:
         self.wrote = dict.fromkeys((phase.name for phase in preparation.phases), 0)
         self._early = EarlyEnd()
         self.seconds = {p.name: p.expected_seconds for p in preparation.phases}
+        self.spent = Spent()
+        self.when_warm: Callable[[], object] = lambda: None
 
     def replay(self, records: Sequence[TrialRecord]) -> None:
         """Take up the stored trials of a run that was cut, as if they had just been measured."""
@@ -102,12 +108,17 @@ class Trials:
             self._early.learn(record, self.figures)
 
     def warm_up(self) -> None:
-        """Measure each phase once as the array is, for no figure: the first touch of everything
-        is slower, and as a figure it would be taken for noise."""
+        """Run each load once as the array is, for no figure: the first touch of everything is
+        slower, and as a figure it would be taken for noise."""
         self._label = "Warm-up"
-        for phase in self._prep.phases:
-            short = phase.model_copy(update={"max_seconds": phase.min_seconds})
-            self._measured(short, 0, self._prep.baseline)
+        with self.spent.on(WARMING):
+            for phase in self._prep.phases:
+                if phase.load is None and not phase.check:
+                    continue
+                seconds = min(phase.min_seconds, WARM_UP_S)
+                short = phase.model_copy(update={"min_seconds": seconds, "max_seconds": seconds})
+                self._measured(short, 0, self._prep.baseline)
+            self.when_warm()
 
     def _note(self, result: PhaseResult) -> None:
         """What had enough samples once can be had on this array."""
@@ -136,6 +147,15 @@ class Trials:
         quantity = figure.name.partition(".")[2]
         return next(k for k in self._prep.knobs if k.name == knob).moves(phase, quantity)
 
+    def _is_movable(self, phase: Phase) -> bool:
+        """Whether any knob can move a figure of the phase."""
+        return any(self.moves(k.name, f) for k in self._prep.knobs for f in phase.figures())
+
+    def _baseline_is_settled(self) -> bool:
+        """Whether the baseline is known and stands still: what no knob can move either, such as
+        the idle array, is then as it was."""
+        return self.count("baseline") >= BASELINE_TRIALS and not is_moving(self.anchors)
+
     def relevant(self, phase: Phase, setting: Setting) -> object:
         """What of a setting can move a phase: equal keys, equal figures but for noise."""
         moving = {
@@ -163,20 +183,24 @@ class Trials:
             # A change of somebody else's must be seen before it is written over.
             self._watch.look()
             self._watch.expect(None)
-            applied = apply(
-                self._prep.array, self._prep.knobs, setting, self._bench.journal, self._watch
-            )
+            with self.spent.on(APPLYING):
+                applied = apply(
+                    self._prep.array, self._prep.knobs, setting, self._bench.journal, self._watch
+                )
             effective = dict(applied)
             self._watch.expect(applied)
             keys = [self.relevant(phase, setting) for phase in phases]
             carried = reuse and not all(key in self._known for key in keys)
+            settled = role == "baseline" and self._baseline_is_settled()
             for phase, key in zip(phases, keys, strict=True):
-                if carried and key in self._known:
+                if key in self._known and (carried or (settled and not self._is_movable(phase))):
                     results.append(self._known[key])
                     self.saved_s += self.seconds[phase.name]
                     continue
                 hopeless = self._early.judge(phase, results) if reuse else never_hopeless
+                phase_began = time.monotonic()
                 result = self._measured(phase, number, setting, hopeless)
+                self._note_time(time.monotonic() - phase_began, result)
                 measured.append(phase.name)
                 results.append(result)
                 if result.hopeless:
@@ -204,11 +228,17 @@ class Trials:
             tuple(measured),
             sum(result.bytes_written for result in results if result.phase in measured),
         )
-        self._store.add_trial(self._run, record)
+        with self.spent.on(STORING):
+            self._store.add_trial(self._run, record)
         self.records.append(record)
         self._early.learn(record, self.figures)
         self._tell(record)
         return record
+
+    def _note_time(self, seconds: float, result: PhaseResult) -> None:
+        self.spent.add(MEASURING, result.measured_s)
+        self.spent.add(RAMP, result.settling_s)
+        self.spent.add(STARTING, seconds - result.measured_s - result.settling_s)
 
     def _tell(self, record: TrialRecord) -> None:
         baseline = self.records[0].figures
