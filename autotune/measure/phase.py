@@ -21,7 +21,10 @@ from autotune.stats.histogram import Histogram, percentile, samples_needed, tota
 from autotune.stats.steady_state import is_steady, rate
 
 RAMP_S = 2.0
-"""Left out at the start: caches fill, schedulers learn."""
+"""Left out at the start, at most: caches fill, schedulers learn."""
+LOAD_RAMP_S = 1.0
+"""As much for a load without a check, whose second second is like those after it (RAID5 of hard
+disks in the lab; a check is still gaining speed then, 20 to 33 of 40 MB/s)."""
 SILENCE_S = 20.0
 """fio speaks each second; after so long without a word it is taken for stuck."""
 TICK_S = 0.5
@@ -56,6 +59,15 @@ Histograms = Mapping[str, Sequence[Histogram]]
 """By latency ("p99" and "write_p99", in ns), a histogram for each interval."""
 Hopeless = Callable[[Figures, Histograms], Hopelessness | None]
 """Told the figures so far and the histograms."""
+
+
+Clear = Callable[[Figures], bool]
+"""Told the figures so far: whether they are known well enough, steady or not."""
+
+
+def never_clear(_figures: Figures) -> bool:
+    """Measure until the figures are steady."""
+    return False
 
 
 def never_hopeless(_figures: Figures, _histograms: Histograms) -> Hopelessness | None:
@@ -116,10 +128,14 @@ def fio_jobs(phase: Phase, reads: Target, writes: Target | None) -> list[Job]:
 
 
 def measure(
-    phase: Phase, bench: Bench, seed: int, hopeless: Hopeless = never_hopeless
+    phase: Phase,
+    bench: Bench,
+    seed: int,
+    hopeless: Hopeless = never_hopeless,
+    clear: Clear = never_clear,
 ) -> PhaseResult:
-    """Run one phase until its figures are steady, between its minimum and maximum time, or until
-    it is certain that the trial is not worth it.
+    """Run one phase until its figures are steady or clear enough, between its minimum and maximum
+    time, or until it is certain that the trial is not worth it.
 
     Raise MeasurementError if fio breaks or falls silent, StoppedError before the write budget is
     passed, and whatever the watch raises.
@@ -131,7 +147,7 @@ def measure(
     if fio.exhausted:
         raise bench.written.used_up()
     try:
-        result = _measure(phase, bench, fio, hopeless)
+        result = _measure(phase, bench, fio, hopeless, clear)
     except MeasurementError:
         if fio.hangs:
             raise StoppedError(
@@ -148,10 +164,12 @@ def measure(
     return dataclasses.replace(result, bytes_written=fio.written)
 
 
-def _measure(phase: Phase, bench: Bench, fio: Fio, hopeless: Hopeless) -> PhaseResult | None:
+def _measure(
+    phase: Phase, bench: Bench, fio: Fio, hopeless: Hopeless, clear: Clear
+) -> PhaseResult | None:
     """What `measure` does with its fio; None if that has written all that it may."""
     series = _Series()
-    settled_s = 0.0
+    settled_s, ramp_s = 0.0, RAMP_S if phase.check else LOAD_RAMP_S
     called = time.monotonic()
     bench.begin()
     with contextlib.ExitStack() as stack:
@@ -181,7 +199,7 @@ def _measure(phase: Phase, bench: Bench, fio: Fio, hopeless: Hopeless) -> PhaseR
             state = (now, dict(counters), check.done_bytes() if check else 0)
             if before is not None:
                 _add(series, phase, before, state)
-            if before is not None or now - start >= RAMP_S:
+            if before is not None or now - start >= ramp_s:
                 settled_s = settled_s or now - start
                 before = state
             result = dataclasses.replace(
@@ -196,8 +214,9 @@ def _measure(phase: Phase, bench: Bench, fio: Fio, hopeless: Hopeless) -> PhaseR
                 return dataclasses.replace(result, figures=known, hopeless=verdict.reason)
             if result.measured_s >= phase.max_seconds:
                 return result
-            long_enough = result.measured_s >= phase.min_seconds
-            if long_enough and result.steady and not _waits(phase, series):
+            if result.measured_s < phase.min_seconds or _waits(phase, series):
+                continue
+            if result.steady or clear(result.figures):
                 return result
 
 

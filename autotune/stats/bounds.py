@@ -14,6 +14,9 @@ DOUBT = 3.0
 """The clustering may be so many times what a few batches show: seven degrees of freedom hardly
 ever show less than a third of a variance (the lower 4 % of chi-squared)."""
 ROUGH_SPREAD = 0.3
+APART = 5.0
+"""So many deviations are looked for at each interval of a phase, so now and then by luck."""
+ROUGHLY = 0.08
 HEADROOM = 1.25
 """What has not been measured yet may turn out this much better than the best ever seen."""
 
@@ -38,6 +41,13 @@ def surely_over(histograms: Sequence[Histogram], ceiling_ns: float, percent: flo
         else _normal_below(slow, count, share)
     )
     return 1 - below < 1 - CONFIDENCE
+
+
+def clearly_apart(seen: Estimate, before: Estimate, noise: float) -> bool:
+    """Whether a figure is surely above or below what it was before, and known well enough to say
+    by how much: longer measuring would only tell a large difference to the percent."""
+    apart = abs(math.log(seen.value / before.value))
+    return seen.spread <= ROUGHLY and apart > APART * math.hypot(seen.spread, before.spread, noise)
 
 
 def rough_percentile(

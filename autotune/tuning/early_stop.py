@@ -3,12 +3,12 @@
 import math
 from collections.abc import Sequence
 
-from autotune.measure.phase import Histograms, Hopeless, Hopelessness, PhaseResult
+from autotune.measure.phase import Clear, Histograms, Hopeless, Hopelessness, PhaseResult
 from autotune.measure.workload import Phase
 from autotune.problem.figure import Estimate, Figure
 from autotune.problem.objective import Figures, gain, p_hold
 from autotune.problem.trial import Status
-from autotune.stats.bounds import best_possible, rough_percentile, surely_over
+from autotune.stats.bounds import best_possible, clearly_apart, rough_percentile, surely_over
 from autotune.stats.drift import Anchor, noise
 from autotune.store import TrialRecord
 
@@ -51,6 +51,20 @@ class EarlyEnd:
             name: Estimate(e.value, math.hypot(e.spread, self._noise.get(name, 0.0)))
             for name, e in figures.items()
         }
+
+    def clear(self, phase: Phase) -> Clear:
+        """When a phase of a search need not go on until it is steady: its rate is clearly not the
+        baseline's. What is proven later is measured to the end."""
+        name = f"{phase.name}.throughput"
+        before = [r.figures[name] for r in self._baselines[:1] if name in r.figures]
+        noise = self._noise.get(name, 0.0)
+
+        def clear(figures: Figures) -> bool:
+            return (
+                bool(before) and name in figures and clearly_apart(figures[name], before[0], noise)
+            )
+
+        return clear
 
     def judge(self, phase: Phase, results: Sequence[PhaseResult]) -> Hopeless:
         """What ends a phase, after the results of the trial's earlier ones: a latency surely over

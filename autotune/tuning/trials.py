@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Protocol
 from autotune.errors import InfeasibleError, MeasurementError
 from autotune.knobs import read_setting
 from autotune.knobs.stripe_cache import stripes
-from autotune.measure.phase import Bench, Hopeless, PhaseResult, measure, never_hopeless
+from autotune.measure.phase import (
+    Bench,
+    Clear,
+    Hopeless,
+    PhaseResult,
+    measure,
+    never_clear,
+    never_hopeless,
+)
 from autotune.measure.workload import Phase
 from autotune.problem.figure import Estimate, Figure
 from autotune.problem.objective import gain
@@ -198,8 +206,9 @@ class Trials:
                     self.saved_s += self.seconds[phase.name]
                     continue
                 hopeless = self._early.judge(phase, results) if reuse else never_hopeless
+                clear = self._early.clear(phase) if reuse else never_clear
                 phase_began = time.monotonic()
-                result = self._measured(phase, number, setting, hopeless)
+                result = self._measured(phase, number, setting, hopeless, clear)
                 self._note_time(time.monotonic() - phase_began, result)
                 measured.append(phase.name)
                 results.append(result)
@@ -254,7 +263,12 @@ class Trials:
         )
 
     def _measured(
-        self, phase: Phase, number: int, setting: Setting, hopeless: Hopeless = never_hopeless
+        self,
+        phase: Phase,
+        number: int,
+        setting: Setting,
+        hopeless: Hopeless = never_hopeless,
+        clear: Clear = never_clear,
     ) -> PhaseResult:
         """One phase, again if the measurement breaks. Raise MeasurementError if it keeps on."""
         for attempt in range(BROKEN_IN_A_ROW):
@@ -262,7 +276,7 @@ class Trials:
                 seed = self._prep.options.seed + 1000 * number + attempt
                 if phase.writes:
                     self.written.expect(self.wrote[phase.name])
-                result = measure(phase, self._bench, seed, hopeless)
+                result = measure(phase, self._bench, seed, hopeless, clear)
                 self._note_growth(setting)
                 break
             except MeasurementError:

@@ -11,7 +11,7 @@ from unittest import mock
 
 from rich.console import Console
 
-from autotune.measure.phase import never_hopeless
+from autotune.measure.phase import never_clear, never_hopeless
 from autotune.measure.workload import load_workload
 from autotune.problem.ceilings import parse_ceiling
 from autotune.report.live import LiveReporter
@@ -45,6 +45,7 @@ def main() -> None:
     frugal = searching(options)
     with (
         mock.patch.object(EarlyEnd, "judge", return_value=never_hopeless),
+        mock.patch.object(EarlyEnd, "clear", return_value=never_clear),
         # No two trials are alike, so nothing measured before stands in for another.
         mock.patch.object(Trials, "relevant", side_effect=lambda *_: object()),
     ):
