@@ -24,6 +24,7 @@ from autotune.safety.apply import apply, keep_applied, with_those_in_force
 from autotune.safety.deferred_restore import settle
 from autotune.safety.locks import lock
 from autotune.safety.paths import journal_path
+from autotune.safety.watch import Watch
 from autotune.store import TrialRecord
 from autotune.system.array import find_array
 from autotune.tuning.earlier_runs import earlier_trials
@@ -135,16 +136,8 @@ def run(
                 trials.spent.add(THINKING, time.monotonic() - began - trials.spent.total)
                 profile, path = None, None
                 if result.keep:
-                    speeds = set(SYNC_SPEEDS) & set(settled(preparation, result))
-                    rate = member_kib_s(preparation.array, watch) if speeds else None
-                    profile = with_those_in_force(
-                        make_profile(preparation, result, rate),
-                        preparation.array,
-                        result.winner,
-                        result.baseline,
-                        state_dir,
-                    )
-                    path = state_dir / "profiles" / f"{preparation.array.name}-run{number}.json"
+                    profile = _profile(preparation, result, watch, state_dir)
+                    path = state_dir / "profiles" / f"{array.name}-run{number}.json"
                     save_profile(profile, path)
                 if keep and profile is not None:
                     watch.look()
@@ -174,6 +167,19 @@ def run(
         preparation.why_left_out,
         solve.named(store.run(number), store.trials(number)),
         trials.spent,
+    )
+
+
+def _profile(preparation: Preparation, result: Result, watch: Watch, state_dir: Path) -> Profile:
+    """The profile of a winner that is kept, with how fast the members are if that matters."""
+    speeds = set(SYNC_SPEEDS) & set(settled(preparation, result))
+    rate = member_kib_s(preparation.array, watch) if speeds else None
+    return with_those_in_force(
+        make_profile(preparation, result, rate),
+        preparation.array,
+        result.winner,
+        result.baseline,
+        state_dir,
     )
 
 
