@@ -39,6 +39,13 @@ def test_a_run_finds_and_confirms_a_better_setting_and_puts_the_originals_back(
     assert done["profile"]["ram_bytes"] <= 96 << 20
     assert not running("fio")
 
+    spent = done["spent"]
+    overhead = spent["overhead_seconds"]
+    assert 0 < spent["measured_share"] < 1
+    assert min(overhead["warm-up"], overhead["letting loads settle"], spent["measured_seconds"]) > 1
+    # With what came before the first measurement, nothing of the run is missing.
+    assert sum(overhead.values()) + spent["measured_seconds"] >= done["seconds"]
+
     trials = autotune_json("history", 1, state=state)["trials"]
     roles = [trial["role"] for trial in trials]
     assert roles[:2] == ["baseline", "baseline"]
