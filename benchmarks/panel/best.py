@@ -18,6 +18,7 @@ from typing import Any
 
 from rich.console import Console
 
+from autotune.errors import InfeasibleError
 from autotune.measure.phase import measure
 from autotune.measure.workload import load_workload
 from autotune.measure.write_budget import Written
@@ -36,7 +37,7 @@ HOME_EVERY = 12
 """The original settings come back after so many cells, since what they show is compared with."""
 
 Shown = dict[str, float]
-"""A value for each figure."""
+"""A value for each figure; none if the kernel did not take the setting."""
 
 
 def main() -> None:
@@ -56,7 +57,10 @@ def main() -> None:
         def shown(cell: Cell, seed: int) -> Shown:
             phase, setting = cell
             watch.expect(None)
-            apply(preparation.array, preparation.knobs, setting, bench.journal)
+            try:
+                apply(preparation.array, preparation.knobs, setting, bench.journal)
+            except InfeasibleError:
+                return {}
             found = measure(phase, bench, seed).figures
             return {name: estimate.value for name, estimate in found.items()}
 
@@ -124,7 +128,8 @@ def leading(
     """The most promising settings of the grid, no two alike in what matters."""
     cells: dict[tuple[Any, ...], list[Shown]] = {}
     for each in grid:
-        cells.setdefault((each["phase"], *each["values"]), []).append(each["figures"])
+        if each["figures"]:
+            cells.setdefault((each["phase"], *each["values"]), []).append(each["figures"])
     found: dict[tuple[Any, ...], tuple[float, Setting]] = {}
     whole = (dict(zip(choices, v, strict=True)) for v in itertools.product(*choices.values()))
     for setting in whole:
@@ -156,7 +161,10 @@ def averaged(shown: Sequence[Shown]) -> Shown:
 
 
 def gain_of(preparation: Preparation, home: Shown, figures: Shown) -> float:
-    """The gain; 0 if a p99 is over its ceiling, a tenth above the original settings' own."""
+    """The gain; 0 if a p99 is over its ceiling, a tenth above the original settings' own, or if
+    not all was measured."""
+    if not all(figure.name in figures for figure in preparation.figures if figure.weight > 0):
+        return 0.0
     for name, before in home.items():
         if name.endswith("p99") and figures.get(name, before) > before * RELATIVE_CEILING:
             return 0.0

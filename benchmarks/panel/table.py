@@ -53,7 +53,7 @@ def row(entry: Entry, result: Mapping[str, Any]) -> Row:
     kept, best = judged["kept"]["gain"], judged["best"]["gain"]
     agrees = claimed is None or (
         kept is not None
-        and kept["ratio"] > 1
+        and (kept["ratio"] > 1) == (claimed["ratio"] > 1)
         and kept["high"] >= claimed["low"]
         and kept["low"] <= claimed["high"]
     )
