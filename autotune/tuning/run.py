@@ -22,6 +22,7 @@ from autotune.results.proven_profile import make_profile, settled
 from autotune.results.resume import interrupted, to_resume
 from autotune.safety.apply import apply, keep_applied, with_those_in_force
 from autotune.safety.deferred_restore import settle
+from autotune.safety.journal import Journal
 from autotune.safety.locks import lock
 from autotune.safety.paths import journal_path
 from autotune.safety.watch import Watch
@@ -140,10 +141,7 @@ def run(
                     path = state_dir / "profiles" / f"{array.name}-run{number}.json"
                     save_profile(profile, path)
                 if keep and profile is not None:
-                    watch.look()
-                    watch.expect(None)
-                    apply(preparation.array, preparation.knobs, result.winner, bench.journal)
-                    keep_applied(profile, preparation.array, bench.journal, state_dir)
+                    _leave_in_force(preparation, result, profile, bench.journal, watch, state_dir)
         except StoppedError as error:
             _note(store, number, "interrupted", str(error))
             if store.trials(number) and options.given is None:
@@ -181,6 +179,21 @@ def _profile(preparation: Preparation, result: Result, watch: Watch, state_dir: 
         result.baseline,
         state_dir,
     )
+
+
+def _leave_in_force(
+    preparation: Preparation,
+    result: Result,
+    profile: Profile,
+    journal: Journal,
+    watch: Watch,
+    state_dir: Path,
+) -> None:
+    """Apply the winner to stay until the next reboot."""
+    watch.look()
+    watch.expect(None)
+    apply(preparation.array, preparation.knobs, result.winner, journal)
+    keep_applied(profile, preparation.array, journal, state_dir)
 
 
 def _open(
