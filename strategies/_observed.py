@@ -47,7 +47,8 @@ class Observed:
         return objective.gain(self._problem.figures, self.figures(setting), baseline)
 
     def p_hold(self, setting: Setting) -> float:
-        return objective.p_hold(self._problem.figures, self.figures(setting))
+        baseline = self.figures(self._problem.baseline)
+        return objective.p_hold(self._problem.figures, self.figures(setting), baseline)
 
     def recommend(self) -> Recommendation:
         """The greatest P(hold) × improvement among the settings that were measured in full and

@@ -65,10 +65,11 @@ class OptunaTPE:
         if row is None or trial.status in (Status.FAILED, Status.INFEASIBLE):
             return
         gain = self._observed.gain(trial.setting)
+        baseline = self._observed.figures(self._problem.baseline)
         over = {
-            figure.name: math.log(trial.figures[figure.name].value / figure.ceiling)
+            figure.name: math.log(trial.figures[figure.name].value / limit)
             for figure in self._problem.figures
-            if figure.ceiling is not None and figure.name in trial.figures
+            if figure.name in trial.figures and (limit := figure.limit(baseline)) is not None
         }
         value = math.log(gain.value) if gain is not None else self._worst
         self._worst = min(self._worst, value)

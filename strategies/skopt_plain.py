@@ -7,6 +7,7 @@ import warnings
 from skopt import Optimizer
 from skopt.space import Categorical, Integer
 
+from autotune.problem.objective import broken_ceilings
 from autotune.problem.setting import Setting
 from autotune.problem.strategy import Problem, Recommendation
 from autotune.problem.trial import Status, Trial
@@ -66,11 +67,9 @@ class SkoptPlain:
         if self._optimizer is None or row is None or trial.status == Status.FAILED:
             return
         gain = self._observed.gain(trial.setting)
-        broken = trial.status != Status.COMPLETE or any(
-            trial.figures[figure.name].value > figure.ceiling
-            for figure in self._problem.figures
-            if figure.ceiling is not None and figure.name in trial.figures
-        )
+        baseline = self._observed.figures(self._problem.baseline)
+        over = broken_ceilings(self._problem.figures, trial.figures, baseline)
+        broken = trial.status != Status.COMPLETE or bool(over)
         if gain is None and not broken:
             return
         score = -math.log(gain.value) if gain is not None else 0.0

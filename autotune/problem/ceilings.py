@@ -69,7 +69,8 @@ def check_phases(ceilings: Iterable[Ceiling], figures: Iterable[Figure]) -> None
 def resolve(
     figures: Sequence[Figure], ceilings: Sequence[Ceiling], baseline: Figures
 ) -> list[Figure]:
-    """The figures with their ceilings in ns: the user's most special one, else the default.
+    """The figures with their limits: the user's most special one in ns, else the default, which
+    is a ratio to the baseline.
 
     Raise RefusalError if even the idle array breaks a ceiling: then no setting can hold it.
     """
@@ -86,7 +87,7 @@ def resolve(
         fitting = [c for c in ceilings if c.phase in (figure.phase, None)]
         if not fitting:
             slack = min(max(LEAST_SLACK, math.exp(2 * before.spread)), MOST_SLACK)
-            resolved.append(dataclasses.replace(figure, ceiling=before.value * slack))
+            resolved.append(dataclasses.replace(figure, ratio=slack))
             continue
         asked = max(fitting, key=lambda c: c.phase is not None)
         if asked.times_idle is not None and idle is None:

@@ -10,7 +10,9 @@ class Figure:
     """One measured quantity, as "phase.quantity": "write.throughput", "resync.p99".
 
     Throughputs are in bytes/s (higher is better), latencies in ns (lower is better). `weight` is
-    the exponent in the objective (0: not in it). `ceiling` is the latency limit in ns, if any.
+    the exponent in the objective (0: not in it). A latency has a limit or none: `ceiling` is an
+    absolute one in ns, `ratio` one as a multiple of the baseline's own figure, under the same
+    conditions; that one is judged as a difference to the baseline. At most one of them is set.
     """
 
     name: str
@@ -18,6 +20,21 @@ class Figure:
     kind: Literal["throughput", "latency"]
     weight: float = 0.0
     ceiling: float | None = None
+    ratio: float | None = None
+
+    @property
+    def limited(self) -> bool:
+        return self.ceiling is not None or self.ratio is not None
+
+    def limit(self, baseline: "Mapping[str, Estimate]") -> float | None:
+        """The limit in ns beside these figures of the baseline; None if there is none, or the
+        baseline's figure is not known."""
+        if self.ratio is None or self.name not in baseline:
+            return self.ceiling
+        return self.ratio * baseline[self.name].value
+
+    def without_limit(self) -> "Figure":
+        return replace(self, ceiling=None, ratio=None)
 
 
 SPREADS_95 = 2.36

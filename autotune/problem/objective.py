@@ -27,33 +27,40 @@ def gain(figures: Iterable[Figure], measured: Figures, baseline: Figures) -> Est
     return Estimate(math.exp(log_gain), math.sqrt(variance))
 
 
-def broken_ceilings(figures: Iterable[Figure], measured: Figures) -> list[Figure]:
-    """The figures whose measured value is over its ceiling."""
-    return [
-        figure
-        for figure in figures
-        if figure.ceiling is not None
-        and figure.name in measured
-        and measured[figure.name].value > figure.ceiling
-    ]
+def broken_ceilings(
+    figures: Iterable[Figure], measured: Figures, baseline: Figures
+) -> list[Figure]:
+    """The figures whose measured value is over its limit, beside what the baseline showed."""
+    broken = []
+    for figure in figures:
+        limit = figure.limit(baseline)
+        if limit is not None and figure.name in measured and measured[figure.name].value > limit:
+            broken.append(figure)
+    return broken
 
 
-def p_hold(figures: Iterable[Figure], measured: Figures) -> float:
-    """The probability that all ceilings hold, from the measured values and their spreads.
+def p_hold(figures: Iterable[Figure], measured: Figures, baseline: Figures) -> float:
+    """The probability that all limits hold, from the measured values and their spreads.
 
-    A ceiling whose figure was not measured counts as not known to hold: one half.
+    One whose figure was not measured counts as not known to hold: one half. One relative to the
+    baseline surely holds where what is told is the baseline's own measurement, carried over.
     """
     probability = 1.0
     for figure in figures:
-        if figure.ceiling is None:
+        if not figure.limited:
             continue
-        estimate = measured.get(figure.name)
-        if estimate is None:
+        estimate, before = measured.get(figure.name), baseline.get(figure.name)
+        limit = figure.limit(baseline)
+        if estimate is None or limit is None:
             probability *= 0.5
             continue
-        margin = math.log(figure.ceiling / estimate.value)
-        if estimate.spread > 0:
-            probability *= 0.5 * math.erfc(-margin / (estimate.spread * math.sqrt(2)))
+        if figure.ratio is not None and estimate == before:
+            continue
+        margin = math.log(limit / estimate.value)
+        doubt = before.spread if figure.ratio is not None and before is not None else 0.0
+        spread = math.hypot(estimate.spread, doubt)
+        if spread > 0:
+            probability *= 0.5 * math.erfc(-margin / (spread * math.sqrt(2)))
         elif margin < 0:
             probability = 0.0
     return probability

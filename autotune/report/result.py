@@ -131,7 +131,7 @@ def as_json(result: Result, profile: dict[str, Any] | None, path: Path | None) -
             figure.name: {
                 "before": result.before[figure.name].value,
                 "after": result.after[figure.name].value if figure.name in result.after else None,
-                "ceiling": figure.ceiling,
+                "ceiling": figure.limit(result.before),
                 "change": comparison_document(verdict.figures[figure.name])
                 if verdict and figure.name in verdict.figures
                 else None,

@@ -30,7 +30,7 @@ def print_solution(console: Console, solution: Solution, saved: Path | None) -> 
                 figure.name,
                 _shown(figure, baseline.figures[figure.name].value),
                 _shown(figure, point.figures[figure.name].value),
-                show_latency(figure.ceiling) if figure.ceiling else "",
+                show_latency(limit) if (limit := figure.limit(baseline.figures)) else "",
             )
     console.print(table)
     console.print()
@@ -68,7 +68,7 @@ def document(solution: Solution, saved: Path | None) -> dict[str, Any]:
                 "before": before[figure.name].value,
                 "expected": point.figures[figure.name].value,
                 "spread": point.figures[figure.name].spread,
-                "ceiling": figure.ceiling,
+                "ceiling": figure.limit(before),
             }
             for figure in solution.figures
             if figure.name in point.figures and figure.name in before

@@ -46,9 +46,9 @@ class Point:
         """What its p99 is at most, one spread up."""
         return self.latency.value * math.exp(self.latency.spread)
 
-    def holds(self, figures: Iterable[Figure]) -> bool:
+    def holds(self, figures: Iterable[Figure], baseline: "Point") -> bool:
         """Whether the measured values are within the figures' ceilings."""
-        return not broken_ceilings(figures, self.figures)
+        return not broken_ceilings(figures, self.figures, baseline.figures)
 
 
 @dataclass(frozen=True)
@@ -155,7 +155,7 @@ def points(
 
 def _latency(figures: Iterable[Figure], now: Figures, before: Figures) -> Estimate | None:
     """The geometric mean of the p99s relative to the baseline's; None if one is missing."""
-    tails = [figure.name for figure in figures if figure.ceiling is not None]
+    tails = [figure.name for figure in figures if figure.limited]
     if any(name not in now or name not in before for name in tails):
         return None
     logs = [math.log(now[name].value / before[name].value) for name in tails]
@@ -173,13 +173,16 @@ def front(candidates: Sequence[Point]) -> list[Point]:
     return kept
 
 
-def fastest(candidates: Iterable[Point], figures: Sequence[Figure]) -> Point | None:
-    """The greatest sure gain within the figures' ceilings; None if nothing holds them."""
-    return max((p for p in candidates if p.holds(figures)), key=lambda p: p.sure_gain, default=None)
+def fastest(candidates: Sequence[Point], figures: Sequence[Figure]) -> Point | None:
+    """The greatest sure gain within the figures' ceilings; None if nothing holds them. The first
+    candidate is the baseline."""
+    holding = (p for p in candidates if p.holds(figures, candidates[0]))
+    return max(holding, key=lambda p: p.sure_gain, default=None)
 
 
-def calmest(candidates: Iterable[Point], figures: Sequence[Figure]) -> Point | None:
+def calmest(candidates: Sequence[Point], figures: Sequence[Figure]) -> Point | None:
     """The lowest sure p99 within the ceilings that is no slower than the baseline, to a percent
     (`verdict.NOTABLE`); None if nothing holds them."""
-    steady = (p for p in candidates if p.holds(figures) and p.gain.value >= math.exp(-NOTABLE))
+    holding = (p for p in candidates if p.holds(figures, candidates[0]))
+    steady = (p for p in holding if p.gain.value >= math.exp(-NOTABLE))
     return min(steady, key=lambda p: p.sure_latency, default=None)

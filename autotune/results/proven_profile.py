@@ -26,7 +26,7 @@ def make_profile(
     array, verdict, given = preparation.array, result.verdict, preparation.options.given
     assert verdict is not None
     changed = settled(preparation, result)
-    ceilings = {f.name: f.ceiling for f in result.figures}
+    ceilings = {f.name: f.limit(result.before) for f in result.figures}
     figures = {
         name: FigureEvidence(
             before=result.before[name].value,

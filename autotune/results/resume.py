@@ -77,7 +77,9 @@ def difference(stored: Mapping[str, Any], now: Mapping[str, Any]) -> str | None:
 
 
 def _comparable(name: str, value: Any) -> Any:
-    return [{**figure, "ceiling": None} for figure in value] if name == "figures" else value
+    if name != "figures":
+        return value
+    return [{**figure, "ceiling": None, "ratio": None} for figure in value]
 
 
 def to_resume(

@@ -1,6 +1,5 @@
 """Another answer from a run's stored trials, without the array. Pure."""
 
-import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
@@ -64,8 +63,8 @@ def _study(
     limits = tuple(asked) or problem.asked
     every = problem.figures
     phases = {limit.phase for limit in limits}
-    if asked or not any(figure.ceiling for figure in problem.figures):
-        bare = [dataclasses.replace(figure, ceiling=None) for figure in problem.figures]
+    if asked or not any(figure.limited for figure in problem.figures):
+        bare = [figure.without_limit() for figure in problem.figures]
         before = Pool(problem, trials).figures(problem.baseline)
         _check_measured(run, asked, [f for f in bare if f.name in before])
         try:
@@ -79,11 +78,8 @@ def _study(
             raise RefusalError(
                 f"{str(error).rstrip('.')}: the lowest that a trial held is {show_latency(lowest)}."
             ) from None
-    users = tuple(
-        f if None in phases or f.phase in phases else dataclasses.replace(f, ceiling=None)
-        for f in every
-    )
-    _refuse_if_baseline_lacks(run, [f for f in every if f.weight or f.ceiling], problem, trials)
+    users = tuple(f if None in phases or f.phase in phases else f.without_limit() for f in every)
+    _refuse_if_baseline_lacks(run, [f for f in every if f.weight or f.limited], problem, trials)
     winner = None
     if run.profile:
         # Those of a profile that was in force before need not have been knobs of this run.
@@ -127,7 +123,7 @@ def _check_measured(
 def _lowest(study: _Study, phases: set[str | None]) -> float | None:
     """The lowest limit in ns, the same for each of the phases (None: all), that a trial held;
     None if the run had no ceilings there."""
-    tails = [f.name for f in study.every if f.ceiling and (None in phases or f.phase in phases)]
+    tails = [f.name for f in study.every if f.limited and (None in phases or f.phase in phases)]
     if not tails:
         return None
     return min(max(point.figures[name].value for name in tails) for point in study.points)
@@ -199,7 +195,8 @@ def _trials(numbers: Sequence[int]) -> str:
 def _why_none(study: _Study, name: str, trials: Sequence[TrialRecord]) -> str:
     """Name the lowest limits that a trial did hold."""
     figures = study.asked if name == "throughput" else study.every
-    limits = {f.name: f.ceiling for f in figures if f.ceiling}
+    baseline = study.points[0].figures
+    limits = {f.name: limit for f in figures if (limit := f.limit(baseline))}
     shown = {_trials(point.trials): point.figures for point in study.points[1:]}
     shown["the original settings"] = study.points[0].figures
     # Those too that were ended early for it.
@@ -208,14 +205,14 @@ def _why_none(study: _Study, name: str, trials: Sequence[TrialRecord]) -> str:
         ((who, seen) for who, seen in shown.items() if limits.keys() <= seen.keys()),
         key=lambda each: max(each[1][name].value / limit for name, limit in limits.items()),
     )
-    broken = broken_ceilings(figures, seen)
+    broken = broken_ceilings(figures, seen, baseline)
     if not broken:
         return (
             "Every setting that held the ceilings is slower than the original settings, which "
             "broke them; ask for another answer (--name balanced)."
         )
     over = ", ".join(
-        f"{f.name} {show_latency(seen[f.name].value)} where {show_latency(f.ceiling or 0)} is "
+        f"{f.name} {show_latency(seen[f.name].value)} where {show_latency(limits[f.name])} is "
         "allowed"
         for f in broken
     )
@@ -231,7 +228,7 @@ def _profile(
     """The portable form of an answer; with the run's own evidence where it was confirmed."""
     if not point.confirmed or run.profile is None:
         return unconfirmed(study.problem, study.every, trials, point, study.points[0], name)
-    limits = {f.name: f.ceiling for f in study.every}
+    limits = {f.name: f.limit(study.points[0].figures) for f in study.every}
     proven = Profile.model_validate(run.profile)
     figures = {
         n: e.model_copy(update={"ceiling": limits.get(n)})

@@ -68,5 +68,5 @@ def _evidence(figure: Figure, before: Estimate, after: Estimate) -> FigureEviden
         low=low,
         high=high,
         conclusion=conclusion,
-        ceiling=figure.ceiling,
+        ceiling=figure.limit({figure.name: before}),
     )

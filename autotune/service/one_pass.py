@@ -85,7 +85,7 @@ def retune(
         site = ArraySite(array, in_force[0].profile, care, state_dir, reporter, destructive)
         done = run_pass(site, before.known, care.adopt)
         record = _record(done, site)
-        ceilings = {f.name: f.ceiling for f in site.figures if f.ceiling is not None}
+        ceilings = {f.name: limit for f in site.figures if (limit := f.limit(done.latest))}
         history.save(before.after(done, record, ceilings), state_dir, array.uuid)
         Store(state_dir).thin(array.uuid)
         if any(each.how == "persisted" for each in in_force):

@@ -161,7 +161,7 @@ def what_moved(known: Known | None, site: Site, figures: Figures) -> dict[str, s
 def is_worth_it(figures: tuple[Figure, ...], proof: Proof) -> bool:
     """Whether the other setting is to replace the incumbent: it breaks no ceiling, and is
     notably better, or holds one that the incumbent breaks."""
-    if broken_ceilings(figures, proof.after):
+    if broken_ceilings(figures, proof.after, proof.before):
         return False
     overall = proof.verdict.overall
     if overall.conclusion is Conclusion.BETTER and overall.ratio >= WORTH:
@@ -185,7 +185,7 @@ def what_is_worse(figures: tuple[Figure, ...], proof: Proof) -> tuple[str, ...]:
 
 
 def broken(figures: tuple[Figure, ...], measured: Figures) -> list[Figure]:
-    """The figures that are surely over their ceiling: by more than their noise."""
+    """The figures that are surely over their ceiling in ns: by more than their noise."""
     return [
         figure
         for figure in figures

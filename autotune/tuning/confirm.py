@@ -69,13 +69,13 @@ def confirm(
         f.name
         for f in figures
         if f.phase in names
-        and (f.weight > 0 or f.ceiling is not None)
+        and (f.weight > 0 or f.limited)
         and not (f.name in after and f.name in before)
     ]
     if unknown:
         reason = f"{unknown[0]} could not be measured on both sides, so nothing is claimed"
         return Decision(False, reason, verdict, before, after)
-    broken = broken_ceilings(figures, after)
+    broken = broken_ceilings(figures, after, before)
     if broken:
         reason = f"{what} broke the ceiling for {broken[0].name} when measured in turn"
         return Decision(False, reason, verdict, before, after, over=True)
@@ -91,7 +91,7 @@ def _verdict(
         return True, "better beyond noise"
     calmer = [
         f
-        for f in broken_ceilings(figures, before)
+        for f in broken_ceilings(figures, before, before)
         if verdict.figures[f.name].conclusion is Conclusion.BETTER
     ]
     # A ceiling that was asked for is a condition, kept at whatever cost in speed; not so one that

@@ -38,8 +38,8 @@ class EarlyEnd:
             self._noise = {f.name: noise(anchors, f.name) for f in figures}
         for name, estimate in record.figures.items():
             self._best_seen[name] = max(self._best_seen.get(name, 0.0), estimate.value)
-        noisy = self._noisy(record.figures)
-        if record.status is Status.COMPLETE and p_hold(figures, noisy) >= HOLDS:
+        noisy, before = self._noisy(record.figures), self._noisy(self._baselines[0].figures)
+        if record.status is Status.COMPLETE and p_hold(figures, noisy, before) >= HOLDS:
             shown = gain(figures, noisy, self._baselines[0].figures)
             if shown is not None:
                 bottom = shown.value * math.exp(-2 * shown.spread)
@@ -70,7 +70,12 @@ class EarlyEnd:
         """What ends a phase, after the results of the trial's earlier ones: a latency surely over
         its ceiling, or a gain surely below the incumbent."""
         before = {name: e for result in results for name, e in result.figures.items()}
-        limits = {f.name: f.ceiling for f in self._figures if f.phase == phase.name and f.ceiling}
+        home = self._baselines[0].figures if self._baselines else {}
+        limits = {
+            f.name: limit
+            for f in self._figures
+            if f.phase == phase.name and (limit := f.limit(home)) is not None
+        }
 
         def judge(figures: Figures, histograms: Histograms) -> Hopelessness | None:
             for name, limit in limits.items():

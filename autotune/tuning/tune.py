@@ -166,7 +166,7 @@ def _find(
 
 def _still_broken(figures: list[Figure], before: Figures, trials: Trials) -> str:
     """Which ceiling the original settings break, and how near a trial came to it; or nothing."""
-    broken = broken_ceilings(figures, before)
+    broken = broken_ceilings(figures, before, before)
     if not broken:
         return ""
     name, ceiling = broken[0].name, broken[0].ceiling or 0.0

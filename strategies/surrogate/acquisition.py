@@ -63,14 +63,20 @@ def outlook(
     for evidence, drawn in zip(beliefs.evidence, draws, strict=True):
         if evidence.origin is None:
             continue
-        before, variance = evidence.posterior(choices)
         shift = beliefs.shift(evidence, proposals, choices)
-        after = before + drawn[None, :, None] * shift[:, None, :]
-        mean += shares.get(id(evidence), 0.0) * after
-        limit = evidence.log_ceiling
+        share = shares.get(id(evidence), 0.0)
+        if share > 0:
+            before, _ = evidence.posterior(choices)
+            mean += share * (before + drawn[None, :, None] * shift[:, None, :])
+        limit = evidence.log_limit
         if limit is not None:
+            if evidence.figure.ratio is not None:
+                shift = shift - beliefs.shift(evidence, proposals, [beliefs.baseline])
+            before, variance = evidence.held_to(choices)
+            after = before + drawn[None, :, None] * shift[:, None, :]
             left = np.sqrt(np.maximum(variance - shift**2, 1e-12))
-            log_hold += log_ndtr((limit - after) / left[:, None, :])
+            moved = evidence.moved(choices) | beliefs.at_home(choices)
+            log_hold += np.where(moved, log_ndtr((limit - after) / left[:, None, :]), 0.0)
     return mean, log_hold
 
 

@@ -4,14 +4,14 @@ A weighted geometric mean of log-normals is log-normal: its log has mean Σwμ a
 The figures' models are independent, so P(hold) is a product.
 """
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import log_ndtr
 
-from autotune.problem.setting import Setting
+from autotune.problem.setting import Setting, setting_key
 from autotune.problem.strategy import Problem
 from autotune.problem.trial import Trial
 from autotune.strategies.surrogate.axis import Axis
@@ -40,9 +40,9 @@ class Beliefs:
         self.evidence = [
             Evidence(problem, figure, axes)
             for figure in problem.figures
-            if figure.weight > 0 or figure.ceiling is not None
+            if figure.weight > 0 or figure.limited
         ]
-        self._baseline = problem.baseline
+        self.baseline = problem.baseline
         self._carried = problem.carried
 
     def add(self, trial: Trial) -> None:
@@ -67,11 +67,18 @@ class Beliefs:
             mean += share * mu
             variance += share**2 * var
         for evidence in self.evidence:
-            ceiling = evidence.figure.ceiling
-            if ceiling is not None and evidence.origin is not None:
-                mu, var = evidence.posterior(settings)
-                log_hold += log_ndtr((math.log(ceiling) - evidence.origin - mu) / np.sqrt(var))
+            limit = evidence.log_limit
+            if limit is not None:
+                mu, var = evidence.held_to(settings)
+                holds = log_ndtr((limit - mu) / np.sqrt(var))
+                # What no changed knob can move is not held against a setting.
+                log_hold += np.where(evidence.moved(settings) | self.at_home(settings), holds, 0.0)
         return Belief(mean, np.sqrt(variance), log_hold)
+
+    def at_home(self, settings: Sequence[Setting]) -> NDArray[np.bool_]:
+        """Which of the settings are the baseline (n,)."""
+        home = setting_key(self.baseline)
+        return np.array([setting_key(setting) == home for setting in settings], dtype=bool)
 
     def fresh(self, setting: Setting) -> list[Evidence]:
         """The evidence on what a trial of the setting is the first to measure; on all of it, if
@@ -104,8 +111,7 @@ class Beliefs:
         """Mean and spread (n,) of the log gain over the baseline's true performance."""
         mean, variance = np.zeros(len(settings)), np.zeros(len(settings))
         for evidence, share in self.shares():
-            mu, var = evidence.posterior([*settings, self._baseline])
-            shared = evidence.covariance(settings, [self._baseline])[:, 0]
-            mean += share * (mu[:-1] - mu[-1])
-            variance += share**2 * (var[:-1] + var[-1] - 2 * shared)
+            mu, var = evidence.over_baseline(settings)
+            mean += share * mu
+            variance += share**2 * var
         return mean, np.sqrt(np.maximum(variance, 0.0))

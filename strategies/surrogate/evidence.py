@@ -109,10 +109,37 @@ class Evidence:
 
     @property
     def log_ceiling(self) -> float | None:
-        """The ceiling in the models' unit; None if there is none or nothing was measured."""
+        """The limit in ns in the models' unit; None if there is none or nothing was measured."""
         if self.figure.ceiling is None or self.origin is None:
             return None
         return math.log(self.figure.ceiling) - self.origin
+
+    @property
+    def log_limit(self) -> float | None:
+        """The limit in the unit of `held_to`; None if there is none or nothing was measured."""
+        if self.figure.ratio is None or self.origin is None:
+            return self.log_ceiling
+        return math.log(self.figure.ratio)
+
+    def moved(self, settings: Sequence[Setting]) -> NDArray[np.bool_]:
+        """Whether a knob is changed that can move the figure (n,)."""
+        home = self.part(self._baseline)
+        return np.array([self.part(setting) != home for setting in settings], dtype=bool)
+
+    def over_baseline(self, settings: Sequence[Setting]) -> tuple[Array, Array]:
+        """Mean and variance (n,) of the log figure over the baseline's true one."""
+        home = [self._baseline]
+        mean, variance = self.posterior([*settings, *home])
+        shared = self.covariance(settings, home)[:, 0]
+        apart = np.maximum(variance[:-1] + variance[-1] - 2 * shared, 1e-12)
+        moved = self.moved(settings)
+        return np.where(moved, mean[:-1] - mean[-1], 0.0), np.where(moved, apart, 1e-12)
+
+    def held_to(self, settings: Sequence[Setting]) -> tuple[Array, Array]:
+        """Mean and variance (n,) of what is to be at most `log_limit`: the difference to the
+        baseline, or the figure itself if the limit is in ns."""
+        relative = self.figure.ratio is not None
+        return self.over_baseline(settings) if relative else self.posterior(settings)
 
     def noise(self) -> float:
         """The variance that another trial's figure is expected to have."""

@@ -81,7 +81,7 @@ BASELINE = {
 
 def ceiling_of(name: str, *asked: str) -> float | None:
     figures = resolve(BALANCED, [parse_ceiling(text) for text in asked], BASELINE)
-    return next(f.ceiling for f in figures if f.name == name)
+    return next(f.limit(BASELINE) for f in figures if f.name == name)
 
 
 def test_the_most_special_ceiling_wins() -> None:
@@ -93,6 +93,7 @@ def test_the_most_special_ceiling_wins() -> None:
 def test_without_a_ceiling_it_is_the_baseline_and_some_noise() -> None:
     assert ceiling_of("write.p99") == pytest.approx(33e6, rel=0.01)
     assert ceiling_of("resync.p99") == pytest.approx(40e6 * 1.49, rel=0.01)
+    assert all(f.ratio and not f.ceiling for f in resolve(BALANCED, [], BASELINE) if f.limited)
     assert ceiling_of("write.throughput") is None
 
 
