@@ -143,6 +143,11 @@ class Workload(_Strict):
     phases: Annotated[tuple[Phase, ...], Field(min_length=1, max_length=16)]
     ceilings: Annotated[tuple[str, ...], Field(max_length=16)] = ()
     """As `--p99-ceiling` takes them; those of the command line come instead of them."""
+    long_seconds: Annotated[float, Field(ge=0, le=3600)] = 60.0
+    """How long a load of streams that write lasts in the proof, where the kernel's own growth of
+    the stripe cache may change the answer; 0: it is left out."""
+    counts: Literal["bursts", "long"] = "bursts"
+    """Whether the gain of the first seconds or that of the long load has to be shown."""
 
     @model_validator(mode="after")
     def _names_are_unique(self) -> "Workload":
@@ -151,6 +156,8 @@ class Workload(_Strict):
             raise ValueError("two phases have the same name")
         if not any(phase.weight for phase in self.phases):
             raise ValueError("no phase has a weight (weight = 1), so there is nothing to improve")
+        if self.counts == "long" and not self.long_seconds:
+            raise ValueError('counts = "long" needs a long_seconds above 0')
         try:
             check_phases(self.limits, self.figures)
         except UsageError as error:

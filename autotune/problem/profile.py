@@ -58,6 +58,15 @@ class FigureEvidence(Strict):
     ceiling: Annotated[float, Field(gt=0)] | None = None
 
 
+class LongEvidence(Strict):
+    """What a load of so many seconds showed of one figure: after / before with its interval."""
+
+    seconds: Annotated[float, Field(gt=0)]
+    ratio: Annotated[float, Field(gt=0)]
+    low: Annotated[float, Field(gt=0)]
+    high: Annotated[float, Field(gt=0)]
+
+
 class Evidence(Strict):
     """What the claim rests on. `gain` is the objective, 1.0 as the baseline. `confirmed`: winner
     and baseline were measured in turn and differed beyond noise; if not, the figures are those of
@@ -70,6 +79,8 @@ class Evidence(Strict):
     trials: Annotated[int, Field(ge=0, lt=1 << 31)]
     seconds: Annotated[float, Field(ge=0)]
     figures: Annotated[dict[FigureName, FigureEvidence], Field(max_length=200)]
+    long: Annotated[dict[FigureName, LongEvidence], Field(max_length=200)] = {}
+    """By figure, where the kernel's own growth of the stripe cache may change the gain."""
 
 
 class Profile(Strict):

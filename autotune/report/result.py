@@ -4,26 +4,16 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
 
-from autotune.problem.figure import Figure
 from autotune.problem.setting import Setting
-from autotune.quantities import show_bytes, show_latency, show_rate, show_seconds
+from autotune.quantities import show_bytes, show_seconds
+from autotune.report.tables import nearest_table, proof_table, show_change
+from autotune.stats.sequential import Held
 from autotune.stats.verdict import Comparison
 from autotune.tuning.time_spent import MEASURING, Spent
+from autotune.tuning.conclusion import Afterword
+from autotune.tuning.long_load import LongLoad
 from autotune.tuning.tune import Result
-
-QUIET_QUANTITIES = ("p50", "p999")
-"""Measured and stored, but only p99 has ceilings, so only that is in the short table."""
-
-
-def _shown(figure: Figure, value: float) -> str:
-    return show_rate(value) if figure.kind == "throughput" else show_latency(value)
-
-
-def _change(comparison: Comparison) -> str:
-    low, high = comparison.low, comparison.high
-    return f"×{comparison.ratio:.2f} ({low:.2f} to {high:.2f})"
 
 
 def show_setting(setting: Setting, baseline: Setting) -> str:
@@ -32,33 +22,41 @@ def show_setting(setting: Setting, baseline: Setting) -> str:
     return ", ".join(changed) or "the original settings"
 
 
-def _table(result: Result) -> Table:
-    """Before and after, a row a figure; "=" where the winner's knobs can move nothing."""
-    table = Table(box=None, pad_edge=False, title_justify="left")
-    for name, justify in (("", "left"), ("before", "right"), ("after", "right")):
-        table.add_column(name, justify=justify, no_wrap=True)  # type: ignore[arg-type]
-    table.add_column("change (95 %)", no_wrap=True)
-    table.add_column("verdict", no_wrap=True)
+def _parts(result: Result) -> str:
+    """What the overall figure is made of."""
+    weighted = [f for f in result.figures if f.weight > 0]
+    if len(weighted) < 2:
+        return ""
+    if len({f.weight for f in weighted}) == 1:
+        names = ", ".join(f.phase for f in weighted[:-1])
+        return f"the throughputs of {names} and {weighted[-1].phase}, which count the same"
+    total = sum(f.weight for f in weighted)
+    names = ", ".join(f"{f.phase} {f.weight / total:.0%}" for f in weighted)
+    return f"the throughputs, by the workload's weights: {names}"
+
+
+def _print_long(console: Console, result: Result) -> None:
+    """What a load of a minute showed, beside that of the first seconds."""
     compared = result.verdict.figures if result.verdict else {}
-    for figure in result.figures:
-        if figure.name.endswith(QUIET_QUANTITIES) or figure.name not in result.before:
-            continue
-        before = _shown(figure, result.before[figure.name].value)
-        comparison = compared.get(figure.name)
-        if comparison is None:
-            table.add_row(figure.name, before, "=" if compared else "", "", "", style="dim")
-            continue
-        after = _shown(figure, result.after[figure.name].value)
-        colour = {"better": "green", "worse": "red"}.get(comparison.conclusion.value, "")
-        word = f"[{colour}]{comparison.conclusion.value}[/]" if colour else "no difference"
-        table.add_row(figure.name, before, after, _change(comparison), word)
-    return table
+    for name, long in result.long.figures.items():
+        burst = f"×{compared[name].ratio:.2f}" if name in compared else "?"
+        console.print(
+            f"{name}: first seconds {burst}, over {result.long.seconds:.0f} s of load "
+            f"{show_change(long)}.",
+            highlight=False,
+        )
+    if result.long.left_out:
+        console.print(
+            f"A long load was not measured: {result.long.left_out}. The kernel's own growth of the "
+            "stripe cache may make the gain on writes smaller then."
+        )
 
 
 def _print_growth(console: Console, result: Result) -> None:
     """What the winner's stripe cache is worth only until the kernel's own growth gets there."""
     before, after = (s.get("stripe_cache_size") for s in (result.baseline, result.winner))
-    if before == after or result.grown_stripes <= int(before or 0) * 1.1:
+    grown = result.grown_stripes > int(before or 0) * 1.1
+    if before == after or not grown or result.long.figures or result.long.left_out:
         return
     console.print(
         f"Within a phase the kernel itself made {result.grown_stripes} stripes of the original "
@@ -81,13 +79,17 @@ def _print_changes(console: Console, result: Result) -> None:
         console.print(f"  (each change's part as the models see it, from {result.trials} trials)")
     idle = [share.knob for share in result.shares if not share.needed]
     if idle:
-        console.print(f"  tried, but left as they were at no loss: {', '.join(idle)}")
+        console.print(f"  left as they were, since nothing shows a gain: {', '.join(idle)}")
 
 
 def print_result(console: Console, result: Result, profile: Path | None, ram_bytes: int) -> None:
     """The table of before and after, what changed, and what to do next."""
-    if result.before:
-        console.print(_table(result))
+    nearest = result.words.nearest
+    if nearest is not None and not result.keep:
+        console.print(nearest_table(result, nearest))
+        console.print()
+    elif result.before:
+        console.print(proof_table(result))
         console.print()
     if result.keep and result.verdict:
         overall = result.verdict.overall
@@ -95,10 +97,16 @@ def print_result(console: Console, result: Result, profile: Path | None, ram_byt
             f"[bold]Overall ×{overall.ratio:.2f}[/] ({overall.low:.2f} to {overall.high:.2f}): "
             f"{result.reason}."
         )
+        if parts := _parts(result):
+            console.print(f"(Overall: {parts}.)")
         _print_changes(console, result)
         console.print(f"  takes {show_bytes(ram_bytes)} of RAM")
+        _print_long(console, result)
+        _print_open(console, result)
     else:
         console.print(f"[bold]Keep what you have[/]: {result.reason}.")
+        _print_nearest(console, result)
+    _print_words(console, result)
     allowed = f" of {show_bytes(result.write_budget)}" if result.write_budget else ""
     tried = "1 setting" if result.searched == 1 else f"{result.searched} settings"
     console.print(
@@ -116,6 +124,43 @@ def print_result(console: Console, result: Result, profile: Path | None, ram_byt
             console.print(f"Too few samples for {names}.")
     if profile is not None:
         console.print(f"Profile saved: {profile}", soft_wrap=True)
+
+
+def _print_words(console: Console, result: Result) -> None:
+    """What else is to be known, and what to try next."""
+    words = result.words
+    for note in words.notes:
+        console.print(note)
+    for offer in words.offers:
+        console.print(f"To be had: {offer.text}", highlight=False)
+    if words.command:
+        console.print(f"Next, {words.why}:\n  {words.command}", soft_wrap=True, highlight=False)
+
+
+def _print_open(console: Console, result: Result) -> None:
+    """The ceilings that the noise leaves open."""
+    for figure in result.figures:
+        comparison = result.verdict.figures.get(figure.name) if result.verdict else None
+        if result.held.get(figure.name) is Held.NOT_SHOWN and comparison and figure.ratio:
+            console.print(
+                f"{figure.name} may be ×{figure.ratio:.2f} of what it was; it was "
+                f"{show_change(comparison)}, so its noise leaves open whether that holds.",
+                highlight=False,
+            )
+
+
+def _print_nearest(console: Console, result: Result) -> None:
+    """What came nearest, what was in its way, and why no more was tried."""
+    nearest = result.words.nearest
+    if nearest is not None:
+        setting = show_setting(nearest.point.setting, result.baseline)
+        console.print(
+            f"Nearest came {setting}: overall ×{nearest.point.gain.value:.2f} in the search, but "
+            f"{nearest.obstacle}.",
+            highlight=False,
+        )
+    if result.words.stopped:
+        console.print(f"The search ended: {result.words.stopped}.")
 
 
 def as_json(result: Result, profile: dict[str, Any] | None, path: Path | None) -> dict[str, Any]:
@@ -160,6 +205,10 @@ def as_json(result: Result, profile: dict[str, Any] | None, path: Path | None) -
         "unsupported": result.unsupported,
         "drifts": result.drifts,
         "grown_stripes": result.grown_stripes,
+        "pairs": result.pairs,
+        "ceilings": {name: state.value for name, state in result.held.items()},
+        "long_load": long_document(result.long),
+        **_words_document(result.words),
         "profile": profile,
         "profile_path": str(path) if path else None,
     }
@@ -185,6 +234,34 @@ def spent_document(spent: Spent) -> dict[str, Any]:
         "measured_seconds": spent.seconds[MEASURING],
         "overhead_seconds": dict(spent.overhead),
         "measured_share": spent.seconds[MEASURING] / spent.total,
+    }
+
+
+def long_document(long: LongLoad) -> dict[str, Any]:
+    """What a long load showed; `left_out` says why there was none."""
+    return {
+        "seconds": long.seconds,
+        "figures": {name: comparison_document(each) for name, each in long.figures.items()},
+        "left_out": long.left_out,
+    }
+
+
+def _words_document(words: Afterword) -> dict[str, Any]:
+    nearest = words.nearest
+    return {
+        "stopped": words.stopped,
+        "nearest": nearest
+        and {
+            "setting": dict(nearest.point.setting),
+            "gain": nearest.point.gain.value,
+            "spread": nearest.point.gain.spread,
+            "figures": {name: each.value for name, each in nearest.point.figures.items()},
+            "trials": list(nearest.point.trials),
+            "obstacle": nearest.obstacle,
+        },
+        "notes": list(words.notes),
+        "offers": [vars(offer) for offer in words.offers],
+        "next": words.command,
     }
 
 

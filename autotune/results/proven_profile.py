@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 
 from autotune.knobs import ram_bytes
-from autotune.problem.profile import Evidence, FigureEvidence, Profile, ProvenOn
+from autotune.problem.profile import Evidence, FigureEvidence, LongEvidence, Profile, ProvenOn
 from autotune.problem.setting import Setting
 from autotune.stats.verdict import Conclusion
 from autotune.tuning.prepare import Preparation
@@ -64,5 +64,14 @@ def make_profile(
             trials=result.trials,
             seconds=result.seconds,
             figures=figures,
+            long={
+                name: LongEvidence(
+                    seconds=result.long.seconds,
+                    ratio=comparison.ratio,
+                    low=comparison.low,
+                    high=comparison.high,
+                )
+                for name, comparison in result.long.figures.items()
+            },
         ),
     )

@@ -13,11 +13,11 @@ MIN_BATCHES, MAX_BATCHES = 4, 8
 
 
 @functools.cache
-def student_t(degrees: int) -> float:
-    """The two-sided point of Student's t for the CONFIDENCE."""
+def student_t(degrees: int, error: float = 1 - CONFIDENCE) -> float:
+    """The two-sided point of Student's t that is passed by chance so seldom."""
     from scipy.stats import t  # noqa: PLC0415  (half a second, and only a finished run needs it)
 
-    return float(t.ppf((1 + CONFIDENCE) / 2, degrees))
+    return float(t.ppf(1 - error / 2, degrees))
 
 
 def batches(count: int) -> list[tuple[int, int]]:

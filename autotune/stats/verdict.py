@@ -6,12 +6,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from autotune.problem.figure import Figure
+from autotune.problem.figure import Estimate, Figure
 from autotune.problem.objective import Figures
-from autotune.stats.batch_means import MIN_BATCHES, student_t
+from autotune.stats.batch_means import CONFIDENCE, MIN_BATCHES, student_t
 
 NOTABLE = math.log(1.01)
 """Less than this is no difference to anybody, however certain."""
+ERROR = 1 - CONFIDENCE
+"""How often equal settings may be called different by chance."""
+BLIND = 3.0
+"""Where no measurement was repeated, the noise may be so many times what varies within each."""
 
 
 class Conclusion(StrEnum):
@@ -39,7 +43,11 @@ class Verdict:
 
 
 def _compare(
-    pairs: Sequence[float], groups: Sequence[Sequence[float]], spread: float, higher_is_better: bool
+    pairs: Sequence[float],
+    groups: Sequence[Sequence[float]],
+    spread: float,
+    higher_is_better: bool,
+    error: float,
 ) -> Comparison:
     """`pairs`: log ratios, one each pair. `groups`: logs of repeated measurements of one setting
     each, which tell the noise. `spread`: the noise within a measurement, as all that are paired
@@ -47,10 +55,13 @@ def _compare(
     centre = sum(pairs) / len(pairs)
     degrees = sum(len(group) - 1 for group in groups)
     squares = sum((x - sum(g) / len(g)) ** 2 for g in groups for x in g)
-    alone = student_t(degrees) * math.sqrt(squares / degrees)
     inner = 2 * len(pairs) * (MIN_BATCHES - 1)
-    squares += inner * spread**2
-    together = student_t(degrees + inner) * math.sqrt(squares / (degrees + inner))
+    both = degrees + inner
+    together = student_t(both, error) * math.sqrt((squares + inner * spread**2) / both)
+    if degrees:
+        alone = student_t(degrees, error) * math.sqrt(squares / degrees)
+    else:
+        alone = together * BLIND
     half = max(alone, together) * math.sqrt(2 / len(pairs))
     low, high = centre - half, centre + half
     conclusion = Conclusion.SAME
@@ -66,8 +77,11 @@ def judge(
     winner: Sequence[Figures],
     baseline: Sequence[Figures],
     earlier: Sequence[Figures] = (),
+    known: Sequence[Figures] = (),
+    error: float = ERROR,
 ) -> Verdict:
-    """Compare measurements taken in turn: `winner[i]` beside `baseline[i]`, two or more of each.
+    """Compare measurements taken in turn: `winner[i]` beside `baseline[i]`. Equal settings are
+    called different at most as often as `error`, which is what the intervals leave out.
 
     Pairs that were neighbours in time are subtracted, so that a drift of the array falls out.
     The noise is pooled from all repeats of the same setting: both sides, and `earlier`
@@ -75,6 +89,9 @@ def judge(
     Repeats may agree by luck, so the interval is the wider of what they give alone and what they
     give pooled with the spreads within the measurements. A figure that the winner's knobs cannot
     move is not measured again, and is taken to be equal in the objective.
+
+    A first pair has no repeats of its own. Its noise is how far it is from what both settings
+    showed before it (`known` for the winner's), so a drift since then only widens the interval.
     """
     compared: dict[str, Comparison] = {}
     both = [f for f in figures if all(f.name in m for m in (*winner, *baseline))]
@@ -86,8 +103,9 @@ def judge(
             sum(m[name].spread ** 2 for m in (*winner, *baseline)) / (len(winner) + len(baseline))
         )
         pairs = [a - b for a, b in zip(after, before, strict=True)]
-        groups = [after, before, *([past] if past else [])]
-        compared[name] = _compare(pairs, groups, spread, figure.kind == "throughput")
+        seen = [math.log(m[name].value) for m in known if name in m]
+        groups = _groups(after, before, past, seen)
+        compared[name] = _compare(pairs, groups, spread, figure.kind == "throughput", error)
     weighted = [f for f in both if f.weight > 0]
     total = sum(f.weight for f in figures if f.weight > 0)
 
@@ -103,10 +121,28 @@ def judge(
     )
     after, before = [score(m) for m in winner], [score(m) for m in baseline]
     past = [score(m) for m in earlier if all(f.name in m for f in weighted)]
-    overall = _compare(
-        [a - b for a, b in zip(after, before, strict=True)],
-        [after, before, *([past] if past else [])],
-        spread,
-        True,
-    )
+    seen = [score(m) for m in known if all(f.name in m for f in weighted)]
+    pairs = [a - b for a, b in zip(after, before, strict=True)]
+    overall = _compare(pairs, _groups(after, before, past, seen), spread, True, error)
     return Verdict(overall, compared)
+
+
+def _groups(
+    after: list[float], before: list[float], past: list[float], known: list[float]
+) -> list[list[float]]:
+    """What was measured with one setting and is to agree but for noise."""
+    if len(after) == 1:
+        return [after + known, before + past]
+    return [after, before, *([past] if past else [])]
+
+
+def compare_once(
+    after: Sequence[Estimate], before: Sequence[Estimate], repeats: Sequence[Sequence[Estimate]]
+) -> Comparison:
+    """Compare a throughput that was measured too seldom to know its noise, which is taken from
+    `repeats` of others like it."""
+    pairs = [math.log(a.value / b.value) for a, b in zip(after, before, strict=True)]
+    both = (*after, *before)
+    spread = math.sqrt(sum(each.spread**2 for each in both) / len(both))
+    groups = [[math.log(each.value) for each in group] for group in repeats if group]
+    return _compare(pairs, groups, spread, True, ERROR)

@@ -1,23 +1,38 @@
 """Whether what a search found is better: winner and original settings measured in turn."""
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from statistics import fmean, stdev
 
+from autotune.measure.workload import Phase
 from autotune.problem.figure import Estimate, Figure
-from autotune.problem.objective import Figures, broken_ceilings
+from autotune.problem.objective import Figures
 from autotune.problem.setting import Setting
 from autotune.problem.trial import Status
 from autotune.stats.drift import largest_drifts, without_drift
-from autotune.stats.verdict import Conclusion, Verdict, judge
+from autotune.stats.sequential import (
+    MOST_PAIRS,
+    Held,
+    Look,
+    Step,
+    Terms,
+    ceilings_held,
+    look,
+    order,
+    spending,
+)
+from autotune.stats.verdict import ERROR, Verdict, judge
+from autotune.tuning.long_load import LongLoad, long_phases, may_write, measure_long
 from autotune.tuning.prepare import BASELINE_TRIALS, CONFIRM_ORDER, Preparation
+from autotune.tuning.remaining import pairs_left, time_left_s
 from autotune.tuning.trials import Reporter, Trials
 
 
 @dataclass(frozen=True)
 class Decision:
-    """Whether to keep the winner and why; both sides' figures, as measured in turn."""
+    """Whether to keep the winner and why; both sides' figures, as measured in turn. `held`: what
+    is known of each ceiling, by figure. `pairs`: how often both sides were measured."""
 
     keep: bool
     reason: str
@@ -26,6 +41,9 @@ class Decision:
     after: Figures
     over: bool = False
     """Whether a broken ceiling is why not; the next best may hold it."""
+    held: Mapping[str, Held] = field(default_factory=dict)
+    pairs: int = 0
+    long: LongLoad = field(default_factory=LongLoad)
 
 
 def confirm(
@@ -34,10 +52,13 @@ def confirm(
     winner: Setting,
     figures: list[Figure],
     reporter: Reporter,
+    error: float = ERROR,
 ) -> Decision:
-    """Measure the winner and the baseline in turn, in the phases where they can differ at all.
+    """Measure the winner and the baseline in turn, in the phases where they can differ at all,
+    until it is clear which is better or is not worth going on.
 
-    A winner of a search is kept if it is better, one that was given if it is no worse.
+    A winner of a search is kept if it is better, one that was given if it is no worse. Equal
+    settings are called different at most as often as `error`.
     """
     given = preparation.options.given is not None
     what = "the profile" if given else "the winner"
@@ -49,65 +70,153 @@ def confirm(
     if given and not any(phase.weight for phase in phases):
         reason = "nothing that counts in the workload can differ, so nothing can be shown"
         return Decision(False, reason, None, {}, {})
-    sides: dict[str, list[Figures]] = {"winner": [], "baseline": []}
-    anchors = trials.anchors
-    earlier = [without_drift(anchor.figures, anchor.time_s, anchors) for anchor in anchors]
-    for side in CONFIRM_ORDER:
-        setting = winner if side == "winner" else baseline
-        record = trials.run(f"confirm-{side}", setting, phases)
-        if record.status is not Status.COMPLETE:
-            return Decision(False, f"{what} did not apply: {record.reason}", None, {}, {})
-        sides[side].append(record.figures)
-    # After a drift only the first two are neighbours.
-    alike = anchors[:BASELINE_TRIALS] if largest_drifts(anchors) else anchors
-    before_that = [anchor.figures for anchor in alike]
-    verdict = judge(figures, sides["winner"], sides["baseline"], before_that)
-    # What the winner cannot move was measured before.
-    after, before = mean(sides["winner"]), {**mean(earlier), **mean(sides["baseline"])}
-    names = {phase.name for phase in phases}
-    unknown = [
-        f.name
-        for f in figures
-        if f.phase in names
-        and (f.weight > 0 or f.limited)
-        and not (f.name in after and f.name in before)
-    ]
-    if unknown:
-        reason = f"{unknown[0]} could not be measured on both sides, so nothing is claimed"
-        return Decision(False, reason, verdict, before, after)
-    broken = broken_ceilings(figures, after, before)
-    if broken:
-        reason = f"{what} broke the ceiling for {broken[0].name} when measured in turn"
-        return Decision(False, reason, verdict, before, after, over=True)
-    keep, reason = _verdict(preparation, verdict, figures, before)
-    return Decision(keep, reason, verdict, before, after)
+    asked = frozenset(ceiling.phase for ceiling in preparation.options.ceilings)
+    proof = _Proof(trials, winner, baseline, phases, figures, Terms(figures, what, asked, given))
+    if given:
+        planned, errors = len(CONFIRM_ORDER) // 2, {len(CONFIRM_ORDER) // 2: ERROR}
+    else:
+        # Decided on before anything is seen.
+        long_s = sum(p.max_seconds for p in long_phases(preparation, winner, phases)) * 2
+        planned = max(1, min(MOST_PAIRS, pairs_left(trials, [p.name for p in phases], long_s)))
+        errors = dict(enumerate(spending(planned, error), 1))
+    for pair in range(planned):
+        failed = proof.measure(pair)
+        if failed is not None:
+            return failed
+        if pair + 1 not in errors:
+            continue
+        decision, seen = proof.look(planned, errors[pair + 1])
+        if seen.step is not Step.MORE:
+            break
+        if pairs_left(trials, [p.name for p in phases]) < 1:
+            decision, seen = proof.look(pair + 1, errors[pair + 1])
+            break
+        reporter.step(f"Not clear yet: {seen.reason}; measuring another pair")
+    if decision.keep and not given:
+        return _with_long_load(preparation, trials, winner, phases, decision, reporter)
+    return decision
 
 
-def _verdict(
-    preparation: Preparation, verdict: Verdict, figures: list[Figure], before: Figures
-) -> tuple[bool, str]:
-    """Whether to keep what holds its ceilings, and why."""
-    if verdict.overall.conclusion is Conclusion.BETTER:
-        return True, "better beyond noise"
-    calmer = [
-        f
-        for f in broken_ceilings(figures, before, before)
-        if verdict.figures[f.name].conclusion is Conclusion.BETTER
-    ]
-    # A ceiling that was asked for is a condition, kept at whatever cost in speed; not so one that
-    # only says "no worse than now".
-    asked = {ceiling.phase for ceiling in preparation.options.ceilings}
-    slower = verdict.overall.conclusion is Conclusion.WORSE
-    if any(not slower or None in asked or figure.phase in asked for figure in calmer):
-        but = "slower, but " if slower else ""
-        reason = f"{but}it holds the ceilings, which the original settings break"
-        return True, reason
-    if preparation.options.given is not None:
-        return not slower, (
-            "worse beyond noise" if slower else "no worse than the original settings"
+class _Proof:
+    """The measurements in turn, and what they say so far."""
+
+    def __init__(
+        self,
+        trials: Trials,
+        winner: Setting,
+        baseline: Setting,
+        phases: tuple[Phase, ...],
+        figures: list[Figure],
+        terms: Terms,
+    ) -> None:
+        self._trials, self._phases, self._figures, self._terms = trials, phases, figures, terms
+        self._settings = {"winner": winner, "baseline": baseline}
+        self._sides: dict[str, list[Figures]] = {"winner": [], "baseline": []}
+        anchors = trials.anchors
+        self._earlier = [without_drift(a.figures, a.time_s, anchors) for a in anchors]
+        # After a drift only the first two are neighbours.
+        alike = anchors[:BASELINE_TRIALS] if largest_drifts(anchors) else anchors
+        self._past = [anchor.figures for anchor in alike]
+        self._known = _known(trials, winner, phases)
+
+    def measure(self, pair: int) -> Decision | None:
+        """Another pair; a decision if the winner cannot be applied."""
+        for side in order(pair):
+            record = self._trials.run(f"confirm-{side}", self._settings[side], self._phases)
+            if record.status is not Status.COMPLETE:
+                reason = f"{self._terms.what} did not apply: {record.reason}"
+                return Decision(False, reason, None, {}, {})
+            self._sides[side].append(record.figures)
+        return None
+
+    def look(self, planned: int, error: float) -> tuple[Decision, Look]:
+        """What the pairs so far say."""
+        winner, baseline = self._sides["winner"], self._sides["baseline"]
+        verdict = judge(self._figures, winner, baseline, self._past, self._known, error)
+        # What the winner cannot move was measured before.
+        after, before = mean(winner), {**mean(self._earlier), **mean(baseline)}
+        pairs = len(winner)
+        decision = Decision(False, "", verdict, before, after, pairs=pairs)
+        names = {phase.name for phase in self._phases}
+        unknown = [
+            f.name
+            for f in self._figures
+            if f.phase in names
+            and (f.weight > 0 or f.limited)
+            and not (f.name in after and f.name in before)
+        ]
+        if unknown:
+            reason = f"{unknown[0]} could not be measured on both sides, so nothing is claimed"
+            return replace(decision, reason=reason), Look(Step.DROP, reason)
+        seen = look(self._terms, verdict, before, after, pairs, planned)
+        held = ceilings_held(self._figures, verdict.figures, before, after)
+        keep = seen.step is Step.KEEP
+        return replace(decision, keep=keep, reason=seen.reason, over=seen.over, held=held), seen
+
+
+def _known(trials: Trials, winner: Setting, phases: Sequence[Phase]) -> list[Figures]:
+    """What the trials so far showed of the winner's values, phase by phase."""
+    known: list[Figures] = []
+    for record in trials.records:
+        if record.status is not Status.COMPLETE or record.role == "baseline":
+            continue
+        same = {
+            phase.name
+            for phase in phases
+            if phase.name in record.measured
+            and trials.relevant(phase, record.requested) == trials.relevant(phase, winner)
+        }
+        if same:
+            known.append({n: e for n, e in record.figures.items() if n.partition(".")[0] in same})
+    return known
+
+
+def _with_long_load(
+    preparation: Preparation,
+    trials: Trials,
+    winner: Setting,
+    phases: Sequence[Phase],
+    decision: Decision,
+    reporter: Reporter,
+) -> Decision:
+    """The decision with what a load of a minute shows; not to keep what is worse then."""
+    assert decision.verdict is not None
+    wanted = long_phases(preparation, winner, phases)
+    if not wanted:
+        return replace(decision, long=LongLoad(left_out=_why_no_long(preparation, winner, phases)))
+    seconds = sum(phase.max_seconds for phase in wanted)
+    if time_left_s(trials) < 2 * seconds * 1.1:
+        long = LongLoad(left_out="there was no time left for it (--time)")
+    elif not may_write(trials, wanted):
+        long = LongLoad(left_out="the write budget does not allow it (--write-budget)")
+    else:
+        reporter.step("Measuring a long load with both, in turn")
+        long = measure_long(preparation, trials, winner, wanted)
+    counts = preparation.options.workload.counts == "long"
+    if counts and long.left_out:
+        reason = f"the workload counts long loads, and {long.left_out}"
+        return replace(decision, keep=False, reason=reason, long=long)
+    slower = long.slower()
+    if slower:
+        name, ratio = slower
+        reason = (
+            f"faster in the first seconds, but after {long.seconds:.0f} s of load "
+            f"{name} is ×{ratio:.2f}"
         )
-    reason = "the best found does not differ from the original settings beyond noise"
-    return False, reason
+        return replace(decision, keep=False, reason=reason, over=True, long=long)
+    if counts:
+        overall = long.overall(decision.verdict, preparation.figures)
+        if overall.low <= 1.0:
+            reason = "a long load, which counts in this workload, shows no difference beyond noise"
+            return replace(decision, keep=False, reason=reason, over=True, long=long)
+    return replace(decision, long=long)
+
+
+def _why_no_long(preparation: Preparation, winner: Setting, phases: Sequence[Phase]) -> str:
+    """Why no long load was measured where the growing cache might matter; empty if it cannot."""
+    if long_phases(preparation, winner, phases, anyway=True):
+        return f"the workload {preparation.options.workload.name} leaves it out"
+    return ""
 
 
 def mean(measured: Sequence[Figures]) -> dict[str, Estimate]:

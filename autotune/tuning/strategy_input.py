@@ -72,12 +72,16 @@ def without(problem: Problem, setting: Setting) -> Problem:
 
 
 def what_matters(
-    problem: Problem, trials: Trials, setting: Setting
-) -> tuple[Setting, "tuple[KnobShare, ...]"]:
-    """The setting without the changes that bring nothing, and what each change brings."""
+    problem: Problem, trials: Trials, setting: Setting, doubtful: bool = False
+) -> tuple[Setting, "tuple[KnobShare, ...]", float]:
+    """The setting without the changes that nothing shows to bring anything, what each change
+    brings, and the expected loss (log). With `doubtful`, changes that only probably bring
+    something stay."""
     # Takes a second, and only a run that has found something needs it.
-    from autotune.strategies.surrogate.importance import what_mattered  # noqa: PLC0415
+    from autotune.strategies.surrogate import importance  # noqa: PLC0415
 
-    shares = what_mattered(problem, list(_without_drift(trials)), setting)
+    sure = importance.LIKELY if doubtful else importance.SURE
+    told = list(_without_drift(trials))
+    shares, loss = importance.weighed(problem, told, setting, sure)
     back = {share.knob: share.before for share in shares if not share.needed}
-    return {**setting, **back}, shares
+    return {**setting, **back}, shares, loss

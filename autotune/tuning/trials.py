@@ -130,7 +130,7 @@ class Trials:
 
     def _note(self, result: PhaseResult) -> None:
         """What had enough samples once can be had on this array."""
-        self.wrote[result.phase] = max(self.wrote[result.phase], result.bytes_written)
+        self.wrote[result.phase] = max(self.wrote.get(result.phase, 0), result.bytes_written)
         self._supported.update(result.figures)
         self.unsupported.update(dict.fromkeys(result.unsupported))
         for name in self._supported:
@@ -169,7 +169,7 @@ class Trials:
         moving = {
             knob.name
             for knob in self._prep.knobs
-            if any(self.moves(knob.name, f) for f in phase.figures())
+            if any(knob.moves(phase, f.name.partition(".")[2]) for f in phase.figures())
         }
         return (phase.name, setting_key({k: v for k, v in setting.items() if k in moving}))
 
@@ -275,7 +275,7 @@ class Trials:
             try:
                 seed = self._prep.options.seed + 1000 * number + attempt
                 if phase.writes:
-                    self.written.expect(self.wrote[phase.name])
+                    self.written.expect(self.wrote.get(phase.name, 0))
                 result = measure(phase, self._bench, seed, hopeless, clear)
                 self._note_growth(setting)
                 break

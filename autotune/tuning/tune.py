@@ -1,38 +1,39 @@
 """The run: baseline, search, confirm, decide."""
 
 import dataclasses
+import math
 import time
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from autotune.errors import MeasurementError, RefusalError, StoppedError, SyncEndedError
 from autotune.problem import ceilings
 from autotune.problem.figure import Estimate, Figure
 from autotune.problem.objective import Figures, broken_ceilings
-from autotune.problem.setting import Setting, setting_key
+from autotune.problem.setting import Setting
 from autotune.problem.strategy import Problem, StrategyFactory
-from autotune.quantities import show_latency, show_seconds
-from autotune.stats.drift import is_moving, largest_drifts
+from autotune.quantities import show_latency
+from autotune.results.offers import roomy
+from autotune.stats.drift import largest_drifts
+from autotune.stats.sequential import ERRORS, Held, ceilings_held
 from autotune.stats.verdict import Verdict
+from autotune.tuning.conclusion import Afterword, afterword
 from autotune.tuning.confirm import Decision, confirm, mean
-from autotune.tuning.prepare import BASELINE_TRIALS, CONFIRM_ORDER, LEAST_TRIALS, Preparation
-from autotune.tuning.strategy_input import informed, problem_of, what_matters, without
+from autotune.tuning.long_load import LongLoad
+from autotune.tuning.prepare import BASELINE_TRIALS, Preparation
+from autotune.tuning.remaining import lacking, pairs_left
+from autotune.tuning.search import SHORT, Hunt, tell_broken
+from autotune.tuning.strategy_input import problem_of, what_matters
 from autotune.tuning.trials import Reporter, Trials
 
 if TYPE_CHECKING:
     from autotune.strategies.surrogate.importance import KnobShare
 
-BASELINE_EVERY = 6
-"""After so many trials of the search the baseline comes back, so that a drift is seen."""
-WHILE_MOVING = 2
-"""Or after so many, if it had moved the last time: how long that lasts is to be known."""
 CANDIDATES = 3
-"""So many winners are confirmed if those before break a ceiling when measured again."""
-TIME_MARGIN = 1.1
-"""No two trials take the same time."""
-WRITE_MARGIN = 1.5
-"""A faster setting writes more in the same time than any before it: by so much at most, hopefully,
-and if not, the measurement is ended at the budget."""
+"""So many settings are looked at for one that is worth a proof."""
+WORTH_A_TRIAL = math.log(1.02)
+"""An expected loss by which a trial without the doubtful changes is worth its time."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +64,20 @@ class Result:
     """What the kernel made of the original stripe cache by itself in a phase; 0: not known."""
     shares: "tuple[KnobShare, ...]"
     """What each change brought, by the models; those not needed were left out of the winner."""
+    held: Mapping[str, Held] = field(default_factory=dict)
+    """What the proof showed of each ceiling."""
+    pairs: int = 0
+    long: LongLoad = field(default_factory=LongLoad)
+    words: Afterword = field(default_factory=Afterword)
+
+
+@dataclass(frozen=True)
+class _Found:
+    problem: Problem
+    winner: Setting
+    decision: Decision
+    shares: "tuple[KnobShare, ...]" = ()
+    words: Afterword = field(default_factory=Afterword)
 
 
 def tune(
@@ -76,20 +91,21 @@ def tune(
     """
     started = time.monotonic() - sum(record.seconds for record in trials.records)
     try:
-        problem, winner, decision, shares = _find(preparation, trials, factory, reporter)
+        found = _find(preparation, trials, factory, reporter)
     except SyncEndedError as error:
         if not trials.count("baseline"):
             raise StoppedError(f"Stopped: {error}.") from None
-        problem, winner = problem_of(preparation, trials, list(trials.figures)), {}
         before = mean([r.figures for r in trials.records if r.role == "baseline"])
-        decision, shares = Decision(False, str(error), None, before, before), ()
+        ended = Decision(False, str(error), None, before, before)
+        found = _Found(problem_of(preparation, trials, list(trials.figures)), {}, ended)
+    decision = found.decision
     result = Result(
-        dict(winner if decision.keep else preparation.baseline),
+        dict(found.winner if decision.keep else preparation.baseline),
         dict(preparation.baseline),
         decision.keep,
         decision.reason,
         decision.verdict,
-        list(problem.figures),
+        list(found.problem.figures),
         decision.before,
         decision.after,
         len(trials.records),
@@ -101,14 +117,18 @@ def tune(
         list(trials.unsupported),
         largest_drifts(trials.anchors),
         trials.grown_stripes,
-        shares if decision.keep else (),
+        found.shares if decision.keep else (),
+        decision.held,
+        decision.pairs,
+        decision.long,
+        found.words,
     )
-    return result, problem
+    return result, found.problem
 
 
 def _find(
     preparation: Preparation, trials: Trials, factory: StrategyFactory | None, reporter: Reporter
-) -> "tuple[Problem, Setting, Decision, tuple[KnobShare, ...]]":
+) -> _Found:
     """Baseline, search, confirm, decide. Raise SyncEndedError when the real sync that is tuned
     is over before that."""
     before = _measure_baseline(preparation, trials, reporter)
@@ -118,50 +138,106 @@ def _find(
     given = preparation.options.given
     if given is not None:
         proposed = {**preparation.baseline, **given.setting}
-        return problem, proposed, confirm(preparation, trials, proposed, figures, reporter), ()
+        decision = confirm(preparation, trials, proposed, figures, reporter)
+        return _Found(problem, proposed, decision)
     assert factory is not None
-    strategy = informed(factory, problem, trials)
-    reporter.step("Searching")
+    notes = tell_broken(figures, before, reporter)
+    hunt = Hunt(preparation, trials, factory, problem, before)
     # A run that was cut while it confirmed goes on with that.
-    while not trials.count("confirm-winner"):
-        if _baseline_is_due(trials) and not _lacking(preparation, trials):
-            trials.run("baseline", preparation.baseline, preparation.phases)
-            strategy = informed(factory, problem, trials)
-        if trials.count("search") >= problem.trials or _lacking(preparation, trials):
-            break
-        setting = strategy.ask()
-        if setting is None:
-            break
-        record = trials.run("search", setting, preparation.phases, reuse=True)
-        strategy.tell(record.trial)
-    if _since_baseline(trials) and is_moving(trials.anchors) and not _lacking(preparation, trials):
-        # Else the last trials would be taken for what they were under the drift.
-        trials.run("baseline", preparation.baseline, preparation.phases)
-        strategy = informed(factory, problem, trials)
-    reason = "no setting promises an improvement"
-    if not trials.count("search"):
-        reason = _lacking(preparation, trials) or reason
-    winner, decision = preparation.baseline, Decision(False, reason, None, before, before)
-    shares: tuple[KnobShare, ...] = ()
-    left, home = problem, setting_key(preparation.baseline)
-    for _ in range(CANDIDATES):
-        recommended = strategy.recommend().setting
-        if setting_key(recommended) == home:
-            break
-        recommended, found = what_matters(left, trials, recommended)
-        if setting_key(recommended) == home:
-            break
-        winner, shares = recommended, found
-        decision = confirm(preparation, trials, winner, figures, reporter)
-        if not decision.over or _lacking(preparation, trials):
-            break
-        reporter.step("The best found broke its ceiling when measured again")
-        left = without(left, winner)
-        strategy = informed(factory, left, trials)
+    if not trials.count("confirm-winner"):
+        reporter.step("Searching")
+        hunt.search()
+    winner, proven, shares = _prove(preparation, trials, hunt, reporter)
+    decision = proven or Decision(False, _nothing(trials, hunt), None, before, before)
     if not decision.keep:
         reason = decision.reason + _still_broken(figures, before, trials)
         decision = dataclasses.replace(decision, reason=reason)
-    return problem, winner, decision, shares
+    if hunt.relaxed:
+        notes.append(_given_up(hunt.relaxed, before))
+        if decision.verdict is not None:
+            compared = decision.verdict.figures
+            held = ceilings_held(figures, compared, decision.before, decision.after)
+            decision = dataclasses.replace(decision, held=held)
+    words = afterword(
+        preparation,
+        trials.records,
+        figures=hunt.figures,
+        winner=winner if decision.keep else None,
+        verdicts=hunt.verdicts,
+        stopped=hunt.stopped,
+    )
+    words = dataclasses.replace(words, notes=(*notes, *words.notes))
+    return _Found(problem, winner, decision, shares, words)
+
+
+def _prove(
+    preparation: Preparation, trials: Trials, hunt: Hunt, reporter: Reporter
+) -> "tuple[Setting, Decision | None, tuple[KnobShare, ...]]":
+    """Confirm what is most worth it; the next best, if that fails and there is time."""
+    winner: Setting = preparation.baseline
+    decision: Decision | None = None
+    shares: tuple[KnobShare, ...] = ()
+    for error in ERRORS:
+        candidate = _candidate(hunt, trials, reporter)
+        if candidate is None:
+            break
+        names = [phase.name for phase in preparation.phases]
+        if decision is not None and pairs_left(trials, names) < 1:
+            break
+        winner, shares = candidate
+        decision = confirm(preparation, trials, winner, hunt.figures, reporter, error)
+        hunt.refuse(winner, decision.verdict)
+        if decision.keep:
+            break
+        reporter.step(f"Not kept: {decision.reason}")
+        if not hunt.lacking():
+            hunt.search()
+    return winner, decision, shares
+
+
+def _candidate(
+    hunt: Hunt, trials: Trials, reporter: Reporter
+) -> "tuple[Setting, tuple[KnobShare, ...]] | None":
+    """What to prove next, without the changes that nothing speaks for; None if there is nothing."""
+    for _ in range(CANDIDATES):
+        best = hunt.best()
+        if best is None:
+            if hunt.relax():
+                continue
+            return None
+        smaller, shares, loss = what_matters(hunt.problem, trials, best)
+        if loss > WORTH_A_TRIAL and not hunt.lacking() and not hunt.is_home(smaller):
+            # Whether it goes without them is better known than guessed.
+            reporter.step("Trying it without the changes that may bring nothing")
+            hunt.try_setting(smaller, "check")
+            smaller, shares, loss = what_matters(hunt.problem, trials, best)
+        if loss > WORTH_A_TRIAL:
+            smaller, shares, _ = what_matters(hunt.problem, trials, best, doubtful=True)
+        if not hunt.is_refused(smaller):
+            return smaller, shares
+        if hunt.is_home(smaller) and hunt.looked_better(best):
+            # Nothing of it is sure by itself, but all of it together was seen to be better.
+            return best, ()
+        hunt.refuse(best)
+    return None
+
+
+def _nothing(trials: Trials, hunt: Hunt) -> str:
+    """Why nothing was worth a proof."""
+    tried = trials.count("search")
+    if not tried:
+        return hunt.stopped or "there was nothing to try"
+    which = "the setting that was tried" if tried == 1 else f"none of the {tried} settings tried"
+    return f"{which} {'did not look' if tried == 1 else 'looked'} better than what you have"
+
+
+def _given_up(relaxed: list[Figure], before: Figures) -> str:
+    names = " and ".join(figure.name for figure in relaxed)
+    option = " ".join(f"--p99-ceiling {f.phase}={roomy(before[f.name].value)}" for f in relaxed)
+    return (
+        f"Nothing tried holds the ceiling for {names}, which the array breaks as it is; so what "
+        f"is better without making that worse was looked for. What it holds: {option}."
+    )
 
 
 def _still_broken(figures: list[Figure], before: Figures, trials: Trials) -> str:
@@ -192,7 +268,7 @@ def _measure_baseline(
         records.append(trials.run("baseline", preparation.baseline, preparation.phases))
         # A ceiling that cannot be held is to be heard of as soon as it can be known.
         ceilings.resolve(preparation.figures, preparation.options.ceilings, records[-1].figures)
-        if reason := _lacking(preparation, trials):
+        if reason := lacking(preparation, trials, SHORT):
             raise RefusalError(f"The array was measured as it is, and {reason}.")
     before = mean([record.figures for record in records])
     missing = [f.name for f in preparation.figures if f.weight > 0 and f.name not in before]
@@ -202,33 +278,3 @@ def _measure_baseline(
             "this array: raise its max_seconds in the workload."
         )
     return before
-
-
-def _baseline_is_due(trials: Trials) -> bool:
-    every = WHILE_MOVING if is_moving(trials.anchors) else BASELINE_EVERY
-    return _since_baseline(trials) >= every
-
-
-def _since_baseline(trials: Trials) -> int:
-    """The trials of the search since the baseline was measured."""
-    roles = [record.role for record in trials.records]
-    last = max((i for i, role in enumerate(roles) if role == "baseline"), default=0)
-    return roles[last:].count("search")
-
-
-def _lacking(preparation: Preparation, trials: Trials) -> str:
-    """What there is too little of for another trial and the confirmation of a winner, in words;
-    empty if there is enough."""
-    names = [phase.name for phase in preparation.phases]
-    trial_s = sum(trials.seconds[name] for name in names)
-    if time.monotonic() + trial_s * (1 + len(CONFIRM_ORDER)) >= trials.deadline:
-        least_s = trial_s * LEAST_TRIALS * TIME_MARGIN
-        return (
-            f"a trial takes {show_seconds(trial_s)} here, so there is no time to try and prove "
-            f"anything else; allow {show_seconds(least_s)} or more (--time)"
-        )
-    left = trials.written.left
-    needed = sum(trials.wrote[name] for name in names) * (1 + len(CONFIRM_ORDER)) * WRITE_MARGIN
-    if left is not None and needed > left:
-        return "the write budget allows to try nothing else; allow more (--write-budget)"
-    return ""

@@ -23,11 +23,13 @@ MOST = 10
 """Knobs shared among at once: 2¹⁰ settings. With more, those after the tenth count as one with
 it, which does not happen with the knobs there are."""
 NO_LOSS = 0.01
-"""An expected loss of the gain, or of P(hold), that nobody notices."""
-UNPROVEN_LOSS = 0.05
-"""An expected loss of the gain that is worth taking for changing less, while it may be noise."""
+"""An expected loss of the gain that nobody notices."""
 SURE = 1.28
-"""So many spreads above nothing, and a loss is no noise (nine in ten)."""
+"""So many spreads above nothing, and a change is shown to bring something (nine in ten)."""
+LIKELY = 0.67
+"""Likewise, three in four: what stays where no trial can tell any more."""
+HOLD_LOSS = 0.1
+"""A loss of P(hold) that models do not make up: with less, they move it by noise alone."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,15 @@ def what_mattered(
     problem: Problem, trials: Sequence[Trial], setting: Setting
 ) -> tuple[KnobShare, ...]:
     """The changed knobs of `setting`, the greatest share first; none for the baseline."""
+    return weighed(problem, trials, setting)[0]
+
+
+def weighed(
+    problem: Problem, trials: Sequence[Trial], setting: Setting, sure: float = SURE
+) -> tuple[tuple[KnobShare, ...], float]:
+    """The changed knobs of `setting`, the greatest share first; none for the baseline. And the
+    expected loss (log) if all that is not `needed` goes back. A knob is needed if going back is
+    expected to lose something, by so many spreads as `sure`."""
     beliefs = Beliefs(problem)
     for trial in trials:
         beliefs.add(trial)
@@ -56,8 +67,11 @@ def what_mattered(
         groups.append(changed[MOST - 1 :])
     mean, covariance = _shares(beliefs, baseline, setting, groups)
     order = sorted(range(len(groups)), key=lambda i: -mean[i])
-    unneeded = _unneeded(problem, beliefs, setting, [k for i in reversed(order) for k in groups[i]])
-    return tuple(
+    least_first = [k for i in reversed(order) for k in groups[i]]
+    unneeded = _unneeded(problem, beliefs, setting, least_first, sure)
+    smaller = {**setting, **{knob: baseline[knob] for knob in unneeded}}
+    expected = beliefs.joint([smaller, setting])[0]
+    shares = tuple(
         KnobShare(
             knob,
             baseline[knob],
@@ -68,6 +82,7 @@ def what_mattered(
         for i in order
         for knob in groups[i]
     )
+    return shares, float(expected[1] - expected[0])
 
 
 def _shares(
@@ -93,11 +108,11 @@ def _shares(
 
 
 def _unneeded(
-    problem: Problem, beliefs: Beliefs, setting: Setting, least_first: list[str]
+    problem: Problem, beliefs: Beliefs, setting: Setting, least_first: list[str], sure: float
 ) -> set[str]:
     """Knobs that can go back, tried from the one that brought least: what they brought is too
-    little, or too little to be told from noise. What they lose is held against the whole setting,
-    so that small losses do not add up."""
+    little, or not told from noise. What they lose is held against the whole setting, so that small
+    losses do not add up."""
     found: set[str] = set()
     kept = dict(setting)
     for knob in least_first:
@@ -108,8 +123,8 @@ def _unneeded(
         mean, covariance = beliefs.joint([reverted, setting])
         loss = mean[1] - mean[0]
         doubt = math.sqrt(max(covariance[0, 0] + covariance[1, 1] - 2 * covariance[0, 1], 0.0))
-        unseen = loss <= NO_LOSS or (loss <= UNPROVEN_LOSS and loss < SURE * doubt)
-        if unseen and hold[0] >= hold[1] - NO_LOSS:
+        unseen = loss <= NO_LOSS or loss < sure * doubt
+        if unseen and hold[0] >= hold[1] - HOLD_LOSS:
             found.add(knob)
             kept = reverted
     return found

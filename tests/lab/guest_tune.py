@@ -54,8 +54,11 @@ def test_a_run_finds_and_confirms_a_better_setting_and_puts_the_originals_back(
     for trial in trials:
         if "write.throughput" in trial["figures"]:
             rates[trial["role"]].append(trial["figures"]["write.throughput"]["value"])
-    sides = ("winner", "baseline", "baseline", "winner")
-    assert roles[-4:] == [f"confirm-{side}" for side in sides]
+    proof = [role for role in roles if role.startswith("confirm")]
+    # It ends as soon as it is clear, after a pair or more.
+    sides = ("winner", "baseline", "baseline", "winner") * 2
+    assert len(proof) in (2, 4, 6, 8)
+    assert proof == [f"confirm-{side}" for side in sides[: len(proof)]]
     # A large effect: 4096 stripes against 256 make this load 1.6 times as fast on these disks.
     assert sum(rates["confirm-winner"]) > 1.15 * sum(rates["confirm-baseline"])
 

@@ -1,0 +1,89 @@
+"""The tables of a run's figures: what was proven, or the best that was tried."""
+
+import math
+
+from rich.table import Table
+
+from autotune.problem.figure import Estimate, Figure
+from autotune.quantities import show_latency, show_rate
+from autotune.stats.sequential import Held
+from autotune.stats.verdict import Comparison
+from autotune.tuning.conclusion import Nearest
+from autotune.tuning.tune import Result
+
+QUIET_QUANTITIES = ("p50", "p999")
+"""Measured and stored, but only p99 has ceilings, so only that is in the short table."""
+_HELD = {Held.HOLDS: "holds", Held.BROKEN: "[red]broken[/]", Held.NOT_SHOWN: "not shown"}
+
+
+def _shown(figure: Figure, value: float) -> str:
+    return show_rate(value) if figure.kind == "throughput" else show_latency(value)
+
+
+def show_change(comparison: Comparison) -> str:
+    low, high = comparison.low, comparison.high
+    return f"×{comparison.ratio:.2f} ({low:.2f}–{high:.2f})"
+
+
+def _table(after: str) -> Table:
+    table = Table(box=None, pad_edge=False, title_justify="left", padding=(0, 2, 0, 0))
+    for name, justify in (("", "left"), ("before", "right"), (after, "right")):
+        table.add_column(name, justify=justify, no_wrap=True)  # type: ignore[arg-type]
+    table.add_column("change (95 %)", no_wrap=True)
+    table.add_column("ceiling", justify="right", no_wrap=True)
+    table.add_column("", no_wrap=True)
+    return table
+
+
+def _rows(result: Result) -> list[Figure]:
+    return [
+        figure
+        for figure in result.figures
+        if not figure.name.endswith(QUIET_QUANTITIES) and figure.name in result.before
+    ]
+
+
+def _ceiling(figure: Figure, result: Result) -> str:
+    limit = figure.limit(result.before)
+    return show_latency(limit) if limit is not None else ""
+
+
+def proof_table(result: Result) -> Table:
+    """Before and after, a row a figure; "=" where the winner's knobs can move nothing."""
+    table = _table("after")
+    compared = result.verdict.figures if result.verdict else {}
+    for figure in _rows(result):
+        before = _shown(figure, result.before[figure.name].value)
+        limit, comparison = _ceiling(figure, result), compared.get(figure.name)
+        held = result.held.get(figure.name)
+        state = _HELD.get(held, "") if held else ""
+        if comparison is None:
+            equal = "=" if compared else ""
+            table.add_row(figure.name, before, equal, "", limit, state, style="dim")
+            continue
+        after = _shown(figure, result.after[figure.name].value)
+        conclusion = comparison.conclusion.value
+        colour = {"better": "green", "worse": "red"}.get(conclusion, "")
+        word = f"[{colour}]{conclusion}[/]" if colour else "same"
+        table.add_row(figure.name, before, after, show_change(comparison), limit, state or word)
+    return table
+
+
+def nearest_table(result: Result, nearest: Nearest) -> Table:
+    """The original settings beside the best that was tried, which nothing was proven of."""
+    table = _table("best tried")
+    for figure in _rows(result):
+        before, limit = result.before[figure.name], figure.limit(result.before)
+        shown = nearest.point.figures.get(figure.name)
+        cells = [figure.name, _shown(figure, before.value)]
+        if shown is None or math.isclose(shown.value, before.value, rel_tol=1e-3):
+            table.add_row(*cells, "=" if shown else "", "", _ceiling(figure, result), style="dim")
+            continue
+        spread = math.hypot(shown.spread, before.spread)
+        ratio = Estimate(shown.value / before.value, spread)
+        low, high = ratio.interval
+        change = f"×{ratio.value:.2f} ({low:.2f}–{high:.2f})"
+        over = "over" if limit is not None and shown.value > limit else ""
+        row = [_shown(figure, shown.value), change, _ceiling(figure, result), over]
+        table.add_row(*cells, *row)
+    return table

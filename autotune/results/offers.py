@@ -1,0 +1,111 @@
+"""What other ceilings would give: throughput for latency, and the reverse. Pure."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from autotune.problem.figure import Figure
+from autotune.quantities import show_latency, show_rate
+from autotune.results.pareto import Point
+
+WORTH = 1.1
+"""A gain over what is kept that is worth a word on what it would cost."""
+MUCH = 1.2
+"""Likewise of one figure alone, which noise moves further than all together."""
+CALMER = 0.67
+"""Likewise a p99 below this part of what is kept."""
+ROOM = 1.2
+
+
+@dataclass(frozen=True)
+class Offer:
+    """What could be had, for what, and the option that asks for it."""
+
+    text: str
+    option: str
+    trials: tuple[int, ...]
+
+
+def offers(
+    figures: Sequence[Figure], candidates: Sequence[Point], kept: Point, home: Point
+) -> list[Offer]:
+    """At most one of each kind. `kept` is what the run ends with, `home` the original settings."""
+    faster = [f for p in candidates if (f := _faster(figures, p, kept, home)) is not None]
+    calmer = [c for p in candidates if (c := _calmer(figures, p, kept)) is not None]
+    return [max(found, key=lambda each: each[0])[1] for found in (faster, calmer) if found]
+
+
+def _faster(
+    figures: Sequence[Figure], point: Point, kept: Point, home: Point
+) -> tuple[float, Offer] | None:
+    """How much faster a setting is that passes a ceiling, and what to say of it."""
+    over = [
+        figure
+        for figure in figures
+        if (limit := figure.limit(home.figures)) is not None
+        and figure.name in point.figures
+        and point.figures[figure.name].value > limit
+    ]
+    ratios = {
+        f.name: point.figures[f.name].value / kept.figures[f.name].value
+        for f in figures
+        if f.weight > 0 and f.name in point.figures and f.name in kept.figures
+    }
+    if not over or not ratios:
+        return None
+    name = max(ratios, key=lambda each: ratios[each])
+    whole = point.sure_gain / kept.gain.value
+    if ratios[name] < MUCH or whole < WORTH**0.5:
+        return None
+    may = " and ".join(
+        f"{f.name} may be {show_latency(point.figures[f.name].value)} instead of "
+        f"{show_latency(kept.figures[f.name].value if f.name in kept.figures else 0.0)}"
+        for f in over
+    )
+    phases = dict.fromkeys(f.phase for f in over)
+    option = " ".join(
+        f"--p99-ceiling {phase}="
+        + roomy(max(point.figures[f.name].value for f in over if f.phase == phase))
+        for phase in phases
+    )
+    text = f"{name} ×{ratios[name]:.2f} if {may}: {option}"
+    return whole, Offer(text, option, point.trials)
+
+
+def _calmer(figures: Sequence[Figure], point: Point, kept: Point) -> tuple[float, Offer] | None:
+    """How much calmer a slower setting is, and what to say of it."""
+    tails = {
+        f: point.figures[f.name].value / kept.figures[f.name].value
+        for f in figures
+        if f.limited and f.name in point.figures and f.name in kept.figures
+    }
+    if not tails:
+        return None
+    figure = min(tails, key=lambda each: tails[each])
+    shown = point.figures[figure.name]
+    if tails[figure] > CALMER or shown.interval[1] > kept.figures[figure.name].value:
+        return None
+    lost = {
+        f: point.figures[f.name].value / kept.figures[f.name].value
+        for f in figures
+        if f.weight > 0 and f.name in point.figures and f.name in kept.figures
+    }
+    worst = min(lost, key=lambda each: lost[each], default=None)
+    option = f"--p99-ceiling {figure.phase}={roomy(shown.value)}"
+    cost = ""
+    if worst is not None and lost[worst] < 0.98:
+        cost = (
+            f" if {worst.name} may be {show_rate(point.figures[worst.name].value)} instead of "
+            f"{show_rate(kept.figures[worst.name].value)}"
+        )
+    text = (
+        f"{figure.name} {show_latency(shown.value)} instead of "
+        f"{show_latency(kept.figures[figure.name].value)}{cost}: {option}"
+    )
+    return 1 / tails[figure], Offer(text, option, point.trials)
+
+
+def roomy(ns: float) -> str:
+    """A round limit with some room over what was shown, as the option takes it."""
+    unit, scaled = ("ms", ns * ROOM / 1e6) if ns * ROOM >= 1e6 else ("us", ns * ROOM / 1e3)
+    step = 10 ** max(0, len(str(int(scaled))) - 2)
+    return f"{-(-int(scaled + 0.999) // step) * step}{unit}"

@@ -1,0 +1,201 @@
+"""A proof that goes on until it is clear: what each pair of measurements in turn decides. Pure.
+
+Equal settings must not be called different more than once in twenty, however often one looks and
+whatever else is tried after. So that chance is shared out beforehand: over what is proven one
+after the other (`ERRORS`), and over the looks at each (`spending`).
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Literal
+
+from autotune.problem.figure import Figure
+from autotune.problem.objective import Figures
+from autotune.stats.verdict import NOTABLE, Comparison, Conclusion, Verdict
+
+MOST_PAIRS = 4
+ERRORS = (0.035, 0.0075, 0.0075)
+"""Of the first setting that is proven, and of those that come after it failed: 0.05 in all."""
+_SHARES = {1: (1.0,), 2: (0.3, 0.7), 3: (0.2, 0.5, 0.3), 4: (0.2, 0.4, 0.2, 0.2)}
+_PROMISING = {1: 0.0, 2: 0.4, 3: 0.6}
+"""After so many pairs, a gain that is less than this part of the interval's half will hardly be
+shown by those that are left."""
+LARGE = math.log(1.1)
+"""A gain that is worth a ceiling relative to the baseline not being shown to hold."""
+
+
+def spending(looks: int, error: float) -> tuple[float, ...]:
+    """The chance of error at each of so many looks, which are decided on beforehand."""
+    return tuple(share * error for share in _SHARES[looks])
+
+
+class Held(StrEnum):
+    """What is known of a ceiling."""
+
+    HOLDS = "holds"
+    BROKEN = "broken"
+    NOT_SHOWN = "not shown"
+    """Relative to the baseline, and the noise leaves it open."""
+
+
+class Step(StrEnum):
+    KEEP = "keep"
+    DROP = "drop"
+    MORE = "more"
+
+
+@dataclass(frozen=True)
+class Look:
+    """What a look at the pairs so far decides, and why."""
+
+    step: Step
+    reason: str
+    over: bool = False
+    """Whether a broken ceiling is why not."""
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What is judged: `figures` with their limits, `what` the setting is called, `asked` the
+    phases whose ceilings the user asked for (None: all), `given` if no worse is good enough."""
+
+    figures: Sequence[Figure]
+    what: str = "the winner"
+    asked: frozenset[str | None] = frozenset()
+    given: bool = False
+
+
+def ceilings_held(
+    figures: Sequence[Figure],
+    compared: Mapping[str, Comparison],
+    before: Figures,
+    after: Figures,
+) -> dict[str, Held]:
+    """What is known of each ceiling. One in ms holds by the measured value; one relative to the
+    baseline by the interval of the difference, and surely where nothing can move it."""
+    states = {}
+    for figure in figures:
+        shown = after.get(figure.name, before.get(figure.name))
+        if not figure.limited or shown is None:
+            continue
+        comparison = compared.get(figure.name)
+        if figure.ratio is None:
+            over = shown.value > (figure.ceiling or math.inf)
+            states[figure.name] = Held.BROKEN if over else Held.HOLDS
+        elif comparison is None or comparison.high <= figure.ratio:
+            states[figure.name] = Held.HOLDS
+        elif comparison.low > figure.ratio:
+            states[figure.name] = Held.BROKEN
+        else:
+            states[figure.name] = Held.NOT_SHOWN
+    return states
+
+
+def look(
+    terms: Terms,
+    verdict: Verdict,
+    before: Figures,
+    after: Figures,
+    pairs: int,
+    planned: int,
+) -> Look:
+    """What so many pairs of those planned decide: keep, drop, or measure another."""
+    last = pairs >= planned
+    held = ceilings_held(terms.figures, verdict.figures, before, after)
+    moved = [f for f in terms.figures if f.limited and f.name in verdict.figures]
+    broken = [f for f in moved if held.get(f.name) is Held.BROKEN]
+    if broken:
+        if not last and not any(_surely(f, after) for f in broken):
+            return Look(Step.MORE, f"whether {broken[0].name} holds is not clear")
+        reason = f"{terms.what} broke the ceiling for {broken[0].name} when measured in turn"
+        return Look(Step.DROP, reason, over=True)
+    if verdict.overall.conclusion is Conclusion.BETTER:
+        return _better(terms, verdict, after, moved, pairs, last)
+    over = [f for f in moved if before[f.name].value > (f.ceiling or math.inf)]
+    calmer = [f for f in over if verdict.figures[f.name].conclusion is Conclusion.BETTER]
+    # A ceiling that was asked for is a condition, kept at whatever cost in speed.
+    slower = verdict.overall.conclusion is Conclusion.WORSE
+    if any(not slower or terms.asked & {None, f.phase} for f in calmer):
+        but = "slower, but " if slower else ""
+        return Look(Step.KEEP, f"{but}it holds the ceilings, which the original settings break")
+    if terms.given and last:
+        return _no_worse(terms, verdict, moved)
+    return _not_better(terms, verdict, pairs, last, bool(over))
+
+
+def _no_worse(terms: Terms, verdict: Verdict, moved: Sequence[Figure]) -> Look:
+    """Of what was given and is not better: whether it may stay."""
+    for figure in moved:
+        if figure.ratio is not None and verdict.figures[figure.name].ratio > figure.ratio:
+            reason = f"{terms.what} is no faster, and {figure.name} looks worse"
+            return Look(Step.DROP, reason, over=True)
+    if verdict.overall.conclusion is Conclusion.WORSE:
+        return Look(Step.DROP, "worse beyond noise")
+    return Look(Step.KEEP, "no worse than the original settings")
+
+
+def _not_better(terms: Terms, verdict: Verdict, pairs: int, last: bool, over: bool) -> Look:
+    """Of what is not shown to be better: whether it is worth going on. `over`: whether the
+    original settings break a ceiling, which it may hold."""
+    overall = verdict.overall
+    if over and not last:
+        return Look(Step.MORE, "whether it is calmer is not clear")
+    if overall.conclusion is Conclusion.WORSE:
+        return Look(Step.DROP, "the best found is slower when measured in turn")
+    half = math.log(overall.high / overall.low) / 2
+    promising = math.log(overall.ratio) > max(NOTABLE, _PROMISING.get(pairs, 1.0) * half)
+    if last or not (promising or terms.given):
+        reason = "the best found does not differ from the original settings beyond noise"
+        return Look(Step.DROP, reason)
+    return Look(Step.MORE, "the difference is not clear yet")
+
+
+def _surely(figure: Figure, after: Figures) -> bool:
+    """Whether what is measured is over the limit by more than its noise."""
+    if figure.ratio is not None:
+        return True
+    return after[figure.name].interval[0] > (figure.ceiling or math.inf)
+
+
+def _better(
+    terms: Terms,
+    verdict: Verdict,
+    after: Figures,
+    moved: Sequence[Figure],
+    pairs: int,
+    last: bool,
+) -> Look:
+    """Of what is better beyond noise and breaks no ceiling for sure."""
+    better = Look(Step.KEEP, "better beyond noise")
+    if terms.given:
+        return better if last else Look(Step.MORE, "another pair")
+    for figure in moved:
+        estimate, comparison = after[figure.name], verdict.figures[figure.name]
+        if figure.ceiling is not None:
+            near = estimate.value * math.exp(estimate.spread) > figure.ceiling
+            if near and pairs == 1 and not last:
+                return Look(Step.MORE, f"whether {figure.name} holds is not clear")
+        elif figure.ratio is not None and comparison.high > figure.ratio:
+            # One pair says little of a p99.
+            bound = 1.0 if pairs == 1 else figure.ratio
+            over = math.log(comparison.ratio / bound)
+            if over > 0 and not last:
+                return Look(Step.MORE, f"whether {figure.name} holds is not clear")
+            beyond = math.log(comparison.ratio / figure.ratio)
+            if beyond > 0 and math.log(verdict.overall.ratio) < max(LARGE, beyond):
+                reason = (
+                    f"{terms.what} is faster, but {figure.name} looks worse by more than that: "
+                    f"×{comparison.ratio:.2f} where ×{figure.ratio:.2f} is allowed"
+                )
+                return Look(Step.DROP, reason, over=True)
+    return better
+
+
+Sides = Literal["winner", "baseline"]
+
+
+def order(pair: int) -> tuple[Sides, Sides]:
+    """Which side comes first in a pair: in turn, so that a drift falls out."""
+    return ("winner", "baseline") if pair % 2 == 0 else ("baseline", "winner")

@@ -1,0 +1,188 @@
+"""What a run has to say beside its result: why its search ended, what came nearest, what the
+ceilings cost, and what to try next. Pure, from the trials."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from autotune.knobs import DEFAULT
+from autotune.measure.workload import shipped
+from autotune.problem.figure import Figure
+from autotune.problem.objective import Figures, gain
+from autotune.problem.setting import Setting, setting_key
+from autotune.problem.trial import Status
+from autotune.quantities import show_latency
+from autotune.results import stored_run
+from autotune.results.offers import Offer, offers, roomy
+from autotune.results.pareto import Point, points
+from autotune.stats.verdict import Verdict
+from autotune.store import TrialRecord
+from autotune.tuning.prepare import Preparation
+
+NOTED = 1.01
+"""A gain in a trial from which on it is worth a word."""
+
+
+@dataclass(frozen=True)
+class Nearest:
+    """The setting that came nearest to being kept, as its trials showed it, and what was in its
+    way. `option` is what would let it pass, if an option would."""
+
+    point: Point
+    obstacle: str
+    option: str = ""
+
+
+@dataclass(frozen=True)
+class Afterword:
+    """`stopped`: why the search ended. `notes`: what else is to be known. `offers`: what other
+    ceilings would give. `command`: what to try next, and `why`."""
+
+    stopped: str = ""
+    nearest: Nearest | None = None
+    notes: tuple[str, ...] = ()
+    offers: tuple[Offer, ...] = ()
+    command: str = ""
+    why: str = ""
+
+
+def afterword(
+    preparation: Preparation,
+    records: Sequence[TrialRecord],
+    figures: Sequence[Figure],
+    winner: Setting | None,
+    verdicts: Mapping[object, Verdict],
+    stopped: str,
+) -> Afterword:
+    """`winner` is None if nothing is kept; `verdicts` are those of the proofs that failed, by the
+    setting's key."""
+    problem = stored_run.read(0, stored_run.document(preparation, figures))
+    found = points(problem, figures, records, None)
+    if not found:
+        return Afterword(stopped)
+    home = found[0]
+    kept = next(
+        (p for p in found if winner is not None and setting_key(p.setting) == setting_key(winner)),
+        home,
+    )
+    aborted = _aborted(figures, records, home)
+    words = Afterword(stopped, offers=tuple(offers(figures, [*found, *aborted], kept, home)))
+    if winner is not None:
+        return words
+    nearest = _nearest(figures, found, aborted, home, verdicts)
+    command, why = _next(preparation, nearest, words.offers, stopped)
+    return replace(words, nearest=nearest, command=command, why=why)
+
+
+def _aborted(figures: Sequence[Figure], records: Sequence[TrialRecord], home: Point) -> list[Point]:
+    """What trials showed that were ended early, the rest as the original settings have it."""
+    found = []
+    for record in records:
+        if record.status is not Status.ABORTED:
+            continue
+        shown = {n: e for n, e in record.figures.items() if n.partition(".")[0] in record.measured}
+        whole = {**home.figures, **shown}
+        improvement = gain(figures, whole, home.figures)
+        if improvement is not None:
+            found.append(
+                Point(record.requested, improvement, home.latency, whole, (record.number,), False)
+            )
+    return found
+
+
+def _nearest(
+    figures: Sequence[Figure],
+    found: Sequence[Point],
+    aborted: Sequence[Point],
+    home: Point,
+    verdicts: Mapping[object, Verdict],
+) -> Nearest | None:
+    """Of what was measured in full the best; what was ended early, if that is all there is."""
+    candidates = [p for p in found[1:] if p.gain.value > NOTED] or [
+        p for p in aborted if p.gain.value > NOTED
+    ]
+    if not candidates:
+        return None
+
+    def rank(point: Point) -> float:
+        """The gain, less by how much it passes its ceilings."""
+        passed = [
+            math.log(point.figures[f.name].value / limit)
+            for f in figures
+            if (limit := f.limit(home.figures)) and f.name in point.figures
+        ]
+        return math.log(point.sure_gain) - max([0.0, *passed])
+
+    best = max(candidates, key=rank)
+    return Nearest(best, *_obstacle(figures, best, home.figures, verdicts))
+
+
+def _obstacle(
+    figures: Sequence[Figure], point: Point, before: Figures, verdicts: Mapping[object, Verdict]
+) -> tuple[str, str]:
+    """What was in the way of a setting, and the option that would take it out of the way."""
+    verdict = verdicts.get(setting_key(point.setting))
+    over = [
+        (figure, limit)
+        for figure in figures
+        if (limit := figure.limit(before)) is not None
+        and figure.name in point.figures
+        and point.figures[figure.name].value > limit
+    ]
+    if over:
+        figure, limit = max(over, key=lambda o: point.figures[o[0].name].value / o[1])
+        shown = point.figures[figure.name].value
+        text = f"{figure.name} was {show_latency(shown)} where {show_latency(limit)} is allowed"
+        return text, f"--p99-ceiling {figure.phase}={roomy(shown)}"
+    if verdict is not None:
+        overall = verdict.overall
+        return (
+            f"measured in turn it was ×{overall.ratio:.2f} ({overall.low:.2f} to "
+            f"{overall.high:.2f}), which may be noise"
+        ), ""
+    low, high = point.gain.interval
+    if low <= 1.0:
+        return f"that may be noise ({low:.2f} to {high:.2f})", ""
+    return "it was not proven in the time there was", ""
+
+
+def _next(
+    preparation: Preparation, nearest: Nearest | None, offered: Sequence[Offer], stopped: str
+) -> tuple[str, str]:
+    """The next command that is worth a try, and why; nothing if there is none."""
+    options = preparation.options
+    more, why = "", "for more trials"
+    if nearest is not None and nearest.option:
+        more, why = nearest.option, "to allow what came nearest"
+    elif "--time" in stopped or "time was used up" in stopped:
+        more = f"--time {_minutes(options.time_s * 2)}"
+    elif "--write-budget" in stopped and options.write_budget:
+        more = f"--write-budget {options.write_budget * 2 >> 20}MiB"
+    elif "--trials" in stopped or nearest is not None:
+        more = f"--trials {options.trials * 2} --time {_minutes(options.time_s * 2)}"
+    elif offered:
+        more, why = offered[0].option, "to allow another ceiling"
+    elif options.knobs == DEFAULT:
+        more, why = "--knobs all", "to look at more than the default settings"
+    return (_command(preparation, more), why) if more else ("", "")
+
+
+def _minutes(seconds: float) -> str:
+    return f"{math.ceil(seconds / 60)}min"
+
+
+def _command(preparation: Preparation, more: str) -> str:
+    """A run as this one was, as far as it can be said in a line."""
+    options = preparation.options
+    words = ["autotune run", options.device]
+    if options.workload.name != "balanced" and options.workload.name in shipped():
+        words.append(f"--workload {options.workload.name}")
+    if options.destructive:
+        words.append(f"--destructive {options.destructive}")
+    named = {part.partition("=")[0] for part in more.split() if "=" in part}
+    words += [
+        f"--p99-ceiling {ceiling}"
+        for ceiling in options.ceilings
+        if ceiling not in options.workload.limits and ceiling.phase not in named
+    ]
+    return " ".join([*words, more])

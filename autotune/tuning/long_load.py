@@ -1,0 +1,123 @@
+"""Long loads: the kernel grows the stripe cache under load, so the gain of the first seconds is
+not that of minutes. Winner and original settings, in turn, a minute each."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from autotune.measure.workload import Phase
+from autotune.problem.figure import Estimate, Figure
+from autotune.problem.setting import Setting
+from autotune.problem.trial import Status
+from autotune.stats.verdict import NOTABLE, Comparison, Conclusion, Verdict, compare_once
+from autotune.tuning.prepare import Preparation
+from autotune.tuning.remaining import WRITE_MARGIN
+from autotune.tuning.trials import Trials
+
+SUFFIX = "-long"
+GROWS = "stripe_cache_size"
+"""The knob whose value the kernel changes by itself under load."""
+AT_LEAST = 0.97
+"""A winner that is slower than this after a minute is looked at again, and then not kept."""
+
+
+@dataclass(frozen=True)
+class LongLoad:
+    """What loads of so many seconds showed: by figure, the winner's value over the original one.
+    `left_out`: why none was measured, where one might have told something."""
+
+    seconds: float = 0.0
+    figures: dict[str, Comparison] = field(default_factory=dict)
+    left_out: str = ""
+
+    def slower(self) -> tuple[str, float] | None:
+        """The first figure that is worse in the long run."""
+        for name, comparison in self.figures.items():
+            if comparison.ratio < AT_LEAST or comparison.conclusion is Conclusion.WORSE:
+                return name, comparison.ratio
+        return None
+
+    def overall(self, verdict: Verdict, figures: Sequence[Figure]) -> Comparison:
+        """The objective with the long loads in place of the short ones."""
+        total = sum(figure.weight for figure in figures)
+        shares = {figure.name: figure.weight / total for figure in figures}
+        centre = math.log(verdict.overall.ratio)
+        variance = (math.log(verdict.overall.high / verdict.overall.low) / 2) ** 2
+        for name, long in self.figures.items():
+            short = verdict.figures[name]
+            centre += shares[name] * math.log(long.ratio / short.ratio)
+            variance += (shares[name] * math.log(long.high / long.low) / 2) ** 2
+        half = math.sqrt(variance)
+        low, high = centre - half, centre + half
+        conclusion = Conclusion.SAME
+        if low > 0 and centre > NOTABLE:
+            conclusion = Conclusion.BETTER
+        elif high < 0 and centre < -NOTABLE:
+            conclusion = Conclusion.WORSE
+        return Comparison(math.exp(centre), math.exp(low), math.exp(high), conclusion)
+
+
+def long_phases(
+    preparation: Preparation, winner: Setting, phases: Sequence[Phase], anyway: bool = False
+) -> list[Phase]:
+    """The phases that a growing stripe cache can change over a minute, of that length; with
+    `anyway` also if the workload leaves them out."""
+    seconds = preparation.options.workload.long_seconds or (60.0 if anyway else 0.0)
+    if not seconds or winner.get(GROWS) == preparation.baseline.get(GROWS):
+        return []
+    return [
+        phase.model_copy(
+            update={"name": phase.name + SUFFIX, "min_seconds": seconds, "max_seconds": seconds}
+        )
+        for phase in phases
+        if phase.weight and phase.load is not None and phase.load.rw == "write"
+    ]
+
+
+def may_write(trials: Trials, phases: Sequence[Phase]) -> bool:
+    """Whether the write budget allows long loads of both."""
+    if trials.written.left is None:
+        return True
+    needed = 0.0
+    for phase in phases:
+        short = phase.name.removesuffix(SUFFIX)
+        needed += trials.wrote[short] * phase.max_seconds / trials.seconds[short]
+    return 2 * needed * WRITE_MARGIN < trials.written.left
+
+
+def measure_long(
+    preparation: Preparation, trials: Trials, winner: Setting, phases: Sequence[Phase]
+) -> LongLoad:
+    """Measure both, in turn; once more the other way round if the winner looks slower."""
+    sides: dict[str, list[dict[str, Estimate]]] = {"winner": [], "baseline": []}
+    settings = {"winner": winner, "baseline": preparation.baseline}
+    long = LongLoad()
+    for turn in (("winner", "baseline"), ("baseline", "winner")):
+        for side in turn:
+            record = trials.run(f"long-{side}", settings[side], tuple(phases))
+            if record.status is not Status.COMPLETE:
+                return LongLoad(left_out=f"it could not be measured: {record.reason}")
+            sides[side].append(record.figures)
+        long = LongLoad(phases[0].max_seconds, _compared(trials, phases, sides))
+        if long.slower() is None:
+            break
+    return long
+
+
+def _compared(
+    trials: Trials, phases: Sequence[Phase], sides: dict[str, list[dict[str, Estimate]]]
+) -> dict[str, Comparison]:
+    """By the name of the short figure."""
+    found = {}
+    for phase in phases:
+        name = f"{phase.name}.throughput"
+        short = f"{phase.name.removesuffix(SUFFIX)}.throughput"
+        if not all(name in each for side in sides.values() for each in side):
+            continue
+        repeats = [
+            [r.figures[short] for r in trials.records if r.role == role and short in r.figures]
+            for role in ("confirm-winner", "confirm-baseline", "baseline")
+        ]
+        after, before = ([each[name] for each in sides[s]] for s in ("winner", "baseline"))
+        found[short] = compare_once(after, before, repeats)
+    return found

@@ -1,0 +1,55 @@
+"""What is left of the time and of the write budget, in trials and in proofs."""
+
+import math
+import time
+from collections.abc import Sequence
+
+from autotune.quantities import show_seconds
+from autotune.tuning.prepare import BASELINE_TRIALS, Preparation
+from autotune.tuning.trials import Trials
+
+TIME_MARGIN = 1.1
+"""No two trials take the same time."""
+WRITE_MARGIN = 1.5
+"""A faster setting writes more in the same time than any before it: by so much at most, hopefully,
+and if not, the measurement is ended at the budget."""
+
+
+def time_left_s(trials: Trials) -> float:
+    return trials.deadline - time.monotonic()
+
+
+def pairs_left(trials: Trials, phases: Sequence[str], beside_s: float = 0.0) -> int:
+    """How many pairs of these phases can still be measured, with `beside_s` for something else if
+    that leaves time for one."""
+    pair_s = 2 * sum(trials.seconds[name] for name in phases) * TIME_MARGIN
+    left_s = time_left_s(trials)
+    if left_s - beside_s >= pair_s:
+        left_s -= beside_s
+    most = math.floor(left_s / pair_s) if pair_s > 0 else 0
+    wrote = 2 * sum(trials.wrote[name] for name in phases) * WRITE_MARGIN
+    left = trials.written.left
+    if left is not None and wrote:
+        most = min(most, math.floor(left / wrote))
+    return most
+
+
+def lacking(preparation: Preparation, trials: Trials, pairs: int, long_s: float = 0.0) -> str:
+    """What there is too little of for another trial and a proof of so many pairs, in words; empty
+    if there is enough."""
+    names = [phase.name for phase in preparation.phases]
+    trial_s = sum(trials.seconds[name] for name in names)
+    if trial_s * (1 + 2 * pairs) * TIME_MARGIN + long_s > time_left_s(trials):
+        least_s = trial_s * (1 + BASELINE_TRIALS + 1 + 2 * pairs) * TIME_MARGIN
+        used = f"a trial takes {show_seconds(trial_s)} here"
+        if trials.count("search"):
+            return f"the time was used up: {used}, and a proof {2 * pairs} of them"
+        return (
+            f"{used}, so there is no time to try and prove anything else; allow "
+            f"{show_seconds(least_s)} or more (--time)"
+        )
+    left = trials.written.left
+    needed = sum(trials.wrote[name] for name in names) * (1 + 2 * pairs) * WRITE_MARGIN
+    if left is not None and needed > left:
+        return "the write budget allows to try nothing else; allow more (--write-budget)"
+    return ""

@@ -1,0 +1,197 @@
+"""The search of a run: what is tried, when the baseline comes back, and why it ends."""
+
+import dataclasses
+from collections.abc import Callable, Sequence
+
+from autotune.problem.ceilings import LEAST_SLACK
+from autotune.problem.figure import Figure
+from autotune.problem.objective import Figures, broken_ceilings
+from autotune.problem.setting import Setting, setting_key
+from autotune.problem.strategy import Problem, Strategy, StrategyFactory
+from autotune.quantities import show_latency
+from autotune.results import stored_run
+from autotune.results.offers import roomy
+from autotune.results.pareto import Point
+from autotune.results.seen import best_seen
+from autotune.stats.drift import is_moving
+from autotune.stats.verdict import Verdict
+from autotune.tuning.prepare import Preparation
+from autotune.tuning.remaining import lacking
+from autotune.tuning.strategy_input import informed, without
+from autotune.tuning.trials import Reporter, Trials
+
+BASELINE_EVERY = 6
+"""After so many trials of the search the baseline comes back, so that a drift is seen."""
+WHILE_MOVING = 2
+"""Or after so many, if it had moved the last time: how long that lasts is to be known."""
+PROPER, SHORT = 2, 1
+"""The pairs for which time is kept: A B B A for what looks better, else at least one."""
+PATIENCE = 0.5
+"""When this part of the trials is used and none held a ceiling that the array breaks as it is, the
+rest looks for what is better without making it worse."""
+
+
+class Hunt:
+    """The strategy with all that it was told. `problem` is as it stands now, with what was
+    proven to be no answer taken out; `relaxed` are the figures whose ceilings were given up
+    because the array breaks them as it is and nothing tried held them."""
+
+    def __init__(
+        self,
+        preparation: Preparation,
+        trials: Trials,
+        factory: StrategyFactory,
+        problem: Problem,
+        before: Figures,
+    ) -> None:
+        self._prep, self._trials, self._factory = preparation, trials, factory
+        self._before = before
+        self.problem = problem
+        self.strategy: Strategy = informed(factory, problem, trials)
+        self.stopped = ""
+        self.relaxed: list[Figure] = []
+        self.verdicts: dict[object, Verdict] = {}
+        """What the proof of a setting showed, by its key."""
+        self._refused: set[object] = {setting_key(preparation.baseline)}
+        self._recorded = stored_run.read(0, stored_run.document(preparation, problem.figures))
+
+    @property
+    def figures(self) -> list[Figure]:
+        return list(self.problem.figures)
+
+    def search(self) -> None:
+        """Try what the strategy asks for, until that or a budget ends it."""
+        trials, prep = self._trials, self._prep
+        while True:
+            lack = self.lacking()
+            if not lack and _baseline_is_due(trials):
+                trials.run("baseline", prep.baseline, prep.phases)
+                self._inform()
+            if trials.count("search") >= self.problem.trials:
+                tried = trials.count("search")
+                self.stopped = f"all {tried} settings that it might try were tried (--trials)"
+                break
+            if lack := self.lacking():
+                self.stopped = lack
+                break
+            if self._half_is_used():
+                self.relax()
+            setting = self.strategy.ask()
+            if setting is None and self.relax():
+                setting = self.strategy.ask()
+            if setting is None:
+                self.stopped = "no other setting promises enough to be worth a trial"
+                break
+            self.try_setting(setting)
+        if _since_baseline(trials) and is_moving(trials.anchors) and not self.lacking():
+            # Else the last trials would be taken for what they were under the drift.
+            trials.run("baseline", prep.baseline, prep.phases)
+            self._inform()
+
+    def try_setting(self, setting: Setting, role: str = "search") -> None:
+        record = self._trials.run(role, setting, self._prep.phases, reuse=True)
+        self.strategy.tell(record.trial)
+
+    def lacking(self) -> str:
+        """What is missing for another trial and a proof."""
+        return lacking(self._prep, self._trials, PROPER if self._best_seen() else SHORT)
+
+    def best(self) -> Setting | None:
+        """What is most worth to be proven: what the strategy says, else what looked best in a
+        trial; None if nothing looked better than the baseline."""
+        recommended = self.strategy.recommend().setting
+        if setting_key(recommended) not in self._refused:
+            return recommended
+        seen = self._best_seen()
+        return seen.setting if seen else None
+
+    def is_home(self, setting: Setting) -> bool:
+        return setting_key(setting) == setting_key(self._prep.baseline)
+
+    def is_refused(self, setting: Setting) -> bool:
+        return setting_key(setting) in self._refused
+
+    def looked_better(self, setting: Setting) -> bool:
+        """Whether trials showed just this setting to be better, beyond their spread."""
+        key = setting_key(setting)
+        seen = self._best_seen(lambda other: setting_key(other) == key)
+        return seen is not None
+
+    def refuse(self, setting: Setting, verdict: Verdict | None = None) -> None:
+        """This one needs no (other) proof."""
+        self._refused.add(setting_key(setting))
+        if verdict is not None:
+            self.verdicts[setting_key(setting)] = verdict
+        self.problem = without(self.problem, setting)
+        self._inform()
+
+    def relax(self) -> list[Figure]:
+        """Ask no more than the array as it is shows, where it breaks its ceilings and nothing
+        tried holds them. Return those figures; none if there is nothing (more) to relax."""
+        if self.relaxed:
+            return []
+        broken = unreached(self.figures, self._before, self._trials)
+        if not broken:
+            return []
+        self.relaxed = broken
+        names = {figure.name for figure in broken}
+        figures = tuple(
+            dataclasses.replace(f, ceiling=None, ratio=LEAST_SLACK) if f.name in names else f
+            for f in self.problem.figures
+        )
+        self.problem = dataclasses.replace(self.problem, figures=figures)
+        self._inform()
+        return broken
+
+    def _best_seen(self, among: Callable[[Setting], bool] = lambda _setting: True) -> Point | None:
+        def allowed(setting: Setting) -> bool:
+            return among(setting) and self._prep.allowed(setting)
+
+        records = self._trials.records
+        return best_seen(self._recorded, self.figures, records, allowed, self._refused)
+
+    def _half_is_used(self) -> bool:
+        return self._trials.count("search") >= PATIENCE * self.problem.trials
+
+    def _inform(self) -> None:
+        self.strategy = informed(self._factory, self.problem, self._trials)
+
+
+def unreached(figures: Sequence[Figure], before: Figures, trials: Trials) -> list[Figure]:
+    """The figures whose ceiling in ms the original settings break and no trial held."""
+    return [
+        figure
+        for figure in broken_ceilings(figures, before, before)
+        if not any(
+            figure.name in record.figures
+            and record.figures[figure.name].value <= (figure.ceiling or 0.0)
+            for record in trials.records
+        )
+    ]
+
+
+def tell_broken(figures: Sequence[Figure], before: Figures, reporter: Reporter) -> list[str]:
+    """Say which ceilings the array breaks as it is, and what it would hold."""
+    said = []
+    for figure in broken_ceilings(figures, before, before):
+        shown, limit = before[figure.name].value, figure.ceiling or 0.0
+        said.append(
+            f"As it is, the array breaks the ceiling for {figure.name}: it shows "
+            f"{show_latency(shown)} where {show_latency(limit)} is allowed. What holds it is "
+            f"looked for; it is held as it is with --p99-ceiling "
+            f"{figure.phase}={roomy(shown)}."
+        )
+        reporter.notice(said[-1])
+    return said
+
+
+def _baseline_is_due(trials: Trials) -> bool:
+    every = WHILE_MOVING if is_moving(trials.anchors) else BASELINE_EVERY
+    return _since_baseline(trials) >= every
+
+
+def _since_baseline(trials: Trials) -> int:
+    """The trials of the search since the baseline was measured."""
+    roles = [record.role for record in trials.records]
+    last = max((i for i, role in enumerate(roles) if role == "baseline"), default=0)
+    return roles[last:].count("search")
