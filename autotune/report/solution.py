@@ -10,6 +10,7 @@ from autotune.problem.ceilings import QUANTITIES
 from autotune.problem.figure import Figure
 from autotune.quantities import show_bytes, show_latency, show_rate
 from autotune.report.named_answers import evidence, point_document, show_ratio
+from autotune.results.ended_early import sentence
 from autotune.results.solve import Solution
 
 
@@ -34,6 +35,8 @@ def print_solution(console: Console, solution: Solution, saved: Path | None) -> 
             )
     console.print(table)
     console.print()
+    if uncounted := sentence(solution.uncounted, solution.again):
+        console.print(uncounted)
     if solution.profile is None:
         console.print(f"[bold]{solution.name}[/]: keep what you have; nothing tried is better.")
         return
@@ -74,6 +77,8 @@ def document(solution: Solution, saved: Path | None) -> dict[str, Any]:
             if figure.name in point.figures and figure.name in before
         },
         "ram_bytes": solution.ram_bytes,
+        "uncounted": list(solution.uncounted),
+        "again": solution.again,
         "profile": solution.profile.model_dump(mode="json") if solution.profile else None,
         "profile_path": str(saved) if saved else None,
     }

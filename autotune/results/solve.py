@@ -13,6 +13,7 @@ from autotune.problem.setting import Setting, setting_key
 from autotune.problem.trial import Status
 from autotune.quantities import show_latency
 from autotune.results import stored_run
+from autotune.results.ended_early import given_up, sentence
 from autotune.results.pareto import Named, Point, Pool, calmest, fastest, front, points
 from autotune.results.stored_run import Recorded
 from autotune.results.unproven_profile import unconfirmed
@@ -34,6 +35,10 @@ class Solution:
     figures: tuple[Figure, ...]
     ram_bytes: int
     profile: Profile | None
+    uncounted: tuple[int, ...] = ()
+    """Trials that were ended early under the run's ceilings, though these would allow them;"""
+    again: str = ""
+    """and the options with which a run would measure them whole."""
 
 
 @dataclass(frozen=True)
@@ -174,17 +179,22 @@ def solve(
         raise UsageError(f'There is no answer "{name}"; there are {", ".join(NAMES)}.')
     study = _study(run, trials, asked)
     point = _pick(study, name)
-    if point is None:
-        raise RefusalError(_why_none(study, name, trials))
     baseline = study.points[0]
+    figures = study.every if name != "throughput" else study.asked
+    uncounted, again = given_up(figures, trials, baseline.figures)
+    if point is None:
+        reason = f"{_why_none(study, name, trials)} {sentence(uncounted, again)}"
+        raise RefusalError(reason.rstrip())
     return Solution(
         run.id,
         name,
         point,
         baseline,
-        study.every if name != "throughput" else study.asked,
+        figures,
         study.problem.ram_bytes(point.setting),
         None if point is baseline else _profile(run, trials, study, point, name),
+        uncounted,
+        again,
     )
 
 

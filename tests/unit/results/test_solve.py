@@ -1,5 +1,6 @@
 """Answers from stored trials: the front, the three names, other ceilings, honest profiles."""
 
+import dataclasses
 import math
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from autotune.problem.ceilings import parse_ceiling
 from autotune.problem.figure import Estimate
 from autotune.problem.profile import load_profile, save_profile
 from autotune.problem.trial import Status
+from autotune.results.ended_early import sentence
 from autotune.results.pareto import Point, Pool, front
 from autotune.results.solve import NAMES, named, pareto, solve
 from autotune.results.stored_run import read
@@ -219,3 +221,19 @@ def test_a_saved_answer_can_be_loaded(tmp_path: Path) -> None:
     assert profile is not None
     save_profile(profile, tmp_path / "p.json")
     assert load_profile(tmp_path / "p.json") == profile
+
+
+def test_what_was_ended_early_though_other_ceilings_allow_it_is_said() -> None:
+    shown = figures(300, 60, 150, 80)
+    shown.pop("resync.throughput")
+    ended = trial(3, "search", FAST, shown, status=Status.ABORTED)
+    ended = dataclasses.replace(ended, reason="resync.p99 is surely over its ceiling")
+    trials = [*TRIALS[:2], ended, *TRIALS[3:]]
+    found = solve(run(), trials, [parse_ceiling("200ms")])
+    assert found.uncounted == (3,)
+    assert found.again == "--p99-ceiling resync=96ms"
+    said = sentence(found.uncounted, found.again)
+    assert "Trial 3 was ended early" in said
+    assert found.again in said
+    # It is over these.
+    assert solve(run(), trials, [parse_ceiling("70ms")]).uncounted == ()
