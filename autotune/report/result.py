@@ -85,10 +85,15 @@ def _print_changes(console: Console, result: Result) -> None:
 def print_result(console: Console, result: Result, profile: Path | None, ram_bytes: int) -> None:
     """The table of before and after, what changed, and what to do next."""
     nearest = result.words.nearest
-    if nearest is not None and not result.keep:
+    if nearest is not None and result.verdict is None:
         console.print(nearest_table(result, nearest))
         console.print()
     elif result.before:
+        if result.verdict is not None and not result.keep:
+            console.print(
+                f"Proven in turn, and not kept: {show_setting(result.proposed, result.baseline)}",
+                highlight=False,
+            )
         console.print(proof_table(result))
         console.print()
     if result.keep and result.verdict:
@@ -104,7 +109,7 @@ def print_result(console: Console, result: Result, profile: Path | None, ram_byt
         _print_long(console, result)
         _print_open(console, result)
     else:
-        console.print(f"[bold]Keep what you have[/]: {result.reason}.")
+        console.print(f"[bold]Keep what you have[/]: {result.reason}.", highlight=False)
         _print_nearest(console, result)
     _print_words(console, result)
     allowed = f" of {show_bytes(result.write_budget)}" if result.write_budget else ""

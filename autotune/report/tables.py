@@ -72,18 +72,20 @@ def proof_table(result: Result) -> Table:
 def nearest_table(result: Result, nearest: Nearest) -> Table:
     """The original settings beside the best that was tried, which nothing was proven of."""
     table = _table("best tried")
+    home = nearest.home.figures
     for figure in _rows(result):
-        before, limit = result.before[figure.name], figure.limit(result.before)
-        shown = nearest.point.figures.get(figure.name)
-        cells = [figure.name, _shown(figure, before.value)]
-        if shown is None or math.isclose(shown.value, before.value, rel_tol=1e-3):
-            table.add_row(*cells, "=" if shown else "", "", _ceiling(figure, result), style="dim")
+        before, shown = home.get(figure.name), nearest.point.figures.get(figure.name)
+        if before is None:
             continue
-        spread = math.hypot(shown.spread, before.spread)
-        ratio = Estimate(shown.value / before.value, spread)
+        limit = figure.limit(home)
+        cells = [figure.name, _shown(figure, before.value)]
+        allowed = show_latency(limit) if limit is not None else ""
+        if shown is None or shown == before:
+            table.add_row(*cells, "=" if shown else "", "", allowed, style="dim")
+            continue
+        ratio = Estimate(shown.value / before.value, math.hypot(shown.spread, before.spread))
         low, high = ratio.interval
         change = f"×{ratio.value:.2f} ({low:.2f}–{high:.2f})"
         over = "over" if limit is not None and shown.value > limit else ""
-        row = [_shown(figure, shown.value), change, _ceiling(figure, result), over]
-        table.add_row(*cells, *row)
+        table.add_row(*cells, _shown(figure, shown.value), change, allowed, over)
     return table

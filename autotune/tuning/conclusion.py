@@ -29,6 +29,8 @@ class Nearest:
     way. `option` is what would let it pass, if an option would."""
 
     point: Point
+    home: Point
+    """The original settings, as all trials together showed them."""
     obstacle: str
     option: str = ""
 
@@ -114,7 +116,7 @@ def _nearest(
         return math.log(point.sure_gain) - max([0.0, *passed])
 
     best = max(candidates, key=rank)
-    return Nearest(best, *_obstacle(figures, best, home.figures, verdicts))
+    return Nearest(best, home, *_obstacle(figures, best, home.figures, verdicts))
 
 
 def _obstacle(

@@ -11,7 +11,7 @@ from autotune.problem.strategy import Problem, Strategy, StrategyFactory
 from autotune.quantities import show_latency
 from autotune.results import stored_run
 from autotune.results.offers import roomy
-from autotune.results.pareto import Point
+from autotune.results.pareto import Point, points
 from autotune.results.seen import best_seen
 from autotune.stats.drift import is_moving
 from autotune.stats.verdict import Verdict
@@ -142,6 +142,10 @@ class Hunt:
         self.problem = dataclasses.replace(self.problem, figures=figures)
         self._inform()
         return broken
+
+    def points(self) -> list[Point]:
+        """Each setting that was measured in full, the baseline's first."""
+        return points(self._recorded, self.figures, self._trials.records, None)
 
     def _best_seen(self, among: Callable[[Setting], bool] = lambda _setting: True) -> Point | None:
         def allowed(setting: Setting) -> bool:

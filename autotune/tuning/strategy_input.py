@@ -75,8 +75,8 @@ def what_matters(
     problem: Problem, trials: Trials, setting: Setting, doubtful: bool = False
 ) -> tuple[Setting, "tuple[KnobShare, ...]", float]:
     """The setting without the changes that nothing shows to bring anything, what each change
-    brings, and the expected loss (log). With `doubtful`, changes that only probably bring
-    something stay."""
+    brings, and the expected loss (of the log gain, or of P(hold)). With `doubtful`, changes that
+    only probably bring something stay."""
     # Takes a second, and only a run that has found something needs it.
     from autotune.strategies.surrogate import importance  # noqa: PLC0415
 

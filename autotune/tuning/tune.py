@@ -13,8 +13,10 @@ from autotune.problem.figure import Estimate, Figure
 from autotune.problem.objective import Figures, broken_ceilings
 from autotune.problem.setting import Setting
 from autotune.problem.strategy import Problem, StrategyFactory
+from autotune.problem.trial import Status
 from autotune.quantities import show_latency
 from autotune.results.offers import roomy
+from autotune.results.seen import LOOKS_BETTER
 from autotune.stats.drift import largest_drifts
 from autotune.stats.sequential import ERRORS, Held, ceilings_held
 from autotune.stats.verdict import Verdict
@@ -67,6 +69,9 @@ class Result:
     held: Mapping[str, Held] = field(default_factory=dict)
     """What the proof showed of each ceiling."""
     pairs: int = 0
+    """How often winner and original settings were measured in turn."""
+    proposed: Setting = field(default_factory=dict)
+    """What was proven last, kept or not."""
     long: LongLoad = field(default_factory=LongLoad)
     words: Afterword = field(default_factory=Afterword)
 
@@ -120,6 +125,7 @@ def tune(
         found.shares if decision.keep else (),
         decision.held,
         decision.pairs,
+        dict(found.winner),
         decision.long,
         found.words,
     )
@@ -227,8 +233,15 @@ def _nothing(trials: Trials, hunt: Hunt) -> str:
     tried = trials.count("search")
     if not tried:
         return hunt.stopped or "there was nothing to try"
-    which = "the setting that was tried" if tried == 1 else f"none of the {tried} settings tried"
-    return f"{which} {'did not look' if tried == 1 else 'looked'} better than what you have"
+    points = hunt.points()
+    better = any(point.gain.value > LOOKS_BETTER for point in points[1:])
+    better = better or any(r.status is Status.ABORTED for r in trials.records)
+    if tried == 1:
+        said = "looked better, but broke its ceilings" if better else "did not look better"
+        return f"the setting that was tried {said}"
+    if better:
+        return f"of the {tried} settings tried, none looked better and held its ceilings"
+    return f"none of the {tried} settings tried looked better"
 
 
 def _given_up(relaxed: list[Figure], before: Figures) -> str:

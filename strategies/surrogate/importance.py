@@ -29,7 +29,10 @@ SURE = 1.28
 LIKELY = 0.67
 """Likewise, three in four: what stays where no trial can tell any more."""
 HOLD_LOSS = 0.1
-"""A loss of P(hold) that models do not make up: with less, they move it by noise alone."""
+"""A loss of P(hold) that is worth a look. What was not measured is always less sure to hold, so
+that is no reason to keep a change: the proof sees whether it holds."""
+HOLDS = 0.5
+"""But what probably breaks a ceiling without a change needs it."""
 
 
 @dataclass(frozen=True)
@@ -55,8 +58,8 @@ def weighed(
     problem: Problem, trials: Sequence[Trial], setting: Setting, sure: float = SURE
 ) -> tuple[tuple[KnobShare, ...], float]:
     """The changed knobs of `setting`, the greatest share first; none for the baseline. And the
-    expected loss (log) if all that is not `needed` goes back. A knob is needed if going back is
-    expected to lose something, by so many spreads as `sure`."""
+    expected loss if all that is not `needed` goes back: of the log gain, or of P(hold). A knob is
+    needed if going back is expected to lose something, by so many spreads as `sure`."""
     beliefs = Beliefs(problem)
     for trial in trials:
         beliefs.add(trial)
@@ -70,7 +73,7 @@ def weighed(
     least_first = [k for i in reversed(order) for k in groups[i]]
     unneeded = _unneeded(problem, beliefs, setting, least_first, sure)
     smaller = {**setting, **{knob: baseline[knob] for knob in unneeded}}
-    expected = beliefs.joint([smaller, setting])[0]
+    expected, hold = beliefs.joint([smaller, setting])[0], beliefs.of([smaller, setting]).hold
     shares = tuple(
         KnobShare(
             knob,
@@ -82,7 +85,9 @@ def weighed(
         for i in order
         for knob in groups[i]
     )
-    return shares, float(expected[1] - expected[0])
+    less_sure = float(hold[1] - hold[0])
+    loss = max(float(expected[1] - expected[0]), less_sure if less_sure > HOLD_LOSS else 0.0)
+    return shares, loss
 
 
 def _shares(
@@ -124,7 +129,7 @@ def _unneeded(
         loss = mean[1] - mean[0]
         doubt = math.sqrt(max(covariance[0, 0] + covariance[1, 1] - 2 * covariance[0, 1], 0.0))
         unseen = loss <= NO_LOSS or loss < sure * doubt
-        if unseen and hold[0] >= hold[1] - HOLD_LOSS:
+        if unseen and (hold[0] >= HOLDS or hold[0] >= hold[1] - HOLD_LOSS):
             found.add(knob)
             kept = reverted
     return found
