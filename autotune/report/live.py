@@ -71,5 +71,5 @@ class LiveReporter:
         what = show_setting(record.requested, self._baseline)
         role = record.role.removeprefix("confirm-")
         self._progress.console.print(
-            f"{record.number:>3}  {role:<8} {shown:>6}  {what}", highlight=False
+            f"{record.number:>3}  {role:<13} {shown:>6}  {what}", highlight=False
         )

@@ -42,8 +42,9 @@ class RunRow(Base):
 
 
 class TrialRow(Base):
-    """One setting applied and measured. `role`: baseline, search, confirm-winner or
-    confirm-baseline. `figures`: name -> [value, spread]; `measured`: the
+    """One setting applied and measured. `role`: baseline, search, check (of a smaller
+    setting before its proof), confirm-winner, confirm-baseline, long-winner or long-baseline.
+    `figures`: name -> [value, spread]; `measured`: the
     phases that were really run, the others' figures come from earlier trials."""
 
     __tablename__ = "trials"

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from autotune.measure.phase import Clear, Histograms, Hopeless, Hopelessness, PhaseResult
 from autotune.measure.workload import Phase
+from autotune.problem.ceilings import LEAST_SLACK
 from autotune.problem.figure import Estimate, Figure
 from autotune.problem.objective import Figures, gain, p_hold
 from autotune.problem.trial import Status
@@ -74,7 +75,7 @@ class EarlyEnd:
         limits = {
             f.name: limit
             for f in self._figures
-            if f.phase == phase.name and (limit := f.limit(home)) is not None
+            if f.phase == phase.name and (limit := _limit(f, home)) is not None
         }
 
         def judge(figures: Figures, histograms: Histograms) -> Hopelessness | None:
@@ -90,3 +91,12 @@ class EarlyEnd:
             return None
 
         return judge
+
+
+def _limit(figure: Figure, home: Figures) -> float | None:
+    """The limit in ns that ends a trial: never less than the array shows as it is, or no trial of
+    an array that breaks its ceiling would come to its end."""
+    limit = figure.limit(home)
+    if limit is None or figure.name not in home:
+        return limit
+    return max(limit, home[figure.name].value * LEAST_SLACK)

@@ -1,0 +1,29 @@
+"""When a trial of the search is ended early."""
+
+from synthetic_run import MS, figure, figures, trial
+
+from autotune.measure.workload import Phase, Probe
+from autotune.problem.figure import Figure
+from autotune.tuning.early_stop import EarlyEnd
+
+RESYNC = Phase(name="resync", weight=1, check=True, probe=Probe(rate_iops=60))
+
+
+def hopeless(ceiling_ms: float, shown_ms: float) -> bool:
+    """Whether a check is ended that shows so much all the time; it is 40 ms as the array is."""
+    limited = [Figure(**figure("resync.p99", ceiling=ceiling_ms * MS))]
+    early = EarlyEnd()
+    early.learn(trial(1, "baseline", {}, figures(100, 30, 100, 40)), limited)
+    histograms = [{int(shown_ms * MS): 60}] * 8
+    judge = early.judge(RESYNC, [])
+    return judge({}, {"p99": histograms, "write_p99": []}) is not None
+
+
+def test_a_trial_over_its_ceiling_is_ended() -> None:
+    assert hopeless(50, 60)
+    assert not hopeless(50, 45)
+
+
+def test_a_trial_is_not_ended_for_what_the_array_shows_as_it_is() -> None:
+    assert not hopeless(20, 40)
+    assert hopeless(20, 60)
