@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
+from rich.padding import Padding
 
 from autotune.problem.setting import Setting
 from autotune.quantities import show_bytes, show_seconds
@@ -136,8 +137,10 @@ def _print_words(console: Console, result: Result) -> None:
     words = result.words
     for note in words.notes:
         console.print(note)
+    if words.offers:
+        console.print("What other ceilings would give, as trials showed it (not proven):")
     for offer in words.offers:
-        console.print(f"To be had: {offer.text}", highlight=False)
+        console.print(Padding(offer.text, (0, 0, 0, 2)), highlight=False)
     if words.command:
         console.print(f"Next, {words.why}:\n  {words.command}", soft_wrap=True, highlight=False)
 

@@ -169,8 +169,6 @@ def _better(
 ) -> Look:
     """Of what is better beyond noise and breaks no ceiling for sure."""
     better = Look(Step.KEEP, "better beyond noise")
-    if terms.given:
-        return better if last else Look(Step.MORE, "another pair")
     for figure in moved:
         estimate, comparison = after[figure.name], verdict.figures[figure.name]
         if figure.ceiling is not None:

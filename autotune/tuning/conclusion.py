@@ -82,8 +82,7 @@ def _aborted(figures: Sequence[Figure], records: Sequence[TrialRecord], home: Po
     for record in records:
         if record.status is not Status.ABORTED:
             continue
-        shown = {n: e for n, e in record.figures.items() if n.partition(".")[0] in record.measured}
-        whole = {**home.figures, **shown}
+        whole = {**home.figures, **record.figures}
         improvement = gain(figures, whole, home.figures)
         if improvement is not None:
             found.append(

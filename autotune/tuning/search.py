@@ -15,6 +15,7 @@ from autotune.results.pareto import Point, points
 from autotune.results.seen import best_seen
 from autotune.stats.drift import is_moving
 from autotune.stats.verdict import Verdict
+from autotune.tuning.long_load import long_phases
 from autotune.tuning.prepare import Preparation
 from autotune.tuning.remaining import lacking
 from autotune.tuning.strategy_input import informed, without
@@ -26,6 +27,8 @@ WHILE_MOVING = 2
 """Or after so many, if it had moved the last time: how long that lasts is to be known."""
 PROPER, SHORT = 2, 1
 """The pairs for which time is kept: A B B A for what looks better, else at least one."""
+ROOMY = 10
+"""A run that has so many times as long as a long load of both sides keeps time for it."""
 PATIENCE = 0.5
 """When this part of the trials is used and none held a ceiling that the array breaks as it is, the
 rest looks for what is better without making it worse."""
@@ -94,7 +97,15 @@ class Hunt:
 
     def lacking(self) -> str:
         """What is missing for another trial and a proof."""
-        return lacking(self._prep, self._trials, PROPER if self._best_seen() else SHORT)
+        seen = self._best_seen()
+        if seen is None:
+            return lacking(self._prep, self._trials, SHORT)
+        # Where time is short, a long load is not worth a trial.
+        wanted = long_phases(self._prep, seen.setting, self._prep.phases)
+        long_s = 2 * sum(phase.max_seconds for phase in wanted)
+        if self._prep.options.time_s < ROOMY * long_s:
+            long_s = 0.0
+        return lacking(self._prep, self._trials, PROPER, long_s)
 
     def best(self) -> Setting | None:
         """What is most worth to be proven: what the strategy says, else what looked best in a
