@@ -2,8 +2,9 @@
 
 Every figure has its own Gaussian process over only the knobs that can move it; the objective and
 the ceilings follow from them by their formulas. A trial goes where the best setting is expected
-to look better for it (the knowledge gradient), times P(hold), less the price of a broken ceiling,
-among those with the greatest expected improvement likewise; the last ones go to the model's best.
+to look better for it (the knowledge gradient), times P(hold), less the price of the harm it may
+do, among those with the greatest expected improvement likewise; the last ones go to the model's
+best. What is recommended is what is most worth a proof.
 """
 
 import random
@@ -20,7 +21,7 @@ from autotune.strategies._tried import Told
 from autotune.strategies.surrogate.acquisition import (
     knowledge_gradient,
     log_expected_improvement,
-    merit,
+    prospect,
     worth,
 )
 from autotune.strategies.surrogate.belief import Belief, Beliefs
@@ -33,20 +34,25 @@ LOOKED_AT = 50
 """Candidates whose knowledge gradient is worked out."""
 DRAWS = 32
 """How often it is drawn what a trial may show, each with its mirror image."""
-EAGER, CAREFUL = 0.4, 0.5
+LEAST_HOLD = 0.4
 """The least P(hold) of what is tried."""
+MOST_HARM_S = 3.0
+"""The most harm that a careful search expects of a trial: seconds over a ceiling, times the part
+by which it is passed."""
 NEARLY = 0.95
 """If the baseline is not so safe: so much of its own."""
-PRICE = 0.1
-"""What a broken ceiling costs a careful search, in units of the gain: it bears a chance of one in
-ten of it for what brings 1 %. So it dares more at first, when there is much to learn."""
-BROKEN = 0.05
-"""A baseline that holds with less than this breaks its ceilings; its speed is no mark to beat."""
+PRICE = 0.005
+"""What a second twice as slow as a ceiling costs a careful search, in units of the gain: it bears
+two for what brings 1 %. So it dares more at first, when there is much to learn."""
+MENDS = 0.1
+"""The least P(hold) of what may mend ceilings that the baseline breaks."""
 FINISH = 0.15
 """The part of the budget that goes to the model's best."""
-NOTICED = 0.005
+NOTICED = 0.002
 """Expected rise of the gain for which another trial is not worth its time. It is an average: a
-chance of one in two of 1 %."""
+chance of one in five of 1 %."""
+PROOF = 0.003
+"""Expected gain for which a proof is not worth its time, likewise."""
 PATIENCE = 6
 """Trials before a search may stop for that."""
 CHEAPER = 0.98
@@ -64,6 +70,8 @@ class Bayes:
         self._price = PRICE if problem.careful else 0.0
         self._home = 1.0
         """P(hold) of the baseline as measured: bad neighbours make it no worse."""
+        self._mending = False
+        """Whether the baseline breaks its ceilings, and what holds them is looked for first."""
         self._told = Told(self._lattice)
 
     def tell(self, trial: Trial) -> None:
@@ -85,7 +93,10 @@ class Bayes:
         if not pool:
             return None
         settings = self._settings(pool)
-        belief = self._beliefs.of(settings)
+        self._mending = self._beliefs.broken()
+        belief = self._beliefs.of(settings, self._mending)
+        if self._mending and float(belief.hold.max()) < MENDS:
+            self._mending, belief = False, self._beliefs.of(settings)
         bearable = self._bearable(belief)
         if not bearable.any():
             return None
@@ -93,22 +104,15 @@ class Bayes:
 
     def recommend(self) -> Recommendation:
         settings = [self._problem.baseline, *self._settings(self._told.usable())]
-        chosen = settings[int(np.argmax(self._merit(settings)))]
-        mean, spread = self._beliefs.over_baseline([chosen])
-        hold = float(self._beliefs.of([chosen]).hold[0])
-        gain = Estimate(float(np.exp(mean[0])), float(spread[0]))
-        if chosen == self._problem.baseline:
-            gain = Estimate(1.0, 0.0)
-        return Recommendation(dict(chosen), gain, hold)
-
-    def _merit(self, settings: list[Setting]) -> NDArray[np.float64]:
-        """See `merit`; the baseline's is 0."""
-        mean, spread = self._beliefs.over_baseline(settings)
-        return merit(mean, spread, self._beliefs.of(settings).log_hold, self._broken())
-
-    def _broken(self) -> bool:
-        """Whether the baseline breaks its ceilings."""
-        return float(self._beliefs.of([self._problem.baseline]).hold[0]) < BROKEN
+        value = prospect(self._beliefs, settings, self._beliefs.broken())
+        if value.max() <= PROOF:
+            # What mends nothing may still bring something.
+            value = prospect(self._beliefs, settings, False)
+        best = int(np.argmax(value)) if value.max() > PROOF else 0
+        belief = self._beliefs.of([settings[best]])
+        hold = float(belief.hold[0])
+        gain = Estimate(float(np.exp(belief.mean[0])), float(belief.spread[0]))
+        return Recommendation(dict(settings[best]), gain if best else Estimate(1.0, 0.0), hold)
 
     def _settings(self, rows: list[Row]) -> list[Setting]:
         return [self._lattice.setting(row) for row in rows]
@@ -116,7 +120,8 @@ class Bayes:
     def _promise(self, belief: Belief) -> NDArray[np.float64]:
         """The log of the expected improvement times P(hold) (n,): over the best posterior mean
         of what probably holds, never over a measured value, which would be the luckiest."""
-        known = self._beliefs.of([self._problem.baseline, *self._settings(self._told.usable())])
+        settings = [self._problem.baseline, *self._settings(self._told.usable())]
+        known = self._beliefs.of(settings, self._mending)
         holding = known.mean[known.hold > 0.5]
         incumbent = float(holding.max() if len(holding) else known.mean.min())
         score = log_expected_improvement(belief.mean, belief.spread, incumbent)
@@ -127,10 +132,12 @@ class Bayes:
     ) -> Setting | None:
         """The model's best of what is bearable, tried before or not; None if that is not worth a
         trial."""
-        value = worth(belief.mean, belief.log_hold, self._broken())
-        value = np.where(bearable, value - self._price * (1.0 - belief.hold), -np.inf)
+        value = worth(belief.mean, belief.log_hold, self._mending)
+        value = np.where(bearable, value - self._price * belief.harm, -np.inf)
         best = int(np.argmax(value))
-        return settings[best] if value[best] > NOTICED else None
+        if value[best] > NOTICED:
+            return settings[best]
+        return self._most_telling(settings, belief, bearable)
 
     def _draws(self) -> NDArray[np.float64]:
         """What a trial may show, in standard deviations (figures, 2 DRAWS)."""
@@ -143,18 +150,17 @@ class Bayes:
     ) -> Setting | None:
         """The bearable setting with the greatest knowledge gradient, less the price of breaking.
         What is not bearable counts among what might be recommended: to learn more is worth it."""
-        broken = self._broken()
         expected = np.exp(self._promise(belief))
-        cost = self._price * (1.0 - belief.hold)
+        cost = self._price * belief.harm
         rank = np.where(bearable, expected - cost, -np.inf)
         promising = np.argsort(-rank, kind="stable")
         promising = promising[: min(LOOKED_AT, int(bearable.sum()))]
-        value = worth(belief.mean, belief.log_hold, broken)
+        value = worth(belief.mean, belief.log_hold, self._mending)
         best = np.argsort(-value, kind="stable")[:LOOKED_AT]
         proposals = [settings[i] for i in promising]
         choices = [settings[i] for i in dict.fromkeys([*promising.tolist(), *best.tolist()])]
         choices += [self._problem.baseline, *self._settings(self._told.usable())]
-        value = knowledge_gradient(self._beliefs, proposals, choices, self._draws(), broken)
+        value = knowledge_gradient(self._beliefs, proposals, choices, self._draws(), self._mending)
         # A trial that breaks a ceiling hurts, and ends before it has told everything.
         value *= belief.hold[promising]
         most = max(value.max(), expected.max())
@@ -170,10 +176,16 @@ class Bayes:
         """Which settings hold well enough to be tried (n,): where the baseline is over its ceiling,
         those about as safe as it. None, if little held of what was to hold and that leaves none;
         a careful search doubts each setting so."""
-        bar = min(CAREFUL if self._problem.careful else EAGER, NEARLY * self._home)
+        bar = min(LEAST_HOLD, NEARLY * self._home)
         doubted = belief.hold * self._foresight.trust(self._beliefs)
         doubting = self._problem.careful or doubted.max() < bar
-        return np.asarray((doubted if doubting else belief.hold) >= bar)
+        bearable = (doubted if doubting else belief.hold) >= bar
+        if self._problem.careful:
+            bearable &= belief.harm <= MOST_HARM_S + self._harm_at_home()
+        return np.asarray(bearable)
+
+    def _harm_at_home(self) -> float:
+        return float(self._beliefs.of([self._problem.baseline], self._mending).harm[0])
 
     def _cost(self, setting: Setting) -> float:
         """Seconds to measure the phases of which something new would be learnt."""
@@ -186,6 +198,6 @@ class Bayes:
 
     def _starts(self) -> list[Row]:
         rows = [self._lattice.baseline, *self._told.usable()]
-        belief = self._beliefs.of(self._settings(rows))
+        belief = self._beliefs.of(self._settings(rows), self._mending)
         order = np.argsort(-(belief.mean + belief.log_hold), kind="stable")
         return [rows[i] for i in order[:STARTS]]

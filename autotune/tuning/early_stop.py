@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from statistics import fmean
 
 from autotune.measure.phase import Clear, Histograms, Hopeless, Hopelessness, PhaseResult
 from autotune.measure.workload import Phase
@@ -67,16 +68,26 @@ class EarlyEnd:
 
         return clear
 
+    def _limit(self, figure: Figure, phase: Phase) -> float | None:
+        """The ceiling in ns of a figure of the phase. One relative to the baseline is only surely
+        passed where noise between trials cannot be why; one in ms not by what the array shows as
+        it is, or no trial of an array that breaks its ceiling would come to its end."""
+        if figure.phase != phase.name or not figure.limited:
+            return None
+        shown = [r.figures[figure.name] for r in self._baselines if figure.name in r.figures]
+        if not shown:
+            return figure.ceiling
+        before = math.exp(fmean(math.log(estimate.value) for estimate in shown))
+        before *= math.exp(self._noise.get(figure.name, 0.0))
+        if figure.ceiling is not None:
+            return max(figure.ceiling, before * LEAST_SLACK)
+        return (figure.ratio or 1.0) * before
+
     def judge(self, phase: Phase, results: Sequence[PhaseResult]) -> Hopeless:
         """What ends a phase, after the results of the trial's earlier ones: a latency surely over
         its ceiling, or a gain surely below the incumbent."""
         before = {name: e for result in results for name, e in result.figures.items()}
-        home = self._baselines[0].figures if self._baselines else {}
-        limits = {
-            f.name: limit
-            for f in self._figures
-            if f.phase == phase.name and (limit := _limit(f, home)) is not None
-        }
+        limits = {f.name: limit for f in self._figures if (limit := self._limit(f, phase))}
 
         def judge(figures: Figures, histograms: Histograms) -> Hopelessness | None:
             for name, limit in limits.items():
@@ -91,12 +102,3 @@ class EarlyEnd:
             return None
 
         return judge
-
-
-def _limit(figure: Figure, home: Figures) -> float | None:
-    """The limit in ns that ends a trial: never less than the array shows as it is, or no trial of
-    an array that breaks its ceiling would come to its end."""
-    limit = figure.limit(home)
-    if limit is None or figure.name not in home:
-        return limit
-    return max(limit, home[figure.name].value * LEAST_SLACK)

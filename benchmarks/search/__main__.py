@@ -39,13 +39,17 @@ def main() -> None:
     parser.add_argument("--budgets", type=int, nargs="+", default=[10, 15, 25, 40])
     parser.add_argument("--strategies", nargs="+", default=RIVALS)
     parser.add_argument("--careful", action="store_true")
+    parser.add_argument(
+        "--ratio", type=float, help="ceilings of a default run: so many times its p99"
+    )
     parser.add_argument("--judge", help="recommend for every strategy by this one's rule")
     parser.add_argument("--kinds", action="store_true", help="also gain by kind of array")
     parser.add_argument("--describe", action="store_true", help="only what the arrays are like")
     chosen = parser.parse_args()
     seeds = range(chosen.first, chosen.first + chosen.instances)
     arrays: list[SyntheticArray | RecordedGrid] = [
-        SyntheticArray(seed, chosen.knobs, chosen.noise, chosen.strength) for seed in seeds
+        SyntheticArray(seed, chosen.knobs, chosen.noise, chosen.strength, chosen.ratio)
+        for seed in seeds
     ]
     if chosen.grids:
         arrays = [RecordedGrid(path, seed) for path in chosen.grids for seed in seeds]
@@ -72,7 +76,7 @@ def print_kinds(by_budget: dict[int, list[Race]]) -> None:
         groups = [[r for r in races if r.instance.kind == kind] for races in by_budget.values()]
         cells = [gain_cell(group) for group in groups]
         everything = [r for group in groups for r in group]
-        broken = sum(not r.final.holds for r in everything)
+        broken = sum(not r.kept.holds for r in everything)
         print(f"  {kind:12}", *cells, f"over {over(everything)[0]:.0%}", f"broken {broken}")
 
 

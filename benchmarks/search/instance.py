@@ -2,7 +2,7 @@
 
 import math
 import random
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -10,7 +10,15 @@ from autotune.problem.figure import Estimate, Figure
 from autotune.problem.setting import Setting
 from autotune.problem.strategy import Problem
 from autotune.problem.trial import Status, Trial
+from autotune.stats.bounds import ROUGH_SPREAD
 
+LEAST_S = 3.0
+"""No trial is ended before."""
+SAMPLES = 0.1
+"""The requests that it takes to be certain of a share of slow ones that is above 1 %, times its
+square, at 3.1 standard deviations."""
+RATE = 15.0
+"""Of a probe's requests a second, what they are worth: 60, of which slow ones come in bursts."""
 WORTH = 1.03
 """Instances whose optimum is under this have no gain to share out; they are judged apart."""
 
@@ -53,38 +61,85 @@ def judge(instance: Instance, problem: Problem, setting: Setting) -> Verdict:
         for figure in problem.figures
         if figure.weight > 0
     )
-    strains = [now[f.name] / f.ceiling for f in problem.figures if f.ceiling is not None]
-    return Verdict(math.exp(log_gain), max(strains, default=0.0))
+    strains = strain(problem.figures, now, before)
+    return Verdict(math.exp(log_gain), max(strains.values(), default=0.0))
+
+
+def strain(
+    figures: tuple[Figure, ...], now: Mapping[str, float], before: Mapping[str, float]
+) -> dict[str, float]:
+    """Each limited figure, as a multiple of its limit."""
+    home = {name: Estimate(value, 0.0) for name, value in before.items()}
+    return {f.name: now[f.name] / limit for f in figures if (limit := f.limit(home)) is not None}
+
+
+def certain_after(over: float) -> float:
+    """Seconds of a phase until a p99 of so many times its ceiling is certain to be over it, as
+    the tuner judges that (`certain.surely_over`), for a latency whose tail is exponential."""
+    if over <= 1.0:
+        return math.inf
+    slow = math.exp(math.log(0.01) / over) - 0.01
+    return max(LEAST_S, SAMPLES / slow**2 / RATE)
 
 
 def aborted(
-    figures: tuple[Figure, ...], shown: Mapping[str, Estimate], limit: float
-) -> Mapping[str, Estimate] | None:
-    """What is learnt until a latency passes `limit` times its ceiling; None if none does.
-
-    The phases run in the order of the figures; the one that trips gives its latency only.
-    """
-    for figure in figures:
-        if figure.ceiling is None or shown[figure.name].value <= limit * figure.ceiling:
-            continue
-        phases = list(dict.fromkeys(f.phase for f in figures))
-        before = phases[: phases.index(figure.phase)]
-        learnt = {f.name: shown[f.name] for f in figures if f.phase in before}
-        return {**learnt, figure.name: shown[figure.name]}
+    problem: Problem, shown: Mapping[str, Estimate], before: Mapping[str, float]
+) -> tuple[Figure, float] | None:
+    """The latency that ends the trial, being surely over its ceiling, and after how many seconds
+    of its phase; None if none does. The phases run in the order of the figures."""
+    strains = strain(problem.figures, {n: e.value for n, e in shown.items()}, before)
+    for figure in problem.figures:
+        seconds = certain_after(strains.get(figure.name, 0.0))
+        if seconds < problem.seconds[figure.phase]:
+            return figure, seconds
     return None
 
 
-def trial(
+@dataclass(frozen=True)
+class Tried:
+    """A trial as it is told, the truth about its setting, and what it did to the array: seconds
+    over a ceiling, the same times the part by which it was over, and all its seconds."""
+
+    trial: Trial
+    truth: Verdict
+    over_s: float
+    harm_s: float
+    seconds: float
+
+
+def measured(
     instance: Instance,
     problem: Problem,
     setting: Setting,
     number: int,
     rng: random.Random,
-    limit: float,
-) -> Trial:
-    """Measure as the tuner would, ending a trial that passes the abort limit."""
+    only: Collection[str] | None = None,
+) -> Tried:
+    """Measure as the tuner would: a trial of the search that is surely over its ceiling is ended,
+    and tells no more of that phase than roughly the latency; one that measures `only` some
+    phases, for a proof, is not."""
     shown = instance.measure(setting, number, rng)
-    learnt = aborted(problem.figures, shown, limit)
-    if learnt is None:
-        return Trial(dict(setting), Status.COMPLETE, dict(shown))
-    return Trial(dict(setting), Status.ABORTED, dict(learnt))
+    before = instance.truth(problem.baseline)
+    strains = strain(problem.figures, instance.truth(setting), before)
+    phases = list(
+        dict.fromkeys(f.phase for f in problem.figures if only is None or f.phase in only)
+    )
+    ended = aborted(problem, shown, before) if only is None else None
+    learnt = {f.name: shown[f.name] for f in problem.figures if f.phase in phases}
+    status = Status.COMPLETE
+    seconds = {phase: problem.seconds[phase] for phase in phases}
+    if ended is not None:
+        figure, after_s = ended
+        whole = phases[: phases.index(figure.phase)]
+        seconds = {**{phase: seconds[phase] for phase in whole}, figure.phase: after_s}
+        learnt = {f.name: shown[f.name] for f in problem.figures if f.phase in whole}
+        learnt[figure.name] = Estimate(shown[figure.name].value, ROUGH_SPREAD)
+        status = Status.ABORTED
+    over_s = harm_s = 0.0
+    for phase, spent_s in seconds.items():
+        worst = max((by for n, by in strains.items() if n.startswith(f"{phase}.")), default=0.0)
+        over_s += spent_s if worst > 1.0 else 0.0
+        harm_s += spent_s * max(worst - 1.0, 0.0)
+    truth = judge(instance, problem, setting)
+    told = Trial(dict(setting), status, learnt)
+    return Tried(told, truth, over_s, harm_s, sum(seconds.values()))

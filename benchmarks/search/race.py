@@ -1,17 +1,16 @@
-"""One strategy on one instance: what it tried, and what it would have recommended."""
+"""One strategy on one instance: what it tried, what it would have recommended, and what a run
+would have kept of that."""
 
 import random
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from autotune.problem.setting import Setting
 from autotune.problem.strategy import Problem, Recommendation, Strategy, StrategyFactory
 from autotune.problem.trial import Trial
-from benchmarks.search.instance import Instance, Verdict, judge, trial
-
-ABORT = 2.0
-"""A trial ends when a latency passes so many times its ceiling."""
+from autotune.tuning.prepare import BASELINE_TRIALS
+from benchmarks.search.instance import Instance, Tried, Verdict, judge, measured
+from benchmarks.search.proof import prove
 
 
 @dataclass(frozen=True)
@@ -31,12 +30,15 @@ class Rules:
 
 @dataclass
 class Race:
-    """The truth about a run's trials and its recommendation."""
+    """The truth about a run's trials, its recommendation, and what it kept after the proof."""
 
     instance: Instance
     final: Verdict
+    kept: Verdict
     kept_baseline: bool
-    tried: list[Verdict] = field(default_factory=list)
+    tried: list[Tried] = field(default_factory=list)
+    proofs: list[Tried] = field(default_factory=list)
+    candidates: int = 0
     after: list[Verdict] = field(default_factory=list)
     """By trial, if asked for; the first is the baseline's."""
     asking: list[float] = field(default_factory=list)
@@ -50,22 +52,22 @@ class Race:
 
 
 def race(instance: Instance, factory: StrategyFactory, rules: Rules) -> Race:
-    """Run a strategy until its trials are spent or it stops."""
+    """Run a strategy until its trials are spent or it stops, and prove what it found."""
     problem = instance.problem(rules.trials - 1, rules.careful)
     rng = random.Random(f"{instance.name}:{rules.trials}")
     strategy = factory(problem)
     judging = rules.judge_by(problem) if rules.judge_by else strategy
-    run = Race(instance, Verdict(1.0, 0.0), True)
+    run = Race(instance, Verdict(1.0, 0.0), Verdict(1.0, 0.0), True)
+    told: list[Trial] = []
 
-    def tell(told: Trial) -> None:
-        strategy.tell(told)
+    def tell(trial: Trial) -> None:
+        told.append(trial)
+        strategy.tell(trial)
         if judging is not strategy:
-            judging.tell(told)
+            judging.tell(trial)
 
-    def measured(setting: Setting, number: int) -> Trial:
-        return trial(instance, problem, setting, number, rng, ABORT)
-
-    tell(measured(problem.baseline, 0))
+    for _ in range(BASELINE_TRIALS):
+        tell(measured(instance, problem, problem.baseline, 0, rng).trial)
     _follow(run, problem, judging, rules)
     for number in range(1, rules.trials):
         start = time.perf_counter()
@@ -73,12 +75,15 @@ def race(instance: Instance, factory: StrategyFactory, rules: Rules) -> Race:
         run.asking.append(time.perf_counter() - start)
         if setting is None:
             break
-        run.tried.append(judge(instance, problem, setting))
-        tell(measured(setting, number))
+        run.tried.append(measured(instance, problem, setting, number, rng))
+        tell(run.tried[-1].trial)
         _follow(run, problem, judging, rules)
     final = judging.recommend()
     run.final = judge(instance, problem, final.setting)
-    run.kept_baseline = dict(final.setting) == dict(problem.baseline)
+    proofs = prove(instance, problem, rules.judge_by or factory, judging, told, rng)
+    run.proofs, run.candidates = proofs.tried, proofs.candidates
+    run.kept = judge(instance, problem, proofs.kept)
+    run.kept_baseline = dict(proofs.kept) == dict(problem.baseline)
     return run
 
 

@@ -18,8 +18,8 @@ from autotune.problem.strategy import Problem
 from autotune.problem.trial import Earlier
 from autotune.strategies.bayes import Bayes
 from autotune.tuning.earlier_runs import DOUBT, DOUBT_OTHER
-from benchmarks.search.instance import trial
-from benchmarks.search.race import ABORT, Race, Rules, race
+from benchmarks.search.instance import measured
+from benchmarks.search.race import Race, Rules, race
 from benchmarks.search.synthetic import LADDERS, SyntheticArray
 from benchmarks.search.table import gain_cell, holds, over, trials_to
 
@@ -57,14 +57,14 @@ def run_before(sister: Sister, trials: int) -> tuple[Earlier, ...]:
     problem = sister.problem(trials - 1)
     rng = random.Random(f"before {sister.name}")
     strategy = Bayes(problem)
-    home = trial(sister, problem, problem.baseline, 0, rng, ABORT)
+    home = measured(sister, problem, problem.baseline, 0, rng).trial
     strategy.tell(home)
     found = []
     for number in range(1, trials):
         setting = strategy.ask()
         if setting is None:
             break
-        told = trial(sister, problem, setting, number, rng, ABORT)
+        told = measured(sister, problem, setting, number, rng).trial
         strategy.tell(told)
         ratios = {
             name: Estimate(shown.value / home.figures[name].value, shown.spread)

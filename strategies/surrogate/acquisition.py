@@ -1,22 +1,23 @@
-"""How much another trial of a setting is expected to bring."""
+"""How much another trial of a setting is expected to bring, and how much its proof."""
 
 import math
 
 import numpy as np
-from scipy.special import log_ndtr, ndtr
+from scipy.special import log_ndtr, ndtr, ndtri
 
 from autotune.problem.setting import Setting
 from autotune.strategies.surrogate.belief import Beliefs
 from autotune.strategies.surrogate.gaussian_process import Array
 
-PROVEN = 0.9
-"""The least P(hold) of what is recommended, other than the baseline."""
-SURE = 0.97
-"""The least probability of being better than the baseline for leaving it."""
 _LOG_SQRT_TAU = 0.5 * math.log(2 * math.pi)
 CAUTION = 4.0
 """The power of P(hold) in the worth of a setting that might be recommended: .95 counts for .81,
 .8 for .41, as near a ceiling the best of many is often a lucky one."""
+CLEAR = 2.3
+"""So many of its own spreads above nothing a proof has to be."""
+FALSE = 6.0
+"""What it costs to keep what breaks its ceiling after all, in units of what it gains."""
+_PARTS = (np.arange(12) + 0.5) / 12
 
 
 def log_expected_improvement(mean: Array, spread: Array, incumbent: float) -> Array:
@@ -37,14 +38,28 @@ def worth(mean: Array, log_hold: Array, broken: bool = False) -> Array:
     return np.asarray(np.exp(CAUTION * log_hold) * _gained(mean, broken), dtype=float)
 
 
-def merit(mean: Array, spread: Array, log_hold: Array, broken: bool) -> Array:
-    """The rule for recommending: P(hold) × what is gained, or 0 for what is not proven to hold and
-    to be better. `mean` and `spread` are of the log gain over the baseline, and shaped to be
-    broadcast against `log_hold`."""
-    hold = np.exp(log_hold)
-    better = ndtr(mean / np.maximum(spread, 1e-9))
-    proven = (hold >= PROVEN) & ((better >= SURE) | broken)
-    return np.asarray(np.where(proven, hold * _gained(mean, broken), 0.0), dtype=float)
+def prospect(beliefs: Beliefs, settings: list[Setting], broken: bool) -> Array:
+    """What a proof of each setting is expected to bring (n,): P(kept) × what it gains, less what
+    it costs to keep what breaks a ceiling. `broken`: as for `worth`, and only what holds all
+    ceilings will do."""
+    belief = beliefs.of(settings, broken)
+    noise = beliefs.proof_variance(settings)
+    shown = np.sqrt(np.maximum(belief.spread**2 + noise, 1e-12))
+    better = ndtr((belief.mean - CLEAR * np.sqrt(noise)) / shown)
+    passes, good = np.ones(len(settings)), np.ones(len(settings))
+    for limited in beliefs.limits(settings, broken):
+        spread = np.sqrt(limited.variance)
+        margin = limited.limit - limited.mean
+        holds = ndtr(margin / spread)
+        # The true figures, where they hold, in parts of equal probability.
+        true = spread[:, None] * ndtri(np.maximum(holds, 1e-12)[:, None] * _PARTS)
+        seen = ndtr((margin[:, None] - true) / math.sqrt(limited.noise)).mean(axis=1)
+        through = ndtr(margin / np.sqrt(limited.variance + limited.noise))
+        good *= np.where(limited.counts, holds * seen, 1.0)
+        passes *= np.where(limited.counts, through, 1.0)
+    kept = np.ones(len(settings)) if broken else better
+    value = kept * (good - FALSE * np.maximum(passes - good, 0.0)) * _gained(belief.mean, broken)
+    return np.asarray(np.where(beliefs.at_home(settings), 0.0, value), dtype=float)
 
 
 def _gained(mean: Array, broken: bool) -> Array:
@@ -52,7 +67,11 @@ def _gained(mean: Array, broken: bool) -> Array:
 
 
 def outlook(
-    beliefs: Beliefs, proposals: list[Setting], choices: list[Setting], draws: Array
+    beliefs: Beliefs,
+    proposals: list[Setting],
+    choices: list[Setting],
+    draws: Array,
+    strict: bool = False,
 ) -> tuple[Array, Array]:
     """Mean log gain and log P(hold) of `choices` (m) after a trial of each proposal (n), each
     (n, k, m). `draws` (figures, k) are standard normals: what a trial may show, the same for all.
@@ -60,23 +79,23 @@ def outlook(
     count = (len(proposals), draws.shape[1], len(choices))
     mean, log_hold = np.zeros(count), np.zeros(count)
     shares = {id(evidence): share for evidence, share in beliefs.shares()}
+    limits = {id(limited.evidence): limited for limited in beliefs.limits(choices, strict)}
+    with_home = [*choices, beliefs.baseline]
     for evidence, drawn in zip(beliefs.evidence, draws, strict=True):
         if evidence.origin is None:
             continue
-        shift = beliefs.shift(evidence, proposals, choices)
-        share = shares.get(id(evidence), 0.0)
+        moved = beliefs.shift(evidence, proposals, with_home)
+        apart = moved[:, :-1] - moved[:, -1:]
+        share, limited = shares.get(id(evidence), 0.0), limits.get(id(evidence))
         if share > 0:
-            before, _ = evidence.posterior(choices)
-            mean += share * (before + drawn[None, :, None] * shift[:, None, :])
-        limit = evidence.log_limit
-        if limit is not None:
-            if evidence.figure.ratio is not None:
-                shift = shift - beliefs.shift(evidence, proposals, [beliefs.baseline])
-            before, variance = evidence.held_to(choices)
-            after = before + drawn[None, :, None] * shift[:, None, :]
-            left = np.sqrt(np.maximum(variance - shift**2, 1e-12))
-            moved = evidence.moved(choices) | beliefs.at_home(choices)
-            log_hold += np.where(moved, log_ndtr((limit - after) / left[:, None, :]), 0.0)
+            before, _ = evidence.over_baseline(choices)
+            mean += share * (before + drawn[None, :, None] * apart[:, None, :])
+        if limited is not None:
+            shift = apart if limited.relative else moved[:, :-1]
+            after = limited.mean + drawn[None, :, None] * shift[:, None, :]
+            left = np.sqrt(np.maximum(limited.variance - shift**2, 1e-12))
+            holds = log_ndtr((limited.limit - after) / left[:, None, :])
+            log_hold += np.where(limited.counts, holds, 0.0)
     return mean, log_hold
 
 
@@ -85,7 +104,7 @@ def knowledge_gradient(
 ) -> Array:
     """How much better the best of `choices` is expected to look after a trial of each proposal
     (n,), in units of the gain."""
-    best = worth(*outlook(beliefs, proposals, choices, draws), broken).max(axis=2)
-    now = beliefs.of(choices)
+    best = worth(*outlook(beliefs, proposals, choices, draws, broken), broken).max(axis=2)
+    now = beliefs.of(choices, broken)
     least = max(float(worth(now.mean, now.log_hold, broken).max()), 0.0)
     return np.asarray(np.maximum(best, 0.0).mean(axis=1) - least)

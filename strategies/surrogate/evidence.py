@@ -108,18 +108,19 @@ class Evidence:
         return any(seen == part for seen, _ in self._seen)
 
     @property
-    def log_ceiling(self) -> float | None:
-        """The limit in ns in the models' unit; None if there is none or nothing was measured."""
-        if self.figure.ceiling is None or self.origin is None:
+    def log_limit(self) -> float | None:
+        """The limit in the models' unit, or on the difference to the baseline, if it is a ratio;
+        None if there is none or nothing was measured."""
+        if self.origin is None or not self.figure.limited:
             return None
-        return math.log(self.figure.ceiling) - self.origin
+        if self.figure.ratio is not None:
+            return math.log(self.figure.ratio)
+        return math.log(self.figure.ceiling or 1.0) - self.origin
 
     @property
-    def log_limit(self) -> float | None:
-        """The limit in the unit of `held_to`; None if there is none or nothing was measured."""
-        if self.figure.ratio is None or self.origin is None:
-            return self.log_ceiling
-        return math.log(self.figure.ratio)
+    def relative(self) -> bool:
+        """Whether the limit is on the difference to the baseline."""
+        return self.figure.ratio is not None
 
     def moved(self, settings: Sequence[Setting]) -> NDArray[np.bool_]:
         """Whether a knob is changed that can move the figure (n,)."""
@@ -128,18 +129,14 @@ class Evidence:
 
     def over_baseline(self, settings: Sequence[Setting]) -> tuple[Array, Array]:
         """Mean and variance (n,) of the log figure over the baseline's true one."""
-        home = [self._baseline]
-        mean, variance = self.posterior([*settings, *home])
-        shared = self.covariance(settings, home)[:, 0]
-        apart = np.maximum(variance[:-1] + variance[-1] - 2 * shared, 1e-12)
-        moved = self.moved(settings)
-        return np.where(moved, mean[:-1] - mean[-1], 0.0), np.where(moved, apart, 1e-12)
-
-    def held_to(self, settings: Sequence[Setting]) -> tuple[Array, Array]:
-        """Mean and variance (n,) of what is to be at most `log_limit`: the difference to the
-        baseline, or the figure itself if the limit is in ns."""
-        relative = self.figure.ratio is not None
-        return self.over_baseline(settings) if relative else self.posterior(settings)
+        model = self.model()
+        if model is None:
+            return np.zeros(len(settings)), np.ones(len(settings))
+        place, different = self._different(settings)
+        inputs, expected = self.encode(different)
+        home, known = self.encode([self._baseline])
+        mean, variance = model.beside(inputs, home)
+        return (mean + expected - known)[place], variance[place]
 
     def noise(self) -> float:
         """The variance that another trial's figure is expected to have."""
@@ -169,8 +166,8 @@ class Evidence:
     def _presume(self, values: Array, spreads: Array, at_home: NDArray[np.bool_]) -> None:
         """Take the baseline to hold the ceiling, unless it is far over it: the user lives with
         it. What was measured of it gets the mean and the variance of a normal cut off there."""
-        ceiling, count = self.log_ceiling, int(at_home.sum())
-        if ceiling is None or count == 0:
+        ceiling, count = self.log_limit, int(at_home.sum())
+        if ceiling is None or self.relative or count == 0:
             return
         between = NOISE[self.figure.kind] ** 2
         spread = math.sqrt(float(np.mean(spreads[at_home] ** 2) + between) / count)
@@ -200,12 +197,17 @@ class Evidence:
         model = self.model()
         if model is None:
             return np.zeros(len(settings)), np.ones(len(settings))
+        place, different = self._different(settings)
+        inputs, expected = self.encode(different)
+        mean, variance = model.posterior(inputs)
+        return (mean + expected)[place], variance[place]
+
+    def _different(self, settings: Sequence[Setting]) -> tuple[list[int], list[Setting]]:
+        """Those that the figure tells apart, and the place among them of each setting's like."""
         different: dict[tuple[Value, ...], int] = {}
         place = [different.setdefault(self.part(s), len(different)) for s in settings]
         first = dict(zip(reversed(place), reversed(settings), strict=True))
-        inputs, expected = self.encode([first[i] for i in range(len(different))])
-        mean, variance = model.posterior(inputs)
-        return (mean + expected)[place], variance[place]
+        return place, [first[i] for i in range(len(different))]
 
     def covariance(self, left: Sequence[Setting], right: Sequence[Setting]) -> Array:
         """The posterior covariance (n, m) of the true log figures of two lists of settings."""

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from autotune.problem.trial import Status
-from benchmarks.search.instance import judge, trial
+from benchmarks.search.instance import certain_after, judge, measured
 from benchmarks.search.synthetic import KINDS, SyntheticArray
 from benchmarks.search.table import WORTH
 
@@ -67,12 +67,26 @@ def test_repeats_show_the_noise_that_was_asked_for() -> None:
 def test_a_trial_far_over_a_ceiling_is_ended_and_tells_what_was_learnt() -> None:
     array = next(array for array in ARRAYS if array.kind == "tight")
     problem = array.problem(10)
-    told = trial(
-        array, problem, {**problem.baseline, "nr_requests": 1024}, 1, random.Random(1), 0.1
-    )
-    assert told.status == Status.ABORTED
-    assert "mix.p99" in told.figures
-    assert "resync.throughput" not in told.figures
+    far = {**problem.baseline, "nr_requests": 1024, "scheduler": "bfq"}
+    tried = measured(array, problem, far, 1, random.Random(1))
+    assert tried.truth.strain > 1.7
+    assert tried.trial.status == Status.ABORTED
+    assert "mix.p99" in tried.trial.figures
+    assert "resync.throughput" not in tried.trial.figures
+    assert 0 < tried.over_s < sum(problem.seconds.values())
+
+
+def test_the_further_over_a_ceiling_the_sooner_that_is_certain() -> None:
+    after = [certain_after(over) for over in (1.0, 1.1, 1.3, 2.0, 4.0)]
+    assert after == sorted(after, reverse=True)
+    assert after[-1] < 5.0 < after[1]
+
+
+def test_ceilings_of_a_default_run_are_relative_to_the_baseline() -> None:
+    array = SyntheticArray(0, ratio=1.1)
+    problem = array.problem(10)
+    assert {f.ratio for f in problem.figures if f.limited} == {1.1}
+    assert judge(array, problem, problem.baseline).strain == pytest.approx(1 / 1.1)
 
 
 def test_the_same_seed_is_the_same_array() -> None:
