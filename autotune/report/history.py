@@ -9,7 +9,7 @@ from rich.table import Table
 
 from autotune.problem.setting import Setting
 from autotune.report import named_answers
-from autotune.report.result import show_setting
+from autotune.report.tables import show_setting
 from autotune.results import solve
 from autotune.store import RunRecord, TrialRecord
 

@@ -10,7 +10,7 @@ from autotune.problem.figure import Estimate
 from autotune.problem.setting import Setting
 from autotune.problem.trial import Status
 from autotune.quantities import show_seconds
-from autotune.report.result import show_setting
+from autotune.report.tables import show_setting
 from autotune.store import TrialRecord
 
 

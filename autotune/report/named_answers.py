@@ -8,7 +8,7 @@ from rich.padding import Padding
 
 from autotune.problem.figure import Estimate
 from autotune.problem.setting import Setting, setting_key
-from autotune.report.result import show_setting
+from autotune.report.tables import show_setting
 from autotune.results.pareto import Named, Point
 
 NAMES = ("throughput", "balanced", "latency")

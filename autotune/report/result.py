@@ -4,23 +4,19 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.padding import Padding
 
-from autotune.problem.setting import Setting
 from autotune.quantities import show_bytes, show_seconds
-from autotune.report.tables import nearest_table, proof_table, show_change
-from autotune.stats.sequential import Held
-from autotune.stats.verdict import Comparison
+from autotune.report.tables import comparison_document, nearest_table, proof_table, show_setting
+from autotune.report.words import (
+    long_document,
+    print_long,
+    print_nearest,
+    print_open,
+    print_words,
+    words_document,
+)
 from autotune.tuning.time_spent import MEASURING, Spent
-from autotune.tuning.conclusion import Afterword
-from autotune.tuning.long_load import LongLoad
 from autotune.tuning.tune import Result
-
-
-def show_setting(setting: Setting, baseline: Setting) -> str:
-    """The knobs that differ from the baseline, in one line."""
-    changed = [f"{k} {v}" for k, v in setting.items() if v != baseline.get(k)]
-    return ", ".join(changed) or "the original settings"
 
 
 def _parts(result: Result) -> str:
@@ -34,23 +30,6 @@ def _parts(result: Result) -> str:
     total = sum(f.weight for f in weighted)
     names = ", ".join(f"{f.phase} {f.weight / total:.0%}" for f in weighted)
     return f"the throughputs, by the workload's weights: {names}"
-
-
-def _print_long(console: Console, result: Result) -> None:
-    """What a load of a minute showed, beside that of the first seconds."""
-    compared = result.verdict.figures if result.verdict else {}
-    for name, long in result.long.figures.items():
-        burst = f"×{compared[name].ratio:.2f}" if name in compared else "?"
-        console.print(
-            f"{name}: first seconds {burst}, over {result.long.seconds:.0f} s of load "
-            f"{show_change(long)}.",
-            highlight=False,
-        )
-    if result.long.left_out:
-        console.print(
-            f"A long load was not measured: {result.long.left_out}. The kernel's own growth of the "
-            "stripe cache may make the gain on writes smaller then."
-        )
 
 
 def _print_growth(console: Console, result: Result) -> None:
@@ -107,12 +86,12 @@ def print_result(console: Console, result: Result, profile: Path | None, ram_byt
             console.print(f"(Overall: {parts}.)")
         _print_changes(console, result)
         console.print(f"  takes {show_bytes(ram_bytes)} of RAM")
-        _print_long(console, result)
-        _print_open(console, result)
+        print_long(console, result)
+        print_open(console, result)
     else:
         console.print(f"[bold]Keep what you have[/]: {result.reason}.", highlight=False)
-        _print_nearest(console, result)
-    _print_words(console, result)
+        print_nearest(console, result)
+    print_words(console, result)
     allowed = f" of {show_bytes(result.write_budget)}" if result.write_budget else ""
     tried = "1 setting" if result.searched == 1 else f"{result.searched} settings"
     console.print(
@@ -130,45 +109,6 @@ def print_result(console: Console, result: Result, profile: Path | None, ram_byt
             console.print(f"Too few samples for {names}.")
     if profile is not None:
         console.print(f"Profile saved: {profile}", soft_wrap=True)
-
-
-def _print_words(console: Console, result: Result) -> None:
-    """What else is to be known, and what to try next."""
-    words = result.words
-    for note in words.notes:
-        console.print(note)
-    if words.offers:
-        console.print("What other ceilings would give, as trials showed it (not proven):")
-    for offer in words.offers:
-        console.print(Padding(offer.text, (0, 0, 0, 2)), highlight=False)
-    if words.command:
-        console.print(f"Next, {words.why}:\n  {words.command}", soft_wrap=True, highlight=False)
-
-
-def _print_open(console: Console, result: Result) -> None:
-    """The ceilings that the noise leaves open."""
-    for figure in result.figures:
-        comparison = result.verdict.figures.get(figure.name) if result.verdict else None
-        if result.held.get(figure.name) is Held.NOT_SHOWN and comparison and figure.ratio:
-            console.print(
-                f"{figure.name} may be ×{figure.ratio:.2f} of what it was; it was "
-                f"{show_change(comparison)}, so its noise leaves open whether that holds.",
-                highlight=False,
-            )
-
-
-def _print_nearest(console: Console, result: Result) -> None:
-    """What came nearest, what was in its way, and why no more was tried."""
-    nearest = result.words.nearest
-    if nearest is not None:
-        setting = show_setting(nearest.point.setting, result.baseline)
-        console.print(
-            f"Nearest came {setting}: overall ×{nearest.point.gain.value:.2f} in the search, but "
-            f"{nearest.obstacle}.",
-            highlight=False,
-        )
-    if result.words.stopped:
-        console.print(f"The search ended: {result.words.stopped}.")
 
 
 def as_json(result: Result, profile: dict[str, Any] | None, path: Path | None) -> dict[str, Any]:
@@ -216,7 +156,7 @@ def as_json(result: Result, profile: dict[str, Any] | None, path: Path | None) -
         "pairs": result.pairs,
         "ceilings": {name: state.value for name, state in result.held.items()},
         "long_load": long_document(result.long),
-        **_words_document(result.words),
+        **words_document(result.words),
         "profile": profile,
         "profile_path": str(path) if path else None,
     }
@@ -242,41 +182,4 @@ def spent_document(spent: Spent) -> dict[str, Any]:
         "measured_seconds": spent.seconds[MEASURING],
         "overhead_seconds": dict(spent.overhead),
         "measured_share": spent.seconds[MEASURING] / spent.total,
-    }
-
-
-def long_document(long: LongLoad) -> dict[str, Any]:
-    """What a long load showed; `left_out` says why there was none."""
-    return {
-        "seconds": long.seconds,
-        "figures": {name: comparison_document(each) for name, each in long.figures.items()},
-        "left_out": long.left_out,
-    }
-
-
-def _words_document(words: Afterword) -> dict[str, Any]:
-    nearest = words.nearest
-    return {
-        "stopped": words.stopped,
-        "nearest": nearest
-        and {
-            "setting": dict(nearest.point.setting),
-            "gain": nearest.point.gain.value,
-            "spread": nearest.point.gain.spread,
-            "figures": {name: each.value for name, each in nearest.point.figures.items()},
-            "trials": list(nearest.point.trials),
-            "obstacle": nearest.obstacle,
-        },
-        "notes": list(words.notes),
-        "offers": [vars(offer) for offer in words.offers],
-        "next": words.command,
-    }
-
-
-def comparison_document(comparison: Comparison) -> dict[str, Any]:
-    return {
-        "ratio": comparison.ratio,
-        "low": comparison.low,
-        "high": comparison.high,
-        "conclusion": comparison.conclusion.value,
     }

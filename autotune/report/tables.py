@@ -1,10 +1,12 @@
 """The tables of a run's figures: what was proven, or the best that was tried."""
 
 import math
+from typing import Any
 
 from rich.table import Table
 
 from autotune.problem.figure import Estimate, Figure
+from autotune.problem.setting import Setting
 from autotune.quantities import show_latency, show_rate
 from autotune.stats.sequential import Held
 from autotune.stats.verdict import Comparison
@@ -89,3 +91,18 @@ def nearest_table(result: Result, nearest: Nearest) -> Table:
         over = "over" if limit is not None and shown.value > limit else ""
         table.add_row(*cells, _shown(figure, shown.value), change, allowed, over)
     return table
+
+
+def show_setting(setting: Setting, baseline: Setting) -> str:
+    """The knobs that differ from the baseline, in one line."""
+    changed = [f"{k} {v}" for k, v in setting.items() if v != baseline.get(k)]
+    return ", ".join(changed) or "the original settings"
+
+
+def comparison_document(comparison: Comparison) -> dict[str, Any]:
+    return {
+        "ratio": comparison.ratio,
+        "low": comparison.low,
+        "high": comparison.high,
+        "conclusion": comparison.conclusion.value,
+    }

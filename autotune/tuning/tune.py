@@ -10,13 +10,9 @@ from typing import TYPE_CHECKING
 from autotune.errors import MeasurementError, RefusalError, StoppedError, SyncEndedError
 from autotune.problem import ceilings
 from autotune.problem.figure import Estimate, Figure
-from autotune.problem.objective import Figures, broken_ceilings
+from autotune.problem.objective import Figures
 from autotune.problem.setting import Setting
 from autotune.problem.strategy import Problem, StrategyFactory
-from autotune.problem.trial import Status
-from autotune.quantities import show_latency
-from autotune.results.offers import roomy
-from autotune.results.seen import LOOKS_BETTER
 from autotune.stats.drift import largest_drifts
 from autotune.stats.sequential import ERRORS, Held, ceilings_held
 from autotune.stats.verdict import Verdict
@@ -24,6 +20,7 @@ from autotune.tuning.conclusion import Afterword, afterword
 from autotune.tuning.confirm import Decision, confirm, mean
 from autotune.tuning.long_load import LongLoad
 from autotune.tuning.prepare import BASELINE_TRIALS, Preparation
+from autotune.tuning.reasons import ceilings_given_up, nothing_better, still_broken
 from autotune.tuning.remaining import lacking, pairs_left
 from autotune.tuning.search import SHORT, Hunt, tell_broken
 from autotune.tuning.strategy_input import problem_of, what_matters
@@ -154,12 +151,12 @@ def _find(
         reporter.step("Searching")
         hunt.search()
     winner, proven, shares = _prove(preparation, trials, hunt, reporter)
-    decision = proven or Decision(False, _nothing(trials, hunt), None, before, before)
+    decision = proven or Decision(False, nothing_better(trials, hunt), None, before, before)
     if not decision.keep:
-        reason = decision.reason + _still_broken(figures, before, trials)
+        reason = decision.reason + still_broken(figures, before, trials)
         decision = dataclasses.replace(decision, reason=reason)
     if hunt.relaxed:
-        notes.append(_given_up(hunt.relaxed, before))
+        notes.append(ceilings_given_up(hunt.relaxed, before))
         if decision.verdict is not None:
             compared = decision.verdict.figures
             held = ceilings_held(figures, compared, decision.before, decision.after)
@@ -226,48 +223,6 @@ def _candidate(
             return best, ()
         hunt.refuse(best)
     return None
-
-
-def _nothing(trials: Trials, hunt: Hunt) -> str:
-    """Why nothing was worth a proof."""
-    tried = trials.count("search")
-    if not tried:
-        return hunt.stopped or "there was nothing to try"
-    points = hunt.points()
-    better = any(point.gain.value > LOOKS_BETTER for point in points[1:])
-    better = better or any(r.status is Status.ABORTED for r in trials.records)
-    if tried == 1:
-        said = "looked better, but broke its ceilings" if better else "did not look better"
-        return f"the setting that was tried {said}"
-    if better:
-        return f"of the {tried} settings tried, none looked better and held its ceilings"
-    return f"none of the {tried} settings tried looked better"
-
-
-def _given_up(relaxed: list[Figure], before: Figures) -> str:
-    names = " and ".join(figure.name for figure in relaxed)
-    option = " ".join(f"--p99-ceiling {f.phase}={roomy(before[f.name].value)}" for f in relaxed)
-    return (
-        f"Nothing tried holds the ceiling for {names}, which the array breaks as it is; so what "
-        f"is better without making that worse was looked for. What it holds: {option}."
-    )
-
-
-def _still_broken(figures: list[Figure], before: Figures, trials: Trials) -> str:
-    """Which ceiling the original settings break, and how near a trial came to it; or nothing."""
-    broken = broken_ceilings(figures, before, before)
-    if not broken:
-        return ""
-    name, ceiling = broken[0].name, broken[0].ceiling or 0.0
-    nearest = min(
-        (record for record in trials.records if name in record.figures),
-        key=lambda record: record.figures[name].value,
-    )
-    return (
-        f"; the original settings break the ceiling of {show_latency(ceiling)} for {name} "
-        f"({show_latency(before[name].value)}), and the lowest that a trial showed is "
-        f"{show_latency(nearest.figures[name].value)} (trial {nearest.number})"
-    )
 
 
 def _measure_baseline(

@@ -15,7 +15,7 @@ from autotune.measure.phase import never_clear, never_hopeless
 from autotune.measure.workload import load_workload
 from autotune.problem.ceilings import parse_ceiling
 from autotune.report.live import LiveReporter
-from autotune.report.result import show_setting
+from autotune.report.tables import show_setting
 from autotune.store.database import Store
 from autotune.tuning.early_stop import EarlyEnd
 from autotune.tuning.prepare import Options

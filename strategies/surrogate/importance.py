@@ -73,7 +73,7 @@ def weighed(
     least_first = [k for i in reversed(order) for k in groups[i]]
     unneeded = _unneeded(problem, beliefs, setting, least_first, sure)
     smaller = {**setting, **{knob: baseline[knob] for knob in unneeded}}
-    expected, hold = beliefs.joint([smaller, setting])[0], beliefs.of([smaller, setting]).hold
+    expected, hold = beliefs.joint([smaller, setting])[0], _hold(beliefs, [smaller, setting])
     shares = tuple(
         KnobShare(
             knob,
@@ -124,7 +124,7 @@ def _unneeded(
         reverted = {**kept, knob: problem.baseline[knob]}
         if not problem.allowed(reverted):
             continue
-        hold = beliefs.of([reverted, setting]).hold
+        hold = _hold(beliefs, [reverted, setting])
         mean, covariance = beliefs.joint([reverted, setting])
         loss = mean[1] - mean[0]
         doubt = math.sqrt(max(covariance[0, 0] + covariance[1, 1] - 2 * covariance[0, 1], 0.0))
@@ -133,3 +133,11 @@ def _unneeded(
             found.add(knob)
             kept = reverted
     return found
+
+
+def _hold(beliefs: Beliefs, settings: list[Setting]) -> np.ndarray:
+    """P(hold) of the settings, the last one being the whole. If that holds what the baseline
+    breaks, no less will do."""
+    strict = beliefs.of(settings, strict=True).hold
+    held = beliefs.broken() and strict[-1] >= HOLDS
+    return strict if held else beliefs.of(settings).hold

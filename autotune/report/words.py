@@ -1,0 +1,96 @@
+"""What a run says beside its figures: what is left open, what came nearest, what to try next."""
+
+from typing import Any
+
+from rich.console import Console
+from rich.padding import Padding
+
+from autotune.report.tables import comparison_document, show_change, show_setting
+from autotune.stats.sequential import Held
+from autotune.tuning.conclusion import Afterword
+from autotune.tuning.long_load import LongLoad
+from autotune.tuning.tune import Result
+
+
+def print_long(console: Console, result: Result) -> None:
+    """What a load of a minute showed, beside that of the first seconds."""
+    compared = result.verdict.figures if result.verdict else {}
+    for name, long in result.long.figures.items():
+        burst = f"×{compared[name].ratio:.2f}" if name in compared else "?"
+        console.print(
+            f"{name}: first seconds {burst}, over {result.long.seconds:.0f} s of load "
+            f"{show_change(long)}.",
+            highlight=False,
+        )
+    if result.long.left_out:
+        console.print(
+            f"A long load was not measured: {result.long.left_out}. The kernel's own growth of the "
+            "stripe cache may make the gain on writes smaller then."
+        )
+
+
+def print_words(console: Console, result: Result) -> None:
+    """What else is to be known, and what to try next."""
+    words = result.words
+    for note in words.notes:
+        console.print(note)
+    if words.offers:
+        console.print("What other ceilings would give, as trials showed it (not proven):")
+    for offer in words.offers:
+        console.print(Padding(offer.text, (0, 0, 0, 2)), highlight=False)
+    if words.command:
+        console.print(f"Next, {words.why}:\n  {words.command}", soft_wrap=True, highlight=False)
+
+
+def print_open(console: Console, result: Result) -> None:
+    """The ceilings that the noise leaves open."""
+    for figure in result.figures:
+        comparison = result.verdict.figures.get(figure.name) if result.verdict else None
+        if result.held.get(figure.name) is Held.NOT_SHOWN and comparison and figure.ratio:
+            console.print(
+                f"{figure.name} may be ×{figure.ratio:.2f} of what it was; it was "
+                f"{show_change(comparison)}, so its noise leaves open whether that holds.",
+                highlight=False,
+            )
+
+
+def print_nearest(console: Console, result: Result) -> None:
+    """What came nearest, what was in its way, and why no more was tried."""
+    nearest = result.words.nearest
+    if nearest is not None:
+        setting = show_setting(nearest.point.setting, result.baseline)
+        console.print(
+            f"Nearest came {setting}: overall ×{nearest.point.gain.value:.2f} in the search, but "
+            f"{nearest.obstacle}.",
+            highlight=False,
+        )
+    if result.words.stopped:
+        console.print(f"The search ended: {result.words.stopped}.")
+
+
+def long_document(long: LongLoad) -> dict[str, Any]:
+    """What a long load showed; `left_out` says why there was none."""
+    return {
+        "seconds": long.seconds,
+        "figures": {name: comparison_document(each) for name, each in long.figures.items()},
+        "left_out": long.left_out,
+    }
+
+
+def words_document(words: Afterword) -> dict[str, Any]:
+    nearest = words.nearest
+    return {
+        "stopped": words.stopped,
+        "nearest": nearest
+        and {
+            "setting": dict(nearest.point.setting),
+            "gain": nearest.point.gain.value,
+            "spread": nearest.point.gain.spread,
+            "figures": {name: each.value for name, each in nearest.point.figures.items()},
+            "trials": list(nearest.point.trials),
+            "obstacle": nearest.obstacle,
+        },
+        "notes": list(words.notes),
+        "offers": [vars(offer) for offer in words.offers],
+        "next": words.command,
+    }
