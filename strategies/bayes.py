@@ -7,6 +7,7 @@ do, among those with the greatest expected improvement likewise; the last ones g
 best. What is recommended is what is most worth a proof.
 """
 
+import itertools
 import random
 
 import numpy as np
@@ -84,16 +85,14 @@ class Bayes:
             self._home = float(self._beliefs.of([trial.setting]).hold[0])
 
     def ask(self) -> Setting | None:
-        rng = random.Random(f"{self._problem.seed}:{self._told.trials}")
-        pool = candidates(self._lattice, rng, self._starts(), self._problem.hints)
-        pool = self._told.untried(pool)
+        self._mending = self._beliefs.broken()
+        pool = self._untried()
         finishing = self._finishing()
         if finishing:
             pool += self._told.usable()
         if not pool:
             return None
         settings = self._settings(pool)
-        self._mending = self._beliefs.broken()
         belief = self._beliefs.of(settings, self._mending)
         if self._mending and float(belief.hold.max()) < MENDS:
             self._mending, belief = False, self._beliefs.of(settings)
@@ -103,8 +102,11 @@ class Bayes:
         return (self._closing if finishing else self._most_telling)(settings, belief, bearable)
 
     def recommend(self) -> Recommendation:
+        self._mending = self._beliefs.broken()
         settings = [self._problem.baseline, *self._settings(self._told.usable())]
-        value = prospect(self._beliefs, settings, self._beliefs.broken())
+        # The proof is a trial too, and may be of what was seen apart.
+        settings += self._settings(self._together())
+        value = prospect(self._beliefs, settings, self._mending)
         if value.max() <= PROOF:
             # What mends nothing may still bring something.
             value = prospect(self._beliefs, settings, False)
@@ -113,6 +115,23 @@ class Bayes:
         hold = float(belief.hold[0])
         gain = Estimate(float(np.exp(belief.mean[0])), float(belief.spread[0]))
         return Recommendation(dict(settings[best]), gain if best else Estimate(1.0, 0.0), hold)
+
+    def _untried(self) -> list[Row]:
+        rng = random.Random(f"{self._problem.seed}:{self._told.trials}")
+        pool = candidates(self._lattice, rng, self._starts(), self._problem.hints)
+        return self._told.untried(pool)
+
+    def _together(self) -> list[Row]:
+        """What was not tried: the best settings with one or two values of another that was."""
+        tried = [self._lattice.baseline, *self._told.usable()]
+        places = range(len(self._lattice.baseline))
+        found: dict[Row, None] = {}
+        for start, other in itertools.product(self._starts(), tried):
+            differ = [place for place in places if start[place] != other[place]]
+            for some in (*itertools.combinations(differ, 1), *itertools.combinations(differ, 2)):
+                row = tuple(other[p] if p in some else start[p] for p in places)
+                found[row] = None
+        return [row for row in self._told.untried(list(found)) if self._lattice.allows(row)]
 
     def _settings(self, rows: list[Row]) -> list[Setting]:
         return [self._lattice.setting(row) for row in rows]
