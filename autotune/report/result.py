@@ -82,8 +82,6 @@ def print_result(console: Console, result: Result, profile: Path | None, ram_byt
             f"[bold]Overall ×{overall.ratio:.2f}[/] ({overall.low:.2f} to {overall.high:.2f}): "
             f"{result.reason}."
         )
-        if parts := _parts(result):
-            console.print(f"(Overall: {parts}.)")
         _print_changes(console, result)
         console.print(f"  takes {show_bytes(ram_bytes)} of RAM")
         print_long(console, result)
@@ -91,6 +89,8 @@ def print_result(console: Console, result: Result, profile: Path | None, ram_byt
     else:
         console.print(f"[bold]Keep what you have[/]: {result.reason}.", highlight=False)
         print_nearest(console, result)
+    if (result.verdict or nearest) and (parts := _parts(result)):
+        console.print(f"Overall is made of {parts}.", highlight=False)
     print_words(console, result)
     allowed = f" of {show_bytes(result.write_budget)}" if result.write_budget else ""
     tried = "1 setting" if result.searched == 1 else f"{result.searched} settings"

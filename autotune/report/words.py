@@ -57,6 +57,14 @@ def print_open(console: Console, result: Result) -> None:
 def print_nearest(console: Console, result: Result) -> None:
     """What came nearest, what was in its way, and why no more was tried."""
     nearest = result.words.nearest
+    if result.verdict is not None:
+        overall = result.verdict.overall
+        times = "once" if result.pairs == 1 else f"{result.pairs} times"
+        console.print(
+            f"Overall ×{overall.ratio:.2f} ({overall.low:.2f} to {overall.high:.2f}), measured "
+            f"in turn {times}.",
+            highlight=False,
+        )
     if nearest is not None:
         setting = show_setting(nearest.point.setting, result.baseline)
         console.print(

@@ -55,6 +55,9 @@ def _without_drift(trials: Trials) -> Iterator[Trial]:
     anchors = trials.anchors
     measured_s: dict[tuple[str, Estimate], float] = {}
     for record in trials.records:
+        if record.role.startswith("long-"):
+            # Of another length, so nothing that a strategy models.
+            continue
         figures: dict[str, Estimate] = {}
         for name, shown in record.figures.items():
             # What was carried over is from the time when it was measured.
