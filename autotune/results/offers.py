@@ -1,5 +1,6 @@
 """What other ceilings would give: throughput for latency, and the reverse. Pure."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -107,5 +108,5 @@ def _calmer(figures: Sequence[Figure], point: Point, kept: Point) -> tuple[float
 def roomy(ns: float) -> str:
     """A round limit with some room over what was shown, as the option takes it."""
     unit, scaled = ("ms", ns * ROOM / 1e6) if ns * ROOM >= 1e6 else ("us", ns * ROOM / 1e3)
-    step = 10 ** max(0, len(str(int(scaled))) - 2)
-    return f"{-(-int(scaled + 0.999) // step) * step}{unit}"
+    step = 10.0 ** (math.floor(math.log10(scaled)) - 1)
+    return f"{math.ceil(scaled / step - 1e-9) * step:g}{unit}"

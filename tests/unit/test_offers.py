@@ -1,0 +1,51 @@
+"""What other ceilings would give: said with numbers, and with the option that asks for it."""
+
+from synthetic_run import BASELINE, MS, figure, figures
+
+from autotune.problem.ceilings import parse_ceiling
+from autotune.problem.figure import Estimate, Figure
+from autotune.results.offers import offers, roomy
+from autotune.results.pareto import Point
+
+FIGURES = [
+    Figure("write.throughput", "write", "throughput", 1.0),
+    Figure("write.p99", "write", "latency", ratio=1.1),
+    Figure("resync.throughput", "resync", "throughput", 1.0),
+    Figure(**figure("resync.p99", ceiling=50 * MS)),
+]
+
+
+def point(gain: float, write: float, write_ms: float, sync: float, sync_ms: float) -> Point:
+    shown = figures(write, write_ms, sync, sync_ms)
+    return Point(BASELINE, Estimate(gain, 0.02), Estimate(1.0, 0.02), shown, (3,), False)
+
+
+HOME = point(1.0, 100, 80, 100, 40)
+
+
+def test_throughput_that_a_ceiling_costs_is_named_with_the_option() -> None:
+    (offer,) = offers(FIGURES, [HOME, point(1.2, 140, 170, 100, 40)], HOME, HOME)
+    assert offer.text == (
+        "write.throughput ×1.40 if write.p99 may be 170 ms instead of 80.0 ms: "
+        "--p99-ceiling write=210ms"
+    )
+
+
+def test_latency_that_throughput_costs_is_named_too() -> None:
+    (offer,) = offers(FIGURES, [HOME, point(0.5, 100, 80, 25, 16)], HOME, HOME)
+    assert offer.text == (
+        "resync.p99 16.0 ms instead of 40.0 ms if resync.throughput may be 25.0 MB/s instead of "
+        "100 MB/s: --p99-ceiling resync=20ms"
+    )
+
+
+def test_what_is_little_or_costs_nothing_is_no_offer() -> None:
+    assert not offers(FIGURES, [HOME, point(1.05, 110, 170, 100, 40)], HOME, HOME)
+    assert not offers(FIGURES, [HOME, point(1.4, 190, 80, 100, 40)], HOME, HOME)
+
+
+def test_an_offered_limit_is_one_that_the_option_takes_and_leaves_room() -> None:
+    for ns in (90e3, 999e3, 1e6, 16e6, 80e6, 170e6, 1.3e9):
+        limit = parse_ceiling(roomy(ns)).limit_ns
+        assert limit is not None
+        assert 1.15 * ns <= limit <= 1.4 * ns
