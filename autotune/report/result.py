@@ -71,7 +71,7 @@ def print_result(console: Console, result: Result, profile: Path | None, ram_byt
     elif result.before:
         if result.verdict is not None and not result.keep:
             console.print(
-                f"Proven in turn, and not kept: {show_setting(result.proposed, result.baseline)}",
+                f"Measured in turn, and not kept: {show_setting(result.proposed, result.baseline)}",
                 highlight=False,
             )
         console.print(proof_table(result))

@@ -176,8 +176,9 @@ def _command(preparation: Preparation, more: str) -> str:
     """A run as this one was, as far as it can be said in a line."""
     options = preparation.options
     words = ["autotune run", options.device]
-    if options.workload.name != "balanced" and options.workload.name in shipped():
-        words.append(f"--workload {options.workload.name}")
+    name = options.workload.name
+    if name != "balanced":
+        words.append(f"--workload {name if name in shipped() else 'FILE'}")
     if options.destructive:
         words.append(f"--destructive {options.destructive}")
     named = {part.partition("=")[0] for part in more.split() if "=" in part}

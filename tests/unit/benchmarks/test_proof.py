@@ -132,7 +132,7 @@ def test_a_run_that_keeps_nothing_says_what_came_nearest_and_what_to_try(
     assert "Nearest came stripe_cache_size 2048" in said
     assert "resync.p99 was " in said
     assert "The search ended: no other setting promises enough to be worth a trial" in said
-    assert "autotune run md0 --p99-ceiling resync=1" in said
+    assert "autotune run md0 --workload FILE --p99-ceiling resync=" in said
     # And what the ceiling costs.
     assert "×2.8" in said
     assert "if resync.p99 may be " in said
