@@ -51,23 +51,36 @@ def _ceiling(figure: Figure, result: Result) -> str:
 
 
 def proof_table(result: Result) -> Table:
-    """Before and after, a row a figure; "=" where the winner's knobs can move nothing."""
+    """Before and after, a row a figure; "=" where the winner's knobs can move nothing. Nothing but
+    the original figures if nothing was measured beside them."""
+    if result.verdict is None:
+        return _original_table(result)
     table = _table("after")
-    compared = result.verdict.figures if result.verdict else {}
+    compared = result.verdict.figures
     for figure in _rows(result):
         before = _shown(figure, result.before[figure.name].value)
         limit, comparison = _ceiling(figure, result), compared.get(figure.name)
         held = result.held.get(figure.name)
         state = _HELD.get(held, "") if held else ""
         if comparison is None:
-            equal = "=" if compared else ""
-            table.add_row(figure.name, before, equal, "", limit, state, style="dim")
+            table.add_row(figure.name, before, "=", "", limit, state, style="dim")
             continue
         after = _shown(figure, result.after[figure.name].value)
         conclusion = comparison.conclusion.value
         colour = {"better": "green", "worse": "red"}.get(conclusion, "")
         word = f"[{colour}]{conclusion}[/]" if colour else "same"
         table.add_row(figure.name, before, after, show_change(comparison), limit, state or word)
+    return table
+
+
+def _original_table(result: Result) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column("", no_wrap=True)
+    for name in ("as it is", "ceiling"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for figure in _rows(result):
+        shown = _shown(figure, result.before[figure.name].value)
+        table.add_row(figure.name, shown, _ceiling(figure, result))
     return table
 
 

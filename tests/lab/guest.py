@@ -19,6 +19,7 @@ from autotune.store import TrialRecord
 AUTOTUNE = (sys.executable, "-m", "autotune")
 FAST = """
 name = "fast"
+long_seconds = 0
 [[phases]]
 name = "write"
 weight = 1
@@ -36,6 +37,7 @@ max_seconds = 4
 
 WRITE = """
 name = "write"
+long_seconds = 10
 [[phases]]
 name = "write"
 weight = 1

@@ -29,6 +29,7 @@ STEP_S = 86400
 TIMEOUT_S = 150
 WORKLOAD = """
 name = "short"
+long_seconds = 0
 [[phases]]
 name = "write"
 weight = 1

@@ -146,6 +146,8 @@ def test_a_run_that_tried_nothing_better_says_so(
     assert not result.keep
     said = printed(result)
     assert "the setting that was tried did not look better" in said
+    assert "as it is ceiling" in said
+    assert "after" not in said.partition("Keep")[0]
     assert result.words.command
 
 
