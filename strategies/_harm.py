@@ -10,10 +10,11 @@ LEAST_S = 3.0
 SURE_S = 0.0067
 """Seconds until a p99 is certain to be over its ceiling, times the square of the share of requests
 that are too slow: a usual probe, whose slow requests come in bursts (`certain.surely_over`)."""
-MOST = 10.0
-"""Times the ceiling; beyond that it is all the same."""
-AT_ALL = 0.1
-"""A second over a ceiling counts as one a tenth over it, however little it is."""
+MOST = 3.0
+"""Times the ceiling; beyond that it is all the same, and ended at once."""
+AT_ALL = 0.5
+"""A second over a ceiling counts as one half over it, however little it is: what passes it by a
+little is not ended, and lasts longest."""
 _NODES = ndtri((np.arange(12) + 0.5) / 12)
 
 

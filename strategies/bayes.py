@@ -37,14 +37,14 @@ DRAWS = 32
 """How often it is drawn what a trial may show, each with its mirror image."""
 LEAST_HOLD = 0.4
 """The least P(hold) of what is tried."""
-MOST_HARM_S = 3.0
+MOST_HARM_S = 6.0
 """The most harm that a careful search expects of a trial: seconds over a ceiling, times the part
 by which it is passed."""
 NEARLY = 0.95
 """If the baseline is not so safe: so much of its own."""
-PRICE = 0.005
-"""What a second twice as slow as a ceiling costs a careful search, in units of the gain: it bears
-two for what brings 1 %. So it dares more at first, when there is much to learn."""
+PRICE = 0.003
+"""What a second half over a ceiling costs a careful search, in units of the gain: it bears three
+for what brings 1 %. So it dares more at first, when there is much to learn."""
 MENDS = 0.1
 """The least P(hold) of what may mend ceilings that the baseline breaks."""
 FINISH = 0.15
@@ -52,6 +52,8 @@ FINISH = 0.15
 NOTICED = 0.002
 """Expected rise of the gain for which another trial is not worth its time. It is an average: a
 chance of one in five of 1 %."""
+NEXT = 0.6
+"""How often there is time to prove the next best, if a proof fails."""
 PROOF = 0.003
 """Expected gain for which a proof is not worth its time, likewise."""
 PATIENCE = 6
@@ -106,11 +108,14 @@ class Bayes:
         settings = [self._problem.baseline, *self._settings(self._told.usable())]
         # The proof is a trial too, and may be of what was seen apart.
         settings += self._settings(self._together())
-        value = prospect(self._beliefs, settings, self._mending)
-        if value.max() <= PROOF:
+        found = prospect(self._beliefs, settings, self._mending)
+        if found.value.max() <= PROOF:
             # What mends nothing may still bring something.
-            value = prospect(self._beliefs, settings, False)
-        best = int(np.argmax(value)) if value.max() > PROOF else 0
+            found = prospect(self._beliefs, settings, False)
+        # If a proof fails, the next best may be proven.
+        first = found.value + NEXT * (1.0 - found.passes) * found.value.max()
+        worthy = found.value > PROOF
+        best = int(np.argmax(np.where(worthy, first, 0.0)))
         belief = self._beliefs.of([settings[best]])
         hold = float(belief.hold[0])
         gain = Estimate(float(np.exp(belief.mean[0])), float(belief.spread[0]))
@@ -193,12 +198,11 @@ class Bayes:
 
     def _bearable(self, belief: Belief) -> NDArray[np.bool_]:
         """Which settings hold well enough to be tried (n,): where the baseline is over its ceiling,
-        those about as safe as it. None, if little held of what was to hold and that leaves none;
-        a careful search doubts each setting so."""
+        those about as safe as it. None, if little held of what was to hold and that leaves none.
+        A careful search bears so much harm, too."""
         bar = min(LEAST_HOLD, NEARLY * self._home)
         doubted = belief.hold * self._foresight.trust(self._beliefs)
-        doubting = self._problem.careful or doubted.max() < bar
-        bearable = (doubted if doubting else belief.hold) >= bar
+        bearable = (doubted if doubted.max() < bar else belief.hold) >= bar
         if self._problem.careful:
             bearable &= belief.harm <= MOST_HARM_S + self._harm_at_home()
         return np.asarray(bearable)

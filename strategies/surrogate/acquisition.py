@@ -1,6 +1,7 @@
 """How much another trial of a setting is expected to bring, and how much its proof."""
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import log_ndtr, ndtr, ndtri
@@ -15,8 +16,10 @@ CAUTION = 4.0
 .8 for .41, as near a ceiling the best of many is often a lucky one."""
 CLEAR = 2.3
 """So many of its own spreads above nothing a proof has to be."""
-FALSE = 6.0
+FALSE = 10.0
 """What it costs to keep what breaks its ceiling after all, in units of what it gains."""
+SOUND = 0.96
+"""The least part of what is kept that holds its ceilings; the models are a little too sure."""
 _PARTS = (np.arange(12) + 0.5) / 12
 
 
@@ -38,9 +41,17 @@ def worth(mean: Array, log_hold: Array, broken: bool = False) -> Array:
     return np.asarray(np.exp(CAUTION * log_hold) * _gained(mean, broken), dtype=float)
 
 
-def prospect(beliefs: Beliefs, settings: list[Setting], broken: bool) -> Array:
-    """What a proof of each setting is expected to bring (n,): P(kept) × what it gains, less what
-    it costs to keep what breaks a ceiling. `broken`: as for `worth`, and only what holds all
+@dataclass(frozen=True)
+class Prospect:
+    """What proofs of n settings are expected to bring, and P(kept), each (n,)."""
+
+    value: Array
+    passes: Array
+
+
+def prospect(beliefs: Beliefs, settings: list[Setting], broken: bool) -> Prospect:
+    """What a proof of each setting is expected to bring: P(kept) × what it gains, less what it
+    costs to keep what breaks a ceiling. `broken`: as for `worth`, and only what holds all
     ceilings will do."""
     belief = beliefs.of(settings, broken)
     noise = beliefs.proof_variance(settings)
@@ -59,7 +70,8 @@ def prospect(beliefs: Beliefs, settings: list[Setting], broken: bool) -> Array:
         passes *= np.where(limited.counts, through, 1.0)
     kept = np.ones(len(settings)) if broken else better
     value = kept * (good - FALSE * np.maximum(passes - good, 0.0)) * _gained(belief.mean, broken)
-    return np.asarray(np.where(beliefs.at_home(settings), 0.0, value), dtype=float)
+    value = np.where(beliefs.at_home(settings) | (good < SOUND * passes), 0.0, value)
+    return Prospect(np.asarray(value, dtype=float), np.asarray(kept * passes, dtype=float))
 
 
 def _gained(mean: Array, broken: bool) -> Array:
