@@ -1,7 +1,8 @@
 """One measured quantity, and what was measured of it."""
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Literal
 
 
