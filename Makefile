@@ -1,6 +1,8 @@
 # make setup   install what is missing: system packages, and .venv
 # make demo    tune a real RAID6 of simulated disks, in the lab
 # make test    lint, types and every test, those in the lab too
+# make docs    build the documentation into site/; a broken link is an error
+# make pages   write the reference pages that follow from the code
 # make slow-tests   tests of a quarter of an hour that not every change needs
 # make faults  everything that can go wrong at every stage of a run (an hour); CI runs a few
 # make soak    200 kills at random moments (two hours)
@@ -22,8 +24,9 @@ PACKAGES := mdadm fio util-linux user-mode-linux nbdkit nbdkit-plugin-dev qemu-s
 CONSUMERS := shellcheck systemd dbus tuned btrfs-progs
 test lint unit lab-tests slow-tests: PACKAGES += $(CONSUMERS)
 
-.PHONY: setup packages demo test lint unit lab-tests slow-tests faults soak fuzz \
-  bench-measure bench-persist bench-guard bench-search bench-year bench-grids bench-panel record-grids
+.PHONY: setup packages demo test lint docs pages unit lab-tests slow-tests faults soak fuzz \
+  bench-measure bench-persist bench-guard bench-search bench-year bench-grids bench-panel \
+  record-grids
 
 setup: packages .venv/installed
 
@@ -60,6 +63,15 @@ lint: setup
 	.venv/bin/ruff check .
 	.venv/bin/ruff format --check .
 	.venv/bin/mypy
+	.venv/bin/python docs/generate.py --check
+	.venv/bin/mkdocs build --strict --quiet
+
+docs: setup
+	.venv/bin/python docs/generate.py --check
+	.venv/bin/mkdocs build --strict
+
+pages: setup
+	.venv/bin/python docs/generate.py
 
 unit: setup
 	.venv/bin/python -m pytest tests/unit tests/contract

@@ -1,0 +1,188 @@
+"""Writes the reference pages that follow from the code: commands, knobs, shipped workloads.
+
+python docs/generate.py           write the pages
+python docs/generate.py --check   fail if a page is stale, or a link at the top is broken
+"""
+
+import inspect
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from autotune.cli.main import app
+from autotune.knobs import ALL, DEFAULT, Knob
+from autotune.measure.workload import Phase, load_workload, shipped
+
+DOCS = Path(__file__).parent
+TOP = DOCS.parent
+HEAD = "<!-- Written by docs/generate.py from the code: change that, then run `make pages`. -->\n\n"
+LINK = re.compile(r"\]\((?!https?:|#)([^)#]+)(?:#[^)]*)?\)")
+CODE = re.compile(r"```.*?```", re.S)
+
+
+def commands() -> str:
+    """Every command with its arguments and options."""
+    root = typer.main.get_command(app)
+    text = (
+        "# Commands\n\n"
+        "Every command has `--help`. Exit codes: 0 done, 1 failed, 2 wrong usage.\n"
+        "Commands that change an array, and those that read the state folder, need root.\n"
+    )
+    for name, command in _walk(root, "autotune"):
+        text += f"\n## {name}\n\n{inspect.cleandoc(command.help or '')}\n\n{_usage(name, command)}"
+        text += _parameters(command)
+    return text
+
+
+def _walk(command: Any, name: str) -> Iterator[tuple[str, Any]]:
+    """The commands below one. Typer's own types changed from version to version, so only the
+    attributes are used that all of them have."""
+    if not hasattr(command, "commands"):
+        yield name, command
+        return
+    for child in sorted(command.commands):
+        yield from _walk(command.commands[child], f"{name} {child}")
+
+
+def _usage(name: str, command: Any) -> str:
+    arguments = [_argument(p) for p in command.params if not _is_option(p)]
+    return f"```\n{' '.join([name, *arguments, '[OPTIONS]'])}\n```\n"
+
+
+def _is_option(parameter: Any) -> bool:
+    return bool(parameter.opts[0].startswith("-"))
+
+
+def _argument(parameter: Any) -> str:
+    name = (parameter.metavar or parameter.name.upper()).strip("[]")
+    return name if parameter.required else f"[{name}]"
+
+
+def _parameters(command: Any) -> str:
+    rows = [
+        f"| {_cell(shown)} | {_cell(meaning)} |\n" for shown, meaning in map(_row, command.params)
+    ]
+    return "\n| argument or option | meaning |\n|---|---|\n" + "".join(rows) if rows else ""
+
+
+def _row(parameter: Any) -> tuple[str, str]:
+    meaning = parameter.help or ""
+    if not _is_option(parameter):
+        return f"`{_argument(parameter)}`", meaning
+    shown = ", ".join(f"`{name}`" for name in (*parameter.opts, *parameter.secondary_opts))
+    if not parameter.is_flag:
+        shown += f" {parameter.metavar or 'VALUE'}"
+        if parameter.default is not None and "[default" not in meaning:
+            meaning += f" Default: `{parameter.default}`."
+    if isinstance(parameter.envvar, str):
+        meaning += f" Environment: `{parameter.envvar}`."
+    return shown, meaning
+
+
+def _cell(text: str) -> str:
+    """Text for a table: one line, and no bar that would end the cell."""
+    return " ".join(text.split()).replace("|", "\\|")
+
+
+def knobs() -> str:
+    """Every knob: where it is, its range and default, what it costs, what to beware of."""
+    text = (
+        "# Settings (knobs)\n\n"
+        "`autotune run` tunes the first five by default, where the array has them.\n"
+        "`--knobs all` tunes all of them, and `--knobs NAME,NAME` those that are named.\n"
+        "`autotune show DEVICE` prints the range on an array of yours, which can be narrower.\n"
+    )
+    for knob in ALL:
+        chosen = "yes" if knob in DEFAULT else "with `--knobs all`, or by its name"
+        rows = {
+            "File": _where(knob),
+            "Unit": knob.unit or "a name" if knob.name == "scheduler" else knob.unit or "–",
+            "Range": _range(knob),
+            "Kernel's default": _default(knob),
+            "RAM": _doc(type(knob).ram_bytes) or "none",
+            "Can change the phases": _phases(knob),
+            "Tuned by default": chosen,
+        }
+        text += f"\n## {knob.name}\n\n{_doc(type(knob))}\n\n| | |\n|---|---|\n"
+        text += "".join(f"| {name} | {_cell(value)} |\n" for name, value in rows.items())
+        text += "\n" + "".join(f"- {hazard}\n" for hazard in knob.hazards)
+    return text
+
+
+def _doc(thing: object) -> str:
+    text = inspect.getdoc(thing) or ""
+    return "\n".join(line for line in text.splitlines() if not line.startswith("Source: ")).strip()
+
+
+def _where(knob: Knob) -> str:
+    file = getattr(knob, "file", "") or f"queue/{knob.name}"
+    of_array = file.startswith("md/") or knob.name == "read_ahead_kb"
+    return f"`/sys/block/mdX/{file}`" if of_array else f"`queue/{knob.name}` of each member's disk"
+
+
+def _range(knob: Knob) -> str:
+    if hasattr(knob, "low"):
+        return f"{knob.low} to {knob.high}"
+    return "`none`, `mq-deadline`, `kyber`, `bfq`, as far as every disk offers them"
+
+
+def _default(knob: Knob) -> str:
+    value = getattr(knob, "kernel_default", None)
+    return str(value) if value is not None else _doc(type(knob).default)
+
+
+def _phases(knob: Knob) -> str:
+    names = [phase.name for phase in load_workload("balanced").phases if _moves(knob, phase)]
+    return ", ".join(names) + " (of the workload `balanced`)"
+
+
+def _moves(knob: Knob, phase: Phase) -> bool:
+    return any(knob.moves(phase, f.name.partition(".")[2]) for f in phase.figures())
+
+
+def workloads() -> str:
+    """Every shipped workload, as its file has it."""
+    text = (
+        "# Shipped workloads\n\n"
+        "Choose one with `autotune run DEVICE --workload NAME`.\n"
+        "[Workloads of your own](workload-files.md) explains each line.\n"
+    )
+    for name in shipped():
+        workload = load_workload(name)
+        file = (TOP / "profiles/workloads" / f"{name}.toml").read_text()
+        text += f"\n## {name}\n\n{workload.description}\n\n```toml\n{file}```\n"
+    return text
+
+
+PAGES = {"commands.md": commands, "knobs.md": knobs, "workloads.md": workloads}
+
+
+def broken_links() -> list[str]:
+    """Links to files that are not there, in the pages which mkdocs does not see."""
+    pages = [page for page in (TOP / "README.md", TOP / "benchmarks/README.md") if page.exists()]
+    return [
+        f"{page.relative_to(TOP)}: the link to {target} is broken"
+        for page in pages
+        for target in LINK.findall(CODE.sub("", page.read_text()))
+        if not (page.parent / target).exists()
+    ]
+
+
+def main() -> int:
+    faults = broken_links()
+    for name, page in PAGES.items():
+        path, text = DOCS / "reference" / name, HEAD + page()
+        if sys.argv[1:] != ["--check"]:
+            path.write_text(text)
+        elif not path.exists() or path.read_text() != text:
+            faults.append(f"{path.relative_to(TOP)} is stale; run `make pages`")
+    print(*faults, sep="\n", end="\n" if faults else "", file=sys.stderr)
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
