@@ -64,7 +64,7 @@ lint: setup
 	.venv/bin/ruff format --check .
 	.venv/bin/mypy
 	.venv/bin/python docs/generate.py --check
-	.venv/bin/mkdocs build --strict --quiet
+	.venv/bin/mkdocs build --strict
 
 docs: setup
 	.venv/bin/python docs/generate.py --check

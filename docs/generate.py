@@ -100,7 +100,7 @@ def knobs() -> str:
         chosen = "yes" if knob in DEFAULT else "with `--knobs all`, or by its name"
         rows = {
             "File": _where(knob),
-            "Unit": knob.unit or "a name" if knob.name == "scheduler" else knob.unit or "–",
+            "Unit": knob.unit or "–",
             "Range": _range(knob),
             "Kernel's default": _default(knob),
             "RAM": _doc(type(knob).ram_bytes) or "none",
@@ -114,8 +114,7 @@ def knobs() -> str:
 
 
 def _doc(thing: object) -> str:
-    text = inspect.getdoc(thing) or ""
-    return "\n".join(line for line in text.splitlines() if not line.startswith("Source: ")).strip()
+    return inspect.getdoc(thing) or ""
 
 
 def _where(knob: Knob) -> str:
@@ -137,7 +136,7 @@ def _default(knob: Knob) -> str:
 
 def _phases(knob: Knob) -> str:
     names = [phase.name for phase in load_workload("balanced").phases if _moves(knob, phase)]
-    return ", ".join(names) + " (of the workload `balanced`)"
+    return ", ".join(names) + " (of `balanced`)"
 
 
 def _moves(knob: Knob, phase: Phase) -> bool:

@@ -1,4 +1,4 @@
-"""Options that several commands have, and what several say."""
+"""Options and messages that several commands share."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -10,17 +10,18 @@ from autotune.cli.terminal import say
 
 StateDir = Annotated[
     Path,
-    typer.Option(envvar="AUTOTUNE_STATE_DIR", help="Where runs, journals and profiles are kept."),
+    typer.Option(envvar="AUTOTUNE_STATE_DIR", help="Folder of runs, journals and profiles."),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 Persist = Annotated[
-    bool, typer.Option("--persist", help="Bring the values back at each assembly, by a udev rule.")
+    bool,
+    typer.Option("--persist", help="Have udev set the values again at each boot and assembly."),
 ]
 STATE_DIR = Path("/var/lib/autotune")
 
 
 def print_persisted(files: Iterable[Path], device: str) -> None:
-    """Say where what stays was written, and how to take it back."""
+    """Say which files were written to keep the values, and how to undo that."""
     for path in files:
         say(f"Written: {path}")
     if files:

@@ -17,54 +17,64 @@ Option = typer.Option
 def run(
     device: Annotated[str, typer.Argument(help="The array, such as /dev/md0.")],
     workload: Annotated[
-        str, Option(help="A shipped workload's name, a TOML file, or a fio job file.")
+        str,
+        Option(
+            help="What the array is used for: balanced, quick, streaming, database, nas, rebuild, "
+            "a TOML file, or a fio job file (*.fio)."
+        ),
     ] = "balanced",
-    strategy: Annotated[str, Option(help="What proposes the settings.")] = "bayes",
-    trials: Annotated[int, Option(min=1, max=1000, help="How many settings to try.")] = 20,
-    time: Annotated[str, Option(help="How long the whole run may take.")] = "30min",
+    strategy: Annotated[
+        str, Option(help="What proposes settings: bayes, recipe, random, grid, …")
+    ] = "bayes",
+    trials: Annotated[int, Option(min=1, max=1000, help="How many settings to try at most.")] = 20,
+    time: Annotated[str, Option(help="How long the whole run may take, such as 2h.")] = "30min",
     p99_ceiling: Annotated[
         list[str] | None,
-        Option(help="Limit of foreground p99: 20ms, 1.5x (of idle), or PHASE=20ms; repeatable."),
+        Option(
+            help="Limit for the p99: 20ms, 1.5x (of the idle array's), or PHASE=20ms; repeatable."
+        ),
     ] = None,
     ram_budget: Annotated[
-        str, Option(help="RAM that a setting may take: 256MiB, or 5% of all.")
+        str, Option(help="RAM that the settings may take: 256MiB, or 5% of all memory.")
     ] = "5%",
     knobs: Annotated[
-        str, Option(help="What to tune: default, all, or names with commas between.")
+        str, Option(help="What to tune: default, all, or names separated by commas.")
     ] = "default",
     write_budget: Annotated[
-        str | None, Option(help="What the run may write in all: 50GiB. [default: no limit]")
+        str | None, Option(help="What the run may write in total: 50GiB. [default: no limit]")
     ] = None,
     scratch: Annotated[
-        Path | None, Option(help="Folder on the array for the scratch file.")
+        Path | None, Option(help="Folder for the scratch file, on a filesystem on the array.")
     ] = None,
-    seed: Annotated[int, Option(min=0, help="The same seed, the same proposals.")] = 0,
+    seed: Annotated[int, Option(min=0, help="Fixes the random choices.")] = 0,
     careful: Annotated[
         bool | None,
         Option(
             "--careful/--eager",
-            help="Try only what probably holds the ceilings, or anything. "
+            help="Try only settings likely to meet the ceilings; --eager tries any. "
             "[default: careful if the array is in use]",
         ),
     ] = None,
     destructive: Annotated[
         str | None,
-        Option(metavar="DEVICE", help="Write to the raw array; everything on it is lost."),
+        Option(metavar="DEVICE", help="Write to the raw array (name it again): its data is lost."),
     ] = None,
-    apply: Annotated[bool, Option("--apply", help="Keep the winner's settings.")] = False,
+    apply: Annotated[
+        bool, Option("--apply", help="Keep the winner's settings until the next reboot.")
+    ] = False,
     persist: Persist = False,
     resume: Annotated[
-        bool, Option("--resume", help="Go on with the array's last run that was cut.")
+        bool, Option("--resume", help="Resume the last interrupted run (give the same options).")
     ] = False,
     dry_run: Annotated[
-        bool, Option("--dry-run", help="Print what would be done, and change nothing.")
+        bool, Option("--dry-run", help="Print the whole plan, and change nothing.")
     ] = False,
     as_json: Json = False,
     state_dir: StateDir = STATE_DIR,
 ) -> None:
     """Tune an array: measure it, search, prove the winner, save a profile.
 
-    Everything is put back at the end, unless --apply is given and the winner is proven.
+    The original settings come back at the end, unless --apply is given and the winner is proven.
     """
     from autotune.errors import UsageError
     from autotune.knobs import parse_knobs

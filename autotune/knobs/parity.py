@@ -14,18 +14,16 @@ class _Parity(ArrayNumber):
 
 
 class GroupThreads(_Parity):
-    """group_thread_cnt: worker threads for each NUMA node; 0 leaves it all to one thread.
+    """How many threads for each NUMA node compute parity; with 0, one thread does all."""
 
-    Range: kernel drivers/md/raid5.c, seen on 6.1.176 (8193 and -1: EINVAL).
-    """
-
+    # Range: kernel drivers/md/raid5.c, seen on 6.1.176 (8193 and -1: EINVAL).
     name = "group_thread_cnt"
     unit = "threads"
     file = "md/group_thread_cnt"
     low, high, kernel_default = 0, 8192, 0
     hazards = (
-        "Written while a sync runs, it can hang the array or crash the kernel: refused then.",
-        "It suspends the array for a moment.",
+        "Written while a sync runs, it can hang the array or crash the kernel; autotune refuses.",
+        "A change stops all requests to the array for a moment.",
     )
 
     def choices(self, array: Array, memory_bytes: int) -> tuple[Value, ...]:
@@ -35,28 +33,29 @@ class GroupThreads(_Parity):
 
 
 class RmwLevel(_Parity):
-    """rmw_level: 0 always reads the whole stripe, 1 chooses the fewer reads, 2 prefers to read
-    only what changes. Seen on 6.1.176 (3: EINVAL)."""
+    """How parity is brought up to date when a part of a stripe is written: 0 always reads the whole
+    stripe, 1 chooses what takes fewer reads, 2 prefers to read only what changes."""
 
+    # Seen on 6.1.176 (3: EINVAL).
     name = "rmw_level"
     file = "md/rmw_level"
     ordered = False
     low, high, kernel_default = 0, 2, 1
-    hazards = ("Where the processor has no routine for it, only 0 is taken on RAID6.",)
+    hazards = ("On RAID6, some processors support only 0.",)
 
     def choices(self, array: Array, memory_bytes: int) -> tuple[Value, ...]:
         return (0, 1, 2)
 
 
 class PrereadBypass(_Parity):
-    """preread_bypass_threshold: how often a whole-stripe write may go before one that must read."""
+    """How often a write of a whole stripe may overtake a write that has to read first."""
 
     name = "preread_bypass_threshold"
     unit = "stripes"
     file = "md/preread_bypass_threshold"
     low, high, kernel_default = 0, 32768, 1
     """Up to the largest cache; `consistent` holds it against the cache of the same setting."""
-    hazards = ("Above stripe_cache_size it is refused: it is written after that one.",)
+    hazards = ("The kernel refuses a value above stripe_cache_size, so it is written after that.",)
 
     def choices(self, array: Array, memory_bytes: int) -> tuple[Value, ...]:
         cache = number(array.md / "stripe_cache_size")

@@ -9,20 +9,20 @@ from autotune.system.blockdev import number
 
 
 class NrRequests(MemberNumber):
-    """nr_requests: how many requests wait in a disk's queue for the scheduler to order."""
+    """How many requests may wait in a disk's queue for the scheduler to order."""
 
     name = "nr_requests"
     unit = "requests"
     file = "nr_requests"
     low, high = 4, 4096
     hazards = (
-        "A switch of the scheduler resets it: it is written after one.",
-        "With the scheduler none, more than the disk takes at once is refused.",
+        "A change of the scheduler resets it, so it is written after that.",
+        "With the scheduler none, the kernel refuses more than the disk takes at once.",
     )
 
     def default(self, array: Array) -> Value | None:
-        """With a scheduler 2 × min(depth, 128), with none the depth (kernel block/blk-mq-sched.c;
-        seen on 6.1.176: 128 and 64 at depth 64)."""
+        """2 × min(the disk's queue depth, 128) with a scheduler; the queue depth with `none`"""
+        # Kernel block/blk-mq-sched.c; seen on 6.1.176: 128 and 64 at depth 64.
         defaults = set()
         for disk, path in zip(array.disks, queue_files(array, "scheduler"), strict=True):
             depth = queue_depth(array, disk)
@@ -37,7 +37,7 @@ class NrRequests(MemberNumber):
         return tuple(step for step in steps if self.ram_bytes(array, step) <= memory_bytes)
 
     def ram_bytes(self, array: Array, value: Value) -> int:
-        """About 512 bytes a request (struct request and the driver's part), a hardware queue."""
+        """about 512 bytes for each request and hardware queue"""
         queues = sum(max(1, len(hardware_queues(array, disk))) for disk in array.disks)
         return int(value) * 512 * queues
 
@@ -47,7 +47,7 @@ class NrRequests(MemberNumber):
 
 
 class MaxSectors(MemberNumber):
-    """max_sectors_kb: the largest request that a disk gets."""
+    """The largest request that a disk gets."""
 
     name = "max_sectors_kb"
     unit = "KiB"
@@ -55,8 +55,8 @@ class MaxSectors(MemberNumber):
     low, high = 4, 2**31 - 1
     """Of any disk; `bounds` are those of this array's."""
     hazards = (
-        "Too large is refused by 6.1, and clamped with a success by 6.12: never written above "
-        "max_hw_sectors_kb.",
+        "Linux 6.1 refuses a value that is too large; 6.12 reduces it and reports success. autotune "
+        "never writes more than max_hw_sectors_kb.",
     )
 
     def bounds(self, array: Array) -> tuple[int, int]:
@@ -65,8 +65,8 @@ class MaxSectors(MemberNumber):
         return array.page_bytes // 1024, min(limits, default=0)
 
     def default(self, array: Array) -> Value | None:
-        """The hardware's limit up to 1280 KiB (BLK_DEF_MAX_SECTORS); later kernels' cap, and what
-        drivers ask for, differ."""
+        """the disk's own limit (`max_hw_sectors_kb`) up to 1280; later kernels differ"""
+        # BLK_DEF_MAX_SECTORS; drivers may ask for something else.
         high = self.bounds(array)[1]
         return high if high <= 1280 else None
 
@@ -79,7 +79,7 @@ class MaxSectors(MemberNumber):
 
 
 class WbtLatency(MemberNumber):
-    """wbt_lat_usec: the read latency at which a disk begins to hold back writes; 0 is never."""
+    """The read latency from which on a disk holds back buffered writes; 0 turns that off."""
 
     name = "wbt_lat_usec"
     unit = "µs"
@@ -87,10 +87,13 @@ class WbtLatency(MemberNumber):
     ordered = False
     """0 means off, that is, beyond the largest."""
     low, high = 0, 10_000_000
-    hazards = ("A value once written stays when bfq, which would turn it off, is chosen.",)
+    hazards = (
+        "Once written, a value stays in force under bfq, which would otherwise turn it off.",
+    )
 
     def default(self, array: Array) -> Value | None:
-        """Kernel block/blk-wbt.c, wbt_default_latency_nsec."""
+        """75000 for hard disks, 2000 for SSDs"""
+        # Kernel block/blk-wbt.c, wbt_default_latency_nsec.
         return 75_000 if array.media is Media.HDD else 2000
 
     def choices(self, array: Array, memory_bytes: int) -> tuple[Value, ...]:

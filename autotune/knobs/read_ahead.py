@@ -7,7 +7,7 @@ from autotune.system.array import Array
 
 
 class ReadAhead(ArrayNumber):
-    """On the array. A file keeps what was set when it was opened: start readers after a change."""
+    """How far the kernel reads ahead of a program that reads a file from start to end."""
 
     name = "read_ahead_kb"
     unit = "KiB"
@@ -15,11 +15,12 @@ class ReadAhead(ArrayNumber):
     low, high = 0, 1 << 20
     hazards = (
         "LVM, dm-crypt and btrfs above the array use a read-ahead of their own.",
-        "Files that are open already keep the old value.",
+        "Files that are already open keep the old value.",
     )
 
     def default(self, array: Array) -> Value | None:
-        """max(128, 2 × optimal_io_size); seen on 6.1.176: 384 with 196608."""
+        """the larger of 128 and 2 × optimal_io_size"""
+        # Seen on 6.1.176: 384 with 196608.
         optimal = sysfs.read_or(array.queue / "optimal_io_size", "0")
         return max(128, 2 * int(optimal) // 1024) if optimal.isdigit() else None
 
@@ -39,7 +40,7 @@ class ReadAhead(ArrayNumber):
         return super().valid(array, value)
 
     def ram_bytes(self, array: Array, value: Value) -> int:
-        """The window of one sequential reader; it is page cache, given back under pressure."""
+        """the value itself, for one reader; it is page cache, given back when memory runs short"""
         return int(value) * 1024
 
     def moves(self, phase: PhaseKind, quantity: str) -> bool:

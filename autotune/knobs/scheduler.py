@@ -14,19 +14,20 @@ NAMES = (NONE, "mq-deadline", "kyber", "bfq")
 
 
 class Scheduler:
-    """The same for all members' disks. Members that differ read as "bfq,none,…".
+    """How each member's disk orders its requests; the same for all members.
 
-    A switch resets `nr_requests` (seen on 6.1.176: 500 became 64 with none, then 128), and bfq
-    turns write-back throttling off (kernel block/bfq-iosched.c), so those files are saved with
-    it, and `nr_requests` is put back to what it was when the array was looked at.
+    A change resets `nr_requests`, and `bfq` turns write-back throttling (`wbt_lat_usec`) off. So
+    these two files are saved with it, and `nr_requests` is set again after it.
     """
 
+    # Members that differ read as "bfq,none,…". Seen on 6.1.176: 500 requests became 64 with none,
+    # then 128. Throttling: kernel block/bfq-iosched.c.
     name = "scheduler"
     unit = ""
     ordered = False
     hazards = (
-        "A switch resets nr_requests; the length found at the start is put back after it.",
-        "The queue belongs to the whole disk: other partitions and arrays on it feel it.",
+        "A change resets nr_requests, which is set again after it.",
+        "The queue belongs to the whole disk: other partitions and arrays on it are affected, too.",
     )
 
     def applies(self, array: Array) -> bool:
@@ -37,8 +38,9 @@ class Scheduler:
         return values[0] if len(set(values)) == 1 else ",".join(values)
 
     def default(self, array: Array) -> Value | None:
-        """mq-deadline with one hardware queue, else none (kernel block/elevator.c); udev rules
-        of the distribution may have chosen otherwise."""
+        """`mq-deadline` for disks with one hardware queue, else `none`; udev rules of the
+        distribution may choose another"""
+        # Kernel block/elevator.c.
         queues = {len(list(hardware_queues(array, disk))) for disk in array.disks}
         if len(queues) != 1:
             return None

@@ -1,4 +1,4 @@
-"""stripe_cache_size: the stripes that RAID 4/5/6 keeps in memory to gather whole-stripe writes."""
+"""stripe_cache_size: how many stripes RAID 4/5/6 keeps in memory to collect writes."""
 
 import contextlib
 from collections.abc import Callable
@@ -13,16 +13,18 @@ from autotune.system.sysfs import Write
 
 
 class StripeCacheSize(ArrayNumber):
-    """Range and default: kernel drivers/md/raid5.c, seen on 6.1.176 (16 and 32769: EINVAL)."""
+    """How many stripes RAID 4, 5 and 6 keep in memory at least, to collect writes until a whole
+    stripe can be written without reading the old data."""
 
+    # Range and default: kernel drivers/md/raid5.c, seen on 6.1.176 (16 and 32769: EINVAL).
     name = "stripe_cache_size"
     unit = "stripes"
     file = "md/stripe_cache_size"
     low, high, kernel_default = 17, 32768, 256
     hazards = (
-        "It is a floor: under load the cache grows by itself.",
-        "Raised past the free memory, the writer is killed instead of refused: it is raised by "
-        "doubling, against MemAvailable.",
+        "It is a minimum: under load the kernel adds stripes by itself.",
+        "If memory runs out while it is raised, the kernel kills the writing process. So it is raised "
+        "in steps, and the free memory is looked at before each.",
     )
 
     def choices(self, array: Array, memory_bytes: int) -> tuple[Value, ...]:
@@ -37,7 +39,8 @@ class StripeCacheSize(ArrayNumber):
         return [*writes, Write(self.path(array), str(target))]
 
     def ram_bytes(self, array: Array, value: Value) -> int:
-        """stripes × (buffers of all disks + one slab object); MD_FACTS §2, checked to 0.2 %."""
+        """stripes × (one page for each member + one slab object of 224 + 368 × members bytes)"""
+        # The object's size is read from /proc/slabinfo where that is there; checked to 0.2 %.
         return int(value) * (_buffer_bytes(array) + _object_bytes(array))
 
     def moves(self, phase: PhaseKind, quantity: str) -> bool:

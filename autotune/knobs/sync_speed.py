@@ -26,37 +26,37 @@ class _SyncSpeed(ArrayNumber):
 
 
 class SyncSpeedMin(_SyncSpeed):
-    """Below this speed a sync does not yield at all; kernel md_do_sync."""
+    """The speed of a check, resync or recovery below which it does not yield to other requests."""
 
     name = "sync_speed_min"
     file = "md/sync_speed_min"
     kernel_default = 1000
     hazards = (
         "Below it a sync never yields to foreground I/O.",
-        "A value above sync_speed_max is accepted by the kernel, and meaningless: never written.",
+        "The kernel accepts a value above sync_speed_max, which makes no sense; autotune never does.",
     )
 
 
 class SyncSpeedMax(_SyncSpeed):
-    """Above this speed a sync sleeps; the real throttle before Linux 6.16."""
+    """The speed above which a check, resync or recovery pauses: the real limit on Linux < 6.16."""
 
     name = "sync_speed_max"
     file = "md/sync_speed_max"
     kernel_default = 200_000
     hazards = (
-        "Set low, a rebuild takes as much longer, and the array is unprotected for as long.",
-        "An array that follows the sysctl reads '(system)' and gets 'system' back.",
+        "A low value makes a rebuild longer, and the array is less protected for as long.",
+        "An array that follows the sysctl before a run follows it again after it.",
     )
 
 
 class SyncIoDepth(ArrayNumber):
-    """sync_io_depth: requests that a sync keeps in flight while the array is busy (Linux 6.16+)."""
+    """How many requests a sync keeps in flight while the array is busy (Linux 6.16 and later)."""
 
     name = "sync_io_depth"
     unit = "requests"
     file = "md/sync_io_depth"
     low, high, kernel_default = 1, 2**31 - 1, 32
-    hazards = ("Only for Linux 6.16 and later; it reads '(system)' until it is written.",)
+    hazards = ("Only Linux 6.16 and later have it. Until it is written, it follows the sysctl.",)
 
     def choices(self, array: Array, memory_bytes: int) -> tuple[Value, ...]:
         return (1, 2, 4, 8, 16, 32, 64, 128, 256)
