@@ -55,8 +55,8 @@ class MaxSectors(MemberNumber):
     low, high = 4, 2**31 - 1
     """Of any disk; `bounds` are those of this array's."""
     hazards = (
-        "Linux 6.1 refuses a value that is too large; 6.12 reduces it and reports success. autotune "
-        "never writes more than max_hw_sectors_kb.",
+        "Linux 6.1 refuses a value that is too large; 6.12 reduces it and reports success. "
+        "autotune never writes more than max_hw_sectors_kb.",
     )
 
     def bounds(self, array: Array) -> tuple[int, int]:

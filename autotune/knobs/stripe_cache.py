@@ -23,8 +23,8 @@ class StripeCacheSize(ArrayNumber):
     low, high, kernel_default = 17, 32768, 256
     hazards = (
         "It is a minimum: under load the kernel adds stripes by itself.",
-        "If memory runs out while it is raised, the kernel kills the writing process. So it is raised "
-        "in steps, and the free memory is looked at before each.",
+        "If memory runs out while it is raised, the kernel kills the writing process. So it is "
+        "raised in steps, and the free memory is looked at before each.",
     )
 
     def choices(self, array: Array, memory_bytes: int) -> tuple[Value, ...]:

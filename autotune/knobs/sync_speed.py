@@ -33,7 +33,7 @@ class SyncSpeedMin(_SyncSpeed):
     kernel_default = 1000
     hazards = (
         "Below it a sync never yields to foreground I/O.",
-        "The kernel accepts a value above sync_speed_max, which makes no sense; autotune never does.",
+        "The kernel accepts a value above sync_speed_max, though it has no meaning.",
     )
 
 
