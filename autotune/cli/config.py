@@ -8,12 +8,12 @@ import typer
 from autotune.cli.options import Json
 from autotune.service import CONFIG
 
-config = typer.Typer(no_args_is_help=True, help="The configuration of the service.")
+config = typer.Typer(no_args_is_help=True, help="The configuration of re-tuning and guards.")
 
 
 @config.callback()
 def _group() -> None:
-    """The configuration of the service."""
+    """The configuration of re-tuning and guards."""
 
 
 @config.command()
@@ -21,9 +21,9 @@ def check(
     file: Annotated[Path, typer.Argument(help="The configuration.")] = CONFIG,
     as_json: Json = False,
 ) -> None:
-    """Say whether the configuration can be used, and what follows for each array here.
+    """Check the configuration, and say what follows for each array here.
 
-    Exit code 1 if its command for events or its folder for metrics is not there.
+    Exit code 1 if its command for events or its folder for metrics is missing.
     """
     import json
     import os

@@ -8,11 +8,11 @@ from autotune.cli.options import STATE_DIR, Json, StateDir
 
 
 def doctor(
-    device: Annotated[str | None, typer.Argument(help="The array; all if not given.")] = None,
+    device: Annotated[str | None, typer.Argument(help="The array. [default: all]")] = None,
     as_json: Json = False,
     state_dir: StateDir = STATE_DIR,
 ) -> None:
-    """Say what stands in the way of a run, and what earlier runs left. Changes nothing."""
+    """Say what prevents a run, and what earlier runs left. Changes nothing."""
     import json
 
     from autotune.errors import AutotuneError

@@ -26,15 +26,15 @@ def export(
         str | None,
         typer.Option(
             metavar="DEVICE|UUID",
-            help="The array that udev or tuned shall set. [default: where it was proven]",
+            help="The array that udev or tuned sets. [default: the one it was proven on]",
         ),
     ] = None,
     as_json: Json = False,
     state_dir: StateDir = STATE_DIR,
 ) -> None:
-    """Write a profile for another tool, to take it to other machines.
+    """Write a profile in the form of another tool, to take it to other machines.
 
-    Without RUN or PROFILE, that of the newest run which has one.
+    Without RUN or PROFILE, it takes the newest run that has one.
     """
     import json
 

@@ -37,28 +37,31 @@ def import_(
     time: Annotated[str, Option(help="How long each array may take.")] = "30min",
     p99_ceiling: Annotated[
         list[str] | None,
-        Option(help="Limit of foreground p99: 20ms, 1.5x (of idle), or PHASE=20ms; repeatable."),
+        Option(
+            help="Limit for the p99: 20ms, 1.5x (of the idle array's), or PHASE=20ms; repeatable."
+        ),
     ] = None,
     ram_budget: Annotated[
-        str, Option(help="RAM that its settings may take here: 256MiB, or 5% of all.")
+        str, Option(help="RAM that its settings may take here: 256MiB, or 5% of all memory.")
     ] = "5%",
     write_budget: Annotated[
-        str | None, Option(help="What each array may be written in all: 50GiB. [default: no limit]")
+        str | None,
+        Option(help="What may be written to each array in total: 50GiB. [default: no limit]"),
     ] = None,
     scratch: Annotated[
-        Path | None, Option(help="Folder on the array for the scratch file.")
+        Path | None, Option(help="Folder for the scratch file, on a filesystem on the array.")
     ] = None,
     destructive: Annotated[
         str | None,
-        Option(metavar="DEVICE", help="Write to the raw array; everything on it is lost."),
+        Option(metavar="DEVICE", help="Write to the raw array (name it again): its data is lost."),
     ] = None,
     dry_run: Annotated[
-        bool, Option("--dry-run", help="Print what it comes to here, and change nothing.")
+        bool, Option("--dry-run", help="Print what it would set here, and change nothing.")
     ] = False,
     as_json: Json = False,
     state_dir: StateDir = STATE_DIR,
 ) -> None:
-    """Bring a profile to an array here: match, rescale, measure, keep it if it is no worse.
+    """Bring a profile to an array here: adapt it, measure it, keep it if it is no worse.
 
     What is kept holds until a reboot. Exit code 1 if it was kept on no array.
     """

@@ -1,4 +1,4 @@
-"""`autotune lab`: try things on real arrays in a machine that cannot be harmed."""
+"""`autotune lab`: try things on real arrays in a machine without real disks."""
 
 from pathlib import Path
 from typing import Annotated
@@ -24,7 +24,7 @@ def lab(
 ) -> None:
     """Boot a kernel with simulated disks and real md arrays, and run a command in it.
 
-    The machine sees all files of this one; what it changes vanishes with it, except below --out.
+    That machine sees all files of this one. What it changes is lost, except in the folder of --out.
     """
     import json
 

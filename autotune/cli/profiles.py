@@ -11,14 +11,14 @@ from autotune.cli.terminal import console
 
 def profiles(
     name: Annotated[
-        str | None, typer.Argument(help="One of them, or a file, with the source of each value.")
+        str | None, typer.Argument(help="One of them, or a file: shows the source of each value.")
     ] = None,
     as_json: Json = False,
     state_dir: StateDir = STATE_DIR,
 ) -> None:
     """List profiles and starting points: shipped, in /etc/autotune/profiles, and own.
 
-    Starting points are what others have published: candidates that a run looks at, not answers.
+    Starting points are values that others have published: candidates for a run, not answers.
     """
     import json
 

@@ -24,15 +24,15 @@ def retune(
     config: Annotated[Path, Option(help="What may be done to which array, and when.")] = CONFIG,
     destructive: Annotated[
         str | None,
-        Option(metavar="DEVICE", help="Write to the raw array; everything on it is lost."),
+        Option(metavar="DEVICE", help="Write to the raw array (name it again): its data is lost."),
     ] = None,
     as_json: Json = False,
     state_dir: StateDir = STATE_DIR,
 ) -> None:
-    """Look whether profiles are still true, and tune again where they are not.
+    """Check whether profiles are still right, and tune again where they are not.
 
-    One pass, as a timer starts it: an array that is in use, that syncs, or that is outside its
-    window is left alone. Exit code 1 if a pass failed.
+    One pass, as the timer starts it. An array that is in use, that syncs, or that is outside its
+    window is skipped. Exit code 1 if a pass failed.
     """
     import json
 

@@ -6,13 +6,13 @@ import typer
 
 from autotune.cli.options import Json
 
-service = typer.Typer(no_args_is_help=True, help="Re-tuning by systemd, once a week.")
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Print what would be written.")]
+service = typer.Typer(no_args_is_help=True, help="Weekly re-tuning by systemd.")
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Print each file, and write none.")]
 
 
 @service.command()
 def install(dry_run: DryRun = False, as_json: Json = False) -> None:
-    """Write the units, enable the timer, and restore leftovers at each boot."""
+    """Install the units: weekly re-tuning, restoring at each boot, guards where configured."""
     import json
 
     from autotune.service import install as units
@@ -27,7 +27,7 @@ def install(dry_run: DryRun = False, as_json: Json = False) -> None:
 
 @service.command()
 def remove(as_json: Json = False) -> None:
-    """Disable the timer and take the units out."""
+    """Stop and remove the units."""
     import json
 
     from autotune.service import install as units
@@ -39,7 +39,7 @@ def remove(as_json: Json = False) -> None:
 
 @service.command()
 def status(as_json: Json = False) -> None:
-    """Say whether the units are installed as they are shipped. Exit code 1 if they are not."""
+    """Say whether the installed units are those of this version. Exit code 1 if not."""
     import json
 
     from autotune.service import install as units

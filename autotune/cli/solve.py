@@ -15,7 +15,7 @@ def solve(
     ],
     p99_ceiling: Annotated[
         list[str] | None,
-        typer.Option(help="Other limits than the run's: 20ms, 1.5x, or PHASE=20ms; repeatable."),
+        typer.Option(help="Limits in place of the run's: 20ms, 1.5x, or PHASE=20ms; repeatable."),
     ] = None,
     name: Annotated[
         str, typer.Option(help="Which answer: throughput, balanced or latency.")
@@ -24,11 +24,11 @@ def solve(
     as_json: Json = False,
     state_dir: StateDir = STATE_DIR,
 ) -> None:
-    """Choose another setting from a run's stored trials, without touching the array.
+    """Find another answer in the stored trials of a run, without touching the array.
 
-    throughput: the greatest gain under the ceilings given, however slow else. balanced: what the
-    run decided, or the greatest gain under all ceilings. latency: the lowest p99 that is no slower
-    than the original settings.
+    throughput: the greatest gain under the ceilings given, with no other limit. balanced: what the
+    run decided, or the greatest gain under all ceilings. latency: the lowest p99 of what is no
+    slower than the original settings.
     """
     import json
 

@@ -9,14 +9,13 @@ from autotune.cli.terminal import console
 
 
 def status(
-    device: Annotated[str | None, typer.Argument(help="The array; all if not given.")] = None,
+    device: Annotated[str | None, typer.Argument(help="The array. [default: all]")] = None,
     as_json: Json = False,
     state_dir: StateDir = STATE_DIR,
 ) -> None:
-    """Say whether each array is as its profile says. Changes nothing.
+    """Say whether each array has the values of its profile. Changes nothing.
 
-    Exit code 0 if all is as it should be, also where no profile is in force; 1 if something
-    differs.
+    Exit code 0 if nothing differs, also where no profile is in force; 1 if something differs.
     """
     import json
 

@@ -39,8 +39,8 @@ class Figure:
 
 
 SPREADS_95 = 2.36
-"""So many spreads to each side hold 95 %: Student's t for a spread that is known from eight
-batches of a measurement, as most are."""
+"""This many spreads on each side contain 95 %: Student's t for a spread that is estimated from
+eight batches of a measurement, as most are."""
 
 
 @dataclass(frozen=True)
