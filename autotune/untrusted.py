@@ -1,4 +1,4 @@
-"""Documents that may come from strangers: read within bounds, faults told in one plain line."""
+"""Documents that may come from strangers: read within limits, faults reported in one line."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""What a guard tells Prometheus, if the configuration names a file."""
+"""What a guard writes for Prometheus, if the configuration names a file."""
 
 from collections.abc import Callable
 from pathlib import Path

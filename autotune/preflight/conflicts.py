@@ -1,4 +1,4 @@
-"""Other things on this machine that set an array's knobs or start checks: found and named.
+"""Other programs on this machine that set an array's knobs or start checks: found and named.
 
 What ships where: MD_FACTS §5. The folders are those of udev(7), sysctl.d(5) and mdadm.conf(5).
 """

@@ -1,4 +1,4 @@
-"""Going on with a run that was cut: which one, whether it still is the same run, and what its
+"""Resuming an interrupted run: which one, whether it still is the same run, and what its
 stored trials tell. Touches no array."""
 
 import json

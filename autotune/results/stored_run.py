@@ -1,4 +1,4 @@
-"""A run's problem as it lies in the store: written and understood again in one place.
+"""A run's problem as it lies in the store: written and read in one place.
 
 It holds all that it takes to choose another setting from the stored trials, without the array.
 """

@@ -1,4 +1,4 @@
-"""Re-tuning by itself: what may be done, when, and who hears of it."""
+"""Unattended re-tuning: what may be done, when, and who is notified."""
 
 from pathlib import Path
 

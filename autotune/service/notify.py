@@ -1,4 +1,4 @@
-"""Telling the administrator: a line in the log, and a command of his own."""
+"""Notifying the administrator: a line in the log, and a command of their own."""
 
 import base64
 import json

@@ -1,4 +1,4 @@
-"""What there is to tell of the arrays here, for metrics. Changes nothing."""
+"""Collects what the metrics say about the arrays here. Changes nothing."""
 
 from pathlib import Path
 

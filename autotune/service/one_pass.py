@@ -1,4 +1,4 @@
-"""One pass of re-tuning on an array of this machine: when, with what, and who hears of it."""
+"""One pass of re-tuning on an array of this machine: when, with what, and who is notified."""
 
 import contextlib
 import re

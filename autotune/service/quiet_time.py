@@ -1,4 +1,4 @@
-"""A good moment: the hours that are allowed, and an array that has little to do just now."""
+"""Whether an array may be loaded now: the allowed hours, and how busy its disks are."""
 
 import re
 import time

@@ -1,4 +1,4 @@
-"""Batch means: what consecutive intervals say of the noise, though neighbours are alike. Pure."""
+"""Batch means: the noise of a mean, from consecutive intervals that are not independent. Pure."""
 
 import functools
 import itertools

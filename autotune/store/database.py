@@ -1,4 +1,4 @@
-"""The store's one door to the database."""
+"""The only module that talks to the database."""
 
 import sqlite3
 from collections.abc import Iterator
