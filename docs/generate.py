@@ -1,7 +1,7 @@
 """Writes the reference pages that follow from the code: commands, knobs, shipped workloads.
 
 python docs/generate.py           write the pages
-python docs/generate.py --check   fail if a page is stale, or a link at the top is broken
+python docs/generate.py --check   fail if a page is stale, or one at the top names what is not there
 """
 
 import inspect
@@ -22,6 +22,7 @@ TOP = DOCS.parent
 HEAD = "<!-- Written by docs/generate.py from the code: change that, then run `make pages`. -->\n\n"
 LINK = re.compile(r"\]\((?!https?:|#)([^)#]+)(?:#[^)]*)?\)")
 CODE = re.compile(r"```.*?```", re.S)
+SOURCE = re.compile(r"`([a-z][\w./-]*/[\w./-]*)`")
 
 
 def commands() -> str:
@@ -171,8 +172,19 @@ def broken_links() -> list[str]:
     ]
 
 
+def missing_sources() -> list[str]:
+    """Files of the repository that a page at the top names and that are not there."""
+    return [
+        f"{page} names {name}, which is not there"
+        for page in ("ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md")
+        for name in SOURCE.findall(CODE.sub("", (TOP / page).read_text()))
+        if "NAME" not in name
+        if not any((folder / name).exists() for folder in (TOP, TOP / "autotune"))
+    ]
+
+
 def main() -> int:
-    faults = broken_links()
+    faults = [*broken_links(), *missing_sources()]
     for name, page in PAGES.items():
         path, text = DOCS / "reference" / name, HEAD + page()
         if sys.argv[1:] != ["--check"]:
