@@ -66,6 +66,8 @@ lint: setup
 	.venv/bin/python docs/generate.py --check
 	.venv/bin/mkdocs build --strict
 
+.PHONY: docs pages
+
 docs: setup
 	.venv/bin/python docs/generate.py --check
 	.venv/bin/mkdocs build --strict
