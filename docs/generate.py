@@ -95,7 +95,7 @@ def knobs() -> str:
         "# Settings (knobs)\n\n"
         "`autotune run` tunes the first five by default, where the array has them.\n"
         "`--knobs all` tunes all of them, and `--knobs NAME,NAME` those that are named.\n"
-        "`autotune show DEVICE` prints the range on an array of yours, which can be narrower.\n"
+        "`autotune show DEVICE` prints what a run would try on an array of yours.\n"
     )
     for knob in ALL:
         chosen = "yes" if knob in DEFAULT else "with `--knobs all`, or by its name"
