@@ -35,14 +35,14 @@ name = "write"
 weight = 1
 load = { rw = "write", block_kib = 1024, streams = 2, buffered = true, sync_every = 8 }
 min_seconds = 4
-max_seconds = 4
+max_seconds = LONGEST_S
 [[phases]]
 name = "resync"
 weight = 1
 check = true
 probe = { rate_iops = 50 }
 min_seconds = 4
-max_seconds = 4
+max_seconds = LONGEST_S
 """
 
 
@@ -266,10 +266,12 @@ def test_nothing_is_left_behind(fault: str, stage: str, state: Path, tmp_path: P
     ended[fault, stage] = endure(fault, stage, state, tmp_path, "--scratch", str(MOUNT))
 
 
-def endure(fault: str, stage: str, state: Path, tmp_path: Path, *more: str) -> str:
+def endure(
+    fault: str, stage: str, state: Path, tmp_path: Path, *more: str, longest_s: int = 4
+) -> str:
     """Let it happen to a run. Return what put everything back."""
     workload = tmp_path / "short.toml"
-    workload.write_text(WORKLOAD)
+    workload.write_text(WORKLOAD.replace("LONGEST_S", str(longest_s)))
     before, sums, present = knob_files(), data(), members()
     reached, output = tmp_path / "reached", tmp_path / "output"
     words = ["run", "/dev/md0", "--workload", str(workload), *more]

@@ -166,6 +166,7 @@ def test_a_thin_pool_is_not_filled(tmp_path: Path, words: tuple[object, ...]) ->
         assert "% full, and a scratch file is made only below 80%" in named.stderr
 
 
+@pytest.mark.slow
 def test_a_named_scratch_file_is_bounded_by_the_pool_which_is_watched(
     tmp_path: Path, words: tuple[object, ...]
 ) -> None:
@@ -207,7 +208,7 @@ def test_without_dmsetup_nothing_is_written(
     left_out(tmp_path, words, "dmsetup is not installed")
 
 
-@pytest.mark.parametrize("stage", ["filling", "measuring"])
+@pytest.mark.parametrize("stage", [pytest.param("filling", marks=pytest.mark.slow), "measuring"])
 def test_a_hanging_write_keeps_no_run_from_ending(
     stage: str, home: str, tmp_path: Path, words: tuple[object, ...]
 ) -> None:
@@ -271,6 +272,7 @@ def test_a_filesystem_mounted_over_it_does_not_hide_the_scratch_file(
     assert not list(MOUNT.glob(".autotune-*"))
 
 
+@pytest.mark.slow
 def test_a_snapshot_of_btrfs_keeps_nothing_of_the_scratch_file(
     tmp_path: Path, words: tuple[object, ...]
 ) -> None:
@@ -284,6 +286,7 @@ def test_a_snapshot_of_btrfs_keeps_nothing_of_the_scratch_file(
     sh("lvremove", "-q", "-f", "shelf/tree")
 
 
+@pytest.mark.slow
 def test_the_quota_of_a_folders_group_is_not_used(
     home: str, tmp_path: Path, words: tuple[object, ...]
 ) -> None:

@@ -151,6 +151,7 @@ def test_what_a_recovery_in_a_check_keeps_from_going_back_goes_back_after_it(
     assert {k: v for k, v in before.items() if k in after and after[k] != v} == {}
 
 
+@pytest.mark.slow
 def test_the_weekly_pass_does_it_if_nobody_is_left_to(
     workload: Callable[[int], str], tmp_path: Path
 ) -> None:
@@ -248,6 +249,7 @@ def test_a_restore_leaves_an_array_that_took_the_name_alone(
         assert {k: v for k, v in files.items() if "/md/" in k and now[k] != v} == {}
 
 
+@pytest.mark.slow
 def test_what_is_applied_after_a_reassembly_can_be_undone(tmp_path: Path) -> None:
     profile = tmp_path / "profile.json"
     profile.write_text(PROFILE)
