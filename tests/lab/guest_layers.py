@@ -186,6 +186,8 @@ def test_a_filesystem_on_a_cache_is_not_the_array(
 ) -> None:
     sh("umount", MOUNT)
     make_volume("fast", 64)
+    # Anything else there would be taken for a cache in use.
+    sh("dd", "if=/dev/zero", "of=/dev/shelf/fast", "bs=4k", "count=1", "oflag=direct")
     size = sh("blockdev", "--getsz", home).strip()
     table = f"0 {size} writecache s {home} /dev/shelf/fast 4096 0"
     sh("dmsetup", "create", "cached", "--table", table)
