@@ -16,6 +16,8 @@ SAMPLE = {
     "guest_faults_above.py": ("-m", "sample"),
     "guest_guard.py": ("-m", "sample"),
     "guest_import.py": ("-m", "not slow"),
+    "guest_layers.py": ("-m", "not slow"),
+    "guest_neighbours.py": ("-m", "not slow"),
 }
 """Of what takes too long for each change, the part that does not."""
 
@@ -29,6 +31,7 @@ LIMIT_S = {"guest_retune.py": 1800}
         ("raid5-hdd", "guest_filesystem.py"),
         ("raid5-hdd", "guest_scratch.py"),
         ("raid5-ssd", "guest_layers.py"),
+        ("raid5-ssd", "guest_ownership.py"),
         ("raid5-hdd", "guest_rebuild.py"),
         ("raid5-hdd", "guest_watch.py"),
         ("raid5-hdd", "guest_guard.py"),
