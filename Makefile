@@ -24,7 +24,7 @@ PACKAGES := mdadm fio util-linux user-mode-linux nbdkit nbdkit-plugin-dev qemu-s
 CONSUMERS := shellcheck systemd dbus tuned btrfs-progs
 test lint unit lab-tests slow-tests: PACKAGES += $(CONSUMERS)
 
-.PHONY: setup packages demo test lint docs pages unit lab-tests slow-tests faults soak fuzz \
+.PHONY: setup packages demo test lint unit lab-tests slow-tests faults soak fuzz \
   bench-measure bench-persist bench-guard bench-search bench-year bench-grids bench-panel \
   record-grids
 
