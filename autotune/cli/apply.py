@@ -32,11 +32,11 @@ def apply(
     """
     import json
 
+    from autotune.deploy.apply import apply_profile
     from autotune.deploy.catalogue import find_profile
     from autotune.deploy.rescale import misfits
     from autotune.errors import RefusalError, UsageError
     from autotune.problem.profile import load_profile
-    from autotune.safety.apply import apply_profile
     from autotune.safety.paths import applied_profile_path
     from autotune.system.array import find_array
 

@@ -1,16 +1,14 @@
 """Which profile is in force on an array: applied until the next reboot, or made to stay."""
 
-import contextlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from autotune.deploy.persist import profile_path
-from autotune.errors import AutotuneError, UsageError
+from autotune.errors import UsageError
 from autotune.problem.profile import Profile, load_profile
-from autotune.safety.journal import Journal
-from autotune.safety.paths import applied_path, applied_profile_path
-from autotune.safety.record import boot_id
+from autotune.safety.applied import is_applied
+from autotune.safety.paths import applied_profile_path
 from autotune.system import ownership
 from autotune.system.array import Array
 
@@ -46,12 +44,3 @@ def active(array: Array, state_dir: Path, damaged: list[str] | None = None) -> l
                 raise UsageError(text) from None
             damaged.append(text)
     return found
-
-
-def is_applied(array: Array, state_dir: Path) -> bool:
-    """Whether values are applied to stay that this boot has not forgotten. Raise PermissionError
-    if that cannot be seen: to say that none are would be wrong."""
-    with contextlib.suppress(AutotuneError, FileNotFoundError):
-        record = Journal.load(applied_path(state_dir, array.uuid)).record
-        return record.boot == boot_id(array.root)
-    return False

@@ -5,12 +5,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from autotune.deploy import rescale
-from autotune.deploy.in_force import Active, active, is_applied
+from autotune.deploy.in_force import Active, active
 from autotune.errors import AutotuneError
 from autotune.knobs import by_name
 from autotune.preflight import conflicts, leftovers
 from autotune.problem.profile import Profile
 from autotune.problem.setting import Value
+from autotune.safety.applied import is_applied
 from autotune.safety.paths import is_held, journal_path, waiting_path
 from autotune.system.array import Array
 

@@ -6,9 +6,9 @@ from autotune.errors import RefusalError
 from autotune.measure.check import sync_position_kib
 from autotune.system import sysfs
 from autotune.system.array import Array
+from autotune.system.sync import CHECKS, REBUILDS
 
-ACTIONS = {"resync": "resync", "recover": "recovery", "check": "check", "repair": "repair"}
-"""What md calls the syncs that can be guarded, and what people do."""
+GUARDED = (*REBUILDS, *CHECKS)
 WAIT_S = 1.0
 """Between two looks whether a sync runs, or can be guarded by now."""
 
@@ -21,7 +21,7 @@ def under_way(array: Array) -> str:
     if not array.md.is_dir():
         raise RefusalError(f"{array.device} was stopped, so nothing is left to guard.")
     action = sysfs.read_or(array.md / "sync_action", "idle")
-    return action if action in ACTIONS else ""
+    return action if action in GUARDED else ""
 
 
 def running(array: Array) -> bool:

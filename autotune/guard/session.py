@@ -8,7 +8,7 @@ from pathlib import Path
 
 from autotune.errors import AutotuneError, RefusalError, StoppedError
 from autotune.guard.loop import VAIN_S, Hold, Window
-from autotune.guard.progress import ACTIONS, WAIT_S, running, under_way, wait_for_one
+from autotune.guard.progress import WAIT_S, running, under_way, wait_for_one
 from autotune.guard.signals import PAUSE_S, Signals
 from autotune.guard.valve import FLOOR_KIB, Valve, files
 from autotune.preflight import checks
@@ -19,6 +19,7 @@ from autotune.safety.locks import lock
 from autotune.safety.paths import journal_path
 from autotune.system import sysfs
 from autotune.system.array import Array, find_array
+from autotune.system.sync import NAMES
 
 AGAIN_S = 3600.0
 """After a release the ceiling is tried again: by then the foreground may be another."""
@@ -134,7 +135,7 @@ def _one(array: Array, wanted: Wanted, signals: Signals, warned: bool) -> tuple[
     """Guard the sync that is under way, to its end. Also what was said if its ceiling turned out to
     be out of reach, which is not said again if there was a warning."""
     action, started = under_way(array) or array.sync_action, time.monotonic()
-    what = ACTIONS.get(action, action)
+    what = NAMES.get(action, action)
     path = journal_path(wanted.state_dir, array.uuid)
     said = ""
     with (

@@ -8,14 +8,13 @@ from collections.abc import Callable, Iterable
 from types import TracebackType
 from typing import Self
 
-from autotune.errors import SyncEndedError
 from autotune.knobs import Knob, unsafe_now
 from autotune.measure.check import sync_position_kib
 from autotune.measure.workload import Phase, Workload
 from autotune.system import sysfs
 from autotune.system.array import Array
+from autotune.system.sync import REBUILDS, ended
 
-ACTIONS = {"recover": "recovery", "resync": "resync"}
 WINDOW_S = 30.0
 """The kernel holds the mean speed of the last 27 to 30 s against sync_speed_max (md_do_sync:
 SYNC_MARKS × SYNC_MARK_STEP). After a change the old speed still counts for that long: a sync that
@@ -23,11 +22,6 @@ was faster than its new limit stands still meanwhile. A check, which starts anew
 measurement, has no such past."""
 SPEEDS = ("sync_speed_min", "sync_speed_max")
 PAUSE_S = 0.2
-
-
-def under_way(array: Array) -> str:
-    """The array's action if it is a real recovery or resync, as sysfs names it; else ""."""
-    return array.sync_action if array.sync_action in ACTIONS else ""
 
 
 def live_phases(workload: Workload) -> tuple[Phase, ...]:
@@ -90,7 +84,7 @@ class Recovery:
         position = sync_position_kib(mdstat, self._array.name)
         if position is None:
             # Between two members, or at its very end, a sync shows no position.
-            if sysfs.read_or(self._array.md / "sync_action", "idle") not in ACTIONS:
+            if sysfs.read_or(self._array.md / "sync_action", "idle") not in REBUILDS:
                 raise ended(self._array)
             return self._done_kib * 1024
         if self._position_kib is not None:
@@ -108,9 +102,3 @@ class Recovery:
         traceback: TracebackType | None,
     ) -> None:
         """The sync goes on."""
-
-
-def ended(array: Array) -> SyncEndedError:
-    """What to raise when the sync that was being tuned is over."""
-    what = ACTIONS.get(array.sync_action, "sync")
-    return SyncEndedError(f"the {what} of {array.device} has ended, so nothing is left to tune")

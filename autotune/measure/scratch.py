@@ -6,21 +6,18 @@ import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from autotune.errors import AutotuneError, RefusalError
+from autotune.measure.write_budget import Written
 from autotune.safety import separate_process
 from autotune.safety.journal import Journal
-
-if TYPE_CHECKING:
-    # The guardian imports this file, and has to stay light.
-    from autotune.measure.write_budget import Written
-
-SCRATCH_PREFIX = ".autotune-"
-FILE = "scratch"
-REMOVE_TIMEOUT_S = 20.0
-HANGING_TIMEOUT_S = 1.0
-"""To remove a file that a write to hangs."""
+from autotune.safety.scratch_folder import (
+    FILE,
+    HANGING_TIMEOUT_S,
+    REMOVE_TIMEOUT_S,
+    SCRATCH_PREFIX,
+    remove,
+)
 
 
 def refuse_if_shared(folder: Path) -> None:
@@ -39,15 +36,6 @@ def refuse_if_shared(folder: Path) -> None:
             )
 
 
-def remove(folder: Path, timeout_s: float, parent: str = "") -> None:
-    """Remove a scratch folder with its file. OSError if it holds anything else, which stays, or
-    the filesystem does not answer in time; it is then removed once that does.
-
-    `parent` is another name of the folder that it is in.
-    """
-    separate_process.remove(parent or str(folder.parent), (folder.name, FILE), timeout_s)
-
-
 @contextmanager
 def scratch_file(
     parent: Path,
@@ -55,7 +43,7 @@ def scratch_file(
     fstype: str,
     journal: Journal,
     progress: Callable[[float], None],
-    written: "Written",
+    written: Written,
     notice: Callable[[str], None],
 ) -> Iterator[Path]:
     """A file of `size` random bytes in a new folder of its own in `parent`, removed at the end.
@@ -95,7 +83,7 @@ def _fill(
     how: tuple[str, str, str],
     journal: Journal,
     progress: Callable[[float], None],
-    written: "Written",
+    written: Written,
 ) -> None:
     here, size, fstype = how
     done = 0

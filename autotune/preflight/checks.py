@@ -13,7 +13,7 @@ from typing import Literal
 
 from autotune.measure import live_sync
 from autotune.preflight import conflicts
-from autotune.system import neighbours, sysfs
+from autotune.system import neighbours, sync, sysfs
 from autotune.system.array import REDUNDANT, Array
 from autotune.system.scratch_space import find_place
 from autotune.system.stack import Stack
@@ -140,7 +140,7 @@ def degraded(array: Array) -> str | None:
     if array.degraded == 0:
         return None
     members = "a member" if array.degraded == 1 else f"{array.degraded} members"
-    if live_sync.under_way(array):
+    if sync.under_way(array):
         return f"{array.device} is degraded and {_SYNCING[array.sync_action]}{_or_tune_it(array)}."
     return (
         f"{array.device} is degraded: it lacks {members}; replace what failed with "
@@ -157,7 +157,7 @@ def reshaping(array: Array) -> str | None:
 def syncing(array: Array) -> str | None:
     if array.sync_action == "idle" or array.reshape_position != "none":
         return None
-    if live_sync.under_way(array):
+    if sync.under_way(array):
         return f"{array.device} is {_SYNCING[array.sync_action]}{_or_tune_it(array)}."
     doing = {
         "reshape": "is being reshaped; wait until it has ended",
@@ -197,7 +197,7 @@ def tuned_live(array: Array, live: str) -> str | None:
     if not live:
         return None
     return (
-        f"The {live_sync.ACTIONS[live]} of {array.device} is tuned as it runs, never paused or "
+        f"The {sync.NAMES[live]} of {array.device} is tuned as it runs, never paused or "
         f"restarted; a figure takes {live_sync.WINDOW_S:.0f} s or more, since the kernel goes by "
         "the mean speed of that time."
     )

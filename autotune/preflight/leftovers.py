@@ -5,13 +5,13 @@ import shlex
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
-from autotune.deploy.in_force import is_applied
 from autotune.errors import AutotuneError
-from autotune.measure.scratch import SCRATCH_PREFIX
 from autotune.preflight.checks import Finding
+from autotune.safety.applied import is_applied
 from autotune.safety.journal import Journal
 from autotune.safety.paths import is_held, is_waiting
 from autotune.safety.record import boot_id
+from autotune.safety.scratch_folder import SCRATCH_PREFIX
 from autotune.system import sysfs
 from autotune.system.array import Array
 from autotune.system.stack import Stack

@@ -7,8 +7,8 @@ from rich.console import Console
 
 from autotune.measure.fio import Target, command
 from autotune.measure.phase import fio_jobs
-from autotune.measure.scratch import SCRATCH_PREFIX
 from autotune.quantities import show_bytes, show_seconds
+from autotune.safety.scratch_folder import SCRATCH_PREFIX
 from autotune.system.scratch_space import scratch_bytes
 from autotune.tuning.prepare import Preparation
 

@@ -1,36 +1,20 @@
 """Making a setting effective: announced in the journal, written in order, read back."""
 
-import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from autotune.deploy.in_force import active
-from autotune.errors import AutotuneError, InfeasibleError, RefusalError
+from autotune.errors import InfeasibleError
 from autotune.knobs import (
-    ALL,
     Knob,
-    by_name,
-    for_array,
-    harmful,
     plan,
     ram_bytes,
     read_setting,
     stripe_cache,
 )
-from autotune.measure import live_sync
-from autotune.preflight import checks
-from autotune.problem.profile import Profile, save_profile
 from autotune.problem.setting import Setting
-from autotune.quantities import show_bytes
-from autotune.safety import deferred_restore
-from autotune.safety.guardian import guarded
 from autotune.safety.journal import Journal
-from autotune.safety.locks import lock
-from autotune.safety.paths import applied_path, applied_profile_path, journal_path
-from autotune.safety.watch import Watch
-from autotune.system.array import Array, find_array
+from autotune.system.array import Array
 from autotune.system.memory import available_bytes, reserve_bytes
-from autotune.system.stack import read_stack
 
 
 def apply(
@@ -70,116 +54,6 @@ def _check_memory(array: Array, cost_bytes: int) -> None:
         raise InfeasibleError(
             f"The setting would take {cost_bytes >> 20} MiB more memory and only "
             f"{max(spare, 0) >> 20} MiB can be spared now."
-        )
-
-
-def apply_profile(
-    profile: Profile,
-    device: str,
-    state_dir: Path,
-    notice: Callable[[str], None],
-    ram_budget_bytes: int | None = None,
-    force: bool = False,
-) -> tuple[Setting, Setting]:
-    """Make a profile's values effective on an array; return them before and after.
-
-    All of them or none: if one does not take, everything is put back, and what somebody else has
-    set meanwhile is told to `notice`. Values that do harm, or that take more than the RAM budget
-    (by default `harm.ram_budget_for`), are refused, or with `force` only told. Raise UsageError
-    for a knob that does not exist, RefusalError if the array is in no state for it,
-    InfeasibleError if a value does not take.
-    """
-    array = find_array(device)
-    # What was found on a real recovery is wanted while it lasts.
-    live = live_sync.under_way(array)
-    for message in checks.refusals(checks.check(array, read_stack(array), live)):
-        raise RefusalError(message)
-    knobs = tuple(by_name(name) for name in profile.knobs)
-    for knob in knobs:
-        if not knob.applies(array):
-            raise RefusalError(f"{array.device} has no {knob.name}, which the profile sets.")
-    for text in _judged(profile, array, ram_budget_bytes, force):
-        notice(text)
-    path = journal_path(state_dir, array.uuid)
-    deferred_restore.settle(path, array.root)
-    watch = Watch(array, knobs, live)
-    paths = journaled_paths(array, for_array(array, ALL), checks=not live)
-    with (
-        lock(array, path),
-        watch.signals(),
-        guarded(Journal.open(path, array.uuid, array.device, paths), notice) as guardian,
-    ):
-        watch.rely_on(guardian)
-        watch.look()
-        journal = guardian.journal
-        before = read_setting(array, knobs)
-        after = apply(array, knobs, profile.knobs, journal, watch)
-        keep_applied(known_here(profile, array, before, state_dir), array, journal, state_dir)
-    return before, after
-
-
-def known_here(profile: Profile, array: Array, now: Setting, state_dir: Path) -> Profile:
-    """The profile with this array's own values as `before`: those that it read `now`, or that
-    the profiles in force found. Those that it came with may be another machine's, and passes of
-    re-tuning measure against them and put them back."""
-    found: Setting = {}
-    # One that is damaged is replaced by this one.
-    with contextlib.suppress(AutotuneError):
-        for each in reversed(active(array, state_dir)):
-            found = {**found, **each.profile.before}
-    return profile.model_copy(
-        update={"before": {name: found.get(name, now[name]) for name in profile.knobs}}
-    )
-
-
-def with_those_in_force(
-    profile: Profile, array: Array, winner: Setting, baseline: Setting, state_dir: Path
-) -> Profile:
-    """A run's profile with the knobs of those that were in force while it was proven, since it is
-    true only together with them, and with what this array had before all of them."""
-    knobs: tuple[Knob, ...] = ()
-    # One that cannot be read, or is of another version, is nothing that a finished run fails for.
-    with contextlib.suppress(AutotuneError):
-        names = dict.fromkeys(n for each in active(array, state_dir) for n in each.profile.knobs)
-        knobs = tuple(knob for knob in map(by_name, names) if knob.applies(array))
-    now = {**read_setting(array, knobs), **baseline}
-    besides = {knob.name: winner.get(knob.name, now[knob.name]) for knob in knobs}
-    whole = profile.model_copy(update={"knobs": {**besides, **profile.knobs}})
-    return known_here(whole, array, now, state_dir)
-
-
-def keep_applied(profile: Profile, array: Array, journal: Journal, state_dir: Path) -> None:
-    """Leave the profile's values in force until the next reboot or `autotune restore`. Raise
-    AutotuneError, the journal still being open, if that cannot be recorded."""
-    save_profile(profile, applied_profile_path(state_dir, array.uuid))
-    journal.keep(applied_path(state_dir, array.uuid))
-
-
-def _judged(
-    profile: Profile, array: Array, ram_budget_bytes: int | None, force: bool
-) -> Iterator[str]:
-    """What whoever applies the profile to this array should know first. Raise RefusalError if it
-    would do harm, unless forced."""
-    if ram_budget_bytes is None:
-        ram_budget_bytes = harmful.ram_budget_for(profile, array)
-    judged = harmful.judge_on(array, profile.knobs, ram_budget_bytes)
-    if judged.refusals and not force:
-        raise RefusalError(
-            " ".join(judged.refusals) + " So nothing was changed; change the profile, or let "
-            f"`autotune run {array.device}` find what is right (`apply --force` sets it until "
-            "the next reboot)."
-        )
-    yield from (*judged.refusals, *judged.warnings)
-    proven = profile.proven_on
-    there = f"{proven.level} of {proven.members} ({proven.media})"
-    here = f"{array.level} of {array.raid_disks} ({array.media.value})"
-    if there != here:
-        yield f"The profile was proven on another kind of array: {there}; this is {here}."
-    cost = ram_bytes(array, profile.knobs)
-    if profile.ram_budget_bytes < cost <= ram_budget_bytes:
-        yield (
-            f"On this array its settings may take {show_bytes(cost)} of RAM, more than the "
-            f"{show_bytes(profile.ram_budget_bytes)} that it was made for."
         )
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from autotune.knobs.write_order import WAITING, reset_by
 from autotune.system import sysfs
+from autotune.system.sync import NAMES
 
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
@@ -68,7 +69,7 @@ class Record:
     def waits(self, root: Path) -> list[str]:
         """What waits for the end of a sync, in words."""
         action = sysfs.read_or(self.action(root), "sync")
-        sync = {"recover": "recovery", "frozen": "sync", "idle": "sync"}.get(action, action)
+        sync = NAMES.get(action, "sync")
         return [
             f"{Path(name).name} of {self.device} goes back by itself once the {sync} has ended"
             for name, text in self.originals.items()

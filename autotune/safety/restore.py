@@ -8,9 +8,14 @@ from pathlib import Path
 
 from autotune.errors import AutotuneError
 from autotune.knobs.write_order import WAITING, restoring, unsafe_now
-from autotune.measure.scratch import HANGING_TIMEOUT_S, REMOVE_TIMEOUT_S, SCRATCH_PREFIX, remove
 from autotune.safety.journal import Journal
 from autotune.safety.record import Record, boot_id
+from autotune.safety.scratch_folder import (
+    HANGING_TIMEOUT_S,
+    REMOVE_TIMEOUT_S,
+    SCRATCH_PREFIX,
+    remove,
+)
 from autotune.system import sysfs
 from autotune.system.blockdev import md_uuid
 

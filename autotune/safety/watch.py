@@ -8,16 +8,16 @@ from types import FrameType
 
 from autotune.errors import SignalledError, StoppedError
 from autotune.knobs import Knob, read_setting
-from autotune.measure.live_sync import ACTIONS, ended
 from autotune.problem.setting import Setting
 from autotune.safety.guardian import Guardian
 from autotune.system import sysfs
 from autotune.system.array import Array
 from autotune.system.memory import available_bytes, reserve_bytes
 from autotune.system.neighbours import neighbour_syncing
+from autotune.system.sync import NAMES, REBUILDS, ended
 
 PERIOD_S = 0.9
-REAL_SYNCS = ("resync", "recover", "reshape", "repair")
+REAL_SYNCS = (*REBUILDS, "reshape", "repair")
 
 
 class Watch:
@@ -105,10 +105,10 @@ class Watch:
             return f"{device} is degraded, a member failed or was removed; see /proc/mdstat"
         if self._live and action != self._live:
             if self._live == "recover" and missing == self._array.degraded:
-                return f"the {ACTIONS[self._live]} of {device} was interrupted; see /proc/mdstat"
+                return f"the {NAMES[self._live]} of {device} was interrupted; see /proc/mdstat"
             raise ended(self._array)
         if action in REAL_SYNCS and not self._live:
-            return f"a {ACTIONS.get(action, action)} of {device} has started, which goes first"
+            return f"a {NAMES.get(action, action)} of {device} has started, which goes first"
         ours = self._guardian is None or self._guardian.journal.record.checking
         if action == "check" and not ours:
             return f"somebody else has started a check of {device}, which goes first"

@@ -3,14 +3,13 @@
 import dataclasses
 from pathlib import Path
 
+from autotune.deploy.apply import apply_profile
 from autotune.errors import InUseError, RefusalError
 from autotune.knobs import ALL, DEFAULT, by_name, for_array, ram_bytes, read_setting
 from autotune.measure.workload import load_workload
 from autotune.problem.figure import Estimate, Figure
 from autotune.problem.profile import Profile, save_profile
 from autotune.problem.setting import Setting
-from autotune.results.resume import interrupted
-from autotune.safety.apply import apply_profile
 from autotune.safety.paths import applied_profile_path
 from autotune.service.config import Care
 from autotune.service.policy import Proof
@@ -20,6 +19,7 @@ from autotune.store.database import Store
 from autotune.system.array import Array
 from autotune.system.memory import budget_bytes, total_bytes
 from autotune.tuning.prepare import GIVEN, Given, Options
+from autotune.tuning.resume import interrupted
 from autotune.tuning.run import Done, run
 from autotune.tuning.trials import Reporter
 

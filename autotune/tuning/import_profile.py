@@ -4,6 +4,7 @@ import dataclasses
 from dataclasses import dataclass
 from pathlib import Path
 
+from autotune.deploy.apply import apply_profile
 from autotune.deploy.catalogue import StartingPoint, plan_of
 from autotune.deploy.rescale import SYNC_SPEEDS, Plan
 from autotune.errors import UsageError
@@ -12,7 +13,6 @@ from autotune.measure.member_speed import member_kib_s
 from autotune.measure.workload import Workload, load_workload, shipped
 from autotune.problem.profile import Profile
 from autotune.problem.setting import Setting
-from autotune.safety.apply import apply_profile
 from autotune.safety.paths import applied_profile_path
 from autotune.system.array import Array, find_array
 from autotune.system.memory import budget_bytes

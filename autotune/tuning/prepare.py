@@ -19,6 +19,7 @@ from autotune.problem.figure import Figure
 from autotune.problem.setting import Setting, Value
 from autotune.problem.trial import Earlier
 from autotune.quantities import show_bytes, show_seconds
+from autotune.system import sync
 from autotune.system.array import Array, find_array
 from autotune.system.memory import DEFAULT_RAM_SHARE, budget_bytes
 from autotune.system.scratch_space import Ground, Place, find_place, read_ground, scratch_bytes
@@ -121,7 +122,7 @@ def prepare(options: Options) -> Preparation:
     """
     array = find_array(options.device)
     stack = read_stack(array)
-    live = live_sync.under_way(array) if options.workload.only_checks else ""
+    live = sync.under_way(array) if options.workload.only_checks else ""
     told = options.scratch is not None or options.destructive is not None
     findings = tuple(checks.check(array, stack, live, told))
     for message in checks.refusals(findings):
@@ -205,7 +206,7 @@ def _ceilings(options: Options, live: str) -> tuple[Ceiling, ...]:
         return options.ceilings or options.workload.limits
     if any(ceiling.times_idle is not None for ceiling in options.ceilings):
         raise RefusalError(
-            f"A {live_sync.ACTIONS[live]} of {options.device} is under way, so a ceiling relative "
+            f"A {sync.NAMES[live]} of {options.device} is under way, so a ceiling relative "
             "to idle cannot be known; give it in ms (--p99-ceiling 50ms)."
         )
     return options.ceilings or tuple(c for c in options.workload.limits if c.times_idle is None)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from autotune.deploy import catalogue
+from autotune.deploy.apply import with_those_in_force
 from autotune.deploy.rescale import SYNC_SPEEDS
 from autotune.errors import AutotuneError, StoppedError, UsageError, closest
 from autotune.knobs import ram_bytes
@@ -18,9 +19,8 @@ from autotune.problem.profile import Profile, save_profile
 from autotune.problem.strategy import StrategyFactory
 from autotune.results import solve, stored_run
 from autotune.results.pareto import Named
-from autotune.results.proven_profile import make_profile, settled
-from autotune.results.resume import interrupted, to_resume
-from autotune.safety.apply import apply, keep_applied, with_those_in_force
+from autotune.safety.applied import keep_applied
+from autotune.safety.apply import apply
 from autotune.safety.deferred_restore import settle
 from autotune.safety.journal import Journal
 from autotune.safety.locks import lock
@@ -32,6 +32,8 @@ from autotune.tuning.earlier_runs import earlier_trials
 from autotune.tuning.hints import hints as catalogue_hints
 from autotune.tuning.preload import Loading
 from autotune.tuning.prepare import Options, Preparation, prepare
+from autotune.tuning.proven_profile import make_profile, settled
+from autotune.tuning.resume import interrupted, to_resume
 from autotune.tuning.session import session
 from autotune.tuning.supervised import tell
 from autotune.tuning.time_spent import PREPARING, THINKING, Spent

@@ -136,8 +136,8 @@ def _is_back(journal: Path) -> bool:
 def _mark(state_dir: Path, run: int, why: str) -> int:
     """Note why the run was cut; return how many trials it has, 0 if it is none to go on with."""
     # Loads SQLAlchemy, which is needed in this case only.
-    from autotune.results.resume import interrupted  # noqa: PLC0415
     from autotune.store.database import Store  # noqa: PLC0415
+    from autotune.tuning.resume import interrupted  # noqa: PLC0415
 
     store = Store.existing(state_dir)
     if store is None or store.run(run).state != "running":

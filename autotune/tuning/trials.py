@@ -23,11 +23,11 @@ from autotune.problem.figure import Estimate, Figure
 from autotune.problem.objective import gain
 from autotune.problem.setting import Setting, setting_key
 from autotune.problem.trial import Status
-from autotune.results import resume
 from autotune.safety.apply import apply
 from autotune.safety.watch import Watch
 from autotune.stats.drift import Anchor, is_moving
 from autotune.store import TrialRecord
+from autotune.tuning import resume
 from autotune.tuning.early_stop import EarlyEnd
 from autotune.tuning.prepare import BASELINE_TRIALS, Preparation
 from autotune.tuning.time_spent import APPLYING, MEASURING, RAMP, STARTING, STORING, WARMING, Spent

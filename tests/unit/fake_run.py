@@ -17,14 +17,14 @@ from autotune.measure.workload import Phase, parse_workload
 from autotune.measure.write_budget import Written
 from autotune.problem.figure import Estimate
 from autotune.problem.setting import Setting
-from autotune.results import resume, stored_run
+from autotune.results import stored_run
 from autotune.safety.journal import Journal
 from autotune.safety.watch import Watch
 from autotune.store import TrialRecord
 from autotune.store.database import Store
 from autotune.system.array import find_array
 from autotune.system.stack import read_stack
-from autotune.tuning import trials, tune
+from autotune.tuning import resume, trials, tune
 from autotune.tuning.prepare import Options, Preparation
 from autotune.tuning.run import find_strategy, load_strategy
 

@@ -9,12 +9,13 @@ import pytest
 from autotune.errors import StoppedError, SyncEndedError
 from autotune.knobs import ALL, DEFAULT, for_array
 from autotune.measure import live_sync
-from autotune.measure.live_sync import Recovery, live_knobs, live_phases, under_way
+from autotune.measure.live_sync import Recovery, live_knobs, live_phases
 from autotune.measure.workload import Workload, load_workload
 from autotune.preflight import checks
 from autotune.safety.watch import Watch
 from autotune.system.array import Array, find_array
 from autotune.system.stack import read_stack
+from autotune.system.sync import under_way
 
 MD = "sys/block/md0/md"
 REBUILD = load_workload("rebuild")

@@ -7,8 +7,8 @@ import pytest
 from fake_run import Machine
 
 from autotune.problem.ceilings import parse_ceiling
-from autotune.results import resume
 from autotune.store.database import Store
+from autotune.tuning import resume
 from autotune.tuning.prepare import GIVEN, Given
 from autotune.tuning.tune import Result
 

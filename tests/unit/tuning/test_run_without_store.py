@@ -18,7 +18,6 @@ from autotune.measure.phase import PhaseResult
 from autotune.measure.workload import Phase, parse_workload
 from autotune.preflight import checks
 from autotune.problem.figure import Estimate
-from autotune.results.resume import unfinished
 from autotune.safety.paths import open_journals
 from autotune.store.database import FILE_NAME, Store
 from autotune.system import sysfs
@@ -26,6 +25,7 @@ from autotune.system.array import find_array
 from autotune.tuning import prepare, trials
 from autotune.tuning import run as running
 from autotune.tuning.prepare import Options
+from autotune.tuning.resume import unfinished
 from autotune.tuning.run import Done
 
 WORKLOAD = """

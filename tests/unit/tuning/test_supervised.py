@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from store_records import record
 
-from autotune.results.resume import interrupted
 from autotune.store.database import Store
+from autotune.tuning.resume import interrupted
 
 WORKER = """
 import ctypes, os, signal, sys, time

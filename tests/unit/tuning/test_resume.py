@@ -9,8 +9,8 @@ from fake_run import Machine
 
 from autotune.errors import RefusalError, StoppedError
 from autotune.problem.ceilings import Ceiling
-from autotune.results import resume
 from autotune.store.database import Store
+from autotune.tuning import resume
 
 
 @pytest.fixture

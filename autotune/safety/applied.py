@@ -1,0 +1,27 @@
+"""What is applied to an array to stay until the next reboot: recorded, and looked up."""
+
+import contextlib
+from pathlib import Path
+
+from autotune.errors import AutotuneError
+from autotune.problem.profile import Profile, save_profile
+from autotune.safety.journal import Journal
+from autotune.safety.paths import applied_path, applied_profile_path
+from autotune.safety.record import boot_id
+from autotune.system.array import Array
+
+
+def keep_applied(profile: Profile, array: Array, journal: Journal, state_dir: Path) -> None:
+    """Leave the profile's values in force until the next reboot or `autotune restore`. Raise
+    AutotuneError, the journal still being open, if that cannot be recorded."""
+    save_profile(profile, applied_profile_path(state_dir, array.uuid))
+    journal.keep(applied_path(state_dir, array.uuid))
+
+
+def is_applied(array: Array, state_dir: Path) -> bool:
+    """Whether values are applied to stay that this boot has not forgotten. Raise PermissionError
+    if that cannot be seen: to say that none are would be wrong."""
+    with contextlib.suppress(AutotuneError, FileNotFoundError):
+        record = Journal.load(applied_path(state_dir, array.uuid)).record
+        return record.boot == boot_id(array.root)
+    return False

@@ -1,0 +1,28 @@
+"""What the kernel calls its syncs, and what people call them."""
+
+from autotune.errors import SyncEndedError
+from autotune.system.array import Array
+
+NAMES = {
+    "recover": "recovery",
+    "resync": "resync",
+    "reshape": "reshape",
+    "check": "check",
+    "repair": "repair",
+}
+"""What `sync_action` reads while each runs: in sysfs, and in words."""
+REBUILDS = ("recover", "resync")
+"""Those that bring back redundancy."""
+CHECKS = ("check", "repair")
+"""Those that look for mismatches; people or timers start them."""
+
+
+def under_way(array: Array) -> str:
+    """The array's action if it is a real recovery or resync, as sysfs names it; else ""."""
+    return array.sync_action if array.sync_action in REBUILDS else ""
+
+
+def ended(array: Array) -> SyncEndedError:
+    """What to raise when the sync that was being tuned is over."""
+    what = NAMES.get(array.sync_action, "sync")
+    return SyncEndedError(f"the {what} of {array.device} has ended, so nothing is left to tune")
