@@ -63,6 +63,7 @@ lint: setup
 	.venv/bin/ruff check .
 	.venv/bin/ruff format --check .
 	.venv/bin/mypy
+	.venv/bin/lint-imports --no-cache
 	.venv/bin/python docs/generate.py --check
 	.venv/bin/mkdocs build --strict
 

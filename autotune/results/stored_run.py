@@ -1,21 +1,17 @@
-"""A run's problem as it lies in the store: written and read in one place.
+"""A run's problem as it lies in the store, read (`tuning.problem_document` writes it).
 
 It holds all that it takes to choose another setting from the stored trials, without the array.
 """
 
-import dataclasses
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from autotune.errors import UsageError
 from autotune.problem.ceilings import Ceiling
 from autotune.problem.figure import Figure
 from autotune.problem.profile import ProvenOn
 from autotune.problem.setting import Setting
-
-if TYPE_CHECKING:
-    from autotune.tuning.prepare import Preparation
 
 
 @dataclass(frozen=True)
@@ -45,53 +41,6 @@ class Recorded:
         """The figures that can differ between the setting and the baseline."""
         changed = [name for name, value in setting.items() if value != self.baseline[name]]
         return frozenset().union(*(self.moves[name] for name in changed))
-
-
-def document(
-    preparation: "Preparation", figures: Sequence[Figure], written_bytes: int = 0
-) -> dict[str, Any]:
-    """What the store keeps of the problem; `figures` with what is known of their ceilings,
-    `written_bytes` what the run has written until now."""
-    options, array = preparation.options, preparation.array
-    proven_on = ProvenOn(
-        level=array.level,
-        members=array.raid_disks,
-        chunk_kib=array.chunk_bytes // 1024,
-        media=array.media.value,
-        kernel=array.kernel,
-        uuid=array.uuid,
-    )
-    knobs = {
-        knob.name: {
-            "choices": list(preparation.choices[knob.name]),
-            "ram_bytes": [knob.ram_bytes(array, value) for value in preparation.choices[knob.name]],
-            "moves": [
-                figure.name
-                for phase in preparation.phases
-                for figure in phase.figures()
-                if knob.moves(phase, figure.name.partition(".")[2])
-            ],
-        }
-        for knob in preparation.knobs
-    }
-    return {
-        "array": {"name": array.name, **proven_on.model_dump(mode="json", exclude_none=True)},
-        "workload": options.workload.model_dump(mode="json"),
-        "strategy": options.strategy,
-        "trials": options.trials,
-        "seed": options.seed,
-        "careful": preparation.careful,
-        "ram_budget_bytes": preparation.ram_budget_bytes,
-        "write_budget_bytes": options.write_budget,
-        "written_bytes": written_bytes,
-        "destructive": options.destructive is not None,
-        "live": preparation.live or "none",
-        "ceilings": [dataclasses.asdict(ceiling) for ceiling in options.ceilings],
-        "baseline": dict(preparation.baseline),
-        "knobs": knobs,
-        "left_out": [phase.name for phase in preparation.left_out],
-        "figures": [dataclasses.asdict(figure) for figure in figures],
-    }
 
 
 def read(run: int, problem: Mapping[str, Any]) -> Recorded:

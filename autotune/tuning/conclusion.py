@@ -18,6 +18,7 @@ from autotune.results.pareto import Point, points
 from autotune.stats.verdict import Verdict
 from autotune.store import TrialRecord
 from autotune.tuning.prepare import Preparation
+from autotune.tuning.problem_document import problem_document
 
 NOTED = 1.01
 """A gain in a trial from which on it is worth a word."""
@@ -58,7 +59,7 @@ def afterword(
 ) -> Afterword:
     """`winner` is None if nothing is kept; `verdicts` are those of the proofs that failed, by the
     setting's key."""
-    problem = stored_run.read(0, stored_run.document(preparation, figures))
+    problem = stored_run.read(0, problem_document(preparation, figures))
     found = points(problem, figures, records, None)
     if not found:
         return Afterword(stopped)

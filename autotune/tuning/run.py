@@ -17,7 +17,7 @@ from autotune.measure.member_speed import member_kib_s
 from autotune.measure.write_budget import Written
 from autotune.problem.profile import Profile, save_profile
 from autotune.problem.strategy import StrategyFactory
-from autotune.results import solve, stored_run
+from autotune.results import solve
 from autotune.results.pareto import Named
 from autotune.safety.applied import keep_applied
 from autotune.safety.apply import apply
@@ -32,6 +32,7 @@ from autotune.tuning.earlier_runs import earlier_trials
 from autotune.tuning.hints import hints as catalogue_hints
 from autotune.tuning.preload import Loading
 from autotune.tuning.prepare import Options, Preparation, prepare
+from autotune.tuning.problem_document import problem_document
 from autotune.tuning.proven_profile import make_profile, settled
 from autotune.tuning.resume import interrupted, to_resume
 from autotune.tuning.session import session
@@ -153,9 +154,7 @@ def run(
             _note(store, number, "failed", str(error))
             raise
         document = profile.model_dump(mode="json") if profile else None
-        store.update_problem(
-            number, stored_run.document(preparation, problem.figures, written.total)
-        )
+        store.update_problem(number, problem_document(preparation, problem.figures, written.total))
         store.finish_run(number, "done", result.reason, document)
     return Done(
         number,
@@ -203,7 +202,7 @@ def _open(
 ) -> tuple[int, list[TrialRecord], Written]:
     """The number of the run in the store, the trials that it already has, and what it wrote."""
     array = preparation.array
-    problem = stored_run.document(preparation, preparation.figures)
+    problem = problem_document(preparation, preparation.figures)
     trials: list[TrialRecord] = []
     before = 0
     if resume:

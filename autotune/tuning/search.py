@@ -17,6 +17,7 @@ from autotune.stats.drift import is_moving
 from autotune.stats.verdict import Verdict
 from autotune.tuning.long_load import long_phases
 from autotune.tuning.prepare import Preparation
+from autotune.tuning.problem_document import problem_document
 from autotune.tuning.remaining import lacking
 from autotune.tuning.strategy_input import informed, without
 from autotune.tuning.trials import Reporter, Trials
@@ -56,7 +57,7 @@ class Hunt:
         self.verdicts: dict[object, Verdict] = {}
         """What the proof of a setting showed, by its key."""
         self._refused: set[object] = {setting_key(preparation.baseline)}
-        self._recorded = stored_run.read(0, stored_run.document(preparation, problem.figures))
+        self._recorded = stored_run.read(0, problem_document(preparation, problem.figures))
 
     @property
     def figures(self) -> list[Figure]:

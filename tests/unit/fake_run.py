@@ -17,7 +17,6 @@ from autotune.measure.workload import Phase, parse_workload
 from autotune.measure.write_budget import Written
 from autotune.problem.figure import Estimate
 from autotune.problem.setting import Setting
-from autotune.results import stored_run
 from autotune.safety.journal import Journal
 from autotune.safety.watch import Watch
 from autotune.store import TrialRecord
@@ -26,6 +25,7 @@ from autotune.system.array import find_array
 from autotune.system.stack import read_stack
 from autotune.tuning import resume, trials, tune
 from autotune.tuning.prepare import Options, Preparation
+from autotune.tuning.problem_document import problem_document
 from autotune.tuning.run import find_strategy, load_strategy
 
 WORKLOAD = """
@@ -130,7 +130,7 @@ class Machine:
         """As `autotune.tuning.run.run` does, without touching anything."""
         self.stop_at, self.measured = stop_at, []
         preparation = self.preparation(strategy, **changes)
-        document = stored_run.document(preparation, preparation.figures)
+        document = problem_document(preparation, preparation.figures)
         store = Store(self.state)
         earlier: list[TrialRecord] = []
         before = 0
@@ -164,7 +164,7 @@ class Machine:
         self, strategy: str, uuid: str = "u", fingerprint: str = "print", **changes: Any
     ) -> tuple[int, list[TrialRecord]]:
         preparation = self.preparation(strategy, **changes)
-        document = stored_run.document(preparation, preparation.figures)
+        document = problem_document(preparation, preparation.figures)
         return resume.to_resume(Store(self.state), uuid, fingerprint, document)
 
     def stored(self, number: int) -> list[tuple[object, ...]]:
