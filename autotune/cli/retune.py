@@ -68,7 +68,7 @@ def retune(
             report = one_pass(array, settings, state_dir, reporter, destructive=destructive)
             reports.append(report)
             if not as_json:
-                out.print(f"{report.device}: {report.outcome}. {report.text}", soft_wrap=True)
+                out.print(f"{report.device}: {report.outcome}. {report.text}")
     # First: a folder for metrics that is not there must not take the reports along.
     if as_json:
         print(json.dumps([report.document for report in reports], indent=2))

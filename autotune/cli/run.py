@@ -161,6 +161,5 @@ def _run(
         out.print(
             f"The original settings are back; `autotune apply {done.path} {options.device}` "
             "applies the profile.",
-            soft_wrap=True,
         )
     print_persisted(files, options.device)

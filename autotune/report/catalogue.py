@@ -30,7 +30,7 @@ def print_entries(console: Console, entries: Sequence[Entry], whole: bool) -> No
 
 def _print_whole(console: Console, entry: Entry) -> None:
     def line(text: str) -> None:
-        console.print(Text(text), soft_wrap=True)
+        console.print(Text(text))
 
     line(f"{plain(entry.name)} ({entry.kind}, {plain(entry.path)})")
     line(f"  for {_class(entry)}; workload {entry.item.workload}; proven: {_proven(entry)}")

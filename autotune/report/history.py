@@ -47,9 +47,9 @@ def _run(run: RunRecord) -> dict[str, Any]:
 def print_run(console: Console, run: RunRecord, trials: Sequence[TrialRecord]) -> None:
     """The trials of a run: what differed from the baseline, and the figures that were measured."""
     baseline = trials[0].requested if trials else {}
-    console.print(f"Run {run.id} on {run.device}: {run.state}. {run.outcome}", soft_wrap=True)
+    console.print(f"Run {run.id} on {run.device}: {run.state}. {run.outcome}")
     if {"workload", "strategy", "trials", "knobs"} <= run.problem.keys():
-        console.print(_asked(run), soft_wrap=True)
+        console.print(_asked(run))
     console.print(_trials(trials, baseline))
     console.print()
     console.print(_figures(trials))

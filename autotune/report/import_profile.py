@@ -17,9 +17,9 @@ from autotune.tuning.prepare import BASELINE_TRIALS, CONFIRM_ORDER, Preparation
 def print_plan(console: Console, device: str, plan: Plan) -> None:
     """Each knob's value there and here, and why they differ; or why the profile does not fit."""
     if plan.refusals:
-        console.print(Text(f"{device}: it does not fit."), soft_wrap=True)
+        console.print(Text(f"{device}: it does not fit."))
         for refusal in plan.refusals:
-            console.print(Text(f"  {refusal}"), soft_wrap=True)
+            console.print(Text(f"  {refusal}"))
         return
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column(Text(device), no_wrap=True)
@@ -31,7 +31,7 @@ def print_plan(console: Console, device: str, plan: Plan) -> None:
         table.add_row(Text(change.knob), Text(str(change.there)), Text(here), Text(change.why))
     console.print(table)
     for note in plan.notes:
-        console.print(Text(f"note: {note}"), soft_wrap=True)
+        console.print(Text(f"note: {note}"))
 
 
 def print_measuring(console: Console, preparation: Preparation) -> None:
@@ -51,9 +51,7 @@ def print_measuring(console: Console, preparation: Preparation) -> None:
 def print_arrival(console: Console, arrival: Arrival) -> None:
     """The verdict, and how to undo it."""
     if not arrival.kept:
-        console.print(
-            Text(f"Not kept: {arrival.reason}. The original settings are back."), soft_wrap=True
-        )
+        console.print(Text(f"Not kept: {arrival.reason}. The original settings are back."))
         return
     gain = _gain(arrival)
     console.print(
@@ -61,11 +59,10 @@ def print_arrival(console: Console, arrival: Arrival) -> None:
             f"Kept on {arrival.device}{f', {gain}' if gain else ''}: {arrival.reason}. It holds "
             f"until a reboot; `autotune restore {arrival.device}` undoes it."
         ),
-        soft_wrap=True,
     )
     if arrival.path is not None:
         stays = f"autotune apply {arrival.path} {arrival.device} --persist"
-        console.print(Text(f"`{stays}` makes it stay."), soft_wrap=True)
+        console.print(Text(f"`{stays}` makes it stay."))
 
 
 def print_arrivals(console: Console, arrivals: Sequence[Arrival]) -> None:

@@ -52,7 +52,7 @@ class LiveReporter:
 
     def notice(self, text: str) -> None:
         """Something that must be heard, terminal or not."""
-        self._progress.console.print(text, soft_wrap=True, markup=False)
+        self._progress.console.print(text, markup=False)
 
     def progress(self, what: str, share: float, left_s: float | None) -> None:
         """`share` (0 to 1) of `what` is done; `left_s`: seconds left of the whole run."""

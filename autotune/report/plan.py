@@ -99,13 +99,13 @@ def print_plan(console: Console, preparation: Preparation) -> None:
         sync = "the sync that is under way" if preparation.live else "a check of the array"
         check = f", beside {sync}" if phase["check"] else ""
         console.print(f"  {name} (weight {phase['weight']:g}{check})", highlight=False)
-        console.print(f"    {shlex.join(phase['fio'])}", style="dim", soft_wrap=True)
+        console.print(f"    {shlex.join(phase['fio'])}", style="dim")
     if plan["left_out"]:
         left_out = ", ".join(plan["left_out"])
         console.print(f"  not measured, since {preparation.why_left_out}: {left_out}")
     if plan["scratch"]:
         size = show_bytes(plan["scratch_bytes"])
-        console.print(f"\nWrites go only to {plan['scratch']} ({size}).", soft_wrap=True)
+        console.print(f"\nWrites go only to {plan['scratch']} ({size}).")
     elif options.destructive:
         console.print(f"\n[bold red]Writes go to {plan['device']} itself: its data is lost.[/]")
     else:
@@ -115,7 +115,6 @@ def print_plan(console: Console, preparation: Preparation) -> None:
         console.print(
             f"Write budget: {show_bytes(options.write_budget)}, of which {filling} to fill the "
             "scratch file.",
-            soft_wrap=True,
         )
     for note in plan["notes"]:
-        console.print(f"note: {note}", soft_wrap=True)
+        console.print(f"note: {note}")

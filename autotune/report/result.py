@@ -108,7 +108,7 @@ def print_result(console: Console, result: Result, profile: Path | None, ram_byt
         if names:
             console.print(f"Too few samples for {names}.")
     if profile is not None:
-        console.print(f"Profile saved: {profile}", soft_wrap=True)
+        console.print(f"Profile saved: {profile}")
 
 
 def as_json(result: Result, profile: dict[str, Any] | None, path: Path | None) -> dict[str, Any]:

@@ -43,7 +43,6 @@ def print_solution(console: Console, solution: Solution, saved: Path | None) -> 
     console.print(
         f"[bold]{solution.name}[/]: gain {show_ratio(point.gain)}, p99 {show_ratio(point.latency)} "
         f"({evidence(point)}).",
-        soft_wrap=True,
     )
     for knob, value in solution.profile.knobs.items():
         console.print(f"  {knob:<20} {solution.profile.before[knob]!s:>12} → {value}")
@@ -52,10 +51,9 @@ def print_solution(console: Console, solution: Solution, saved: Path | None) -> 
         console.print(
             "It was not measured in turn with the original settings, and the best of many looks "
             "better than it is; a run with these ceilings would prove it.",
-            soft_wrap=True,
         )
     if saved is not None:
-        console.print(f"Profile saved: {saved}", soft_wrap=True)
+        console.print(f"Profile saved: {saved}")
 
 
 def document(solution: Solution, saved: Path | None) -> dict[str, Any]:

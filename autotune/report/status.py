@@ -13,25 +13,24 @@ def print_status(console: Console, status: Status) -> None:
     """What is in force, the knobs that it sets, and whatever is not as it should be."""
     device, active = status.array.device, status.active
     if active is None:
-        console.print(Text(f"{device}: no profile is in force."), soft_wrap=True)
+        console.print(Text(f"{device}: no profile is in force."))
     else:
         until = "from each start on" if active.how == "persisted" else "until a reboot"
         if active.how == "applied" and status.persisted is not None:
             until = "and persisted"
         console.print(
             Text(f'{device}: the profile "{active.profile.name}" is {active.how}, {until}.'),
-            soft_wrap=True,
         )
         console.print(_knobs(status))
     for knob in status.knobs:
         for text in knob.by:
-            console.print(Text(f"  {knob.knob}: {text}"), soft_wrap=True)
+            console.print(Text(f"  {knob.knob}: {text}"))
     for text in status.misfits:
-        console.print(Text(f"  another class of array: {text}"), soft_wrap=True)
+        console.print(Text(f"  another class of array: {text}"))
     for text in status.faults:
-        console.print(Text(f"  wrong: {text}"), soft_wrap=True)
+        console.print(Text(f"  wrong: {text}"))
     for text in status.notes:
-        console.print(Text(f"  note: {text}"), soft_wrap=True)
+        console.print(Text(f"  note: {text}"))
 
 
 def _knobs(status: Status) -> Table:
