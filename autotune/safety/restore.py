@@ -181,6 +181,10 @@ def _remove_scratch(folder: Path, record: Record, outcome: Outcome) -> None:
         ending = Path(f"/proc/{record.pid}").exists() and str(folder) in record.hanging
         remove(folder, HANGING_TIMEOUT_S if ending else REMOVE_TIMEOUT_S)
     except OSError as error:
+        if isinstance(error, FileNotFoundError) and not folder.exists():
+            # Who was left to remove it has come first; or it is out of sight since.
+            _remove_scratch(folder, record, outcome)
+            return
         outcome.failed.append(_because(folder, error))
         return
     outcome.restored.append(str(folder))

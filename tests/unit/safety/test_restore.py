@@ -7,6 +7,7 @@ import pytest
 from journal_files import UUID, Files, files, resetting
 
 from autotune.errors import AutotuneError, InfeasibleError, RefusalError
+from autotune.measure.scratch import remove
 from autotune.safety.journal import Journal
 from autotune.safety.paths import applied_path, open_journals
 from autotune.safety.restore import restore
@@ -201,6 +202,24 @@ def test_the_journal_waits_while_another_filesystem_hides_the_scratch(files: Fil
     assert "another filesystem is mounted over" in outcome.failed[0]
     assert files.path.exists()
     files.path.write_text(text)
+    assert restore(files.reload(), files.root).complete
+    assert not files.path.exists()
+
+
+def test_a_scratch_that_another_removes_meanwhile_is_removed(
+    files: Files, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As who was left to do so does once a filesystem answers again."""
+    journal = files.open()
+    folder = files.root / ".autotune-1"
+    journal.scratch(folder)
+    folder.mkdir()
+
+    def too_late(folder: Path, timeout_s: float) -> None:
+        folder.rmdir()
+        remove(folder, timeout_s)
+
+    monkeypatch.setattr("autotune.safety.restore.remove", too_late)
     assert restore(files.reload(), files.root).complete
     assert not files.path.exists()
 
