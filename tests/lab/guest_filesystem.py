@@ -183,10 +183,11 @@ def test_a_strangers_profile_that_does_harm_is_not_set(
     assert knob_files() == before
     if "stripe_cache_size" in knobs:
         return
-    where = ("--device", "/dev/md0", "--workload", "quick")
-    brought = autotune("import", path, *where, "--no-verify", state=state)
-    said = " ".join(brought.stdout.split())
-    assert (brought.returncode, words in said) == (1, True), said + brought.stderr
+    if "read_ahead_kb" not in knobs:  # That is rescaled to what does no harm.
+        where = ("--device", "/dev/md0", "--workload", "quick")
+        brought = autotune("import", path, *where, "--no-verify", state=state)
+        said = " ".join(brought.stdout.split())
+        assert (brought.returncode, words in said) == (1, True), said + brought.stderr
     assert autotune("export", path, "--format", "shell", state=state).returncode == 2
     assert knob_files() == before
 
