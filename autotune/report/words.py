@@ -3,7 +3,6 @@
 from typing import Any
 
 from rich.console import Console
-from rich.padding import Padding
 
 from autotune.report.tables import comparison_document, show_change, show_setting
 from autotune.stats.sequential import Held
@@ -37,7 +36,7 @@ def print_words(console: Console, result: Result) -> None:
     if words.offers:
         console.print("What other ceilings would give, as trials showed it (not proven):")
     for offer in words.offers:
-        console.print(Padding(offer.text, (0, 0, 0, 2)), highlight=False)
+        console.print(f"  {offer.text}", highlight=False)
     if words.command:
         console.print(f"Next, {words.why}:\n  {words.command}", soft_wrap=True, highlight=False)
 
