@@ -17,7 +17,7 @@ WORKER = """
 import ctypes, os, signal, sys, time
 from pathlib import Path
 from autotune.errors import AutotuneError
-from autotune.supervised import supervise, tell
+from autotune.tuning.supervised import supervise, tell
 try:
     code = supervise()
 except AutotuneError as error:
