@@ -48,13 +48,15 @@ def run(
     ] = None,
     seed: Annotated[int, Option(min=0, help="Fixes the random choices.")] = 0,
     careful: Annotated[
-        bool | None,
+        bool,
         Option(
-            "--careful/--eager",
-            help="Try only settings likely to meet the ceilings; --eager tries any. "
-            "[default: careful if the array is in use]",
+            "--careful",
+            help="Try only settings likely to meet the ceilings. [default if the array is in use]",
         ),
-    ] = None,
+    ] = False,
+    eager: Annotated[
+        bool, Option("--eager", help="Try any setting. [default if the array is not in use]")
+    ] = False,
     destructive: Annotated[
         str | None,
         Option(metavar="DEVICE", help="Write to the raw array (name it again): its data is lost."),
@@ -93,11 +95,13 @@ def run(
         ram_budget=parse_share(ram_budget) or parse_bytes(ram_budget),
         scratch=scratch,
         destructive=destructive,
-        careful=careful,
+        careful=careful if careful or eager else None,
         seed=seed,
         knobs=parse_knobs(knobs),
         write_budget=parse_bytes(write_budget) if write_budget is not None else None,
     )
+    if careful and eager:
+        raise UsageError("--careful and --eager exclude each other; leave one out.")
     if dry_run and resume:
         raise UsageError("--dry-run shows a new run, so it goes without --resume; leave one out.")
     if persist and not apply:

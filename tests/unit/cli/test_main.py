@@ -50,6 +50,12 @@ def test_wrong_usage_is_exit_code_2(words: tuple[str, ...]) -> None:
     assert "Traceback" not in done.stderr
 
 
+def test_careful_and_eager_exclude_each_other() -> None:
+    done = autotune("run", "/dev/md0", "--careful", "--eager")
+    assert done.returncode == 2
+    assert "exclude each other" in done.stderr
+
+
 def test_an_error_is_one_sentence_and_json_if_asked_for() -> None:
     done = autotune("run", "/dev/nonsense", "--json")
     assert done.returncode == 2
