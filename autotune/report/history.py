@@ -9,7 +9,7 @@ from rich.table import Table
 
 from autotune.problem.setting import Setting
 from autotune.report import named_answers
-from autotune.report.tables import show_setting
+from autotune.report.tables import QUIET_QUANTITIES, show_setting
 from autotune.results import solve
 from autotune.store import RunRecord, TrialRecord
 
@@ -70,7 +70,7 @@ def _trials(trials: Sequence[TrialRecord], baseline: Setting) -> Table:
 def _figures(trials: Sequence[TrialRecord]) -> Table:
     """What was measured, a column a figure: MB/s of a throughput, ms of a p99."""
     names = dict.fromkeys(
-        name for trial in trials for name in trial.figures if not name.endswith(("p50", "p999"))
+        name for trial in trials for name in trial.figures if not name.endswith(QUIET_QUANTITIES)
     )
     table = Table(box=None, pad_edge=False)
     table.add_column("trial")
