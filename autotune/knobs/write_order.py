@@ -18,9 +18,10 @@ _FIRST = (
 """A switch of the scheduler resets the two after it; the cache bounds preread_bypass_threshold; a
 sync_max below sync_min is refused."""
 _SPEEDS = ("sync_speed_min", "sync_speed_max")
-WAITING = ("sync_min", "sync_max", "group_thread_cnt")
+CACHE = "stripe_cache_size"
+WAITING = ("sync_min", "sync_max", "group_thread_cnt", CACHE)
 """What cannot be put back while a sync runs: the kernel refuses the bounds, and may hang over the
-threads."""
+threads. The cache waits for the end of a reshape alone."""
 _RESET_BY_SCHEDULER = ("nr_requests", "wbt_lat_usec")
 
 
@@ -103,6 +104,12 @@ def reset_by(path: Path) -> tuple[Path, ...]:
 
 def unsafe_now(path: Path) -> str | None:
     """Why a file must not be written at this moment, or None."""
+    if path.name == CACHE and is_reshaping(path.parent):
+        return (
+            f"{path} must not be written during a reshape, which stands still for ever, and the "
+            "array with it, if the cache gets too small for it (seen on 6.1.176); wait until it "
+            "has ended."
+        )
     if path.name != "group_thread_cnt":
         return None
     action = sysfs.read_or(path.parent / "sync_action", "idle")
@@ -112,6 +119,11 @@ def unsafe_now(path: Path) -> str | None:
         f"{path} must not be written while a sync runs ({action}), because the kernel may hang; "
         "wait until it has ended."
     )
+
+
+def is_reshaping(md: Path) -> bool:
+    """Whether an array is between two shapes, be it that the reshape is paused."""
+    return sysfs.read_or(md / "reshape_position", "none") != "none"
 
 
 def rank(name: str) -> tuple[int, str]:

@@ -10,6 +10,7 @@ from autotune.knobs import (
     ram_bytes,
     read_setting,
     stripe_cache,
+    unsafe_now,
 )
 from autotune.problem.setting import Setting
 from autotune.safety.journal import Journal
@@ -35,6 +36,9 @@ def apply(
         _check_memory(array, cost)
     for write in writes:
         watch()
+        # A sync may have begun since.
+        if reason := unsafe_now(write.path):
+            raise InfeasibleError(reason)
         # At each step up again: what the steps before have really taken shows only now.
         _check_memory(array, stripe_cache.growth_bytes(array, write))
         journal.writing(write.path, write.text)

@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 from autotune.errors import AutotuneError, RefusalError
+from autotune.knobs.write_order import is_reshaping
 from autotune.safety.journal import Journal
 from autotune.safety.paths import is_waiting, waiting_path
 from autotune.safety.record import Record
@@ -53,7 +54,9 @@ def _pause(record: Record, root: Path) -> None:
 
 
 def _is_syncing(record: Record, root: Path) -> bool:
-    return sysfs.read_or(record.action(root), "idle") not in ("idle", "frozen")
+    action = record.action(root)
+    syncs = sysfs.read_or(action, "idle") not in ("idle", "frozen")
+    return syncs or is_reshaping(action.parent)
 
 
 def start(path: Path) -> None:

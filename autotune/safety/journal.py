@@ -14,7 +14,7 @@ from typing import BinaryIO
 
 from autotune.durable import append, open_roots_own, sync_folder
 from autotune.errors import AutotuneError, RefusalError, StoppedError
-from autotune.knobs.write_order import WAITING
+from autotune.knobs.write_order import CACHE, WAITING, unsafe_now
 from autotune.safety.lock_holders import holder
 from autotune.safety.paths import is_waiting, waiting_path
 from autotune.safety.record import Record, boot_id
@@ -273,10 +273,14 @@ class Journal:
         self.record.keep_waiting()
         # What reads otherwise in the end, somebody else has set. Not on a full disk.
         with contextlib.suppress(AutotuneError):
-            for name in self.record.originals:
+            for name, original in list(self.record.originals.items()):
                 if Path(name).exists():
                     text = sysfs.original(Path(name))
-                    self._add({"kind": "write", "path": name, "text": text})
+                    # The cache waits for a reshape alone, and is back otherwise.
+                    if Path(name).name == CACHE and text == original:
+                        self._add({"kind": "back", "path": name})
+                    else:
+                        self._add({"kind": "write", "path": name, "text": text})
 
     def _join(self, record: Record) -> None:
         """Take over the originals of a later record; earlier ones stay."""
@@ -319,7 +323,7 @@ def _is_out_of_the_way(path: Path, root: Path) -> bool:
         return False
     record = journal.record
     try:
-        if record.scratch or any(Path(name).name not in WAITING for name in record.ours):
+        if record.scratch or not all(_has_to_wait(Path(name)) for name in record.ours):
             return False
         if not (record.ours or record.moved):
             path.unlink()
@@ -331,6 +335,10 @@ def _is_out_of_the_way(path: Path, root: Path) -> bool:
         return True
     finally:
         journal.release()
+
+
+def _has_to_wait(path: Path) -> bool:
+    return path.name in WAITING and (path.name != CACHE or unsafe_now(path) is not None)
 
 
 def _still_to_go_back(path: Path, record: Record) -> dict[str, str]:

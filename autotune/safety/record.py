@@ -102,6 +102,9 @@ class Record:
             case {"kind": "settled"}:
                 self.ours = {path: texts[-1:] for path, texts in self.ours.items()}
                 self.unsettled = set()
+            case {"kind": "back", "path": str(path)}:
+                self.originals.pop(path, None)
+                self.ours.pop(path, None)
             case {"kind": "originals", "originals": dict(originals)}:
                 folders = entry.get("folders")
                 self._join(originals, folders if isinstance(folders, dict) else {})

@@ -19,6 +19,7 @@ from autotune.measure.write_budget import Written
 from autotune.safety.guardian import Guardian, guarded
 from autotune.safety.journal import Journal
 from autotune.safety.paths import clear_if_torn, is_held, journal_path, open_journals
+from autotune.safety.restore import restore
 from autotune.system import sysfs
 
 __all__ = ["files"]
@@ -326,3 +327,42 @@ def test_every_line_is_json(files: Files) -> None:
     journal.scratch(files.root / ".autotune-x\n{")
     for line in files.path.read_text().splitlines():
         json.loads(line)
+
+
+def test_the_cache_goes_back_only_after_a_reshape(tmp_path: Path) -> None:
+    """Made too small meanwhile, it stops the reshape for good, and the array with it."""
+    cache, position = tmp_path / "md/stripe_cache_size", tmp_path / "md/reshape_position"
+    cache.parent.mkdir()
+    cache.write_text("256\n")
+    position.write_text("none\n")
+    path, told = journal_path(tmp_path / "state", UUID), list[str]()
+    with guarded(Journal.open(path, UUID, "/dev/md0", [cache]), told.append) as guardian:
+        guardian.journal.writing(cache, "4096")
+        cache.write_text("4096\n")
+        position.write_text("204800\n")
+    assert "goes back by itself" in told[0]
+    assert not path.exists()
+    time.sleep(1)
+    assert cache.read_text() == "4096\n"
+    position.write_text("none\n")
+    deadline = time.monotonic() + 20
+    while open_journals(tmp_path / "state") and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert cache.read_text() == "256"
+
+
+def test_a_cache_that_is_back_does_not_wait_with_the_threads(tmp_path: Path) -> None:
+    md = tmp_path / "md"
+    md.mkdir()
+    files = {md / "group_thread_cnt": "4", md / "stripe_cache_size": "4096"}
+    for file in files:
+        file.write_text("0\n" if file.name == "group_thread_cnt" else "256\n")
+    (md / "sync_action").write_text("recover\n")
+    journal = Journal.open(journal_path(tmp_path / "state", UUID), UUID, "/dev/md0", files)
+    for file, text in files.items():
+        journal.writing(file, text)
+        file.write_text(f"{text}\n")
+    assert restore(journal).waiting
+    (path,) = open_journals(tmp_path / "state")
+    assert list(Journal.load(path).record.originals) == [str(md / "group_thread_cnt")]
+    assert (md / "stripe_cache_size").read_text() == "256"
