@@ -134,6 +134,16 @@ put() {
             return 1
         }
         ;;
+    */stripe_cache_size)
+        # A reshape for which the cache gets too small never ends.
+        case $(cat "$block/md/reshape_position" 2>/dev/null) in
+        "" | none) ;;
+        *)
+            echo "The array is being reshaped, so stripe_cache_size cannot be set now." >&2
+            return 1
+            ;;
+        esac
+        ;;
     */sync_speed_min)
         [ "$2" = system ] || [ "$2" -le "$(value "$block/md/sync_speed_max")" ] || {
             echo "sync_speed_min $2 would be above sync_speed_max." >&2
@@ -160,7 +170,8 @@ save() {
     mkdir -p "${saved%/*}" || return 1
     [ ! -e "$saved" ] || known >"$saved.known" || return 1
     {
-        cat "$saved.known" 2>/dev/null
+        [ ! -e "$saved.known" ] || cat "$saved.known" || return 1
+        # A full disk may refuse any line of these.
         steps | while read -r place file _ passing; do
             [ -z "$passing" ] || continue
             for path in $(files "$place" "$file"); do
@@ -174,7 +185,7 @@ save() {
                     line="$(number "$device") ${each#"$device/"}"
                     [ "$place" = disk ] || device=array
                     grep -qF -- "$device $line " "$saved.known" 2>/dev/null ||
-                        echo "$device $line $text"
+                        echo "$device $line $text" || exit 1
                 done
             done
         done
@@ -188,7 +199,7 @@ known() {
     while read -r device found rest; do
         folder=$device
         [ "$device" != array ] || folder=$block
-        [ "$(number "$folder")" != "$found" ] || echo "$device $found $rest"
+        [ "$(number "$folder")" != "$found" ] || echo "$device $found $rest" || return 1
     done <"$saved"
 }
 

@@ -113,6 +113,7 @@ def test_the_script_sets_what_the_profile_says_and_undoes_it(
         ("proc/meminfo", "MemAvailable: 60000 kB", "over half of the memory"),
         (f"var/lib/autotune/journal/{UUID}.jsonl", "", "A run of autotune has"),
         ("sys/block/md0/md/sync_action", "resync", "Not every value could be set"),
+        ("sys/block/md0/md/reshape_position", "4096", "Not every value could be set"),
     ],
 )
 def test_the_script_changes_nothing_where_it_does_not_fit(
@@ -169,3 +170,21 @@ def test_scripts_are_clean(tmp_path: Path) -> None:
                     [*command, script], capture_output=True, text=True, check=False
                 )
                 assert (done.returncode, done.stdout) == (0, ""), done.stdout
+
+
+@pytest.mark.parametrize("lacks", ["nothing", "wbt_lat_usec"])
+def test_what_cannot_be_saved_whole_is_not_changed(tmp_path: Path, lacks: str) -> None:
+    """A full disk refuses some lines and takes others."""
+    machine = Sandbox(tmp_path / "machine", profile())
+    for disk in ("sda", "sdb"):
+        (machine.root / "sys/block" / disk / "queue" / lacks).unlink(missing_ok=True)
+    before = machine.held()
+    # `echo` of these lines fails, as on a disk that is full for a moment.
+    text = machine.script.read_text()
+    line = 'echo "$device $line $text"'
+    assert line in text
+    refused = 'case $line in *md/rmw_level*) false ;; *) echo "$device $line $text" ;; esac'
+    machine.script.write_text(text.replace(line, f"{{ {refused}; }}"))
+    done = machine.run("apply")
+    assert (done.returncode, "cannot be saved" in done.stderr) == (2, True)
+    assert machine.held() == before
