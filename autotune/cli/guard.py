@@ -10,8 +10,13 @@ from autotune.cli.terminal import console, notice
 from autotune.service import CONFIG
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from autotune.guard.aside import Aside
     from autotune.guard.loop import Window
+    from autotune.guard.metrics import Told
     from autotune.guard.session import Summary
+    from autotune.report.live import LiveReporter
 
 
 def guard(
@@ -45,12 +50,12 @@ def guard(
     import threading
 
     from autotune.errors import UsageError
+    from autotune.guard.aside import Aside
     from autotune.guard.metrics import Told
     from autotune.guard.session import Wanted
     from autotune.guard.session import guard as guard_array
     from autotune.guard.valve import FLOOR_KIB
     from autotune.quantities import parse_latency_ns, parse_rate
-    from autotune.report import guard as report
     from autotune.report.live import LiveReporter
     from autotune.service.config import load_config
     from autotune.service.notify import notify
@@ -71,34 +76,54 @@ def guard(
             notice(fault)
 
     def unheld(text: str) -> None:
-        notice(text)
+        aside(lambda: notice(text))
         # The valve has to be moved meanwhile.
         threading.Thread(target=run_hook, args=(text,)).start()
 
     told = Told(settings.metrics, array, ceiling_ns, notice)
     with LiveReporter(console(stderr=True)) as reporter:
+        aside = Aside()
 
-        def hear(window: "Window") -> None:
-            told.window(window)
-            if as_json:
-                print(json.dumps(report.window_document(window)), flush=True)
-            reporter.progress(report.window_line(window, ceiling_ns), window.share, None)
-
-        def finished(summary: "Summary") -> None:
-            told.over(summary.released)
-            if as_json:
-                print(json.dumps(report.summary_document(summary)), flush=True)
-            else:
-                print(report.summary_line(summary, ceiling_ns), flush=True)
-
+        hear, finished = _tellers(aside, told, reporter, ceiling_ns, as_json)
         try:
             wanted = Wanted(
                 ceiling_ns, state_dir, hear, finished, notice, unheld, least_bytes / 1024
             )
             found = guard_array(device, wanted, wait)
         finally:
-            told.over()
+            try:
+                aside.close()
+            finally:
+                told.over()
     if found:
         return
     text = f"No sync runs on {device}, so there is nothing to guard (--wait waits for one)."
     print(json.dumps({"kind": "idle", "device": device}) if as_json else text)
+
+
+def _tellers(
+    aside: "Aside", told: "Told", reporter: "LiveReporter", ceiling_ns: float, as_json: bool
+) -> "tuple[Callable[[Window], None], Callable[[Summary], None]]":
+    """What tells of each window, and of each sync that is over."""
+    import json
+
+    from autotune.guard.aside import write_line
+    from autotune.report import guard as report
+
+    def tell_window(window: "Window") -> None:
+        told.window(window)
+        if as_json:
+            write_line(json.dumps(report.window_document(window)))
+        reporter.progress(report.window_line(window, ceiling_ns), window.share, None)
+
+    def tell_end(summary: "Summary") -> None:
+        told.over(summary.released)
+        if as_json:
+            write_line(json.dumps(report.summary_document(summary)))
+        else:
+            write_line(report.summary_line(summary, ceiling_ns))
+
+    return (
+        lambda window: aside(lambda: tell_window(window)),
+        lambda summary: aside(lambda: tell_end(summary)),
+    )

@@ -151,6 +151,8 @@ def _one(array: Array, wanted: Wanted, signals: Signals, warned: bool) -> tuple[
                     "Stopped: the guardian process was killed, and without it a kill of autotune "
                     "would leave settings behind."
                 )
+            # Stopped with the valve shut, it would hold the sync for as long.
+            signals.stop_if_asked(valve.open)
             return not signals.name
 
         def heard(window: Window) -> None:

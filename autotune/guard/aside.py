@@ -1,0 +1,52 @@
+"""What may take for ever, as writing to a pipe that nobody reads, beside the guard's own work."""
+
+import os
+import queue
+import sys
+import threading
+from collections.abc import Callable
+
+MOST = 100
+JOIN_S = 0.1
+
+
+class Aside:
+    """Does one thing after the other in a thread of its own. A valve must never stay shut because
+    somebody does not read: what finds too much before it is left out."""
+
+    def __init__(self) -> None:
+        self._waiting: queue.Queue[Callable[[], None] | None] = queue.Queue(MOST)
+        self._fault: OSError | None = None
+        self._thread = threading.Thread(target=self._work, daemon=True)
+        self._thread.start()
+
+    def __call__(self, what: Callable[[], None]) -> None:
+        """Have it done. OSError if an earlier one failed so."""
+        if self._fault is not None:
+            raise self._fault
+        if self._waiting.qsize() < MOST - 1:
+            self._waiting.put_nowait(what)
+
+    def close(self) -> None:
+        """Wait until all is done; Ctrl-C ends that. OSError as before."""
+        # There is always room for it.
+        self._waiting.put_nowait(None)
+        while self._thread.is_alive():
+            self._thread.join(JOIN_S)
+        if self._fault is not None:
+            raise self._fault
+
+    def _work(self) -> None:
+        while (what := self._waiting.get()) is not None:
+            try:
+                what()
+            except OSError as error:
+                self._fault = error
+                return
+
+
+def write_line(text: str) -> None:
+    """Print without Python's buffer, whose lock a blocked thread would keep to the end."""
+    data = f"{text}\n".encode()
+    while data:
+        data = data[os.write(sys.stdout.fileno(), data) :]
