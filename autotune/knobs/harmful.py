@@ -54,7 +54,13 @@ LIMITS: Mapping[str, Limits] = {
     "sync_speed_max": Limits(
         least=LEAST_SYNC_KIB_S, lacks="a rebuild lasts for weeks, without protection meanwhile"
     ),
-    "sync_io_depth": Limits(high=256, most=4096, exceeds="a sync crowds out other requests"),
+    "sync_io_depth": Limits(
+        low=8,
+        high=256,
+        most=4096,
+        lacks="a rebuild of an array in use hardly moves",
+        exceeds="a sync crowds out other requests",
+    ),
     "read_ahead_kb": Limits(
         low=16,
         high=1 << 16,

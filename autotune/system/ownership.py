@@ -64,12 +64,14 @@ def refuse_program(command: Path) -> None:
 
 
 def refuse_words(words: Iterable[str]) -> str | None:
-    """Why root should not run a command of these words: the program, or a file named in it, is
-    such that others can change it. None for anybody else."""
+    """Why root should not run a command of these words: the program, or a file or folder named in
+    it (`run-parts FOLDER`), is such that others can change it. None for anybody else."""
     if os.geteuid() != 0:
         return None
     files = (Path(word) for word in words if word.startswith("/"))
-    return next(filter(None, (fault(file) for file in files if file.is_file())), None)
+    return next(
+        filter(None, (fault(file) for file in files if file.is_file() or file.is_dir())), None
+    )
 
 
 def _faults_of_program(command: Path) -> Iterator[str]:

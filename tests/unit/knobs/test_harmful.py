@@ -113,3 +113,8 @@ def test_nothing_that_is_shipped_or_that_a_run_tries_does_harm(array: Array) -> 
 def test_what_does_not_say_that_it_was_proven_is_not() -> None:
     text = some_profile.profile().model_dump_json(exclude={"evidence": {"confirmed"}})
     assert not parse_profile(text, "p").evidence.confirmed
+
+
+def test_a_depth_that_starves_a_rebuild_is_warned_of() -> None:
+    assert "hardly moves" in harmful.judge({"sync_io_depth": 1}).warnings[0]
+    assert harmful.judge({"sync_io_depth": 8}) == harmful.judge({})
