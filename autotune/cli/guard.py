@@ -43,8 +43,8 @@ def guard(
     """Hold the foreground's p99 under a ceiling while a rebuild, resync or check runs.
 
     The sync goes as fast as that allows, at full speed without a foreground. Everything is put
-    back at its end. A ceiling that is out of reach is reported after some minutes; a sync that gives
-    the array its redundancy back is then let go.
+    back at its end. A ceiling that is out of reach is reported after some minutes; a sync that
+    gives the array its redundancy back is then let go.
     """
     import json
     import threading

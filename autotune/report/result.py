@@ -170,9 +170,9 @@ def print_spent(console: Console, spent: Spent) -> None:
     """How much of the time was measuring, and what the rest went to."""
     least = NOTED_SHARE * spent.total
     rest = [f"{kind} {show_seconds(s)}" for kind, s in spent.overhead.items() if s > least]
-    share = spent.seconds[MEASURING] / spent.total
     console.print(
-        f"Measuring took {share:.0%} of the time; the rest: {', '.join(rest)}.", highlight=False
+        f"Measuring took {spent.measured_share:.0%} of the time; the rest: {', '.join(rest)}.",
+        highlight=False,
     )
 
 
@@ -181,5 +181,5 @@ def spent_document(spent: Spent) -> dict[str, Any]:
     return {
         "measured_seconds": spent.seconds[MEASURING],
         "overhead_seconds": dict(spent.overhead),
-        "measured_share": spent.seconds[MEASURING] / spent.total,
+        "measured_share": spent.measured_share,
     }

@@ -43,3 +43,8 @@ class Spent:
         """All but measuring, the longest first."""
         rest = [(kind, s) for kind, s in self.seconds.items() if kind != MEASURING]
         return dict(sorted(rest, key=lambda each: -each[1]))
+
+    @property
+    def measured_share(self) -> float:
+        """The share of the time that was measuring; 0 of no time."""
+        return self.seconds[MEASURING] / self.total if self.total else 0.0
