@@ -41,7 +41,7 @@ LIMIT_S = {"guest_retune.py": 1800}
         ("raid6-hdd", "guest_knobs.py"),
         ("tests/lab/fewer.toml", "guest_import.py"),
         ("tests/lab/faults.toml", "guest_faults.py"),
-        ("tests/lab/faults.toml", "guest_faults_above.py"),
+        pytest.param("tests/lab/faults.toml", "guest_faults_above.py", marks=pytest.mark.slow),
         ("tests/lab/elsewhere.toml", "guest_persist.py"),
         ("tests/lab/elsewhere.toml", "guest_exports.py"),
         pytest.param("tests/lab/elsewhere.toml", "guest_ansible.py", marks=pytest.mark.slow),
