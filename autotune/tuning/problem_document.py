@@ -6,7 +6,22 @@ from typing import Any
 
 from autotune.problem.figure import Figure
 from autotune.problem.profile import ProvenOn
+from autotune.system.array import Array
 from autotune.tuning.prepare import Preparation
+
+
+def proven_on(array: Array, member_kib_s: int | None = None) -> ProvenOn:
+    """The class of array that a run's answer holds for. `member_kib_s`: how fast the slowest
+    member reads in sequence, where that matters."""
+    return ProvenOn(
+        level=array.level,
+        members=array.raid_disks,
+        chunk_kib=array.chunk_bytes // 1024,
+        media=array.media.value,
+        kernel=array.kernel,
+        uuid=array.uuid,
+        member_kib_s=member_kib_s,
+    )
 
 
 def problem_document(
@@ -15,14 +30,7 @@ def problem_document(
     """What the store keeps of the problem; `figures` with what is known of their ceilings,
     `written_bytes` what the run has written until now."""
     options, array = preparation.options, preparation.array
-    proven_on = ProvenOn(
-        level=array.level,
-        members=array.raid_disks,
-        chunk_kib=array.chunk_bytes // 1024,
-        media=array.media.value,
-        kernel=array.kernel,
-        uuid=array.uuid,
-    )
+    proof = proven_on(array)
     knobs = {
         knob.name: {
             "choices": list(preparation.choices[knob.name]),
@@ -37,7 +45,7 @@ def problem_document(
         for knob in preparation.knobs
     }
     return {
-        "array": {"name": array.name, **proven_on.model_dump(mode="json", exclude_none=True)},
+        "array": {"name": array.name, **proof.model_dump(mode="json", exclude_none=True)},
         "workload": options.workload.model_dump(mode="json"),
         "strategy": options.strategy,
         "trials": options.trials,

@@ -3,10 +3,11 @@
 from datetime import UTC, datetime
 
 from autotune.knobs import ram_bytes
-from autotune.problem.profile import Evidence, FigureEvidence, LongEvidence, Profile, ProvenOn
+from autotune.problem.profile import Evidence, FigureEvidence, LongEvidence, Profile
 from autotune.problem.setting import Setting
 from autotune.stats.verdict import Conclusion
 from autotune.tuning.prepare import Preparation
+from autotune.tuning.problem_document import proven_on
 from autotune.tuning.tune import Result
 
 
@@ -42,15 +43,7 @@ def make_profile(
     return Profile(
         name=given.name if given else f"{array.name}-{preparation.options.workload.name}",
         created=datetime.now(UTC),
-        proven_on=ProvenOn(
-            level=array.level,
-            members=array.raid_disks,
-            chunk_kib=array.chunk_bytes // 1024,
-            media=array.media.value,
-            kernel=array.kernel,
-            uuid=array.uuid,
-            member_kib_s=member_kib_s,
-        ),
+        proven_on=proven_on(array, member_kib_s),
         workload=preparation.options.workload.name,
         knobs=dict(changed),
         before={name: result.baseline[name] for name in changed},
