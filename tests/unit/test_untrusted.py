@@ -12,9 +12,8 @@ import pytest
 from some_profile import DOCUMENT, document
 
 from autotune.cli.main import main
-from autotune.deploy import catalogue, compare
+from autotune.deploy import apply, catalogue, compare
 from autotune.deploy.persist import profile_path
-from autotune.safety import apply
 from autotune.system.array import find_array
 from autotune.tuning import import_profile, prepare
 
