@@ -161,8 +161,6 @@ CELLS = [
 SAMPLE = {
     ("SIGKILL to the tuner", "write"),
     ("disk failing", "resync"),
-    ("recovery starting", "resync"),
-    ("neighbour recovering", "resync"),
     ("store refused (EBUSY)", "restore"),
 }
 

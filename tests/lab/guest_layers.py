@@ -119,6 +119,7 @@ def test_a_snapshot_outlives_a_run(home: str, tmp_path: Path, words: tuple[objec
     sh("mount", home, MOUNT)
 
 
+@pytest.mark.slow
 def test_a_snapshot_taken_meanwhile_ends_the_run(
     home: str, tmp_path: Path, words: tuple[object, ...]
 ) -> None:
