@@ -84,10 +84,6 @@ lab-tests: setup
 
 slow-tests: setup
 	.venv/bin/python -m pytest -m slow -rP
-	$(call IN_LAB,tests/lab/fewer.toml) tests/lab/guest_import.py
-	$(call IN_LAB,raid5-hdd) tests/lab/guest_guard.py
-	$(call IN_LAB,raid5-ssd) -m slow tests/lab/guest_layers.py
-	$(call IN_LAB,tests/lab/neighbours.toml) -m slow tests/lab/guest_neighbours.py
 
 IN_LAB = .venv/bin/autotune lab $(1) -- .venv/bin/python -m pytest -q -p no:cacheprovider
 IN_FAULTS = $(call IN_LAB,tests/lab/faults.toml)

@@ -142,6 +142,7 @@ def test_a_unit_is_one_that_systemd_takes(
         script.unlink()
 
 
+@pytest.mark.slow
 def test_tuned_applies_verifies_and_rolls_back(out: Path, before: dict[str, str]) -> None:
     export("tuned", out, "--array", str(ARRAY.uuid))
     shutil.copytree(out / NAME, Path("/etc/tuned", NAME))

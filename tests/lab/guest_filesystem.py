@@ -125,6 +125,7 @@ class Crashing(Random):
 """
 
 
+@pytest.mark.slow
 def test_a_search_that_dies_of_a_native_fault_says_so_and_goes_on_later(
     state: Path, words: tuple[object, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

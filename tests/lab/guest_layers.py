@@ -148,6 +148,7 @@ def fill_other(size_mib: int) -> None:
     sh("dd", "if=/dev/zero", "of=/dev/shelf/other", "bs=1M", f"count={size_mib}", "oflag=direct")
 
 
+@pytest.mark.slow
 def test_a_thin_pool_is_not_filled(tmp_path: Path, words: tuple[object, ...]) -> None:
     with thin(180):
         before = used("shelf-pool-tpool")

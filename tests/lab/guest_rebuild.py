@@ -148,6 +148,7 @@ def test_a_profile_applies_beside_a_recovery_if_it_is_safe_there(
     assert knob_files() == knobs
 
 
+@pytest.mark.slow
 def test_a_recovery_goes_on_while_it_is_tuned(state: Path, written: list[str]) -> None:
     knobs, follower = settled_knobs(), Follower()
     asked = options(strategy="random", trials=3, ram_budget=96 << 20, careful=False)

@@ -105,7 +105,8 @@ def test_a_run_excludes_another_and_leaves_nothing_behind_when_ended_in_its_midd
     """By Ctrl-C; by SIGKILL, guest_faults.py and guest_soak.py end runs."""
     before = knob_files()
     process = start(*RUN, "--workload", fast, "--strategy", "random", state=state)
-    wait_until(lambda: knob_files() != before and bool(running("fio")), what="a trial")
+    # The warm-up comes first, which the first check of an array can make long.
+    wait_until(lambda: knob_files() != before and bool(running("fio")), 300, "a check with fio")
     other = autotune(*RUN, "--workload", fast, state=state.with_name("other"))
     assert other.returncode == 1
     named = re.search(r"process (\d+)", other.stderr)
@@ -130,7 +131,7 @@ def test_a_run_excludes_another_and_leaves_nothing_behind_when_ended_in_its_midd
 def test_a_knob_that_somebody_turns_ends_the_run_and_stays_theirs(state: Path, fast: Path) -> None:
     before = knob_files()
     process = start(*RUN, "--workload", fast, state=state)
-    wait_until(lambda: bool(running("fio")), what="the baseline")
+    wait_until(lambda: bool(running("fio")), 300, "the baseline")
     ahead = Path("/sys/block/md0/queue/read_ahead_kb")
     ahead.write_text("1000")
     _, errors = process.communicate(timeout=60)

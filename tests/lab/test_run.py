@@ -12,14 +12,11 @@ PYTEST = (sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", 
 
 
 SAMPLE = {
-    "guest_faults.py": ("-m", "sample"),
-    "guest_faults_above.py": ("-m", "sample"),
-    "guest_guard.py": ("-m", "sample"),
-    "guest_import.py": ("-m", "not slow"),
-    "guest_layers.py": ("-m", "not slow"),
-    "guest_neighbours.py": ("-m", "not slow"),
+    "guest_faults.py": "sample",
+    "guest_faults_above.py": "sample",
+    "guest_guard.py": "sample",
 }
-"""Of what takes too long for each change, the part that does not."""
+"""Of a matrix, the few cells that stand for the rest; `make faults` runs all."""
 
 LIMIT_S = {"guest_retune.py": 1800}
 """Of what takes longer than a quarter of an hour."""
@@ -58,7 +55,28 @@ LIMIT_S = {"guest_retune.py": 1800}
     ],
 )
 def test_in_the_lab(lab: Lab, scenario: str, tests: str) -> None:
-    command = [*PYTEST, *SAMPLE.get(tests, ()), str(Path("tests/lab") / tests)]
+    in_the_lab(lab, scenario, tests, SAMPLE.get(tests, "not slow"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("scenario", "tests", "which"),
+    [
+        ("raid5-hdd", "guest_filesystem.py", "slow"),
+        ("raid5-ssd", "guest_layers.py", "slow"),
+        ("raid5-hdd", "guest_rebuild.py", "slow"),
+        ("raid5-hdd", "guest_guard.py", "not sample"),
+        ("tests/lab/neighbours.toml", "guest_neighbours.py", "slow"),
+        ("tests/lab/fewer.toml", "guest_import.py", "slow"),
+        ("tests/lab/elsewhere.toml", "guest_exports.py", "slow"),
+    ],
+)
+def test_the_rest_in_the_lab(lab: Lab, scenario: str, tests: str, which: str) -> None:
+    in_the_lab(lab, scenario, tests, which)
+
+
+def in_the_lab(lab: Lab, scenario: str, tests: str, which: str) -> None:
+    command = [*PYTEST, "-m", which, str(Path("tests/lab") / tests)]
     result = lab(scenario, command, timeout_s=LIMIT_S.get(tests, 900))
     print(result.stdout)
     assert result.returncode == 0, result.stdout + result.stderr

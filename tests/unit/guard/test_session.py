@@ -218,6 +218,7 @@ def test_a_degraded_array_is_not_kept_degraded_for_a_ceiling_out_of_reach(
     assert plant.limits["sync_speed_max"] == "200000 (system)"
 
 
+@pytest.mark.slow
 def test_a_whole_array_stays_at_the_least_pace_until_the_ceiling_is_in_reach(
     guarded: Callable[..., Guarded],
 ) -> None:
@@ -244,6 +245,7 @@ def test_a_sync_is_held_to_no_less_than_it_may_be(guarded: Callable[..., Guarded
     assert 0.8 * 8000 < rate_kib < 2 * 8000
 
 
+@pytest.mark.slow
 def test_a_ceiling_that_can_be_held_is_never_out_of_reach(guarded: Callable[..., Guarded]) -> None:
     guard = guarded(Plant())
     (guard.array.md / "degraded").write_text("1\n")
