@@ -64,9 +64,7 @@ def confirm(
     what = "the profile" if given else "the winner"
     reporter.step(f"Measuring {what} and the original settings, in turn")
     baseline = preparation.baseline
-    phases = tuple(
-        p for p in preparation.phases if trials.relevant(p, winner) != trials.relevant(p, baseline)
-    )
+    phases = trials.differing(preparation.phases, winner, baseline)
     if given and not any(phase.weight for phase in phases):
         reason = "nothing that counts in the workload can differ, so nothing can be shown"
         return Decision(False, reason, None, {}, {})

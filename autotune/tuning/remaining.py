@@ -4,6 +4,7 @@ import math
 import time
 from collections.abc import Sequence
 
+from autotune.measure.workload import Phase
 from autotune.quantities import show_seconds
 from autotune.tuning.prepare import BASELINE_TRIALS, Preparation
 from autotune.tuning.trials import Trials
@@ -34,22 +35,34 @@ def pairs_left(trials: Trials, phases: Sequence[str], beside_s: float = 0.0) -> 
     return most
 
 
-def lacking(preparation: Preparation, trials: Trials, pairs: int, long_s: float = 0.0) -> str:
+def lacking(
+    preparation: Preparation,
+    trials: Trials,
+    pairs: int,
+    long_s: float = 0.0,
+    proof: Sequence[Phase] | None = None,
+) -> str:
     """What there is too little of for another trial and a proof of so many pairs, in words; empty
-    if there is enough."""
-    names = [phase.name for phase in preparation.phases]
-    trial_s = sum(trials.seconds[name] for name in names)
-    if trial_s * (1 + 2 * pairs) * TIME_MARGIN + long_s > time_left_s(trials):
-        least_s = trial_s * (1 + BASELINE_TRIALS + 1 + 2 * pairs) * TIME_MARGIN
-        used = f"a trial takes {show_seconds(trial_s)} here"
+    if there is enough. `proof`: the phases that a proof would measure, if not all that a setting
+    can move."""
+    trial = [phase.name for phase in preparation.phases if trials.is_movable(phase)]
+    names = trial if proof is None else [phase.name for phase in proof]
+    trial_s = sum(trials.seconds[name] for name in trial)
+    pair_s = 2 * sum(trials.seconds[name] for name in names)
+    if (trial_s + pairs * pair_s) * TIME_MARGIN + long_s > time_left_s(trials):
+        whole_s = sum(trials.seconds[phase.name] for phase in preparation.phases)
+        least_s = (whole_s * (1 + BASELINE_TRIALS) + trial_s + pairs * pair_s) * TIME_MARGIN
+        takes = f"a trial takes {show_seconds(trial_s)} here"
         if trials.count("search"):
-            return f"the time was used up: {used}, and a proof {2 * pairs} of them"
+            proof_s = pairs * pair_s + long_s
+            return f"the time was used up: {takes}, and a proof {show_seconds(proof_s)}"
         return (
-            f"{used}, so there is no time to try and prove anything else; allow "
+            f"{takes}, so there is no time to try and prove anything else; allow "
             f"{show_seconds(least_s)} or more (--time)"
         )
     left = trials.written.left
-    needed = sum(trials.wrote[name] for name in names) * (1 + 2 * pairs) * WRITE_MARGIN
-    if left is not None and needed > left:
+    wrote = sum(trials.wrote[name] for name in trial)
+    wrote += 2 * pairs * sum(trials.wrote[name] for name in names)
+    if left is not None and wrote * WRITE_MARGIN > left:
         return "the write budget allows to try nothing else; allow more (--write-budget)"
     return ""

@@ -102,11 +102,12 @@ class Hunt:
         if seen is None:
             return lacking(self._prep, self._trials, SHORT)
         # Where time is short, a long load is not worth a trial.
-        wanted = long_phases(self._prep, seen.setting, self._prep.phases)
+        proof = self._trials.differing(self._prep.phases, seen.setting, self._prep.baseline)
+        wanted = long_phases(self._prep, seen.setting, proof)
         long_s = 2 * sum(phase.max_seconds for phase in wanted)
         if self._prep.options.time_s < ROOMY * long_s:
             long_s = 0.0
-        return lacking(self._prep, self._trials, PROPER, long_s)
+        return lacking(self._prep, self._trials, PROPER, long_s, proof)
 
     def best(self) -> Setting | None:
         """What is most worth to be proven: what the strategy says, else what looked best in a

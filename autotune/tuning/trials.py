@@ -155,9 +155,13 @@ class Trials:
         quantity = figure.name.partition(".")[2]
         return next(k for k in self._prep.knobs if k.name == knob).moves(phase, quantity)
 
-    def _is_movable(self, phase: Phase) -> bool:
+    def is_movable(self, phase: Phase) -> bool:
         """Whether any knob can move a figure of the phase."""
         return any(self.moves(k.name, f) for k in self._prep.knobs for f in phase.figures())
+
+    def differing(self, phases: Sequence[Phase], one: Setting, other: Setting) -> tuple[Phase, ...]:
+        """Those of the phases in which two settings can show different figures."""
+        return tuple(p for p in phases if self.relevant(p, one) != self.relevant(p, other))
 
     def _baseline_is_settled(self) -> bool:
         """Whether the baseline is known and stands still: what no knob can move either, such as
@@ -201,7 +205,7 @@ class Trials:
             carried = reuse and not all(key in self._known for key in keys)
             settled = role == "baseline" and self._baseline_is_settled()
             for phase, key in zip(phases, keys, strict=True):
-                if key in self._known and (carried or (settled and not self._is_movable(phase))):
+                if key in self._known and (carried or (settled and not self.is_movable(phase))):
                     results.append(self._known[key])
                     self.saved_s += self.seconds[phase.name]
                     continue

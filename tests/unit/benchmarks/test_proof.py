@@ -103,8 +103,8 @@ def test_when_time_is_short_what_there_is_is_proven_with_what_is_left(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     wishing(monkeypatch, {"stripe_cache_size": 2048}, {"stripe_cache_size": 1024})
-    # A trial takes 15 s: too little for one and A B B A.
-    result = Machine(tmp_path, monkeypatch).run("random", time_s=70)
+    # A trial takes 15 s: too little for another one and A B B A.
+    result = Machine(tmp_path, monkeypatch).run("random", time_s=55)
     assert result.searched == 1
     assert result.keep
     assert "the time was used up" in result.words.stopped
