@@ -12,6 +12,7 @@ from autotune.report.words import (
     print_long,
     print_nearest,
     print_open,
+    print_stopped,
     print_words,
     words_document,
 )
@@ -89,6 +90,7 @@ def print_result(console: Console, result: Result, profile: Path | None, ram_byt
     else:
         console.print(f"[bold]Keep what you have[/]: {result.reason}.", highlight=False)
         print_nearest(console, result)
+    print_stopped(console, result)
     if (result.verdict or nearest) and (parts := _parts(result)):
         console.print(f"Overall is made of {parts}.", highlight=False)
     print_words(console, result)

@@ -54,7 +54,7 @@ def print_open(console: Console, result: Result) -> None:
 
 
 def print_nearest(console: Console, result: Result) -> None:
-    """What came nearest, what was in its way, and why no more was tried."""
+    """What came nearest, and what was in its way."""
     nearest = result.words.nearest
     if result.verdict is not None:
         overall = result.verdict.overall
@@ -71,6 +71,10 @@ def print_nearest(console: Console, result: Result) -> None:
             f"{nearest.obstacle}.",
             highlight=False,
         )
+
+
+def print_stopped(console: Console, result: Result) -> None:
+    """Why no more was tried."""
     if result.words.stopped:
         console.print(f"The search ended: {result.words.stopped}.")
 

@@ -4,16 +4,15 @@ import dataclasses
 import random
 from collections.abc import Callable, Sequence
 
-from autotune.problem.objective import broken_ceilings
+from autotune.problem.objective import Figures
 from autotune.problem.setting import Setting, setting_key
 from autotune.problem.strategy import Problem, Strategy, StrategyFactory
 from autotune.problem.trial import Trial
-from autotune.stats.verdict import Conclusion, judge
+from autotune.stats.sequential import ERRORS, MOST_PAIRS, Step, Terms, look, order, spending
+from autotune.stats.verdict import judge
 from autotune.strategies.surrogate.importance import what_mattered
 from autotune.tuning.confirm import mean
-from autotune.tuning.prepare import CONFIRM_ORDER
 from autotune.tuning.strategy_input import without
-from autotune.tuning.tune import CANDIDATES
 from benchmarks.search.instance import Instance, Tried, measured
 
 
@@ -38,7 +37,7 @@ def prove(
     trials, left = list(told), problem
     home = setting_key(problem.baseline)
     found = Proofs(problem.baseline, [])
-    for _ in range(CANDIDATES):
+    for error in ERRORS:
         winner = dict(strategy.recommend().setting)
         if setting_key(winner) != home:
             shares = what_mattered(left, trials, winner)
@@ -46,9 +45,9 @@ def prove(
         if setting_key(winner) == home:
             break
         found.candidates += 1
-        sides = _in_turn(instance, problem, winner, len(trials), rng)
+        kept, sides = _in_turn(instance, problem, winner, trials, error, rng)
         found.tried += sides
-        if _is_kept(problem, winner, [side.trial for side in sides], trials):
+        if kept:
             return dataclasses.replace(found, kept=winner)
         trials += [side.trial for side in sides]
         left = without(left, winner)
@@ -59,16 +58,35 @@ def prove(
 
 
 def _in_turn(
-    instance: Instance, problem: Problem, winner: Setting, number: int, rng: random.Random
-) -> list[Tried]:
-    """Both sides, in the phases where they can differ."""
+    instance: Instance,
+    problem: Problem,
+    winner: Setting,
+    before_that: Sequence[Trial],
+    error: float,
+    rng: random.Random,
+) -> tuple[bool, list[Tried]]:
+    """Whether the winner is kept, and both sides in the phases where they can differ, pair by
+    pair until it is clear, as `confirm` does it."""
     moved = moves(problem, winner)
     phases = {figure.phase for figure in problem.figures if moved(figure.name)}
+    figures = [f for f in problem.figures if moved(f.name)]
+    home = setting_key(problem.baseline)
+    earlier = [t.figures for t in before_that if setting_key(t.setting) == home]
+    known = [t.figures for t in before_that if setting_key(t.setting) == setting_key(winner)]
     both = {"winner": winner, "baseline": problem.baseline}
-    return [
-        measured(instance, problem, both[side], number + place, rng, phases)
-        for place, side in enumerate(CONFIRM_ORDER)
-    ]
+    sides: dict[str, list[Figures]] = {"winner": [], "baseline": []}
+    tried: list[Tried] = []
+    for pair, allowed in enumerate(spending(MOST_PAIRS, error)):
+        for side in order(pair):
+            number = len(before_that) + len(tried)
+            tried.append(measured(instance, problem, both[side], number, rng, phases))
+            sides[side].append(tried[-1].trial.figures)
+        after, before = sides["winner"], sides["baseline"]
+        verdict = judge(problem.figures, after, before, earlier, known, allowed)
+        seen = look(Terms(figures), verdict, mean(before), mean(after), pair + 1, MOST_PAIRS)
+        if seen.step is not Step.MORE:
+            return seen.step is Step.KEEP, tried
+    return False, tried
 
 
 def moves(problem: Problem, setting: Setting) -> Callable[[str], bool]:
@@ -76,19 +94,3 @@ def moves(problem: Problem, setting: Setting) -> Callable[[str], bool]:
     changed = [d for d in problem.dimensions if setting[d.knob] != problem.baseline[d.knob]]
     names = frozenset().union(*(d.moves for d in changed))
     return names.__contains__
-
-
-def _is_kept(
-    problem: Problem, winner: Setting, sides: Sequence[Trial], before_that: Sequence[Trial]
-) -> bool:
-    """As `confirm` decides it for a winner of a search."""
-    home = setting_key(problem.baseline)
-    after = [t.figures for t in sides if setting_key(t.setting) != home]
-    before = [t.figures for t in sides if setting_key(t.setting) == home]
-    earlier = [t.figures for t in before_that if setting_key(t.setting) == home]
-    verdict = judge(problem.figures, after, before, earlier)
-    moved = moves(problem, winner)
-    figures = [f for f in problem.figures if moved(f.name)]
-    if broken_ceilings(figures, mean(after), mean(before)):
-        return False
-    return verdict.overall.conclusion is Conclusion.BETTER

@@ -18,8 +18,9 @@ def test_under_the_ceilings_of_a_default_run_a_gain_is_found_and_proven() -> Non
     assert found.instance.optimum >= WORTH
     assert not found.kept_baseline
     assert found.share(found.kept) > 0.3
-    # One or more proofs of two pairs.
-    assert len(found.proofs) == 4 * found.candidates
+    # So large a gain is clear after the first pair.
+    assert found.share(found.kept) > 0.9
+    assert (found.candidates, len(found.proofs)) == (1, 2)
     over_s = sum(tried.over_s for tried in (*found.tried, *found.proofs))
     assert harm([found]).startswith(f"{over_s:.0f} s, ")
     assert worst_kept([found]) > 1.0

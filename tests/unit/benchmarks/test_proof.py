@@ -82,6 +82,8 @@ def test_what_looked_better_is_proven_whatever_the_strategy_says(
     said = printed(result)
     assert "the throughputs of read, write and resync, which count the same" in said
     assert "holds" in said
+    # Why it did not go on is said of what is kept, too.
+    assert "The search ended: no other setting promises enough" in said
 
 
 def test_what_does_not_bring_anything_is_not_in_the_profile(
