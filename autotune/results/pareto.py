@@ -17,6 +17,7 @@ from autotune.problem.figure import Estimate, Figure
 from autotune.problem.objective import Figures, broken_ceilings, gain
 from autotune.problem.setting import Setting, setting_key
 from autotune.problem.trial import Status
+from autotune.results.proof import last_proof, original
 from autotune.results.stored_run import Recorded
 from autotune.stats.drift import Anchor, without_drift
 from autotune.stats.verdict import NOTABLE
@@ -126,22 +127,33 @@ def points(
 ) -> list[Point]:
     """A point for each setting that was measured in full and never given up, the baseline's first.
 
-    `figures` are the run's, with resolved ceilings: those that have one are the p99s.
+    `figures` are the run's, with resolved ceilings: those that have one are the p99s. What was
+    measured in turn last has the figures of that; the others' are moved along with the original
+    settings', which every report says alike (`proof.original`).
     """
     pool = Pool(recorded, trials)
     settings = {setting_key(t.requested): t.requested for t in trials}
     given_up = {setting_key(t.requested) for t in trials if t.status is not Status.COMPLETE}
-    before = pool.figures(recorded.baseline)
+    shown, proof = pool.figures(recorded.baseline), last_proof(trials)
+    start = original(trials)
+    # As sure as all trials together make it, but as every report says it.
+    before = {n: Estimate(start.get(n, e).value, e.spread) for n, e in shown.items()}
     home = setting_key(recorded.baseline)
     found = []
     for key in [home, *(key for key in settings if key not in given_up and key != home)]:
         setting = settings.get(key, recorded.baseline)
-        after = pool.figures(setting)
+        after = {
+            n: Estimate(e.value * before[n].value / shown[n].value, e.spread) if n in shown else e
+            for n, e in pool.figures(setting).items()
+        }
+        moved, home_figures = recorded.moved(setting), before
+        if proof is not None and key == setting_key(proof.setting):
+            after, home_figures = {**after, **proof.after}, {**before, **proof.before}
+            moved |= proof.after.keys()
         # What no changed knob can move is equal, not twice as uncertain.
         fixed = {n: Estimate(e.value, 0.0) for n, e in before.items()}
-        moved = recorded.moved(setting)
         now = {**fixed, **{name: e for name, e in after.items() if name in moved}}
-        base = {**fixed, **{name: before[name] for name in moved if name in before}}
+        base = {**fixed, **{n: home_figures[n] for n in moved if n in home_figures}}
         known = {n: e for n, e in now.items() if n not in moved or n in after}
         improvement = gain(figures, known, base)
         latency = _latency(figures, known, base)

@@ -14,7 +14,8 @@ from autotune.problem.trial import Status
 from autotune.quantities import show_latency
 from autotune.results import stored_run
 from autotune.results.ended_early import given_up, sentence
-from autotune.results.pareto import Named, Point, Pool, calmest, fastest, front, points
+from autotune.results.pareto import Named, Point, calmest, fastest, front, points
+from autotune.results.proof import original
 from autotune.results.stored_run import Recorded
 from autotune.results.unproven_profile import unconfirmed
 from autotune.store import RunRecord, TrialRecord
@@ -70,7 +71,7 @@ def _study(
     phases = {limit.phase for limit in limits}
     if asked or not any(figure.limited for figure in problem.figures):
         bare = [figure.without_limit() for figure in problem.figures]
-        before = Pool(problem, trials).figures(problem.baseline)
+        before = original(trials)
         _check_measured(run, asked, [f for f in bare if f.name in before])
         try:
             every = tuple(ceilings.resolve(bare, limits, before))
@@ -84,7 +85,7 @@ def _study(
                 f"{str(error).rstrip('.')}: the lowest that a trial held is {show_latency(lowest)}."
             ) from None
     users = tuple(f if None in phases or f.phase in phases else f.without_limit() for f in every)
-    _refuse_if_baseline_lacks(run, [f for f in every if f.weight or f.limited], problem, trials)
+    _refuse_if_baseline_lacks(run, [f for f in every if f.weight or f.limited], trials)
     winner = None
     if run.profile:
         # Those of a profile that was in force before need not have been knobs of this run.
@@ -98,10 +99,10 @@ def _study(
 
 
 def _refuse_if_baseline_lacks(
-    run: RunRecord, figures: Sequence[Figure], problem: Recorded, trials: Sequence[TrialRecord]
+    run: RunRecord, figures: Sequence[Figure], trials: Sequence[TrialRecord]
 ) -> None:
     """Raise RefusalError if a figure was never measured with the original settings."""
-    known = Pool(problem, trials).figures(problem.baseline)
+    known = original(trials)
     missing = [figure.name for figure in figures if figure.name not in known]
     if missing:
         raise RefusalError(

@@ -1,16 +1,15 @@
 """Whether what a search found is better: winner and original settings measured in turn."""
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from statistics import fmean, stdev
 
 from autotune.measure.workload import Phase
-from autotune.problem.figure import Estimate, Figure
+from autotune.problem.figure import Figure
 from autotune.problem.objective import Figures
 from autotune.problem.setting import Setting
 from autotune.problem.trial import Status
-from autotune.stats.drift import largest_drifts, without_drift
+from autotune.results.proof import last_proof, original
+from autotune.stats.drift import largest_drifts
 from autotune.stats.sequential import (
     MOST_PAIRS,
     Held,
@@ -111,7 +110,6 @@ class _Proof:
         self._settings = {"winner": winner, "baseline": baseline}
         self._sides: dict[str, list[Figures]] = {"winner": [], "baseline": []}
         anchors = trials.anchors
-        self._earlier = [without_drift(a.figures, a.time_s, anchors) for a in anchors]
         # After a drift only the first two are neighbours.
         alike = anchors[:BASELINE_TRIALS] if largest_drifts(anchors) else anchors
         self._past = [anchor.figures for anchor in alike]
@@ -131,8 +129,9 @@ class _Proof:
         """What the pairs so far say."""
         winner, baseline = self._sides["winner"], self._sides["baseline"]
         verdict = judge(self._figures, winner, baseline, self._past, self._known, error)
-        # What the winner cannot move was measured before.
-        after, before = mean(winner), {**mean(self._earlier), **mean(baseline)}
+        proof = last_proof(self._trials.records)
+        assert proof is not None
+        after, before = proof.after, original(self._trials.records)
         pairs = len(winner)
         decision = Decision(False, "", verdict, before, after, pairs=pairs)
         names = {phase.name for phase in self._phases}
@@ -215,17 +214,3 @@ def _why_no_long(preparation: Preparation, winner: Setting, phases: Sequence[Pha
     if long_phases(preparation, winner, phases, anyway=True):
         return f"the workload {preparation.options.workload.name} leaves it out"
     return ""
-
-
-def mean(measured: Sequence[Figures]) -> dict[str, Estimate]:
-    """Each figure's geometric mean over repeated measurements that all have it. The spread is
-    what the repeats show, and no less than what the spreads within them make of the mean."""
-    means = {}
-    for name in measured[0]:
-        if not all(name in m for m in measured):
-            continue
-        logs = [math.log(m[name].value) for m in measured]
-        within = math.sqrt(sum(m[name].spread ** 2 for m in measured)) / len(logs)
-        between = stdev(logs) / math.sqrt(len(logs)) if len(logs) > 1 else 0.0
-        means[name] = Estimate(math.exp(fmean(logs)), max(within, between))
-    return means

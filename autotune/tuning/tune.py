@@ -13,11 +13,12 @@ from autotune.problem.figure import Estimate, Figure
 from autotune.problem.objective import Figures
 from autotune.problem.setting import Setting
 from autotune.problem.strategy import Problem, StrategyFactory
+from autotune.results.proof import mean, original
 from autotune.stats.drift import largest_drifts
 from autotune.stats.sequential import ERRORS, Held, ceilings_held
 from autotune.stats.verdict import Verdict
 from autotune.tuning.conclusion import Afterword, afterword
-from autotune.tuning.confirm import Decision, confirm, mean
+from autotune.tuning.confirm import Decision, confirm
 from autotune.tuning.long_load import LongLoad
 from autotune.tuning.prepare import BASELINE_TRIALS, Preparation
 from autotune.tuning.reasons import ceilings_given_up, nothing_better, still_broken
@@ -97,7 +98,7 @@ def tune(
     except SyncEndedError as error:
         if not trials.count("baseline"):
             raise StoppedError(f"Stopped: {error}.") from None
-        before = mean([r.figures for r in trials.records if r.role == "baseline"])
+        before = original(trials.records)
         ended = Decision(False, str(error), None, before, before)
         found = _Found(problem_of(preparation, trials, list(trials.figures)), {}, ended)
     decision = found.decision
@@ -151,7 +152,8 @@ def _find(
         reporter.step("Searching")
         hunt.search()
     winner, proven, shares = _prove(preparation, trials, hunt, reporter)
-    decision = proven or Decision(False, nothing_better(trials, hunt), None, before, before)
+    shown = original(trials.records)
+    decision = proven or Decision(False, nothing_better(trials, hunt), None, shown, shown)
     if not decision.keep:
         reason = decision.reason + still_broken(figures, before, trials)
         decision = dataclasses.replace(decision, reason=reason)

@@ -8,10 +8,10 @@ from autotune.problem.objective import Figures
 from autotune.problem.setting import Setting, setting_key
 from autotune.problem.strategy import Problem, Strategy, StrategyFactory
 from autotune.problem.trial import Trial
+from autotune.results.proof import mean
 from autotune.stats.sequential import ERRORS, MOST_PAIRS, Step, Terms, look, order, spending
 from autotune.stats.verdict import judge
 from autotune.strategies.surrogate.importance import what_mattered
-from autotune.tuning.confirm import mean
 from autotune.tuning.strategy_input import without
 from benchmarks.search.instance import Instance, Tried, measured
 

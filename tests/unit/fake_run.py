@@ -26,6 +26,7 @@ from autotune.system.stack import read_stack
 from autotune.tuning import resume, trials, tune
 from autotune.tuning.prepare import Options, Preparation
 from autotune.tuning.problem_document import problem_document
+from autotune.tuning.proven_profile import make_profile
 from autotune.tuning.run import find_strategy, load_strategy
 
 WORKLOAD = """
@@ -156,8 +157,10 @@ class Machine:
         done.replay(earlier)
         searches = preparation.options.given is None
         factory = load_strategy(find_strategy(strategy)) if searches else None
-        result, _ = tune.tune(preparation, done, factory, Silent())
-        store.finish_run(number, "done", result.reason)
+        result, problem = tune.tune(preparation, done, factory, Silent())
+        profile = make_profile(preparation, result).model_dump(mode="json") if result.keep else None
+        store.update_problem(number, problem_document(preparation, problem.figures, written.total))
+        store.finish_run(number, "done", result.reason, profile)
         return result
 
     def resume(

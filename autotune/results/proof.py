@@ -1,0 +1,82 @@
+"""What the original settings and the proof of a run show: the numbers of every report. Pure.
+
+What was measured in turn last counts alone, on both sides: those measurements are neighbours in
+time. What was not measured then is what the original settings showed through the run, without
+drift.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import fmean, stdev
+
+from autotune.problem.figure import Estimate
+from autotune.problem.objective import Figures
+from autotune.problem.setting import Setting, setting_key
+from autotune.problem.trial import Status
+from autotune.stats.drift import Anchor, without_drift
+from autotune.stats.sequential import order
+from autotune.store import TrialRecord
+
+WINNER, BASELINE = "confirm-winner", "confirm-baseline"
+"""The roles of the trials in turn."""
+
+
+@dataclass(frozen=True)
+class Proof:
+    """A setting and the original settings, measured in turn."""
+
+    setting: Setting
+    before: Figures
+    after: Figures
+
+
+def last_proof(trials: Sequence[TrialRecord]) -> Proof | None:
+    """The newest measurements in turn, kept or not; None if no pair was measured in full. What a
+    run measured before it was cut in the middle of a pair is not of the same proof."""
+    in_turn = [t for t in trials if t.role in (WINNER, BASELINE) and t.status is Status.COMPLETE]
+    for start in range(len(in_turn) - 1):
+        turns = in_turn[start:]
+        pairs = len(turns) // 2
+        roles = [f"confirm-{side}" for pair in range(pairs + 1) for side in order(pair)]
+        winners = {setting_key(t.requested) for t in turns if t.role == WINNER}
+        if len(winners) == 1 and [t.role for t in turns] == roles[: len(turns)]:
+            whole = turns[: 2 * pairs]
+            before, after = (
+                mean([t.figures for t in whole if t.role == role]) for role in (BASELINE, WINNER)
+            )
+            return Proof(turns[0].requested, before, after)
+    return None
+
+
+def original(trials: Sequence[TrialRecord]) -> dict[str, Estimate]:
+    """What the original settings show; empty if they were never measured in full."""
+    baseline = [t for t in trials if t.role == "baseline" and t.status is Status.COMPLETE]
+    anchors = [Anchor(t.middle_s, t.figures) for t in baseline]
+    # What was carried over from one trial to another counts once.
+    shown = [without_drift(_fresh(t), t.middle_s, anchors) for t in baseline]
+    names = dict.fromkeys(name for figures in shown for name in figures)
+    proof = last_proof(trials)
+    return {
+        **{n: mean([{n: each[n]} for each in shown if n in each])[n] for n in names},
+        **(proof.before if proof else {}),
+    }
+
+
+def _fresh(trial: TrialRecord) -> dict[str, Estimate]:
+    """The figures that a trial measured itself."""
+    return {n: e for n, e in trial.figures.items() if n.partition(".")[0] in trial.measured}
+
+
+def mean(measured: Sequence[Figures]) -> dict[str, Estimate]:
+    """Each figure's geometric mean over repeated measurements that all have it. The spread is
+    what the repeats show, and no less than what the spreads within them make of the mean."""
+    means = {}
+    for name in measured[0]:
+        if not all(name in m for m in measured):
+            continue
+        logs = [math.log(m[name].value) for m in measured]
+        within = math.sqrt(sum(m[name].spread ** 2 for m in measured)) / len(logs)
+        between = stdev(logs) / math.sqrt(len(logs)) if len(logs) > 1 else 0.0
+        means[name] = Estimate(math.exp(fmean(logs)), max(within, between))
+    return means
