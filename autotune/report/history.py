@@ -1,5 +1,6 @@
 """Runs and trials of the past, as tables and documents."""
 
+import contextlib
 import dataclasses
 from collections.abc import Sequence
 from typing import Any
@@ -7,10 +8,12 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from autotune.errors import UsageError
 from autotune.problem.setting import Setting
 from autotune.report import named_answers
 from autotune.report.tables import QUIET_QUANTITIES, show_setting
-from autotune.results import solve
+from autotune.results import solve, stored_run
+from autotune.results.stored_run import StoredProblem
 from autotune.store import RunRecord, TrialRecord
 
 
@@ -48,8 +51,8 @@ def print_run(console: Console, run: RunRecord, trials: Sequence[TrialRecord]) -
     """The trials of a run: what differed from the baseline, and the figures that were measured."""
     baseline = trials[0].requested if trials else {}
     console.print(f"Run {run.id} on {run.device}: {run.state}. {run.outcome}")
-    if {"workload", "strategy", "trials", "knobs"} <= run.problem.keys():
-        console.print(_asked(run))
+    with contextlib.suppress(UsageError):
+        console.print(_asked(stored_run.read(run)))
     console.print(_trials(trials, baseline))
     console.print()
     console.print(_figures(trials))
@@ -93,12 +96,11 @@ def _shown(trial: TrialRecord, name: str) -> str:
     return f"{value:.0f}" if value >= 100 else f"{value:.1f}"
 
 
-def _asked(run: RunRecord) -> str:
+def _asked(problem: StoredProblem) -> str:
     """What --resume has to be told again."""
-    problem = run.problem
     return (
-        f"Workload {problem['workload']['name']}, strategy {problem['strategy']}, up to "
-        f"{problem['trials']} settings of {', '.join(problem['knobs'])}."
+        f"Workload {problem.workload.name}, strategy {problem.strategy}, up to "
+        f"{problem.trials} settings of {', '.join(problem.knobs)}."
     )
 
 

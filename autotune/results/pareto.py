@@ -18,7 +18,7 @@ from autotune.problem.objective import Figures, broken_ceilings, gain
 from autotune.problem.setting import Setting, setting_key
 from autotune.problem.trial import Status
 from autotune.results.proof import last_proof, original
-from autotune.results.stored_run import Recorded
+from autotune.results.stored_run import StoredProblem
 from autotune.stats.drift import Anchor, without_drift
 from autotune.stats.verdict import NOTABLE
 from autotune.store import TrialRecord
@@ -71,12 +71,12 @@ class Pool:
     """Everything that was measured, by figure and by the values of the knobs that can move it: what
     other knobs are set to does not matter, so all such trials are repeats of one another."""
 
-    def __init__(self, recorded: Recorded, trials: Sequence[TrialRecord]) -> None:
-        self._recorded = recorded
+    def __init__(self, problem: StoredProblem, trials: Sequence[TrialRecord]) -> None:
+        self._problem = problem
         self._measured: dict[object, list[Estimate]] = {}
-        self._phase = {figure.name: figure.phase for figure in recorded.figures}
+        self._phase = {figure.name: figure.phase for figure in problem.figures}
         complete = [trial for trial in trials if trial.status is Status.COMPLETE]
-        home = setting_key(recorded.baseline)
+        home = setting_key(problem.baseline)
         anchors = [
             Anchor(t.middle_s, self._fresh(t)) for t in complete if setting_key(t.requested) == home
         ]
@@ -92,8 +92,11 @@ class Pool:
 
     def key(self, name: str, setting: Setting) -> object:
         """What of a setting a figure depends on."""
-        moving = {k: v for k, v in setting.items() if name in self._recorded.moves.get(k, ())}
+        moving = {k: v for k, v in setting.items() if self._can_move(k, name)}
         return (name, setting_key(moving))
+
+    def _can_move(self, knob: str, name: str) -> bool:
+        return knob in self._problem.knobs and name in self._problem.knobs[knob].moves
 
     def _repeat_noise(self, name: str) -> float:
         """How much repeats of a figure scatter (log scale), which is more than each one's own
@@ -120,7 +123,7 @@ class Pool:
 
 
 def points(
-    recorded: Recorded,
+    problem: StoredProblem,
     figures: Sequence[Figure],
     trials: Sequence[TrialRecord],
     confirmed: Setting | None,
@@ -131,22 +134,22 @@ def points(
     measured in turn last has the figures of that; the others' are moved along with the original
     settings', which every report says alike (`proof.original`).
     """
-    pool = Pool(recorded, trials)
+    pool = Pool(problem, trials)
     settings = {setting_key(t.requested): t.requested for t in trials}
     given_up = {setting_key(t.requested) for t in trials if t.status is not Status.COMPLETE}
-    shown, proof = pool.figures(recorded.baseline), last_proof(trials)
+    shown, proof = pool.figures(problem.baseline), last_proof(trials)
     start = original(trials)
     # As sure as all trials together make it, but as every report says it.
     before = {n: Estimate(start.get(n, e).value, e.spread) for n, e in shown.items()}
-    home = setting_key(recorded.baseline)
+    home = setting_key(problem.baseline)
     found = []
     for key in [home, *(key for key in settings if key not in given_up and key != home)]:
-        setting = settings.get(key, recorded.baseline)
+        setting = settings.get(key, problem.baseline)
         after = {
             n: Estimate(e.value * before[n].value / shown[n].value, e.spread) if n in shown else e
             for n, e in pool.figures(setting).items()
         }
-        moved, home_figures = recorded.moved(setting), before
+        moved, home_figures = problem.moved(setting), before
         if proof is not None and key == setting_key(proof.setting):
             after, home_figures = {**after, **proof.after}, {**before, **proof.before}
             moved |= proof.after.keys()

@@ -6,7 +6,7 @@ from autotune.problem.figure import Estimate, Figure
 from autotune.problem.objective import Figures
 from autotune.problem.setting import Setting, setting_key
 from autotune.results.pareto import Point, points
-from autotune.results.stored_run import Recorded
+from autotune.results.stored_run import StoredProblem
 from autotune.store import TrialRecord
 
 LOOKS_BETTER = 1.03
@@ -28,7 +28,7 @@ def over(figures: Sequence[Figure], shown: Figures, before: Figures) -> list[Fig
 
 
 def best_seen(
-    problem: Recorded,
+    problem: StoredProblem,
     figures: Sequence[Figure],
     records: Sequence[TrialRecord],
     allowed: Callable[[Setting], bool],

@@ -16,7 +16,7 @@ from autotune.results import stored_run
 from autotune.results.ended_early import given_up, sentence
 from autotune.results.pareto import Named, Point, calmest, fastest, front, points
 from autotune.results.proof import original
-from autotune.results.stored_run import Recorded
+from autotune.results.stored_run import StoredProblem
 from autotune.results.unproven_profile import unconfirmed
 from autotune.store import RunRecord, TrialRecord
 
@@ -46,7 +46,7 @@ class Solution:
 class _Study:
     """A run's points under some ceilings: `every` with the defaults, `asked` the user's alone."""
 
-    problem: Recorded
+    problem: StoredProblem
     points: list[Point]
     every: tuple[Figure, ...]
     asked: tuple[Figure, ...]
@@ -58,7 +58,7 @@ def _study(
 ) -> _Study:
     """Raise UsageError if a ceiling fits no phase, RefusalError if the run has no baseline or the
     idle array already breaks a ceiling."""
-    problem = stored_run.read(run.id, run.problem)
+    problem = stored_run.read(run)
     home = setting_key(problem.baseline)
     if not any(setting_key(t.requested) == home and t.status is Status.COMPLETE for t in trials):
         raise RefusalError(
@@ -66,7 +66,7 @@ def _study(
             "to compare with; tune the array again."
         )
     ceilings.check_phases(asked, problem.figures)
-    limits = tuple(asked) or problem.asked
+    limits = tuple(asked) or problem.ceilings
     every = problem.figures
     phases = {limit.phase for limit in limits}
     if asked or not any(figure.limited for figure in problem.figures):
@@ -86,12 +86,12 @@ def _study(
             ) from None
     users = tuple(f if None in phases or f.phase in phases else f.without_limit() for f in every)
     _refuse_if_baseline_lacks(run, [f for f in every if f.weight or f.limited], trials)
-    winner = None
-    if run.profile:
+    winner, profile = None, stored_run.profile(run)
+    if profile is not None:
         # Those of a profile that was in force before need not have been knobs of this run.
-        settled = {k: v for k, v in run.profile["knobs"].items() if k in problem.baseline}
+        settled = {k: v for k, v in profile.knobs.items() if k in problem.baseline}
         winner = {**problem.baseline, **settled}
-    confirmed = winner if run.profile and run.profile["evidence"]["confirmed"] else None
+    confirmed = winner if profile is not None and profile.evidence.confirmed else None
     decided = None
     if run.state == "done" and not asked:
         decided = winner or problem.baseline
@@ -237,10 +237,10 @@ def _profile(
     run: RunRecord, trials: Sequence[TrialRecord], study: _Study, point: Point, name: str
 ) -> Profile:
     """The portable form of an answer; with the run's own evidence where it was confirmed."""
-    if not point.confirmed or run.profile is None:
+    proven = stored_run.profile(run)
+    if not point.confirmed or proven is None:
         return unconfirmed(study.problem, study.every, trials, point, study.points[0], name)
     limits = {f.name: f.limit(study.points[0].figures) for f in study.every}
-    proven = Profile.model_validate(run.profile)
     figures = {
         n: e.model_copy(update={"ceiling": limits.get(n)})
         for n, e in proven.evidence.figures.items()

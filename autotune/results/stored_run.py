@@ -1,70 +1,106 @@
-"""A run's problem as it lies in the store, read (`tuning.problem_document` writes it).
+"""What the store keeps of a run beside its trials: one model, written by `tuning.problem_document`.
 
 It holds all that it takes to choose another setting from the stored trials, without the array.
 """
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any
+
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from autotune.errors import UsageError
 from autotune.problem.ceilings import Ceiling
 from autotune.problem.figure import Figure
-from autotune.problem.profile import ProvenOn
-from autotune.problem.setting import Setting
+from autotune.problem.profile import Profile, ProvenOn
+from autotune.problem.setting import Setting, Value
+from autotune.store import RunRecord
 
 
-@dataclass(frozen=True)
-class Recorded:
-    """The problem of a stored run.
+class _Model(BaseModel):
+    # What a later version adds is no fault, but `resume` has to see it.
+    model_config = ConfigDict(extra="allow", frozen=True)
 
-    `figures` have their ceilings only if the run came so far as to resolve them; `asked` are the
-    user's. `moves` are the figures that each knob can move, `ram` the bytes that each value of a
-    knob may take.
-    """
+
+class StoredArray(ProvenOn):
+    """The array, by its class, and what it was called."""
 
     name: str
-    proven_on: ProvenOn
-    workload: str
-    figures: tuple[Figure, ...]
-    asked: tuple[Ceiling, ...]
-    baseline: Setting
-    moves: Mapping[str, frozenset[str]]
-    ram: Mapping[str, Mapping[str, int]]
+
+    @property
+    def proven_on(self) -> ProvenOn:
+        """The class alone."""
+        return ProvenOn.model_validate(self.model_dump(exclude={"name"}))
+
+
+class StoredWorkload(_Model):
+    """The workload, as its file has it."""
+
+    name: str
+    phases: tuple[dict[str, Any], ...] = ()
+
+
+class StoredKnob(_Model):
+    """A knob of the run: what it may be set to, the bytes that each of these may take, and the
+    names of the figures that it can move."""
+
+    choices: tuple[Value, ...]
+    ram_bytes: tuple[int, ...]
+    moves: tuple[str, ...]
+
+
+class StoredProblem(_Model):
+    """The problem of a stored run.
+
+    `figures` have their ceilings only if the run came so far as to resolve them; `ceilings` are
+    the user's. Only what every version stored has no default.
+    """
+
+    array: StoredArray
+    workload: StoredWorkload
+    strategy: str = ""
+    trials: int = 0
+    seed: int = 0
+    careful: bool = False
     ram_budget_bytes: int
+    write_budget_bytes: int | None = None
+    written_bytes: int = 0
+    destructive: bool = False
+    live: str = "none"
+    ceilings: tuple[Ceiling, ...]
+    baseline: Setting
+    knobs: Mapping[str, StoredKnob]
+    left_out: tuple[str, ...] = ()
+    figures: tuple[Figure, ...]
+
+    def document(self) -> dict[str, Any]:
+        """As the store takes it."""
+        return self.model_dump(mode="json")
 
     def ram_bytes(self, setting: Setting) -> int:
         """The memory that a setting of this run may take."""
-        return sum(self.ram.get(name, {}).get(str(value), 0) for name, value in setting.items())
+        return sum(
+            dict(zip(knob.choices, knob.ram_bytes, strict=True)).get(setting[name], 0)
+            for name, knob in self.knobs.items()
+            if name in setting
+        )
 
     def moved(self, setting: Setting) -> frozenset[str]:
         """The figures that can differ between the setting and the baseline."""
         changed = [name for name, value in setting.items() if value != self.baseline[name]]
-        return frozenset().union(*(self.moves[name] for name in changed))
+        return frozenset().union(*(self.knobs[name].moves for name in changed))
 
 
-def read(run: int, problem: Mapping[str, Any]) -> Recorded:
-    """A stored problem. Raise UsageError if an autotune too old to say all of it wrote it."""
+def read(run: RunRecord) -> StoredProblem:
+    """A run's problem. Raise UsageError if an autotune too old to say all of it stored it."""
     try:
-        array = dict(problem["array"])
-        return Recorded(
-            array.pop("name"),
-            ProvenOn.model_validate(array),
-            problem["workload"]["name"],
-            tuple(Figure(**figure) for figure in problem["figures"]),
-            tuple(Ceiling(**ceiling) for ceiling in problem["ceilings"]),
-            problem["baseline"],
-            {name: frozenset(knob["moves"]) for name, knob in problem["knobs"].items()},
-            {name: _ram(knob) for name, knob in problem["knobs"].items()},
-            problem["ram_budget_bytes"],
-        )
-    except (KeyError, TypeError, ValueError):
+        return StoredProblem.model_validate(run.problem)
+    except ValidationError:
         raise UsageError(
-            f"Run {run} was stored by another version of autotune, which did not keep what this "
+            f"Run {run.id} was stored by another version of autotune, which did not keep what this "
             "needs; tune the array again."
         ) from None
 
 
-def _ram(knob: Mapping[str, Any]) -> dict[str, int]:
-    values: Iterable[Any] = knob["choices"]
-    return {str(value): cost for value, cost in zip(values, knob["ram_bytes"], strict=True)}
+def profile(run: RunRecord) -> Profile | None:
+    """The profile that a run ended with; None if nothing was better."""
+    return Profile.model_validate(run.profile) if run.profile else None

@@ -8,13 +8,13 @@ from typing import Literal
 from autotune.problem.figure import Estimate, Figure
 from autotune.problem.profile import Evidence, FigureEvidence, Profile
 from autotune.results.pareto import Point
-from autotune.results.stored_run import Recorded
+from autotune.results.stored_run import StoredProblem
 from autotune.stats.verdict import NOTABLE
 from autotune.store import TrialRecord
 
 
 def unconfirmed(
-    problem: Recorded,
+    problem: StoredProblem,
     figures: Sequence[Figure],
     trials: Sequence[TrialRecord],
     point: Point,
@@ -27,10 +27,10 @@ def unconfirmed(
     changed = {k: v for k, v in point.setting.items() if v != problem.baseline[k]}
     low, high = point.gain.interval
     return Profile(
-        name=f"{problem.name}-{problem.workload}-{name}",
+        name=f"{problem.array.name}-{problem.workload.name}-{name}",
         created=datetime.now(UTC),
-        proven_on=problem.proven_on,
-        workload=problem.workload,
+        proven_on=problem.array.proven_on,
+        workload=problem.workload.name,
         knobs=changed,
         before={knob: problem.baseline[knob] for knob in changed},
         ram_bytes=problem.ram_bytes(point.setting),

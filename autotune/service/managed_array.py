@@ -4,12 +4,13 @@ import dataclasses
 from pathlib import Path
 
 from autotune.deploy.apply import apply_profile
-from autotune.errors import InUseError, RefusalError
+from autotune.errors import InUseError, RefusalError, UsageError
 from autotune.knobs import ALL, DEFAULT, by_name, for_array, ram_bytes, read_setting
 from autotune.measure.workload import load_workload
 from autotune.problem.figure import Estimate, Figure
 from autotune.problem.profile import Profile, save_profile
 from autotune.problem.setting import Setting
+from autotune.results import stored_run
 from autotune.safety.paths import applied_profile_path
 from autotune.service.config import Care
 from autotune.service.policy import Proof
@@ -119,12 +120,12 @@ class ArraySite:
     def _resumed(self, options: Options) -> Done | None:
         """The end of a search that was cut, if there is one that can go on."""
         cut = interrupted(Store(self._state).runs(self._array.uuid))
-        if cut is None or cut.problem.get("strategy") == GIVEN:
+        if cut is None:
             return None
-        options = dataclasses.replace(options, seed=int(cut.problem.get("seed", 0)))
         try:
+            options = dataclasses.replace(options, seed=stored_run.read(cut).seed)
             return run(options, self._state, self._reporter, resume=True)
-        except RefusalError as error:
+        except (RefusalError, UsageError) as error:
             self._reporter.notice(f"The search that was cut does not go on: {error}")
             return None
 

@@ -12,13 +12,12 @@ from autotune.problem.objective import Figures, gain
 from autotune.problem.setting import Setting, setting_key
 from autotune.problem.trial import Status
 from autotune.quantities import show_latency
-from autotune.results import stored_run
 from autotune.results.offers import Offer, offers, roomy
 from autotune.results.pareto import Point, points
 from autotune.stats.verdict import Verdict
 from autotune.store import TrialRecord
 from autotune.tuning.prepare import Preparation
-from autotune.tuning.problem_document import problem_document
+from autotune.tuning.stored_problem import stored_problem
 
 NOTED = 1.01
 """A gain in a trial from which on it is worth a word."""
@@ -59,7 +58,7 @@ def afterword(
 ) -> Afterword:
     """`winner` is None if nothing is kept; `verdicts` are those of the proofs that failed, by the
     setting's key."""
-    problem = stored_run.read(0, problem_document(preparation, figures))
+    problem = stored_problem(preparation, figures)
     found = points(problem, figures, records, None)
     if not found:
         return Afterword(stopped)

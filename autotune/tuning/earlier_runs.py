@@ -6,9 +6,8 @@ figures of another day or another array are no figures of this one.
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
-from typing import Any
 
 from autotune.errors import UsageError
 from autotune.problem.figure import Estimate
@@ -16,6 +15,7 @@ from autotune.problem.setting import Setting
 from autotune.problem.trial import Earlier, Status
 from autotune.results import stored_run
 from autotune.results.pareto import Pool
+from autotune.results.stored_run import StoredProblem
 from autotune.store import RunRecord, TrialRecord
 
 DOUBT = 0.1
@@ -26,20 +26,24 @@ DOUBT_CHANGED = 0.1
 DOUBT_OTHER = 0.2
 """If it was another array of the same class."""
 MONTH_S = 30 * 86400.0
-SAME_CLASS = ("level", "media")
 
 
 def earlier_trials(
-    problem: Mapping[str, Any],
+    problem: StoredProblem,
     uuid: str,
     fingerprint: str,
     now: datetime,
     runs: Iterable[tuple[RunRecord, Sequence[TrialRecord]]],
 ) -> tuple[Earlier, ...]:
-    """The trials of earlier runs that say something about this one. `problem`: as stored."""
+    """The trials of earlier runs that say something about this one, which has this problem."""
     found: list[Earlier] = []
     for run, trials in runs:
-        if not _comparable(run.problem, problem):
+        try:
+            then = stored_run.read(run)
+        except UsageError:
+            # An autotune too old to say all of it stored it.
+            continue
+        if not _comparable(then, problem):
             continue
         months = (now - run.started).total_seconds() / MONTH_S
         doubts = [DOUBT, DOUBT_A_MONTH * max(months, 0.0)]
@@ -47,34 +51,26 @@ def earlier_trials(
             doubts.append(DOUBT_OTHER)
         elif run.fingerprint != fingerprint:
             doubts.append(DOUBT_CHANGED)
-        try:
-            found.extend(_of_run(run, trials, problem, math.hypot(*doubts)))
-        except UsageError:
-            # An autotune too old to say all of it stored it.
-            continue
+        found.extend(_of_run(then, trials, problem, math.hypot(*doubts)))
     return tuple(found)
 
 
-def _comparable(then: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
-    try:
-        same_phases = then["workload"]["phases"] == now["workload"]["phases"]
-        return same_phases and all(then["array"][k] == now["array"][k] for k in SAME_CLASS)
-    except (KeyError, TypeError):
-        return False
+def _comparable(then: StoredProblem, now: StoredProblem) -> bool:
+    same_class = (then.array.level, then.array.media) == (now.array.level, now.array.media)
+    return same_class and then.workload.phases == now.workload.phases
 
 
 def _of_run(
-    run: RunRecord, trials: Sequence[TrialRecord], problem: Mapping[str, Any], doubt: float
+    then: StoredProblem, trials: Sequence[TrialRecord], problem: StoredProblem, doubt: float
 ) -> Iterable[Earlier]:
     """Every setting of the run but the originals, relative to them; each measurement once."""
-    then = stored_run.read(run.id, run.problem)
     pool = Pool(then, trials)
-    baseline: Setting = problem["baseline"]
+    baseline = problem.baseline
     home = pool.figures(_in_terms_of(then.baseline, baseline))
     taken = {pool.key(name, _in_terms_of(then.baseline, baseline)) for name in home}
     for trial in trials:
         setting = _in_terms_of(baseline, trial.requested)
-        legal = all(value in problem["knobs"][k]["choices"] for k, value in setting.items())
+        legal = all(value in problem.knobs[k].choices for k, value in setting.items())
         if trial.status is not Status.COMPLETE or not legal:
             continue
         ratios = {}

@@ -7,7 +7,7 @@ from autotune.problem.profile import Evidence, FigureEvidence, LongEvidence, Pro
 from autotune.problem.setting import Setting
 from autotune.stats.verdict import Conclusion
 from autotune.tuning.prepare import Preparation
-from autotune.tuning.problem_document import proven_on
+from autotune.tuning.stored_problem import proven_on
 from autotune.tuning.tune import Result
 
 

@@ -1,14 +1,15 @@
 """Resuming an interrupted run: which one, whether it still is the same run, and what its
 stored trials tell. Touches no array."""
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from autotune.errors import RefusalError
+from autotune.errors import RefusalError, UsageError
 from autotune.measure.phase import PhaseResult
 from autotune.measure.workload import Phase
 from autotune.problem.trial import Status
+from autotune.results import stored_run
+from autotune.results.stored_run import StoredProblem
 from autotune.store import RunRecord, TrialRecord
 from autotune.tuning.prepare import GIVEN
 
@@ -48,24 +49,26 @@ def interrupted(runs: Sequence[RunRecord]) -> RunRecord | None:
 
 
 def _can_resume(run: RunRecord) -> bool:
-    """What was given is soon measured again."""
-    return run.problem.get("strategy") != GIVEN
+    """What was given is soon measured again. What another version stored is refused by name."""
+    try:
+        return stored_run.read(run).strategy != GIVEN
+    except UsageError:
+        return True
 
 
-def difference(stored: Mapping[str, Any], now: Mapping[str, Any]) -> str | None:
+def difference(stored: StoredProblem, now: StoredProblem) -> str | None:
     """The first thing in which two problems of runs differ, in words; None if they are the same.
     Resolved ceilings are no difference: they follow from the baseline."""
-    now = json.loads(json.dumps(now))
-    if stored.keys() != now.keys():
+    if stored.model_fields_set != now.model_fields_set:
         return "another version of autotune stored it"
-    for knob, value in now["baseline"].items():
-        before = stored["baseline"].get(knob)
-        if before is not None and before != value:
-            return f"{knob} was {before} when it started and is {value} now"
-    if stored["write_budget_bytes"] is not None and now["write_budget_bytes"] is None:
+    for knob, value in now.baseline.items():
+        was = stored.baseline.get(knob)
+        if was is not None and was != value:
+            return f"{knob} was {was} when it started and is {value} now"
+    if stored.write_budget_bytes is not None and now.write_budget_bytes is None:
         return "it had a write budget (--write-budget), which may change but not be left out"
     for name, what in WORDS.items():
-        before, after = _comparable(name, stored[name]), _comparable(name, now[name])
+        before, after = _comparable(stored, name), _comparable(now, name)
         if before == after:
             continue
         if name == "workload" and before["name"] != after["name"]:
@@ -76,17 +79,17 @@ def difference(stored: Mapping[str, Any], now: Mapping[str, Any]) -> str | None:
     return None
 
 
-def _comparable(name: str, value: Any) -> Any:
+def _comparable(problem: StoredProblem, name: str) -> Any:
     if name == "workload":
         # They say how it is proven, not what a trial measures.
-        return {k: v for k, v in value.items() if k not in ("long_seconds", "counts")}
-    if name != "figures":
-        return value
-    return [{**figure, "ceiling": None, "ratio": None} for figure in value]
+        return problem.workload.model_dump(exclude={"long_seconds", "counts"})
+    if name == "figures":
+        return [figure.without_limit() for figure in problem.figures]
+    return getattr(problem, name)
 
 
 def to_resume(
-    store: "Store", uuid: str, fingerprint: str, problem: Mapping[str, Any]
+    store: "Store", uuid: str, fingerprint: str, problem: StoredProblem
 ) -> tuple[int, list[TrialRecord]]:
     """The number and the trials of the array's newest unfinished run.
 
@@ -97,7 +100,10 @@ def to_resume(
         raise RefusalError(
             "This array has no run that was cut, so there is nothing to resume; leave --resume out."
         )
-    why = difference(run.problem, problem)
+    try:
+        why = difference(stored_run.read(run), problem)
+    except UsageError:
+        why = "another version of autotune stored it"
     if why is None and run.fingerprint != fingerprint:
         why = "the array's disks, its shape or the kernel changed"
     if why is not None:

@@ -17,7 +17,7 @@ from autotune.measure.member_speed import member_kib_s
 from autotune.measure.write_budget import Written
 from autotune.problem.profile import Profile, save_profile
 from autotune.problem.strategy import StrategyFactory
-from autotune.results import solve
+from autotune.results import solve, stored_run
 from autotune.results.pareto import Named
 from autotune.safety.applied import keep_applied
 from autotune.safety.apply import apply
@@ -32,10 +32,10 @@ from autotune.tuning.earlier_runs import earlier_trials
 from autotune.tuning.hints import hints as catalogue_hints
 from autotune.tuning.preload import Loading
 from autotune.tuning.prepare import Options, Preparation, prepare
-from autotune.tuning.problem_document import problem_document
 from autotune.tuning.proven_profile import make_profile, settled
 from autotune.tuning.resume import interrupted, to_resume
 from autotune.tuning.session import session
+from autotune.tuning.stored_problem import stored_problem
 from autotune.tuning.supervised import tell
 from autotune.tuning.time_spent import PREPARING, THINKING, Spent
 from autotune.tuning.trials import Reporter, Trials
@@ -154,7 +154,8 @@ def run(
             _note(store, number, "failed", str(error))
             raise
         document = profile.model_dump(mode="json") if profile else None
-        store.update_problem(number, problem_document(preparation, problem.figures, written.total))
+        final = stored_problem(preparation, problem.figures, written.total)
+        store.update_problem(number, final.document())
         store.finish_run(number, "done", result.reason, document)
     return Done(
         number,
@@ -202,13 +203,13 @@ def _open(
 ) -> tuple[int, list[TrialRecord], Written]:
     """The number of the run in the store, the trials that it already has, and what it wrote."""
     array = preparation.array
-    problem = problem_document(preparation, preparation.figures)
+    problem = stored_problem(preparation, preparation.figures)
     trials: list[TrialRecord] = []
     before = 0
     if resume:
         number, trials = to_resume(store, array.uuid, array.fingerprint, problem)
         reporter.notice(f"Going on with run {number} after {len(trials)} trials.")
-        before = store.run(number).problem["written_bytes"]
+        before = stored_run.read(store.run(number)).written_bytes
         store.reopen_run(number)
     else:
         cut = interrupted(store.runs(array.uuid))
@@ -217,10 +218,10 @@ def _open(
                 f"Starting anew; run {cut.id} was cut after {cut.trials} trials, "
                 "and --resume would have gone on with it."
             )
-        number = store.start_run(array.uuid, array.device, array.fingerprint, problem)
+        number = store.start_run(array.uuid, array.device, array.fingerprint, problem.document())
 
     def keep(total: int) -> None:
-        store.update_problem(number, {**problem, "written_bytes": total})
+        store.update_problem(number, {**problem.document(), "written_bytes": total})
 
     return number, trials, Written(preparation.options.write_budget, before, keep)
 
@@ -232,7 +233,7 @@ def _remembering(
     array, run = preparation.array, store.run(number)
     before = [each for each in store.runs() if each.id < number][:REMEMBERED]
     known = earlier_trials(
-        run.problem,
+        stored_run.read(run),
         array.uuid,
         array.fingerprint,
         run.started,

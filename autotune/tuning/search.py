@@ -9,7 +9,6 @@ from autotune.problem.objective import Figures, broken_ceilings
 from autotune.problem.setting import Setting, setting_key
 from autotune.problem.strategy import Problem, Strategy, StrategyFactory
 from autotune.quantities import show_latency
-from autotune.results import stored_run
 from autotune.results.offers import roomy
 from autotune.results.pareto import Point, points
 from autotune.results.seen import best_seen
@@ -17,8 +16,8 @@ from autotune.stats.drift import is_moving
 from autotune.stats.verdict import Verdict
 from autotune.tuning.long_load import long_phases
 from autotune.tuning.prepare import Preparation
-from autotune.tuning.problem_document import problem_document
 from autotune.tuning.remaining import lacking
+from autotune.tuning.stored_problem import stored_problem
 from autotune.tuning.strategy_input import informed, without
 from autotune.tuning.trials import Reporter, Trials
 
@@ -57,7 +56,7 @@ class Hunt:
         self.verdicts: dict[object, Verdict] = {}
         """What the proof of a setting showed, by its key."""
         self._refused: set[object] = {setting_key(preparation.baseline)}
-        self._recorded = stored_run.read(0, problem_document(preparation, problem.figures))
+        self._stored = stored_problem(preparation, problem.figures)
 
     @property
     def figures(self) -> list[Figure]:
@@ -159,14 +158,14 @@ class Hunt:
 
     def points(self) -> list[Point]:
         """Each setting that was measured in full, the baseline's first."""
-        return points(self._recorded, self.figures, self._trials.records, None)
+        return points(self._stored, self.figures, self._trials.records, None)
 
     def _best_seen(self, among: Callable[[Setting], bool] = lambda _setting: True) -> Point | None:
         def allowed(setting: Setting) -> bool:
             return among(setting) and self._prep.allowed(setting)
 
         records = self._trials.records
-        return best_seen(self._recorded, self.figures, records, allowed, self._refused)
+        return best_seen(self._stored, self.figures, records, allowed, self._refused)
 
     def _half_is_used(self) -> bool:
         return self._trials.count("search") >= PATIENCE * self.problem.trials

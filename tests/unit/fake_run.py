@@ -25,9 +25,9 @@ from autotune.system.array import find_array
 from autotune.system.stack import read_stack
 from autotune.tuning import resume, trials, tune
 from autotune.tuning.prepare import Options, Preparation
-from autotune.tuning.problem_document import problem_document
 from autotune.tuning.proven_profile import make_profile
 from autotune.tuning.run import find_strategy, load_strategy
+from autotune.tuning.stored_problem import stored_problem
 
 WORKLOAD = """
 name = "made-up"
@@ -131,7 +131,7 @@ class Machine:
         """As `autotune.tuning.run.run` does, without touching anything."""
         self.stop_at, self.measured = stop_at, []
         preparation = self.preparation(strategy, **changes)
-        document = problem_document(preparation, preparation.figures)
+        document = stored_problem(preparation, preparation.figures).document()
         store = Store(self.state)
         earlier: list[TrialRecord] = []
         before = 0
@@ -159,7 +159,8 @@ class Machine:
         factory = load_strategy(find_strategy(strategy)) if searches else None
         result, problem = tune.tune(preparation, done, factory, Silent())
         profile = make_profile(preparation, result).model_dump(mode="json") if result.keep else None
-        store.update_problem(number, problem_document(preparation, problem.figures, written.total))
+        final = stored_problem(preparation, problem.figures, written.total)
+        store.update_problem(number, final.document())
         store.finish_run(number, "done", result.reason, profile)
         return result
 
@@ -167,8 +168,8 @@ class Machine:
         self, strategy: str, uuid: str = "u", fingerprint: str = "print", **changes: Any
     ) -> tuple[int, list[TrialRecord]]:
         preparation = self.preparation(strategy, **changes)
-        document = problem_document(preparation, preparation.figures)
-        return resume.to_resume(Store(self.state), uuid, fingerprint, document)
+        problem = stored_problem(preparation, preparation.figures)
+        return resume.to_resume(Store(self.state), uuid, fingerprint, problem)
 
     def stored(self, number: int) -> list[tuple[object, ...]]:
         return [

@@ -81,7 +81,7 @@ def test_repeats_of_a_setting_are_pooled_and_their_scatter_counts() -> None:
         trial(3, "search", MIDDLE, figures(160, 30, 100, 40)),
         trial(4, "search", MIDDLE, figures(250, 30, 100, 40)),
     ]
-    pool = Pool(read(3, problem()), trials)
+    pool = Pool(read(run()), trials)
     estimate = pool.figures({**BASELINE, **MIDDLE})["write.throughput"]
     assert estimate.value == pytest.approx(200e6)
     assert estimate.spread > 0.1
@@ -108,7 +108,7 @@ def test_a_setting_that_was_given_up_once_is_no_answer_though_it_once_did_well()
 
 def test_a_figure_that_was_carried_over_counts_once() -> None:
     carried = [trial(n, "search", CALM, TRIALS[0].figures, measured=("resync",)) for n in (3, 4, 5)]
-    pool = Pool(read(3, problem()), [*TRIALS[:1], *carried])
+    pool = Pool(read(run()), [*TRIALS[:1], *carried])
     assert pool.figures(BASELINE)["write.throughput"].spread == pytest.approx(0.02)
 
 

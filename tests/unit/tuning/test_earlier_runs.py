@@ -9,6 +9,7 @@ from synthetic_run import BASELINE, START, baseline, figures, problem, run, tria
 from autotune.problem.figure import Estimate, Figure
 from autotune.problem.strategy import Dimension, Problem
 from autotune.problem.trial import Earlier, Status, Trial
+from autotune.results.stored_run import StoredProblem
 from autotune.strategies.bayes import Bayes
 from autotune.tuning.earlier_runs import DOUBT, DOUBT_OTHER, earlier_trials
 
@@ -17,7 +18,7 @@ LATER = START + timedelta(days=3)
 
 
 def document(phases: int = 2, **changes: Any) -> dict[str, Any]:
-    return {**problem(), "workload": {"name": "balanced", "phases": [phases]}, **changes}
+    return {**problem(), "workload": {"name": "balanced", "phases": [{"n": phases}]}, **changes}
 
 
 def found(
@@ -29,7 +30,8 @@ def found(
         trial(3, "search", BETTER, figures(200, 10, 100, 20)),
     ]
     earlier = run("done", then or document())
-    return list(earlier_trials(now, uuid, "print", LATER, [(earlier, trials)]))
+    stored = StoredProblem.model_validate(now)
+    return list(earlier_trials(stored, uuid, "print", LATER, [(earlier, trials)]))
 
 
 def test_a_trial_counts_relative_to_what_are_the_originals_now() -> None:
