@@ -1,11 +1,12 @@
 """What a strategy without a model has seen, and the one rule by which it recommends."""
 
 import math
+from collections.abc import Sequence
 
 from autotune.problem import objective
 from autotune.problem.figure import Estimate
 from autotune.problem.setting import Setting, setting_key
-from autotune.problem.strategy import Problem, Recommendation
+from autotune.problem.strategy import Problem, Recommendation, Weighed
 from autotune.problem.trial import Status, Trial
 
 SURE = 0.8
@@ -49,6 +50,13 @@ class Observed:
     def p_hold(self, setting: Setting) -> float:
         baseline = self.figures(self._problem.baseline)
         return objective.p_hold(self._problem.figures, self.figures(setting), baseline)
+
+    def weigh(self, trials: Sequence[Trial], setting: Setting, doubtful: bool = False) -> Weighed:
+        """By the models of the default strategy: nothing simpler tells changes apart."""
+        # Takes a second, and only a run that has found something needs it.
+        from autotune.strategies.surrogate import importance  # noqa: PLC0415
+
+        return importance.weigh(self._problem, trials, setting, doubtful)
 
     def recommend(self) -> Recommendation:
         """The greatest P(hold) × improvement among the settings that were measured in full and

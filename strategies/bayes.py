@@ -9,16 +9,18 @@ best. What is recommended is what is most worth a proof.
 
 import itertools
 import random
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from autotune.problem.figure import Estimate
 from autotune.problem.setting import Setting
-from autotune.problem.strategy import Problem, Recommendation
+from autotune.problem.strategy import Problem, Recommendation, Weighed
 from autotune.problem.trial import Status, Trial
 from autotune.strategies._lattice import Lattice, Row
 from autotune.strategies._tried import Told
+from autotune.strategies.surrogate import importance
 from autotune.strategies.surrogate.acquisition import (
     knowledge_gradient,
     log_expected_improvement,
@@ -120,6 +122,9 @@ class Bayes:
         hold = float(belief.hold[0])
         gain = Estimate(float(np.exp(belief.mean[0])), float(belief.spread[0]))
         return Recommendation(dict(settings[best]), gain if best else Estimate(1.0, 0.0), hold)
+
+    def weigh(self, trials: Sequence[Trial], setting: Setting, doubtful: bool = False) -> Weighed:
+        return importance.weigh(self._problem, trials, setting, doubtful)
 
     def _untried(self) -> list[Row]:
         rng = random.Random(f"{self._problem.seed}:{self._told.trials}")

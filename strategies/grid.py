@@ -1,10 +1,11 @@
 """A coarse grid, in shuffled order: what one would script."""
 
 import random
+from collections.abc import Sequence
 from dataclasses import replace
 
 from autotune.problem.setting import Setting, Value
-from autotune.problem.strategy import Dimension, Problem, Recommendation
+from autotune.problem.strategy import Dimension, Problem, Recommendation, Weighed
 from autotune.problem.trial import Trial
 from autotune.strategies._lattice import Lattice
 from autotune.strategies._observed import Observed
@@ -42,6 +43,9 @@ class Grid:
 
     def recommend(self) -> Recommendation:
         return self._observed.recommend()
+
+    def weigh(self, trials: Sequence[Trial], setting: Setting, doubtful: bool = False) -> Weighed:
+        return self._observed.weigh(trials, setting, doubtful)
 
 
 def _spread(dimension: Dimension, levels: int, baseline: Value) -> tuple[Value, ...]:

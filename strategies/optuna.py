@@ -2,6 +2,7 @@
 
 import math
 import random
+from collections.abc import Sequence
 
 import optuna
 from optuna.distributions import BaseDistribution, CategoricalDistribution, IntDistribution
@@ -9,7 +10,7 @@ from optuna.samplers import TPESampler
 from optuna.trial import TrialState
 
 from autotune.problem.setting import Setting
-from autotune.problem.strategy import Problem, Recommendation
+from autotune.problem.strategy import Problem, Recommendation, Weighed
 from autotune.problem.trial import Status, Trial
 from autotune.strategies._lattice import Lattice
 from autotune.strategies._observed import Observed
@@ -84,3 +85,6 @@ class OptunaTPE:
 
     def recommend(self) -> Recommendation:
         return self._observed.recommend()
+
+    def weigh(self, trials: Sequence[Trial], setting: Setting, doubtful: bool = False) -> Weighed:
+        return self._observed.weigh(trials, setting, doubtful)

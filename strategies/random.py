@@ -1,9 +1,10 @@
 """Uniform random settings: what any search must beat."""
 
 import random
+from collections.abc import Sequence
 
 from autotune.problem.setting import Setting
-from autotune.problem.strategy import Problem, Recommendation
+from autotune.problem.strategy import Problem, Recommendation, Weighed
 from autotune.problem.trial import Trial
 from autotune.strategies._lattice import Lattice
 from autotune.strategies._observed import Observed
@@ -37,3 +38,6 @@ class Random:
 
     def recommend(self) -> Recommendation:
         return self._observed.recommend()
+
+    def weigh(self, trials: Sequence[Trial], setting: Setting, doubtful: bool = False) -> Weighed:
+        return self._observed.weigh(trials, setting, doubtful)

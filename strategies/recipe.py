@@ -1,9 +1,9 @@
 """What a careful administrator does: one knob at a time, doubled until it stops helping."""
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 
 from autotune.problem.setting import Setting, setting_key
-from autotune.problem.strategy import Dimension, Problem, Recommendation
+from autotune.problem.strategy import Dimension, Problem, Recommendation, Weighed
 from autotune.problem.trial import Trial
 from autotune.strategies._observed import Observed
 
@@ -40,6 +40,9 @@ class Recipe:
 
     def recommend(self) -> Recommendation:
         return self._observed.recommend()
+
+    def weigh(self, trials: Sequence[Trial], setting: Setting, doubtful: bool = False) -> Weighed:
+        return self._observed.weigh(trials, setting, doubtful)
 
     def _go(self) -> Step:
         best = dict(self._problem.baseline)

@@ -3,13 +3,14 @@
 import math
 import random
 import warnings
+from collections.abc import Sequence
 
 from skopt import Optimizer
 from skopt.space import Categorical, Integer
 
 from autotune.problem.objective import broken_ceilings
 from autotune.problem.setting import Setting
-from autotune.problem.strategy import Problem, Recommendation
+from autotune.problem.strategy import Problem, Recommendation, Weighed
 from autotune.problem.trial import Status, Trial
 from autotune.strategies._lattice import Lattice
 from autotune.strategies._observed import Observed
@@ -78,6 +79,9 @@ class SkoptPlain:
 
     def recommend(self) -> Recommendation:
         return self._observed.recommend()
+
+    def weigh(self, trials: Sequence[Trial], setting: Setting, doubtful: bool = False) -> Weighed:
+        return self._observed.weigh(trials, setting, doubtful)
 
     def _quietly(self, call: str, *arguments: object) -> list[int]:
         """Its warnings (repeated points, unconverged fits) are nothing that a user can act on."""

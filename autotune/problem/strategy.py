@@ -1,6 +1,6 @@
 """What a strategy is to solve, and what it answers."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
@@ -63,6 +63,27 @@ class Recommendation:
     p_hold: float
 
 
+@dataclass(frozen=True)
+class KnobShare:
+    """What a knob's change brought: a factor of the gain, with its spread; `needed` is False if
+    the knob can go back to the baseline's value at no loss, together with the others so marked."""
+
+    knob: str
+    before: Value
+    after: Value
+    gain: Estimate
+    needed: bool
+
+
+@dataclass(frozen=True)
+class Weighed:
+    """The changes of a setting, the greatest share first, and the expected loss if all that is not
+    `needed` goes back: of the log gain, or of P(hold)."""
+
+    shares: tuple[KnobShare, ...]
+    loss: float
+
+
 class Strategy(Protocol):
     """What proposes the next setting. Built by `factory(problem)`, found by entry point in the
     group "autotune.strategies". Deterministic for a problem's seed and the trials told."""
@@ -79,6 +100,10 @@ class Strategy(Protocol):
 
     def recommend(self) -> Recommendation:
         """The best setting to confirm; the baseline when nothing is better."""
+
+    def weigh(self, trials: Sequence[Trial], setting: Setting, doubtful: bool = False) -> Weighed:
+        """What each change of a setting brings, as all `trials` together show it. With `doubtful`,
+        changes that only probably bring something are needed too."""
 
 
 StrategyFactory: TypeAlias = Callable[[Problem], Strategy]

@@ -7,7 +7,7 @@ from autotune.problem.ceilings import LEAST_SLACK
 from autotune.problem.figure import Figure
 from autotune.problem.objective import Figures, broken_ceilings
 from autotune.problem.setting import Setting, setting_key
-from autotune.problem.strategy import Problem, Strategy, StrategyFactory
+from autotune.problem.strategy import KnobShare, Problem, Strategy, StrategyFactory
 from autotune.quantities import show_latency
 from autotune.results.offers import roomy
 from autotune.results.pareto import Point, points
@@ -18,7 +18,7 @@ from autotune.tuning.long_load import long_phases
 from autotune.tuning.prepare import Preparation
 from autotune.tuning.remaining import lacking
 from autotune.tuning.stored_problem import stored_problem
-from autotune.tuning.strategy_input import informed, without
+from autotune.tuning.strategy_input import informed, trials_without_drift, without
 from autotune.tuning.trials import Reporter, Trials
 
 BASELINE_EVERY = 6
@@ -128,6 +128,17 @@ class Hunt:
         key = setting_key(setting)
         seen = self._best_seen(lambda other: setting_key(other) == key)
         return seen is not None
+
+    def what_matters(
+        self, setting: Setting, doubtful: bool = False
+    ) -> tuple[Setting, tuple[KnobShare, ...], float]:
+        """The setting without the changes that nothing shows to bring anything, what each change
+        brings, and the expected loss. With `doubtful`, what only probably brings something
+        stays."""
+        told = list(trials_without_drift(self._trials))
+        weighed = self.strategy.weigh(told, setting, doubtful)
+        back = {share.knob: share.before for share in weighed.shares if not share.needed}
+        return {**setting, **back}, weighed.shares, weighed.loss
 
     def refuse(self, setting: Setting, verdict: Verdict | None = None) -> None:
         """This one needs no (other) proof."""

@@ -1,9 +1,7 @@
-"""What a strategy is told: the problem, the trials so far as they would have been without drift,
-and what of its answer matters."""
+"""What a strategy is told: the problem, and the trials so far without drift."""
 
 import dataclasses
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from autotune.problem.figure import Estimate, Figure
 from autotune.problem.setting import Setting, setting_key
@@ -12,9 +10,6 @@ from autotune.problem.trial import Trial
 from autotune.stats.drift import without_drift
 from autotune.tuning.prepare import Preparation
 from autotune.tuning.trials import Trials
-
-if TYPE_CHECKING:
-    from autotune.strategies.surrogate.importance import KnobShare
 
 
 def problem_of(preparation: Preparation, trials: Trials, figures: list[Figure]) -> Problem:
@@ -46,12 +41,13 @@ def problem_of(preparation: Preparation, trials: Trials, figures: list[Figure]) 
 def informed(factory: StrategyFactory, problem: Problem, trials: Trials) -> Strategy:
     """A strategy that has been told all trials, as they would have been without drift."""
     strategy = factory(problem)
-    for trial in _without_drift(trials):
+    for trial in trials_without_drift(trials):
         strategy.tell(trial)
     return strategy
 
 
-def _without_drift(trials: Trials) -> Iterator[Trial]:
+def trials_without_drift(trials: Trials) -> Iterator[Trial]:
+    """What a strategy is told, as it would have been at the start."""
     anchors = trials.anchors
     measured_s: dict[tuple[str, Estimate], float] = {}
     for record in trials.records:
@@ -72,19 +68,3 @@ def without(problem: Problem, setting: Setting) -> Problem:
     return dataclasses.replace(
         problem, allowed=lambda other: setting_key(other) != key and problem.allowed(other)
     )
-
-
-def what_matters(
-    problem: Problem, trials: Trials, setting: Setting, doubtful: bool = False
-) -> tuple[Setting, "tuple[KnobShare, ...]", float]:
-    """The setting without the changes that nothing shows to bring anything, what each change
-    brings, and the expected loss (of the log gain, or of P(hold)). With `doubtful`, changes that
-    only probably bring something stay."""
-    # Takes a second, and only a run that has found something needs it.
-    from autotune.strategies.surrogate import importance  # noqa: PLC0415
-
-    sure = importance.LIKELY if doubtful else importance.SURE
-    told = list(_without_drift(trials))
-    shares, loss = importance.weighed(problem, told, setting, sure)
-    back = {share.knob: share.before for share in shares if not share.needed}
-    return {**setting, **back}, shares, loss

@@ -5,14 +5,13 @@ import math
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from autotune.errors import MeasurementError, RefusalError, StoppedError, SyncEndedError
 from autotune.problem import ceilings
 from autotune.problem.figure import Estimate, Figure
 from autotune.problem.objective import Figures
 from autotune.problem.setting import Setting
-from autotune.problem.strategy import Problem, StrategyFactory
+from autotune.problem.strategy import KnobShare, Problem, StrategyFactory
 from autotune.results.proof import mean, original
 from autotune.stats.drift import largest_drifts
 from autotune.stats.sequential import ERRORS, Held, ceilings_held
@@ -24,11 +23,8 @@ from autotune.tuning.prepare import BASELINE_TRIALS, Preparation
 from autotune.tuning.reasons import ceilings_given_up, nothing_better, still_broken
 from autotune.tuning.remaining import lacking, pairs_left
 from autotune.tuning.search import SHORT, Hunt, tell_broken
-from autotune.tuning.strategy_input import problem_of, what_matters
+from autotune.tuning.strategy_input import problem_of
 from autotune.tuning.trials import Reporter, Trials
-
-if TYPE_CHECKING:
-    from autotune.strategies.surrogate.importance import KnobShare
 
 CANDIDATES = 3
 """So many settings are looked at for one that is worth a proof."""
@@ -62,7 +58,7 @@ class Result:
     """Figures of the baseline that drifted through the run: the largest ratio to the start."""
     grown_stripes: int
     """What the kernel made of the original stripe cache by itself in a phase; 0: not known."""
-    shares: "tuple[KnobShare, ...]"
+    shares: tuple[KnobShare, ...]
     """What each change brought, by the models; those not needed were left out of the winner."""
     held: Mapping[str, Held] = field(default_factory=dict)
     """What the proof showed of each ceiling."""
@@ -79,7 +75,7 @@ class _Found:
     problem: Problem
     winner: Setting
     decision: Decision
-    shares: "tuple[KnobShare, ...]" = ()
+    shares: tuple[KnobShare, ...] = ()
     words: Afterword = field(default_factory=Afterword)
 
 
@@ -177,7 +173,7 @@ def _find(
 
 def _prove(
     preparation: Preparation, trials: Trials, hunt: Hunt, reporter: Reporter
-) -> "tuple[Setting, Decision | None, tuple[KnobShare, ...]]":
+) -> tuple[Setting, Decision | None, tuple[KnobShare, ...]]:
     """Confirm what is most worth it; the next best, if that fails and there is time."""
     winner: Setting = preparation.baseline
     decision: Decision | None = None
@@ -185,7 +181,7 @@ def _prove(
     # Else what is better but mends nothing would be proven under what nothing can hold.
     hunt.relax()
     for error in ERRORS:
-        candidate = _candidate(hunt, trials, reporter)
+        candidate = _candidate(hunt, reporter)
         if candidate is None:
             break
         names = [phase.name for phase in preparation.phases]
@@ -202,9 +198,7 @@ def _prove(
     return winner, decision, shares
 
 
-def _candidate(
-    hunt: Hunt, trials: Trials, reporter: Reporter
-) -> "tuple[Setting, tuple[KnobShare, ...]] | None":
+def _candidate(hunt: Hunt, reporter: Reporter) -> tuple[Setting, tuple[KnobShare, ...]] | None:
     """What to prove next, without the changes that nothing speaks for; None if there is nothing."""
     for _ in range(CANDIDATES):
         best = hunt.best()
@@ -212,14 +206,14 @@ def _candidate(
             if hunt.relax():
                 continue
             return None
-        smaller, shares, loss = what_matters(hunt.problem, trials, best)
+        smaller, shares, loss = hunt.what_matters(best)
         if loss > WORTH_A_TRIAL and not hunt.lacking() and not hunt.is_home(smaller):
             # Whether it goes without them is better known than guessed.
             reporter.step("Trying it without the changes that may bring nothing")
             hunt.try_setting(smaller, "check")
-            smaller, shares, loss = what_matters(hunt.problem, trials, best)
+            smaller, shares, loss = hunt.what_matters(best)
         if loss > WORTH_A_TRIAL:
-            smaller, shares, _ = what_matters(hunt.problem, trials, best, doubtful=True)
+            smaller, shares, _ = hunt.what_matters(best, doubtful=True)
         if not hunt.is_refused(smaller):
             return smaller, shares
         if hunt.is_home(smaller) and hunt.looked_better(best):

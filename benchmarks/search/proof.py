@@ -11,7 +11,7 @@ from autotune.problem.trial import Trial
 from autotune.results.proof import mean
 from autotune.stats.sequential import ERRORS, MOST_PAIRS, Step, Terms, look, order, spending
 from autotune.stats.verdict import judge
-from autotune.strategies.surrogate.importance import what_mattered
+from autotune.strategies.surrogate.importance import weigh
 from autotune.tuning.strategy_input import without
 from benchmarks.search.instance import Instance, Tried, measured
 
@@ -40,7 +40,7 @@ def prove(
     for error in ERRORS:
         winner = dict(strategy.recommend().setting)
         if setting_key(winner) != home:
-            shares = what_mattered(left, trials, winner)
+            shares = weigh(left, trials, winner).shares
             winner |= {share.knob: share.before for share in shares if not share.needed}
         if setting_key(winner) == home:
             break

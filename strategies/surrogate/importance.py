@@ -9,13 +9,12 @@ in between, whose joint distribution the models give, their spreads are exact.
 import itertools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from autotune.problem.figure import Estimate
-from autotune.problem.setting import Setting, Value
-from autotune.problem.strategy import Problem
+from autotune.problem.setting import Setting
+from autotune.problem.strategy import KnobShare, Problem, Weighed
 from autotune.problem.trial import Trial
 from autotune.strategies.surrogate.belief import Beliefs
 
@@ -35,31 +34,12 @@ HOLDS = 0.5
 """But what probably breaks a ceiling without a change needs it."""
 
 
-@dataclass(frozen=True)
-class KnobShare:
-    """What a knob's change brought: a factor of the gain, with its spread; `needed` is False if
-    the knob can go back to the baseline's value at no loss, together with the others so marked."""
-
-    knob: str
-    before: Value
-    after: Value
-    gain: Estimate
-    needed: bool
-
-
-def what_mattered(
-    problem: Problem, trials: Sequence[Trial], setting: Setting
-) -> tuple[KnobShare, ...]:
-    """The changed knobs of `setting`, the greatest share first; none for the baseline."""
-    return weighed(problem, trials, setting)[0]
-
-
-def weighed(
-    problem: Problem, trials: Sequence[Trial], setting: Setting, sure: float = SURE
-) -> tuple[tuple[KnobShare, ...], float]:
-    """The changed knobs of `setting`, the greatest share first; none for the baseline. And the
-    expected loss if all that is not `needed` goes back: of the log gain, or of P(hold). A knob is
-    needed if going back is expected to lose something, by so many spreads as `sure`."""
+def weigh(
+    problem: Problem, trials: Sequence[Trial], setting: Setting, doubtful: bool = False
+) -> Weighed:
+    """The changed knobs of `setting`; none for the baseline. A knob is needed if going back is
+    expected to lose something, beyond the doubt about it."""
+    sure = LIKELY if doubtful else SURE
     beliefs = Beliefs(problem)
     for trial in trials:
         beliefs.add(trial)
@@ -87,7 +67,7 @@ def weighed(
     )
     less_sure = float(hold[1] - hold[0])
     loss = max(float(expected[1] - expected[0]), less_sure if less_sure > HOLD_LOSS else 0.0)
-    return shares, loss
+    return Weighed(shares, loss)
 
 
 def _shares(

@@ -9,7 +9,7 @@ import signal
 import sys
 import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from autotune.cli.main import main
 from autotune.measure import phase
 from autotune.problem.figure import Estimate
 from autotune.problem.setting import Setting
-from autotune.problem.strategy import Problem, Recommendation
+from autotune.problem.strategy import Problem, Recommendation, Weighed
 from autotune.problem.trial import Trial
 from autotune.safety import restore
 from autotune.safety.watch import Watch
@@ -61,6 +61,9 @@ class OneSetting:
     def recommend(self) -> Recommendation:
         setting = self._setting if self._recommends else self._baseline
         return Recommendation(setting, Estimate(1.1, 0.1), 1.0)
+
+    def weigh(self, trials: Sequence[Trial], setting: Setting, doubtful: bool = False) -> Weighed:
+        return Weighed((), 0.0)
 
 
 @dataclass

@@ -2,6 +2,7 @@
 
 import dataclasses
 import io
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -14,10 +15,11 @@ from autotune.measure.phase import Bench, PhaseResult
 from autotune.measure.workload import Phase
 from autotune.problem.figure import Estimate
 from autotune.problem.setting import Setting, setting_key
-from autotune.problem.strategy import Problem, Recommendation
+from autotune.problem.strategy import Problem, Recommendation, Weighed
 from autotune.problem.trial import Trial
 from autotune.report.result import as_json, print_result
 from autotune.stats.sequential import Held
+from autotune.strategies._observed import Observed
 from autotune.tuning.tune import Result
 
 
@@ -38,6 +40,9 @@ class Shy:
 
     def recommend(self) -> Recommendation:
         return Recommendation(self.problem.baseline, Estimate(1.0, 0.1), 1.0)
+
+    def weigh(self, trials: Sequence[Trial], setting: Setting, doubtful: bool = False) -> Weighed:
+        return Observed(self.problem).weigh(trials, setting, doubtful)
 
 
 class Shaped(Machine):

@@ -12,10 +12,9 @@ from autotune.measure.workload import Phase
 from autotune.problem.ceilings import Ceiling
 from autotune.problem.figure import Estimate
 from autotune.problem.setting import Setting, setting_key
-from autotune.problem.strategy import Problem, Recommendation
+from autotune.problem.strategy import Problem, Recommendation, Weighed
 from autotune.problem.trial import Trial
 from autotune.stats.sequential import Held
-from autotune.tuning import tune
 
 
 class Calmable(Machine):
@@ -86,14 +85,15 @@ class Slower:
     def recommend(self) -> Recommendation:
         return Recommendation(self.setting, Estimate(1.0, 0.1), 1.0)
 
+    def weigh(self, *_: object) -> Weighed:
+        return Weighed((), 0.0)
+
 
 @pytest.mark.parametrize("asked", [True, False])
 def test_no_speed_is_given_up_for_a_ceiling_that_nobody_asked_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asked: bool
 ) -> None:
     monkeypatch.setattr(fake_run, "load_strategy", lambda _entry: Slower)
-    whole = lambda _problem, _trials, setting, **_: (setting, (), 0.0)  # noqa: E731
-    monkeypatch.setattr(tune, "what_matters", whole)
     ceilings = (Ceiling("resync", 40e6, None),) if asked else ()
     result = Restless(tmp_path, monkeypatch).run("random", ceilings=ceilings)
     assert result.keep == asked
@@ -183,6 +183,9 @@ class Insisting:
 
     def recommend(self) -> Recommendation:
         return Recommendation(self.baseline, Estimate(1.0, 0.1), 1.0)
+
+    def weigh(self, *_: object) -> Weighed:
+        return Weighed((), 0.0)
 
 
 def test_only_what_moved_is_measured_but_all_of_it_when_asked_for_twice(

@@ -9,7 +9,7 @@ from autotune.problem.figure import Estimate, Figure
 from autotune.problem.setting import Setting, Value
 from autotune.problem.strategy import Dimension, Problem
 from autotune.problem.trial import Status, Trial
-from autotune.strategies.surrogate.importance import what_mattered
+from autotune.strategies.surrogate.importance import weigh
 
 LADDER: tuple[Value, ...] = (1, 2, 4, 8, 16)
 MOVES = frozenset({"write.throughput"})
@@ -42,7 +42,7 @@ def trials() -> list[Trial]:
 
 
 def test_each_knob_gets_what_it_brought(trials: list[Trial]) -> None:
-    shares = what_mattered(PROBLEM, trials, WINNER)
+    shares = weigh(PROBLEM, trials, WINNER).shares
     assert [share.knob for share in shares] == ["strong", "weak", "dead"]
     for share, true in zip(shares, [0.8, 0.2, 0.0], strict=True):
         assert abs(math.log(share.gain.value) - true) < 3 * share.gain.spread + 0.02
@@ -50,11 +50,11 @@ def test_each_knob_gets_what_it_brought(trials: list[Trial]) -> None:
 
 
 def test_only_the_knob_that_did_nothing_can_go_back(trials: list[Trial]) -> None:
-    shares = {share.knob: share for share in what_mattered(PROBLEM, trials, WINNER)}
+    shares = {share.knob: share for share in weigh(PROBLEM, trials, WINNER).shares}
     assert shares["strong"].needed
     assert shares["weak"].needed
     assert not shares["dead"].needed
 
 
 def test_the_baseline_owes_nothing_to_any_knob(trials: list[Trial]) -> None:
-    assert what_mattered(PROBLEM, trials, PROBLEM.baseline) == ()
+    assert weigh(PROBLEM, trials, PROBLEM.baseline).shares == ()
