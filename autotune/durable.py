@@ -1,5 +1,5 @@
-"""Files that say what to do after a crash: written through to the disk, read only if they are
-root's own. Light, as the journal."""
+"""Files that outlive a crash: replaced whole or added to, and written through to the disk. Those
+that say what to do after one are read only if they are root's own. Light, as the journal."""
 
 import contextlib
 import json
@@ -26,8 +26,8 @@ def open_roots_own(path: Path) -> BinaryIO:
     ):
         os.close(descriptor)
         raise AutotuneError(
-            f"The journal {path} is no plain file that only root can write to, so it is not "
-            "heeded; find out who made it, and remove it."
+            f"The journal {path} is no plain file that only root can write to, so it is "
+            "ignored; find out who made it, and remove it."
         )
     return os.fdopen(descriptor, "rb")
 
@@ -45,6 +45,35 @@ def append(descriptor: int, entry: Mapping[str, object]) -> None:
         with contextlib.suppress(OSError):
             os.ftruncate(descriptor, size)
         raise
+
+
+def write_beside(path: Path, text: str, mode: int | None = None) -> Path:
+    """Write what is to replace a file beside it, durably; return where. `mode`: the permissions,
+    whatever the umask. Raise OSError, leaving nothing, if the disk does not take it."""
+    part = path.with_name(f".{path.name}.part")
+    part.unlink(missing_ok=True)
+    try:
+        with part.open("x", encoding="utf-8") as file:
+            if mode is not None:
+                os.fchmod(file.fileno(), mode)
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError:
+        part.unlink(missing_ok=True)
+        raise
+    return part
+
+
+def replace(path: Path, text: str, mode: int | None = None) -> None:
+    """Write a file, whole or not at all, durably. Raise OSError if the disk does not take it."""
+    part = write_beside(path, text, mode)
+    try:
+        part.replace(path)
+    except OSError:
+        part.unlink(missing_ok=True)
+        raise
+    sync_folder(path.parent)
 
 
 def sync_folder(folder: Path) -> None:

@@ -4,7 +4,7 @@ from autotune.problem.trial import Status, Trial
 from autotune.strategies._lattice import Lattice, Row
 
 
-class Told:
+class Tried:
     """The trials of a run, by setting. `trials`: how many, with the baseline's."""
 
     def __init__(self, lattice: Lattice) -> None:

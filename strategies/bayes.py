@@ -19,7 +19,7 @@ from autotune.problem.setting import Setting
 from autotune.problem.strategy import Problem, Recommendation, Weighed
 from autotune.problem.trial import Status, Trial
 from autotune.strategies._lattice import Lattice, Row
-from autotune.strategies._tried import Told
+from autotune.strategies._tried import Tried
 from autotune.strategies.surrogate import importance
 from autotune.strategies.surrogate.acquisition import (
     knowledge_gradient,
@@ -77,10 +77,10 @@ class Bayes:
         """P(hold) of the baseline as measured: bad neighbours make it no worse."""
         self._mending = False
         """Whether the baseline breaks its ceilings, and what holds them is looked for first."""
-        self._told = Told(self._lattice)
+        self._tried = Tried(self._lattice)
 
     def tell(self, trial: Trial) -> None:
-        self._told.add(trial)
+        self._tried.add(trial)
         home = self._lattice.row(trial.setting) == self._lattice.baseline
         if not home and trial.status in (Status.COMPLETE, Status.ABORTED):
             self._foresight.add(trial.setting, float(self._beliefs.of([trial.setting]).hold[0]))
@@ -93,7 +93,7 @@ class Bayes:
         pool = self._untried()
         finishing = self._finishing()
         if finishing:
-            pool += self._told.usable()
+            pool += self._tried.usable()
         if not pool:
             return None
         settings = self._settings(pool)
@@ -107,7 +107,7 @@ class Bayes:
 
     def recommend(self) -> Recommendation:
         self._mending = self._beliefs.broken()
-        settings = [self._problem.baseline, *self._settings(self._told.usable())]
+        settings = [self._problem.baseline, *self._settings(self._tried.usable())]
         # The proof is a trial too, and may be of what was seen apart.
         settings += self._settings(self._together())
         found = prospect(self._beliefs, settings, self._mending)
@@ -127,13 +127,13 @@ class Bayes:
         return importance.weigh(self._problem, trials, setting, doubtful)
 
     def _untried(self) -> list[Row]:
-        rng = random.Random(f"{self._problem.seed}:{self._told.trials}")
+        rng = random.Random(f"{self._problem.seed}:{self._tried.trials}")
         pool = candidates(self._lattice, rng, self._starts(), self._problem.hints)
-        return self._told.untried(pool)
+        return self._tried.untried(pool)
 
     def _together(self) -> list[Row]:
         """What was not tried: the best settings with one or two values of another that was."""
-        tried = [self._lattice.baseline, *self._told.usable()]
+        tried = [self._lattice.baseline, *self._tried.usable()]
         places = range(len(self._lattice.baseline))
         found: dict[Row, None] = {}
         for start, other in itertools.product(self._starts(), tried):
@@ -141,7 +141,7 @@ class Bayes:
             for some in (*itertools.combinations(differ, 1), *itertools.combinations(differ, 2)):
                 row = tuple(other[p] if p in some else start[p] for p in places)
                 found[row] = None
-        return [row for row in self._told.untried(list(found)) if self._lattice.allows(row)]
+        return [row for row in self._tried.untried(list(found)) if self._lattice.allows(row)]
 
     def _settings(self, rows: list[Row]) -> list[Setting]:
         return [self._lattice.setting(row) for row in rows]
@@ -149,7 +149,7 @@ class Bayes:
     def _promise(self, belief: Belief) -> NDArray[np.float64]:
         """The log of the expected improvement times P(hold) (n,): over the best posterior mean
         of what probably holds, never over a measured value, which would be the luckiest."""
-        settings = [self._problem.baseline, *self._settings(self._told.usable())]
+        settings = [self._problem.baseline, *self._settings(self._tried.usable())]
         known = self._beliefs.of(settings, self._mending)
         holding = known.mean[known.hold > 0.5]
         incumbent = float(holding.max() if len(holding) else known.mean.min())
@@ -170,7 +170,7 @@ class Bayes:
 
     def _draws(self) -> NDArray[np.float64]:
         """What a trial may show, in standard deviations (figures, 2 DRAWS)."""
-        rng = np.random.default_rng([self._problem.seed, self._told.trials])
+        rng = np.random.default_rng([self._problem.seed, self._tried.trials])
         drawn = rng.standard_normal((len(self._beliefs.evidence), DRAWS))
         return np.hstack([drawn, -drawn])
 
@@ -188,12 +188,12 @@ class Bayes:
         best = np.argsort(-value, kind="stable")[:LOOKED_AT]
         proposals = [settings[i] for i in promising]
         choices = [settings[i] for i in dict.fromkeys([*promising.tolist(), *best.tolist()])]
-        choices += [self._problem.baseline, *self._settings(self._told.usable())]
+        choices += [self._problem.baseline, *self._settings(self._tried.usable())]
         value = knowledge_gradient(self._beliefs, proposals, choices, self._draws(), self._mending)
         # A trial that breaks a ceiling hurts, and ends before it has told everything.
         value *= belief.hold[promising]
         most = max(value.max(), expected.max())
-        if most < NOTICED and self._told.searched >= PATIENCE:
+        if most < NOTICED and self._tried.searched >= PATIENCE:
             return None
         value -= cost[promising]
         slack = (1.0 - CHEAPER) * abs(value.max())
@@ -221,11 +221,11 @@ class Bayes:
         return sum(self._problem.seconds.get(phase, 0.0) for phase in phases)
 
     def _finishing(self) -> bool:
-        left = self._problem.trials - self._told.searched
+        left = self._problem.trials - self._tried.searched
         return left <= max(1, round(FINISH * self._problem.trials))
 
     def _starts(self) -> list[Row]:
-        rows = [self._lattice.baseline, *self._told.usable()]
+        rows = [self._lattice.baseline, *self._tried.usable()]
         belief = self._beliefs.of(self._settings(rows), self._mending)
         order = np.argsort(-(belief.mean + belief.log_hold), kind="stable")
         return [rows[i] for i in order[:STARTS]]

@@ -110,16 +110,17 @@ def _profile(source: str | None, state_dir: Path) -> "Profile":
 def _write(files: dict[str, str], out: Path) -> None:
     import contextlib
 
+    from autotune.durable import write_beside
     from autotune.errors import AutotuneError
 
     # All of it or nothing: a role or a script that is there may be in use.
-    parts = {path: path.with_name(f".{path.name}.part") for path in (out / name for name in files)}
+    parts: dict[Path, Path] = {}
     path = out
     try:
-        for (path, part), text in zip(parts.items(), files.values(), strict=True):
+        for name, text in files.items():
+            path = out / name
             path.parent.mkdir(parents=True, exist_ok=True)
-            part.write_text(text)
-            part.chmod(0o755 if text.startswith("#!") else 0o644)
+            parts[path] = write_beside(path, text, 0o755 if text.startswith("#!") else 0o644)
         for path, part in parts.items():
             part.replace(path)
     except OSError as error:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from autotune.guard.aside import Aside
     from autotune.guard.loop import Window
-    from autotune.guard.metrics import Told
+    from autotune.guard.metrics import MetricsFile
     from autotune.guard.session import Summary
     from autotune.report.live import LiveReporter
 
@@ -51,7 +51,7 @@ def guard(
 
     from autotune.errors import UsageError
     from autotune.guard.aside import Aside
-    from autotune.guard.metrics import Told
+    from autotune.guard.metrics import MetricsFile
     from autotune.guard.session import Wanted
     from autotune.guard.session import guard as guard_array
     from autotune.guard.valve import FLOOR_KIB
@@ -80,50 +80,54 @@ def guard(
         # The valve has to be moved meanwhile.
         threading.Thread(target=run_hook, args=(text,)).start()
 
-    told = Told(settings.metrics, array, ceiling_ns, notice)
+    metrics = MetricsFile(settings.metrics, array, ceiling_ns, notice)
     with LiveReporter(console(stderr=True)) as reporter:
         aside = Aside()
 
-        hear, finished = _tellers(aside, told, reporter, ceiling_ns, as_json)
+        on_window, finished = _callbacks(aside, metrics, reporter, ceiling_ns, as_json)
         try:
             wanted = Wanted(
-                ceiling_ns, state_dir, hear, finished, notice, unheld, least_bytes / 1024
+                ceiling_ns, state_dir, on_window, finished, notice, unheld, least_bytes / 1024
             )
             found = guard_array(device, wanted, wait)
         finally:
             try:
                 aside.close()
             finally:
-                told.over()
+                metrics.over()
     if found:
         return
     text = f"No sync runs on {device}, so there is nothing to guard (--wait waits for one)."
     print(json.dumps({"kind": "idle", "device": device}) if as_json else text)
 
 
-def _tellers(
-    aside: "Aside", told: "Told", reporter: "LiveReporter", ceiling_ns: float, as_json: bool
+def _callbacks(
+    aside: "Aside",
+    metrics: "MetricsFile",
+    reporter: "LiveReporter",
+    ceiling_ns: float,
+    as_json: bool,
 ) -> "tuple[Callable[[Window], None], Callable[[Summary], None]]":
-    """What tells of each window, and of each sync that is over."""
+    """What reports each window, and each sync that is over."""
     import json
 
     from autotune.guard.aside import write_line
     from autotune.report import guard as report
 
-    def tell_window(window: "Window") -> None:
-        told.window(window)
+    def report_window(window: "Window") -> None:
+        metrics.window(window)
         if as_json:
             write_line(json.dumps(report.window_document(window)))
         reporter.progress(report.window_line(window, ceiling_ns), window.share, None)
 
-    def tell_end(summary: "Summary") -> None:
-        told.over(summary.released)
+    def report_end(summary: "Summary") -> None:
+        metrics.over(summary.released)
         if as_json:
             write_line(json.dumps(report.summary_document(summary)))
         else:
             write_line(report.summary_line(summary, ceiling_ns))
 
     return (
-        lambda window: aside(lambda: tell_window(window)),
-        lambda summary: aside(lambda: tell_end(summary)),
+        lambda window: aside(lambda: report_window(window)),
+        lambda summary: aside(lambda: report_end(summary)),
     )

@@ -12,7 +12,7 @@ import subprocess
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
-from autotune.durable import sync_folder
+from autotune.durable import sync_folder, write_beside
 from autotune.errors import AutotuneError, RefusalError
 from autotune.export import udev
 from autotune.export.steps import steps
@@ -39,7 +39,7 @@ def rule_path(uuid: str, root: Path = Path("/")) -> Path:
 
 def check(array: Array, state_dir: Path, profile: Profile | None = None) -> None:
     """Raise RefusalError if nothing could be persisted for this array, UsageError if the profile
-    cannot: better to hear it before a run of half an hour than after."""
+    cannot: better known before a run of half an hour than after."""
     if profile is not None:
         steps(profile)
         budget = harmful.ram_budget_for(profile, array)
@@ -144,11 +144,12 @@ def _write(files: Mapping[Path, str]) -> None:
     """Write all of the files durably, or leave all of them as they were."""
     before = {path: path.read_bytes() if path.exists() else None for path in files}
     made: list[Path] = []
-    parts = {path: path.with_name(f".{path.name}.part") for path in files}
+    parts: dict[Path, Path] = {}
     try:
         for path, text in files.items():
             _make_folder(path.parent, made)
-            _write_one(parts[path], text.encode())
+            # Whatever the umask: `status` may be asked by anybody, and only root may change it.
+            parts[path] = write_beside(path, text, 0o644)
         for path, part in parts.items():
             part.replace(path)
             sync_folder(path.parent)
@@ -158,16 +159,6 @@ def _write(files: Mapping[Path, str]) -> None:
             f"{error.filename or 'A file'} cannot be written ({error.strerror}), so nothing was "
             "persisted."
         ) from None
-
-
-def _write_one(part: Path, data: bytes) -> None:
-    part.unlink(missing_ok=True)
-    with part.open("xb") as file:
-        # Whatever the umask: `status` may be asked by anybody, and only root may change it.
-        os.fchmod(file.fileno(), 0o644)
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
 
 
 def _make_folder(folder: Path, made: list[Path]) -> None:
@@ -183,8 +174,9 @@ def _make_folder(folder: Path, made: list[Path]) -> None:
 def _undo(
     before: Mapping[Path, bytes | None], parts: Mapping[Path, Path], made: list[Path]
 ) -> None:
+    for part in parts.values():
+        part.unlink(missing_ok=True)
     for path, data in before.items():
-        parts[path].unlink(missing_ok=True)
         if data is None:
             path.unlink(missing_ok=True)
         elif path.read_bytes() != data:

@@ -89,7 +89,7 @@ class Hold:
         """Bytes of each member in a second, below which the sync is not held."""
         return self._least_kib * 1024
 
-    def run(self, going: Callable[[], bool], hear: Callable[[Window], None]) -> bool:
+    def run(self, going: Callable[[], bool], on_window: Callable[[Window], None]) -> bool:
         """Guard until the sync is over (True), or is released, or `going`, asked all the while,
         says no (False).
 
@@ -119,7 +119,9 @@ class Hold:
                         return True
                 if now - window_at >= WINDOW_S:
                     passed = now - window_at
-                    hear(self._window(foreground, (done - window_kib) / passed, requests / passed))
+                    on_window(
+                        self._window(foreground, (done - window_kib) / passed, requests / passed)
+                    )
                     window_at, window_kib, requests = now, done, 0
                     if self.released:
                         return False

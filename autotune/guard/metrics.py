@@ -11,7 +11,7 @@ from autotune.system.array import Array
 NS = 1e9
 
 
-class Told:
+class MetricsFile:
     """Writes the metrics of one array's guard. A file that cannot be written is told of once, and
     keeps no guard from its work."""
 

@@ -9,7 +9,6 @@ from pathlib import Path
 from autotune.errors import AutotuneError, RefusalError, StoppedError
 from autotune.guard.loop import VAIN_S, Hold, Window
 from autotune.guard.progress import WAIT_S, running, under_way, wait_for_one
-from autotune.guard.signals import PAUSE_S, Signals
 from autotune.guard.valve import FLOOR_KIB, Valve, files
 from autotune.preflight import checks
 from autotune.quantities import show_latency, show_rate, show_seconds
@@ -17,6 +16,7 @@ from autotune.safety.guardian import guarded
 from autotune.safety.journal import Journal
 from autotune.safety.locks import lock
 from autotune.safety.paths import journal_path
+from autotune.safety.signals import PAUSE_S, Signals
 from autotune.system import sysfs
 from autotune.system.array import Array, find_array
 from autotune.system.sync import NAMES
@@ -68,13 +68,13 @@ def _no_room(array: Array) -> str | None:
 
 @dataclass(frozen=True)
 class Wanted:
-    """What to hold, and who hears of it: `hear` of every window, `finished` of each sync that is
-    over, `notice` of what is worth a sentence, `unheld` that a ceiling is out of reach (once a
-    sync)."""
+    """What to hold, and whom to call: `on_window` for every window, `finished` for each sync
+    that is over, `notice` with what is worth a sentence, `unheld` when a ceiling is out of reach
+    (once a sync)."""
 
     ceiling_ns: float
     state_dir: Path
-    hear: Callable[[Window], None]
+    on_window: Callable[[Window], None]
     finished: Callable[[Summary], None]
     notice: Callable[[str], None]
     unheld: Callable[[str], None]
@@ -93,8 +93,8 @@ def guard(device: str, wanted: Wanted, wait: bool = False) -> bool:
     array = find_array(device)
     if text := refusal(array):
         raise RefusalError(text)
-    signals, told, warned = Signals(), "", ""
-    with signals.heeded():
+    signals, noticed, warned = Signals(pausable=True), "", ""
+    with signals.caught():
         if not wait and not under_way(array):
             return False
         if under_way(array) and not running(array):
@@ -107,15 +107,15 @@ def guard(device: str, wanted: Wanted, wait: bool = False) -> bool:
             try:
                 done, text = _one(array.now(), wanted, signals, bool(warned))
                 wanted.finished(done)
-                told, warned = "", text or warned
+                noticed, warned = "", text or warned
                 if not wait:
                     break
                 rest_s = AGAIN_S if done.released else 0.0
             except (StoppedError, RefusalError) as error:
                 if not wait:
                     raise
-                if str(error) != told:
-                    wanted.notice(told := str(error))
+                if str(error) != noticed:
+                    wanted.notice(noticed := str(error))
                 rest_s = WAIT_S if isinstance(error, RefusalError) else math.inf
             if not _sit_out(array, rest_s, signals):
                 warned = ""
@@ -155,9 +155,9 @@ def _one(array: Array, wanted: Wanted, signals: Signals, warned: bool) -> tuple[
             signals.stop_if_asked(valve.open)
             return not signals.name
 
-        def heard(window: Window) -> None:
+        def on_window(window: Window) -> None:
             nonlocal said
-            wanted.hear(window)
+            wanted.on_window(window)
             if window.out_of_reach and not (warned or said):
                 said = _out_of_reach(array, what, wanted.ceiling_ns, window, hold)
                 wanted.unheld(said)
@@ -165,7 +165,7 @@ def _one(array: Array, wanted: Wanted, signals: Signals, warned: bool) -> tuple[
         try:
             valve = Valve(array, guardian.journal)
             hold = Hold(array, valve, wanted.ceiling_ns, wanted.least_kib)
-            over = hold.run(going, heard)
+            over = hold.run(going, on_window)
         except OSError:
             if array.md.is_dir():
                 raise

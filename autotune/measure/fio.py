@@ -143,7 +143,7 @@ def command(
 
 
 def _end(most: int | None) -> tuple[str, ...]:
-    # fio heeds io_size only if time_based is off (seen on 3.33), and then to the byte.
+    # fio respects io_size only if time_based is off (seen on 3.33), and then to the byte.
     return ("--time_based=1",) if most is None else ("--time_based=0", f"--io_size={most}")
 
 

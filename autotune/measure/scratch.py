@@ -88,14 +88,14 @@ def _fill(
     here, size, fstype = how
     done = 0
 
-    def heard(count: int) -> None:
+    def on_progress(count: int) -> None:
         nonlocal done
         done = count
         progress(count / int(size))
 
     written.expect(int(size))
     try:
-        separate_process.fill(here, (folder.name, FILE, size, fstype), heard)
+        separate_process.fill(here, (folder.name, FILE, size, fstype), on_progress)
     except separate_process.HangingError as error:
         journal.hanging(folder)
         raise error.__cause__ or error from None

@@ -14,6 +14,7 @@ from pydantic import (
     ValidationError,
 )
 
+from autotune import durable
 from autotune.errors import AutotuneError, UsageError
 from autotune.untrusted import first_fault, plain, printable, read_text
 
@@ -119,10 +120,8 @@ def load_profile(path: Path) -> Profile:
 
 def save_profile(profile: Profile, path: Path) -> None:
     """Write a profile, whole or not at all. Raise AutotuneError if the disk does not take it."""
-    partial = path.with_name(path.name + ".part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        partial.write_text(profile.model_dump_json(indent=2) + "\n")
-        partial.replace(path)
+        durable.replace(path, profile.model_dump_json(indent=2) + "\n")
     except OSError as error:
         raise AutotuneError(f"The profile {path} cannot be written: {error.strerror}.") from None

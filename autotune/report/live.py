@@ -51,7 +51,7 @@ class LiveReporter:
             self._progress.console.print(f"[bold]{text}[/]")
 
     def notice(self, text: str) -> None:
-        """Something that must be heard, terminal or not."""
+        """Something that must be shown, terminal or not."""
         self._progress.console.print(text, markup=False)
 
     def progress(self, what: str, share: float, left_s: float | None) -> None:

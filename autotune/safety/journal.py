@@ -96,7 +96,7 @@ class Journal:
 
     @classmethod
     def load(cls, path: Path) -> "Journal":
-        """A journal that an earlier process left. A last line that was cut short is not heeded:
+        """A journal that an earlier process left. A last line that was cut short is ignored:
         what it would have announced did not happen.
 
         Raise AutotuneError if there is no whole first line that says what to restore, or others

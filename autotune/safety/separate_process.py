@@ -35,9 +35,9 @@ def _start(words: tuple[str, ...], folder: str, dies_with_us: bool) -> "subproce
     )
 
 
-def fill(folder: str, words: tuple[str, ...], heard: Callable[[int], None]) -> None:
-    """Make and fill a scratch file. `heard` is called often, with the bytes written so far; what
-    it raises ends the work.
+def fill(folder: str, words: tuple[str, ...], on_progress: Callable[[int], None]) -> None:
+    """Make and fill a scratch file. `on_progress` is called often, with the bytes written so far;
+    what it raises ends the work.
 
     OSError if it fails, HangingError if it cannot be ended.
     """
@@ -54,7 +54,7 @@ def fill(folder: str, words: tuple[str, ...], heard: Callable[[int], None]) -> N
                 error = _error(lines)
                 if lines and not error:
                     done = int(lines[-1])
-            heard(done)
+            on_progress(done)
         code = process.wait()
     except BaseException as stop:
         with contextlib.suppress(subprocess.TimeoutExpired):

@@ -1,15 +1,13 @@
 """Watching while a run goes on: what ends it at once, so that the originals can go back."""
 
-import signal
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from types import FrameType
+from collections.abc import Callable, Sequence
 
 from autotune.errors import SignalledError, StoppedError
 from autotune.knobs import Knob, read_setting
 from autotune.problem.setting import Setting
 from autotune.safety.guardian import Guardian
+from autotune.safety.signals import Signals
 from autotune.system import sysfs
 from autotune.system.array import Array
 from autotune.system.memory import available_bytes, reserve_bytes
@@ -32,7 +30,7 @@ class Watch:
         self._array = array
         self._live = live
         self._knobs = knobs
-        self._signal: int | None = None
+        self.signals = Signals()
         self._looked = 0.0
         self._expected: Setting | None = None
         self._guardian: Guardian | None = None
@@ -46,28 +44,13 @@ class Watch:
         """From here on the guardian has to live, and checks are those that its journal knows."""
         self._guardian = guardian
 
-    @contextmanager
-    def signals(self) -> Iterator[None]:
-        """Meanwhile SIGINT, SIGTERM and SIGHUP end the run in an orderly way."""
-        numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-        before = {number: signal.signal(number, self._mark) for number in numbers}
-        try:
-            yield
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
-
-    def _mark(self, number: int, _frame: FrameType | None) -> None:
-        self._signal = number
-
     def expect(self, setting: Setting | None) -> None:
         """What the knobs must read until the next call; None while they are being changed."""
         self._expected = dict(setting) if setting is not None else None
         self._looked = 0.0
 
     def __call__(self) -> None:
-        if self._signal is not None:
-            name = signal.Signals(self._signal).name
+        if name := self.signals.name:
             raise SignalledError(f"Stopped by {name}; the original settings are put back.")
         if time.monotonic() - self._looked >= PERIOD_S:
             self.look()

@@ -6,6 +6,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from autotune import durable
 from autotune.errors import AutotuneError
 from autotune.problem.figure import Estimate
 from autotune.problem.profile import FigureName, KnobName, KnobValue
@@ -94,10 +95,8 @@ def load(state_dir: Path, uuid: str) -> Remembered:
 def save(remembered: Remembered, state_dir: Path, uuid: str) -> None:
     """Whole or not at all. Raise AutotuneError if the disk does not take it."""
     path = path_of(state_dir, uuid)
-    partial = path.with_suffix(".part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        partial.write_text(remembered.model_dump_json(indent=1) + "\n")
-        partial.replace(path)
+        durable.replace(path, remembered.model_dump_json(indent=1) + "\n")
     except OSError as error:
         raise AutotuneError(f"{path} cannot be written: {error.strerror}.") from None

@@ -6,6 +6,7 @@ import sys
 from importlib import resources
 from pathlib import Path
 
+from autotune import durable
 from autotune.errors import AutotuneError, RefusalError
 from autotune.service import CONFIG
 from autotune.service.config import load_config
@@ -91,8 +92,7 @@ def install(root: Path = Path("/")) -> list[Path]:
         _remove_guards([path for path in _ceilings(root) if path not in wanted], root)
         for path, text in wanted.items():
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text)
-            path.chmod(0o644)
+            durable.replace(path, text, 0o644)
         guards = [GUARD.format(name) for name in guarded(root)]
         _systemctl(root, "enable", *ENABLED, *guards)
         if _runs(root):

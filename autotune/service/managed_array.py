@@ -53,8 +53,8 @@ class Polite:
             )
 
 
-class ArraySite:
-    """See `passes.Site`. `trials`, `seconds`, `bytes_written`: what its measurements took."""
+class ManagedArray:
+    """See `policy.Managed`. `trials`, `seconds`, `bytes_written`: what its measurements took."""
 
     def __init__(
         self, array: Array, profile: Profile, care: Care, state_dir: Path, reporter: Reporter,

@@ -15,7 +15,7 @@ from autotune.measure.workload import load_workload
 from autotune.service import history
 from autotune.service.config import Care, Config, Event
 from autotune.service.history import PassRecord
-from autotune.service.managed_array import ArraySite
+from autotune.service.managed_array import ManagedArray
 from autotune.service.notify import log, notify
 from autotune.service.policy import Pass, run_pass
 from autotune.service.quiet_time import busy_share, unsuitable
@@ -26,7 +26,7 @@ from autotune.tuning.prepare import LEAST_TRIALS
 from autotune.tuning.trials import Reporter
 
 DRIFTED = 0.9
-"""Below this share of the speed at adoption the administrator should hear of it."""
+"""Below this share of the speed at adoption the administrator is told."""
 _KEYS = {
     "--workload": "workload",
     "--p99-ceiling": "p99_ceilings",
@@ -82,14 +82,14 @@ def retune(
         if why:
             return Report(array.device, array.uuid, "postponed", f"Left alone, since {why}.")
         before = history.load(state_dir, array.uuid)
-        site = ArraySite(array, in_force[0].profile, care, state_dir, reporter, destructive)
-        done = run_pass(site, before.known, care.adopt)
-        record = _record(done, site)
-        ceilings = {f.name: limit for f in site.figures if (limit := f.limit(done.latest))}
+        managed = ManagedArray(array, in_force[0].profile, care, state_dir, reporter, destructive)
+        done = run_pass(managed, before.known, care.adopt)
+        record = _record(done, managed)
+        ceilings = {f.name: limit for f in managed.figures if (limit := f.limit(done.latest))}
         history.save(before.after(done, record, ceilings), state_dir, array.uuid)
         Store(state_dir).thin(array.uuid)
         if any(each.how == "persisted" for each in in_force):
-            _persist_again(array, done, site, state_dir, reporter)
+            _persist_again(array, done, managed, state_dir, reporter)
         report = Report(array.device, array.uuid, done.outcome, _sentence(done), record)
     except InUseError as error:
         report = Report(array.device, array.uuid, "postponed", str(error))
@@ -124,7 +124,7 @@ def _not_now(array: Array, care: Care, now: datetime) -> str:
     )
 
 
-def _record(done: Pass, site: ArraySite) -> PassRecord:
+def _record(done: Pass, managed: ManagedArray) -> PassRecord:
     def triple(comparison: Comparison | None) -> tuple[float, float, float] | None:
         return (comparison.ratio, comparison.low, comparison.high) if comparison else None
 
@@ -135,18 +135,18 @@ def _record(done: Pass, site: ArraySite) -> PassRecord:
         gain=triple(done.gain),
         better=triple(done.better),
         drift=done.drift,
-        trials=site.trials,
-        seconds=site.seconds,
-        bytes_written=site.bytes_written,
+        trials=managed.trials,
+        seconds=managed.seconds,
+        bytes_written=managed.bytes_written,
     )
 
 
 def _persist_again(
-    array: Array, done: Pass, site: ArraySite, state_dir: Path, reporter: Reporter
+    array: Array, done: Pass, managed: ManagedArray, state_dir: Path, reporter: Reporter
 ) -> None:
     """What comes back at the next start of the array must be what was proven last."""
-    if site.adopted is not None:
-        persist.persist(site.adopted, array, state_dir, reporter.notice)
+    if managed.adopted is not None:
+        persist.persist(managed.adopted, array, state_dir, reporter.notice)
     elif done.reverted:
         persist.unpersist(array.uuid, array.root)
         persist.tell_udev(array, reporter.notice, array.root)

@@ -1,6 +1,6 @@
 """One pass of re-tuning: is the profile still true, and if not, what then. No I/O of its own.
 
-What an array can do is behind `Site`, so that a year of passes can be tried in minutes.
+What an array can do is behind `Managed`, so that a year of passes can be tried in minutes.
 """
 
 import math
@@ -41,7 +41,7 @@ class Known:
     figures: Mapping[str, Estimate]
 
 
-class Site(Protocol):
+class Managed(Protocol):
     """One array with a profile on it, the incumbent."""
 
     @property
@@ -88,60 +88,60 @@ class Pass:
     """The objective with the incumbent over that when it was adopted; 1.0: as then."""
 
 
-def run_pass(site: Site, known: Known | None, adopt: bool) -> Pass:
+def run_pass(managed: Managed, known: Known | None, adopt: bool) -> Pass:
     """Check, and if something moved, tune; adopt only what was proven twice. Without `adopt`
     nothing that is in force changes; that the originals would be better is advice, too."""
-    proof = site.against_originals()
-    reasons, moved = what_changed(known, site), what_moved(known, site, proof.before)
+    proof = managed.against_originals()
+    reasons, moved = what_changed(known, managed), what_moved(known, managed, proof.before)
     if moved and not reasons:
         # A search costs many times as much as another look, and noise moves figures, too.
-        proof = site.against_originals()
-        again = what_moved(known, site, proof.before)
+        proof = managed.against_originals()
+        again = what_moved(known, managed, proof.before)
         moved = {name: text for name, text in again.items() if name in moved}
     reasons = (*reasons, *moved.values())
     gain = inverse(proof.verdict.overall)
-    drift = objective_ratio(site.figures, proof.before, known.figures if known else {})
-    now = Known(site.fingerprint, site.incumbent, proof.before)
-    worse = what_is_worse(site.figures, proof)
+    drift = objective_ratio(managed.figures, proof.before, known.figures if known else {})
+    now = Known(managed.fingerprint, managed.incumbent, proof.before)
+    worse = what_is_worse(managed.figures, proof)
     if worse and not adopt:
         better = proof.verdict.overall
         why = (*worse, *reasons)
         return Pass("advised", why, False, gain, better, now, now.figures, drift)
     if worse:
-        site.back_to_originals()
-        now = Known(site.fingerprint, site.incumbent, proof.after)
+        managed.back_to_originals()
+        now = Known(managed.fingerprint, managed.incumbent, proof.after)
     elif known is None:
         return Pass("unchanged", ("first look",), False, gain, None, now, now.figures, drift)
     elif not reasons:
         # The level of the day it was adopted stays what is compared with: else it could creep.
         return Pass("unchanged", (), False, gain, None, known, now.figures, drift)
-    setting = site.tune()
-    second = site.prove(setting) if setting is not None else None
+    setting = managed.tune()
+    second = managed.prove(setting) if setting is not None else None
     why = (*worse, *reasons)
-    if setting is None or second is None or not is_worth_it(site.figures, second):
+    if setting is None or second is None or not is_worth_it(managed.figures, second):
         outcome: Literal["reverted", "kept"] = "reverted" if worse else "kept"
         return Pass(outcome, why, bool(worse), gain, None, now, now.figures, drift)
     if not adopt:
         return Pass("advised", why, False, gain, second.verdict.overall, now, now.figures, drift)
-    site.adopt(setting, second)
-    now = Known(site.fingerprint, site.incumbent, second.after)
+    managed.adopt(setting, second)
+    now = Known(managed.fingerprint, managed.incumbent, second.after)
     return Pass("adopted", why, bool(worse), gain, second.verdict.overall, now, now.figures, drift)
 
 
-def what_changed(known: Known | None, site: Site) -> tuple[str, ...]:
+def what_changed(known: Known | None, managed: Managed) -> tuple[str, ...]:
     """What is another than when the profile was adopted, in words."""
     if known is None:
         return ()
     reasons = []
-    if known.fingerprint != site.fingerprint:
+    if known.fingerprint != managed.fingerprint:
         reasons.append("the array has other members, another kernel or other memory")
     for knob, value in known.setting.items():
-        if site.incumbent.get(knob, value) != value:
-            reasons.append(f"{knob} was {value} and is {site.incumbent[knob]}")
+        if managed.incumbent.get(knob, value) != value:
+            reasons.append(f"{knob} was {value} and is {managed.incumbent[knob]}")
     return tuple(reasons)
 
 
-def what_moved(known: Known | None, site: Site, figures: Figures) -> dict[str, str]:
+def what_moved(known: Known | None, managed: Managed, figures: Figures) -> dict[str, str]:
     """The figures that are no longer what they were, each in words."""
     moved: dict[str, str] = {}
     if known is None:
@@ -153,8 +153,8 @@ def what_moved(known: Known | None, site: Site, figures: Figures) -> dict[str, s
         by = math.log(now.value / then.value)
         if abs(by) > max(MOVED, SURE * math.hypot(now.spread, then.spread)):
             moved[name] = f"{name} is at {math.exp(by):.2f} of what it was"
-    before = {figure.name for figure in broken(site.figures, known.figures)}
-    over = [f.name for f in broken(site.figures, figures) if f.name not in before]
+    before = {figure.name for figure in broken(managed.figures, known.figures)}
+    over = [f.name for f in broken(managed.figures, figures) if f.name not in before]
     return {**moved, **{name: f"{name} is over its ceiling" for name in over}}
 
 

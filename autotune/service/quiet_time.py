@@ -27,18 +27,18 @@ class Window:
     start: int
     end: int
 
-    def holds(self, moment: datetime) -> bool:
-        minute = moment.hour * 60 + moment.minute
+    def holds(self, now: datetime) -> bool:
+        minute = now.hour * 60 + now.minute
         if self.start < self.end:
             return self.start <= minute < self.end
         return minute >= self.start or minute < self.end
 
-    def left_s(self, moment: datetime) -> float:
+    def left_s(self, now: datetime) -> float:
         """The time until it closes, 0 if it is closed."""
-        if not self.holds(moment):
+        if not self.holds(now):
             return 0.0
-        minutes = (self.end - moment.hour * 60 - moment.minute) % (24 * 60)
-        return minutes * 60.0 - moment.second
+        minutes = (self.end - now.hour * 60 - now.minute) % (24 * 60)
+        return minutes * 60.0 - now.second
 
 
 def parse_window(text: str) -> Window:

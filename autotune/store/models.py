@@ -66,9 +66,9 @@ class TrialRow(Base):
     run: Mapped[RunRow] = relationship(back_populates="trials")
 
 
-def _utc(moment: datetime) -> datetime:
+def _utc(stored: datetime) -> datetime:
     """SQLite forgets the time zone; everything stored is UTC."""
-    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
+    return stored.replace(tzinfo=UTC) if stored.tzinfo is None else stored
 
 
 def run_record(row: RunRow) -> RunRecord:

@@ -46,7 +46,7 @@ def refuse(path: Path, what: str) -> None:
     root may read what they like."""
     found = fault(path) if os.geteuid() == 0 else None
     if found:
-        raise UsageError(f"{what} is not heeded by root: {found}")
+        raise UsageError(f"{what} is not used by root: {found}")
 
 
 def refuse_program(command: Path) -> None:

@@ -188,7 +188,7 @@ def prepare(options: Options) -> Preparation:
 
 
 def _check_time(options: Options, phases: Sequence[Phase]) -> None:
-    """Raise UsageError if the time surely leaves nothing to try: better to hear it now than after
+    """Raise UsageError if the time surely leaves nothing to try: better known now than after
     the baseline."""
     least_s = LEAST_TRIALS * sum(phase.expected_seconds for phase in phases)
     if options.time_s < least_s:

@@ -245,7 +245,7 @@ def _remembering(
 
 
 def _note(store: "Store", number: int, state: str, outcome: str) -> None:
-    # What ended the run is what the user must hear, not that it could not be stored.
+    # What ended the run is what the user must see, not that it could not be stored.
     with contextlib.suppress(AutotuneError):
         store.finish_run(number, state, outcome)
 

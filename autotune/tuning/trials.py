@@ -48,7 +48,7 @@ class Reporter(Protocol):
         """A new part of the run begins."""
 
     def notice(self, text: str) -> None:
-        """Something that must be heard, whoever listens."""
+        """Something that must be shown, terminal or not."""
 
     def progress(self, what: str, share: float, left_s: float | None) -> None:
         """`share` (0 to 1) of `what` is done; `left_s`: seconds left of the whole run."""

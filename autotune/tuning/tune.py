@@ -232,7 +232,7 @@ def _measure_baseline(
         trials.warm_up()
     while len(records) < BASELINE_TRIALS:
         records.append(trials.run("baseline", preparation.baseline, preparation.phases))
-        # A ceiling that cannot be held is to be heard of as soon as it can be known.
+        # A ceiling that cannot be held is refused as soon as it can be known.
         ceilings.resolve(preparation.figures, preparation.options.ceilings, records[-1].figures)
         if reason := lacking(preparation, trials, SHORT):
             raise RefusalError(f"The array was measured as it is, and {reason}.")

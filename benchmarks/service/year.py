@@ -32,7 +32,7 @@ PAIRS = 2
 
 
 @dataclass
-class SimulatedSite:
+class SimulatedArray:
     """An array in the simulation, with what it has been through."""
 
     array: SyntheticArray
@@ -110,21 +110,21 @@ def _mean(measured: list[dict[str, Estimate]]) -> dict[str, Estimate]:
     }
 
 
-def live(site: SimulatedSite, spare: Iterator[int], weeks: int) -> Iterator[tuple[bool, Pass]]:
+def live(managed: SimulatedArray, spare: Iterator[int], weeks: int) -> Iterator[tuple[bool, Pass]]:
     """A year of one array: whether it changed for good before each pass, and the pass."""
-    first = site.tune()
+    first = managed.tune()
     if first is not None:
-        site.incumbent = first
+        managed.incumbent = first
     known: Known | None = None
     for _ in range(weeks):
-        changed = site.rng.random() < CHANGES
+        changed = managed.rng.random() < CHANGES
         if changed:
-            site.array = SyntheticArray(next(spare))
-            site.level *= math.exp(site.rng.choice((-1, 1)) * site.rng.uniform(0.3, 0.9))
-            if not site.array.allowed(site.incumbent):
-                site.incumbent = site.array.baseline
-        site.today = math.exp(site.rng.gauss(0.0, DAY_SPREAD))
-        done = run_pass(site, known, adopt=True)
+            managed.array = SyntheticArray(next(spare))
+            managed.level *= math.exp(managed.rng.choice((-1, 1)) * managed.rng.uniform(0.3, 0.9))
+            if not managed.array.allowed(managed.incumbent):
+                managed.incumbent = managed.array.baseline
+        managed.today = math.exp(managed.rng.gauss(0.0, DAY_SPREAD))
+        done = run_pass(managed, known, adopt=True)
         known = done.known
         yield changed, done
 
@@ -145,9 +145,9 @@ def main() -> None:
     for number in range(asked.arrays):
         array = SyntheticArray(next(spare))
         rng = random.Random(asked.seed + number)
-        site = SimulatedSite(array, factory, asked.trials, rng, array.baseline)
+        managed = SimulatedArray(array, factory, asked.trials, rng, array.baseline)
         since = True
-        for changed, done in live(site, spare, asked.weeks):
+        for changed, done in live(managed, spare, asked.weeks):
             since = since or changed
             changes += changed
             outcomes[done.outcome] += 1
@@ -155,8 +155,8 @@ def main() -> None:
                 adopted += 1
                 unprovoked += not since
                 since = False
-        gains += site.worst
-        searches += site.searches
+        gains += managed.worst
+        searches += managed.searches
     print(f"{sum(outcomes.values())} passes on {asked.arrays} arrays that changed {changes} times")
     for outcome, count in sorted(outcomes.items()):
         print(f"  {outcome:<10} {count:6}")

@@ -50,7 +50,7 @@ def test_the_service_runs_no_program_in_a_folder_of_everybody(shared: Path) -> N
     assert str(shared) not in installed(program).stderr
 
 
-def test_nor_is_a_command_for_events_or_a_configuration_there_heeded(
+def test_nor_is_a_command_for_events_or_a_configuration_there_used(
     shared: Path, tmp_path: Path
 ) -> None:
     hook = shared / "hook"
@@ -72,5 +72,5 @@ def test_nor_is_a_command_for_events_or_a_configuration_there_heeded(
     CONFIG.chmod(0o666)
     checked = autotune("config", "check", state=tmp_path)
     assert checked.returncode == 2
-    assert "is not heeded by root" in checked.stderr
+    assert "is not used by root" in checked.stderr
     CONFIG.unlink()

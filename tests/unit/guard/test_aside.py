@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from autotune.guard.aside import MOST, Aside, write_line
-from autotune.guard.signals import Signals
+from autotune.safety.signals import Signals
 
 
 def test_what_blocks_keeps_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -42,8 +42,8 @@ def test_a_guard_that_is_sent_to_the_background_opens_its_valve_first() -> None:
     reading, writing = os.pipe()
     child = os.fork()
     if not child:
-        signals = Signals()
-        with signals.heeded():
+        signals = Signals(pausable=True)
+        with signals.caught():
             os.kill(os.getpid(), signal.SIGTSTP)
             signals.stop_if_asked(lambda: os.write(writing, b"open") and None)
         os._exit(0 if not signals.name else 1)

@@ -11,7 +11,7 @@ import pytest
 from autotune.errors import RefusalError, StoppedError
 from autotune.guard import session as module
 from autotune.guard.session import Summary, Wanted, guard
-from autotune.guard.signals import Signals
+from autotune.safety.signals import Signals
 from autotune.system.array import Array, find_array
 
 SYNC = "md0 : active raid6 sda[0]\n      [>....]  recovery = 1.0% (10/1000) finish=1.0min\n"

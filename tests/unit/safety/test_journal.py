@@ -111,7 +111,7 @@ def test_the_guardian_outlives_the_signal_that_ends_a_service(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("kind", ["fifo", "link", "for all"])
-def test_a_journal_that_others_can_have_written_is_not_heeded(files: Files, kind: str) -> None:
+def test_a_journal_that_others_can_have_written_is_ignored(files: Files, kind: str) -> None:
     journal = files.open()
     journal.release()
     other = files.root / "other"
@@ -223,7 +223,7 @@ def test_tuned_values_never_become_originals(files: Files) -> None:
 
 
 @pytest.mark.parametrize("keep", [0.2, 0.9])
-def test_a_last_line_that_was_cut_is_not_heeded(files: Files, keep: float) -> None:
+def test_a_last_line_that_was_cut_is_ignored(files: Files, keep: float) -> None:
     journal = files.open()
     whole = len(files.path.read_bytes())
     journal.writing(files.md / "stripe_cache_size", "4096")

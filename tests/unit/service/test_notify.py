@@ -12,7 +12,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from autotune.errors import AutotuneError
 from autotune.guard.loop import Window
-from autotune.guard.metrics import Told
+from autotune.guard.metrics import MetricsFile
 from autotune.problem.figure import Estimate
 from autotune.service import history
 from autotune.service import notify as notifying
@@ -179,7 +179,7 @@ def test_a_pass_that_failed_is_remembered_and_what_is_compared_with_stays() -> N
 def test_a_guard_tells_prometheus_what_it_sees_and_goes_on_without(tmp_path: Path) -> None:
     said: list[str] = []
     array = find_array("md0", fake_sysfs.raid6(tmp_path).root)
-    told = Told(Metrics(textfile=str(tmp_path / "all.prom")), array, 5e7, said.append)
+    told = MetricsFile(Metrics(textfile=str(tmp_path / "all.prom")), array, 5e7, said.append)
     window = Window(
         0.0, 2e7, 2e7, 2e7, 600, "probe", 1e7, 9000, None, 0.5, None, True
     )  # fmt: skip
@@ -194,10 +194,10 @@ def test_a_guard_tells_prometheus_what_it_sees_and_goes_on_without(tmp_path: Pat
     assert re.search(r"^autotune_guard_ceiling_out_of_reach\{.*\} 1\.0$", file.read_text(), re.M)
     assert re.search(r"^autotune_guard_active\{.*\} 0\.0$", file.read_text(), re.MULTILINE)
     assert not re.search(r"^autotune_guard_p99_seconds\{", file.read_text(), re.MULTILINE)
-    told = Told(Metrics(textfile="/no/such/all.prom"), array, 5e7, said.append)
+    told = MetricsFile(Metrics(textfile="/no/such/all.prom"), array, 5e7, said.append)
     told.window(window)
     told.over()
     assert len(said) == 1
     assert "cannot be written" in said[0]
-    Told(None, array, 5e7, said.append).window(window)
+    MetricsFile(None, array, 5e7, said.append).window(window)
     assert len(said) == 1

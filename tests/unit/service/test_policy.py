@@ -63,9 +63,9 @@ def known(rate: float = 100.0, fingerprint: str = "as ever", setting: Setting = 
 
 
 def test_an_array_that_is_as_ever_is_left_alone() -> None:
-    site = Made({256: 50, 4096: 103})
-    done = run_pass(site, known(), adopt=True)
-    assert (done.outcome, done.reasons, site.did) == ("unchanged", (), ["prove 256"])
+    managed = Made({256: 50, 4096: 103})
+    done = run_pass(managed, known(), adopt=True)
+    assert (done.outcome, done.reasons, managed.did) == ("unchanged", (), ["prove 256"])
     assert done.gain is not None
     assert done.gain.ratio == pytest.approx(103 / 50)
     # What is compared with does not creep.
@@ -73,11 +73,11 @@ def test_an_array_that_is_as_ever_is_left_alone() -> None:
 
 
 def test_the_first_pass_only_looks() -> None:
-    site = Made({256: 50, 4096: 100})
-    done = run_pass(site, None, adopt=True)
-    assert (done.outcome, site.did) == ("unchanged", ["prove 256"])
+    managed = Made({256: 50, 4096: 100})
+    done = run_pass(managed, None, adopt=True)
+    assert (done.outcome, managed.did) == ("unchanged", ["prove 256"])
     assert done.known.figures["write.throughput"].value == 100e6
-    assert run_pass(site, done.known, adopt=True).reasons == ()
+    assert run_pass(managed, done.known, adopt=True).reasons == ()
 
 
 @pytest.mark.parametrize(
@@ -89,15 +89,15 @@ def test_the_first_pass_only_looks() -> None:
     ],
 )
 def test_what_moved_is_searched_and_adopted_if_proven(before: Known, why: str) -> None:
-    site = Made({256: 50, 1024: 130, 4096: 100}, found=OTHER)
-    done = run_pass(site, before, adopt=True)
+    managed = Made({256: 50, 1024: 130, 4096: 100}, found=OTHER)
+    done = run_pass(managed, before, adopt=True)
     assert done.outcome == "adopted"
     assert why in done.reasons[0]
-    assert site.did[-4:] == ["prove 256", "tune", "prove 1024", "adopt"]
+    assert managed.did[-4:] == ["prove 256", "tune", "prove 1024", "adopt"]
     assert done.better is not None
     assert done.better.ratio == pytest.approx(1.3)
     # And then there is peace.
-    assert run_pass(site, done.known, adopt=True).outcome == "unchanged"
+    assert run_pass(managed, done.known, adopt=True).outcome == "unchanged"
 
 
 def test_a_figure_that_moved_once_is_noise() -> None:
@@ -107,47 +107,47 @@ def test_a_figure_that_moved_once_is_noise() -> None:
             self.rates[4096] = 100
             return proof
 
-    site = Restless({256: 50, 1024: 130, 4096: 60}, found=OTHER)
-    done = run_pass(site, known(), adopt=True)
-    assert (done.outcome, site.did) == ("unchanged", ["prove 256", "prove 256"])
+    managed = Restless({256: 50, 1024: 130, 4096: 60}, found=OTHER)
+    done = run_pass(managed, known(), adopt=True)
+    assert (done.outcome, managed.did) == ("unchanged", ["prove 256", "prove 256"])
 
 
 def test_to_advise_puts_nothing_back_either() -> None:
-    site = Made({256: 100, 4096: 90})
-    done = run_pass(site, known(), adopt=False)
-    assert (done.outcome, done.reverted, site.did) == ("advised", False, ["prove 256"])
-    assert site.incumbent == GOOD
+    managed = Made({256: 100, 4096: 90})
+    done = run_pass(managed, known(), adopt=False)
+    assert (done.outcome, done.reverted, managed.did) == ("advised", False, ["prove 256"])
+    assert managed.incumbent == GOOD
     assert "it is slower than the original settings" in done.reasons
     assert done.better is not None
     assert done.better.ratio == pytest.approx(100 / 90)
 
 
 def test_to_advise_adopts_nothing() -> None:
-    site = Made({256: 50, 1024: 130, 4096: 100}, found=OTHER)
-    done = run_pass(site, known(200), adopt=False)
-    assert (done.outcome, site.incumbent) == ("advised", GOOD)
+    managed = Made({256: 50, 1024: 130, 4096: 100}, found=OTHER)
+    done = run_pass(managed, known(200), adopt=False)
+    assert (done.outcome, managed.incumbent) == ("advised", GOOD)
 
 
 @pytest.mark.parametrize(("rate", "found"), [(100, None), (102, OTHER), (90, OTHER)])
 def test_what_is_not_worth_it_is_not_adopted(rate: float, found: Setting | None) -> None:
-    site = Made({256: 50, 1024: rate, 4096: 100}, found=found)
-    done = run_pass(site, known(200), adopt=True)
-    assert (done.outcome, site.incumbent) == ("kept", GOOD)
+    managed = Made({256: 50, 1024: rate, 4096: 100}, found=found)
+    done = run_pass(managed, known(200), adopt=True)
+    assert (done.outcome, managed.incumbent) == ("kept", GOOD)
     # It is not searched for again and again.
-    site.did.clear()
-    assert run_pass(site, done.known, adopt=True).outcome == "unchanged"
-    assert site.did == ["prove 256"]
+    managed.did.clear()
+    assert run_pass(managed, done.known, adopt=True).outcome == "unchanged"
+    assert managed.did == ["prove 256"]
 
 
 def test_what_would_break_its_ceiling_is_not_adopted() -> None:
-    site = Made({256: 50, 1024: 130, 4096: 100}, {1024: 80}, found=OTHER)
-    assert run_pass(site, known(200), adopt=True).outcome == "kept"
+    managed = Made({256: 50, 1024: 130, 4096: 100}, {1024: 80}, found=OTHER)
+    assert run_pass(managed, known(200), adopt=True).outcome == "kept"
 
 
 def test_a_ceiling_is_held_again_at_the_price_of_speed() -> None:
-    site = Made({256: 50, 1024: 70, 4096: 75}, {256: 80, 1024: 40, 4096: 80}, found=OTHER)
-    done = run_pass(site, known(), adopt=True)
-    assert (done.outcome, site.incumbent) == ("adopted", OTHER)
+    managed = Made({256: 50, 1024: 70, 4096: 75}, {256: 80, 1024: 40, 4096: 80}, found=OTHER)
+    done = run_pass(managed, known(), adopt=True)
+    assert (done.outcome, managed.incumbent) == ("adopted", OTHER)
 
 
 @pytest.mark.parametrize(
@@ -160,21 +160,21 @@ def test_a_ceiling_is_held_again_at_the_price_of_speed() -> None:
 def test_what_has_become_worse_goes_at_once(
     rates: dict[int, float], p99_ms: dict[int, float], why: str
 ) -> None:
-    site = Made(rates, p99_ms)
-    done = run_pass(site, known(rates[4096]), adopt=True)
-    assert (done.outcome, site.incumbent) == ("reverted", ORIGINAL)
-    assert site.did[-2:] == ["revert", "tune"]
+    managed = Made(rates, p99_ms)
+    done = run_pass(managed, known(rates[4096]), adopt=True)
+    assert (done.outcome, managed.incumbent) == ("reverted", ORIGINAL)
+    assert managed.did[-2:] == ["revert", "tune"]
     assert any(why in reason for reason in done.reasons)
 
 
 def test_a_ceiling_that_the_originals_break_too_brings_nothing_back() -> None:
-    site = Made({256: 50, 4096: 100}, {256: 80, 4096: 80})
-    done = run_pass(site, known(), adopt=True)
+    managed = Made({256: 50, 4096: 100}, {256: 80, 4096: 80})
+    done = run_pass(managed, known(), adopt=True)
     assert (done.outcome, done.reasons) == ("kept", ("resync.p99 is over its ceiling",))
     # It is not searched for again while it stays so.
-    assert run_pass(site, done.known, adopt=True).outcome == "unchanged"
+    assert run_pass(managed, done.known, adopt=True).outcome == "unchanged"
 
 
 def test_originals_that_are_faster_but_break_a_ceiling_do_not_come_back() -> None:
-    site = Made({256: 200, 4096: 100}, {256: 80, 4096: 30})
-    assert run_pass(site, known(), adopt=True).outcome == "unchanged"
+    managed = Made({256: 200, 4096: 100}, {256: 80, 4096: 30})
+    assert run_pass(managed, known(), adopt=True).outcome == "unchanged"

@@ -80,7 +80,7 @@ def test_what_belongs_to_somebody_else_is_not_trusted(file: Path, tmp_path: Path
 
 
 @pytest.mark.parametrize("what", ["the configuration", "its workload"])
-def test_a_configuration_that_others_can_change_is_not_heeded_by_root(
+def test_a_configuration_that_others_can_change_is_not_used_by_root(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str
 ) -> None:
     workload, config = tmp_path / "w.toml", tmp_path / "config.toml"
@@ -91,13 +91,13 @@ def test_a_configuration_that_others_can_change_is_not_heeded_by_root(
         path.chmod(0o644)
     (config if what == "the configuration" else workload).chmod(0o666)
     monkeypatch.setattr(os, "geteuid", lambda: 0)
-    with pytest.raises(UsageError, match=r"is not heeded by root: .*(chmod go-w|chown root)"):
+    with pytest.raises(UsageError, match=r"is not used by root: .*(chmod go-w|chown root)"):
         load_config(config)
     monkeypatch.setattr(os, "geteuid", lambda: 1)
     assert load_config(config).defaults.workload == str(workload), "others may read it"
 
 
-def test_a_profile_in_force_that_others_can_change_is_not_heeded_by_root(
+def test_a_profile_in_force_that_others_can_change_is_not_used_by_root(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Passes of re-tuning measure against what it says and put that back."""
@@ -107,9 +107,9 @@ def test_a_profile_in_force_that_others_can_change_is_not_heeded_by_root(
     save_profile(some_profile.profile(), path)
     path.chmod(0o666)
     monkeypatch.setattr(os, "geteuid", lambda: 0)
-    with pytest.raises(UsageError, match=r"not heeded by root"):
+    with pytest.raises(UsageError, match=r"not used by root"):
         active(array, tmp_path / "state")
-    assert "not heeded by root" in status(array, tmp_path / "state").faults[0]
+    assert "not used by root" in status(array, tmp_path / "state").faults[0]
 
 
 def test_the_service_does_not_run_a_program_that_others_can_change(

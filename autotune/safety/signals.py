@@ -1,4 +1,4 @@
-"""Signals that a guard heeds."""
+"""Signals that end a run or a guard in an orderly way."""
 
 import contextlib
 import os
@@ -11,18 +11,20 @@ PAUSE_S = 0.1
 
 
 class Signals:
-    """SIGINT, SIGTERM and SIGHUP only leave a mark: nothing is cut off in the middle. So does
-    SIGTSTP (Ctrl-Z), after which the process stops once that does no harm."""
+    """SIGINT, SIGTERM and SIGHUP only leave a mark, their `name`: nothing is cut off in the
+    middle. If `pausable`, so does SIGTSTP (Ctrl-Z), after which the process stops once that does no
+    harm."""
 
-    def __init__(self) -> None:
+    def __init__(self, pausable: bool = False) -> None:
         self.name = ""
+        self._numbers = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
+        self._numbers += [signal.SIGTSTP] if pausable else []
         self._to_stop = False
 
     @contextlib.contextmanager
-    def heeded(self) -> Iterator[None]:
+    def caught(self) -> Iterator[None]:
         """Meanwhile they do."""
-        numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGTSTP)
-        before = {number: signal.signal(number, self._mark) for number in numbers}
+        before = {number: signal.signal(number, self._mark) for number in self._numbers}
         try:
             yield
         finally:
