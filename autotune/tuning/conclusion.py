@@ -17,6 +17,7 @@ from autotune.results.pareto import Point, points
 from autotune.stats.verdict import Verdict
 from autotune.store import TrialRecord
 from autotune.tuning.prepare import Preparation
+from autotune.tuning.remaining import Stop
 from autotune.tuning.stored_problem import stored_problem
 
 NOTED = 1.01
@@ -54,21 +55,21 @@ def afterword(
     figures: Sequence[Figure],
     winner: Setting | None,
     verdicts: Mapping[object, Verdict],
-    stopped: str,
+    stopped: Stop,
 ) -> Afterword:
     """`winner` is None if nothing is kept; `verdicts` are those of the proofs that failed, by the
     setting's key."""
     problem = stored_problem(preparation, figures)
     found = points(problem, figures, records, None)
     if not found:
-        return Afterword(stopped)
+        return Afterword(stopped.text)
     home = found[0]
     kept = next(
         (p for p in found if winner is not None and setting_key(p.setting) == setting_key(winner)),
         home,
     )
     aborted = _aborted(figures, records, home)
-    words = Afterword(stopped, offers=tuple(offers(figures, [*found, *aborted], kept, home)))
+    words = Afterword(stopped.text, offers=tuple(offers(figures, [*found, *aborted], kept, home)))
     if winner is not None:
         return words
     nearest = _nearest(figures, found, aborted, home, verdicts)
@@ -148,18 +149,18 @@ def _obstacle(
 
 
 def _next(
-    preparation: Preparation, nearest: Nearest | None, offered: Sequence[Offer], stopped: str
+    preparation: Preparation, nearest: Nearest | None, offered: Sequence[Offer], stopped: Stop
 ) -> tuple[str, str]:
     """The next command that is worth a try, and why; nothing if there is none."""
     options = preparation.options
     more, why = "", "for more trials"
     if nearest is not None and nearest.option:
         more, why = nearest.option, "to allow what came nearest"
-    elif "--time" in stopped or "time was used up" in stopped:
+    elif stopped.option == "time":
         more = f"--time {_minutes(options.time_s * 2)}"
-    elif "--write-budget" in stopped and options.write_budget:
+    elif stopped.option == "write-budget" and options.write_budget:
         more = f"--write-budget {options.write_budget * 2 >> 20}MiB"
-    elif "--trials" in stopped or nearest is not None:
+    elif stopped.option == "trials" or nearest is not None:
         more = f"--trials {options.trials * 2} --time {_minutes(options.time_s * 2)}"
     elif offered:
         more, why = offered[0].option, "to allow another ceiling"

@@ -14,7 +14,7 @@ def nothing_better(trials: Trials, hunt: Hunt) -> str:
     """Why nothing was worth a proof."""
     tried = trials.count("search")
     if not tried:
-        return hunt.stopped or "there was nothing to try"
+        return hunt.stopped.text or "there was nothing to try"
     points = hunt.points()
     better = any(point.gain.value > LOOKS_BETTER for point in points[1:])
     better = better or any(r.status is Status.ABORTED for r in trials.records)

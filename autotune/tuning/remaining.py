@@ -3,6 +3,8 @@
 import math
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
 
 from autotune.measure.workload import Phase
 from autotune.quantities import show_seconds
@@ -14,6 +16,21 @@ TIME_MARGIN = 1.1
 WRITE_MARGIN = 1.5
 """A faster setting writes more in the same time than any before it: by so much at most, hopefully,
 and if not, the measurement is ended at the budget."""
+
+
+@dataclass(frozen=True)
+class Stop:
+    """Why a search ends, or cannot go on, and the option of `run` that would allow more, if one
+    would. False if nothing stops it."""
+
+    text: str = ""
+    option: Literal["", "time", "trials", "write-budget"] = ""
+
+    def __bool__(self) -> bool:
+        return bool(self.text)
+
+    def __str__(self) -> str:
+        return self.text
 
 
 def time_left_s(trials: Trials) -> float:
@@ -41,10 +58,9 @@ def lacking(
     pairs: int,
     long_s: float = 0.0,
     proof: Sequence[Phase] | None = None,
-) -> str:
-    """What there is too little of for another trial and a proof of so many pairs, in words; empty
-    if there is enough. `proof`: the phases that a proof would measure, if not all that a setting
-    can move."""
+) -> Stop:
+    """What there is too little of for another trial and a proof of so many pairs.
+    `proof`: the phases that a proof would measure, if not all that a setting can move."""
     trial = [phase.name for phase in preparation.phases if trials.is_movable(phase)]
     names = trial if proof is None else [phase.name for phase in proof]
     trial_s = sum(trials.seconds[name] for name in trial)
@@ -55,14 +71,17 @@ def lacking(
         takes = f"a trial takes {show_seconds(trial_s)} here"
         if trials.count("search"):
             proof_s = pairs * pair_s + long_s
-            return f"the time was used up: {takes}, and a proof {show_seconds(proof_s)}"
-        return (
+            text = f"the time was used up: {takes}, and a proof {show_seconds(proof_s)}"
+            return Stop(text, "time")
+        return Stop(
             f"{takes}, so there is no time to try and prove anything else; allow "
-            f"{show_seconds(least_s)} or more (--time)"
+            f"{show_seconds(least_s)} or more (--time)",
+            "time",
         )
     left = trials.written.left
     wrote = sum(trials.wrote[name] for name in trial)
     wrote += 2 * pairs * sum(trials.wrote[name] for name in names)
     if left is not None and wrote * WRITE_MARGIN > left:
-        return "the write budget allows to try nothing else; allow more (--write-budget)"
-    return ""
+        text = "the write budget allows to try nothing else; allow more (--write-budget)"
+        return Stop(text, "write-budget")
+    return Stop()

@@ -16,7 +16,7 @@ from autotune.stats.drift import is_moving
 from autotune.stats.verdict import Verdict
 from autotune.tuning.long_load import long_phases
 from autotune.tuning.prepare import Preparation
-from autotune.tuning.remaining import lacking
+from autotune.tuning.remaining import Stop, lacking
 from autotune.tuning.stored_problem import stored_problem
 from autotune.tuning.strategy_input import informed, trials_without_drift, without
 from autotune.tuning.trials import Reporter, Trials
@@ -51,7 +51,7 @@ class Hunt:
         self._before = before
         self.problem = problem
         self.strategy: Strategy = informed(factory, problem, trials)
-        self.stopped = ""
+        self.stopped = Stop()
         self.relaxed: list[Figure] = []
         self.verdicts: dict[object, Verdict] = {}
         """What the proof of a setting showed, by its key."""
@@ -72,7 +72,8 @@ class Hunt:
                 self._inform()
             if trials.count("search") >= self.problem.trials:
                 tried = trials.count("search")
-                self.stopped = f"all {tried} settings that it might try were tried (--trials)"
+                text = f"all {tried} settings that it might try were tried (--trials)"
+                self.stopped = Stop(text, "trials")
                 break
             if lack := self.lacking():
                 self.stopped = lack
@@ -83,7 +84,7 @@ class Hunt:
             if setting is None and self.relax():
                 setting = self.strategy.ask()
             if setting is None:
-                self.stopped = "no other setting promises enough to be worth a trial"
+                self.stopped = Stop("no other setting promises enough to be worth a trial")
                 break
             self.try_setting(setting)
         if _since_baseline(trials) and is_moving(trials.anchors) and not self.lacking():
@@ -95,7 +96,7 @@ class Hunt:
         record = self._trials.run(role, setting, self._prep.phases, reuse=True)
         self.strategy.tell(record.trial)
 
-    def lacking(self) -> str:
+    def lacking(self) -> Stop:
         """What is missing for another trial and a proof."""
         seen = self._best_seen()
         if seen is None:
