@@ -1,18 +1,17 @@
 """The only module that talks to the database."""
 
-import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import URL, create_engine, delete, event, select
+from sqlalchemy import delete, select
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session, sessionmaker
 
 from autotune.errors import UsageError
-from autotune.store.failures import BUSY_TIMEOUT_S, failure
+from autotune.store import sqlite
 from autotune.store.models import RunRow, TrialRow, run_record, trial_record
 from autotune.store.opening import bring_up_to_date
 from autotune.store.records import RunRecord, TrialRecord
@@ -33,14 +32,9 @@ class Store:
         self._where = state_dir / FILE_NAME
         try:
             bring_up_to_date(self._where)
-        except (OSError, sqlite3.Error, SQLAlchemyError) as error:
-            raise failure(self._where, error) from None
-        engine = create_engine(
-            URL.create("sqlite", database=str(self._where)),
-            connect_args={"timeout": BUSY_TIMEOUT_S},
-        )
-        event.listen(engine, "connect", _configure)
-        self._sessions = sessionmaker(engine, expire_on_commit=False)
+        except (*sqlite.DRIVER_ERRORS, SQLAlchemyError) as error:
+            raise sqlite.failure(self._where, error) from None
+        self._sessions = sessionmaker(sqlite.engine(self._where), expire_on_commit=False)
 
     @classmethod
     def existing(cls, state_dir: Path) -> "Store | None":
@@ -59,7 +53,7 @@ class Store:
                 yield session
         # ValueError and TypeError: a row is there, but not what was stored.
         except (SQLAlchemyError, ValueError, TypeError) as error:
-            raise failure(self._where, error) from None
+            raise sqlite.failure(self._where, error) from None
 
     def start_run(self, uuid: str, device: str, fingerprint: str, problem: dict[str, Any]) -> int:
         """A new run's number."""
@@ -145,10 +139,3 @@ class Store:
         if row is None:
             raise UsageError(f"There is no run {run}; `autotune history` lists them.")
         return row
-
-
-def _configure(connection: sqlite3.Connection, _record: object) -> None:
-    connection.execute("PRAGMA journal_mode=WAL")
-    # A trial that was stored outlives a power cut, too.
-    connection.execute("PRAGMA synchronous=FULL")
-    connection.execute("PRAGMA foreign_keys=ON")

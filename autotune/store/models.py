@@ -67,7 +67,7 @@ class TrialRow(Base):
 
 
 def _utc(stored: datetime) -> datetime:
-    """SQLite forgets the time zone; everything stored is UTC."""
+    """A database may forget the time zone; everything stored is UTC."""
     return stored.replace(tzinfo=UTC) if stored.tzinfo is None else stored
 
 

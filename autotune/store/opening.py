@@ -2,13 +2,12 @@
 
 import fcntl
 import os
-import sqlite3
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 
 from autotune.errors import RefusalError
-from autotune.store.failures import BUSY_TIMEOUT_S, damaged
+from autotune.store import sqlite
 
 HEAD = "0001"
 """The newest of `migrations/versions`: an up-to-date store is known by it without Alembic, which
@@ -22,7 +21,7 @@ def bring_up_to_date(where: Path) -> None:
     nothing.
 
     Raise RefusalError if a newer autotune or another program made it, AutotuneError if it is
-    damaged, OSError, sqlite3.Error or SQLAlchemyError if it cannot be read or written.
+    damaged, one of `sqlite.DRIVER_ERRORS` or SQLAlchemyError if it cannot be read or written.
     """
     where.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     with _alone(where):
@@ -45,8 +44,8 @@ def bring_up_to_date(where: Path) -> None:
 @contextmanager
 def _alone(where: Path) -> Iterator[None]:
     """One process at a time makes or migrates a store."""
-    # Not the folder, which others may open, and so lock; nor the store, whose own locks SQLite
-    # loses as soon as this process closes it (POSIX).
+    # Not the folder, which others may open, and so lock; nor the store, whose own locks the
+    # database loses as soon as this process closes it (POSIX).
     flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
     descriptor = os.open(where.with_name(where.name + ".lock"), flags, 0o600)
     try:
@@ -58,24 +57,11 @@ def _alone(where: Path) -> Iterator[None]:
 
 def _revision(where: Path) -> str:
     """The revision of the tables, or "" if there are none."""
-    # mode=rw: after a crash SQLite may have to recover the file before it can be read.
-    uri = f"{where.absolute().as_uri()}?mode=rw"
-    log = where.with_name(where.name + "-wal")
-    recovers = log.exists() and log.stat().st_size > 0
-    with closing(sqlite3.connect(uri, uri=True, timeout=BUSY_TIMEOUT_S)) as connection:
-        # SQLite takes what lacks of the last page for zeros.
-        page_bytes = connection.execute("PRAGMA page_size").fetchone()[0]
-        if where.stat().st_size % page_bytes and not recovers:
-            raise damaged(where, "its end is missing")
-        fault = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
-        if fault != "ok":
-            raise damaged(where, fault)
-        names = {row[0] for row in connection.execute("SELECT name FROM sqlite_master")}
-        if not names:
-            return ""
-        if "alembic_version" in names:
-            rows = connection.execute("SELECT version_num FROM alembic_version").fetchall()
-            return ", ".join(row[0] for row in rows) or "none"
+    names, revisions = sqlite.look(where)
+    if not names:
+        return ""
+    if "alembic_version" in names:
+        return ", ".join(revisions) or "none"
     if {"runs", "trials"} <= names:
         return UNVERSIONED
     raise RefusalError(

@@ -9,9 +9,8 @@ from pathlib import Path
 from alembic import command
 from alembic.config import Config
 from alembic.script import ScriptDirectory
-from sqlalchemy import URL, NullPool, create_engine
 
-from autotune.store.failures import BUSY_TIMEOUT_S
+from autotune.store import sqlite
 
 FOLDER = Path(__file__).parent
 
@@ -24,18 +23,10 @@ def known_revisions() -> list[str]:
 def migrate(where: Path, revision: str) -> None:
     """Bring the tables from a revision ("" if there are none) to the newest: wholly, or, if
     anything fails, not at all. Raise SQLAlchemyError if the database does not take it."""
-    # Without a transaction that is begun by hand, Python's sqlite3 commits each CREATE and ALTER
-    # by itself. And no foreign keys here: to replace a table would delete what refers to it.
-    engine = create_engine(
-        URL.create("sqlite", database=str(where)),
-        poolclass=NullPool,
-        connect_args={"timeout": BUSY_TIMEOUT_S, "isolation_level": None},
-    )
     config = _config()
-    with engine.connect() as connection:
-        connection.exec_driver_sql("PRAGMA journal_mode=WAL")
-        connection.exec_driver_sql("PRAGMA synchronous=FULL")
-        connection.exec_driver_sql("BEGIN IMMEDIATE")
+    with sqlite.migrating_engine(where).connect() as connection:
+        for statement in sqlite.MIGRATION_BEGINS:
+            connection.exec_driver_sql(statement)
         config.attributes["connection"] = connection
         if revision:
             command.stamp(config, revision)

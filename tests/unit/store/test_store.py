@@ -11,7 +11,7 @@ import pytest
 from store_records import record
 
 from autotune.errors import AutotuneError, UsageError
-from autotune.store import database
+from autotune.store import sqlite
 from autotune.store.database import FILE_NAME, Store
 
 
@@ -67,7 +67,7 @@ def test_a_folder_of_any_name_will_do(tmp_path: Path) -> None:
 def test_a_store_that_another_program_holds_is_said_to_be_held(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(database, "BUSY_TIMEOUT_S", 0.05)
+    monkeypatch.setattr(sqlite, "BUSY_TIMEOUT_S", 0.05)
     store = Store(tmp_path)
     other = sqlite3.connect(tmp_path / FILE_NAME)
     other.execute("BEGIN IMMEDIATE")
