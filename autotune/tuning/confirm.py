@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from autotune.knobs import Knob
 from autotune.measure.workload import Phase
 from autotune.problem.figure import Figure
 from autotune.problem.objective import Figures
@@ -24,6 +25,7 @@ from autotune.stats.sequential import (
 from autotune.stats.verdict import ERROR, Verdict, judge
 from autotune.tuning.long_load import LongLoad, long_phases, may_write, measure_long
 from autotune.tuning.prepare import BASELINE_TRIALS, CONFIRM_ORDER, Preparation
+from autotune.tuning.relevance import differing
 from autotune.tuning.remaining import pairs_left, time_left_s
 from autotune.tuning.trials import Reporter, Trials
 
@@ -62,13 +64,13 @@ def confirm(
     given = preparation.options.given is not None
     what = "the profile" if given else "the winner"
     reporter.step(f"Measuring {what} and the original settings, in turn")
-    baseline = preparation.baseline
-    phases = trials.differing(preparation.phases, winner, baseline)
+    phases = differing(preparation.knobs, preparation.phases, winner, preparation.baseline)
     if given and not any(phase.weight for phase in phases):
         reason = "nothing that counts in the workload can differ, so nothing can be shown"
         return Decision(False, reason, None, {}, {})
     asked = frozenset(ceiling.phase for ceiling in preparation.options.ceilings)
-    proof = _Proof(trials, winner, baseline, phases, figures, Terms(figures, what, asked, given))
+    terms = Terms(figures, what, asked, given)
+    proof = _Proof(preparation, trials, winner, phases, figures, terms)
     if given:
         planned, errors = len(CONFIRM_ORDER) // 2, {len(CONFIRM_ORDER) // 2: ERROR}
     else:
@@ -99,21 +101,21 @@ class _Proof:
 
     def __init__(
         self,
+        preparation: Preparation,
         trials: Trials,
         winner: Setting,
-        baseline: Setting,
         phases: tuple[Phase, ...],
         figures: list[Figure],
         terms: Terms,
     ) -> None:
         self._trials, self._phases, self._figures, self._terms = trials, phases, figures, terms
-        self._settings = {"winner": winner, "baseline": baseline}
+        self._settings = {"winner": winner, "baseline": preparation.baseline}
         self._sides: dict[str, list[Figures]] = {"winner": [], "baseline": []}
         anchors = trials.anchors
         # After a drift only the first two are neighbours.
         alike = anchors[:BASELINE_TRIALS] if largest_drifts(anchors) else anchors
         self._past = [anchor.figures for anchor in alike]
-        self._known = _known(trials, winner, phases)
+        self._known = _known(preparation.knobs, trials, winner, phases)
 
     def measure(self, pair: int) -> Decision | None:
         """Another pair; a decision if the winner cannot be applied."""
@@ -151,7 +153,9 @@ class _Proof:
         return replace(decision, keep=keep, reason=seen.reason, over=seen.over, held=held), seen
 
 
-def _known(trials: Trials, winner: Setting, phases: Sequence[Phase]) -> list[Figures]:
+def _known(
+    knobs: Sequence[Knob], trials: Trials, winner: Setting, phases: Sequence[Phase]
+) -> list[Figures]:
     """What the trials so far showed of the winner's values, phase by phase."""
     known: list[Figures] = []
     for record in trials.records:
@@ -161,7 +165,7 @@ def _known(trials: Trials, winner: Setting, phases: Sequence[Phase]) -> list[Fig
             phase.name
             for phase in phases
             if phase.name in record.measured
-            and trials.relevant(phase, record.requested) == trials.relevant(phase, winner)
+            and phase not in differing(knobs, [phase], record.requested, winner)
         }
         if same:
             known.append({n: e for n, e in record.figures.items() if n.partition(".")[0] in same})

@@ -9,6 +9,7 @@ from typing import Literal
 from autotune.measure.workload import Phase
 from autotune.quantities import show_seconds
 from autotune.tuning.prepare import BASELINE_TRIALS, Preparation
+from autotune.tuning.relevance import is_movable
 from autotune.tuning.trials import Trials
 
 TIME_MARGIN = 1.1
@@ -61,7 +62,7 @@ def lacking(
 ) -> Stop:
     """What there is too little of for another trial and a proof of so many pairs.
     `proof`: the phases that a proof would measure, if not all that a setting can move."""
-    trial = [phase.name for phase in preparation.phases if trials.is_movable(phase)]
+    trial = [phase.name for phase in preparation.phases if is_movable(preparation.knobs, phase)]
     names = trial if proof is None else [phase.name for phase in proof]
     trial_s = sum(trials.seconds[name] for name in trial)
     pair_s = 2 * sum(trials.seconds[name] for name in names)

@@ -16,6 +16,7 @@ from autotune.stats.drift import is_moving
 from autotune.stats.verdict import Verdict
 from autotune.tuning.long_load import long_phases
 from autotune.tuning.prepare import Preparation
+from autotune.tuning.relevance import differing
 from autotune.tuning.remaining import Stop, lacking
 from autotune.tuning.stored_problem import stored_problem
 from autotune.tuning.strategy_input import informed, trials_without_drift, without
@@ -102,7 +103,7 @@ class Hunt:
         if seen is None:
             return lacking(self._prep, self._trials, SHORT)
         # Where time is short, a long load is not worth a trial.
-        proof = self._trials.differing(self._prep.phases, seen.setting, self._prep.baseline)
+        proof = differing(self._prep.knobs, self._prep.phases, seen.setting, self._prep.baseline)
         wanted = long_phases(self._prep, seen.setting, proof)
         long_s = 2 * sum(phase.max_seconds for phase in wanted)
         if self._prep.options.time_s < ROOMY * long_s:

@@ -8,6 +8,7 @@ from autotune.problem.profile import ProvenOn
 from autotune.results.stored_run import StoredArray, StoredKnob, StoredProblem, StoredWorkload
 from autotune.system.array import Array
 from autotune.tuning.prepare import Preparation
+from autotune.tuning.relevance import figures_moved
 
 
 def proven_on(array: Array, member_kib_s: int | None = None) -> ProvenOn:
@@ -55,10 +56,5 @@ def _stored_knob(preparation: Preparation, knob: Knob) -> StoredKnob:
     return StoredKnob(
         choices=choices,
         ram_bytes=tuple(knob.ram_bytes(preparation.array, value) for value in choices),
-        moves=tuple(
-            figure.name
-            for phase in preparation.phases
-            for figure in phase.figures()
-            if knob.moves(phase, figure.name.partition(".")[2])
-        ),
+        moves=figures_moved(knob, preparation.phases),
     )

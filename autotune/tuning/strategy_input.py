@@ -9,6 +9,7 @@ from autotune.problem.strategy import Dimension, Problem, Strategy, StrategyFact
 from autotune.problem.trial import Trial
 from autotune.stats.drift import without_drift
 from autotune.tuning.prepare import Preparation
+from autotune.tuning.relevance import figures_moved
 from autotune.tuning.trials import Trials
 
 
@@ -19,7 +20,7 @@ def problem_of(preparation: Preparation, trials: Trials, figures: list[Figure]) 
             knob.name,
             preparation.choices[knob.name],
             knob.ordered,
-            frozenset(f.name for f in figures if trials.moves(knob.name, f)),
+            frozenset(figures_moved(knob, preparation.phases)),
         )
         for knob in preparation.knobs
     )

@@ -21,7 +21,7 @@ from autotune.measure.phase import (
 from autotune.measure.workload import Phase
 from autotune.problem.figure import Estimate, Figure
 from autotune.problem.objective import gain
-from autotune.problem.setting import Setting, setting_key
+from autotune.problem.setting import Setting
 from autotune.problem.trial import Status
 from autotune.safety.apply import apply
 from autotune.safety.watch import Watch
@@ -30,6 +30,7 @@ from autotune.store import TrialRecord
 from autotune.tuning import resume
 from autotune.tuning.early_stop import EarlyEnd
 from autotune.tuning.prepare import BASELINE_TRIALS, Preparation
+from autotune.tuning.relevance import is_movable, relevant
 from autotune.tuning.time_spent import APPLYING, MEASURING, RAMP, STARTING, STORING, WARMING, Spent
 
 if TYPE_CHECKING:
@@ -102,7 +103,7 @@ class Trials:
         for record in records:
             for result in resume.results(self._prep.phases, record):
                 phase = next(p for p in self._prep.phases if p.name == result.phase)
-                self._known[self.relevant(phase, record.requested)] = result
+                self._known[relevant(self._prep.knobs, phase, record.requested)] = result
                 self.seconds[result.phase] = result.seconds
                 self._note(result)
             self.deadline -= record.seconds
@@ -150,32 +151,10 @@ class Trials:
         """How many trials of this role there have been."""
         return sum(record.role == role for record in self.records)
 
-    def moves(self, knob: str, figure: Figure) -> bool:
-        phase = next(p for p in self._prep.phases if p.name == figure.phase)
-        quantity = figure.name.partition(".")[2]
-        return next(k for k in self._prep.knobs if k.name == knob).moves(phase, quantity)
-
-    def is_movable(self, phase: Phase) -> bool:
-        """Whether any knob can move a figure of the phase."""
-        return any(self.moves(k.name, f) for k in self._prep.knobs for f in phase.figures())
-
-    def differing(self, phases: Sequence[Phase], one: Setting, other: Setting) -> tuple[Phase, ...]:
-        """Those of the phases in which two settings can show different figures."""
-        return tuple(p for p in phases if self.relevant(p, one) != self.relevant(p, other))
-
     def _baseline_is_settled(self) -> bool:
         """Whether the baseline is known and stands still: what no knob can move either, such as
         the idle array, is then as it was."""
         return self.count("baseline") >= BASELINE_TRIALS and not is_moving(self.anchors)
-
-    def relevant(self, phase: Phase, setting: Setting) -> object:
-        """What of a setting can move a phase: equal keys, equal figures but for noise."""
-        moving = {
-            knob.name
-            for knob in self._prep.knobs
-            if any(knob.moves(phase, f.name.partition(".")[2]) for f in phase.figures())
-        }
-        return (phase.name, setting_key({k: v for k, v in setting.items() if k in moving}))
 
     def run(
         self, role: str, setting: Setting, phases: tuple[Phase, ...], reuse: bool = False
@@ -201,11 +180,12 @@ class Trials:
                 )
             effective = dict(applied)
             self._watch.expect(applied)
-            keys = [self.relevant(phase, setting) for phase in phases]
+            knobs = self._prep.knobs
+            keys = [relevant(knobs, phase, setting) for phase in phases]
             carried = reuse and not all(key in self._known for key in keys)
             settled = role == "baseline" and self._baseline_is_settled()
             for phase, key in zip(phases, keys, strict=True):
-                if key in self._known and (carried or (settled and not self.is_movable(phase))):
+                if key in self._known and (carried or (settled and not is_movable(knobs, phase))):
                     results.append(self._known[key])
                     self.saved_s += self.seconds[phase.name]
                     continue

@@ -36,7 +36,7 @@ def test_what_was_carried_over_is_freed_of_the_drift_when_it_was_measured() -> N
     ]
     anchors = [Anchor(r.middle_s, r.figures) for r in records if r.role == "baseline"]
     trials: Any = SimpleNamespace(anchors=anchors, records=records)
-    told = list(strategy_input._without_drift(trials))
+    told = list(strategy_input.trials_without_drift(trials))
     assert told[5].figures["write.throughput"].value == pytest.approx(60, rel=0.01)
     assert told[5].figures["read.throughput"] == told[2].figures["read.throughput"]
     assert told[5].figures["read.throughput"].value == pytest.approx(120, rel=0.01)
