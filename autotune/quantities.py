@@ -71,6 +71,11 @@ def parse_latency_ns(text: str) -> float:
     return _scaled(text, _NS, "20ms", "latency")
 
 
+def show_count(count: int, one: str, many: str = "") -> str:
+    """`1 trial`, `2 trials`; `many` where an s at the end is not enough."""
+    return f"{count} {one if count == 1 else many or one + 's'}"
+
+
 def show_bytes(count: float) -> str:
     """`2.0 GiB`, `512 MiB`, `17 KiB`: two significant digits or more."""
     units = ("B", "KiB", "MiB", "GiB", "TiB")
@@ -97,10 +102,10 @@ def show_latency(ns: float) -> str:
 
 
 def show_seconds(seconds: float) -> str:
-    """`45 s`, `3 min 20 s`, `1 h 05 min`."""
+    """`45 s`, `3 min`, `3 min 20 s`, `1 h 05 min`."""
     whole = round(seconds)
     if whole < 60:
         return f"{whole} s"
     if whole < 3600:
-        return f"{whole // 60} min {whole % 60:02d} s"
+        return f"{whole // 60} min {whole % 60:02d} s" if whole % 60 else f"{whole // 60} min"
     return f"{whole // 3600} h {whole % 3600 // 60:02d} min"

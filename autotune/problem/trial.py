@@ -18,6 +18,17 @@ class Status(StrEnum):
     """The kernel did not take the value."""
 
 
+ROLES = {
+    "baseline": "original",
+    "confirm-winner": "proof: new",
+    "confirm-baseline": "proof: original",
+    "check": "fewer changes",
+    "long-winner": "long load: new",
+    "long-baseline": "long load: original",
+}
+"""What people read for a trial's role in its run; the others are called as they are."""
+
+
 @dataclass(frozen=True)
 class Trial:
     """One setting applied and measured."""

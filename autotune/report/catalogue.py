@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from autotune.deploy.catalogue import Entry, StartingPoint
+from autotune.report.grid import Grid
 from autotune.untrusted import plain
 
 
@@ -17,9 +17,7 @@ def print_entries(console: Console, entries: Sequence[Entry], whole: bool) -> No
         for entry in entries:
             _print_whole(console, entry)
         return
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for column in ("name", "from", "for", "proven", "sets"):
-        table.add_column(column, overflow="fold")
+    table = Grid("name", "from", "for", "proven", "sets")
     for entry in entries:
         sets = ", ".join(f"{knob} {value}" for knob, value in _values(entry).items())
         table.add_row(

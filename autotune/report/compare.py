@@ -4,21 +4,17 @@ from collections.abc import Sequence
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from autotune.deploy.compare import Row, Side
+from autotune.report.grid import Grid
 
 
 def print_rows(
     console: Console, a: Side, b: Side, knobs: Sequence[Row], classes: Sequence[Row]
 ) -> None:
     """All knobs, and of what they are for only what differs."""
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column("")
-    table.add_column(Text(a.name), justify="right", overflow="fold")
-    table.add_column(Text(b.name), justify="right", overflow="fold")
-    table.add_column("")
+    table = Grid("", a.name, b.name, "", right=[1, 2])
     for row in (*knobs, *(each for each in classes if not each.same)):
         shown = ("–" if value is None else str(value) for value in (row.a, row.b))
         left, right = shown
@@ -28,7 +24,7 @@ def print_rows(
         if each.fault is not None:
             console.print(Text(f"{each.name} cannot be applied: {each.fault}"))
     if all(row.same for row in knobs):
-        console.print("They set the same." if knobs else "Neither sets anything.")
+        console.print("They set the same values." if knobs else "Neither sets anything.")
 
 
 def document(a: Side, b: Side, knobs: Sequence[Row], classes: Sequence[Row]) -> dict[str, Any]:

@@ -23,9 +23,9 @@ def window_line(window: Window, ceiling_ns: float) -> str:
     if window.left_s is not None:
         rate += f", {show_seconds(window.left_s)} left"
     if window.source == "none":
-        return f"no foreground, full speed, {rate}"
+        return f"no requests of users, full speed, {rate}"
     if window.p99_ns is None:
-        return f"measuring the foreground, {rate}"
+        return f"measuring the requests of users, {rate}"
     return f"p99 {show_latency(window.p99_ns)} of {show_latency(ceiling_ns)}, {rate}"
 
 
@@ -37,9 +37,9 @@ def summary_line(summary: Summary, ceiling_ns: float) -> str:
         "are as they were found."
     )
     if not summary.judged:
-        return text + " There was hardly any foreground to protect."
+        return text + " Users sent hardly any requests meanwhile."
     held = summary.judged - summary.over
     return (
         f"{text} The p99 of the last half minute was within {show_latency(ceiling_ns)} at {held} "
-        f"of {summary.judged} looks."
+        f"of {summary.judged} measurements."
     )

@@ -6,22 +6,18 @@ from collections.abc import Sequence
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
+from rich.text import Text
 
 from autotune.errors import UsageError
 from autotune.problem.setting import Setting
+from autotune.problem.trial import ROLES
+from autotune.quantities import show_count
 from autotune.report import named_answers
+from autotune.report.grid import Grid
 from autotune.report.tables import QUIET_QUANTITIES, show_setting
 from autotune.results import solve, stored_run
 from autotune.results.stored_run import StoredProblem
 from autotune.store import RunRecord, TrialRecord
-
-
-def _table(*columns: str) -> Table:
-    table = Table(box=None, pad_edge=False)
-    for column in columns:
-        table.add_column(column, overflow="fold")
-    return table
 
 
 def print_runs(console: Console, runs: Sequence[RunRecord]) -> None:
@@ -29,10 +25,12 @@ def print_runs(console: Console, runs: Sequence[RunRecord]) -> None:
     if not runs:
         console.print("No runs yet; `autotune run /dev/md0` makes one.")
         return
-    table = _table("run", "started", "array", "state", "trials", "outcome")
+    table = Grid("run", "started", "array", "state", "trials", "outcome", right=[0, 4], whole=[1])
     for run in runs:
         started = run.started.astimezone().strftime("%Y-%m-%d %H:%M")
-        table.add_row(str(run.id), started, run.device, run.state, str(run.trials), run.outcome)
+        table.add_row(
+            str(run.id), started, run.device, run.state, str(run.trials), Text(run.outcome)
+        )
     console.print(table)
 
 
@@ -50,37 +48,44 @@ def _run(run: RunRecord) -> dict[str, Any]:
 def print_run(console: Console, run: RunRecord, trials: Sequence[TrialRecord]) -> None:
     """The trials of a run: what differed from the baseline, and the figures that were measured."""
     baseline = trials[0].requested if trials else {}
-    console.print(f"Run {run.id} on {run.device}: {run.state}. {run.outcome}")
+    outcome = f" {run.outcome[:1].upper()}{run.outcome[1:].rstrip('.')}." if run.outcome else ""
+    console.print(f"Run {run.id} on {run.device}: {run.state}.{outcome}", markup=False)
     with contextlib.suppress(UsageError):
         console.print(_asked(stored_run.read(run)))
     console.print(_trials(trials, baseline))
     console.print()
     console.print(_figures(trials))
     console.print("= carried over: no changed setting can move it, so it was not measured again")
+    console.print("– not measured in this trial")
     named_answers.print_named(console, solve.named(run, trials), baseline, run.id)
 
 
-def _trials(trials: Sequence[TrialRecord], baseline: Setting) -> Table:
+def _trials(trials: Sequence[TrialRecord], baseline: Setting) -> Grid:
     """What was tried, and how each trial ended."""
-    table = _table("trial", "role", "status", "setting")
+    table = Grid("trial", "role", "status", "setting", right=[0])
     for trial in trials:
         setting = show_setting(trial.requested, baseline)
         reason = f" ({trial.reason})" if trial.reason else ""
-        table.add_row(str(trial.number), trial.role, trial.status.value, setting + reason)
+        table.add_row(
+            str(trial.number),
+            ROLES.get(trial.role, trial.role),
+            trial.status.value,
+            setting + reason,
+        )
     return table
 
 
-def _figures(trials: Sequence[TrialRecord]) -> Table:
+def _figures(trials: Sequence[TrialRecord]) -> Grid:
     """What was measured, a column a figure: MB/s of a throughput, ms of a p99."""
     names = dict.fromkeys(
         name for trial in trials for name in trial.figures if not name.endswith(QUIET_QUANTITIES)
     )
-    table = Table(box=None, pad_edge=False)
-    table.add_column("trial")
+    heads = ["trial"]
     for name in names:
         phase, _, quantity = name.partition(".")
         head = "MB/s" if quantity == "throughput" else f"{quantity.replace('_', ' ')} ms"
-        table.add_column(f"{phase}\n{head}", justify="right")
+        heads.append(f"{phase}\n{head}")
+    table = Grid(*heads, right=range(len(heads)), whole=range(len(heads)))
     for trial in trials:
         table.add_row(str(trial.number), *(_shown(trial, name) for name in names))
     return table
@@ -99,8 +104,8 @@ def _shown(trial: TrialRecord, name: str) -> str:
 def _asked(problem: StoredProblem) -> str:
     """What --resume has to be told again."""
     return (
-        f"Workload {problem.workload.name}, strategy {problem.strategy}, up to "
-        f"{problem.trials} settings of {', '.join(problem.knobs)}."
+        f"Workload {problem.workload.name}, strategy {problem.strategy}, at most "
+        f"{show_count(problem.trials, 'candidate')}, changing {', '.join(problem.knobs)}."
     )
 
 

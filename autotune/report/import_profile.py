@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from autotune.deploy.rescale import Plan
 from autotune.quantities import show_bytes, show_seconds
+from autotune.report.grid import Grid
 from autotune.report.tables import comparison_document
 from autotune.tuning.import_profile import Arrival
 from autotune.tuning.prepare import BASELINE_TRIALS, CONFIRM_ORDER, Preparation
@@ -17,15 +17,11 @@ from autotune.tuning.prepare import BASELINE_TRIALS, CONFIRM_ORDER, Preparation
 def print_plan(console: Console, device: str, plan: Plan) -> None:
     """Each knob's value there and here, and why they differ; or why the profile does not fit."""
     if plan.refusals:
-        console.print(Text(f"{device}: it does not fit."))
+        console.print(Text(f"{device}: the profile does not fit."))
         for refusal in plan.refusals:
             console.print(Text(f"  {refusal}"))
         return
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column(Text(device), no_wrap=True)
-    table.add_column("profile", justify="right", overflow="fold")
-    table.add_column("here", justify="right", overflow="fold")
-    table.add_column("")
+    table = Grid(device, "profile", "here", "", right=[1, 2])
     for change in plan.changes:
         here = "–" if change.here is None else str(change.here)
         table.add_row(Text(change.knob), Text(str(change.there)), Text(here), Text(change.why))
@@ -56,20 +52,18 @@ def print_arrival(console: Console, arrival: Arrival) -> None:
     gain = _gain(arrival)
     console.print(
         Text(
-            f"Kept on {arrival.device}{f', {gain}' if gain else ''}: {arrival.reason}. It holds "
+            f"Kept on {arrival.device}{f', {gain}' if gain else ''}: {arrival.reason}. It lasts "
             f"until a reboot; `autotune restore {arrival.device}` undoes it."
         ),
     )
     if arrival.path is not None:
         stays = f"autotune apply {arrival.path} {arrival.device} --persist"
-        console.print(Text(f"`{stays}` makes it stay."))
+        console.print(Text(f"`{stays}` keeps it over reboots."))
 
 
 def print_arrivals(console: Console, arrivals: Sequence[Arrival]) -> None:
     """One line an array."""
-    table = Table(box=None, pad_edge=False)
-    for column in ("array", "", "gain (95 %)", "why"):
-        table.add_column(column, overflow="fold")
+    table = Grid("array", "", "gain (95 %)", "why")
     for each in arrivals:
         kept = "kept" if each.kept else "not kept"
         table.add_row(Text(each.device), kept, _gain(each), Text(each.reason))

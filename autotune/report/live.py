@@ -8,10 +8,13 @@ from rich.progress import BarColumn, Progress, TextColumn
 
 from autotune.problem.figure import Estimate
 from autotune.problem.setting import Setting
-from autotune.problem.trial import Status
+from autotune.problem.trial import ROLES, Status
 from autotune.quantities import show_seconds
 from autotune.report.tables import show_setting
 from autotune.store import TrialRecord
+
+NARROW = 76
+"""Columns below which progress is shown without a bar."""
 
 
 class LiveReporter:
@@ -23,10 +26,12 @@ class LiveReporter:
     def __init__(self, console: Console) -> None:
         self._console = console
         self._baseline: Setting = {}
+        # A narrow terminal has no room for a bar: what is said must not be cut off.
+        self._narrow = console.width < NARROW
+        left = TextColumn("{task.fields[left]}")
+        wide = (TextColumn("{task.description}"), BarColumn(bar_width=24), left)
         self._progress = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(bar_width=24),
-            TextColumn("{task.fields[left]}"),
+            *((TextColumn("{task.description}"),) if self._narrow else wide),
             console=console,
             transient=True,
             disable=not console.is_terminal,
@@ -56,7 +61,11 @@ class LiveReporter:
 
     def progress(self, what: str, share: float, left_s: float | None) -> None:
         """`share` (0 to 1) of `what` is done; `left_s`: seconds left of the whole run."""
-        left = "" if left_s is None else f"at most {show_seconds(left_s)} left"
+        left = "" if left_s is None else f"{show_seconds(left_s)} left"
+        if self._narrow:
+            what = f"{left}, {what}" if left else what
+        elif left:
+            left = f"at most {left}"
         self._progress.update(self._task, completed=share, description=what, left=left)
 
     def trial(self, record: TrialRecord, gain: Estimate | None) -> None:
@@ -69,7 +78,7 @@ class LiveReporter:
         if record.status is not Status.COMPLETE:
             shown = record.status.value
         what = show_setting(record.requested, self._baseline)
-        role = record.role.removeprefix("confirm-")
+        role = ROLES.get(record.role, record.role)
         self._progress.console.print(
-            f"{record.number:>3}  {role:<13} {shown:>6}  {what}", highlight=False
+            f"{record.number:>3}  {role:<19} {shown:>6}  {what}", highlight=False
         )

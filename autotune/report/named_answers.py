@@ -4,10 +4,12 @@ import math
 from typing import Any
 
 from rich.console import Console
-from rich.padding import Padding
+from rich.text import Text
 
 from autotune.problem.figure import Estimate
 from autotune.problem.setting import Setting, setting_key
+from autotune.quantities import show_count
+from autotune.report.grid import Grid
 from autotune.report.tables import show_setting
 from autotune.results.pareto import Named, Point
 
@@ -18,7 +20,7 @@ def evidence(point: Point) -> str:
     """How well a point is known, in a word or two."""
     if point.confirmed:
         return "confirmed"
-    return f"not confirmed, {len(point.trials)} trial{'s' if len(point.trials) > 1 else ''}"
+    return f"not confirmed, {show_count(len(point.trials), 'trial')}"
 
 
 def show_ratio(estimate: Estimate) -> str:
@@ -35,19 +37,19 @@ def print_named(console: Console, named: Named | None, baseline: Setting, run: i
     if len(settings) < 2:
         return
     console.print("[bold]Other answers[/] from the same trials")
+    grid = Grid("", "")
     for name, point in answers.items():
         if point is None:
-            console.print(f"  {name:<11} nothing held the ceilings")
-            continue
-        if setting_key(point.setting) == setting_key(baseline):
-            console.print(f"  {name:<11} the original settings")
-            continue
-        console.print(
-            f"  {name:<11} {show_ratio(point.gain)}, p99 {show_ratio(point.latency)}, "
-            f"{evidence(point)}",
-            highlight=False,
-        )
-        console.print(Padding(show_setting(point.setting, baseline), (0, 0, 0, 14)), style="dim")
+            text = "nothing met the ceilings"
+        elif setting_key(point.setting) == setting_key(baseline):
+            text = "the original settings"
+        else:
+            text = (
+                f"{show_ratio(point.gain)}, p99 {show_ratio(point.latency)}, {evidence(point)}\n"
+                f"{show_setting(point.setting, baseline)}"
+            )
+        grid.add_row(f"  {name}", Text(text))
+    console.print(grid)
     console.print(f"`autotune solve {run} --name NAME --save FILE` makes a profile of another.")
 
 

@@ -5,8 +5,15 @@ from typing import Any
 
 from rich.console import Console
 
-from autotune.quantities import show_bytes, show_seconds
-from autotune.report.tables import comparison_document, nearest_table, proof_table, show_setting
+from autotune.quantities import show_bytes, show_count, show_seconds
+from autotune.report.tables import (
+    comparison_document,
+    nearest_table,
+    proof_table,
+    show_setting,
+    show_span,
+    show_value_change,
+)
 from autotune.report.words import (
     long_document,
     print_long,
@@ -50,14 +57,14 @@ def _print_changes(console: Console, result: Result) -> None:
     brought = {share.knob: share.gain for share in result.shares if share.needed}
     for knob, value in result.winner.items():
         if value != result.baseline[knob]:
-            change = f"  {knob:<20} {result.baseline[knob]!s:>12} → {value!s:<12}"
+            change = show_value_change(console, knob, result.baseline[knob], value)
             share = brought.get(knob)
             if share:
-                low, high = share.interval
-                change += f" ×{share.value:.2f} ({low:.2f} to {high:.2f})"
+                change += f" ×{share.value:.2f} ({show_span(*share.interval)})"
             console.print(change.rstrip())
     if brought:
-        console.print(f"  (each change's part as the models see it, from {result.trials} trials)")
+        trials = show_count(result.trials, "trial")
+        console.print(f"  (each change's part as the models see it, from {trials})")
     idle = [share.knob for share in result.shares if not share.needed]
     if idle:
         console.print(f"  left as they were, since nothing shows a gain: {', '.join(idle)}")
@@ -80,7 +87,7 @@ def print_result(console: Console, result: Result, profile: Path | None, ram_byt
     if result.keep and result.verdict:
         overall = result.verdict.overall
         console.print(
-            f"[bold]Overall ×{overall.ratio:.2f}[/] ({overall.low:.2f} to {overall.high:.2f}): "
+            f"[bold]Overall ×{overall.ratio:.2f}[/] ({show_span(overall.low, overall.high)}): "
             f"{result.reason}."
         )
         _print_changes(console, result)
@@ -95,16 +102,23 @@ def print_result(console: Console, result: Result, profile: Path | None, ram_byt
         console.print(f"Overall is made of {parts}.", highlight=False)
     print_words(console, result)
     allowed = f" of {show_bytes(result.write_budget)}" if result.write_budget else ""
-    tried = "1 setting" if result.searched == 1 else f"{result.searched} settings"
+    saved = (
+        f"; about {show_seconds(result.saved_s)} saved by skipping unaffected phases and ending "
+        "hopeless trials"
+    )
     console.print(
-        f"{tried} tried; with the original settings and the proof, {result.trials} trials in "
-        f"{show_seconds(result.seconds)}, {show_bytes(result.bytes_written)}{allowed} written; "
-        f"about {show_seconds(result.saved_s)} saved by not measuring what could not matter."
+        f"{show_count(result.searched, 'setting')} tried; with the original settings and the "
+        f"proof, {show_count(result.trials, 'trial')} in {show_seconds(result.seconds)}, "
+        f"{show_bytes(result.bytes_written)}{allowed} written"
+        f"{saved if round(result.saved_s) else ''}."
     )
     if result.winner != result.baseline:
         _print_growth(console, result)
     for name, ratio in result.drifts.items():
-        console.print(f"The array itself drifted: {name} to ×{ratio:.2f}; taken out.")
+        console.print(
+            f"The array itself changed during the run: with the original settings, {name} became "
+            f"×{ratio:.2f}. The figures are corrected for that."
+        )
     if result.unsupported:
         names = ", ".join(n for n in result.unsupported if not n.endswith("p999"))
         if names:

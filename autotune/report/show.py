@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from rich.console import Console, Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from autotune import knobs
 from autotune.problem.setting import Value
 from autotune.quantities import show_bytes
+from autotune.report.grid import Grid
 from autotune.system.array import Array
 from autotune.system.memory import DEFAULT_RAM_SHARE, budget_bytes
 from autotune.system.stack import Stack, read_stack
@@ -112,7 +112,7 @@ def render(array: Array, console: Console) -> None:
     console.print(Group(*parts), width=min(console.width, 80))
 
 
-def _facts(array: Array, stack: Stack) -> Table:
+def _facts(array: Array, stack: Stack) -> Grid:
     chunk = f", {show_bytes(array.chunk_bytes)} chunk" if array.chunk_bytes else ""
     facts = {
         array.device: f"{array.level}{chunk}, {show_bytes(array.size_bytes)}",
@@ -124,11 +124,9 @@ def _facts(array: Array, stack: Stack) -> Table:
     if stack.beside:
         facts["Beside it"] = f"{', '.join(stack.beside)} on the same disks"
     facts["Kernel"] = array.kernel
-    table = Table.grid(padding=(0, 2))
-    table.add_column(style="bold", no_wrap=True)
-    table.add_column(overflow="fold")
+    table = Grid("", "", whole=[0])
     for name, fact in facts.items():
-        table.add_row(Text(name), Text(fact))
+        table.add_row(Text(name, style="bold"), Text(fact))
     return table
 
 
@@ -175,9 +173,7 @@ def _span(values: tuple[Value, ...]) -> str:
 
 def render_list(arrays: Sequence[Array], console: Console) -> None:
     """One line for each array."""
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
-    for name in ("Array", "Level", "Members", "Size", "State", "On it"):
-        table.add_column(name, overflow="fold")
+    table = Grid("Array", "Level", "Members", "Size", "State", "On it", whole=[2, 3])
     for array in arrays:
         on_it = ", ".join(_above(read_stack(array))) or "nothing"
         members = f"{array.raid_disks} × {array.media.value}"
@@ -186,13 +182,8 @@ def render_list(arrays: Sequence[Array], console: Console) -> None:
     console.print(table)
 
 
-def _knob_table(states: list[KnobState]) -> Table:
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
-    table.add_column("Knob", no_wrap=True)
-    for name in ("Now", "Default"):
-        table.add_column(name, justify="right", overflow="fold")
-    table.add_column("Tried", overflow="fold")
-    table.add_column("RAM", justify="right", no_wrap=True)
+def _knob_table(states: list[KnobState]) -> Grid:
+    table = Grid("Setting", "Now", "Default", "Tried", "RAM", right=[1, 2, 4], whole=[4])
     for state in states:
         differs = state.default is not None and state.value != state.default
         table.add_row(

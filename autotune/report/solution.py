@@ -4,12 +4,13 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
 
 from autotune.problem.ceilings import QUANTITIES
 from autotune.problem.figure import Figure
 from autotune.quantities import show_bytes, show_latency, show_rate
+from autotune.report.grid import Grid
 from autotune.report.named_answers import evidence, point_document, show_ratio
+from autotune.report.tables import show_value_change
 from autotune.results.ended_early import sentence
 from autotune.results.solve import Solution
 
@@ -21,9 +22,7 @@ def _shown(figure: Figure, value: float) -> str:
 def print_solution(console: Console, solution: Solution, saved: Path | None) -> None:
     """The figures to expect, the values to set, and how sure that is."""
     point, baseline = solution.point, solution.baseline
-    table = Table(box=None, pad_edge=False)
-    for name in ("", "original", "expected", "ceiling"):
-        table.add_column(name, justify="right" if name else "left", no_wrap=True)
+    table = Grid("", "original", "expected", "ceiling", right=[1, 2, 3], whole=range(4))
     for figure in solution.figures:
         in_table = figure.weight or figure.name.partition(".")[2] in QUANTITIES
         if in_table and figure.name in point.figures and figure.name in baseline.figures:
@@ -45,7 +44,8 @@ def print_solution(console: Console, solution: Solution, saved: Path | None) -> 
         f"({evidence(point)}).",
     )
     for knob, value in solution.profile.knobs.items():
-        console.print(f"  {knob:<20} {solution.profile.before[knob]!s:>12} → {value}")
+        before = solution.profile.before[knob]
+        console.print(show_value_change(console, knob, before, value).rstrip())
     console.print(f"  takes {show_bytes(solution.ram_bytes)} of RAM")
     if not point.confirmed:
         console.print(

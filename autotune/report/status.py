@@ -3,10 +3,10 @@
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from autotune.deploy.status import Status
+from autotune.report.grid import Grid
 
 
 def print_status(console: Console, status: Status) -> None:
@@ -33,10 +33,8 @@ def print_status(console: Console, status: Status) -> None:
         console.print(Text(f"  note: {text}"))
 
 
-def _knobs(status: Status) -> Table:
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    for name, justify in (("", "left"), ("profile", "right"), ("reads", "right"), ("", "left")):
-        table.add_column(name, justify=justify, overflow="fold")  # type: ignore[arg-type]
+def _knobs(status: Status) -> Grid:
+    table = Grid("", "profile", "reads", "", right=[1, 2])
     for knob in status.knobs:
         reads = "–" if knob.value is None else str(knob.value)
         differs = "" if knob.same else "differs"

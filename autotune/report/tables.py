@@ -3,11 +3,12 @@
 import math
 from typing import Any
 
-from rich.table import Table
+from rich.console import Console
 
 from autotune.problem.figure import Estimate, Figure
-from autotune.problem.setting import Setting
+from autotune.problem.setting import Setting, Value
 from autotune.quantities import show_latency, show_rate
+from autotune.report.grid import Grid
 from autotune.stats.sequential import Held
 from autotune.stats.verdict import Comparison
 from autotune.tuning.conclusion import Nearest
@@ -15,6 +16,8 @@ from autotune.tuning.tune import Result
 
 QUIET_QUANTITIES = ("p50", "p999")
 """Measured and stored, but only p99 has ceilings, so only that is in the short table."""
+ROOMY = 60
+"""Columns from which on changes stand below each other."""
 _HELD = {Held.HOLDS: "holds", Held.BROKEN: "[red]broken[/]", Held.NOT_SHOWN: "not shown"}
 
 
@@ -23,18 +26,30 @@ def _shown(figure: Figure, value: float) -> str:
 
 
 def show_change(comparison: Comparison) -> str:
-    low, high = comparison.low, comparison.high
-    return f"×{comparison.ratio:.2f} ({low:.2f}–{high:.2f})"
+    return f"×{comparison.ratio:.2f} ({show_span(comparison.low, comparison.high, '–')})"
 
 
-def _table(after: str) -> Table:
-    table = Table(box=None, pad_edge=False, title_justify="left", padding=(0, 2, 0, 0))
-    for name, justify in (("", "left"), ("before", "right"), (after, "right")):
-        table.add_column(name, justify=justify, no_wrap=True)  # type: ignore[arg-type]
-    table.add_column("change (95 %)", no_wrap=True)
-    table.add_column("ceiling", justify="right", no_wrap=True)
-    table.add_column("", no_wrap=True)
-    return table
+def show_span(low: float, high: float, between: str = " to ") -> str:
+    """An interval of a ratio; what is far off has no digits, which would say nothing."""
+    return f"{_bound(low)}{between}{_bound(high)}"
+
+
+def _bound(ratio: float) -> str:
+    if ratio < 0.01:
+        return "<0.01"
+    return f"{ratio:.2f}" if ratio < 100 else ">100"
+
+
+def show_value_change(console: Console, knob: str, before: Value, after: Value) -> str:
+    """One setting's change, in columns where there is room."""
+    if console.width < ROOMY:
+        return f"  {knob} {before} → {after}"
+    return f"  {knob:<20} {before!s:>12} → {after!s:<12}"
+
+
+def _table(after: str) -> Grid:
+    names = ("", "before", after, "change (95 %)", "ceiling", "")
+    return Grid(*names, right=[1, 2, 4], whole=range(6))
 
 
 def _rows(result: Result) -> list[Figure]:
@@ -50,7 +65,7 @@ def _ceiling(figure: Figure, result: Result) -> str:
     return show_latency(limit) if limit is not None else ""
 
 
-def proof_table(result: Result) -> Table:
+def proof_table(result: Result) -> Grid:
     """Before and after, a row a figure; "=" where the winner's knobs can move nothing. Nothing but
     the original figures if nothing was measured beside them."""
     if result.verdict is None:
@@ -73,18 +88,15 @@ def proof_table(result: Result) -> Table:
     return table
 
 
-def _original_table(result: Result) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column("", no_wrap=True)
-    for name in ("as it is", "ceiling"):
-        table.add_column(name, justify="right", no_wrap=True)
+def _original_table(result: Result) -> Grid:
+    table = Grid("", "as it is", "ceiling", right=[1, 2], whole=range(3))
     for figure in _rows(result):
         shown = _shown(figure, result.before[figure.name].value)
         table.add_row(figure.name, shown, _ceiling(figure, result))
     return table
 
 
-def nearest_table(result: Result, nearest: Nearest) -> Table:
+def nearest_table(result: Result, nearest: Nearest) -> Grid:
     """The original settings beside the best that was tried, which nothing was proven of."""
     table = _table("best tried")
     home = nearest.home.figures
@@ -99,8 +111,7 @@ def nearest_table(result: Result, nearest: Nearest) -> Table:
             table.add_row(*cells, "=" if shown else "", "", allowed, style="dim")
             continue
         ratio = Estimate(shown.value / before.value, math.hypot(shown.spread, before.spread))
-        low, high = ratio.interval
-        change = f"×{ratio.value:.2f} ({low:.2f}–{high:.2f})"
+        change = f"×{ratio.value:.2f} ({show_span(*ratio.interval, '–')})"
         over = "over" if limit is not None and shown.value > limit else ""
         table.add_row(*cells, _shown(figure, shown.value), change, allowed, over)
     return table

@@ -4,7 +4,7 @@ from typing import Any
 
 from rich.console import Console
 
-from autotune.report.tables import comparison_document, show_change, show_setting
+from autotune.report.tables import comparison_document, show_change, show_setting, show_span
 from autotune.stats.sequential import Held
 from autotune.tuning.conclusion import Afterword
 from autotune.tuning.long_load import LongLoad
@@ -60,15 +60,15 @@ def print_nearest(console: Console, result: Result) -> None:
         overall = result.verdict.overall
         times = "once" if result.pairs == 1 else f"{result.pairs} times"
         console.print(
-            f"Overall ×{overall.ratio:.2f} ({overall.low:.2f} to {overall.high:.2f}), measured "
+            f"Overall ×{overall.ratio:.2f} ({show_span(overall.low, overall.high)}), measured "
             f"in turn {times}.",
             highlight=False,
         )
     if nearest is not None:
         setting = show_setting(nearest.point.setting, result.baseline)
         console.print(
-            f"Nearest came {setting}: overall ×{nearest.point.gain.value:.2f} in the search, but "
-            f"{nearest.obstacle}.",
+            f"The nearest candidate was {setting}: overall ×{nearest.point.gain.value:.2f} in the "
+            f"search, but {nearest.obstacle}.",
             highlight=False,
         )
 

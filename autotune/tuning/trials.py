@@ -22,7 +22,7 @@ from autotune.measure.workload import Phase
 from autotune.problem.figure import Estimate, Figure
 from autotune.problem.objective import gain
 from autotune.problem.setting import Setting
-from autotune.problem.trial import Status
+from autotune.problem.trial import ROLES, Status
 from autotune.safety.apply import apply
 from autotune.safety.watch import Watch
 from autotune.stats.drift import Anchor, is_moving
@@ -167,7 +167,7 @@ class Trials:
         results: list[PhaseResult] = []
         measured: list[str] = []
         status, reason, effective = Status.COMPLETE, "", dict(setting)
-        self._label = f"Trial {number} ({role})"
+        self._label = f"Trial {number} ({ROLES.get(role, role)})"
         try:
             if not self._prep.allowed(setting):
                 raise InfeasibleError("The setting is outside the RAM budget, so it is not tried.")

@@ -1,0 +1,39 @@
+"""Tables at every width: no word broken, no number cut off, nothing lost."""
+
+import io
+
+import pytest
+from rich.console import Console
+from rich.text import Text
+
+from autotune.report.grid import Grid
+
+HEADS = ("run", "started", "array", "outcome")
+ROWS = (
+    ("1", "2026-11-22 23:10", "/dev/md0", "none of the 12 settings tried looked better"),
+    ("12", "2026-11-23 01:00", "/dev/md127", "better beyond noise"),
+)
+
+
+def _printed(width: int) -> list[str]:
+    grid = Grid(*HEADS, right=[0], whole=[1])
+    for row in ROWS:
+        grid.add_row(*map(Text, row))
+    console = Console(file=io.StringIO(), width=width)
+    console.print(grid)
+    return str(console.file.getvalue()).splitlines()  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("width", range(24, 120, 4))
+def test_every_word_is_there_whole(width: int) -> None:
+    lines = _printed(width)
+    assert max(map(len, lines)) <= width
+    words = " ".join(lines).split()
+    for row in ROWS:
+        assert all(word in words for cell in row for word in cell.split())
+
+
+def test_what_does_not_fit_side_by_side_becomes_paragraphs() -> None:
+    lines = [line.rstrip() for line in _printed(36)]
+    assert lines[:3] == ["run 1", "  started: 2026-11-22 23:10", "  array: /dev/md0"]
+    assert [line.split()[0] for line in _printed(80)][:1] == ["run"]
