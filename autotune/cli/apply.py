@@ -16,19 +16,22 @@ if TYPE_CHECKING:
 
 def apply(
     profile: Annotated[
-        str, typer.Argument(help="The profile, a JSON file or a name in `autotune profiles`.")
+        str,
+        typer.Argument(
+            metavar="PROFILE", help="The profile: a JSON file, or a name in `autotune profiles`."
+        ),
     ],
-    device: Annotated[str, typer.Argument(help="The array, such as /dev/md0.")],
+    device: Annotated[str, typer.Argument(metavar="DEVICE", help="The array, such as /dev/md0.")],
     persist: Persist = False,
     force: Annotated[
-        bool, typer.Option("--force", help="Set values that do harm too, until a reboot.")
+        bool, typer.Option("--force", help="Also set harmful values, until the next reboot.")
     ] = False,
     as_json: Json = False,
     state_dir: StateDir = STATE_DIR,
 ) -> None:
     """Apply a profile to an array, and read back what took effect.
 
-    It holds until the array is stopped or the machine restarts; with --persist, for good.
+    It lasts until the array is stopped or the machine restarts; with --persist, over reboots too.
     """
     import json
 
@@ -36,12 +39,17 @@ def apply(
     from autotune.deploy.catalogue import find_profile
     from autotune.deploy.rescale import misfits
     from autotune.errors import RefusalError, UsageError
+    from autotune.preflight.checks import require_root
     from autotune.problem.profile import load_profile
+    from autotune.report.tables import show_value_change
     from autotune.safety.paths import applied_profile_path
     from autotune.system.array import find_array
 
     if force and persist:
-        raise UsageError("What has to be forced is not made to stay; leave out one of the two.")
+        raise UsageError(
+            "Harmful values that --force sets cannot be persisted; leave out --force or --persist."
+        )
+    require_root()
     wanted, array = find_profile(profile, state_dir), find_array(device)
     for text in misfits(wanted.proven_on, wanted.knobs, array):
         raise RefusalError(f"{text} `autotune run {device}` finds what is right for it.")
@@ -58,8 +66,9 @@ def apply(
         files = keep(known, find_array(device), state_dir, notice)
     if not wanted.evidence.confirmed:
         notice(
-            f"The profile {wanted.name} was not confirmed: measured in turn with the original "
-            "settings it was not shown to be better, so measure before you rely on it."
+            f"The profile {wanted.name} is not proven: no measurements in turn with the original "
+            f"settings have shown that it is better. `autotune import {profile} --device {device}` "
+            "measures it."
         )
     if as_json:
         document = {"device": device, "before": before, "after": after}
@@ -67,7 +76,7 @@ def apply(
         return
     out = console()
     for knob, value in after.items():
-        out.print(f"  {knob:<20} {before[knob]!s:>12} → {value}", highlight=False)
+        out.print(show_value_change(out, knob, before[knob], value).rstrip(), highlight=False)
     out.print(f"Applied to {device}.")
     print_persisted(files, device)
 
@@ -84,8 +93,10 @@ def unpersist(
     from autotune.deploy.persist import tell_udev
     from autotune.deploy.persist import unpersist as remove
     from autotune.errors import RefusalError
+    from autotune.preflight.checks import require_root
     from autotune.system.array import find_uuid, list_arrays
 
+    require_root()
     uuid = find_uuid(device)
     removed = remove(uuid)
     if not removed:
@@ -103,12 +114,15 @@ def unpersist(
 
 def restore(
     device: Annotated[
-        str | None, typer.Argument(help="Also undo what was applied to this array to stay.")
+        str | None,
+        typer.Argument(
+            metavar="DEVICE", help="Also undo the profile that is applied to this array."
+        ),
     ] = None,
     as_json: Json = False,
     state_dir: StateDir = STATE_DIR,
 ) -> None:
-    """Put back what a run that was killed has left; with DEVICE, undo an applied profile too."""
+    """Restore the original settings after a run was killed; with DEVICE, also undo a profile."""
     import contextlib
     import json
 
@@ -151,16 +165,17 @@ def restore(
         for path in torn:
             print(f"Removed {path}, which was cut short before anything was changed.")
         for name, outcome in outcomes.items():
-            _print(name, outcome)
+            what = name.replace("(applied)", "(profile)").replace("(journal)", "(killed run)")
+            _print(what, outcome)
         # At boot there is hardly ever anything to do, and then nothing to say.
-        if not (outcomes or torn or failed) and sys.stdout.isatty():
+        if not (outcomes or torn or failed) and (device is not None or sys.stdout.isatty()):
             print("Nothing to restore.")
     failed += [text for outcome in outcomes.values() for text in outcome.failed]
     if failed:
         raise RestoreError(
             "Some of what a run left could not be put back: "
             + "; ".join(text.rstrip(".") for text in failed)
-            + ". Mend that and run `autotune restore` again."
+            + ". Correct that and run `autotune restore` again."
         )
 
 
@@ -180,10 +195,21 @@ def _print(name: str, outcome: "Outcome") -> None:
         for text in outcome.restored:
             print(f"  removed: {text}")
         return
-    print(f"{name}: {len(outcome.restored)} put back.")
+    print(f"{name}: {_put_back(outcome.restored)}.")
     for text in outcome.waiting:
         print(f"  {text}")
     for text in outcome.foreign:
         print(f"  left as somebody else set it: {text}")
     for text in outcome.gone:
-        print(f"  gone, so its value is too: {text}")
+        print(f"  no longer there, so there is nothing to put back: {text}")
+
+
+def _put_back(restored: "list[str]") -> str:
+    """Each setting once, however many disks have it, and whatever else was done."""
+    if not restored:
+        return "nothing had to be put back"
+    files: dict[str, int] = {}
+    for text in restored:
+        files[Path(text).name] = files.get(Path(text).name, 0) + 1
+    names = (f"{name} ({count} files)" if count > 1 else name for name, count in files.items())
+    return f"put back {', '.join(names)}"

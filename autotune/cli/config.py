@@ -18,10 +18,10 @@ def _group() -> None:
 
 @config.command()
 def check(
-    file: Annotated[Path, typer.Argument(help="The configuration.")] = CONFIG,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The configuration.")] = CONFIG,
     as_json: Json = False,
 ) -> None:
-    """Check the configuration, and say what follows for each array here.
+    """Check the configuration, and say what it means for each array.
 
     Exit code 1 if its command for events or its folder for metrics is missing.
     """

@@ -11,8 +11,8 @@ SIDE = "A profile's file or name, the number of a run, or an array, such as /dev
 
 
 def diff(
-    a: Annotated[str, typer.Argument(help=SIDE)],
-    b: Annotated[str, typer.Argument(help=SIDE)],
+    a: Annotated[str, typer.Argument(metavar="A", help=SIDE)],
+    b: Annotated[str, typer.Argument(metavar="B", help=SIDE)],
     as_json: Json = False,
     state_dir: StateDir = STATE_DIR,
 ) -> None:

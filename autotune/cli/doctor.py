@@ -5,43 +5,56 @@ from typing import Annotated
 import typer
 
 from autotune.cli.options import STATE_DIR, Json, StateDir
+from autotune.cli.terminal import console, say
 
 
 def doctor(
-    device: Annotated[str | None, typer.Argument(help="The array. [default: all]")] = None,
+    device: Annotated[
+        str | None, typer.Argument(metavar="DEVICE", help="The array. [default: all]")
+    ] = None,
     as_json: Json = False,
     state_dir: StateDir = STATE_DIR,
 ) -> None:
-    """Say what prevents a run, and what earlier runs left. Changes nothing."""
+    """Say whether a run can start, what it would be like, and what earlier runs left.
+
+    Changes nothing. Exit code 1 if something prevents a run.
+    """
     import json
 
     from autotune.errors import AutotuneError
     from autotune.preflight import leftovers
-    from autotune.preflight.checks import check
-    from autotune.safety.paths import open_journals
+    from autotune.report import diagnosis as report
+    from autotune.safety.paths import journal_path, open_journals
     from autotune.system.array import find_array, list_arrays
-    from autotune.system.stack import read_stack
+    from autotune.tuning.diagnosis import diagnose
 
     arrays = [find_array(device)] if device else list_arrays()
     journals = {str(path): leftovers.describe(path) for path in open_journals(state_dir)}
     known = {folder for _, folders in journals.values() for folder in folders}
-    findings = {}
-    for array in arrays:
-        stack = read_stack(array)
-        found = check(array, stack) + leftovers.find(array, stack, known)
-        findings[array.device] = found + leftovers.applied(array, state_dir)
-    refused = journals or any(f.severity == "refuse" for found in findings.values() for f in found)
+    found = [diagnose(array, state_dir, known) for array in arrays]
+    refused = [each.device for each in found if each.run is None]
     if as_json:
-        listed = {name: [vars(f) for f in found] for name, found in findings.items()}
-        print(json.dumps({"arrays": listed, "open_journals": list(journals)}, indent=2))
-        raise typer.Exit(1 if refused else 0)
+        document = {
+            "arrays": {each.device: report.diagnosis_document(each) for each in found},
+            "runs": {each.device: report.expected_document(each) for each in found},
+            "open_journals": list(journals),
+        }
+        print(json.dumps(document, indent=2))
+        raise typer.Exit(1 if refused or journals else 0)
     if not arrays:
         print("This machine has no md arrays.")
-    for name, found in findings.items():
-        print(f"{name}: {'nothing stands in the way' if not found else ''}".rstrip())
-        for finding in found:
-            print(f"  {'refuse' if finding.severity == 'refuse' else 'note'}: {finding.message}")
-    for message, _ in journals.values():
-        print(message)
+    for each in found:
+        report.print_diagnosis(console(), each)
+    own = {str(journal_path(state_dir, array.uuid)) for array in arrays}
+    for path, (message, _) in journals.items():
+        # What prevents a run on one of these arrays has just been said.
+        if path not in own:
+            say(message)
     if refused:
-        raise AutotuneError("Something stands in the way of a run; see above.")
+        raise AutotuneError(f"A run cannot start on {', '.join(refused)}; see above.")
+    if journals:
+        raise AutotuneError("An earlier run is not cleaned up, or one is under way; see above.")
+    if found:
+        say("Next, to see the whole plan or to tune:")
+    for each in found:
+        print(f"  autotune run {each.device} --dry-run\n  autotune run {each.device}")

@@ -19,9 +19,9 @@ def export(
         ),
     ] = None,
     format: Annotated[
-        str, typer.Option(help="json, udev, tuned, ansible, shell or systemd.")
+        str, typer.Option(metavar="NAME", help="json, udev, tuned, ansible, shell or systemd.")
     ] = "json",
-    out: Annotated[Path | None, typer.Option(help="The folder to write to.")] = None,
+    out: Annotated[Path | None, typer.Option(metavar="DIR", help="The folder to write to.")] = None,
     array: Annotated[
         str | None,
         typer.Option(
@@ -45,9 +45,7 @@ def export(
     if format not in FORMATS:
         raise UsageError(f'There is no format "{format}"; the formats are {", ".join(FORMATS)}.')
     if array is not None and format not in FOR_ONE_ARRAY:
-        raise UsageError(
-            f"What {format} gets is told the array when it is used; leave out --array."
-        )
+        raise UsageError(f"The format {format} is not made for one array; leave out --array.")
     profile = _profile(source, state_dir)
     uuid = find_uuid(array) if array is not None else profile.proven_on.uuid
     if format in FOR_ONE_ARRAY:
@@ -96,7 +94,7 @@ def _profile(source: str | None, state_dir: Path) -> "Profile":
     if source is None:
         runs = [run for run in store.runs() if run.profile is not None]
         if not runs:
-            raise UsageError("No run has found a profile yet; name one, a JSON file.")
+            raise UsageError("No run has saved a profile yet; name a profile, such as a JSON file.")
         found = runs[0]
     else:
         found = store.run(int(source[:18]))

@@ -38,6 +38,25 @@ class GroupedCommands(TyperGroup):
         with formatter.section("Examples"):
             formatter.write_dl(EXAMPLES)
 
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        """The arrays of this machine, so that the next command can be copied."""
+        with formatter.section("On this machine"):
+            formatter.write_text(_arrays_here())
+
+
+def _arrays_here() -> str:
+    from autotune.errors import AutotuneError
+    from autotune.system.array import list_arrays
+
+    try:
+        here = list_arrays()
+    except (AutotuneError, OSError):
+        return "The arrays cannot be read."
+    if not here:
+        return "No md array is running. `autotune lab raid5-hdd` starts a machine that has one."
+    names = ", ".join(f"{array.device} ({array.level})" for array in here)
+    return f"{names}. Next: `autotune doctor {here[0].device}`."
+
 
 def _summary(command: Any) -> str:
     return str(command.help or "").split("\n\n")[0].replace("\n", " ")

@@ -20,31 +20,37 @@ if TYPE_CHECKING:
 
 
 def guard(
-    device: Annotated[str, typer.Argument(help="The array, such as /dev/md0.")],
+    device: Annotated[str, typer.Argument(metavar="DEVICE", help="The array, such as /dev/md0.")],
     p99_ceiling: Annotated[
         str | None,
-        typer.Option(help="Limit of foreground p99, such as 50ms. [default: the configuration's]"),
+        typer.Option(
+            metavar="LIMIT",
+            help="Limit for the p99 of users' requests, such as 50ms. [default: as configured]",
+        ),
     ] = None,
     least: Annotated[
         str | None,
         typer.Option(
-            help="Pace of each member below which the sync is never held, such as 10MB/s."
+            metavar="RATE",
+            help="Speed of each member below which the sync is never slowed, such as 10MB/s.",
         ),
     ] = None,
     wait: Annotated[
-        bool, typer.Option("--wait", help="Wait for a sync, guard it, wait for the next.")
+        bool, typer.Option("--wait", help="Wait for a sync, guard it, and wait for the next.")
     ] = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print a line of JSON every 5 s and one at the end.")
     ] = False,
-    config: Annotated[Path, typer.Option(help="Where `guard_p99` and metrics are set.")] = CONFIG,
+    config: Annotated[
+        Path, typer.Option(metavar="FILE", help="Where `guard_p99` and metrics are set.")
+    ] = CONFIG,
     state_dir: StateDir = STATE_DIR,
 ) -> None:
-    """Hold the foreground's p99 under a ceiling while a rebuild, resync or check runs.
+    """Keep your users' p99 under a ceiling while a rebuild, resync or check runs.
 
-    The sync goes as fast as that allows, at full speed without a foreground. Everything is put
-    back at its end. A ceiling that is out of reach is reported after some minutes; a sync that
-    gives the array its redundancy back is then let go.
+    The sync runs as fast as that allows, and at full speed while nobody uses the array. All
+    settings are put back at the end. If even the slowest sync breaks the ceiling, that is reported
+    after some minutes. A sync that gives the array its redundancy back then runs at full speed.
     """
     import json
     import threading
@@ -55,7 +61,9 @@ def guard(
     from autotune.guard.session import Wanted
     from autotune.guard.session import guard as guard_array
     from autotune.guard.valve import FLOOR_KIB
-    from autotune.quantities import parse_latency_ns, parse_rate
+    from autotune.preflight.checks import require_root
+    from autotune.problem.ceilings import Ceiling, doubt, parse_limit_ns
+    from autotune.quantities import parse_rate
     from autotune.report.live import LiveReporter
     from autotune.service.config import load_config
     from autotune.service.notify import notify
@@ -68,7 +76,9 @@ def guard(
         raise UsageError(
             f"Name the ceiling to hold (--p99-ceiling 50ms), or set guard_p99 in {config}."
         )
-    ceiling_ns = parse_latency_ns(ceiling)
+    ceiling_ns = parse_limit_ns(ceiling)
+    if odd := doubt(Ceiling(None, ceiling_ns, None)):
+        notice(odd)
     least_bytes = parse_rate(least) if least is not None else care.least or FLOOR_KIB * 1024
 
     def run_hook(text: str) -> None:
@@ -80,6 +90,7 @@ def guard(
         # The valve has to be moved meanwhile.
         threading.Thread(target=run_hook, args=(text,)).start()
 
+    require_root()
     metrics = MetricsFile(settings.metrics, array, ceiling_ns, notice)
     with LiveReporter(console(stderr=True)) as reporter:
         aside = Aside()

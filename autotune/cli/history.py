@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
 def history(
     run: Annotated[
-        int | None, typer.Argument(max=2**31, help="A run's number: lists its trials.")
+        int | None,
+        typer.Argument(metavar="RUN", max=2**31, help="A run's number: lists its trials."),
     ] = None,
     as_json: Json = False,
     state_dir: StateDir = STATE_DIR,

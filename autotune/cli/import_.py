@@ -22,34 +22,50 @@ Option = typer.Option
 
 def import_(
     profile: Annotated[
-        str, typer.Argument(help="A profile's file, or a name that `autotune profiles` lists.")
+        str,
+        typer.Argument(
+            metavar="PROFILE", help="A profile's file, or a name that `autotune profiles` lists."
+        ),
     ],
-    device: Annotated[str | None, Option(help="The array, such as /dev/md0.")] = None,
+    device: Annotated[
+        str | None, Option(metavar="DEVICE", help="The array, such as /dev/md0.")
+    ] = None,
     all_: Annotated[
         bool, Option("--all", help="Every array that it fits, one after the other.")
     ] = False,
     workload: Annotated[
-        str | None, Option(help="What to measure with. [default: what it was proven with]")
+        str | None,
+        Option(
+            metavar="NAME|FILE", help="What to measure with. [default: what it was proven with]"
+        ),
     ] = None,
     verify: Annotated[
         bool, Option("--verify/--no-verify", help="Measure it against what is there, in turn.")
     ] = True,
-    time: Annotated[str, Option(help="How long each array may take.")] = "30min",
+    time: Annotated[str, Option(metavar="TIME", help="How long each array may take.")] = "30min",
     p99_ceiling: Annotated[
         list[str] | None,
         Option(
-            help="Limit for the p99: 20ms, 1.5x (of the idle array's), or PHASE=20ms; repeatable."
+            metavar="LIMIT",
+            help="Limit for the p99: 20ms, 1.5x (of the idle array's), or PHASE=20ms; repeatable.",
         ),
     ] = None,
     ram_budget: Annotated[
-        str, Option(help="RAM that its settings may take here: 256MiB, or 5% of all memory.")
+        str,
+        Option(
+            metavar="SIZE", help="RAM that its settings may take here: 256MiB, or 5% of all memory."
+        ),
     ] = "5%",
     write_budget: Annotated[
         str | None,
-        Option(help="What may be written to each array in total: 50GiB. [default: no limit]"),
+        Option(
+            metavar="SIZE",
+            help="What may be written to each array in total: 50GiB. [default: no limit]",
+        ),
     ] = None,
     scratch: Annotated[
-        Path | None, Option(help="Folder for the scratch file, on a filesystem on the array.")
+        Path | None,
+        Option(metavar="DIR", help="Folder for the scratch file, on a filesystem on the array."),
     ] = None,
     destructive: Annotated[
         str | None,
@@ -61,14 +77,15 @@ def import_(
     as_json: Json = False,
     state_dir: StateDir = STATE_DIR,
 ) -> None:
-    """Bring a profile to an array here: adapt it, measure it, keep it if it is no worse.
+    """Try a profile on an array of this machine: adapt it, measure it, keep it if it is no worse.
 
-    What is kept holds until a reboot. Exit code 1 if it was kept on no array.
+    A profile that is kept lasts until a reboot. Exit code 1 if it was kept on no array.
     """
     import json
 
     from autotune.deploy import catalogue
     from autotune.errors import RefusalError, UsageError
+    from autotune.preflight.checks import require_root
     from autotune.problem.ceilings import parse_ceiling
     from autotune.quantities import parse_bytes, parse_seconds, parse_share
     from autotune.report import import_profile as report
@@ -77,9 +94,10 @@ def import_(
     from autotune.tuning.prepare import Options
 
     if (not device) != all_:
-        raise UsageError("Name one array (--device /dev/md0), or bring it to every one (--all).")
+        raise UsageError("Name one array (--device /dev/md0), or try it on every array (--all).")
     if all_ and (destructive or scratch):
         raise UsageError("--destructive and --scratch are for one array; name it with --device.")
+    require_root()
     item = catalogue.find(profile, state_dir)
     asked = Options(
         device=device or "",
@@ -93,7 +111,7 @@ def import_(
     )
     names = [device] if device else [array.device for array in list_arrays()]
     if not names:
-        raise RefusalError("This machine has no md arrays to bring it to.")
+        raise RefusalError("This machine has no md arrays.")
     each = [dataclasses.replace(asked, device=name) for name in names]
     out = console()
     out.quiet = as_json

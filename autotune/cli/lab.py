@@ -8,10 +8,12 @@ import typer
 
 def lab(
     scenario: Annotated[
-        str | None, typer.Argument(help="A scenario's name, or a path to a .toml file.")
+        str | None,
+        typer.Argument(metavar="SCENARIO", help="A scenario's name, or a path to a .toml file."),
     ] = None,
     command: Annotated[
-        list[str] | None, typer.Argument(help="What to run there; a shell if not given.")
+        list[str] | None,
+        typer.Argument(metavar="COMMAND", help="What to run there; a shell if not given."),
     ] = None,
     out: Annotated[
         Path | None,

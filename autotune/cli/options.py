@@ -10,7 +10,9 @@ from autotune.cli.terminal import say
 
 StateDir = Annotated[
     Path,
-    typer.Option(envvar="AUTOTUNE_STATE_DIR", help="Folder of runs, journals and profiles."),
+    typer.Option(
+        metavar="DIR", envvar="AUTOTUNE_STATE_DIR", help="Folder of runs, journals and profiles."
+    ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 Persist = Annotated[

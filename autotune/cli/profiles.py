@@ -11,7 +11,10 @@ from autotune.cli.terminal import console
 
 def profiles(
     name: Annotated[
-        str | None, typer.Argument(help="One of them, or a file: shows the source of each value.")
+        str | None,
+        typer.Argument(
+            metavar="NAME", help="One of them, or a file: shows the source of each value."
+        ),
     ] = None,
     as_json: Json = False,
     state_dir: StateDir = STATE_DIR,

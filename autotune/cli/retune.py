@@ -18,10 +18,14 @@ Option = typer.Option
 
 
 def retune(
-    devices: Annotated[list[str] | None, typer.Argument(help="Arrays, such as /dev/md0.")] = None,
+    devices: Annotated[
+        list[str] | None, typer.Argument(metavar="DEVICE", help="Arrays, such as /dev/md0.")
+    ] = None,
     all_: Annotated[bool, Option("--all", help="Every array with a profile in force.")] = False,
-    log: Annotated[bool, Option("--log", help="Only list the passes there were.")] = False,
-    config: Annotated[Path, Option(help="What may be done to which array, and when.")] = CONFIG,
+    log: Annotated[bool, Option("--log", help="Only list earlier passes.")] = False,
+    config: Annotated[
+        Path, Option(metavar="FILE", help="What may be done to which array, and when.")
+    ] = CONFIG,
     destructive: Annotated[
         str | None,
         Option(metavar="DEVICE", help="Write to the raw array (name it again): its data is lost."),
@@ -37,6 +41,7 @@ def retune(
     import json
 
     from autotune.errors import UsageError
+    from autotune.preflight.checks import require_root
     from autotune.report.live import LiveReporter
     from autotune.service import history
     from autotune.service.config import load_config
@@ -60,6 +65,7 @@ def retune(
         for device, records in passes.items():
             _print_log(out, device, records)
         return
+    require_root()
     settings = load_config(config)
     _put_back(state_dir)
     reports = []
@@ -101,11 +107,11 @@ def _put_back(state_dir: Path) -> None:
 
 
 def _print_log(out: "Console", device: str, records: "tuple[PassRecord, ...]") -> None:
-    from rich.table import Table
+    from autotune.quantities import show_count, show_seconds
+    from autotune.report.grid import Grid
 
-    from autotune.quantities import show_seconds
-
-    table = Table("date", "outcome", "v originals", "found v profile", "trials", "time", box=None)
+    heads = ("date", "outcome", "against originals", "found against profile", "trials", "time")
+    table = Grid(*heads, right=[4], whole=[0, 5])
     for record in records:
         shown = [
             f"{each[0]:.2f} ({each[1]:.2f}–{each[2]:.2f})" if each else "–"
@@ -115,6 +121,6 @@ def _print_log(out: "Console", device: str, records: "tuple[PassRecord, ...]") -
         table.add_row(
             when, record.outcome, *shown, str(record.trials), show_seconds(record.seconds)
         )
-    out.print(f"{device}: {len(records)} passes")
+    out.print(f"{device}: {show_count(len(records), 'pass', 'passes')}")
     if records:
         out.print(table)

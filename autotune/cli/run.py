@@ -1,7 +1,7 @@
 """`autotune run`."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -9,44 +9,65 @@ from autotune.cli.options import STATE_DIR, Json, Persist, StateDir, print_persi
 from autotune.cli.terminal import console, notice
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from autotune.tuning.prepare import Options
+    from autotune.tuning.run import Done
 
 Option = typer.Option
 
 
 def run(
-    device: Annotated[str, typer.Argument(help="The array, such as /dev/md0.")],
+    devices: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="DEVICE", help="The array, such as /dev/md0; several: one after the other."
+        ),
+    ] = None,
+    all_: Annotated[
+        bool, Option("--all", help="Every array with redundancy, one after the other.")
+    ] = False,
     workload: Annotated[
         str,
         Option(
+            metavar="NAME|FILE",
             help="What the array is used for: balanced, quick, streaming, database, nas, rebuild, "
-            "a TOML file, or a fio job file (*.fio)."
+            "a TOML file, or a fio job file (*.fio).",
         ),
     ] = "balanced",
     strategy: Annotated[
-        str, Option(help="What proposes settings: bayes, recipe, random, grid, …")
+        str, Option(metavar="NAME", help="What proposes settings: bayes, recipe, random, grid, …")
     ] = "bayes",
-    trials: Annotated[int, Option(min=1, max=1000, help="How many settings to try at most.")] = 20,
-    time: Annotated[str, Option(help="How long the whole run may take, such as 2h.")] = "30min",
+    trials: Annotated[
+        int, Option(metavar="N", min=1, max=1000, help="How many settings to try at most.")
+    ] = 20,
+    time: Annotated[
+        str, Option(metavar="TIME", help="How long the whole run may take, such as 2h.")
+    ] = "30min",
     p99_ceiling: Annotated[
         list[str] | None,
         Option(
-            help="Limit for the p99: 20ms, 1.5x (of the idle array's), or PHASE=20ms; repeatable."
+            metavar="LIMIT",
+            help="Limit for the p99: 20ms, 1.5x (of the idle array's), or PHASE=20ms; repeatable.",
         ),
     ] = None,
     ram_budget: Annotated[
-        str, Option(help="RAM that the settings may take: 256MiB, or 5% of all memory.")
+        str,
+        Option(metavar="SIZE", help="RAM that the settings may take: 256MiB, or 5% of all memory."),
     ] = "5%",
     knobs: Annotated[
-        str, Option(help="What to tune: default, all, or names separated by commas.")
+        str,
+        Option(metavar="NAMES", help="What to tune: default, all, or names separated by commas."),
     ] = "default",
     write_budget: Annotated[
-        str | None, Option(help="What the run may write in total: 50GiB. [default: no limit]")
+        str | None,
+        Option(metavar="SIZE", help="What the run may write in total: 50GiB. [default: no limit]"),
     ] = None,
     scratch: Annotated[
-        Path | None, Option(help="Folder for the scratch file, on a filesystem on the array.")
+        Path | None,
+        Option(metavar="DIR", help="Folder for the scratch file, on a filesystem on the array."),
     ] = None,
-    seed: Annotated[int, Option(min=0, help="Fixes the random choices.")] = 0,
+    seed: Annotated[int, Option(metavar="N", min=0, help="Fixes the random choices.")] = 0,
     careful: Annotated[
         bool,
         Option(
@@ -71,22 +92,30 @@ def run(
     dry_run: Annotated[
         bool, Option("--dry-run", help="Print the whole plan, and change nothing.")
     ] = False,
+    verbose: Annotated[
+        bool, Option("--verbose", help="With --dry-run: also the files and the fio command lines.")
+    ] = False,
     as_json: Json = False,
     state_dir: StateDir = STATE_DIR,
 ) -> None:
     """Tune an array: measure it, search, prove the winner, save a profile.
 
     The original settings come back at the end, unless --apply is given and the winner is proven.
+    Of several arrays, one that fails does not stop the others; the exit code is then 1, and
+    --json prints a list.
     """
+    import dataclasses
+
     from autotune.errors import UsageError
     from autotune.knobs import parse_knobs
     from autotune.measure.workload import load_workload
+    from autotune.preflight.checks import require_root
     from autotune.problem.ceilings import parse_ceiling
     from autotune.quantities import parse_bytes, parse_seconds, parse_share
     from autotune.tuning.prepare import Options
 
     options = Options(
-        device=device,
+        device="",
         workload=load_workload(workload),
         strategy=strategy,
         trials=trials,
@@ -104,38 +133,102 @@ def run(
         raise UsageError("--careful and --eager exclude each other; leave one out.")
     if dry_run and resume:
         raise UsageError("--dry-run shows a new run, so it goes without --resume; leave one out.")
+    if verbose and not dry_run:
+        raise UsageError("--verbose is for --dry-run; give both.")
     if persist and not apply:
         raise UsageError("--persist keeps what --apply has applied; give both.")
+    if (all_ or len(devices or ()) > 1) and (destructive or scratch or resume):
+        raise UsageError(
+            "--destructive, --scratch and --resume are for one array; name that one alone."
+        )
+    each = [dataclasses.replace(options, device=name) for name in _arrays(devices, all_)]
+    require_root()
+    several = all_ or len(each) > 1
     if dry_run:
-        _dry_run(options, as_json)
+        _for_each(each, several, as_json, lambda one: _dry_run(one, as_json, verbose))
     else:
-        _run(options, state_dir, apply, persist, resume, as_json)
+        _for_each(
+            each,
+            several,
+            as_json,
+            lambda one: _run(one, state_dir, apply, persist, resume, as_json),
+        )
 
 
-def _dry_run(options: "Options", as_json: bool) -> None:
+def _arrays(devices: "Sequence[str] | None", all_: bool) -> list[str]:
+    """Which arrays are meant, each once. Raise UsageError if that is not said."""
+    from autotune.errors import RefusalError, UsageError
+    from autotune.system.array import find_array, list_arrays
+
+    here = [array.device for array in list_arrays() if array.redundant]
+    if bool(devices) == all_:
+        if all_:
+            raise UsageError("Name arrays or give --all, not both.")
+        if not here:
+            raise UsageError("Name the array to tune; this machine has none that can be tuned.")
+        raise UsageError(
+            f"Name the array to tune: this machine has {', '.join(here)}. "
+            f"`autotune doctor {here[0]}` says whether a run can start, "
+            f"`autotune run {here[0]}` starts one, and --all tunes one after the other."
+        )
+    if all_ and not here:
+        raise RefusalError("This machine has no md array with redundancy that could be tuned.")
+    return here if all_ else list(dict.fromkeys(find_array(d).device for d in devices or ()))
+
+
+def _for_each(
+    each: "Sequence[Options]",
+    several: bool,
+    as_json: bool,
+    work: "Callable[[Options], dict[str, Any]]",
+) -> None:
+    """One after the other, never two at once. An array that fails does not stop those after it,
+    but a signal does."""
     import json
 
+    from autotune.errors import AutotuneError, SignalledError
+
+    if not several:
+        document = work(each[0])
+        if as_json:
+            print(json.dumps(document, indent=2))
+        return
+    documents, failed = [], []
+    for number, options in enumerate(each, 1):
+        notice(f"{options.device} ({number} of {len(each)})")
+        try:
+            documents.append({"device": options.device, **work(options)})
+        except AutotuneError as error:
+            notice(str(error))
+            failed.append(options.device)
+            documents.append({"device": options.device, "error": str(error)})
+            if isinstance(error, SignalledError):
+                break
+    if as_json:
+        print(json.dumps(documents, indent=2))
+    elif failed:
+        notice(f"It failed on {', '.join(failed)}; see above.")
+    if failed:
+        raise typer.Exit(1)
+
+
+def _dry_run(options: "Options", as_json: bool, verbose: bool) -> dict[str, Any]:
     from autotune.report.plan import plan_document, print_plan
     from autotune.tuning.prepare import prepare
     from autotune.tuning.run import find_strategy
 
     find_strategy(options.strategy)
     preparation = prepare(options)
-    if as_json:
-        print(json.dumps(plan_document(preparation), indent=2))
-    else:
-        print_plan(console(), preparation)
+    if not as_json:
+        print_plan(console(), preparation, verbose)
+    return plan_document(preparation)
 
 
 def _run(
     options: "Options", state_dir: Path, apply: bool, persist: bool, resume: bool, as_json: bool
-) -> None:
-    import json
-
+) -> dict[str, Any]:
     from autotune.deploy.persist import check
     from autotune.deploy.persist import persist as stay
-    from autotune.report import named_answers
-    from autotune.report import result as report
     from autotune.report.live import LiveReporter
     from autotune.system.array import find_array
     from autotune.tuning.run import run as tune_array
@@ -147,23 +240,39 @@ def _run(
     files: tuple[Path, ...] = ()
     if persist and done.profile is not None:
         files = stay(done.profile, find_array(options.device), state_dir, notice)
-    if as_json:
-        document = done.profile.model_dump(mode="json") if done.profile else None
-        result = report.as_json(done.result, document, done.path)
-        document = {**result, "run": done.number, "named": named_answers.document(done.named)}
-        document["spent"] = report.spent_document(done.spent)
-        document["persisted"] = [str(path) for path in files]
-        print(json.dumps(document, indent=2))
-        return
+    if not as_json:
+        _print(done, options.device, apply)
+        print_persisted(files, options.device)
+    return _document(done, files)
+
+
+def _document(done: "Done", files: "Sequence[Path]") -> dict[str, Any]:
+    from autotune.report import named_answers
+    from autotune.report import result as report
+
+    profile = done.profile.model_dump(mode="json") if done.profile else None
+    return {
+        **report.as_json(done.result, profile, done.path),
+        "run": done.number,
+        "left_out": list(done.left_out),
+        "named": named_answers.document(done.named),
+        "spent": report.spent_document(done.spent),
+        "persisted": [str(path) for path in files],
+    }
+
+
+def _print(done: "Done", device: str, apply: bool) -> None:
+    from autotune.report import named_answers
+    from autotune.report import result as report
+
     out = console()
     report.print_result(out, done.result, done.path, done.ram_bytes)
     report.print_spent(out, done.spent)
-    if done.left_out:
-        out.print(f"Not measured, since {done.why_left_out}: {', '.join(done.left_out)}.")
+    if done.not_measured:
+        out.print(done.not_measured)
     named_answers.print_named(out, done.named, done.result.baseline, done.number)
     if done.path and not apply:
         out.print(
-            f"The original settings are back; `autotune apply {done.path} {options.device}` "
-            "applies the profile.",
+            f"The original settings are back; `autotune apply {done.path} {device}` applies the "
+            "profile.",
         )
-    print_persisted(files, options.device)

@@ -15,12 +15,14 @@ def install(dry_run: DryRun = False, as_json: Json = False) -> None:
     """Install the units: weekly re-tuning, restoring at each boot, guards where configured."""
     import json
 
+    from autotune.preflight.checks import require_root
     from autotune.service import install as units
 
     if dry_run:
         texts = {str(path): text for path, text in units.files(units.command()).items()}
         print(json.dumps(texts, indent=2) if as_json else _joined(texts))
         return
+    require_root()
     written = [str(path) for path in units.install()]
     print(json.dumps(written) if as_json else "\n".join(f"Wrote {path}" for path in written))
 
@@ -30,8 +32,10 @@ def remove(as_json: Json = False) -> None:
     """Stop and remove the units."""
     import json
 
+    from autotune.preflight.checks import require_root
     from autotune.service import install as units
 
+    require_root()
     removed = [str(path) for path in units.remove()]
     text = "\n".join(f"Removed {path}" for path in removed) or "It was not installed."
     print(json.dumps(removed) if as_json else text)

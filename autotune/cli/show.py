@@ -9,7 +9,8 @@ from autotune.cli.terminal import console
 
 def show(
     device: Annotated[
-        str | None, typer.Argument(help="The array, such as /dev/md0. Without it: all arrays.")
+        str | None,
+        typer.Argument(metavar="DEVICE", help="The array, such as /dev/md0. [default: all]"),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:

@@ -11,16 +11,24 @@ from autotune.cli.terminal import console
 
 def solve(
     run: Annotated[
-        int, typer.Argument(max=2**31, help="The run's number; `autotune history` lists them.")
+        int,
+        typer.Argument(
+            metavar="RUN", max=2**31, help="The run's number; `autotune history` lists them."
+        ),
     ],
     p99_ceiling: Annotated[
         list[str] | None,
-        typer.Option(help="Limits in place of the run's: 20ms, 1.5x, or PHASE=20ms; repeatable."),
+        typer.Option(
+            metavar="LIMIT",
+            help="Limits in place of the run's: 20ms, 1.5x, or PHASE=20ms; repeatable.",
+        ),
     ] = None,
     name: Annotated[
-        str, typer.Option(help="Which answer: throughput, balanced or latency.")
+        str, typer.Option(metavar="NAME", help="Which answer: throughput, balanced or latency.")
     ] = "balanced",
-    save: Annotated[Path | None, typer.Option(help="Write a profile to this file.")] = None,
+    save: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write a profile to this file.")
+    ] = None,
     as_json: Json = False,
     state_dir: StateDir = STATE_DIR,
 ) -> None:

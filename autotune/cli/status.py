@@ -9,7 +9,9 @@ from autotune.cli.terminal import console
 
 
 def status(
-    device: Annotated[str | None, typer.Argument(help="The array. [default: all]")] = None,
+    device: Annotated[
+        str | None, typer.Argument(metavar="DEVICE", help="The array. [default: all]")
+    ] = None,
     as_json: Json = False,
     state_dir: StateDir = STATE_DIR,
 ) -> None:

@@ -144,7 +144,7 @@ def find_profile(name_or_path: str, state_dir: Path) -> Profile:
     item = find(name_or_path, state_dir)
     if isinstance(item, StartingPoint):
         raise UsageError(
-            f"{item.name} is a starting point, which was proven nowhere; "
+            f"{item.name} is a starting point: published values, not proven on any array; "
             f"`autotune import {item.name} --device /dev/md0` measures it before it stays."
         )
     return item

@@ -45,11 +45,12 @@ def check(array: Array, state_dir: Path, profile: Profile | None = None) -> None
         budget = harmful.ram_budget_for(profile, array)
         refusals = harmful.judge_on(array, profile.knobs, budget).refusals
         if refusals:
-            raise RefusalError(" ".join(refusals) + " So it is not made to stay.")
-    if not array.uuid:
+            raise RefusalError(" ".join(refusals) + " So it is not persisted.")
+    if not array.uuid or array.metadata == "none":
+        # Without a superblock, the kernel makes up another UUID at each start.
         raise RefusalError(
-            f"{array.device} has no UUID by which it could be known again, so nothing can be "
-            "persisted for it."
+            f"{array.device} has no UUID that lasts, so it cannot be recognised after a restart "
+            "and nothing can be persisted for it."
         )
     if not re.fullmatch(r"[A-Za-z0-9/._+-]+", str(state_dir.absolute())):
         raise RefusalError(
@@ -122,7 +123,7 @@ def tell_udev(array: Array | None, notice: Callable[[str], None], root: Path = P
     and its members again. By that it remembers that the values are set, or forgets it with the
     rules."""
     if not (root / "run/udev/control").exists():
-        notice("udevd does not run, so what was written counts from its next start.")
+        notice("udevd does not run; this takes effect when it starts next.")
         return
     commands = [["udevadm", "control", "--reload"]]
     if array is not None:
@@ -136,7 +137,10 @@ def tell_udev(array: Array | None, notice: Callable[[str], None], root: Path = P
             subprocess.run(command, capture_output=True, text=True, timeout=2 * _UDEV_S, check=True)
         except (OSError, subprocess.SubprocessError) as error:
             said = str(getattr(error, "stderr", None) or error).strip()
-            notice(f"`{' '.join(command[:3])}` failed ({said}); what was written counts later.")
+            notice(
+                f"`{' '.join(command[:3])}` failed ({said}); the rule takes effect at the next "
+                "boot."
+            )
             return
 
 

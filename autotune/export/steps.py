@@ -48,7 +48,8 @@ def steps(profile: Profile) -> list[Step]:
     refusals = harmful.judge(knobs).refusals
     if refusals:
         raise UsageError(
-            f"The profile {_name(profile)} does harm and is not carried on: {' '.join(refusals)}"
+            f"The profile {_name(profile)} would do harm, so it is not exported: "
+            + " ".join(refusals)
         )
     low = next((step for step in found if step.file == MIN), None)
     high = next((step for step in found if step.file == MAX), None)

@@ -172,7 +172,7 @@ def _one(array: Array, wanted: Wanted, signals: Signals, warned: bool) -> tuple[
             raise StoppedError(f"Stopped: {array.device} was stopped.") from None
     ended = f"the {what} is over" if over else f"stopped by {signals.name}"
     if hold.released:
-        ended = f"the ceiling is out of reach, so nothing holds the {what} any more"
+        ended = f"the ceiling is out of reach, so the {what} runs at full speed again"
     summary = Summary(
         what,
         time.monotonic() - started,
@@ -190,12 +190,12 @@ def _out_of_reach(array: Array, what: str, ceiling_ns: float, window: Window, ho
     seen = f" ({show_latency(window.p99_ns)} of late)" if window.p99_ns is not None else ""
     text = (
         f"The p99 of {array.device} stays above {show_latency(ceiling_ns)}{seen}, though its "
-        f"{what} was held to {show_rate(hold.least_bytes)} of each member for "
+        f"{what} was slowed to {show_rate(hold.least_bytes)} of each member for "
         f"{show_seconds(VAIN_S)}; "
     )
     if hold.released:
         return (
-            text + f"the {what} is not held back any more, since the array lacks redundancy until "
+            text + f"the {what} runs at full speed again, since the array lacks redundancy until "
             "it is over."
         )
     return text + f"the {what} stays that slow, so raise the ceiling or stop the {what}."

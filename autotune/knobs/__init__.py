@@ -67,7 +67,7 @@ def by_name(name: str) -> Knob:
             return knob
     names = [knob.name for knob in ALL]
     hint = closest(name, names)
-    raise UsageError(f'There is no knob "{name}"{hint}; the knobs are {", ".join(names)}.')
+    raise UsageError(f'There is no setting "{name}"{hint}; the settings are {", ".join(names)}.')
 
 
 def read_setting(array: Array, knobs: Iterable[Knob]) -> Setting:

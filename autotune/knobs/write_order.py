@@ -63,7 +63,7 @@ def plan(array: Array, setting: Setting, knobs: Iterable[Knob]) -> list[Write]:
     by_name = {knob.name: knob for knob in knobs}
     unknown = sorted(set(setting) - set(by_name))
     if unknown:
-        raise InfeasibleError(f"{array.device} has no knob {', '.join(unknown)}.")
+        raise InfeasibleError(f"{array.device} has no setting {', '.join(unknown)}.")
     for name, value in setting.items():
         reason = by_name[name].valid(array, value)
         if reason:

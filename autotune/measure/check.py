@@ -89,8 +89,8 @@ class Check:
                     time.sleep(SHOWS_AFTER_S)
                     self._watch()
                     raise StoppedError(
-                        f"Stopped: somebody else ended the check of {self._name}, so it is left "
-                        "at that."
+                        f"Stopped: somebody else ended the check of {self._name}, so it is "
+                        "not started again."
                     )
                 self._done_before_kib += size_kib
                 self._latest_kib = 0

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from autotune.errors import RefusalError
 from autotune.measure import live_sync
 from autotune.preflight import conflicts
 from autotune.system import neighbours, sync, sysfs
@@ -32,6 +33,7 @@ def check(array: Array, stack: Stack, live: str = "", told: bool = False) -> lis
     its real sync ("recover", "resync") is what the work is about, so that is no obstacle, and
     neither is the member that it lacks."""
     refusals = [
+        not_root(array),
         unknown_driver(array),
         not_redundant(array),
         external_metadata(array),
@@ -45,7 +47,6 @@ def check(array: Array, stack: Stack, live: str = "", told: bool = False) -> lis
         neighbour_syncing(array),
         speeds_crossed(array),
         fio_missing(),
-        not_root(array),
     ]
     warnings = [
         tuned_live(array, live),
@@ -236,7 +237,16 @@ def fio_missing() -> str | None:
 def not_root(array: Array) -> str | None:
     if array.root != Path("/") or os.geteuid() == 0:
         return None
-    return "Only root may change the settings of an array; run autotune with sudo."
+    return ONLY_ROOT
+
+
+ONLY_ROOT = "Only root can change the settings of an array; run autotune with sudo."
+
+
+def require_root() -> None:
+    """Raise RefusalError unless this is root: said before anything else is looked at."""
+    if os.geteuid() != 0:
+        raise RefusalError(ONLY_ROOT)
 
 
 def iostats_off(array: Array) -> str | None:

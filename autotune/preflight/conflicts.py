@@ -6,8 +6,10 @@ What ships where: MD_FACTS §5. The folders are those of udev(7), sysctl.d(5) an
 import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 
+from autotune.preflight import check_schedule
 from autotune.system import sysfs
 from autotune.system.array import Array
 
@@ -34,8 +36,6 @@ _UDEV = (
 _SYSCTL = ("etc/sysctl.d", "run/sysctl.d", "usr/local/lib/sysctl.d", "usr/lib/sysctl.d")
 _MDADM = ("etc/mdadm/mdadm.conf", "etc/mdadm.conf")
 _TUNED = ("etc/tuned", "etc/tuned/profiles", "usr/lib/tuned", "usr/lib/tuned/profiles")
-_CHECKS = ("etc/cron.d/mdadm", "etc/cron.d/raid-check")
-_TIMERS = ("mdcheck_start.timer", "mdcheck_continue.timer", "raid-check.timer")
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ def _tuned(root: Path) -> Iterator[Rival]:
                 waiting += re.split(r"[\s,;]+", value.strip())
             elif _knobs(key):
                 yield Rival(
-                    f"TuneD's profile {name} is active and sets a knob at {place} ({line}); "
+                    f"TuneD's profile {name} is active and sets a value at {place} ({line}); "
                     "choose another with `tuned-adm profile` if that is for this array or its "
                     "disks.",
                     _knobs(key),
@@ -106,7 +106,8 @@ def _udev(root: Path) -> Iterator[Rival]:
             seen.add(file.name)
             for place, line in _lines(file, root):
                 knobs = _knobs(_MATCH.sub("", line))
-                if not knobs:
+                # A zoned disk cannot be a member.
+                if not knobs or "queue/zoned" in line:
                     continue
                 maker = "openmediavault" if "openmediavault" in f"{file.name}{line}" else "udev"
                 yield Rival(
@@ -138,25 +139,20 @@ def _mdadm_conf(root: Path) -> Iterator[Rival]:
         for place, line in _lines(file, root):
             if line.upper().startswith("SYSFS"):
                 text = (
-                    f"mdadm sets knobs when it assembles an array, from {place} ({line}); take "
+                    f"mdadm sets values when it assembles an array, from {place} ({line}); take "
                     "that line out if it is for this array."
                 )
                 yield Rival(text, _knobs(line))
 
 
 def _checks(root: Path) -> Iterator[Rival]:
-    none: frozenset[str] = frozenset()
-    for name in _CHECKS:
-        if (root / name).exists():
-            yield Rival(
-                f"/{name} starts checks of the arrays; one that starts during a run ends it.", none
-            )
-    for timer in _TIMERS:
-        wanted = sorted((root / "etc/systemd/system").glob(f"*.wants/{timer}"))
-        if wanted:
-            yield Rival(
-                f"The timer {timer} starts checks; one that starts during a run ends it.", none
-            )
+    for each in check_schedule.scheduled(root, datetime.now().astimezone()):
+        when = f"; next: {each.when}" if each.when else ""
+        yield Rival(
+            f"{each.source} starts checks of the arrays{when}. A check that starts during a run "
+            "ends the run, so choose a time well before or after it.",
+            frozenset(),
+        )
 
 
 def _lines(file: Path, root: Path) -> Iterator[tuple[str, str]]:

@@ -18,6 +18,11 @@ LEAST_SLACK, MOST_SLACK = 1.1, 1.5
 """Without a ceiling of the user's, p99 may be a tenth above the baseline's, or more if the
 baseline's own noise asks for it: "no worse" taken to the letter would refuse the baseline itself
 every other time."""
+LEAST_NS = 20e3
+"""Even an NVMe disk that is idle takes longer for 1 of 100 requests."""
+DOUBTFUL_NS = 10e9
+"""A slow array may take longer under load, but "20s" is more often a slip for "20ms"."""
+USUAL = "Usual ceilings are 20ms to 1s for hard disks, and 1ms to 50ms for SSDs."
 
 
 @dataclass(frozen=True)
@@ -43,11 +48,36 @@ def parse_ceiling(text: str) -> Ceiling:
     factor = re.fullmatch(r"(\d+(?:\.\d+)?)x", limit.strip())
     if factor:
         if float(factor[1]) == math.inf:
-            raise UsageError("A ceiling of so many times idle is none; leave it out.")
+            raise UsageError(
+                "That ceiling is too high to limit anything; leave it out, or write it like 1.5x."
+            )
         if float(factor[1]) < 1:
-            raise UsageError(f'A ceiling of "{plain(limit)}" is below idle; nothing can hold it.')
+            raise UsageError(
+                f'A ceiling of "{plain(limit)}" is below the p99 of the idle array, so no setting '
+                "can meet it; write 1x or more."
+            )
         return Ceiling(phase or None, None, float(factor[1]))
-    return Ceiling(phase or None, parse_latency_ns(limit), None)
+    return Ceiling(phase or None, parse_limit_ns(limit), None)
+
+
+def parse_limit_ns(text: str) -> float:
+    """A limit of a p99 in ns. Raise UsageError if it is none, or below what any disk can do."""
+    limit_ns = parse_latency_ns(text)
+    if limit_ns < LEAST_NS:
+        raise UsageError(
+            f'No disk answers within "{plain(text)}", so no setting can meet that ceiling. {USUAL}'
+        )
+    return limit_ns
+
+
+def doubt(ceiling: Ceiling) -> str:
+    """What is odd about a ceiling that can be asked for all the same; "" if nothing is."""
+    if ceiling.limit_ns is None or ceiling.limit_ns <= DOUBTFUL_NS:
+        return ""
+    return (
+        f"A ceiling of {show_latency(ceiling.limit_ns)} hardly limits anything; is that meant? "
+        f"{USUAL}"
+    )
 
 
 def check_phases(ceilings: Iterable[Ceiling], figures: Iterable[Figure]) -> None:

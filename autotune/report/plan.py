@@ -7,9 +7,19 @@ from rich.console import Console
 
 from autotune.measure.fio import Target, command
 from autotune.measure.phase import fio_jobs
-from autotune.quantities import show_bytes, show_seconds
+from autotune.problem.ceilings import doubt
+from autotune.quantities import show_bytes, show_count
+from autotune.report.forecast import (
+    forecast_document,
+    notice_lines,
+    temper_line,
+    time_line,
+    write_lines,
+)
+from autotune.report.lines import print_indented
 from autotune.safety.scratch_folder import SCRATCH_PREFIX
 from autotune.system.scratch_space import scratch_bytes
+from autotune.tuning.forecast import forecast
 from autotune.tuning.prepare import Preparation
 
 
@@ -63,21 +73,34 @@ def plan_document(preparation: Preparation) -> dict[str, Any]:
         "ram_budget_bytes": preparation.ram_budget_bytes,
         "write_budget_bytes": preparation.options.write_budget,
         "careful": preparation.careful,
-        "notes": [finding.message for finding in preparation.findings],
+        "expected": forecast_document(forecast(preparation)),
+        "not_measured": preparation.not_measured,
+        "notes": [
+            *(finding.message for finding in preparation.findings),
+            *filter(None, map(doubt, preparation.options.ceilings)),
+        ],
     }
 
 
-def print_plan(console: Console, preparation: Preparation) -> None:
-    """The plan for people."""
-    plan = plan_document(preparation)
+def print_plan(console: Console, preparation: Preparation, verbose: bool = False) -> None:
+    """The plan for people; with `verbose`, the files and fio command lines too."""
+    plan, expected = plan_document(preparation), forecast(preparation)
     options = preparation.options
-    temper = "carefully" if preparation.careful else "eagerly"
+    settings = show_count(options.trials, "setting")
     console.print(
-        f"autotune would tune {plan['device']} with up to {options.trials} settings "
-        f"({options.strategy}, {temper}), in {show_seconds(options.time_s)} at most, and change "
-        "nothing that it does not put back.\n"
+        f"A run would try up to {settings} on {plan['device']} (strategy {options.strategy}), and "
+        "put back everything that it changes. This dry run has changed nothing.\n"
     )
-    console.print("[bold]Settings that it would try[/] (files that it would write to)")
+    console.print("[bold]What it takes[/]")
+    for line in (time_line(expected), temper_line(preparation)):
+        print_indented(console, line)
+    for line in write_lines(preparation, expected):
+        print_indented(console, line, style="bold red" if line.endswith("is lost.") else "")
+    console.print("\n[bold]What users of the array will notice[/]")
+    for line in notice_lines(preparation, expected):
+        print_indented(console, line)
+    console.print()
+    console.print("[bold]Settings that it would try[/]")
     for name, knob in plan["knobs"].items():
         choices = knob["choices"]
         shown = (
@@ -85,31 +108,24 @@ def print_plan(console: Console, preparation: Preparation) -> None:
             if len(choices) > 6
             else ", ".join(str(choice) for choice in choices)
         )
-        console.print(f"  {name}: now {knob['now']}; {shown}", highlight=False)
-        for path in knob["files"]:
-            console.print(f"    {path}", style="dim", highlight=False)
+        print_indented(console, f"{name}: now {knob['now']}; {shown}")
+        for path in knob["files"] if verbose else ():
+            console.print(f"    {path}", style="dim", highlight=False, soft_wrap=True)
     console.print(f"  RAM budget: {show_bytes(plan['ram_budget_bytes'])}")
     if plan["ceilings"]:
         console.print(f"  ceilings of p99: {', '.join(plan['ceilings'])}")
     console.print()
     console.print(f"[bold]Phases that it would measure[/] (workload {options.workload.name})")
     if options.workload.description:
-        console.print(f"  {options.workload.description}", highlight=False, markup=False)
+        print_indented(console, options.workload.description)
     for name, phase in plan["phases"].items():
         sync = "the sync that is under way" if preparation.live else "a check of the array"
         check = f", beside {sync}" if phase["check"] else ""
-        console.print(f"  {name} (weight {phase['weight']:g}{check})", highlight=False)
-        console.print(f"    {shlex.join(phase['fio'])}", style="dim")
-    if plan["left_out"]:
-        left_out = ", ".join(plan["left_out"])
-        console.print(f"  not measured, since {preparation.why_left_out}: {left_out}")
-    if plan["scratch"]:
-        size = show_bytes(plan["scratch_bytes"])
-        console.print(f"\nWrites go only to {plan['scratch']} ({size}).")
-    elif options.destructive:
-        console.print(f"\n[bold red]Writes go to {plan['device']} itself: its data is lost.[/]")
-    else:
-        console.print("\nNothing is written to the array.")
+        print_indented(console, f"{name} (weight {phase['weight']:g}{check})")
+        if verbose:
+            console.print(f"    {shlex.join(phase['fio'])}", style="dim", soft_wrap=True)
+    if not verbose:
+        print_indented(console, "(--verbose adds the files in /sys and the fio command lines)")
     if options.write_budget is not None:
         filling = show_bytes(plan["scratch_bytes"] if plan["scratch"] else 0)
         console.print(
@@ -117,4 +133,4 @@ def print_plan(console: Console, preparation: Preparation) -> None:
             "scratch file.",
         )
     for note in plan["notes"]:
-        console.print(f"note: {note}")
+        console.print(f"note: {note}", markup=False)

@@ -99,7 +99,7 @@ def guarded(journal: Journal, notice: Callable[[str], None]) -> Iterator[Guardia
             raise RestoreError(
                 "Not everything could be put back: "
                 + "; ".join(outcome.failed)
-                + ". Mend that and run `autotune restore`."
+                + ". Correct that and run `autotune restore`."
             )
 
 

@@ -8,10 +8,14 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from autotune.errors import UsageError
 from autotune.measure.workload import load_workload, shipped
-from autotune.problem.ceilings import Ceiling, check_phases, parse_ceiling
+from autotune.problem.ceilings import (
+    Ceiling,
+    check_phases,
+    parse_ceiling,
+    parse_limit_ns,
+)
 from autotune.quantities import (
     parse_bytes,
-    parse_latency_ns,
     parse_rate,
     parse_seconds,
     parse_share,
@@ -91,7 +95,7 @@ class Care(_Table):
 
     @property
     def guard_ns(self) -> float | None:
-        return parse_latency_ns(self.guard_p99) if self.guard_p99 is not None else None
+        return parse_limit_ns(self.guard_p99) if self.guard_p99 is not None else None
 
     @property
     def least(self) -> int | None:

@@ -187,7 +187,7 @@ def find_uuid(text: str, root: Path = Path("/")) -> str:
         return digits
     array = find_array(text, root)
     if not array.uuid:
-        raise UsageError(f"{array.device} has no UUID by which it could be known again.")
+        raise UsageError(f"{array.device} has no UUID, so it cannot be recognised again.")
     return array.uuid
 
 

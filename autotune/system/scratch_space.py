@@ -190,7 +190,7 @@ def free_bytes(folder: Path, ground: Ground) -> int:
             pool = layers.pool(name, ground.root)
         except UnseenError as error:
             raise RefusalError(
-                f"How full the thin pool {label} is cannot be seen: {error}."
+                f"It cannot be seen how full the thin pool {label} is: {error}."
             ) from None
         if trouble := too_full(pool, FULL_TO_START):
             raise RefusalError(

@@ -14,7 +14,7 @@ from autotune.measure.scratch import refuse_if_shared
 from autotune.measure.workload import Phase, Workload
 from autotune.measure.write_budget import Written
 from autotune.preflight import checks, raw_device
-from autotune.problem.ceilings import Ceiling, check_phases
+from autotune.problem.ceilings import Ceiling, check_phases, doubt
 from autotune.problem.figure import Figure
 from autotune.problem.setting import Setting, Value
 from autotune.problem.trial import Earlier
@@ -100,7 +100,30 @@ class Preparation:
             return "the array is never idle"
         if self.stack.writable:
             return "there is no room for a scratch file, or it could do harm"
-        return "there is nowhere to write"
+        if self.stack.mounts:
+            return "no filesystem on the array is mounted writable"
+        return "no filesystem on the array is mounted"
+
+    @property
+    def not_measured(self) -> str:
+        """Which phases are left out, why, and what to do; "" if none are."""
+        if not self.left_out:
+            return ""
+        names = ", ".join(phase.name for phase in self.left_out)
+        todo = "" if self.live else " To measure writes, mount a filesystem that is on the array"
+        if todo and self.stack.writable:
+            todo = " To measure writes, name a folder on the array with --scratch"
+        if todo and not self.stack.in_use:
+            todo += (
+                f"; or, if all data on the array may be lost, use --destructive {self.array.device}"
+            )
+        return f"Not measured: {names}, since {self.why_left_out}.{todo}{'.' if todo else ''}"
+
+    @property
+    def said_first(self) -> tuple[str, ...]:
+        """What a user should know as the run starts."""
+        texts = ["" if self.live else self.not_measured, *map(doubt, self.options.ceilings)]
+        return tuple(text for text in texts if text)
 
     def allowed(self, setting: Setting) -> bool:
         """The exact filter: inside the RAM budget, and values that go together."""
@@ -153,7 +176,9 @@ def prepare(options: Options) -> Preparation:
         mine = live_sync.live_knobs(array, mine, phases)
     if not mine:
         names = ", ".join(knob.name for knob in options.knobs)
-        raise RefusalError(f"{array.device} has none of the knobs that are to be tuned: {names}.")
+        raise RefusalError(
+            f"{array.device} has none of the settings that are to be tuned: {names}."
+        )
     baseline = read_setting(array, mine)
     budget = _ram_budget(options, array, baseline)
     choices = {
@@ -192,10 +217,12 @@ def _check_time(options: Options, phases: Sequence[Phase]) -> None:
     the baseline."""
     least_s = LEAST_TRIALS * sum(phase.expected_seconds for phase in phases)
     if options.time_s < least_s:
+        quicker = ", or choose a workload with less to measure"
+        quicker += "" if options.workload.name == "quick" else ", such as --workload quick"
         raise UsageError(
             f"In {show_seconds(options.time_s)} nothing could be tried and proven: the phases of "
             f'the workload "{options.workload.name}" need {show_seconds(least_s)} at the least; '
-            "allow more (--time), or choose a workload with less to measure."
+            f"allow more (--time){quicker}."
         )
 
 

@@ -98,7 +98,7 @@ def to_resume(
     run = unfinished(store.runs(uuid))
     if run is None:
         raise RefusalError(
-            "This array has no run that was cut, so there is nothing to resume; leave --resume out."
+            "This array has no interrupted run, so there is nothing to resume; leave --resume out."
         )
     try:
         why = difference(stored_run.read(run), problem)

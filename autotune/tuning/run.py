@@ -17,6 +17,7 @@ from autotune.measure.member_speed import member_kib_s
 from autotune.measure.write_budget import Written
 from autotune.problem.profile import Profile, save_profile
 from autotune.problem.strategy import StrategyFactory
+from autotune.quantities import show_count
 from autotune.results import solve, stored_run
 from autotune.results.pareto import Named
 from autotune.safety.applied import keep_applied
@@ -89,7 +90,7 @@ class Done:
     path: Path | None
     ram_bytes: int
     left_out: tuple[str, ...]
-    why_left_out: str
+    not_measured: str
     named: Named | None
     spent: Spent
 
@@ -114,6 +115,8 @@ def run(
         settle(journal, array.root)
         # Under the lock: what a run that is just ending has set is not the original.
         preparation = prepare(options)
+        for text in preparation.said_first:
+            reporter.notice(text)
         factory = Loading(lambda: load_strategy(entry)) if entry is not None else None
         # Loads SQLAlchemy, which a dry run does not need.
         from autotune.store.database import Store  # noqa: PLC0415
@@ -164,7 +167,7 @@ def run(
         path,
         ram_bytes(preparation.array, result.winner),
         tuple(phase.name for phase in preparation.left_out),
-        preparation.why_left_out,
+        preparation.not_measured,
         solve.named(store.run(number), store.trials(number)),
         trials.spent,
     )
@@ -208,15 +211,15 @@ def _open(
     before = 0
     if resume:
         number, trials = to_resume(store, array.uuid, array.fingerprint, problem)
-        reporter.notice(f"Going on with run {number} after {len(trials)} trials.")
+        reporter.notice(f"Going on with run {number} after {show_count(len(trials), 'trial')}.")
         before = stored_run.read(store.run(number)).written_bytes
         store.reopen_run(number)
     else:
         cut = interrupted(store.runs(array.uuid))
         if cut is not None and preparation.options.given is None:
             reporter.notice(
-                f"Starting anew; run {cut.id} was cut after {cut.trials} trials, "
-                "and --resume would have gone on with it."
+                f"This is a new run. Run {cut.id} was interrupted after "
+                f"{show_count(cut.trials, 'trial')}; --resume continues that one instead."
             )
         number = store.start_run(array.uuid, array.device, array.fingerprint, problem.document())
 
@@ -240,7 +243,8 @@ def _remembering(
         ((each, store.trials(each.id)) for each in before),
     )
     if known:
-        reporter.step(f"Starting with what {len(known)} trials of earlier runs showed")
+        trials = show_count(len(known), "trial")
+        reporter.step(f"Starting with what {trials} of earlier runs showed")
     return dataclasses.replace(preparation, earlier=known)
 
 

@@ -73,7 +73,7 @@ class Hunt:
                 self._inform()
             if trials.count("search") >= self.problem.trials:
                 tried = trials.count("search")
-                text = f"all {tried} settings that it might try were tried (--trials)"
+                text = f"it tried as many settings as it was allowed, {tried} (--trials)"
                 self.stopped = Stop(text, "trials")
                 break
             if lack := self.lacking():

@@ -118,9 +118,13 @@ def _what_happened(number: int, where: str, told: dict[str, Any] | None) -> str:
     except AutotuneError as error:
         return f"{text} {error}"
     if trials:
+        # Loads pydantic, which is needed in this case only.
+        from autotune.quantities import show_count  # noqa: PLC0415
+
         text += (
-            f" The {trials} trials of run {run} are kept: `autotune run {told['device']} --resume`,"
-            f" with the same options, goes on, and `autotune solve {run}` answers from them."
+            f" Run {run} is kept with {show_count(trials, 'trial')}: `autotune run "
+            f"{told['device']} --resume`, with the same options, continues it, and "
+            f"`autotune solve {run}` answers from it."
         )
     return text
 

@@ -133,7 +133,7 @@ def test_ansible_takes_the_role(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 @pytest.mark.parametrize(
     ("knobs", "words"),
     [
-        ({"no_such_knob": 1}, "no knob"),
+        ({"no_such_knob": 1}, "no setting"),
         ({"stripe_cache_size": 32769}, "17 to 32768"),
         ({"stripe_cache_size": "256"}, "17 to 32768"),
         ({"stripe_cache_size": "a-b"}, "17 to 32768"),

@@ -256,5 +256,5 @@ def test_threads_are_not_touched_while_a_sync_runs(array: Array) -> None:
 
 
 def test_an_unknown_knob_is_refused(array: Array) -> None:
-    with pytest.raises(InfeasibleError, match="no knob block_size"):
+    with pytest.raises(InfeasibleError, match="no setting block_size"):
         knobs.plan(array, {"block_size": 1}, knobs.ALL)

@@ -156,7 +156,7 @@ def test_a_profile_that_was_not_confirmed_says_so_when_applied(state: Path, tmp_
     path.write_text(PROFILE)
     applied = autotune("apply", path, "/dev/md0", state=state)
     assert applied.returncode == 0, applied.stderr
-    assert "not confirmed" in applied.stderr
+    assert "is not proven" in applied.stderr
     assert "raid5 of 5 (hdd); this is raid5 of 4 (hdd)" in applied.stderr
     assert "more than the 2 B" in applied.stderr
     assert autotune("restore", "/dev/md0", state=state).returncode == 0
@@ -204,7 +204,7 @@ def test_a_low_speed_is_told_of_and_a_harmful_one_has_to_be_forced(
     low = autotune("apply", path, "/dev/md0", state=state)
     assert low.returncode == 0, low.stderr
     assert "5000 is low for such members" in low.stderr
-    assert "not confirmed" in low.stderr
+    assert "is not proven" in low.stderr
     assert autotune("restore", "/dev/md0", state=state).returncode == 0
     path.write_text(json.dumps({**document, "knobs": {"nr_requests": 4}}))
     forced = autotune("apply", path, "/dev/md0", "--force", state=state)

@@ -160,7 +160,10 @@ def test_a_recovery_goes_on_while_it_is_tuned(state: Path, written: list[str]) -
     assert witness.positions[-1] > witness.positions[0]
     assert settled_knobs() == knobs
     assert "sync_speed_max" in written
-    assert (done.left_out, done.why_left_out) == (("idle",), "the array is never idle")
+    assert (done.left_out, done.not_measured) == (
+        ("idle",),
+        "Not measured: idle, since the array is never idle.",
+    )
     assert not follower.notices
     trials = Store(state).trials(done.number)
     assert [t.role for t in trials[:3]] == ["baseline", "baseline", "search"]

@@ -150,6 +150,15 @@ def test_a_dry_run_shows_the_plan_and_changes_nothing(state: Path) -> None:
     assert set(plan["phases"]) == {"idle", "read", "write", "mix", "resync"}
     assert "--readonly" in plan["phases"]["read"]["fio"]
     assert plan["knobs"]["stripe_cache_size"]["now"] == 256
+    assert 0 < plan["expected"]["written_bytes_per_member"] < plan["expected"]["written_bytes"]
     bare = autotune_json("run", "/dev/md0", "--dry-run", state=state)
     assert bare["left_out"] == ["write", "mix"]
+    assert bare["expected"]["written_bytes"] == 0
+    # What is not measured, and what to do, is known from the doctor on.
+    (listed,) = autotune_json("run", "--all", "--dry-run", state=state)
+    assert listed["device"] == "/dev/md0"
+    doctor = autotune_json("doctor", "/dev/md0", state=state)["runs"]["/dev/md0"]
+    assert doctor["not_measured"] == bare["not_measured"] == listed["not_measured"]
+    assert "--destructive /dev/md0" in doctor["not_measured"]
+    assert not doctor["careful"]
     assert not any("rw=write" in word for p in bare["phases"].values() for word in p["fio"])

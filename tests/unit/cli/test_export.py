@@ -41,7 +41,7 @@ def test_one_file_goes_to_the_standard_output_and_more_to_a_folder(tmp_path: Pat
 def test_the_newest_run_with_a_profile_is_what_is_meant(tmp_path: Path) -> None:
     assert "name a profile" in export("--state-dir", tmp_path).stderr
     filled(tmp_path)
-    assert "No run has found" in export("--state-dir", tmp_path).stderr
+    assert "No run has saved" in export("--state-dir", tmp_path).stderr
     store = Store(tmp_path)
     for name in ("older", "newer"):
         document = json.loads(PROFILE.read_text()) | {"name": name}

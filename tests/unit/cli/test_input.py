@@ -8,7 +8,7 @@ import pytest
 from autotune.errors import AutotuneError, RefusalError, UsageError
 from autotune.knobs import parse_knobs
 from autotune.measure.workload import load_workload, parse_workload, shipped
-from autotune.problem.ceilings import Ceiling, check_phases, parse_ceiling, resolve
+from autotune.problem.ceilings import Ceiling, check_phases, doubt, parse_ceiling, resolve
 from autotune.problem.figure import Estimate, Figure
 from autotune.problem.profile import (
     MAX_FILE_BYTES,
@@ -77,6 +77,17 @@ BASELINE = {
     "write.p99": Estimate(30e6, 0.05),
     "resync.p99": Estimate(40e6, 0.2),
 }
+
+
+def test_a_ceiling_that_no_disk_can_meet_is_refused_and_one_that_limits_nothing_questioned() -> (
+    None
+):
+    for text in ("0.01ms", "resync=5us"):
+        with pytest.raises(UsageError, match=r"No disk answers .* Usual ceilings are 20ms"):
+            parse_ceiling(text)
+    assert doubt(parse_ceiling("0.1ms")) == doubt(parse_ceiling("10s")) == ""
+    assert doubt(parse_ceiling("3x")) == ""
+    assert "20.0 s hardly limits anything" in doubt(parse_ceiling("resync=20s"))
 
 
 def ceiling_of(name: str, *asked: str) -> float | None:

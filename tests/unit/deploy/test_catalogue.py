@@ -96,7 +96,7 @@ def test_own_and_site_files_are_listed_and_a_faulty_one_is_named(tmp_path: Path)
 @pytest.mark.parametrize(
     ("old", "new", "fault"),
     [
-        ("stripe_cache_size", "turbo", 'no knob "turbo"'),
+        ("stripe_cache_size", "turbo", 'no setting "turbo"'),
         ("1024", '"$(reboot)"', "value"),
         ("1024", "1.5", "value"),
         ("schema_version = 1", "schema_version = 2", "schema_version"),

@@ -1,5 +1,6 @@
 """What --persist writes and removes, on files that stand for the machine's."""
 
+import dataclasses
 import errno
 import os
 from pathlib import Path
@@ -117,6 +118,9 @@ def test_what_cannot_be_persisted_is_refused(machine: fake_sysfs.FakeMachine) ->
     (machine.root / "etc/udev").rmdir()
     with pytest.raises(RefusalError, match="without udev"):
         persist.check(here, Path("/var/lib/autotune"))
+    without = dataclasses.replace(here, metadata="none")
+    with pytest.raises(RefusalError, match="no UUID that lasts"):
+        persist.check(without, Path("/var/lib/autotune"))
     machine.put("sys/block/md0/md/uuid", "")
     with pytest.raises(RefusalError, match="no UUID"):
         persist.check(array(machine), Path("/var/lib/autotune"))

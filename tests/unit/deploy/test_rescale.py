@@ -171,7 +171,7 @@ def test_values_that_this_array_does_not_take_are_refused(
 
 
 def test_a_knob_that_no_array_has_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match='no knob "turbo"'):
+    with pytest.raises(UsageError, match='no setting "turbo"'):
         plan(profile({"turbo": 1}), array_of(tmp_path), GIB, None)
 
 

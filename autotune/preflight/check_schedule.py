@@ -1,0 +1,112 @@
+"""When the machine's own checks of its arrays start next: timers of systemd, and crontabs."""
+
+import re
+import subprocess
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from autotune.system import sysfs
+
+_CRONTABS = ("etc/cron.d/mdadm", "etc/cron.d/raid-check")
+_TIMERS = ("mdcheck_start.timer", "mdcheck_continue.timer", "raid-check.timer")
+_FIRST_WEEK = re.compile(r"date \+\\?%d\)?\s*\]?.*-le 7")
+"""Debian's crontab starts on each Sunday, and ends at once unless it is the month's first."""
+_FIELDS = ((0, 59), (0, 23), (1, 31), (1, 12), (0, 7))
+_DAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
+_MOST_DAYS = 366
+_TIMEOUT_S = 5
+
+
+@dataclass(frozen=True)
+class Scheduled:
+    """A file or timer that starts checks, and when next in words, "" if that is not known."""
+
+    source: str
+    when: str
+
+
+def scheduled(root: Path, now: datetime) -> Iterator[Scheduled]:
+    """Everything that starts checks on this machine."""
+    for name in _CRONTABS:
+        if (root / name).is_file() and not _off(root):
+            found = next_in_crontab(sysfs.read_or(root / name, ""), now)
+            yield Scheduled(f"/{name}", found.strftime("%a %Y-%m-%d %H:%M") if found else "")
+    for timer in _TIMERS:
+        if any((root / "etc/systemd/system").glob(f"*.wants/{timer}")):
+            yield Scheduled(timer, _next_of_timer(timer) if root == Path("/") else "")
+
+
+def _off(root: Path) -> bool:
+    """Whether Debian's checkarray is told to do nothing."""
+    text = sysfs.read_or(root / "etc/default/mdadm", "")
+    return bool(re.search(r'^\s*AUTOCHECK=["\']?false', text, re.M))
+
+
+def _next_of_timer(timer: str) -> str:
+    command = ("systemctl", "show", "--property=NextElapseUSecRealtime", "--value", timer)
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=_TIMEOUT_S, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout.strip() if done.returncode == 0 else ""
+
+
+def next_in_crontab(text: str, now: datetime) -> datetime | None:
+    """When the first command of a system crontab starts next; None if that cannot be told."""
+    found = [
+        moment
+        for line in text.splitlines()
+        if len(fields := line.split(None, 6)) == 7 and not line.lstrip().startswith("#")
+        if (moment := _next(fields[:5], now, bool(_FIRST_WEEK.search(fields[6])))) is not None
+    ]
+    return min(found, default=None)
+
+
+def _next(fields: Sequence[str], now: datetime, first_week: bool) -> datetime | None:
+    """The five fields of crontab(5), days and hours as numbers or names."""
+    sets = [_values(text, *span) for text, span in zip(fields, _FIELDS, strict=True)]
+    minutes, hours, days, months, weekdays = (each or set() for each in sets)
+    if None in sets or not minutes or not hours:
+        return None
+    weekdays = {day % 7 for day in weekdays}
+    either = "*" not in (fields[2][0], fields[4][0])
+    for ahead in range(_MOST_DAYS):
+        day = (now + timedelta(days=ahead)).date()
+        matches = (day.day in days, day.isoweekday() % 7 in weekdays)
+        if day.month not in months or (first_week and day.day > 7):
+            continue
+        # Where both are restricted, one of them is enough.
+        if not (any(matches) if either else all(matches)):
+            continue
+        for hour in sorted(hours):
+            for minute in sorted(minutes):
+                moment = datetime(day.year, day.month, day.day, hour, minute, tzinfo=now.tzinfo)
+                if moment > now:
+                    return moment
+    return None
+
+
+def _values(text: str, low: int, high: int) -> set[int] | None:
+    """The numbers that a field stands for; None if it is not understood."""
+    values: set[int] = set()
+    for part in text.lower().split(","):
+        found = re.fullmatch(r"(\*|\w+)(?:-(\w+))?(?:/(\d+))?", part)
+        if found is None:
+            return None
+        first, last, step = found.groups()
+        start = low if first == "*" else _number(first)
+        end = high if first == "*" else _number(last) if last else start
+        if start is None or end is None or not low <= start <= end <= high or step == "0":
+            return None
+        values.update(range(start, end + 1, int(step or 1)))
+    return values
+
+
+def _number(text: str) -> int | None:
+    if text.isdigit():
+        return int(text)
+    return _DAYS.index(text) if text in _DAYS else None

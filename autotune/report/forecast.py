@@ -1,0 +1,123 @@
+"""What a run will be like, said before it: for `doctor` and the dry run."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from autotune.quantities import show_bytes, show_rate, show_seconds
+from autotune.system.array import Media
+from autotune.tuning.forecast import Forecast, forecast
+from autotune.tuning.prepare import Preparation
+
+
+def forecast_document(forecast: Forecast) -> dict[str, Any]:
+    """Bytes and seconds, all at most; `worn` is a share of a member's size."""
+    return {
+        "seconds": forecast.seconds,
+        "trials": forecast.trials,
+        "trial_seconds": forecast.trial_s,
+        "loaded_seconds": forecast.loaded_s,
+        "long_load_seconds": forecast.long_s,
+        "scratch_bytes": forecast.scratch_bytes,
+        "written_bytes": forecast.written_bytes,
+        "written_bytes_per_member": forecast.member_bytes,
+        "written_share_of_member": forecast.worn,
+    }
+
+
+def time_line(forecast: Forecast) -> str:
+    """How long the run lasts, and one trial."""
+    return (
+        f"Time: at most {show_seconds(forecast.seconds)} (--time, --trials). A trial of all phases "
+        f"takes about {show_seconds(forecast.trial_s)}."
+    )
+
+
+def temper_line(preparation: Preparation) -> str:
+    """Whether the array is in use, and so how it is treated."""
+    stack = preparation.stack
+    lies = [f"{mount.fstype} on {mount.mountpoint}" for mount in stack.mounts]
+    lies += [f"swap on {swap}" for swap in stack.swaps]
+    lies += [f"the {holder.kind} device {holder.label}" for holder in stack.holders if not lies]
+    use = f"In use: {', '.join(lies)}." if lies else "Not in use: nothing is mounted on it."
+    if preparation.careful:
+        return f"{use} A run is careful: it tries only settings likely to meet the ceilings."
+    return f"{use} A run is eager: it tries any setting, also one that may break a ceiling."
+
+
+def write_lines(preparation: Preparation, forecast: Forecast) -> Iterator[str]:
+    """Where it writes, how much, and what that means for SSDs; what is not measured, and why."""
+    options, device = preparation.options, preparation.array.device
+    if options.destructive is not None:
+        yield f"Writes go to {device} itself: all data on it is lost."
+    elif preparation.scratch is not None:
+        yield (
+            f"Writes go only to a scratch file of {show_bytes(forecast.scratch_bytes)} in "
+            f"{preparation.scratch}, which is removed at the end."
+        )
+    else:
+        yield "Nothing is written to the array."
+    if forecast.written_bytes:
+        limit = (
+            "the limit of --write-budget"
+            if forecast.written_bytes == options.write_budget
+            else f"if each member writes {show_rate(forecast.rate)}. It is usually less, since not "
+            "every trial writes; --write-budget limits it"
+        )
+        yield f"Written in total: up to {show_bytes(forecast.written_bytes)}, {limit}."
+    if forecast.written_bytes and preparation.array.media is not Media.HDD:
+        yield (
+            f"Of that, with copies and parity, up to {show_bytes(forecast.member_bytes)} "
+            f"go to each SSD, {_times(forecast.worn)} its size. Data sheets (TBW) usually allow "
+            "several hundred times."
+        )
+    if preparation.left_out:
+        yield preparation.not_measured
+
+
+def _times(worn: float) -> str:
+    return f"{worn:.0f} times" if worn >= 10 else f"{worn:.2g} times"
+
+
+def notice_lines(preparation: Preparation, forecast: Forecast) -> Iterator[str]:
+    """What users of the array will feel."""
+    if forecast.loaded_s:
+        yield (
+            f"In each trial, the disks are fully busy for up to {show_seconds(forecast.loaded_s)} "
+            f"of {show_seconds(forecast.trial_s)}. Requests of others then take longer, as during "
+            "a large copy or a check of the array."
+        )
+    if forecast.long_s:
+        yield (
+            f"The longest load comes at the end of the proof: {show_seconds(forecast.long_s)} of "
+            "writing with the new settings, and as long with the original ones. It is left out if "
+            "the stripe cache is not changed."
+        )
+    yield "A trial that certainly breaks a ceiling ends at once. Ctrl-C ends the run at any time."
+
+
+def summary(preparation: Preparation) -> list[str]:
+    """What a run would be like, in a few lines."""
+    expected = forecast(preparation)
+    names = ", ".join(phase.name for phase in preparation.phases)
+    return [
+        temper_line(preparation),
+        *write_lines(preparation, expected),
+        f"Measured: {names} (workload {preparation.options.workload.name}).",
+        f"RAM for settings: at most {show_bytes(preparation.ram_budget_bytes)} (--ram-budget).",
+        time_line(expected),
+    ]
+
+
+def run_document(preparation: Preparation) -> dict[str, Any]:
+    """The same for programs."""
+    return {
+        "in_use": preparation.stack.in_use,
+        "careful": preparation.careful,
+        "workload": preparation.options.workload.name,
+        "phases": [phase.name for phase in preparation.phases],
+        "left_out": [phase.name for phase in preparation.left_out],
+        "not_measured": preparation.not_measured,
+        "scratch_folder": str(preparation.scratch) if preparation.scratch else None,
+        "ram_budget_bytes": preparation.ram_budget_bytes,
+        "expected": forecast_document(forecast(preparation)),
+    }

@@ -1,0 +1,55 @@
+"""When scheduled checks start next."""
+
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+
+from autotune.preflight.check_schedule import next_in_crontab, scheduled
+
+NOW = datetime(2026, 11, 22, 12, 30)  # A crontab speaks of local time.
+DEBIAN = (
+    "57 0 * * 0 root if [ -x /usr/share/mdadm/checkarray ] && [ $(date +\\%d) -le 7 ]; then "
+    "/usr/share/mdadm/checkarray --cron --all --idle --quiet; fi"
+)
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        # A Sunday past noon: the month's first Sunday is the next month's.
+        (DEBIAN, "2026-12-06 00:57"),
+        ("0 1 * * Sun root /usr/sbin/raid-check", "2026-11-29 01:00"),
+        ("0 1 * * 7 root x", "2026-11-29 01:00"),
+        ("31 12 * * * root x", "2026-11-22 12:31"),
+        ("30 12 * * * root x", "2026-11-23 12:30"),
+        ("*/20 4-6 1 * * root x", "2026-12-01 04:00"),
+        # Where both the day of the month and that of the week are named, either will do.
+        ("0 3 1,15 * mon root x", "2026-11-23 03:00"),
+        ("0 3 29 2 * root x", None),
+        ("0 3 * jan * root x", None),
+        ("61 3 * * * root x", None),
+        ("# 0 3 * * * root x", None),
+        ("SHELL=/bin/sh", None),
+    ],
+)
+def test_the_next_time_of_a_crontab(line: str, expected: str | None) -> None:
+    found = next_in_crontab(line + "\n", NOW)
+    assert (found and found.strftime("%Y-%m-%d %H:%M")) == expected
+
+
+def test_the_earliest_line_counts() -> None:
+    text = f"{DEBIAN}\n0 5 * * * root x\n"
+    assert next_in_crontab(text, NOW) == datetime(2026, 11, 23, 5, 0)
+
+
+def test_a_file_that_is_switched_off_starts_nothing(tmp_path: Path) -> None:
+    crontab = tmp_path / "etc/cron.d/mdadm"
+    crontab.parent.mkdir(parents=True)
+    crontab.write_text(DEBIAN + "\n")
+    (found,) = scheduled(tmp_path, NOW)
+    assert (found.source, found.when) == ("/etc/cron.d/mdadm", "Sun 2026-12-06 00:57")
+    default = tmp_path / "etc/default/mdadm"
+    default.parent.mkdir()
+    default.write_text("AUTOCHECK=false\n")
+    assert list(scheduled(tmp_path, NOW)) == []
