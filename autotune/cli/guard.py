@@ -85,8 +85,11 @@ def guard(
         if fault := notify("unheld", array.device, array.uuid, text, settings.notify):
             notice(fault)
 
-    def unheld(text: str) -> None:
+    def say(text: str) -> None:
         aside(lambda: notice(text))
+
+    def unheld(text: str) -> None:
+        say(text)
         # The valve has to be moved meanwhile.
         threading.Thread(target=run_hook, args=(text,)).start()
 
@@ -98,7 +101,7 @@ def guard(
         on_window, finished = _callbacks(aside, metrics, reporter, ceiling_ns, as_json)
         try:
             wanted = Wanted(
-                ceiling_ns, state_dir, on_window, finished, notice, unheld, least_bytes / 1024
+                ceiling_ns, state_dir, on_window, finished, say, unheld, least_bytes / 1024
             )
             found = guard_array(device, wanted, wait)
         finally:

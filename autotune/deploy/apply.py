@@ -65,7 +65,7 @@ def apply_profile(
     paths = journaled_paths(array, for_array(array, ALL), checks=not live)
     with (
         lock(array, path),
-        watch.signals.caught(),
+        watch.signals.caught(notice),
         guarded(Journal.open(path, array.uuid, array.device, paths), notice) as guardian,
     ):
         watch.rely_on(guardian)

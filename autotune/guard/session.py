@@ -70,7 +70,7 @@ def _no_room(array: Array) -> str | None:
 class Wanted:
     """What to hold, and whom to call: `on_window` for every window, `finished` for each sync
     that is over, `notice` with what is worth a sentence, `unheld` when a ceiling is out of reach
-    (once a sync)."""
+    (once a sync). None of them may take long, for the valve has to be moved meanwhile."""
 
     ceiling_ns: float
     state_dir: Path
@@ -93,8 +93,8 @@ def guard(device: str, wanted: Wanted, wait: bool = False) -> bool:
     array = find_array(device)
     if text := refusal(array):
         raise RefusalError(text)
-    signals, noticed, warned = Signals(pausable=True), "", ""
-    with signals.caught():
+    signals, noticed, warned = Signals(), "", ""
+    with signals.caught(wanted.notice):
         if not wait and not under_way(array):
             return False
         if under_way(array) and not running(array):
@@ -151,9 +151,7 @@ def _one(array: Array, wanted: Wanted, signals: Signals, warned: bool) -> tuple[
                     "Stopped: the guardian process was killed, and without it a kill of autotune "
                     "would leave settings behind."
                 )
-            # Stopped with the valve shut, it would hold the sync for as long.
-            signals.stop_if_asked(valve.open)
-            return not signals.name
+            return signals.going()
 
         def on_window(window: Window) -> None:
             nonlocal said

@@ -1,30 +1,35 @@
 """Signals that end a run or a guard in an orderly way."""
 
 import contextlib
-import os
 import signal
 import time
 from collections.abc import Callable, Iterator
 from types import FrameType
 
 PAUSE_S = 0.1
+STAYS = (
+    "Ctrl-Z does not stop this, since settings that are only tried, or that hold a sync back, "
+    "would stay in force; Ctrl-C ends it, and the original settings come back."
+)
 
 
 class Signals:
     """SIGINT, SIGTERM and SIGHUP only leave a mark, their `name`: nothing is cut off in the
-    middle. If `pausable`, so does SIGTSTP (Ctrl-Z), after which the process stops once that does no
-    harm."""
+    middle. No terminal stops the process: what stops is not there to put anything back."""
 
-    def __init__(self, pausable: bool = False) -> None:
+    def __init__(self) -> None:
         self.name = ""
-        self._numbers = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
-        self._numbers += [signal.SIGTSTP] if pausable else []
+        self._notice: Callable[[str], None] = lambda _text: None
         self._to_stop = False
 
     @contextlib.contextmanager
-    def caught(self) -> Iterator[None]:
-        """Meanwhile they do."""
-        before = {number: signal.signal(number, self._mark) for number in self._numbers}
+    def caught(self, notice: Callable[[str], None]) -> Iterator[None]:
+        """Meanwhile they do. `notice` is told why Ctrl-Z (SIGTSTP) does nothing."""
+        self._notice = notice
+        numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGTSTP)
+        before = {number: signal.signal(number, self._mark) for number in numbers}
+        # For what writes to its terminal from the background. With a handler that would never end.
+        before[signal.SIGTTOU] = signal.signal(signal.SIGTTOU, signal.SIG_IGN)
         try:
             yield
         finally:
@@ -37,17 +42,16 @@ class Signals:
         else:
             self.name = signal.Signals(number).name
 
-    def stop_if_asked(self, first: Callable[[], None] = lambda: None) -> None:
-        """Stop until somebody lets this go on (`fg`), if that was asked for; `first` do this."""
+    def going(self) -> bool:
+        """Whether no signal has asked for the end yet."""
         if self._to_stop:
             self._to_stop = False
-            first()
-            os.kill(os.getpid(), signal.SIGSTOP)
+            self._notice(STAYS)
+        return not self.name
 
     def pause(self, seconds: float) -> bool:
         """Wait so long; False as soon as there was a signal."""
         deadline = time.monotonic() + seconds
-        self.stop_if_asked()
-        while not self.name and (left := deadline - time.monotonic()) > 0:
+        while self.going() and (left := deadline - time.monotonic()) > 0:
             time.sleep(min(left, PAUSE_S))
         return not self.name

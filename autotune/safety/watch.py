@@ -50,7 +50,8 @@ class Watch:
         self._looked = 0.0
 
     def __call__(self) -> None:
-        if name := self.signals.name:
+        if not self.signals.going():
+            name = self.signals.name
             raise SignalledError(f"Stopped by {name}; the original settings are put back.")
         if time.monotonic() - self._looked >= PERIOD_S:
             self.look()

@@ -39,7 +39,7 @@ def session(
     path = journal_path(state_dir, array.uuid)
     paths = journaled_paths(array, knobs, checks=not preparation.live)
     with (
-        watch.signals.caught(),
+        watch.signals.caught(reporter.notice),
         guarded(Journal.open(path, array.uuid, array.device, paths), reporter.notice) as guardian,
         contextlib.ExitStack() as stack,
     ):

@@ -40,10 +40,13 @@ def tell(state_dir: Path, uuid: str, device: str, run: int) -> None:
 def supervise() -> int | None:
     """Go on in a worker process: return None there, and here its exit code once it has ended.
 
-    Signals that are meant for the worker reach it, and it does not outlive this process. Raise
-    AutotuneError with what happened if it died of a signal.
+    Signals that are meant for the worker reach it, and it does not outlive this process. Neither
+    is stopped by a terminal. Raise AutotuneError with what happened if it died of a signal.
     """
     global _line  # noqa: PLW0603
+    # Both or none: one that is stopped alone would keep the other waiting, and the terminal.
+    for number in (signal.SIGTSTP, signal.SIGTTOU):
+        signal.signal(number, signal.SIG_IGN)
     reading, writing = os.pipe()
     trace = os.memfd_create("trace")
     sys.stdout.flush()

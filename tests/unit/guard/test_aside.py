@@ -38,17 +38,15 @@ def test_a_reader_that_is_gone_is_heard_of(tmp_path: Path, monkeypatch: pytest.M
             aside.close()
 
 
-def test_a_guard_that_is_sent_to_the_background_opens_its_valve_first() -> None:
-    reading, writing = os.pipe()
-    child = os.fork()
-    if not child:
-        signals = Signals(pausable=True)
-        with signals.caught():
-            os.kill(os.getpid(), signal.SIGTSTP)
-            signals.stop_if_asked(lambda: os.write(writing, b"open") and None)
-        os._exit(0 if not signals.name else 1)
-    _, status = os.waitpid(child, os.WUNTRACED)
-    assert os.WIFSTOPPED(status)
-    assert os.read(reading, 10) == b"open"
-    os.kill(child, signal.SIGCONT)
-    assert os.waitpid(child, 0)[1] == 0
+def test_a_terminal_stops_no_guard_and_is_told_so() -> None:
+    told: list[str] = []
+    signals = Signals()
+    with signals.caught(told.append):
+        os.kill(os.getpid(), signal.SIGTSTP)
+        os.kill(os.getpid(), signal.SIGTTOU)
+        assert signals.pause(0.01)
+        assert signals.going()
+        assert [text.split(",")[0] for text in told] == ["Ctrl-Z does not stop this"]
+        os.kill(os.getpid(), signal.SIGTERM)
+        assert not signals.going()
+    assert signal.getsignal(signal.SIGTSTP) == signal.SIG_DFL

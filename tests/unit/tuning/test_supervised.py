@@ -27,9 +27,10 @@ if code is not None:
 """
 
 
-def worker(lines: str) -> "subprocess.Popen[str]":
+def worker(lines: str, *words: str) -> "subprocess.Popen[str]":
     return subprocess.Popen(
-        [sys.executable, "-c", WORKER + lines],
+        [sys.executable, "-c", WORKER + lines, *words],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -101,3 +102,39 @@ def test_who_kills_the_command_kills_the_worker() -> None:
         time.sleep(0.05)
     assert not Path(f"/proc/{pid}").exists()
     assert pid != os.getpid()
+
+
+WATCHED = """
+from autotune.safety.watch import Watch
+from autotune.system.array import find_array
+import fake_sysfs
+fake_sysfs.raid6(Path(sys.argv[1]))
+watch = Watch(find_array("md0", Path(sys.argv[1])), ())
+with watch.signals.caught(lambda text: print(text, flush=True)):
+    print("ready", flush=True)
+    while True:
+        watch._looked = time.monotonic()
+        watch()
+        time.sleep(0.01)
+"""
+
+
+def state_of(pid: int) -> str:
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+
+
+def test_a_terminal_stops_neither_the_command_nor_its_worker(tmp_path: Path) -> None:
+    """Ctrl-Z would leave in force what is only tried."""
+    process = worker(WATCHED, str(tmp_path))
+    assert process.stdout is not None
+    try:
+        assert process.stdout.readline() == "ready\n"
+        # As a terminal does: to all that belong to the command.
+        for number in (signal.SIGTSTP, signal.SIGTTOU):
+            os.killpg(process.pid, number)
+        assert process.stdout.readline().startswith("Ctrl-Z does not stop this")
+        children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+        assert [state_of(int(pid)) in "RS" for pid in (process.pid, *children)] == [True, True]
+    finally:
+        process.kill()
+        process.communicate(timeout=60)
