@@ -101,7 +101,7 @@ def import_(
     item = catalogue.find(profile, state_dir)
     asked = Options(
         device=device or "",
-        workload=workload_of(item, workload),
+        workload=workload_of(item, workload, verify),
         time_s=parse_seconds(time),
         ceilings=tuple(parse_ceiling(text) for text in p99_ceiling or ()),
         ram_budget=parse_share(ram_budget) or parse_bytes(ram_budget),
@@ -116,7 +116,7 @@ def import_(
     out = console()
     out.quiet = as_json
     if dry_run:
-        arrivals = [_dry_run(out, item, options) for options in each]
+        arrivals = [_dry_run(out, item, options, verify) for options in each]
     else:
         arrivals = _bring(out, item, each, state_dir, verify)
     if as_json:
@@ -128,14 +128,16 @@ def import_(
         raise typer.Exit(1)
 
 
-def _dry_run(out: "Console", item: "Profile | StartingPoint", options: "Options") -> "Arrival":
+def _dry_run(
+    out: "Console", item: "Profile | StartingPoint", options: "Options", verify: bool
+) -> "Arrival":
     from autotune.report import import_profile as report
     from autotune.tuning.import_profile import Arrival, given, planned
     from autotune.tuning.prepare import prepare
 
     plan = planned(item, options)
     report.print_plan(out, options.device, plan)
-    if not plan.refusals:
+    if verify and not plan.refusals:
         report.print_measuring(out, prepare(given(item, options, plan)))
     return Arrival(options.device, plan, False, " ".join(plan.refusals) or "a dry run")
 
