@@ -14,7 +14,7 @@ from typing import Literal
 from autotune.errors import RefusalError
 from autotune.measure import live_sync
 from autotune.preflight import conflicts
-from autotune.system import neighbours, sync, sysfs
+from autotune.system import layers, neighbours, sync, sysfs
 from autotune.system.array import REDUNDANT, Array
 from autotune.system.scratch_space import find_place
 from autotune.system.stack import Stack
@@ -51,7 +51,7 @@ def check(array: Array, stack: Stack, live: str = "", told: bool = False) -> lis
     warnings = [
         tuned_live(array, live),
         auto_read_only(array),
-        None if told else no_room(array, stack),
+        spread(array, stack) if told else no_room(array, stack),
         iostats_off(array),
         *conflicts.find(array),
     ]
@@ -208,6 +208,19 @@ def no_room(array: Array, stack: Stack) -> str | None:
     """Phases that write are then left out, which is half an answer."""
     why_not = find_place(stack, array).why_not
     return f"What writes cannot be measured on {array.device}: {why_not}." if why_not else None
+
+
+def spread(array: Array, stack: Stack) -> str | None:
+    """What is measured in a filesystem that lies elsewhere too is not the array's alone."""
+    for mount in stack.writable:
+        devices = layers.below(mount.device, array.root, stop=(array.name,))
+        if other := layers.elsewhere(devices, array.name, array.root):
+            return (
+                f"The filesystem on {mount.mountpoint} lies on {layers.label(other, array.root)} "
+                f"too, so what is measured in it may not be {array.device}, and settings of "
+                f"{array.device} help only the files that lie on it."
+            )
+    return None
 
 
 def neighbour_syncing(array: Array) -> str | None:

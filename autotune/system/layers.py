@@ -44,6 +44,15 @@ def below(name: str, root: Path, stop: Collection[str] = ()) -> tuple[str, ...]:
     return tuple(found)
 
 
+def elsewhere(names: Collection[str], array: str, root: Path) -> str | None:
+    """The first of these devices that does not lie on the array, nor any part of it."""
+    return next((name for name in names if not _lies_on(name, array, root)), None)
+
+
+def _lies_on(name: str, array: str, root: Path) -> bool:
+    return name == array or any(_lies_on(n, array, root) for n in _directly_below(name, root))
+
+
 def _entry(name: str, root: Path) -> Path:
     return root / "sys/class/block" / name
 
@@ -104,8 +113,11 @@ def targets(name: str, root: Path) -> tuple[str, ...]:
 
 def pool(name: str, root: Path) -> Pool:
     """How full a thin pool is now. Raise UnseenError if that cannot be seen."""
-    block_sectors = _wait(_start("table", name, root)).split()
-    return parse_pool(_wait(_start("status", name, root)), int(block_sectors[5]))
+    words = _wait(_start("table", name, root)).split()
+    if len(words) < 6 or not words[5].isdigit():
+        # It is not activated yet, or is just being taken down.
+        raise UnseenError(f"device-mapper shows no table of {label(name, root)}")
+    return parse_pool(_wait(_start("status", name, root)), int(words[5]))
 
 
 def parse_pool(status: str, block_sectors: int) -> Pool:

@@ -96,6 +96,11 @@ def read_ground(mount: Mount, array: str, root: Path = Path("/")) -> Ground:
             f"(--scratch {mount.mountpoint}) to let a tenth of the pool's free space be used, "
             "and run `fstrim` there afterwards"
         )
+    elif other := layers.elsewhere(above, array, root):
+        unasked = (
+            f"it lies on {layers.label(other, root)} too, and nobody knows on which of them a file "
+            f"is; name it (--scratch {mount.mountpoint}) to measure there all the same"
+        )
     elif mount.fstype not in _KNOWN_FILESYSTEMS:
         unasked = (
             f"{mount.fstype} may keep what is removed; name a folder there (--scratch) if that "

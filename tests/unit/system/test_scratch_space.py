@@ -10,6 +10,7 @@ import fake_sysfs
 import pytest
 
 from autotune.errors import RefusalError
+from autotune.preflight.checks import check
 from autotune.system import layers, scratch_space
 from autotune.system.array import find_array
 from autotune.system.layers import Pool, UnseenError, parse_pool
@@ -153,6 +154,36 @@ def test_all_devices_of_a_btrfs_count(machine: fake_sysfs.FakeMachine, tables: T
     assert "has a snapshot" in ground_of(machine, "md0", "btrfs").bar
 
 
+@pytest.mark.parametrize("kind", ["ext4", "btrfs"])
+def test_what_lies_elsewhere_too_is_not_the_array_alone(
+    machine: fake_sysfs.FakeMachine, tables: Tables, kind: str
+) -> None:
+    machine.disk("sdz")
+    machine.partition("sdz", "sdz1")
+    tables()
+    if kind == "btrfs":
+        for name in ("md0", "sdz1"):
+            machine.put(f"sys/fs/btrfs/1234/devices/{name}", "")
+        device = "md0"
+    else:
+        machine.mapped("dm-0", "LVM-a", "vg-home", "md0")
+        machine.hold("sdz1", "dm-0")
+        device = "dm-0"
+    ground = ground_of(machine, device, kind)
+    assert ground.bar == ""
+    assert "it lies on sdz1 too" in ground.unasked
+    array, where = find_array("md0", machine.root), machine.root
+    mount = Mount(mount_number(where), where, kind, device, False)
+    stack = dataclasses.replace(read_stack(array), mounts=(mount,))
+    for told, words in ((False, "What writes cannot be measured"), (True, "may not be /dev/md0")):
+        findings = check(array, stack, told=told)
+        (said,) = (each.message for each in findings if "sdz1 too" in each.message)
+        assert words in said
+    # All of another volume lies there.
+    machine.mapped("dm-1", "LVM-b", "vg-other", "md0")
+    assert ground_of(machine, "dm-1").against == ""
+
+
 def test_a_sparse_file_below_has_to_have_the_room(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -217,3 +248,22 @@ def test_the_next_filesystem_is_taken_if_the_first_is_no_place(
 )
 def test_a_pools_status_is_understood(status: str, pool: Pool) -> None:
     assert parse_pool(status, 128) == pool
+
+
+def test_a_pool_without_a_table_is_not_seen(
+    machine: fake_sysfs.FakeMachine, tables: Tables, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """One that is not activated yet has no table that is live, and dmsetup says nothing of it."""
+    machine.mapped("dm-0", "LVM-a", "vg-pool", "md0")
+    machine.mapped("dm-1", "LVM-b", "vg-home", "dm-0")
+    tables(dm0="thin-pool", dm1="thin")
+    found = ground_of(machine, "dm-1")
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    (programs / "dmsetup").write_text("#!/bin/sh\n")
+    (programs / "dmsetup").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
+    with pytest.raises(UnseenError, match="no table of vg-pool"):
+        layers.pool("dm-0", machine.root)
+    with pytest.raises(RefusalError, match="How full the thin pool vg-pool is cannot be seen"):
+        scratch_bytes(machine.root, found)
