@@ -16,7 +16,7 @@ from autotune.problem.profile import Profile
 from autotune.problem.setting import Value
 
 _LEVELS = ("raid0", "raid1", "raid4", "raid5", "raid6", "raid10")
-_CACHE, _BYPASS = "stripe_cache_size", "preread_bypass_threshold"
+CACHE, BYPASS = "md/stripe_cache_size", "md/preread_bypass_threshold"
 MIN, MAX = "md/sync_speed_min", "md/sync_speed_max"
 THREADS = "md/group_thread_cnt"
 
@@ -66,7 +66,7 @@ def lasting(profile: Profile) -> list[Step]:
 
 def cache_stripes(profile: Profile) -> int:
     """How many stripes the profile makes the cache hold; 0 if it leaves that alone."""
-    found = [step for step in steps(profile) if step.file == f"md/{_CACHE}"]
+    found = [step for step in steps(profile) if step.file == CACHE]
     return int(found[0].text) if found else 0
 
 
@@ -102,7 +102,8 @@ def _step(knob: Knob, value: Value) -> Step:
 def _together(profile: Profile) -> None:
     """Raise UsageError if values contradict each other."""
     knobs = profile.knobs
-    for less, more in (("sync_speed_min", "sync_speed_max"), (_BYPASS, _CACHE)):
+    for pair in ((MIN, MAX), (BYPASS, CACHE)):
+        less, more = (file.removeprefix("md/") for file in pair)
         if less in knobs and more in knobs and int(knobs[less]) > int(knobs[more]):
             raise UsageError(f"{less} {knobs[less]} is above {more} {knobs[more]}.")
 

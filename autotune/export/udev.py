@@ -19,13 +19,15 @@ from pathlib import Path
 
 from autotune.errors import UsageError
 from autotune.export.header import comment
-from autotune.export.steps import MAX, MIN, THREADS, Step, lasting, steps
+from autotune.export.steps import BYPASS, CACHE, MAX, MIN, THREADS, Step, lasting, steps
 from autotune.problem.profile import Profile
 
 JOURNALS = Path("/var/lib/autotune/journal")
 
 _LACKS = (
     "look at the free memory before it makes the stripe cache larger.",
+    "set the stripe cache during a reshape, which never ends with one that is too small: it is set "
+    "at the array's first event afterwards.",
     "undo anything: removed, it leaves the values until the array is assembled anew.",
     "keep a value against another rule that sets it later.",
     "match any array but this one: each has its own UUID.",
@@ -60,11 +62,16 @@ _INSTALL = (
 def rules(profile: Profile, md_uuid: str, fs_uuid: str, journal: Path | str) -> str:
     """The rules' text. `journal` is there while a run of autotune is under way."""
     wanted = steps(profile)
-    on_array = [step for step in wanted if not step.on_disks and step.file != THREADS]
-    threads = [step for step in wanted if step.file == THREADS]
+    on_array = [step for step in wanted if not step.on_disks]
+    waiting = {name: [s for s in on_array if s.file in files] for name, files in _WAITING.items()}
+    # What bounds itself by the cache that is there, if that is not set, waits for nothing.
+    waiting = {
+        name: found for name, found in waiting.items() if found[:1] and found[0].file != BYPASS
+    }
+    at_once = [step for step in on_array if not any(step in found for found in waiting.values())]
     on_disks = [step for step in wanted if step.on_disks]
     text = comment(profile, _INSTALL, lacks=_LACKS) + _HEAD
-    if on_array or threads:
+    if on_array:
         text += (
             f'KERNEL=="md*", ENV{{DEVTYPE}}=="disk", ENV{{MD_UUID}}=="{md_uuid}", '
             'GOTO="autotune_array"\n'
@@ -76,17 +83,17 @@ def rules(profile: Profile, md_uuid: str, fs_uuid: str, journal: Path | str) -> 
         )
         text += _looked_at(fs_uuid)
     text += 'GOTO="autotune_end"\n'
-    if on_array or threads:
+    if on_array:
         text += '\nLABEL="autotune_array"\nATTR{md/array_state}=="clear|inactive", ' + _TO_END
         # Before the journal is looked for: what is not imported is forgotten.
-        text += 'IMPORT{db}="AUTOTUNE_ARRAY"\n' if on_array else ""
-        text += 'IMPORT{db}="AUTOTUNE_THREADS"\n' if threads else ""
+        text += 'IMPORT{db}="AUTOTUNE_ARRAY"\n' if at_once else ""
+        text += "".join(f'IMPORT{{db}}="{name}"\n' for name in waiting)
         text += f'TEST=="{journal}", ' + _TO_END
-        text += "".join(_threads(step) for step in threads)
-        if on_array:
-            key = _key(on_array)
+        text += "".join(_when_safe(name, found) for name, found in waiting.items())
+        if at_once:
+            key = _key(at_once)
             text += f'ENV{{AUTOTUNE_ARRAY}}=="{key}", ' + _TO_END
-            text += "".join(_on_array(step, profile) for step in on_array)
+            text += "".join(_on_array(step, profile) for step in at_once)
             text += f'ENV{{AUTOTUNE_ARRAY}}="{key}"\n'
         text += _TO_END
     if on_disks:
@@ -99,6 +106,18 @@ def rules(profile: Profile, md_uuid: str, fs_uuid: str, journal: Path | str) -> 
     return text + '\nLABEL="autotune_end"\n'
 
 
+_WAITING = {"AUTOTUNE_CACHE": (CACHE, BYPASS), "AUTOTUNE_THREADS": (THREADS,)}
+"""What is set at the first event at which it is safe for the first of its files, by the property
+that remembers it. preread_bypass_threshold is bounded by the cache."""
+_SAFE = {
+    CACHE: 'ATTR{md/reshape_position}=="none", ',
+    THREADS: (
+        'ATTR{md/sync_action}=="idle", ATTR{md/resync_start}=="none", ATTR{md/degraded}=="0", '
+        'ATTR{md/reshape_position}=="none", '
+    ),
+}
+"""A reshape for which the cache gets too small never ends; and to change the number of threads
+while a sync runs, or is about to, can hang md."""
 _TO_END = 'GOTO="autotune_end"\n'
 _HEAD = """
 SUBSYSTEM!="block", GOTO="autotune_end"
@@ -121,15 +140,10 @@ def _on_array(step: Step, profile: Profile) -> str:
     return f'{guard}ATTR{{{step.file}}}="{step.text}"\n'
 
 
-def _threads(step: Step) -> str:
-    """Set at the first event at which no sync runs or is about to: a change then can hang md."""
-    key = _key([step])
-    return (
-        f'ENV{{AUTOTUNE_THREADS}}!="{key}", TEST=="{step.file}", ATTR{{md/sync_action}}=="idle", '
-        'ATTR{md/resync_start}=="none", ATTR{md/degraded}=="0", '
-        'ATTR{md/reshape_position}=="none", '
-        f'ATTR{{{step.file}}}="{step.text}", ENV{{AUTOTUNE_THREADS}}="{key}"\n'
-    )
+def _when_safe(name: str, wanted: list[Step]) -> str:
+    key, first = _key(wanted), wanted[0].file
+    stores = "".join(f'ATTR{{{step.file}}}="{step.text}", ' for step in wanted)
+    return f'ENV{{{name}}}!="{key}", TEST=="{first}", {_SAFE[first]}{stores}ENV{{{name}}}="{key}"\n'
 
 
 def _on_disk(step: Step) -> str:

@@ -276,7 +276,7 @@ def test_unpersist_leaves_no_trace(state: Path) -> None:
 
     again()
     back()
-    assert len(traces()) == 2 + 5
+    assert len(traces()) == 2 + 6
     done = autotune("unpersist", "/dev/md0", state=state)
     assert done.returncode == 0, done.stderr
     assert traces() == []
@@ -285,3 +285,26 @@ def test_unpersist_leaves_no_trace(state: Path) -> None:
     again()
     assert values(DEFAULTS) == DEFAULTS
     assert autotune("unpersist", UUID, state=state).returncode == 1
+
+
+def test_the_cache_is_set_only_after_a_reshape(state: Path) -> None:
+    """One that is too small for it stops it for good."""
+    md = Path("/sys/block/md0/md")
+    keep(state, PROFILE.model_copy(update={"knobs": {"read_ahead_kb": 256}}))
+    (md / "sync_speed_max").write_text("1000")
+    spare = min({f"/dev/vd{letter}" for letter in "abcde"} - set(MEMBERS))
+    run("mdadm", "--zero-superblock", spare)
+    run("mdadm", "/dev/md0", "--add", spare)
+    run("mdadm", "--grow", "/dev/md0", "--raid-devices=5", "--backup-file=/run/critical")
+    wait_until(lambda: read(md / "sync_action") == "reshape", 20, "the reshape")
+    knobs = {"stripe_cache_size": 3072, "preread_bypass_threshold": 300, "read_ahead_kb": 128}
+    keep(state, PROFILE.model_copy(update={"knobs": knobs}))
+    back(wanted={"queue/read_ahead_kb": "128"})
+    change("md0")
+    assert read(md / "reshape_position") != "none"
+    late = {"md/stripe_cache_size": "256", "md/preread_bypass_threshold": "1"}
+    assert values(late) == late
+    (md / "sync_speed_max").write_text("system")
+    wait_until(lambda: read(md / "reshape_position") == "none", 120, "the end of the reshape")
+    change("md0")
+    back(wanted={"md/stripe_cache_size": "3072", "md/preread_bypass_threshold": "300"})
