@@ -249,23 +249,24 @@ undo() {
         echo "Nothing of $1 was saved since the machine started, so there is nothing to undo."
         return 0
     }
-    known >"$saved.known" || fail "$saved cannot be read."
-    if grep -q '^array .*sync_speed_max' "$saved.known" &&
-        grep -q '^array .*sync_speed_min' "$saved.known"; then
+    # In memory: a full disk must keep nothing from going back.
+    kept=$(known) || exit 2
+    case $kept in
+    *"array "*sync_speed_max*)
         # Out of the way, so that the max fits whatever it is.
-        put "$block/md/sync_speed_min" 1
-    fi
-    while read -r device _ file text; do
+        case $kept in *"array "*sync_speed_min*) put "$block/md/sync_speed_min" 1 ;; esac
+        ;;
+    esac
+    printf '%s\n' "$kept" | while read -r device _ file text; do
         [ "$device" != array ] || device=$block
         path=$device/$file
-        if [ ! -e "$path" ] || [ "$(original "$path")" = "$text" ]; then
+        if [ -z "$file" ] || [ ! -e "$path" ] || [ "$(original "$path")" = "$text" ]; then
             continue
         fi
         put "$path" "$text" ||
             fail "$path could not be put back to $text; what was there is still in $saved."
-    done <"$saved.known"
-    rm -f "$saved.known"
-    rm -f "$saved"
+    done || exit
+    rm -f "$saved.known" "$saved"
 }
 
 [ $# = 2 ] || {

@@ -6,6 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from small_disk import fill, small_disk
 from smuggled import UUID, profile, theirs
 
 from autotune.export import FORMATS
@@ -188,3 +189,18 @@ def test_what_cannot_be_saved_whole_is_not_changed(tmp_path: Path, lacks: str) -
     done = machine.run("apply")
     assert (done.returncode, "cannot be saved" in done.stderr) == (2, True)
     assert machine.held() == before
+
+
+def test_a_full_disk_keeps_nothing_from_going_back(tmp_path: Path) -> None:
+    machine = Sandbox(tmp_path / "machine", profile())
+    before = machine.held()
+    with small_disk(machine.root / "run/autotune-profile") as saved:
+        assert machine.run("apply").returncode == 0
+        changed = machine.held()
+        fill(saved)
+        done = machine.run("undo")
+        assert (done.returncode, done.stderr) == (0, "")
+        after = machine.held()
+        back = {path for path in before if changed[path] != before[path]}
+        assert all(after[path] != changed[path] for path in back)
+        assert "nothing to undo" in machine.run("undo").stdout
