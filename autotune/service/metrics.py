@@ -1,10 +1,13 @@
 """Metrics for Prometheus, as a file that node_exporter's textfile collector reads."""
 
+import contextlib
+import os
+import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from prometheus_client import CollectorRegistry, Gauge, write_to_textfile
+from prometheus_client import CollectorRegistry, Gauge, generate_latest
 
 from autotune.errors import AutotuneError
 
@@ -105,7 +108,17 @@ def write_guard_metrics(path: Path, seen: GuardMetrics) -> None:
 
 def _write(path: Path, registry: CollectorRegistry) -> None:
     try:
-        write_to_textfile(str(path), registry)
+        # A name that nobody can foresee: others may write to the folder, and put a link there.
+        descriptor, part = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(generate_latest(registry))
+                os.fchmod(descriptor, 0o644)
+            Path(part).replace(path)
+        except BaseException:
+            with contextlib.suppress(FileNotFoundError):
+                Path(part).unlink()
+            raise
     except OSError as error:
         raise AutotuneError(
             f"The metrics cannot be written to {path}: {error.strerror}; correct `textfile` in "

@@ -3,12 +3,14 @@
 import json
 import os
 import re
+import threading
 from datetime import UTC, datetime
 from pathlib import Path
 
 import fake_sysfs
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
+from small_disk import fill, small_disk
 
 from autotune.errors import AutotuneError
 from autotune.guard.loop import Window
@@ -136,6 +138,25 @@ def test_prometheus_can_read_the_metrics(tmp_path: Path) -> None:
     assert ("autotune_gain_ratio", "/dev/md1", "") not in samples
     with pytest.raises(AutotuneError, match="textfile"):
         write_metrics(tmp_path / "none" / "autotune.prom", [array])
+
+
+def test_metrics_go_through_no_link_in_a_folder_that_others_can_write(tmp_path: Path) -> None:
+    array, mine = ArrayMetrics("/dev/md0", "u", "", False), tmp_path / "mine"
+    mine.write_text("mine")
+    with small_disk(tmp_path / "disk") as folder:
+        file = folder / "autotune.prom"
+        # What prometheus_client's own writer calls its temporary file.
+        for link in (file, Path(f"{file}.{os.getpid()}.{threading.get_ident()}")):
+            link.symlink_to(mine)
+        write_metrics(file, [array])
+        assert mine.read_text() == "mine"
+        assert not file.is_symlink()
+        assert file.stat().st_mode & 0o777 == 0o644
+        fill(folder)
+        names = sorted(folder.iterdir())
+        with pytest.raises(AutotuneError, match="No space left"):
+            write_metrics(file, [array])
+        assert sorted(folder.iterdir()) == names
 
 
 def test_passes_are_remembered_and_old_ones_forgotten(tmp_path: Path) -> None:
