@@ -4,6 +4,7 @@ is fast; errors become one sentence and an exit code here and nowhere else."""
 import io
 import json
 import os
+import signal
 import sys
 from typing import Annotated
 
@@ -88,6 +89,8 @@ def command() -> None:
 
 def main(supervised: bool = False) -> None:
     """Run the command line; the only place that turns errors into exit codes."""
+    # Ignored by whoever started this, it would never tell of the worker's end, nor how fio's was.
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     for stream in (sys.stdout, sys.stderr):
         # A terminal that knows no arrows gets question marks.
         if isinstance(stream, io.TextIOWrapper):

@@ -1,18 +1,21 @@
-"""What may take for ever, as writing to a pipe that nobody reads, beside the guard's own work."""
+"""What may take for ever, as writing to a pipe that nobody reads, beside the work itself."""
 
+import io
 import os
 import queue
 import sys
 import threading
 from collections.abc import Callable
+from typing import TextIO
 
 MOST = 100
 JOIN_S = 0.1
 
 
 class Aside:
-    """Does one thing after the other in a thread of its own. A valve must never stay shut because
-    somebody does not read: what finds too much before it is left out."""
+    """Does one thing after the other in a thread of its own. Settings that are only tried must not
+    stay, nor a valve be shut, because somebody does not read: what finds too much before it is left
+    out."""
 
     def __init__(self) -> None:
         self._waiting: queue.Queue[Callable[[], None] | None] = queue.Queue(MOST)
@@ -47,6 +50,17 @@ class Aside:
 
 def write_line(text: str) -> None:
     """Print without Python's buffer, whose lock a blocked thread would keep to the end."""
-    data = f"{text}\n".encode()
+    write(sys.stdout, f"{text}\n")
+
+
+def write(stream: TextIO, text: str) -> None:
+    """The same to any stream, as it is."""
+    try:
+        descriptor = stream.fileno()
+    except io.UnsupportedOperation:
+        # Kept in memory.
+        stream.write(text)
+        return
+    data = text.encode(stream.encoding, "replace")
     while data:
-        data = data[os.write(sys.stdout.fileno(), data) :]
+        data = data[os.write(descriptor, data) :]

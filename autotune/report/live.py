@@ -1,11 +1,14 @@
 """A run as it goes on, on a terminal; nothing when nobody watches."""
 
+import contextlib
+import io
 from types import TracebackType
-from typing import Self
+from typing import Self, TextIO, cast
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
+from autotune.guard.aside import Aside, write
 from autotune.problem.figure import Estimate
 from autotune.problem.setting import Setting
 from autotune.problem.trial import ROLES, Status
@@ -17,10 +20,39 @@ NARROW = 76
 """Columns below which progress is shown without a bar."""
 
 
+class _Beside(io.TextIOBase):
+    """A terminal to which a thread of its own writes: one that takes nothing any more (Ctrl-S, a
+    stalled ssh) keeps nobody from looking after the array. Nor does one that is gone."""
+
+    def __init__(self, terminal: TextIO) -> None:
+        self._terminal, self._aside = terminal, Aside()
+
+    def isatty(self) -> bool:
+        return self._terminal.isatty()
+
+    def fileno(self) -> int:
+        return self._terminal.fileno()
+
+    @property
+    def encoding(self) -> str:  # type: ignore[override]
+        return self._terminal.encoding
+
+    def write(self, text: str) -> int:
+        with contextlib.suppress(OSError):
+            self._aside(lambda: write(self._terminal, text))
+        return len(text)
+
+    def finish(self) -> None:
+        """Wait until all is written."""
+        with contextlib.suppress(OSError):
+            self._aside.close()
+
+
 class LiveReporter:
     """Progress with the time left, and a line for each trial, on standard error.
 
-    Off a terminal it keeps quiet. Use as a context manager.
+    Off a terminal it keeps quiet. It never waits for the terminal but at the end. Use as a context
+    manager.
     """
 
     def __init__(self, console: Console) -> None:
@@ -39,6 +71,9 @@ class LiveReporter:
         self._task = self._progress.add_task("", total=1.0, left="")
 
     def __enter__(self) -> Self:
+        self._terminal = cast(TextIO, self._console.file)
+        self._beside = _Beside(self._terminal)
+        self._console.file = cast(TextIO, self._beside)
         self._progress.start()
         return self
 
@@ -49,6 +84,8 @@ class LiveReporter:
         traceback: TracebackType | None,
     ) -> None:
         self._progress.stop()
+        self._beside.finish()
+        self._console.file = self._terminal
 
     def step(self, text: str) -> None:
         """A new part of the run begins."""

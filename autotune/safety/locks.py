@@ -53,9 +53,9 @@ def lock(
                 if not shared:
                     _remember(memory, file_name, journal, array)
         except OSError as error:
+            todo = "run autotune as root" if isinstance(error, PermissionError) else "mend that"
             raise RefusalError(
-                f"The lock of {array.device} cannot be taken: {error.strerror}; run autotune as "
-                "root."
+                f"The lock of {array.device} cannot be taken: {error.strerror}; {todo}."
             ) from None
         yield
 

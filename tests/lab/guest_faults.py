@@ -27,7 +27,7 @@ NEIGHBOUR_KIB = 4000
 """The speed of the neighbour's recovery, which has to be seen."""
 STEP_S = 86400
 TIMEOUT_S = 400
-"""Only what hangs takes so long; above a thin pool a run takes two minutes, more on a busy machine."""
+"""Only what hangs takes so long. A run above a thin pool takes minutes on a busy machine."""
 WORKLOAD = """
 name = "short"
 long_seconds = 0

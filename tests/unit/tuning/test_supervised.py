@@ -138,3 +138,13 @@ def test_a_terminal_stops_neither_the_command_nor_its_worker(tmp_path: Path) -> 
     finally:
         process.kill()
         process.communicate(timeout=60)
+
+
+def test_who_ignores_the_end_of_children_does_not_keep_the_command_from_ending() -> None:
+    """As bash does after `trap '' CHLD`, for all that it starts."""
+    words = ["bash", "-c", "trap '' CHLD; exec \"$@\"", "bash", sys.executable, "-m", "autotune"]
+    done = subprocess.run(
+        [*words, "run", "/dev/none"], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert done.returncode == 2, done.stderr
+    assert "There is no /dev/none" in done.stderr
