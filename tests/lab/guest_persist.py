@@ -293,7 +293,6 @@ def test_the_cache_is_set_only_after_a_reshape(state: Path) -> None:
     keep(state, PROFILE.model_copy(update={"knobs": {"read_ahead_kb": 256}}))
     (md / "sync_speed_max").write_text("1000")
     spare = min({f"/dev/vd{letter}" for letter in "abcde"} - set(MEMBERS))
-    run("mdadm", "--zero-superblock", spare)
     run("mdadm", "/dev/md0", "--add", spare)
     run("mdadm", "--grow", "/dev/md0", "--raid-devices=5", "--backup-file=/run/critical")
     wait_until(lambda: read(md / "sync_action") == "reshape", 20, "the reshape")
