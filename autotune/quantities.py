@@ -21,7 +21,9 @@ _NS = {"us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9}
 def parse_bytes(text: str) -> int:
     """`256MiB` or `1GB` in bytes. Raise UsageError if it is not a size above zero."""
     try:
-        size = int(_BYTES.validate_python(text))
+        # pydantic leaves out what it does not understand: "50GiB/day" would be 50 GiB.
+        whole = re.fullmatch(r"\s*\d*\.?\d+\s*[a-zA-Z]*\s*", text)
+        size = int(_BYTES.validate_python(text)) if whole else 0
     except (ValidationError, OverflowError):
         size = 0
     if not 0 < size < 1 << 63:

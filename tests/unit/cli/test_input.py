@@ -20,6 +20,7 @@ from autotune.problem.profile import (
 from autotune.quantities import (
     parse_bytes,
     parse_latency_ns,
+    parse_rate,
     parse_seconds,
     parse_share,
     show_bytes,
@@ -41,6 +42,13 @@ def test_quantities_are_read_in_their_units() -> None:
     assert parse_seconds("1h30min") == parse_seconds("1h 30 min") == 5400
     assert parse_seconds("30 minutes") == parse_seconds("30min") == 1800
     assert parse_seconds("1d") == parse_seconds("24 hours") == 86400
+
+
+@pytest.mark.parametrize("text", ["1e-9MB", "256MiB x", "50GiB/day", "1-5GiB", "-1MB", "0", ""])
+def test_what_is_no_size_is_refused_and_so_is_what_is_no_rate(text: str) -> None:
+    for parse, given in ((parse_bytes, text), (parse_rate, text), (parse_rate, f"{text}/s")):
+        with pytest.raises(UsageError):
+            parse(given)
 
 
 READ = 'load={rw="read",block_kib=64}'
