@@ -206,12 +206,16 @@ def test_what_udev_must_not_set_blindly(state: Path) -> None:
     back(wanted={"md/group_thread_cnt": "1", "md/sync_speed_min": "70000 (local)"})
     stop()
     limit = Path("/proc/sys/dev/raid/speed_limit_max")
+    slow = Path("/run/lab/disks", MEMBERS[0].removeprefix("/dev/"), "slowdown")
     limit.write_text("69999")
+    # Or it would be over before it is looked at.
+    slow.write_text("20\n")
     assemble("md0", "--update=resync")
     settle()
     assert read(Path("/sys/block/md0/md/sync_action")) == "resync"
     late = {"md/group_thread_cnt": "0", "md/sync_speed_min": "1000 (system)"}
     assert values(late) == late
+    slow.write_text("1\n")
     limit.write_text("200000")
     subprocess.run(["mdadm", "--wait", "/dev/md0"], check=False)
     change("md0")
