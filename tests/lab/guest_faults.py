@@ -26,7 +26,7 @@ PART_MIB = 320
 NEIGHBOUR_KIB = 4000
 """The speed of the neighbour's recovery, which has to be seen."""
 STEP_S = 86400
-TIMEOUT_S = 400
+TIMEOUT_S = 600
 """Only what hangs takes so long. A run above a thin pool takes minutes on a busy machine."""
 WORKLOAD = """
 name = "short"
