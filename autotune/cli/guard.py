@@ -100,10 +100,11 @@ def guard(
 
         on_window, finished = _callbacks(aside, metrics, reporter, ceiling_ns, as_json)
         try:
-            wanted = Wanted(
-                ceiling_ns, state_dir, on_window, finished, say, unheld, least_bytes / 1024
+            found = guard_array(
+                device,
+                Wanted(ceiling_ns, state_dir, on_window, finished, say, unheld, least_bytes / 1024),
+                wait,
             )
-            found = guard_array(device, wanted, wait)
         finally:
             try:
                 aside.close()
