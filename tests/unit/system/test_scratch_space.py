@@ -265,5 +265,5 @@ def test_a_pool_without_a_table_is_not_seen(
     monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
     with pytest.raises(UnseenError, match="no table of vg-pool"):
         layers.pool("dm-0", machine.root)
-    with pytest.raises(RefusalError, match="How full the thin pool vg-pool is cannot be seen"):
+    with pytest.raises(RefusalError, match="cannot be seen how full the thin pool vg-pool is"):
         scratch_bytes(machine.root, found)
