@@ -3,12 +3,9 @@
 import math
 import re
 
-from pydantic import ByteSize, TypeAdapter, ValidationError
-
 from autotune.errors import UsageError
 from autotune.untrusted import plain
 
-_BYTES = TypeAdapter(ByteSize)
 _SECONDS = {
     **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), 1.0),
     **dict.fromkeys(("m", "min", "mins", "minute", "minutes"), 60.0),
@@ -20,10 +17,13 @@ _NS = {"us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9}
 
 def parse_bytes(text: str) -> int:
     """`256MiB` or `1GB` in bytes. Raise UsageError if it is not a size above zero."""
+    # The units that boot hardly ever read a size, and pydantic takes 20 MB.
+    from pydantic import ByteSize, TypeAdapter, ValidationError  # noqa: PLC0415
+
     try:
         # pydantic leaves out what it does not understand: "50GiB/day" would be 50 GiB.
         whole = re.fullmatch(r"\s*\d*\.?\d+\s*[a-zA-Z]*\s*", text)
-        size = int(_BYTES.validate_python(text)) if whole else 0
+        size = int(TypeAdapter(ByteSize).validate_python(text)) if whole else 0
     except (ValidationError, OverflowError):
         size = 0
     if not 0 < size < 1 << 63:

@@ -5,11 +5,12 @@ import re
 import stat
 import tomllib
 from pathlib import Path
-from typing import Any
-
-from pydantic import ValidationError
+from typing import TYPE_CHECKING, Any
 
 from autotune.errors import UsageError
+
+if TYPE_CHECKING:
+    from pydantic import ValidationError
 
 MAX_LINE = 4096
 """The time that tomllib takes for a dotted key grows with the square of its parts: 20 s for one
@@ -57,7 +58,7 @@ def read_toml(text: str) -> dict[str, Any]:
         raise ValueError("its values are nested too deeply") from None
 
 
-def first_fault(error: ValidationError) -> str:
+def first_fault(error: "ValidationError") -> str:
     """The place and the kind of the first thing that is wrong with a document."""
     fault = error.errors(include_url=False, include_input=False)[0]
     # Parts such as "constrained-int" name pydantic's types, not places of the document.

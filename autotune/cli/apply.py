@@ -180,9 +180,11 @@ def restore(
 
 
 def _tell_persisted(array: "Array | None") -> None:
+    if array is None:
+        return
     from autotune.deploy.persist import rule_path
 
-    if array is not None and rule_path(array.uuid).exists():
+    if rule_path(array.uuid).exists():
         notice(
             f"A profile is still persisted for {array.device} and comes back at its next start; "
             f"`autotune unpersist {array.device}` ends that."

@@ -1,9 +1,6 @@
 """The command `autotune`. Each command's own imports happen when it runs, so that starting
-is fast; errors become one sentence and an exit code here and nowhere else."""
+is fast."""
 
-import io
-import json
-import os
 import signal
 import sys
 from typing import Annotated
@@ -14,6 +11,7 @@ from autotune.cli.apply import apply, restore, unpersist
 from autotune.cli.config import config
 from autotune.cli.diff import diff
 from autotune.cli.doctor import doctor
+from autotune.cli.ending import ending
 from autotune.cli.export import export
 from autotune.cli.groups import GroupedCommands
 from autotune.cli.guard import guard
@@ -27,8 +25,6 @@ from autotune.cli.service import service
 from autotune.cli.show import show
 from autotune.cli.solve import solve
 from autotune.cli.status import status
-from autotune.cli.terminal import notice
-from autotune.errors import AutotuneError
 from autotune.tuning.supervised import supervise
 
 SUPERVISED = ("run", "import", "retune")
@@ -88,41 +84,11 @@ def command() -> None:
 
 
 def main(supervised: bool = False) -> None:
-    """Run the command line; the only place that turns errors into exit codes."""
+    """Run the command line."""
     # Ignored by whoever started this, it would never tell of the worker's end, nor how fio's was.
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    for stream in (sys.stdout, sys.stderr):
-        # A terminal that knows no arrows gets question marks.
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")
-    try:
-        try:
-            code = supervise() if supervised else None
-            if code is not None:
-                sys.exit(code)
-            app()
-        finally:
-            sys.stdout.flush()
-    except AutotuneError as error:
-        if "--json" in sys.argv[1:]:
-            print(json.dumps({"error": str(error)}))
-        notice(str(error))
-        sys.exit(error.exit_code)
-    except KeyboardInterrupt:
-        # The first one ends a command in order; this is one of those sent while it does.
-        notice("Interrupted.")
-        sys.exit(1)
-    except BrokenPipeError:
-        # Python flushes once more at its end, and would complain.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(1)
-    except OSError as error:
-        from autotune.untrusted import plain
-
-        what = plain(str(error.filename)) if error.filename else "A file"
-        why = f"{what} cannot be used: {error.strerror or error}"
-        hint = "; run autotune as root." if isinstance(error, PermissionError) else "."
-        if "--json" in sys.argv[1:]:
-            print(json.dumps({"error": why + hint}))
-        notice(why + hint)
-        sys.exit(1)
+    with ending("--json" in sys.argv[1:]):
+        code = supervise() if supervised else None
+        if code is not None:
+            sys.exit(code)
+        app()

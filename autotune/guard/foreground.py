@@ -5,13 +5,15 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from autotune.guard import accounting
 from autotune.guard.accounting import Batch, Looks, Percentile
-from autotune.guard.probe import Probe
 from autotune.stats.histogram import Histogram, at_rank, slower, total
 from autotune.system.array import Array
+
+if TYPE_CHECKING:
+    from autotune.guard.probe import Probe
 
 ACCOUNTING, PROBE = "accounting", "probe"
 SECOND_S = 1.0
@@ -133,6 +135,9 @@ class Foreground:
             or self._doubtful()
         )
         if wanted and self._probe is None:
+            # pydantic comes with it, which a guard without a probe does not need.
+            from autotune.guard.probe import Probe  # noqa: PLC0415
+
             self._probe = self._stack.enter_context(Probe(self._array))
             self._probe_until_s = now_s + PROBE_S
             self._seconds.clear()

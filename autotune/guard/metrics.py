@@ -5,7 +5,6 @@ from pathlib import Path
 
 from autotune.errors import AutotuneError
 from autotune.guard.loop import Window
-from autotune.service.config import Metrics
 from autotune.system.array import Array
 
 NS = 1e9
@@ -17,12 +16,12 @@ class MetricsFile:
 
     def __init__(
         self,
-        metrics: Metrics | None,
+        file: Path | None,
         array: Array,
         ceiling_ns: float,
         notice: Callable[[str], None],
     ) -> None:
-        self._file = Path(metrics.textfile) if metrics else None
+        self._file = file
         self._array, self._ceiling_s, self._notice = array, ceiling_ns / NS, notice
         self._released = False
 

@@ -6,14 +6,16 @@ It is read from /proc/mdstat and never frozen, paused, restarted or bounded: not
 import time
 from collections.abc import Callable, Iterable
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from autotune.knobs import Knob, unsafe_now
 from autotune.measure.check import sync_position_kib
-from autotune.measure.workload import Phase, Workload
 from autotune.system import sysfs
 from autotune.system.array import Array
 from autotune.system.sync import REBUILDS, ended
+
+if TYPE_CHECKING:
+    from autotune.measure.workload import Phase, Workload
 
 WINDOW_S = 30.0
 """The kernel holds the mean speed of the last 27 to 30 s against sync_speed_max (md_do_sync:
@@ -24,7 +26,7 @@ SPEEDS = ("sync_speed_min", "sync_speed_max")
 PAUSE_S = 0.2
 
 
-def live_phases(workload: Workload) -> tuple[Phase, ...]:
+def live_phases(workload: "Workload") -> "tuple[Phase, ...]":
     """What can be measured beside a real sync: a sync's rate and the latency under it, for at
     least one of the kernel's windows. The array is never idle, so nothing else can."""
     return tuple(
@@ -39,7 +41,7 @@ def live_phases(workload: Workload) -> tuple[Phase, ...]:
     )
 
 
-def live_knobs(array: Array, knobs: Iterable[Knob], phases: Iterable[Phase]) -> tuple[Knob, ...]:
+def live_knobs(array: Array, knobs: Iterable[Knob], phases: "Iterable[Phase]") -> tuple[Knob, ...]:
     """The knobs that can move what is measured and may be written while a sync runs."""
     pairs = [(p, f.name.partition(".")[2]) for p in phases for f in p.figures()]
     return tuple(

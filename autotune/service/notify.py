@@ -8,9 +8,12 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from autotune.service.config import Event, Notify
 from autotune.system import ownership
+
+if TYPE_CHECKING:
+    from autotune.service.config import Event, Notify
 
 TIMEOUT_S = 60.0
 MARGIN_S = 15.0
@@ -37,16 +40,21 @@ def log(outcome: str, device: str, uuid: str, text: str) -> None:
     subprocess.run(["logger", "--journald"], input=lines.encode(), check=False)
 
 
-def notify(event: Event, device: str, uuid: str, text: str, hook: Notify | None) -> str:
+def notify(event: "Event", device: str, uuid: str, text: str, hook: "Notify | None") -> str:
     """Run the administrator's command for an event, if one is wanted. Return what went wrong
     with it, in a sentence; empty if nothing did. A hook that fails changes nothing else."""
     if hook is None or event not in hook.on:
         return ""
-    if found := ownership.refuse_words(hook.command):
-        return f"The command {hook.command[0]} was not run for the event: {found}"
+    return run_command(hook.command, event, device, uuid, text)
+
+
+def run_command(command: Sequence[str], event: "Event", device: str, uuid: str, text: str) -> str:
+    """Run it for an event, in a unit of its own where systemd runs this. As `notify`."""
+    if found := ownership.refuse_words(command):
+        return f"The command {command[0]} was not run for the event: {found}"
     data = json.dumps({"event": event, "device": device, "uuid": uuid, "text": text}).encode()
-    fault = _run_in_a_unit(hook.command, data) if _under_systemd() else _run(hook.command, data)
-    return f"The command {hook.command[0]} {fault}." if fault else ""
+    fault = _run_in_a_unit(command, data) if _under_systemd() else _run(command, data)
+    return f"The command {command[0]} {fault}." if fault else ""
 
 
 def _run(

@@ -18,7 +18,7 @@ from autotune.guard.metrics import MetricsFile
 from autotune.problem.figure import Estimate
 from autotune.service import history
 from autotune.service import notify as notifying
-from autotune.service.config import Metrics, Notify
+from autotune.service.config import Notify
 from autotune.service.history import MOST_PASSES, PassRecord, Remembered
 from autotune.service.metrics import ArrayMetrics, write_metrics
 from autotune.service.notify import log, notify
@@ -200,7 +200,7 @@ def test_a_pass_that_failed_is_remembered_and_what_is_compared_with_stays() -> N
 def test_a_guard_tells_prometheus_what_it_sees_and_goes_on_without(tmp_path: Path) -> None:
     said: list[str] = []
     array = find_array("md0", fake_sysfs.raid6(tmp_path).root)
-    told = MetricsFile(Metrics(textfile=str(tmp_path / "all.prom")), array, 5e7, said.append)
+    told = MetricsFile(tmp_path / "all.prom", array, 5e7, said.append)
     window = Window(
         0.0, 2e7, 2e7, 2e7, 600, "probe", 1e7, 9000, None, 0.5, None, True
     )  # fmt: skip
@@ -215,7 +215,7 @@ def test_a_guard_tells_prometheus_what_it_sees_and_goes_on_without(tmp_path: Pat
     assert re.search(r"^autotune_guard_ceiling_out_of_reach\{.*\} 1\.0$", file.read_text(), re.M)
     assert re.search(r"^autotune_guard_active\{.*\} 0\.0$", file.read_text(), re.MULTILINE)
     assert not re.search(r"^autotune_guard_p99_seconds\{", file.read_text(), re.MULTILINE)
-    told = MetricsFile(Metrics(textfile="/no/such/all.prom"), array, 5e7, said.append)
+    told = MetricsFile(Path("/no/such/all.prom"), array, 5e7, said.append)
     told.window(window)
     told.over()
     assert len(said) == 1

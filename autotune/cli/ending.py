@@ -1,0 +1,50 @@
+"""How a command ends: errors become one sentence and an exit code here and nowhere else. Light."""
+
+import io
+import json
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from autotune.cli.terminal import notice
+from autotune.errors import AutotuneError
+
+
+@contextmanager
+def ending(as_json: bool) -> Iterator[None]:
+    """Around a command: say what ended it, as JSON too if that is wanted, and exit."""
+    for stream in (sys.stdout, sys.stderr):
+        # A terminal that knows no arrows gets question marks.
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
+    try:
+        try:
+            yield
+        finally:
+            sys.stdout.flush()
+    except AutotuneError as error:
+        _say(str(error), as_json)
+        sys.exit(error.exit_code)
+    except KeyboardInterrupt:
+        # The first one ends a command in order; this is one of those sent while it does.
+        notice("Interrupted.")
+        sys.exit(1)
+    except BrokenPipeError:
+        # Python flushes once more at its end, and would complain.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+    except OSError as error:
+        from autotune.untrusted import plain
+
+        what = plain(str(error.filename)) if error.filename else "A file"
+        why = f"{what} cannot be used: {error.strerror or error}"
+        hint = "; run autotune as root." if isinstance(error, PermissionError) else "."
+        _say(why + hint, as_json)
+        sys.exit(1)
+
+
+def _say(text: str, as_json: bool) -> None:
+    if as_json:
+        print(json.dumps({"error": text}))
+    notice(text)

@@ -1,0 +1,125 @@
+"""The process that guards: what `autotune guard` becomes once it knows what is wanted.
+
+A guard waits for months, at best. What reads a command line and a configuration takes 30 MB, so
+none of that is loaded here: 20 MB are enough to wait, and to guard.
+"""
+
+import json
+import os
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import NoReturn
+
+from autotune.cli.ending import ending
+from autotune.cli.terminal import console, notice
+from autotune.guard.aside import Aside, write_line
+from autotune.guard.loop import Window
+from autotune.guard.metrics import MetricsFile
+from autotune.guard.session import Summary, Wanted
+from autotune.guard.session import guard as guard_array
+from autotune.report import guard as report
+from autotune.service.notify import run_command
+from autotune.system.array import find_array
+
+Progress = Callable[[str, float, float | None], None]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What the command line and the configuration say, in types that JSON has. `command` is the
+    one for the event `unheld`, empty if none is wanted."""
+
+    device: str
+    ceiling_ns: float
+    least_bytes: float
+    wait: bool
+    as_json: bool
+    state_dir: str
+    textfile: str | None
+    command: tuple[str, ...]
+
+
+def become(asked: Asked) -> NoReturn:
+    """Guard, in place of the process that runs now."""
+    words = [sys.executable, "-P", "-m", __name__, asked.device, json.dumps(asdict(asked))]
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os.execv(sys.executable, words)
+
+
+def guard(asked: Asked) -> None:
+    """Guard the array's syncs as they come, or the one that is under way."""
+    array, ceiling_ns = find_array(asked.device), asked.ceiling_ns
+
+    def run_hook(text: str) -> None:
+        if fault := run_command(asked.command, "unheld", array.device, array.uuid, text):
+            notice(fault)
+
+    def say(text: str) -> None:
+        aside(lambda: notice(text))
+
+    def unheld(text: str) -> None:
+        say(text)
+        if asked.command:
+            # The valve has to be moved meanwhile.
+            threading.Thread(target=run_hook, args=(text,)).start()
+
+    metrics = MetricsFile(Path(asked.textfile) if asked.textfile else None, array, ceiling_ns, notice)
+    with _progress_line() as progress:
+        aside = Aside()
+
+        def report_window(window: Window) -> None:
+            metrics.window(window)
+            if asked.as_json:
+                write_line(json.dumps(report.window_document(window)))
+            progress(report.window_line(window, ceiling_ns), window.share, None)
+
+        def report_end(summary: Summary) -> None:
+            metrics.over(summary.released)
+            if asked.as_json:
+                write_line(json.dumps(report.summary_document(summary)))
+            else:
+                write_line(report.summary_line(summary, ceiling_ns))
+
+        wanted = Wanted(
+            ceiling_ns,
+            Path(asked.state_dir),
+            lambda window: aside(lambda: report_window(window)),
+            lambda summary: aside(lambda: report_end(summary)),
+            say,
+            unheld,
+            asked.least_bytes / 1024,
+        )
+        try:
+            found = guard_array(asked.device, wanted, asked.wait)
+        finally:
+            try:
+                aside.close()
+            finally:
+                metrics.over()
+    if found:
+        return
+    text = f"No sync runs on {asked.device}, so there is nothing to guard (--wait waits for one)."
+    print(json.dumps({"kind": "idle", "device": asked.device}) if asked.as_json else text)
+
+
+@contextmanager
+def _progress_line() -> Iterator[Progress]:
+    """What shows how far it is. Where nobody watches, rich is not loaded: it takes 5 MB."""
+    if not sys.stderr.isatty():
+        yield lambda _what, _share, _left_s: None
+        return
+    from autotune.report.live import LiveReporter
+
+    with LiveReporter(console(stderr=True)) as reporter:
+        yield reporter.progress
+
+
+if __name__ == "__main__":
+    asked = Asked(**json.loads(sys.argv[2]))
+    with ending(asked.as_json):
+        guard(asked)
