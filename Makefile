@@ -6,6 +6,9 @@
 # make slow-tests   tests of a quarter of an hour that not every change needs
 # make faults  everything that can go wrong at every stage of a run (an hour); CI runs a few
 # make soak    200 kills at random moments (two hours)
+# make packages  wheel, sdist, and a Debian package each for bookworm and trixie, in dist/ (root)
+# make machine-tests  the package in whole emulated machines, from install to purge (root; an hour)
+# make release-check  what a version has to pass: every Python, the oldest libraries, the packages
 # make fuzz    look long for a text that a parser trips over (some minutes)
 # make bench-measure   whether measurements in the lab can be relied on (an hour)
 # make bench-persist   how soon a persisted profile is back (some minutes)
@@ -24,13 +27,13 @@ PACKAGES := mdadm fio util-linux user-mode-linux nbdkit nbdkit-plugin-dev qemu-s
 CONSUMERS := shellcheck systemd dbus tuned btrfs-progs
 test lint unit lab-tests slow-tests: PACKAGES += $(CONSUMERS)
 
-.PHONY: setup packages demo test lint unit lab-tests slow-tests faults soak fuzz \
+.PHONY: setup system demo test lint unit lab-tests slow-tests faults soak fuzz \
   bench-measure bench-persist bench-guard bench-search bench-year bench-grids bench-panel \
   record-grids
 
-setup: packages .venv/installed
+setup: system .venv/installed
 
-packages:
+system:
 	@missing=$$(dpkg-query -W -f '$${Package} $${db:Status-Status}\n' $(PACKAGES) 2>/dev/null \
 	  | awk '$$2 == "installed" { have[$$1] } END { n = split("$(PACKAGES)", want); \
 	    for (i = 1; i <= n; i++) if (!(want[i] in have)) printf "%s ", want[i] }'); \
@@ -106,6 +109,34 @@ bench-persist: setup
 
 bench-guard: setup
 	.venv/bin/autotune lab tests/lab/guard.toml -- .venv/bin/python -m benchmarks.guard /dev/md0
+
+# What only these need, so that `make setup` does without.
+packages machine-tests release-check: PACKAGES += mmdebstrap dpkg-dev pandoc
+machine-tests release-check: PACKAGES += qemu-system-x86
+SUITES := bookworm trixie
+MACHINES := $(SUITES) unstable
+MACHINE_CACHE := /var/cache/autotune-machines
+
+.PHONY: packages machine-tests release-check
+.PRECIOUS: $(MACHINE_CACHE)/%.img
+
+packages: setup
+	.venv/bin/python -m pip install -q build
+	.venv/bin/python packaging/build.py $(SUITES)
+
+$(MACHINE_CACHE)/%.img: tests/machine/image.sh
+	mkdir -p $(@D)
+	tests/machine/image.sh $* $@
+
+machine-tests: packages $(MACHINES:%=$(MACHINE_CACHE)/%.img)
+	for suite in $(MACHINES); do \
+	  .venv/bin/python -m pytest -v -p no:cacheprovider --rootdir tests/machine -c /dev/null \
+	    tests/machine/machine_path.py --suite $$suite || exit 1; \
+	done
+
+release-check: packages
+	.venv/bin/python packaging/versions.py
+	.venv/bin/python -m pytest -q -m slow tests/unit/test_wheel.py
 
 fuzz: setup
 	AUTOTUNE_FUZZ=many .venv/bin/python -m pytest tests/unit/test_fuzz.py

@@ -33,47 +33,47 @@ def commands() -> str:
         "Every command has `--help`. Exit codes: 0 done, 1 failed, 2 wrong usage.\n"
         "Commands that change an array, and those that read the state folder, need root.\n"
     )
-    for name, command in _walk(root, "autotune"):
+    for name, command in walk(root, "autotune"):
         text += f"\n## {name}\n\n{inspect.cleandoc(command.help or '')}\n\n{_usage(name, command)}"
         text += _parameters(command)
     return text
 
 
-def _walk(command: Any, name: str) -> Iterator[tuple[str, Any]]:
+def walk(command: Any, name: str) -> Iterator[tuple[str, Any]]:
     """The commands below one. Typer's own types changed from version to version, so only the
     attributes are used that all of them have."""
     if not hasattr(command, "commands"):
         yield name, command
         return
     for child in sorted(command.commands):
-        yield from _walk(command.commands[child], f"{name} {child}")
+        yield from walk(command.commands[child], f"{name} {child}")
 
 
 def _usage(name: str, command: Any) -> str:
-    arguments = [_argument(p) for p in command.params if not _is_option(p)]
+    arguments = [argument(p) for p in command.params if not is_option(p)]
     return f"```\n{' '.join([name, *arguments, '[OPTIONS]'])}\n```\n"
 
 
-def _is_option(parameter: Any) -> bool:
+def is_option(parameter: Any) -> bool:
     return bool(parameter.opts[0].startswith("-"))
 
 
-def _argument(parameter: Any) -> str:
+def argument(parameter: Any) -> str:
     name = (parameter.metavar or parameter.name.upper()).strip("[]")
     return name if parameter.required else f"[{name}]"
 
 
 def _parameters(command: Any) -> str:
     rows = [
-        f"| {_cell(shown)} | {_cell(meaning)} |\n" for shown, meaning in map(_row, command.params)
+        f"| {_cell(shown)} | {_cell(meaning)} |\n" for shown, meaning in map(row, command.params)
     ]
     return "\n| argument or option | meaning |\n|---|---|\n" + "".join(rows) if rows else ""
 
 
-def _row(parameter: Any) -> tuple[str, str]:
+def row(parameter: Any) -> tuple[str, str]:
     meaning = parameter.help or ""
-    if not _is_option(parameter):
-        return f"`{_argument(parameter)}`", meaning
+    if not is_option(parameter):
+        return f"`{argument(parameter)}`", meaning
     shown = ", ".join(f"`{name}`" for name in (*parameter.opts, *parameter.secondary_opts))
     if not parameter.is_flag:
         shown += f" {parameter.metavar or 'VALUE'}"

@@ -6,10 +6,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from autotune.cli import complete
 from autotune.cli.options import STATE_DIR, Json, Persist, StateDir, print_persisted
 from autotune.cli.terminal import console, notice
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
     from autotune.safety.restore import Outcome
     from autotune.system.array import Array
 
@@ -18,10 +21,17 @@ def apply(
     profile: Annotated[
         str,
         typer.Argument(
-            metavar="PROFILE", help="The profile: a JSON file, or a name in `autotune profiles`."
+            metavar="PROFILE",
+            autocompletion=complete.profiles,
+            help="The profile: a JSON file, or a name in `autotune profiles`.",
         ),
     ],
-    device: Annotated[str, typer.Argument(metavar="DEVICE", help="The array, such as /dev/md0.")],
+    device: Annotated[
+        str,
+        typer.Argument(
+            metavar="DEVICE", autocompletion=complete.devices, help="The array, such as /dev/md0."
+        ),
+    ],
     persist: Persist = False,
     force: Annotated[
         bool, typer.Option("--force", help="Also set harmful values, until the next reboot.")
@@ -83,7 +93,12 @@ def apply(
 
 def unpersist(
     device: Annotated[
-        str, typer.Argument(metavar="DEVICE|UUID", help="The array, or its UUID if it is gone.")
+        str,
+        typer.Argument(
+            metavar="DEVICE|UUID",
+            autocompletion=complete.devices,
+            help="The array, or its UUID if it is gone.",
+        ),
     ],
     as_json: Json = False,
 ) -> None:
@@ -116,35 +131,83 @@ def restore(
     device: Annotated[
         str | None,
         typer.Argument(
-            metavar="DEVICE", help="Also undo the profile that is applied to this array."
+            metavar="DEVICE",
+            autocompletion=complete.devices,
+            help="Also undo the profile that is applied to this array.",
         ),
     ] = None,
+    all_: Annotated[
+        bool, typer.Option("--all", help="Undo what was applied or persisted, on every array.")
+    ] = False,
     as_json: Json = False,
     state_dir: StateDir = STATE_DIR,
 ) -> None:
     """Restore the original settings after a run was killed; with DEVICE, also undo a profile."""
-    import contextlib
     import json
 
-    from autotune.errors import AutotuneError, RestoreError
-    from autotune.safety.deferred_restore import put_back
-    from autotune.safety.locks import lock
-    from autotune.safety.paths import applied_path, clear_if_torn, open_journals
-    from autotune.system.array import find_array
+    from autotune.errors import RestoreError, UsageError
+    from autotune.safety.paths import applied_path, open_journals
+    from autotune.system.array import find_array, list_arrays
 
-    outcomes, torn, failed = {}, [], []
-    barred: list[str] = []
+    if all_ and device is not None:
+        raise UsageError("Name an array or take --all, not both.")
     paths = open_journals(state_dir)
     array = find_array(device) if device is not None else None
-    applied = applied_path(state_dir, array.uuid) if array else None
-    paths += [applied] if applied and applied.exists() else []
+    arrays = list_arrays() if all_ else [array] if array is not None else []
+    removed = _unpersist_all(arrays) if all_ else []
+    applied = {path: a for a in arrays if (path := applied_path(state_dir, a.uuid)).exists()}
+    outcomes, torn, barred, failed = _put_back([*paths, *applied], applied)
+    if barred:
+        from autotune.deploy.persist import wake
+
+        wake(barred, notice)
+    _tell_persisted(array)
+    if as_json:
+        print(json.dumps({name: vars(outcome) for name, outcome in outcomes.items()}, indent=2))
+    else:
+        for path in removed:
+            print(f"Removed {path}.")
+        for path in torn:
+            print(f"Removed {path}, which was cut short before anything was changed.")
+        for name, outcome in outcomes.items():
+            what = name.replace("(applied)", "(profile)").replace("(journal)", "(killed run)")
+            _print(what, outcome)
+        # At boot there is hardly ever anything to do, and then nothing to say.
+        said = outcomes or torn or failed or removed
+        if not said and (device is not None or sys.stdout.isatty()):
+            print("Nothing to restore.")
+    failed += [text for outcome in outcomes.values() for text in outcome.failed]
+    if failed:
+        raise RestoreError(
+            "Some of what a run left could not be put back: "
+            + "; ".join(text.rstrip(".") for text in failed)
+            + ". Correct that and run `autotune restore` again."
+        )
+
+
+def _put_back(
+    paths: "Iterable[Path]", applied: "Mapping[Path, Array]"
+) -> "tuple[dict[str, Outcome], list[Path], list[str], list[str]]":
+    """Put back what these journals hold. What became of each, those that were cut short, the
+    arrays whose persisted values udev kept away from meanwhile, and what failed."""
+    import contextlib
+
+    from autotune.errors import AutotuneError
+    from autotune.safety.deferred_restore import put_back
+    from autotune.safety.locks import lock
+    from autotune.safety.paths import clear_if_torn
+
+    outcomes: dict[str, Outcome] = {}
+    torn: list[Path] = []
+    barred: list[str] = []
+    failed: list[str] = []
     for path in paths:
         try:
             if clear_if_torn(path):
                 torn.append(path)
                 barred.append(path.stem)
                 continue
-            with lock(array) if array and path == applied else contextlib.nullcontext():
+            with lock(applied[path]) if path in applied else contextlib.nullcontext():
                 record, outcome = put_back(path)
             outcomes[f"{record.device} ({path.parent.name})"] = outcome
             if outcome.rebooted:
@@ -154,29 +217,18 @@ def restore(
             continue
         except (AutotuneError, OSError) as error:
             failed.append(str(error))
-    if barred:
-        from autotune.deploy.persist import wake
+    return outcomes, torn, barred, failed
 
-        wake(barred, notice)
-    _tell_persisted(array)
-    if as_json:
-        print(json.dumps({name: vars(outcome) for name, outcome in outcomes.items()}, indent=2))
-    else:
-        for path in torn:
-            print(f"Removed {path}, which was cut short before anything was changed.")
-        for name, outcome in outcomes.items():
-            what = name.replace("(applied)", "(profile)").replace("(journal)", "(killed run)")
-            _print(what, outcome)
-        # At boot there is hardly ever anything to do, and then nothing to say.
-        if not (outcomes or torn or failed) and (device is not None or sys.stdout.isatty()):
-            print("Nothing to restore.")
-    failed += [text for outcome in outcomes.values() for text in outcome.failed]
-    if failed:
-        raise RestoreError(
-            "Some of what a run left could not be put back: "
-            + "; ".join(text.rstrip(".") for text in failed)
-            + ". Correct that and run `autotune restore` again."
-        )
+
+def _unpersist_all(arrays: "list[Array]") -> list[Path]:
+    """Remove what --persist has written for each array, be it here or not."""
+    from autotune.deploy.persist import persisted, tell_udev, unpersist
+
+    here, removed = {array.uuid: array for array in arrays}, []
+    for uuid in persisted():
+        removed += unpersist(uuid)
+        tell_udev(here.get(uuid), notice)
+    return removed
 
 
 def _tell_persisted(array: "Array | None") -> None:

@@ -4,13 +4,17 @@ from typing import Annotated
 
 import typer
 
+from autotune.cli import complete
 from autotune.cli.options import STATE_DIR, Json, StateDir
 from autotune.cli.terminal import console, say
 
 
 def doctor(
     device: Annotated[
-        str | None, typer.Argument(metavar="DEVICE", help="The array. [default: all]")
+        str | None,
+        typer.Argument(
+            metavar="DEVICE", autocompletion=complete.devices, help="The array. [default: all]"
+        ),
     ] = None,
     as_json: Json = False,
     state_dir: StateDir = STATE_DIR,

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from autotune.cli import complete
 from autotune.cli.options import STATE_DIR, Json, StateDir
 
 if TYPE_CHECKING:
@@ -15,7 +16,9 @@ def export(
     source: Annotated[
         str | None,
         typer.Argument(
-            metavar="[RUN|PROFILE]", help="A run's number, or a profile: a JSON file or a name."
+            metavar="[RUN|PROFILE]",
+            autocompletion=complete.runs_or_profiles,
+            help="A run's number, or a profile: a JSON file or a name.",
         ),
     ] = None,
     format: Annotated[
@@ -26,6 +29,7 @@ def export(
         str | None,
         typer.Option(
             metavar="DEVICE|UUID",
+            autocompletion=complete.devices,
             help="The array that udev or tuned sets. [default: the one it was proven on]",
         ),
     ] = None,

@@ -5,13 +5,19 @@ from typing import Annotated
 
 import typer
 
+from autotune.cli import complete
 from autotune.cli.options import STATE_DIR, StateDir
 from autotune.cli.terminal import notice
 from autotune.service import CONFIG
 
 
 def guard(
-    device: Annotated[str, typer.Argument(metavar="DEVICE", help="The array, such as /dev/md0.")],
+    device: Annotated[
+        str,
+        typer.Argument(
+            metavar="DEVICE", autocompletion=complete.devices, help="The array, such as /dev/md0."
+        ),
+    ],
     p99_ceiling: Annotated[
         str | None,
         typer.Option(

@@ -68,7 +68,9 @@ def guard(asked: Asked) -> None:
             # The valve has to be moved meanwhile.
             threading.Thread(target=run_hook, args=(text,)).start()
 
-    metrics = MetricsFile(Path(asked.textfile) if asked.textfile else None, array, ceiling_ns, notice)
+    metrics = MetricsFile(
+        Path(asked.textfile) if asked.textfile else None, array, ceiling_ns, notice
+    )
     with _progress_line() as progress:
         aside = Aside()
 

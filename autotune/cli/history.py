@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from autotune.cli import complete
 from autotune.cli.options import STATE_DIR, Json, StateDir
 from autotune.cli.terminal import console
 
@@ -15,7 +16,12 @@ if TYPE_CHECKING:
 def history(
     run: Annotated[
         int | None,
-        typer.Argument(metavar="RUN", max=2**31, help="A run's number: lists its trials."),
+        typer.Argument(
+            metavar="RUN",
+            autocompletion=complete.runs,
+            max=2**31,
+            help="A run's number: lists its trials.",
+        ),
     ] = None,
     as_json: Json = False,
     state_dir: StateDir = STATE_DIR,

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from autotune.cli import complete
 from autotune.cli.options import STATE_DIR, Json, StateDir
 from autotune.cli.terminal import console
 
@@ -24,11 +25,16 @@ def import_(
     profile: Annotated[
         str,
         typer.Argument(
-            metavar="PROFILE", help="A profile's file, or a name that `autotune profiles` lists."
+            metavar="PROFILE",
+            autocompletion=complete.profiles,
+            help="A profile's file, or a name that `autotune profiles` lists.",
         ),
     ],
     device: Annotated[
-        str | None, Option(metavar="DEVICE", help="The array, such as /dev/md0.")
+        str | None,
+        Option(
+            metavar="DEVICE", autocompletion=complete.devices, help="The array, such as /dev/md0."
+        ),
     ] = None,
     all_: Annotated[
         bool, Option("--all", help="Every array that it fits, one after the other.")
@@ -69,7 +75,11 @@ def import_(
     ] = None,
     destructive: Annotated[
         str | None,
-        Option(metavar="DEVICE", help="Write to the raw array (name it again): its data is lost."),
+        Option(
+            metavar="DEVICE",
+            autocompletion=complete.devices,
+            help="Write to the raw array (name it again): its data is lost.",
+        ),
     ] = None,
     dry_run: Annotated[
         bool, Option("--dry-run", help="Print what it would set here, and change nothing.")

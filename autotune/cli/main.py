@@ -1,6 +1,7 @@
 """The command `autotune`. Each command's own imports happen when it runs, so that starting
 is fast."""
 
+import os
 import signal
 import sys
 from typing import Annotated
@@ -27,13 +28,16 @@ from autotune.cli.solve import solve
 from autotune.cli.status import status
 from autotune.tuning.supervised import supervise
 
+COMPLETING = "_AUTOTUNE_COMPLETE"
+"""Set by the shells: `_AUTOTUNE_COMPLETE=source_bash autotune` prints what makes bash ask."""
 SUPERVISED = ("run", "import", "retune")
 """What calculates with native libraries, which can end a process without a word."""
 
 app = typer.Typer(
     cls=GroupedCommands,
     no_args_is_help=True,
-    add_completion=False,
+    # With its options; without them the shells still ask by this variable.
+    add_completion=COMPLETING in os.environ,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},

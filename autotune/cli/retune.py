@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from autotune.cli import complete
 from autotune.cli.options import STATE_DIR, Json, StateDir
 from autotune.cli.terminal import console, notice
 from autotune.service import CONFIG
@@ -19,7 +20,10 @@ Option = typer.Option
 
 def retune(
     devices: Annotated[
-        list[str] | None, typer.Argument(metavar="DEVICE", help="Arrays, such as /dev/md0.")
+        list[str] | None,
+        typer.Argument(
+            metavar="DEVICE", autocompletion=complete.devices, help="Arrays, such as /dev/md0."
+        ),
     ] = None,
     all_: Annotated[bool, Option("--all", help="Every array with a profile in force.")] = False,
     log: Annotated[bool, Option("--log", help="Only list earlier passes.")] = False,
@@ -28,7 +32,11 @@ def retune(
     ] = CONFIG,
     destructive: Annotated[
         str | None,
-        Option(metavar="DEVICE", help="Write to the raw array (name it again): its data is lost."),
+        Option(
+            metavar="DEVICE",
+            autocompletion=complete.devices,
+            help="Write to the raw array (name it again): its data is lost.",
+        ),
     ] = None,
     as_json: Json = False,
     state_dir: StateDir = STATE_DIR,

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from autotune.cli import complete
 from autotune.cli.options import STATE_DIR, Json, Persist, StateDir, print_persisted
 from autotune.cli.terminal import console, notice
 
@@ -21,7 +22,9 @@ def run(
     devices: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="DEVICE", help="The array, such as /dev/md0; several: one after the other."
+            metavar="DEVICE",
+            autocompletion=complete.devices,
+            help="The array, such as /dev/md0; several: one after the other.",
         ),
     ] = None,
     all_: Annotated[
@@ -80,7 +83,11 @@ def run(
     ] = False,
     destructive: Annotated[
         str | None,
-        Option(metavar="DEVICE", help="Write to the raw array (name it again): its data is lost."),
+        Option(
+            metavar="DEVICE",
+            autocompletion=complete.devices,
+            help="Write to the raw array (name it again): its data is lost.",
+        ),
     ] = None,
     apply: Annotated[
         bool, Option("--apply", help="Keep the winner's settings until the next reboot.")

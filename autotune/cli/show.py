@@ -4,13 +4,18 @@ from typing import Annotated
 
 import typer
 
+from autotune.cli import complete
 from autotune.cli.terminal import console
 
 
 def show(
     device: Annotated[
         str | None,
-        typer.Argument(metavar="DEVICE", help="The array, such as /dev/md0. [default: all]"),
+        typer.Argument(
+            metavar="DEVICE",
+            autocompletion=complete.devices,
+            help="The array, such as /dev/md0. [default: all]",
+        ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:

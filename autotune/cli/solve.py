@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from autotune.cli import complete
 from autotune.cli.options import STATE_DIR, Json, StateDir
 from autotune.cli.terminal import console
 
@@ -13,7 +14,10 @@ def solve(
     run: Annotated[
         int,
         typer.Argument(
-            metavar="RUN", max=2**31, help="The run's number; `autotune history` lists them."
+            metavar="RUN",
+            autocompletion=complete.runs,
+            max=2**31,
+            help="The run's number; `autotune history` lists them.",
         ),
     ],
     p99_ceiling: Annotated[

@@ -37,6 +37,14 @@ def rule_path(uuid: str, root: Path = Path("/")) -> Path:
     return root / _RULES / udev.rule_name(uuid)
 
 
+def persisted(root: Path = Path("/")) -> list[str]:
+    """The UUIDs of the arrays that a profile is persisted for."""
+    profiles = (root / _FOLDER).glob("*.json")
+    rules = (root / _RULES).glob(udev.rule_name("*"))
+    names = [path.stem for path in profiles]
+    return sorted({*names, *(path.stem.removeprefix("99-autotune-") for path in rules)})
+
+
 def check(array: Array, state_dir: Path, profile: Profile | None = None) -> None:
     """Raise RefusalError if nothing could be persisted for this array, UsageError if the profile
     cannot: better known before a run of half an hour than after."""

@@ -1,0 +1,65 @@
+"""What the shell completes: arrays, profiles, runs, and the names that options take. Light: it is
+asked at each press of the tab key. What cannot be read has no completions."""
+
+import contextlib
+import sqlite3
+from importlib import resources
+from pathlib import Path
+
+from autotune.cli.options import STATE_DIR
+
+
+def devices(incomplete: str) -> list[str]:
+    """The arrays of this machine, as devices; by their short names where one is begun with."""
+    names = sorted(folder.parent.name for folder in Path("/sys/block").glob("md*/md"))
+    prefix = "" if incomplete.startswith("md") else "/dev/"
+    return [prefix + name for name in names if (prefix + name).startswith(incomplete)]
+
+
+def runs(incomplete: str) -> list[str]:
+    """The numbers of the newest runs."""
+    with contextlib.suppress(sqlite3.Error):
+        # SQLAlchemy takes longer to load than a person waits for the tab key.
+        store = sqlite3.connect(f"file:{STATE_DIR / 'autotune.db'}?mode=ro", uri=True)
+        with contextlib.closing(store):
+            found = store.execute("SELECT id FROM runs ORDER BY id DESC LIMIT 50").fetchall()
+            return [str(row[0]) for row in found if str(row[0]).startswith(incomplete)]
+    return []
+
+
+def profiles(incomplete: str) -> list[str]:
+    """Profiles and starting points by name; the shell completes files itself."""
+    shipped = [Path(e.name) for e in resources.files("autotune.profiles.starting").iterdir()]
+    own = [*(STATE_DIR / "profiles").glob("*.json"), *Path("/etc/autotune/profiles").glob("*")]
+    names = {path.stem for path in (*shipped, *own) if path.suffix in (".toml", ".json")}
+    files = Path(incomplete).parent.glob(Path(incomplete).name + "*.json") if incomplete else ()
+    return sorted(name for name in names if name.startswith(incomplete)) + sorted(map(str, files))
+
+
+def runs_or_profiles(incomplete: str) -> list[str]:
+    return runs(incomplete) + profiles(incomplete)
+
+
+def workloads(incomplete: str) -> list[str]:
+    """The shipped workloads."""
+    folder = resources.files("autotune.profiles.workloads")
+    names = (Path(e.name) for e in folder.iterdir() if e.name.endswith(".toml"))
+    return sorted(path.stem for path in names if path.stem.startswith(incomplete))
+
+
+def knobs(incomplete: str) -> list[str]:
+    """Knobs, also after a comma, and `all`."""
+    from autotune.knobs import ALL
+
+    before, comma, last = incomplete.rpartition(",")
+    names = [knob.name for knob in ALL if knob.name.startswith(last)]
+    if not comma and "all".startswith(last):
+        names.append("all")
+    return [before + comma + name for name in names]
+
+
+def formats(incomplete: str) -> list[str]:
+    """The formats of `autotune export`."""
+    from autotune.export import FORMATS
+
+    return sorted(name for name in FORMATS if name.startswith(incomplete))

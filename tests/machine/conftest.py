@@ -1,0 +1,78 @@
+"""The machine that the tests share, and the table of what was seen to work where."""
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from machine import Machine
+
+TOP = Path(__file__).parents[2]
+TABLE = TOP / "docs/reference/machines.md"
+CACHE = Path(os.environ.get("AUTOTUNE_CACHE", "/var/cache/autotune-machines"))
+VERSIONS = (
+    "uname -r; mdadm --version 2>&1 | sed 's/.* v\\([0-9.]*\\).*/\\1/'; "
+    "systemctl --version | sed -n 's/^systemd \\([0-9]*\\).*/\\1/p'; python3 -V | cut -d' ' -f2"
+)
+_done: list[tuple[str, bool]] = []
+_versions: list[str] = []
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--suite", default="trixie", help="the Debian that the machine runs")
+
+
+@pytest.fixture(scope="session")
+def machine(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Machine]:
+    suite = request.config.getoption("--suite")
+    release = {"bookworm": "deb12", "trixie": "deb13", "unstable": "deb13"}[suite]
+    (package,) = (TOP / "dist").glob(f"autotune-md_*+{release}_amd64.deb")
+    with Machine(CACHE / f"{suite}.img", package, tmp_path_factory.mktemp("machine")) as machine:
+        _versions[:] = machine.do(VERSIONS).split()
+        yield machine
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
+    report = yield
+    if call.when == "call" or (call.when == "setup" and call.excinfo):
+        what = (item.function.__doc__ or item.name).strip().rstrip(".")
+        _done.append((what, call.excinfo is None))
+    return report
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Write this machine's column of the table, where the whole path was tried."""
+    suite = session.config.getoption("--suite")
+    if not _versions or session.testsfailed > 1 or session.config.getoption("keyword"):
+        return
+    head, columns = _read_table()
+    kernel, mdadm, systemd, python = (*_versions, "", "", "", "")[:4]
+    columns[suite] = {
+        "kernel": kernel, "mdadm": mdadm, "systemd": systemd, "Python": python,
+        **{what: "works" if good else "**fails**" for what, good in _done},
+    }  # fmt: skip
+    rows = list(dict.fromkeys(row for column in columns.values() for row in column))
+    text = f"| | {' | '.join(columns)} |\n|{'---|' * (len(columns) + 1)}\n"
+    for row in rows:
+        cells = (column.get(row, "–") for column in columns.values())
+        text += f"| {row} | {' | '.join(cells)} |\n"
+    TABLE.write_text(head + text)
+
+
+def _read_table() -> tuple[str, dict[str, dict[str, str]]]:
+    text = TABLE.read_text()
+    head, _, table = text.partition("| |")
+    lines = [re.split(r"\s*\|\s*", line.strip("| \n")) for line in table.splitlines() if line]
+    if not lines:
+        return head, {}
+    suites = [name for name in lines[0] if name]
+    columns: dict[str, dict[str, str]] = {suite: {} for suite in suites}
+    for row, *cells in lines[2:]:
+        for suite, cell in zip(suites, cells, strict=True):
+            if cell != "–":
+                columns[suite][row] = cell
+    return head, columns

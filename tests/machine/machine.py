@@ -1,0 +1,189 @@
+"""A whole machine under QEMU: Debian with systemd, four throttled disks, and no network.
+
+Commands reach it through QEMU's guest agent. The kernel and the initramfs are read from its disk
+before each boot, so that what the machine does to them counts.
+"""
+
+import base64
+import contextlib
+import json
+import os
+import socket
+import subprocess
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+DISKS = "bcde"
+DISK_BYTES = 512 * 1024**2
+DISK_BYTES_PER_S = 40_000_000
+MEMORY_MIB = 1536
+BOOT_S = 900.0
+COMMAND_S = 900.0
+LOOK_S = 0.5
+
+
+@dataclass(frozen=True)
+class Done:
+    """How a command in the machine ended."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def text(self) -> str:
+        return f"exit code {self.code}\n{self.out}\n{self.err}"
+
+
+def accelerator() -> str:
+    """Emulated where the processor cannot do it: there KVM may be seen and not work."""
+    words = Path("/proc/cpuinfo").read_text().split()
+    able = {"vmx", "svm"} & {*words} and os.access("/dev/kvm", os.W_OK)
+    return "kvm" if able else "tcg,thread=multi"
+
+
+class Machine:
+    """One machine, with a disk of its own that is a copy of the image. A context manager."""
+
+    def __init__(self, image: Path, package: Path, folder: Path) -> None:
+        self._folder = folder
+        self._disk = folder / "root.img"
+        self._process: subprocess.Popen[bytes] | None = None
+        self._socket: socket.socket | None = None
+        self._replies: Any = None
+        subprocess.run(["cp", "--sparse=always", image, self._disk], check=True)
+        self._debugfs(f"write {package} /root/autotune.deb", write=True)
+        for letter in DISKS:
+            with (folder / f"vd{letter}.img").open("wb") as file:
+                file.truncate(DISK_BYTES)
+
+    def __enter__(self) -> "Machine":
+        self.boot()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.cut()
+
+    def _debugfs(self, request: str, write: bool = False) -> str:
+        words = ["debugfs", *(["-w"] if write else []), "-R", request, str(self._disk)]
+        return subprocess.run(words, capture_output=True, text=True, check=True).stdout
+
+    def _newest(self, name: str) -> Path:
+        """The kernel or the initramfs as it is on the machine's disk."""
+        listed = self._debugfs("ls -p /boot").splitlines()
+        names = sorted(line.split("/")[5] for line in listed if f"/{name}" in line)
+        out = self._folder / name
+        self._debugfs(f"dump /boot/{names[-1]} {out}")
+        return out
+
+    def boot(self) -> None:
+        """Start it, and wait until systemd has started all that it starts."""
+        agent = self._folder / "agent"
+        agent.unlink(missing_ok=True)
+        # A disk that a cut left has a journal, which debugfs does not read.
+        subprocess.run(["e2fsck", "-p", str(self._disk)], capture_output=True, check=False)
+        disks = [
+            f"file={self._folder}/vd{letter}.img,format=raw,if=virtio,cache=writeback,"
+            f"throttling.bps-total={DISK_BYTES_PER_S}"
+            for letter in DISKS
+        ]
+        words = [
+            *("qemu-system-x86_64", "-accel", accelerator(), "-cpu", "max", "-smp", "2"),
+            *("-m", str(MEMORY_MIB), "-display", "none", "-nic", "none", "-no-reboot"),
+            *("-kernel", str(self._newest("vmlinuz")), "-initrd", str(self._newest("initrd"))),
+            *("-append", "root=/dev/vda rw console=ttyS0 systemd.show_status=no quiet"),
+            *("-serial", f"file:{self._folder}/console", "-device", "virtio-serial"),
+            *("-drive", f"file={self._disk},format=raw,if=virtio"),
+            *(word for disk in disks for word in ("-drive", disk)),
+            *("-chardev", f"socket,path={agent},server=on,wait=off,id=agent"),
+            *("-device", "virtserialport,chardev=agent,name=org.qemu.guest_agent.0"),
+        ]
+        self._process = subprocess.Popen(words, stdin=subprocess.DEVNULL)
+        self._wait(agent.exists, BOOT_S, "QEMU did not start")
+        self._socket = socket.socket(socket.AF_UNIX)
+        self._socket.connect(str(agent))
+        self._replies = self._socket.makefile("rb")
+        self._wait(self._answers, BOOT_S, "the machine did not start; see the file console")
+        self.run("systemctl is-system-running --wait", BOOT_S)
+
+    def _wait(self, what: Callable[[], bool], seconds: float, fault: str) -> None:
+        deadline = time.monotonic() + seconds
+        while not what():
+            assert self._process is not None
+            if self._process.poll() is not None or time.monotonic() > deadline:
+                raise AssertionError(f"{fault} ({self._folder})")
+            time.sleep(LOOK_S)
+
+    def _answers(self) -> bool:
+        assert self._socket is not None
+        self._socket.settimeout(5.0)
+        with contextlib.suppress(OSError, ValueError):
+            self._socket.sendall(b'{"execute": "guest-sync", "arguments": {"id": 1}}\n')
+            return json.loads(self._replies.readline()).get("return") == 1
+        # A reader that timed out cannot be read again.
+        self._replies = self._socket.makefile("rb")
+        return False
+
+    def _ask(self, execute: str, **arguments: object) -> Any:
+        assert self._socket is not None
+        self._socket.settimeout(120.0)
+        asked = {"execute": execute, "arguments": arguments}
+        self._socket.sendall(json.dumps(asked).encode() + b"\n")
+        while True:
+            reply = json.loads(self._replies.readline())
+            if reply.get("return") == 1:
+                continue  # of a `guest-sync` that was answered late
+            assert "return" in reply, reply
+            return reply["return"]
+
+    def run(self, command: str, timeout_s: float = COMMAND_S) -> Done:
+        """Run a shell's command in the machine. AssertionError if it does not end."""
+        shell = ["-c", f"export PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8; {command}"]
+        how = {"path": "/bin/sh", "arg": shell, "capture-output": True}
+        pid, deadline = self._ask("guest-exec", **how)["pid"], time.monotonic() + timeout_s
+        while not (status := self._ask("guest-exec-status", pid=pid))["exited"]:
+            assert time.monotonic() < deadline, f"`{command}` did not end in {timeout_s:.0f} s"
+            time.sleep(LOOK_S)
+        out, err = (
+            base64.b64decode(status.get(name, "")).decode("utf-8", "replace")
+            for name in ("out-data", "err-data")
+        )
+        return Done(status.get("exitcode", -status.get("signal", 0)), out, err)
+
+    def do(self, command: str, timeout_s: float = COMMAND_S) -> str:
+        """Run a command that has to succeed; return what it printed."""
+        done = self.run(command, timeout_s)
+        assert done.code == 0, f"`{command}`: {done.text}"
+        return done.out
+
+    def until(self, command: str, timeout_s: float) -> str:
+        """Run a command again and again until it succeeds; return what it printed."""
+        deadline = time.monotonic() + timeout_s
+        while (done := self.run(command)).code:
+            assert time.monotonic() < deadline, f"never in {timeout_s:.0f} s: `{command}`"
+            time.sleep(LOOK_S)
+        return done.out
+
+    def reboot(self) -> None:
+        """Shut it down in order, and start it again."""
+        self.run("systemd-run --on-active=1 systemctl poweroff")
+        assert self._process is not None
+        self._process.wait(BOOT_S)
+        self._close()
+        self.boot()
+
+    def cut(self) -> None:
+        """End it as a power cut does."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+        self._close()
+
+    def _close(self) -> None:
+        if self._socket is not None:
+            self._replies.close()
+            self._socket.close()
+        self._process = self._socket = None
