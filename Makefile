@@ -135,6 +135,7 @@ machine-tests: packages $(MACHINES:%=$(MACHINE_CACHE)/%.img)
 	done
 
 release-check: packages
+	.venv/bin/python -m pip install -q uv
 	.venv/bin/python packaging/versions.py
 	.venv/bin/python -m pytest -q -m slow tests/unit/test_wheel.py
 

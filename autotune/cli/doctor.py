@@ -1,12 +1,15 @@
 """`autotune doctor`."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from autotune.cli import complete
 from autotune.cli.options import STATE_DIR, Json, StateDir
 from autotune.cli.terminal import console, say
+
+if TYPE_CHECKING:
+    from autotune.system.array import Array
 
 
 def doctor(
@@ -16,35 +19,46 @@ def doctor(
             metavar="DEVICE", autocompletion=complete.devices, help="The array. [default: all]"
         ),
     ] = None,
+    all_: Annotated[bool, typer.Option("--all", help="Every array, as without DEVICE.")] = False,
     as_json: Json = False,
     state_dir: StateDir = STATE_DIR,
 ) -> None:
     """Say whether a run can start, what it would be like, and what earlier runs left.
 
-    Changes nothing. Exit code 1 if something prevents a run.
+    Changes nothing. Exit code 1 if something prevents a run. Without DEVICE it also says what
+    autotune runs on (versions, tools, units, settings), for a bug report: no host names, serial
+    numbers or UUIDs.
     """
     import json
 
-    from autotune.errors import AutotuneError
+    from autotune.errors import AutotuneError, UsageError
     from autotune.preflight import leftovers
     from autotune.report import diagnosis as report
     from autotune.safety.paths import journal_path, open_journals
     from autotune.system.array import find_array, list_arrays
     from autotune.tuning.diagnosis import diagnose
 
+    if all_ and device is not None:
+        raise UsageError("Name an array or take --all, not both.")
     arrays = [find_array(device)] if device else list_arrays()
     journals = {str(path): leftovers.describe(path) for path in open_journals(state_dir)}
     known = {folder for _, folders in journals.values() for folder in folders}
     found = [diagnose(array, state_dir, known) for array in arrays]
     refused = [each.device for each in found if each.run is None]
     if as_json:
-        document = {
+        document: dict[str, object] = {
             "arrays": {each.device: report.diagnosis_document(each) for each in found},
             "runs": {each.device: report.expected_document(each) for each in found},
             "open_journals": list(journals),
         }
+        if device is None:
+            document["environment"] = _environment(arrays)
         print(json.dumps(document, indent=2))
         raise typer.Exit(1 if refused or journals else 0)
+    if device is None:
+        facts = _environment(arrays)
+        widest = max(map(len, facts))
+        print("\n".join(f"{name:<{widest}}  {text}" for name, text in facts.items()), end="\n\n")
     if not arrays:
         print("This machine has no md arrays.")
     for each in found:
@@ -62,3 +76,15 @@ def doctor(
         say("Next, to see the whole plan or to tune:")
     for each in found:
         print(f"  autotune run {each.device} --dry-run\n  autotune run {each.device}")
+
+
+def _environment(arrays: "list[Array]") -> dict[str, str]:
+    """What autotune runs on, with the units as they are installed."""
+    from collections import Counter
+
+    from autotune.preflight.environment import environment
+    from autotune.service.install import status
+
+    states = Counter(status().values())
+    units = ", ".join(f"{number} {state}" for state, number in sorted(states.items()))
+    return {**environment(arrays), "units": units}

@@ -97,7 +97,9 @@ def test_unpersist_leaves_what_is_not_its_own(machine: fake_sysfs.FakeMachine) -
     before = everything(machine.root)
     kept(machine)
     uuid = array(machine).uuid
+    assert persist.persisted(machine.root) == [uuid]
     assert len(persist.unpersist(uuid, machine.root)) == 2
+    assert persist.persisted(machine.root) == []
     after = everything(machine.root)
     assert after == {**before, "etc/udev/rules.d": None}
     assert persist.unpersist(uuid, machine.root) == []
