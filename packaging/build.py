@@ -121,7 +121,7 @@ def _changelog(suite: str) -> str:
     return (
         f"autotune-md ({number}) {suite}; urgency=medium\n\n"
         "  * What changed is in CHANGELOG.md of the project.\n\n"
-        f" -- autotune maintainers <root@localhost>  {email.utils.formatdate(int(date))}\n"
+        f" -- autotune maintainers <autotune@localhost>  {email.utils.formatdate(int(date))}\n"
     )
 
 

@@ -52,7 +52,7 @@ def _top(root: Any, commands: dict[str, Any]) -> str:
         listed = [name for name in commands if name.split()[1] in names]
         items = {f"**{name}**(1)".replace(" ", "-"): _summary(commands[name]) for name in listed}
         text += f"## {group}\n\n{_items(items)}"
-    text += "# EXAMPLES\n\n" + _items({f"`{line}`": meaning for line, meaning in EXAMPLES})
+    text += "# EXAMPLES\n\n" + _items({f"**{line}**": meaning for line, meaning in EXAMPLES})
     text += f"# EXIT STATUS\n\n{EXIT}\n\n# FILES\n\n"
     return text + _items({f"*{name}*": meaning for name, meaning in FILES.items()})
 
@@ -62,7 +62,11 @@ def _page(name: str, command: Any) -> str:
     text = _head(name, _summary(command))
     text += f"# SYNOPSIS\n\n**{name}** {' '.join([*arguments, '[OPTIONS]'])}\n\n"
     text += f"# DESCRIPTION\n\n{inspect.cleandoc(command.help or '')}\n\n"
-    rows = {shown: " ".join(meaning.split()) for shown, meaning in map(row, command.params)}
+    # Terms in bold: the bold typewriter font is not one that all of groff's devices have.
+    rows = {
+        shown.replace("`", "**"): " ".join(meaning.split())
+        for shown, meaning in map(row, command.params)
+    }
     text += f"# ARGUMENTS AND OPTIONS\n\n{_items(rows)}" if rows else ""
     return text + f"# EXIT STATUS\n\n{EXIT}\n\n# SEE ALSO\n\n**autotune**(1)\n"
 

@@ -61,7 +61,11 @@ class Machine:
                 file.truncate(DISK_BYTES)
 
     def __enter__(self) -> "Machine":
-        self.boot()
+        try:
+            self.boot()
+        except BaseException:
+            self.cut()
+            raise
         return self
 
     def __exit__(self, *_: object) -> None:
