@@ -114,7 +114,6 @@ bench-guard: setup
 packages machine-tests release-check: PACKAGES += mmdebstrap dpkg-dev pandoc
 machine-tests release-check: PACKAGES += qemu-system-x86
 SUITES := bookworm trixie
-MACHINES := $(SUITES) unstable
 MACHINE_CACHE := /var/cache/autotune-machines
 
 .PHONY: packages machine-tests release-check
@@ -128,8 +127,8 @@ $(MACHINE_CACHE)/%.img: tests/machine/image.sh
 	mkdir -p $(@D)
 	tests/machine/image.sh $* $@
 
-machine-tests: packages $(MACHINES:%=$(MACHINE_CACHE)/%.img)
-	for suite in $(MACHINES); do \
+machine-tests: packages $(SUITES:%=$(MACHINE_CACHE)/%.img)
+	for suite in $(SUITES); do \
 	  .venv/bin/python -m pytest -v -p no:cacheprovider --rootdir tests/machine -c /dev/null \
 	    tests/machine/machine_path.py --suite $$suite || exit 1; \
 	done

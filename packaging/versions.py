@@ -24,13 +24,15 @@ def main() -> int:
             if subprocess.run(made, check=False).returncode:
                 print(f"{wanted}: this Python is not here", flush=True)
                 continue
-            how = ["--resolution=lowest-direct"] if wanted == "lowest" else []
             inside = str(Path(folder) / "bin/python")
             install = [UV, "pip", "install", "--quiet", "--python", inside]
-            install += [*how, "--editable", f"{TOP}[optuna]"]
-            tools = [UV, "pip", "install", "--quiet", "--python", inside, *TOOLS]
+            # Of autotune itself, its requirements would not count as direct ones.
+            needs = ["--requirements", str(TOP / "pyproject.toml"), "--extra", "optuna"]
+            lowest = ["--resolution=lowest-direct"] if wanted == "lowest" else []
+            installs = [[*install, *lowest, *needs], [*install, "--no-deps", "--editable", TOP]]
+            installs.append([*install, *TOOLS])
             tests = [inside, "-m", "pytest", "-q", "-m", "not slow", "-p", "no:cacheprovider"]
-            steps = [install, tools, [*tests, *TESTS]]
+            steps = [*installs, [*tests, *TESTS]]
             good = all(subprocess.run(step, cwd=TOP, check=False).returncode == 0 for step in steps)
             print(f"{wanted}: {'passed' if good else 'FAILED'}", flush=True)
             failed += [] if good else [wanted]

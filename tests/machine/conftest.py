@@ -28,7 +28,7 @@ def machine(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Machine]:
     suite = request.config.getoption("--suite")
-    release = {"bookworm": "deb12", "trixie": "deb13", "unstable": "deb13"}[suite]
+    release = {"bookworm": "deb12", "trixie": "deb13"}[suite]
     (package,) = (TOP / "dist").glob(f"autotune-md_*+{release}_amd64.deb")
     with Machine(CACHE / f"{suite}.img", package, tmp_path_factory.mktemp("machine")) as machine:
         _versions[:] = machine.do(VERSIONS).split()
