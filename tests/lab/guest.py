@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
+from autotune.cli import guarding
 from autotune.cli.main import main
 from autotune.problem.figure import Estimate
 from autotune.store import TrialRecord
@@ -94,6 +95,8 @@ def autotune(*words: object, state: Path) -> subprocess.CompletedProcess[str]:
         mock.patch.dict(os.environ, {"AUTOTUNE_STATE_DIR": str(state)}),
         contextlib.redirect_stdout(output),
         contextlib.redirect_stderr(errors),
+        # It would take the place of the tests.
+        mock.patch.object(guarding, "become", guarding.guard),
     ):
         try:
             main()

@@ -15,6 +15,7 @@ import pytest
 from guest import autotune, read, running, wait_until
 from guest_rebuild import MD, SLOWDOWN, recover, settled_knobs
 
+from autotune.cli import guarding
 from autotune.cli.main import main
 from autotune.guard.session import guard  # noqa: F401 - so that a child need not import it
 from autotune.measure.fio import Fio, Job, Target
@@ -72,7 +73,10 @@ def start(state: Path, output: Path, *words: str, device: str = "/dev/md0") -> i
         sys.stderr = os.fdopen(2, "w", closefd=False, buffering=1)
         os.setsid()
         said = ["autotune", "guard", device, "--state-dir", str(state), "--json", *words]
-        with mock.patch.object(sys, "argv", said):
+        with (
+            mock.patch.object(sys, "argv", said),
+            mock.patch.object(guarding, "become", guarding.guard),
+        ):
             main()
         code = 0
     except SystemExit as end:

@@ -54,7 +54,10 @@ def state_of(machine: Machine, unit: str) -> str:
 
 def test_install(machine: Machine) -> None:
     """The package installs from apt, and no unit is enabled"""
-    machine.do("apt-get install -y -q --no-download --no-install-recommends /root/autotune.deb")
+    machine.do(
+        "DEBIAN_FRONTEND=noninteractive apt-get install -y -q "
+        "--no-install-recommends /root/autotune.deb"
+    )
     assert machine.do("autotune --version").startswith("autotune ")
     for unit in ("autotune-restore.service", "autotune-retune.timer"):
         assert state_of(machine, unit) == "disabled"
