@@ -156,7 +156,7 @@ def restore(
     arrays = list_arrays() if all_ else [array] if array is not None else []
     removed = _unpersist_all(arrays) if all_ else []
     applied = {path: a for a in arrays if (path := applied_path(state_dir, a.uuid)).exists()}
-    outcomes, torn, barred, failed = _put_back([*paths, *applied], applied)
+    outcomes, torn, barred, failed = _put_back_each([*paths, *applied], applied)
     if barred:
         from autotune.deploy.persist import wake
 
@@ -185,7 +185,7 @@ def restore(
         )
 
 
-def _put_back(
+def _put_back_each(
     paths: "Iterable[Path]", applied: "Mapping[Path, Array]"
 ) -> "tuple[dict[str, Outcome], list[Path], list[str], list[str]]":
     """Put back what these journals hold. What became of each, those that were cut short, the

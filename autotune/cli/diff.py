@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from autotune.cli import complete
 from autotune.cli.options import STATE_DIR, Json, StateDir
 from autotune.cli.terminal import console
 
@@ -11,8 +12,12 @@ SIDE = "A profile's file or name, the number of a run, or an array, such as /dev
 
 
 def diff(
-    a: Annotated[str, typer.Argument(metavar="A", help=SIDE)],
-    b: Annotated[str, typer.Argument(metavar="B", help=SIDE)],
+    a: Annotated[
+        str, typer.Argument(metavar="A", autocompletion=complete.runs_or_profiles, help=SIDE)
+    ],
+    b: Annotated[
+        str, typer.Argument(metavar="B", autocompletion=complete.runs_or_profiles, help=SIDE)
+    ],
     as_json: Json = False,
     state_dir: StateDir = STATE_DIR,
 ) -> None:

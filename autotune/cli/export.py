@@ -22,7 +22,12 @@ def export(
         ),
     ] = None,
     format: Annotated[
-        str, typer.Option(metavar="NAME", help="json, udev, tuned, ansible, shell or systemd.")
+        str,
+        typer.Option(
+            metavar="NAME",
+            autocompletion=complete.formats,
+            help="json, udev, tuned, ansible, shell or systemd.",
+        ),
     ] = "json",
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="The folder to write to.")] = None,
     array: Annotated[

@@ -34,6 +34,7 @@ def run(
         str,
         Option(
             metavar="NAME|FILE",
+            autocompletion=complete.workloads,
             help="What the array is used for: balanced, quick, streaming, database, nas, rebuild, "
             "a TOML file, or a fio job file (*.fio).",
         ),
@@ -60,7 +61,11 @@ def run(
     ] = "5%",
     knobs: Annotated[
         str,
-        Option(metavar="NAMES", help="What to tune: default, all, or names separated by commas."),
+        Option(
+            metavar="NAMES",
+            autocompletion=complete.knobs,
+            help="What to tune: default, all, or names separated by commas.",
+        ),
     ] = "default",
     write_budget: Annotated[
         str | None,
