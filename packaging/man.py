@@ -78,9 +78,9 @@ def _items(items: dict[str, str]) -> str:
 def main(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in pages().items():
-        call = ["pandoc", "--standalone", "--from=markdown-smart", "--to=man"]
         out = folder / f"{name}.1"
-        subprocess.run([*call, f"--output={out}"], input=text, text=True, check=True)
+        call = ["pandoc", "--standalone", "--from=markdown-smart", "--to=man", f"--output={out}"]
+        subprocess.run(call, input=text, text=True, check=True)
 
 
 if __name__ == "__main__":
