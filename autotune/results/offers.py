@@ -53,10 +53,11 @@ def _faster(
     }
     if not over or not ratios:
         return None
-    name = max(ratios, key=lambda each: ratios[each])
     whole = point.sure_gain / kept.gain.value
-    if ratios[name] < MUCH or whole < WORTH**0.5:
+    if max(ratios.values()) < MUCH or whole < WORTH**0.5:
         return None
+    better = sorted((n for n in ratios if ratios[n] >= WORTH), key=lambda n: -ratios[n])
+    gained = " and ".join(f"{name} ×{ratios[name]:.2f}" for name in better)
     may = " and ".join(
         f"{f.name} may be {show_latency(point.figures[f.name].value)} instead of "
         f"{show_latency(kept.figures[f.name].value if f.name in kept.figures else 0.0)}"
@@ -68,7 +69,7 @@ def _faster(
         + roomy(max(point.figures[f.name].value for f in over if f.phase == phase))
         for phase in phases
     )
-    text = f"{name} ×{ratios[name]:.2f} if {may}: {option}"
+    text = f"{gained} if {may}: {option}"
     return whole, Offer(text, option, point.trials)
 
 

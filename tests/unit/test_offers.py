@@ -31,6 +31,13 @@ def test_throughput_that_a_ceiling_costs_is_named_with_the_option() -> None:
     )
 
 
+def test_all_that_becomes_faster_is_named_the_most_first() -> None:
+    (offer,) = offers(FIGURES, [HOME, point(1.4, 125, 170, 160, 40)], HOME, HOME)
+    assert offer.text.startswith(
+        "resync.throughput ×1.60 and write.throughput ×1.25 if write.p99 may be 170 ms"
+    )
+
+
 def test_latency_that_throughput_costs_is_named_too() -> None:
     (offer,) = offers(FIGURES, [HOME, point(0.5, 100, 80, 25, 16)], HOME, HOME)
     assert offer.text == (
