@@ -108,7 +108,7 @@ def test_another_answer_is_chosen_without_the_array(state: Path, tmp_path: Path)
     assert decided["confirmed"]
     assert decided["adopt"] == bool(run["profile"])
     assert decided["setting"] == run["named"]["balanced"]["setting"]
-    strict = autotune("solve", 1, "--p99-ceiling", "1us", "--save", tmp_path / "p", state=state)
+    strict = autotune("solve", 1, "--p99-ceiling", "1ms", "--save", tmp_path / "p", state=state)
     assert strict.returncode == 1
     # In four seconds the probe makes fewer requests than a p99 takes.
     assert "no p99" in strict.stderr
