@@ -3,7 +3,7 @@
 # make test    lint, types and every test, those in the lab too
 # make docs    build the documentation into site/; a broken link is an error
 # make pages   write the reference pages that follow from the code
-# make slow-tests   tests of a quarter of an hour that not every change needs
+# make slow-tests   tests of some minutes each that not every change needs (an hour and a half, quiet)
 # make faults  everything that can go wrong at every stage of a run (an hour); CI runs a few
 # make soak    200 kills at random moments (two hours)
 # make packages  wheel, sdist, and a Debian package each for bookworm and trixie, in dist/ (root)
@@ -86,7 +86,8 @@ lab-tests: setup
 	.venv/bin/python -m pytest tests/lab -m "not slow"
 
 slow-tests: setup
-	.venv/bin/python -m pytest -m slow -rP
+	.venv/bin/python -m pytest -m "slow and not quiet" -rP -n 2 --dist worksteal
+	.venv/bin/python -m pytest -m "slow and quiet" -rP
 
 IN_LAB = .venv/bin/autotune lab $(1) -- .venv/bin/python -m pytest -q -p no:cacheprovider
 IN_FAULTS = $(call IN_LAB,tests/lab/faults.toml)
