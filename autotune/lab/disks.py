@@ -1,17 +1,14 @@
 """Simulated disks: one nbdkit process each, joined to the kernel by a storage daemon."""
 
-import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from autotune.errors import AutotuneError
+from autotune.lab.compiler import compile_library
 from autotune.lab.processes import Processes
 from autotune.lab.scenario import Disk
 
 MODEL_SOURCES = ("disk.c", "hdd.c", "arm.c", "ssd.c", "extents.c")
 """The timing model, which needs nothing but a C compiler."""
-
-_FLAGS = ("-std=gnu11", "-O2", "-Wall", "-fPIC", "-shared")
 
 SETUP_SLOWDOWN = "0.01"
 """How slow a disk starts out: very fast, until the guest has set up its arrays."""
@@ -19,16 +16,7 @@ SETUP_SLOWDOWN = "0.01"
 
 def compile_model(target: Path, sources: Sequence[str]) -> None:
     """Compile the disk model to a shared library. Raise AutotuneError if the compiler fails."""
-    folder = Path(__file__).parent / "disk_model"
-    result = subprocess.run(
-        ["cc", *_FLAGS, "-o", target, *(folder / name for name in sources), "-lpthread", "-lm"],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if result.returncode != 0:
-        raise AutotuneError(f"The disk model does not compile; cc says: {result.stderr.strip()}")
+    compile_library(target, "disk_model", sources)
 
 
 def letters(index: int) -> str:

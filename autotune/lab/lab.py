@@ -15,6 +15,7 @@ from pathlib import Path
 import autotune
 from autotune.errors import AutotuneError
 from autotune.lab import disks
+from autotune.lab.compiler import compile_library
 from autotune.lab.console import Console
 from autotune.lab.plan import ArrayPlan, Plan
 from autotune.lab.processes import PACKAGES, SYSTEM_PATH, Processes, require
@@ -100,6 +101,7 @@ def _environment(udev: bool, out: Path | None) -> dict[str, str]:
 
 def _kernel(scenario: Scenario, arguments: Sequence[str], line: int) -> list[str]:
     return [
+        *("env", "LD_PRELOAD=./ptrace.so"),
         *("linux.uml", f"mem={scenario.memory_mib}M", "uml_dir=.", "umid=kernel"),
         *(
             "rootfstype=hostfs",
@@ -129,6 +131,7 @@ def _boot(
         with theirs:
             kernel = _kernel(scenario, arguments, theirs.fileno())
             _wait_for_disks(processes)
+            compile_library(processes.folder / "ptrace.so", "kernel_compat", ("ptrace.c",))
             processes.start([*kernel, f"init={init}"], "kernel.log", pass_fds=[theirs.fileno()])
         wire = Wire(ours.fileno())
         _wait_for_guest(processes, wire)

@@ -1,0 +1,1 @@
+"""What is preloaded into the lab's kernel, in C."""

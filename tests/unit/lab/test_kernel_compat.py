@@ -1,0 +1,59 @@
+"""What is preloaded into the lab's kernel, on a process of this machine."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from autotune.lab.compiler import compile_library
+
+SET_SHORTER = """
+import ctypes, os, signal
+SETREGSET, GETREGSET, XSTATE = 0x4205, 0x4204, ctypes.c_void_p(0x202)
+LEGACY_AND_AVX = 832
+class Buffer(ctypes.Structure):
+    _fields_ = [("base", ctypes.c_void_p), ("length", ctypes.c_size_t)]
+libc = ctypes.CDLL(None, use_errno=True)
+ptrace = libc.ptrace
+ptrace.restype = ctypes.c_long
+child = os.fork()
+if child == 0:
+    ptrace(0, 0, None, None)
+    os.kill(os.getpid(), signal.SIGSTOP)
+    os._exit(0)
+os.waitpid(child, 0)
+data = ctypes.create_string_buffer(1 << 16)
+buffer = Buffer(ctypes.addressof(data), len(data))
+assert ptrace(GETREGSET, child, XSTATE, ctypes.byref(buffer)) == 0
+assert buffer.length > LEGACY_AND_AVX, buffer.length
+buffer.length = LEGACY_AND_AVX
+print(ptrace(SETREGSET, child, XSTATE, ctypes.byref(buffer)))
+os.kill(child, signal.SIGKILL)
+os.waitpid(child, 0)
+"""
+
+
+def set_shorter(environment: dict[str, str]) -> str:
+    """What setting registers from a buffer that is too short returns, in a process of its own."""
+    result = subprocess.run(
+        [sys.executable, "-c", SET_SHORTER],
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if "assert buffer.length" in result.stderr:
+        pytest.skip("this processor has no more state than fits")
+    assert result.returncode == 0, result.stderr
+    return result.stdout.strip()
+
+
+def test_registers_are_set_on_processors_with_more_state_than_the_kernel_knows(
+    tmp_path: Path,
+) -> None:
+    library = tmp_path / "ptrace.so"
+    compile_library(library, "kernel_compat", ("ptrace.c",))
+    assert set_shorter({}) == "-1"
+    assert set_shorter({"LD_PRELOAD": str(library)}) == "0"
