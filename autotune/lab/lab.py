@@ -18,7 +18,7 @@ from autotune.lab import disks
 from autotune.lab.compiler import compile_library
 from autotune.lab.console import Console
 from autotune.lab.plan import ArrayPlan, Plan
-from autotune.lab.processes import PACKAGES, SYSTEM_PATH, Processes, require
+from autotune.lab.processes import PACKAGES, SYSTEM_PATH, Processes, require, require_memory
 from autotune.lab.scenario import Scenario
 from autotune.lab.wire import Kind, Wire, WireClosedError
 
@@ -41,10 +41,11 @@ def run(scenario: Scenario, command: Sequence[str], out: Path | None = None) -> 
     """Run a command in the scenario's machine, on this process's standard streams.
 
     Return its exit status, 128 + N if signal N ended it. What it writes below `out` stays.
-    Raise RefusalError if a program is missing, AutotuneError if the machine does not come up or
-    dies. Nothing that was started is left, also if this process is killed.
+    Raise RefusalError if a program or memory is missing, AutotuneError if the machine does not
+    come up or dies. Nothing that was started is left, also if this process is killed.
     """
     require(list(PACKAGES))
+    require_memory(scenario.memory_bytes)
     terminal = os.isatty(1)
     with Processes() as processes:
         shared = processes.folder / "shared"

@@ -12,6 +12,7 @@ from typing import Self
 
 from autotune.errors import RefusalError
 from autotune.lab import keeper
+from autotune.quantities import show_bytes
 
 PACKAGES = {
     "linux.uml": "user-mode-linux",
@@ -39,6 +40,18 @@ def require(programs: Sequence[str]) -> None:
         raise RefusalError(
             "The lab needs programs that are not installed; install them with "
             f"`apt-get install {' '.join(missing)}`."
+        )
+
+
+def require_memory(needed_bytes: int, meminfo: Path = Path("/proc/meminfo")) -> None:
+    """Raise RefusalError unless so much memory is available. Else the kernel would kill a process,
+    of the lab or any other."""
+    lines = dict(line.split(":") for line in meminfo.read_text().splitlines())
+    available_bytes = int(lines["MemAvailable"].split()[0]) * 1024
+    if needed_bytes > available_bytes:
+        raise RefusalError(
+            f"The lab keeps its disks in memory: this scenario needs {show_bytes(needed_bytes)}, "
+            f"and {show_bytes(available_bytes)} are available; choose smaller disks (size_mib)."
         )
 
 

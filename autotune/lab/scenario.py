@@ -132,6 +132,11 @@ class Scenario(_Table):
         """Every disk by itself, in order: vda, vdb, …"""
         return [group for group in self.disks for _ in range(group.count)]
 
+    @property
+    def memory_bytes(self) -> int:
+        """What the machine and its disks take of the host's memory at most."""
+        return (self.memory_mib + sum(disk.size_mib for disk in self.each_disk)) * _MIB
+
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
         disks = self.each_disk

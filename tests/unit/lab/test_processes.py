@@ -12,7 +12,7 @@ import pytest
 
 from autotune.errors import RefusalError
 from autotune.lab import processes
-from autotune.lab.processes import Processes, require
+from autotune.lab.processes import Processes, require, require_memory
 
 # A process with a child, such as a user-mode kernel.
 FAMILY = ("sh", "-c", "sleep 1000 & echo $! $$; wait")
@@ -76,3 +76,11 @@ def test_a_missing_program_is_refused_by_its_package(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(processes, "SYSTEM_PATH", os.devnull)
     with pytest.raises(RefusalError, match="apt-get install nbdkit user-mode-linux"):
         require(["nbdkit", "linux.uml"])
+
+
+def test_disks_that_memory_has_no_room_for_are_refused(tmp_path: Path) -> None:
+    meminfo = tmp_path / "meminfo"
+    meminfo.write_text("MemTotal: 8388608 kB\nMemAvailable: 4194304 kB\n")
+    require_memory(4 << 30, meminfo)
+    with pytest.raises(RefusalError, match=r"needs 16 GiB, and 4.0 GiB are available"):
+        require_memory(16 << 30, meminfo)
