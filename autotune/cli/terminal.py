@@ -10,6 +10,20 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 
+def open_what_is_closed() -> None:
+    """Let those of the three standard streams lead nowhere that were closed by whoever started
+    this: a file that is opened next would get the number of one, and messages with it."""
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            # It gets the lowest number that is free.
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
+    sys.stdin = sys.stdin or os.fdopen(0, "r", closefd=False)
+    sys.stdout = sys.stdout or os.fdopen(1, "w", closefd=False)
+    sys.stderr = sys.stderr or os.fdopen(2, "w", closefd=False)
+
+
 def say(text: str, stream: TextIO | None = None) -> None:
     """Print each line of the text, on a terminal wrapped between words; to stdout by default."""
     stream = stream or sys.stdout

@@ -123,3 +123,14 @@ def test_the_log_of_passes_is_that_of_every_array_if_none_is_named() -> None:
     assert done.returncode == 0, done.stderr
     assert isinstance(json.loads(done.stdout), dict)
     assert autotune("retune").returncode == 2
+
+
+@pytest.mark.parametrize("closed", ["<&- >&- 2>&-", ">&-", "2>&-", "<&-"])
+def test_closed_streams_keep_nothing_from_being_done(closed: str, tmp_path: Path) -> None:
+    """As where a program that was started by a daemon starts this."""
+    words = f"{sys.executable} -m autotune restore --state-dir {tmp_path} {closed}"
+    assert subprocess.run(["sh", "-c", words], check=False).returncode == 0
+    words = f"{sys.executable} -m autotune run /dev/none --state-dir {tmp_path} {closed}"
+    done = subprocess.run(["sh", "-c", words], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "2>" in closed or done.stderr.startswith("autotune: There is no /dev/none")
