@@ -16,15 +16,18 @@ from pathlib import Path
 from typing import Any
 
 from autotune.errors import AutotuneError
-from autotune.safety.paths import journal_path
+from autotune.safety.journal import Journal
+from autotune.safety.paths import journal_path, waiting_path
 
 _ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 _PR_SET_PDEATHSIG = 1
 _FRAME = re.compile(r'File "(.+?)", line (\d+)')
 _GUARDIAN_S = 60.0
+_BACK = " The original settings are back."
 _CAUSES = {
     signal.SIGSEGV: "a segmentation fault",
-    signal.SIGKILL: "SIGKILL: somebody's, or the kernel's because memory ran short",
+    signal.SIGKILL: "SIGKILL: somebody's, the kernel's because memory ran short, or the guardian's "
+    "because the command was stopped for a minute",
 }
 _line: int | None = None
 """Where the worker tells what it works on; None if nobody listens."""
@@ -110,12 +113,7 @@ def _what_happened(number: int, where: str, told: dict[str, Any] | None) -> str:
     if told is None:
         return text
     state_dir, run = Path(told["state"]), told["run"]
-    back = _is_back(journal_path(state_dir, told["uuid"]))
-    text += (
-        " The original settings are back."
-        if back
-        else " Not all settings are back yet; run `autotune restore`."
-    )
+    text += _what_is_back(journal_path(state_dir, told["uuid"]))
     try:
         trials = _mark(state_dir, run, f"It was ended by {cause}{where}.")
     except AutotuneError as error:
@@ -132,12 +130,22 @@ def _what_happened(number: int, where: str, told: dict[str, Any] | None) -> str:
     return text
 
 
-def _is_back(journal: Path) -> bool:
-    """Whether the guardian has put everything back, which takes it a moment."""
+def _what_is_back(path: Path) -> str:
+    """What the guardian has put back, which takes it a moment, in a sentence."""
     until = time.monotonic() + _GUARDIAN_S
-    while journal.exists() and time.monotonic() < until:
+    while path.exists() and time.monotonic() < until:
         time.sleep(0.1)
-    return not journal.exists()
+    try:
+        if not path.exists():
+            record = Journal.load(waiting_path(path)).record
+            left = [f"`autotune restore` is to remove {folder}" for folder in record.scratch]
+            waits = "; ".join((*record.waits(Path("/")), *left))
+            return f" The original settings are back, but {waits}." if waits else _BACK
+    except FileNotFoundError:
+        return _BACK
+    except (AutotuneError, OSError):
+        pass
+    return " Not all settings are back yet; run `autotune restore`."
 
 
 def _mark(state_dir: Path, run: int, why: str) -> int:

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from store_records import record
 
+from autotune.safety.journal import Journal
+from autotune.safety.paths import journal_path
 from autotune.store.database import Store
 from autotune.tuning.resume import interrupted
 
@@ -78,11 +80,27 @@ def test_a_run_is_marked_and_its_trials_are_kept(tmp_path: Path, state: str) -> 
     assert interrupted([after]) == after
 
 
+def test_what_waits_for_the_end_of_a_sync_is_not_said_to_be_back(tmp_path: Path) -> None:
+    folder, bound = str(tmp_path), tmp_path / "sync_min"
+    bound.write_text("0\n")
+    path = journal_path(tmp_path, "u")
+    journal = Journal.open(path, "u", "/dev/md0", [bound])
+    bound.write_text("8192\n")
+    journal.wait()
+    code, errors = ended(f"tell(Path({folder!r}), 'u', '/dev/md0', 1); ctypes.string_at(0)")
+    assert code == 1
+    assert "The original settings are back, but sync_min of /dev/md0 goes back by itself" in errors
+    bound.write_text("0\n")
+    _, errors = ended(f"tell(Path({folder!r}), 'u', '/dev/md0', 1); ctypes.string_at(0)")
+    assert "The original settings are back." in errors
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_a_signal_for_the_command_is_the_workers(number: signal.Signals) -> None:
     process = worker(
         f"signal.signal({int(number)}, lambda *_: sys.exit(7))\n"
-        "print('ready', flush=True)\ntime.sleep(60)"
+        # A signal just before a sleep does not end it.
+        "print('ready', flush=True)\nfor _ in range(600): time.sleep(0.1)"
     )
     assert process.stdout is not None
     assert process.stdout.readline() == "ready\n"
