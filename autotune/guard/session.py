@@ -1,5 +1,6 @@
-"""`autotune guard`: what has to hold before, and what is put back after."""
+"""`autotune guard`: for each sync the journal, the guardian and the lock around the loop."""
 
+import contextlib
 import math
 import time
 from collections.abc import Callable
@@ -7,17 +8,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from autotune.errors import AutotuneError, RefusalError, StoppedError
+from autotune.guard.before import put_back_leftovers, refusal
 from autotune.guard.loop import VAIN_S, Hold, Window
 from autotune.guard.progress import WAIT_S, running, under_way, wait_for_one
 from autotune.guard.valve import FLOOR_KIB, Valve, files
-from autotune.preflight import checks
 from autotune.quantities import show_latency, show_rate, show_seconds
 from autotune.safety.guardian import guarded
 from autotune.safety.journal import Journal
 from autotune.safety.locks import lock
 from autotune.safety.paths import journal_path
 from autotune.safety.signals import PAUSE_S, Signals
-from autotune.system import sysfs
 from autotune.system.array import Array, find_array
 from autotune.system.sync import NAMES
 
@@ -39,31 +39,6 @@ class Summary:
     over: int
     ended: str
     released: bool
-
-
-def refusal(array: Array) -> str | None:
-    """Why this array cannot be guarded: a sentence, or None."""
-    findings = (
-        checks.unknown_driver(array),
-        checks.not_redundant(array),
-        checks.external_metadata(array),
-        checks.no_uuid(array),
-        checks.speeds_crossed(array),
-        checks.fio_missing(),
-        checks.not_root(array),
-        _no_room(array),
-    )
-    return next((text for text in findings if text), None)
-
-
-def _no_room(array: Array) -> str | None:
-    limit = int(sysfs.value(array.md / "sync_speed_max"))
-    if limit > FLOOR_KIB + 1:
-        return None
-    return (
-        f"The sync_speed_max of {array.device} is {limit} KiB/s already, and a guard only ever "
-        f"lowers it; raise it with `echo system > {array.md / 'sync_speed_max'}`."
-    )
 
 
 @dataclass(frozen=True)
@@ -91,6 +66,7 @@ def guard(device: str, wanted: Wanted, wait: bool = False) -> bool:
     asked again each second, and what somebody else has set is theirs until the sync is over.
     """
     array = find_array(device)
+    put_back_leftovers(array, journal_path(wanted.state_dir, array.uuid), wanted.notice)
     if text := refusal(array):
         raise RefusalError(text)
     signals, noticed, warned = Signals(), "", ""
@@ -138,18 +114,17 @@ def _one(array: Array, wanted: Wanted, signals: Signals, warned: bool) -> tuple[
     what = NAMES.get(action, action)
     path = journal_path(wanted.state_dir, array.uuid)
     said = ""
-    with (
-        lock(array, path, guard=True),
-        guarded(
-            Journal.open(path, array.uuid, array.device, files(array)), wanted.notice
-        ) as guardian,
-    ):
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(lock(array, path, guard=True))
+        put_back_leftovers(array, path, wanted.notice)
+        journal = Journal.open(path, array.uuid, array.device, files(array))
+        guardian = stack.enter_context(guarded(journal, wanted.notice))
 
         def going() -> bool:
             if not guardian.alive:
                 raise AutotuneError(
-                    "Stopped: the guardian process was killed, and without it a kill of autotune "
-                    "would leave settings behind."
+                    "Stopped: the guardian process was killed or stopped, and without it a kill of "
+                    "autotune would leave settings behind."
                 )
             return signals.going()
 

@@ -162,6 +162,31 @@ def test_a_kill_leaves_the_knobs_as_found(state: Path, tmp_path: Path) -> None:
         wait_until(lambda: not list((state / "journal").glob("*")), 20, "the journal")
 
 
+def test_a_guard_puts_back_what_one_left_that_was_killed_with_its_guardian(
+    state: Path, tmp_path: Path
+) -> None:
+    """As `docker kill` does. Its shut valve would hold the recovery to its end."""
+    recovering()
+    knobs = settled_knobs()
+    with foreground():
+        child = start(state, tmp_path / "output", "--p99-ceiling", "80ms")
+        wait_until(is_shut, 20, "the guard to work")
+        for folder in Path("/proc").glob("[0-9]*"):
+            with contextlib.suppress(OSError):
+                if "autotune.safety.guardian" in (folder / "cmdline").read_text():
+                    os.kill(int(folder.name), signal.SIGKILL)
+        os.kill(child, signal.SIGKILL)
+        assert ended(child) == -signal.SIGKILL
+    assert list((state / "journal").glob("*"))
+    child = start(state, output := tmp_path / "again", "--p99-ceiling", "80ms")
+    wait_until(lambda: "window" in output.read_text(), 40, "a window")
+    os.kill(child, signal.SIGTERM)
+    assert ended(child) == 0, output.read_text()
+    assert "What an earlier run left on /dev/md0 is put back." in output.read_text()
+    assert settled_knobs() == knobs
+    assert not list((state / "journal").glob("*"))
+
+
 def test_what_somebody_else_sets_is_theirs(state: Path, tmp_path: Path) -> None:
     recovering()
     output = tmp_path / "output"

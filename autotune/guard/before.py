@@ -1,0 +1,51 @@
+"""What has to hold before an array is guarded."""
+
+import contextlib
+from collections.abc import Callable
+from pathlib import Path
+
+from autotune.errors import AutotuneError
+from autotune.guard.valve import FLOOR_KIB
+from autotune.preflight import checks
+from autotune.safety.deferred_restore import put_back
+from autotune.safety.paths import clear_if_torn
+from autotune.system import sysfs
+from autotune.system.array import Array
+
+
+def refusal(array: Array) -> str | None:
+    """Why this array cannot be guarded: a sentence, or None."""
+    findings = (
+        checks.unknown_driver(array),
+        checks.not_redundant(array),
+        checks.external_metadata(array),
+        checks.no_uuid(array),
+        checks.speeds_crossed(array),
+        checks.fio_missing(),
+        checks.not_root(array),
+        _no_room(array),
+    )
+    return next((text for text in findings if text), None)
+
+
+def _no_room(array: Array) -> str | None:
+    limit = int(sysfs.value(array.md / "sync_speed_max"))
+    if limit > FLOOR_KIB + 1:
+        return None
+    return (
+        f"The sync_speed_max of {array.device} is {limit} KiB/s already, and a guard only ever "
+        f"lowers it; raise it with `echo system > {array.md / 'sync_speed_max'}`."
+    )
+
+
+def put_back_leftovers(array: Array, path: Path, notice: Callable[[str], None]) -> None:
+    """Nobody else may come to restore what was killed together with its guardian before the sync is
+    over, and a guard's shut valve would hold it to its end. What cannot be put back is refused when
+    the journal is opened."""
+    if not path.exists():
+        return
+    with contextlib.suppress(AutotuneError, OSError):
+        if not clear_if_torn(path):
+            put_back(path, array.root)
+    if not path.exists():
+        notice(f"What an earlier run left on {array.device} is put back.")

@@ -1,0 +1,42 @@
+"""What a guard finds before it begins."""
+
+from pathlib import Path
+
+import fake_sysfs
+
+from autotune.guard.before import put_back_leftovers, refusal
+from autotune.guard.valve import files
+from autotune.safety.journal import Journal
+from autotune.system import sysfs
+from autotune.system.array import find_array
+
+
+def test_the_shut_valve_of_a_killed_guard_is_opened_first(tmp_path: Path) -> None:
+    """It would be taken for a limit that leaves no room to guard."""
+    machine = fake_sysfs.raid6(tmp_path)
+    machine.put("proc/sys/kernel/random/boot_id", "boot")
+    machine.put("sys/block/md0/md/sync_speed_max", "150000 (local)")
+    array = find_array("md0", tmp_path)
+    path, limit = tmp_path / "journal/u.jsonl", array.md / "sync_speed_max"
+    journal = Journal.open(path, array.uuid, array.device, files(array), tmp_path)
+    journal.writing(limit, "1001")
+    limit.write_text("1001 (local)\n")
+    assert "only ever lowers it" in str(refusal(array))
+    said: list[str] = []
+    # Not of one that is at work.
+    put_back_leftovers(array, path, said.append)
+    assert sysfs.value(limit) == "1001"
+    journal.release()
+    put_back_leftovers(array, path, said.append)
+    assert sysfs.value(limit) == "150000"
+    assert "only ever lowers it" not in str(refusal(array))
+    assert said == ["What an earlier run left on /dev/md0 is put back."]
+    assert not path.exists()
+
+
+def test_a_journal_without_a_whole_line_is_no_obstacle(tmp_path: Path) -> None:
+    array = find_array("md0", fake_sysfs.raid6(tmp_path).root)
+    path = tmp_path / "u.jsonl"
+    path.write_text('{"kind": "op')
+    put_back_leftovers(array, path, lambda _text: None)
+    assert not path.exists()
