@@ -19,7 +19,8 @@ _FIRST = (
 sync_max below sync_min is refused."""
 _SPEEDS = ("sync_speed_min", "sync_speed_max")
 CACHE = "stripe_cache_size"
-WAITING = ("sync_min", "sync_max", "group_thread_cnt", CACHE)
+_BOUNDS = ("sync_min", "sync_max")
+WAITING = (*_BOUNDS, "group_thread_cnt", CACHE)
 """What cannot be put back while a sync runs: the kernel refuses the bounds, and may hang over the
 threads. The cache waits for the end of a reshape alone."""
 _RESET_BY_SCHEDULER = ("nr_requests", "wbt_lat_usec")
@@ -104,6 +105,8 @@ def reset_by(path: Path) -> tuple[Path, ...]:
 
 def unsafe_now(path: Path) -> str | None:
     """Why a file must not be written at this moment, or None."""
+    if path.name in _BOUNDS and is_reshaping(path.parent):
+        return f"During a reshape {path} is mdadm's, which stops at it to make backups."
     if path.name == CACHE and is_reshaping(path.parent):
         return (
             f"{path} must not be written during a reshape, which stands still for ever, and the "

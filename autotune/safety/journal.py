@@ -83,14 +83,21 @@ class Journal:
                 f"The journal {path} cannot be written ({error.strerror}), "
                 "so nothing was changed; free some space or choose another --state-dir."
             ) from None
-        sync_folder(path.parent)
         journal = cls(path, record)
         try:
+            sync_folder(path.parent)
             journal.claim()
         except FileNotFoundError:
             raise RefusalError(
                 f"Another process has just removed the journal {path}, so nothing was changed; "
                 "try again."
+            ) from None
+        except OSError as error:
+            # As on a network's filesystem without locks.
+            path.unlink(missing_ok=True)
+            raise AutotuneError(
+                f"The journal {path} cannot be held ({error.strerror}), so nothing was changed; "
+                "choose another --state-dir."
             ) from None
         return journal
 
@@ -256,17 +263,23 @@ class Journal:
     def _over(self) -> None:
         self._add(json.loads(OVER))
 
-    def wait(self) -> None:
-        """Let what cannot go back while a sync runs wait for its end, all else being back: the
-        journal then bars nobody any more."""
+    def wait(self, for_a_sync: bool = True) -> None:
+        """Let what cannot go back while a sync runs wait for its end, or, if that is not why, a
+        scratch folder for whoever restores next. All else is back: the journal then bars nobody any
+        more."""
         path = waiting_path(self.path)
         if self.path == path or self.record.lost:
             return
         folder = self.path.parent
-        if path.exists() and (earlier := Journal.load(path)).record.boot == self.record.boot:
+        earlier = Journal.load(path) if path.exists() else None
+        if earlier is not None and not for_a_sync:
+            self.record.originals, self.record.ours = {}, {}
+        if earlier is not None and (not for_a_sync or earlier.record.boot == self.record.boot):
             earlier._join(self.record)
             self.close()
             return
+        if earlier is not None:
+            self._take_scratch(earlier.record)
         self.path = self.path.replace(path)
         sync_folder(folder)
         sync_folder(path.parent)
@@ -277,7 +290,7 @@ class Journal:
                 if Path(name).exists():
                     text = sysfs.original(Path(name))
                     # The cache waits for a reshape alone, and is back otherwise.
-                    if Path(name).name == CACHE and text == original:
+                    if not for_a_sync or (Path(name).name == CACHE and text == original):
                         self._add({"kind": "back", "path": name})
                     else:
                         self._add({"kind": "write", "path": name, "text": text})
@@ -288,6 +301,15 @@ class Journal:
         self._add({"kind": "originals", **entry})
         for name, texts in record.ours.items():
             self._add({"kind": "write", "path": name, "text": texts[-1]})
+        self._take_scratch(record)
+
+    def _take_scratch(self, record: Record) -> None:
+        """Take over what another record has left to remove."""
+        for folder in record.scratch:
+            mount = record.mounts.get(folder, "")
+            # In another boot the filesystem may have another number.
+            device = record.devices.get(folder) if record.boot == self.record.boot else None
+            self._add({"kind": "scratch", "path": folder, "mount": mount, "device": device})
 
     def keep(self, applied: Path) -> None:
         """Clear the journal though nothing went back: the values are wanted. The record moves to

@@ -77,10 +77,10 @@ class Record:
         ]
 
     def keep_waiting(self) -> None:
-        """Forget all but what waits for the end of a sync."""
+        """Forget all but what waits for the end of a sync, and what is left to remove."""
         self.originals = {p: t for p, t in self.originals.items() if Path(p).name in WAITING}
         self.ours = {p: t for p, t in self.ours.items() if p in self.originals}
-        self.scratch, self.checking = [], False
+        self.checking = False
 
     def _join(self, originals: Mapping[object, object], folders: Mapping[object, object]) -> None:
         """Take over what is not known, and what is of a device that was started anew since."""

@@ -1,5 +1,6 @@
 """Putting back what a journal says. Light: the guardian runs it when the tuner is dead."""
 
+import contextlib
 import os
 import time
 from collections.abc import Iterable
@@ -44,7 +45,8 @@ def restore(journal: Journal, root: Path = Path("/")) -> Outcome:
     """Put everything back that the journal's run changed, then clear the journal.
 
     Never raises for one file: it goes on with the rest, and keeps the journal if any failed. What
-    the kernel does not take while a sync runs waits in a journal of its own.
+    the kernel does not take while a sync runs waits in a journal of its own, and so does a scratch
+    folder that cannot be removed.
     """
     record, outcome = journal.record, Outcome()
     if record.boot == boot_id(root):
@@ -67,8 +69,18 @@ def restore(journal: Journal, root: Path = Path("/")) -> Outcome:
     else:
         # The kernel has forgotten every value since; only what is on disk is left to remove.
         outcome.gone, outcome.rebooted = list(record.originals), True
-    for name in record.scratch:
+    settled = outcome.complete
+    for name in list(record.scratch):
+        failed = len(outcome.failed)
         _remove_scratch(Path(name), record, outcome)
+        if len(outcome.failed) == failed:
+            # The disk may be full; it is looked for once more then.
+            with contextlib.suppress(AutotuneError):
+                journal.removed(Path(name))
+    if settled and outcome.failed:
+        # A filesystem that does not let go of a file must not keep a guard from a rebuild.
+        with contextlib.suppress(AutotuneError, OSError):
+            journal.wait(for_a_sync=bool(outcome.waiting))
     if outcome.complete:
         beside = journal.path.with_suffix(".json")
         try:

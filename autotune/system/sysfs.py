@@ -96,12 +96,17 @@ def write(path: Path, text: str, timeout_s: float = 30.0) -> None:
         if earlier.is_alive():
             raise InfeasibleError(_late(path, text, timeout_s))
     thread = threading.Thread(target=store, name=f"store {path}", daemon=True)
-    _stores[path] = thread
-    thread.start()
-    thread.join(max(deadline - time.monotonic(), 0.1))
-    if thread.is_alive():
-        raise InfeasibleError(_late(path, text, timeout_s))
-    del _stores[path]
+    try:
+        thread.start()
+    except RuntimeError:
+        # No memory or process number is left for one (pids.max). Better late than not put back.
+        store()
+    else:
+        _stores[path] = thread
+        thread.join(max(deadline - time.monotonic(), 0.1))
+        if thread.is_alive():
+            raise InfeasibleError(_late(path, text, timeout_s))
+    _stores.pop(path, None)
     if failure:
         _raise(path, text, failure[0])
 

@@ -1,6 +1,8 @@
 """Putting back what a journal says, on files that stand for sysfs."""
 
+import errno
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -54,6 +56,78 @@ def test_what_the_scheduler_resets_on_the_way_back_is_put_back_too(resetting: Fi
     outcome = restore(files.reload(), files.root)
     assert sysfs.read(requests) == "500"
     assert not outcome.foreign
+
+
+def test_a_scratch_folder_that_stays_bars_no_guard(
+    files: Files, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on a filesystem that became read-only, or whose disks hang."""
+    cache, folder = files.md / "stripe_cache_size", files.root / ".autotune-1"
+    folder.mkdir()
+    journal = files.open()
+    files.write(journal, cache, "4096")
+    journal.scratch(folder)
+    journal.release()
+
+    def refuse(*_: object) -> None:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    with monkeypatch.context() as patch:
+        patch.setattr("autotune.safety.restore.remove", refuse)
+        outcome = restore(files.reload(), files.root)
+    assert outcome.failed == [f"{folder}: Read-only file system"]
+    assert sysfs.read(cache) == "256"
+    # Another one comes, ends the same, and the first one is not forgotten.
+    other = files.root / ".autotune-2"
+    other.mkdir()
+    again = files.open()
+    again.scratch(other)
+    again.release()
+    with monkeypatch.context() as patch:
+        patch.setattr("autotune.safety.restore.remove", refuse)
+        restore(files.reload(), files.root)
+    (path,) = open_journals(files.root / "state")
+    assert set(Journal.load(path).record.scratch) == {str(folder), str(other)}
+    # Set meanwhile, it is none of the run's business.
+    (files.md / "sync_min").write_text("8192")
+    outcome = restore(Journal.load(path), files.root)
+    assert not outcome.failed
+    assert not outcome.foreign
+    assert not folder.exists()
+    assert not other.exists()
+    assert not open_journals(files.root / "state")
+
+
+def test_during_a_reshape_its_bounds_are_left_to_mdadm(files: Files) -> None:
+    """It stops the reshape at sync_max to make a backup of what comes next."""
+    bound, action = files.md / "sync_max", files.md / "sync_action"
+    bound.write_text("max")
+    files.paths.append(bound)
+    journal = files.open()
+    journal.checking(True)
+    journal.checking(False, moved=True)
+    action.write_text("reshape")
+    bound.write_text("8192")
+    (files.md / "reshape_position").write_text("4096")
+    outcome = restore(files.reload(), files.root)
+    assert sysfs.read(bound) == "8192"
+    assert not outcome.failed
+    assert outcome.waiting
+
+
+def test_what_no_thread_can_be_had_for_goes_back_all_the_same(
+    files: Files, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where a container may have no more processes."""
+    cache = files.md / "stripe_cache_size"
+    files.write(files.open(), cache, "4096")
+
+    def refuse(_thread: object) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr("threading.Thread.start", refuse)
+    assert restore(files.reload(), files.root).complete
+    assert sysfs.read(cache) == "256"
 
 
 @pytest.mark.parametrize("stored", [False, True])
@@ -184,11 +258,41 @@ def test_the_journal_waits_until_the_filesystem_of_the_scratch_is_mounted(files:
     files.boot("boot-2")
     outcome = restore(files.reload(), files.root)
     assert "nothing is mounted" in outcome.failed[0]
-    assert files.path.exists()
+    # The resync after a power cut is guarded all the same.
+    guarding = files.open()
+    guarding.close()
+    (left,) = open_journals(files.root / "state")
     folder.mkdir()
-    assert restore(files.reload(), files.root).complete
+    assert restore(Journal.load(left), files.root).complete
     assert not folder.exists()
-    assert not files.path.exists()
+    assert not left.exists()
+
+
+def test_a_scratch_of_an_earlier_boot_is_not_forgotten_for_a_sync(
+    files: Files, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, bound, action = files.root / ".autotune-1", files.md / "sync_min", "sync_action"
+    folder.mkdir()
+    first = files.open()
+    first.scratch(folder)
+    first.release()
+
+    def refuse(*_: object) -> None:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    with monkeypatch.context() as patch:
+        patch.setattr("autotune.safety.restore.remove", refuse)
+        restore(files.reload(), files.root)
+    files.boot("boot-2")
+    journal = files.open()
+    files.write(journal, bound, "8192")
+    (files.md / action).write_text("recover")
+    journal.wait()
+    (left,) = open_journals(files.root / "state")
+    record = Journal.load(left).record
+    assert record.scratch == [str(folder)]
+    assert record.originals[str(bound)] == "0"
+    assert not record.devices
 
 
 def test_the_journal_waits_while_another_filesystem_hides_the_scratch(files: Files) -> None:
@@ -200,10 +304,10 @@ def test_the_journal_waits_while_another_filesystem_hides_the_scratch(files: Fil
     files.path.write_text(f"{before}{word}9{number}")
     outcome = restore(files.reload(), files.root)
     assert "another filesystem is mounted over" in outcome.failed[0]
-    assert files.path.exists()
-    files.path.write_text(text)
-    assert restore(files.reload(), files.root).complete
-    assert not files.path.exists()
+    (left,) = open_journals(files.root / "state")
+    left.write_text(left.read_text().replace(f"{word}9", word))
+    assert restore(Journal.load(left), files.root).complete
+    assert not left.exists()
 
 
 def test_a_scratch_that_another_removes_meanwhile_is_removed(
