@@ -1,9 +1,9 @@
 """A small process that puts the originals back when the tuner dies without doing so.
 
 It holds the reading end of a pipe whose writing end only the tuner has. When the tuner ends, for
-whatever reason, the pipe breaks; if the journal is still there then, the guardian restores it.
-It has a session of its own, so no signal to the terminal's group reaches it, and an
-`oom_score_adj` that makes the OOM killer take anything else first.
+whatever reason, the pipe breaks; if the journal is still there then, the guardian restores it. One
+that is stopped is killed (`heartbeat`). It has a session of its own, so no signal to the terminal's
+group reaches it, and an `oom_score_adj` that makes the OOM killer take anything else first.
 """
 
 import contextlib
@@ -13,25 +13,28 @@ import signal
 import subprocess
 import sys
 import syslog
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
 from autotune.errors import AutotuneError, RestoreError
 from autotune.safety import deferred_restore, scope
+from autotune.safety.heartbeat import Heartbeat, wait_for_the_end
 from autotune.safety.journal import OVER, Journal
 from autotune.safety.paths import is_held, waiting_path
 from autotune.safety.restore import Outcome, restore
+from autotune.system import sysfs
 
 OOM_SCORE_ADJ = "-900"
-DISMISS_TIMEOUT_S = 60.0
+DISMISS_TIMEOUT_S, DISMISS_LOOK_S = 60.0, 0.02
 
 
 class Guardian:
     """Starts the guardian of a journal; `dismiss` once everything is back."""
 
     def __init__(self, journal: Journal) -> None:
-        reading, self._writing = os.pipe()
+        reading, writing = os.pipe()
         self._process = subprocess.Popen(
             (sys.executable, "-P", "-m", "autotune.safety.guardian", str(journal.path)),
             stdin=reading,
@@ -49,21 +52,27 @@ class Guardian:
                 "The guardian, which would put the settings back after a kill, did not start; "
                 "nothing was changed."
             )
+        self.heartbeat = Heartbeat(writing)
 
     @property
     def alive(self) -> bool:
         """Whether it still stands ready."""
-        return self._process.poll() is None
+        return self._process.poll() is None and not self._is_stopped()
+
+    def _is_stopped(self) -> bool:
+        status = sysfs.read_or(Path(f"/proc/{self._process.pid}/stat"), "")
+        return status.rpartition(")")[2].split()[:1] in (["T"], ["t"])
 
     def dismiss(self) -> None:
-        """End the guardian; it restores first if the journal is still there."""
-        os.close(self._writing)
-        try:
-            self._process.wait(DISMISS_TIMEOUT_S)
-        except subprocess.TimeoutExpired:
-            # Somebody has stopped it. The journal says whether anything is left to do.
-            self._process.kill()
-            self._process.wait()
+        """End the guardian; it restores first if the journal is still there. One that the kernel
+        keeps waiting is left to go on."""
+        self.heartbeat.stop()
+        deadline = time.monotonic() + DISMISS_TIMEOUT_S
+        while self._process.poll() is None and time.monotonic() < deadline:
+            if self._is_stopped():
+                # The journal says whether anything is left to do.
+                self._process.kill()
+            time.sleep(DISMISS_LOOK_S)
         if self._process.stdout is not None:
             self._process.stdout.close()
 
@@ -104,9 +113,9 @@ def guarded(journal: Journal, notice: Callable[[str], None]) -> Iterator[Guardia
 
 
 def _have_seen_through(path: Path) -> None:
-    """The guardian does that, unless it was killed, or an earlier one was."""
+    """The guardian does so, unless one was killed. A scratch folder alone waits for no sync."""
     with contextlib.suppress(AutotuneError, OSError):
-        if not is_held(path):
+        if not is_held(path) and Journal.load(path).record.originals:
             deferred_restore.start(path)
 
 
@@ -120,8 +129,7 @@ def watch_over(path: Path) -> int:
         # The tuner may be dead already.
         with contextlib.suppress(BrokenPipeError):
             print("ready", flush=True)
-        while os.read(0, 1):
-            pass
+        wait_for_the_end(_tuner(path, first))
         journal = _what_is_left(path, file, first)
         if journal is None:
             return 0
@@ -138,6 +146,12 @@ def watch_over(path: Path) -> int:
         f"left to others: {outcome.foreign}, failed: {outcome.failed}",
     )
     return 0 if outcome.complete else 1
+
+
+def _tuner(path: Path, first: bytes) -> int:
+    with contextlib.suppress(AutotuneError):
+        return Journal.read(path, first).record.pid
+    return 0
 
 
 def _let_go_of_everything(journal: Journal) -> None:

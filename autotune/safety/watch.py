@@ -106,8 +106,8 @@ class Watch:
         if self._guardian is None or self._guardian.alive:
             return None
         return (
-            "the guardian process was killed, and without it a kill of autotune would leave "
-            "settings behind"
+            "the guardian process was killed or stopped, and without it a kill of autotune would "
+            "leave settings behind"
         )
 
     def _memory_trouble(self) -> str | None:

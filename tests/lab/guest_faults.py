@@ -19,6 +19,8 @@ from guest import autotune, knob_files, read, running, wait_until
 from partitioned import clear, create, mdadm, partition_disks, parts, slow_down, wait_idle
 from victim import STAGES, Stage, start
 
+from autotune.safety.paths import is_waiting, open_journals
+
 MD = Path("/sys/block/md0/md")
 MOUNT = Path("/mnt/md0")
 DISKS = {"vda1", "vdb1", "vdc1", "vdd1", "vde1"}
@@ -62,6 +64,13 @@ def kill_the_tuner() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
+def stop_the_guardian() -> None:
+    for folder in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if "autotune.safety.guardian" in (folder / "cmdline").read_text():
+                os.kill(int(folder.name), signal.SIGSTOP)
+
+
 def kill_fio() -> None:
     signal_fio(signal.SIGKILL)
 
@@ -85,6 +94,12 @@ def run_out_of_memory() -> None:
 
 def fail_a_disk() -> None:
     Path(f"/run/lab/disks/{min(members())[:3]}/fail").write_text("1\n")
+
+
+def make_the_filesystem_read_only() -> None:
+    """As ext4 does it by itself after an error."""
+    subprocess.run(["mount", "-o", "remount,errors=remount-ro", MOUNT], check=True)
+    Path("/sys/fs/ext4/md0/trigger_fs_error").write_text("wanted by a test")
 
 
 def start_a_recovery() -> None:
@@ -149,6 +164,8 @@ FAULTS: dict[str, Callable[[], None]] = {
     "store refused (EINVAL)": lambda: refuse_a_store(errno.EINVAL),
     "fio hanging": hang_fio,
     "clock stepping": step_the_clock,
+    "guardian stopped": stop_the_guardian,
+    "filesystem read-only": make_the_filesystem_read_only,
 }
 SYNCS = ("recovery starting", "neighbour recovering")
 """What has to go back does so once they are over, by itself."""
@@ -163,6 +180,7 @@ SAMPLE = {
     ("SIGKILL to the tuner", "write"),
     ("disk failing", "resync"),
     ("store refused (EBUSY)", "restore"),
+    ("filesystem read-only", "write"),
 }
 
 
@@ -208,6 +226,14 @@ ended: dict[tuple[str, str], str] = {}
 def mended(fault: str, state: Path, present: set[str]) -> None:
     """Do what an administrator would do after the fault."""
     (state / "junk").unlink(missing_ok=True)
+    if fault == "filesystem read-only":
+        # No guard is kept from the array.
+        assert all(is_waiting(path) for path in open_journals(state))
+        wait_until(lambda: not running("fio"), 30, "fio to end")
+        subprocess.run(["umount", MOUNT], check=True)
+        repaired = subprocess.run(["e2fsck", "-fy", "/dev/md0"], check=False, capture_output=True)
+        assert repaired.returncode in (0, 1)
+        subprocess.run(["mount", "/dev/md0", MOUNT], check=True)
     if fault == "clock stepping":
         time.clock_settime(time.CLOCK_REALTIME, time.time() + STEP_S)
     if fault == "recovery starting":

@@ -49,7 +49,7 @@ def test_the_guardian_waits_until_a_dying_run_lets_go(tmp_path: Path) -> None:
     guardian = Guardian(journal)
     journal.writing(file, "4096")
     file.write_text("4096\n")
-    os.close(guardian._writing)
+    guardian.heartbeat.stop()
     time.sleep(0.5)
     assert file.read_text() == "4096\n"
     journal.release()
@@ -71,7 +71,7 @@ def test_the_guardian_needs_no_journal_that_is_still_there(tmp_path: Path, damag
         shutil.rmtree(tmp_path / "state")
     else:
         path.write_text("")
-    os.close(guardian._writing)
+    guardian.heartbeat.stop()
     journal.release()
     assert guardian._process.wait(10) == 0
     assert file.read_text() == "256"
@@ -108,6 +108,99 @@ def test_the_guardian_outlives_the_signal_that_ends_a_service(tmp_path: Path) ->
         guardian._process.wait()
         assert not guardian.alive
     assert not path.exists()
+
+
+STOPPABLE = """
+import sys, time
+from pathlib import Path
+from autotune.safety import guardian, heartbeat
+from autotune.safety.journal import Journal
+path, file, sys.executable = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]
+heartbeat.BEAT_S = 0.1
+with guardian.guarded(Journal.open(path, "u", "/dev/md0", [file]), print) as guard:
+    guard.journal.writing(file, "4096")
+    file.write_text("4096")
+    print("ready", flush=True)
+    time.sleep(600)
+"""
+IMPATIENT = f"""#!{sys.executable}
+import sys
+from pathlib import Path
+from autotune.safety import guardian, heartbeat
+heartbeat.SILENCE_S = 5.0
+sys.exit(guardian.watch_over(Path(sys.argv[-1])))
+"""
+
+
+def test_a_tuner_that_is_stopped_does_not_keep_what_it_tries_in_force(tmp_path: Path) -> None:
+    file, python = tmp_path / "stripe_cache_size", tmp_path / "python"
+    file.write_text("256\n")
+    python.write_text(IMPATIENT)
+    python.chmod(0o755)
+    words = [str(journal_path(tmp_path, UUID)), str(file), str(python)]
+    with subprocess.Popen(
+        [sys.executable, "-c", STOPPABLE, *words], stdout=subprocess.PIPE, text=True
+    ) as tuner:
+        try:
+            assert tuner.stdout is not None
+            assert tuner.stdout.readline() == "ready\n"
+            time.sleep(7)
+            assert tuner.poll() is None
+            assert file.read_text() == "4096"
+            tuner.send_signal(signal.SIGSTOP)
+            assert tuner.wait(30) == -signal.SIGKILL
+        finally:
+            tuner.kill()
+    deadline = time.monotonic() + 30
+    while journal_path(tmp_path, UUID).exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert file.read_text() == "256"
+
+
+def test_a_guardian_that_is_stopped_is_none(tmp_path: Path) -> None:
+    path = journal_path(tmp_path, UUID)
+    with guarded(Journal.open(path, UUID, "/dev/md0", []), print) as guardian:
+        guardian._process.send_signal(signal.SIGSTOP)
+        deadline = time.monotonic() + 10
+        while guardian.alive and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert not guardian.alive
+    assert not path.exists()
+
+
+def test_a_guardian_that_has_to_wait_for_the_kernel_is_left_to_go_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A store can take minutes, behind a disk that hangs."""
+    file = tmp_path / "stripe_cache_size"
+    file.write_text("256\n")
+    path = journal_path(tmp_path, UUID)
+    journal = Journal.open(path, UUID, "/dev/md0", [file])
+    guardian = Guardian(journal)
+    journal.writing(file, "4096")
+    file.write_text("4096\n")
+    monkeypatch.setattr("autotune.safety.guardian.DISMISS_TIMEOUT_S", 0.5)
+    # It waits for this one's hold on the journal.
+    guardian.dismiss()
+    journal.release()
+    deadline = time.monotonic() + 30
+    while path.exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert file.read_text() == "256"
+
+
+def test_where_nothing_can_be_locked_nothing_is_left(
+    files: Files, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_file: object, _how: int) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    with monkeypatch.context() as patch:
+        patch.setattr("autotune.safety.journal.fcntl.flock", refuse)
+        with pytest.raises(AutotuneError, match="No locks available"):
+            files.open()
+    assert not files.path.exists()
+    assert files.open().path.exists()
 
 
 @pytest.mark.parametrize("kind", ["fifo", "link", "for all"])

@@ -1,0 +1,49 @@
+"""How a guardian notices that its tuner was stopped (SIGSTOP, a frozen control group): such a one
+would leave in force what is only tried, and a guard's valve shut. Light, as the journal."""
+
+import contextlib
+import os
+import select
+import signal
+import syslog
+import threading
+
+BEAT_S = 5.0
+SILENCE_S = 60.0
+"""A thread of its own beats, so nothing but a stop silences a tuner for so long. While the whole
+machine sleeps, neither counts."""
+
+
+class Heartbeat:
+    """Writes a byte into a pipe every few seconds, until it is stopped, which closes that end."""
+
+    def __init__(self, writing: int) -> None:
+        self._writing = writing
+        # Nobody reads if the guardian is stopped.
+        os.set_blocking(writing, False)
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._beat, name="heartbeat", daemon=True)
+        self._thread.start()
+
+    def _beat(self) -> None:
+        while not self._over.wait(BEAT_S):
+            with contextlib.suppress(BrokenPipeError, BlockingIOError):
+                os.write(self._writing, b".")
+
+    def stop(self) -> None:
+        self._over.set()
+        self._thread.join()
+        os.close(self._writing)
+
+
+def wait_for_the_end(tuner: int) -> None:
+    """Wait until the pipe on standard input breaks. A tuner (process number) that says nothing for
+    long is killed, which breaks it."""
+    while True:
+        if select.select((0,), (), (), SILENCE_S)[0]:
+            if not os.read(0, 1 << 16):
+                return
+        # The number is its own as long as this process is its child.
+        elif os.getppid() == tuner:
+            syslog.syslog(syslog.LOG_WARNING, f"autotune (process {tuner}) is stopped: killing it")
+            os.kill(tuner, signal.SIGKILL)
