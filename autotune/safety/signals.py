@@ -26,7 +26,10 @@ class Signals:
     def caught(self, notice: Callable[[str], None]) -> Iterator[None]:
         """Meanwhile they do. `notice` is told why Ctrl-Z (SIGTSTP) does nothing."""
         self._notice = notice
-        numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGTSTP)
+        numbers = [signal.SIGINT, signal.SIGTERM, signal.SIGTSTP]
+        if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
+            # As nohup has it: a guard is to outlive who has started it.
+            numbers.append(signal.SIGHUP)
         before = {number: signal.signal(number, self._mark) for number in numbers}
         # For what writes to its terminal from the background. With a handler that would never end.
         before[signal.SIGTTOU] = signal.signal(signal.SIGTTOU, signal.SIG_IGN)
