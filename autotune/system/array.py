@@ -127,9 +127,10 @@ class Array:
 
     @property
     def media(self) -> Media:
-        """The slowest member's: it sets the pace."""
+        """The slowest member's: it sets the pace. Of a disk that is gone nothing is known."""
         order = list(Media)
-        return min((m.media for m in self.members), key=order.index, default=Media.HDD)
+        media = (m.media for m in self.members if "faulty" not in m.state)
+        return min(media, key=order.index, default=Media.HDD)
 
     @property
     def redundant(self) -> bool:

@@ -62,6 +62,16 @@ def test_members_on_dm_lead_to_the_physical_disks(tmp_path: Path) -> None:
     assert array.media is Media.SSD
 
 
+def test_a_disk_that_is_gone_makes_no_ssds_hard_disks(tmp_path: Path) -> None:
+    """md keeps a member that has failed until it is removed, though its disk was pulled out."""
+    machine = fake_sysfs.FakeMachine(tmp_path)
+    for disk in ("sda", "sdb"):
+        machine.disk(disk, rotational=False)
+    machine.array("md0", "raid1", ["sda", "sdb"])
+    machine.put("sys/block/md0/md/dev-sdc/state", "faulty")
+    assert find_array("md0", tmp_path).media is Media.SSD
+
+
 def test_a_symlink_finds_its_array(machine: fake_sysfs.FakeMachine) -> None:
     (machine.root / "dev/md").mkdir()
     (machine.root / "dev/md/home").symlink_to("../md0")
