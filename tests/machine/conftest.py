@@ -2,6 +2,9 @@
 
 import os
 import re
+import shutil
+import subprocess
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -23,6 +26,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--suite", default="trixie", help="the Debian that the machine runs")
 
 
+@pytest.fixture(autouse=True)
+def stop_at_the_first(request: pytest.FixtureRequest) -> None:
+    """Each test goes on from where the one before has brought the machine."""
+    if request.session.testsfailed:
+        pytest.skip("an earlier part failed")
+
+
 @pytest.fixture(scope="session")
 def machine(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
@@ -30,9 +40,25 @@ def machine(
     suite = request.config.getoption("--suite")
     release = {"bookworm": "deb12", "trixie": "deb13"}[suite]
     (package,) = (TOP / "dist").glob(f"autotune-md_*+{release}_amd64.deb")
-    with Machine(CACHE / f"{suite}.img", package, tmp_path_factory.mktemp("machine")) as machine:
+    folder = tmp_path_factory.mktemp("machine")
+    shutil.copy(package, folder / "autotune.deb")
+    _next_version(package, folder / "next.deb")
+    here = Path(__file__).parent
+    files = [folder / "autotune.deb", folder / "next.deb"]
+    files += [here / "profile.json", here / "workload.toml"]
+    with Machine(CACHE / f"{suite}.img", files, folder) as machine:
         _versions[:] = machine.do(VERSIONS).split()
         yield machine
+
+
+def _next_version(package: Path, made: Path) -> None:
+    """The same package with a later version, and little compressed."""
+    with tempfile.TemporaryDirectory(dir=made.parent) as folder:
+        subprocess.run(["dpkg-deb", "--raw-extract", package, folder], check=True)
+        control = Path(folder, "DEBIAN/control")
+        control.write_text(re.sub("(?m)^(Version: .*)$", r"\1+next", control.read_text()))
+        words = ["dpkg-deb", "--root-owner-group", "-Zgzip", "-z1", "--build", folder, made]
+        subprocess.run(words, check=True, stdout=subprocess.DEVNULL)
 
 
 @pytest.hookimpl(wrapper=True)
