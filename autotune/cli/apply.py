@@ -1,20 +1,13 @@
-"""`autotune apply`, `autotune restore` and `autotune unpersist`."""
+"""`autotune apply` and `autotune unpersist`."""
 
-import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from autotune.cli import complete
 from autotune.cli.options import STATE_DIR, Json, Persist, StateDir, print_persisted
 from autotune.cli.terminal import console, notice
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from autotune.safety.restore import Outcome
-    from autotune.system.array import Array
 
 
 def apply(
@@ -125,145 +118,3 @@ def unpersist(
         print(f"Removed {path}.")
     if array is not None:
         print(f"The values stay as they are until {array.device} is stopped.")
-
-
-def restore(
-    device: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="DEVICE",
-            autocompletion=complete.devices,
-            help="Also undo the profile that is applied to this array.",
-        ),
-    ] = None,
-    all_: Annotated[
-        bool, typer.Option("--all", help="Undo what was applied or persisted, on every array.")
-    ] = False,
-    as_json: Json = False,
-    state_dir: StateDir = STATE_DIR,
-) -> None:
-    """Restore the original settings after a run was killed; with DEVICE, also undo a profile."""
-    import json
-
-    from autotune.errors import RestoreError, UsageError
-    from autotune.safety.paths import applied_path, open_journals
-    from autotune.system.array import find_array, list_arrays
-
-    if all_ and device is not None:
-        raise UsageError("Name an array or take --all, not both.")
-    paths = open_journals(state_dir)
-    array = find_array(device) if device is not None else None
-    arrays = list_arrays() if all_ else [array] if array is not None else []
-    removed = _unpersist_all(arrays) if all_ else []
-    applied = {path: a for a in arrays if (path := applied_path(state_dir, a.uuid)).exists()}
-    outcomes, torn, barred, failed = _put_back_each([*paths, *applied], applied)
-    if barred:
-        from autotune.deploy.persist import wake
-
-        wake(barred, notice)
-    _tell_persisted(array)
-    if as_json:
-        print(json.dumps({name: vars(outcome) for name, outcome in outcomes.items()}, indent=2))
-    else:
-        for path in removed:
-            print(f"Removed {path}.")
-        for path in torn:
-            print(f"Removed {path}, which was cut short before anything was changed.")
-        for name, outcome in outcomes.items():
-            what = name.replace("(applied)", "(profile)").replace("(journal)", "(killed run)")
-            _print(what, outcome)
-        # At boot there is hardly ever anything to do, and then nothing to say.
-        said = outcomes or torn or failed or removed
-        if not said and (device is not None or sys.stdout.isatty()):
-            print("Nothing to restore.")
-    failed += [text for outcome in outcomes.values() for text in outcome.failed]
-    if failed:
-        raise RestoreError(
-            "Some of what a run left could not be put back: "
-            + "; ".join(text.rstrip(".") for text in failed)
-            + ". Correct that and run `autotune restore` again."
-        )
-
-
-def _put_back_each(
-    paths: "Iterable[Path]", applied: "Mapping[Path, Array]"
-) -> "tuple[dict[str, Outcome], list[Path], list[str], list[str]]":
-    """Put back what these journals hold. What became of each, those that were cut short, the
-    arrays whose persisted values udev kept away from meanwhile, and what failed."""
-    import contextlib
-
-    from autotune.errors import AutotuneError
-    from autotune.safety.deferred_restore import put_back
-    from autotune.safety.locks import lock
-    from autotune.safety.paths import clear_if_torn
-
-    outcomes: dict[str, Outcome] = {}
-    torn: list[Path] = []
-    barred: list[str] = []
-    failed: list[str] = []
-    for path in paths:
-        try:
-            if clear_if_torn(path):
-                torn.append(path)
-                barred.append(path.stem)
-                continue
-            with lock(applied[path]) if path in applied else contextlib.nullcontext():
-                record, outcome = put_back(path)
-            outcomes[f"{record.device} ({path.parent.name})"] = outcome
-            if outcome.rebooted:
-                barred.append(record.uuid)
-        except FileNotFoundError:
-            # Whoever held it has put everything back meanwhile.
-            continue
-        except (AutotuneError, OSError) as error:
-            failed.append(str(error))
-    return outcomes, torn, barred, failed
-
-
-def _unpersist_all(arrays: "list[Array]") -> list[Path]:
-    """Remove what --persist has written for each array, be it here or not."""
-    from autotune.deploy.persist import persisted, tell_udev, unpersist
-
-    here, removed = {array.uuid: array for array in arrays}, []
-    for uuid in persisted():
-        removed += unpersist(uuid)
-        tell_udev(here.get(uuid), notice)
-    return removed
-
-
-def _tell_persisted(array: "Array | None") -> None:
-    if array is None:
-        return
-    from autotune.deploy.persist import rule_path
-
-    if rule_path(array.uuid).exists():
-        notice(
-            f"A profile is still persisted for {array.device} and comes back at its next start; "
-            f"`autotune unpersist {array.device}` ends that."
-        )
-
-
-def _print(name: str, outcome: "Outcome") -> None:
-    if outcome.rebooted:
-        print(f"{name}: a reboot has reset its settings since.")
-        for text in outcome.restored:
-            print(f"  removed: {text}")
-        return
-    print(f"{name}: {_put_back(outcome.restored)}.")
-    for text in outcome.waiting:
-        print(f"  {text}")
-    for text in outcome.foreign:
-        print(f"  left as somebody else set it: {text}")
-    for text in outcome.gone:
-        print(f"  no longer there, so there is nothing to put back: {text}")
-
-
-def _put_back(restored: "list[str]") -> str:
-    """Each setting once, however many disks have it, and whatever else was done."""
-    if not restored:
-        return "nothing had to be put back"
-    files: dict[str, int] = {}
-    for text in restored:
-        files[Path(text).name] = files.get(Path(text).name, 0) + 1
-    names = (f"{name} ({count} files)" if count > 1 else name for name, count in files.items())
-    return f"put back {', '.join(names)}"

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from autotune.cli.apply import apply, restore, unpersist
+from autotune.cli.apply import apply, unpersist
 from autotune.cli.config import config
 from autotune.cli.diff import diff
 from autotune.cli.doctor import doctor
@@ -20,6 +20,7 @@ from autotune.cli.history import history
 from autotune.cli.import_ import import_
 from autotune.cli.lab import lab
 from autotune.cli.profiles import profiles
+from autotune.cli.restore import restore
 from autotune.cli.retune import retune
 from autotune.cli.run import run
 from autotune.cli.service import service

@@ -291,6 +291,25 @@ def test_unpersist_leaves_no_trace(state: Path) -> None:
     assert autotune("unpersist", UUID, state=state).returncode == 1
 
 
+def test_restore_all_puts_back_what_udev_has_set_at_an_assembly(state: Path) -> None:
+    """The record of what was applied is of the assembly before. One value is a person's."""
+    again()
+    before = knob_files()
+    save_profile(PROFILE, state / "own.json")
+    autotune_json("apply", state / "own.json", "/dev/md0", "--persist", state=state)
+    again()
+    back()
+    wanted = Path("/sys/block/md0/queue/read_ahead_kb")
+    wanted.write_text("1024")
+    done = autotune("restore", "--all", state=state)
+    assert done.returncode == 0, done.stderr
+    assert not list(Path("/etc").rglob(f"*{UUID}*"))
+    assert {**before, str(wanted): "1024"} == knob_files()
+    assert values(DEFAULTS) == DEFAULTS
+    assert not list(state.glob("journal/*.jsonl"))
+    again()
+
+
 def test_the_cache_is_set_only_after_a_reshape(state: Path) -> None:
     """One that is too small for it stops it for good."""
     md = Path("/sys/block/md0/md")

@@ -176,7 +176,7 @@ class Machine:
         assert done.code == 0, f"`{command}`: {done.text}"
         return done.out
 
-    def until(self, command: str, timeout_s: float) -> str:
+    def until(self, command: str, timeout_s: float = COMMAND_S) -> str:
         """Run a command again and again until it succeeds; return what it printed."""
         deadline = time.monotonic() + timeout_s
         while (done := self.run(command)).code:

@@ -3,31 +3,20 @@
 import json
 from statistics import median
 
+from arrays import INSTALL, KEPT, MAKE, MEMBERS, READ, has_cleaned_up, name_of
 from latency import beside
 from machine import COMMAND_S, Machine
 
-MEMBERS = "cat /sys/block/md*/slaves/*/queue/max_sectors_kb"
-READ = (
-    "cat /sys/block/md*/md/stripe_cache_size /sys/block/md*/queue/read_ahead_kb "
-    f"/sys/block/md*/md/sync_speed_max; {MEMBERS}"
-)
-KEPT = ["1024", "2048", "300000", "(local)", *["512"] * 4]
 CALL = """
 import sys
 from autotune.service.notify import run_command
 sys.exit(run_command(("/usr/local/sbin/hook",), "failed", "/dev/md0", "u", "text"))
 """
-INSTALL = "DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends"
-STATE = "/var/lib/autotune"
 LEFT = (
     "find / -xdev \\( -path /proc -o -path /sys -o -path '/var/log/*' -o -path '/var/cache/*' "
     "-o -path '/var/lib/apt/*' -o -path '/tmp/*' -o -path '/root/*' "
     "-o -path '/var/lib/systemd/timers/*' \\) -prune -o -iname '*autotune*' -print"
 )
-
-
-def device(machine: Machine) -> str:
-    return "/dev/" + machine.do("basename $(ls -d /sys/block/md*)").strip()
 
 
 def state_of(machine: Machine, unit: str) -> str:
@@ -46,13 +35,7 @@ def test_install(machine: Machine) -> None:
 
 def test_doctor(machine: Machine) -> None:
     """`doctor` on a new array"""
-    machine.do(
-        "mdadm --create /dev/md0 --run --assume-clean --level=5 --raid-devices=4 --chunk=64 "
-        "/dev/vdb /dev/vdc /dev/vdd /dev/vde && mkfs.ext4 -q /dev/md0 && mkdir -p /data && "
-        "mount /dev/md0 /data && mdadm --detail --scan >> /etc/mdadm/mdadm.conf && "
-        "echo 'UUID='$(blkid -s UUID -o value /dev/md0)' /data ext4 nofail 0 2' >> /etc/fstab && "
-        f"update-initramfs -u && ({READ}) > /root/found"
-    )
+    machine.do(f"{MAKE} && ({READ}) > /root/found")
     machine.do("autotune doctor /dev/md0")
 
 
@@ -85,14 +68,14 @@ def test_service(machine: Machine) -> None:
     )
     machine.do("autotune config check && autotune service install")
     assert state_of(machine, "autotune-retune.timer") == "enabled"
-    name = device(machine).removeprefix("/dev/")
-    machine.until(f"systemctl is-active autotune-guard@{name}", COMMAND_S)
+    name = name_of(machine)
+    machine.until(f"systemctl is-active autotune-guard@{name}")
     machine.do("autotune service status")
 
 
 def test_guard(machine: Machine) -> None:
     """A guard holds a check, its guardian in a scope of its own; its p99 is near fio's own"""
-    name = device(machine).removeprefix("/dev/")
+    name = name_of(machine)
     guard, md = f"autotune-guard@{name}", f"/sys/block/{name}/md"
     drop_in = f"/run/systemd/system/{guard}.service.d"
     machine.do(
@@ -107,11 +90,11 @@ def test_guard(machine: Machine) -> None:
     )
     machine.do(f"echo 4000 > {md}/sync_speed_max; echo check > {md}/sync_action")
     scopes = "systemctl list-units --plain --no-legend 'autotune-guardian-*' | grep scope"
-    machine.until(scopes, COMMAND_S)
+    machine.until(scopes)
     judged = f"""journalctl -o cat -u {guard} | grep -c '"samples": [0-9][0-9][0-9]'"""
-    machine.until(f"test $({judged}) -ge 8", COMMAND_S)
+    machine.until(f"test $({judged}) -ge 8")
     machine.do(f"echo idle > {md}/sync_action")
-    machine.until(f"journalctl -o cat -u {guard} | grep summary", COMMAND_S)
+    machine.until(f"journalctl -o cat -u {guard} | grep summary")
     assert machine.do(f"cat {md}/sync_speed_max").split()[0] == "4000"
     machine.do("systemctl stop load")
     pairs = beside(
@@ -128,13 +111,13 @@ def test_guard(machine: Machine) -> None:
 
 def test_replace(machine: Machine) -> None:
     """A failed member is replaced under guard, and its successor has the values"""
-    name = device(machine).removeprefix("/dev/")
+    name = name_of(machine)
     machine.do(f"mdadm /dev/{name} --fail /dev/vdc")
-    machine.until(f"mdadm /dev/{name} --remove /dev/vdc", COMMAND_S)
+    machine.until(f"mdadm /dev/{name} --remove /dev/vdc")
     machine.do(f"mdadm --zero-superblock /dev/vdc && mdadm /dev/{name} --add /dev/vdf")
-    machine.until(f"journalctl -u autotune-guard@{name} | grep 'Guarded a recovery'", COMMAND_S)
+    machine.until(f"journalctl -u autotune-guard@{name} | grep 'Guarded a recovery'")
     assert "[UUUU]" in machine.do("cat /proc/mdstat")
-    machine.until(f"test $({MEMBERS} | grep -c '^512$') = 4", COMMAND_S)
+    machine.until(f"test $({MEMBERS} | grep -c '^512$') = 4")
     assert machine.do(READ).split() == KEPT
 
 
@@ -169,7 +152,7 @@ def test_notify(machine: Machine) -> None:
 
 def test_upgrade(machine: Machine) -> None:
     """An upgrade keeps the profile, the runs and the guard"""
-    name = device(machine).removeprefix("/dev/")
+    name = name_of(machine)
     before = machine.do("autotune history --json; systemctl show -P MainPID autotune-guard@" + name)
     machine.do(f"{INSTALL} /root/next.deb", timeout_s=2 * COMMAND_S)
     after = machine.do("autotune history --json; systemctl show -P MainPID autotune-guard@" + name)
@@ -183,16 +166,13 @@ def test_upgrade(machine: Machine) -> None:
 
 def test_power_cut(machine: Machine) -> None:
     """A power cut in mid-run: after the boot nothing is half"""
-    name = device(machine)
+    name = name_of(machine)
     machine.do(f"systemd-run --unit=cut autotune run {name} --workload quick --trials 8 --time 2h")
-    machine.until("ls -d /data/.autotune-*", COMMAND_S)
+    machine.until("ls -d /data/.autotune-*")
     machine.do("sync")
     machine.cut()
     machine.boot()
-    machine.until("systemctl show -P ActiveState autotune-restore | grep -v activating", COMMAND_S)
-    assert machine.do("systemctl show -P Result autotune-restore.service").strip() == "success"
-    assert machine.run("ls /data/.autotune-*").code
-    assert machine.do(f"ls {STATE}/journal").split() == []
+    has_cleaned_up(machine)
     assert machine.do(READ).split() == KEPT
 
 

@@ -1,0 +1,69 @@
+"""Undoing a persisted profile: the values that udev has set since the boot go back too.
+
+The record of what was applied is true for the assembly that it was made in. What the array had
+before is in the profile.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from autotune.deploy.in_force import active
+from autotune.knobs import ALL, by_name, for_array, read_setting
+from autotune.problem.setting import Setting
+from autotune.safety import deferred_restore
+from autotune.safety.apply import apply, journaled_paths
+from autotune.safety.guardian import guarded
+from autotune.safety.journal import Journal
+from autotune.safety.locks import lock
+from autotune.safety.paths import journal_path
+from autotune.system import sysfs
+from autotune.system.array import Array
+
+
+def before_persisted(array: Array, state_dir: Path) -> Setting:
+    """What the array had before the profile that is persisted for it, of those knobs that read now
+    as a profile in force says. What somebody else has set since is theirs, and left out."""
+    profiles = active(array, state_dir, damaged=[])
+    persisted = next((each.profile for each in profiles if each.how == "persisted"), None)
+    if persisted is None:
+        return {}
+    knobs = [knob for knob in map(by_name, persisted.before) if knob.applies(array)]
+    now = read_setting(array, knobs)
+    ours = {
+        name
+        for each in profiles
+        for name, value in each.profile.knobs.items()
+        if now.get(name) == value
+    }
+    return {name: persisted.before[name] for name in now if name in ours}
+
+
+def put_back_persisted(
+    array: Array, before: Setting, state_dir: Path, notice: Callable[[str], None]
+) -> list[str]:
+    """Set the array to what it had before; return the files that were written. Nothing is left
+    that would undo this. Raise AutotuneError, what was in force being back, if it cannot be."""
+    array = array.now()
+    knobs = tuple(by_name(name) for name in before)
+    path = journal_path(state_dir, array.uuid)
+    deferred_restore.settle(path, array.root)
+    paths = journaled_paths(array, for_array(array, ALL), checks=False)
+    with (
+        lock(array, path),
+        guarded(Journal.open(path, array.uuid, array.device, paths), notice) as guardian,
+    ):
+        journal = guardian.journal
+        apply(array, knobs, before, journal)
+        for file in ("sync_speed_min", "sync_speed_max"):
+            # What follows the sysctl when it was not set does so again.
+            limit = array.root / "proc/sys/dev/raid" / file.replace("sync_speed", "speed_limit")
+            if file in before and sysfs.read_or(limit, "") == str(before[file]):
+                journal.writing(array.md / file, "system")
+                journal.store(array.md / file, "system")
+        changed = [
+            str(name)
+            for name, text in journal.record.originals.items()
+            if sysfs.original(Path(name)) != text
+        ]
+        journal.close()
+    return changed

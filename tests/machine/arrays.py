@@ -1,0 +1,33 @@
+"""The array in a machine: made, read, and what the tests set on it."""
+
+from machine import Machine
+
+INSTALL = "DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends"
+STATE = "/var/lib/autotune"
+MAKE = (
+    "mdadm --create /dev/md0 --run --assume-clean --level=5 --raid-devices=4 --chunk=64 "
+    "/dev/vdb /dev/vdc /dev/vdd /dev/vde && mkfs.ext4 -q /dev/md0 && mkdir -p /data && "
+    "mount /dev/md0 /data && mdadm --detail --scan >> /etc/mdadm/mdadm.conf && "
+    "echo 'UUID='$(blkid -s UUID -o value /dev/md0)' /data ext4 nofail 0 2' >> /etc/fstab && "
+    "update-initramfs -u"
+)
+MEMBERS = "cat /sys/block/md*/slaves/*/queue/max_sectors_kb"
+READ = (
+    "cat /sys/block/md*/md/stripe_cache_size /sys/block/md*/queue/read_ahead_kb "
+    f"/sys/block/md*/md/sync_speed_max; {MEMBERS}"
+)
+KEPT = ["1024", "2048", "300000", "(local)", *["512"] * 4]
+"""What `profile.json` sets, as it reads."""
+
+
+def name_of(machine: Machine) -> str:
+    """The array's name: it may be another one after a boot."""
+    return machine.do("basename $(ls -d /sys/block/md*)").strip()
+
+
+def has_cleaned_up(machine: Machine) -> None:
+    """After a power cut: the unit has done its work, and nothing is left of what was cut."""
+    machine.until("systemctl show -P ActiveState autotune-restore | grep -v activating")
+    assert machine.do("systemctl show -P Result autotune-restore.service").strip() == "success"
+    assert machine.run("ls -d /data/.autotune-*").code
+    assert machine.do(f"ls {STATE}/journal").split() == []
