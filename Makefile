@@ -8,6 +8,7 @@
 # make soak    200 kills at random moments (two hours)
 # make packages  wheel, sdist, and a Debian package each for bookworm and trixie, in dist/ (root)
 # make machine-tests  the package in whole emulated machines, from install to purge (root; an hour)
+# make machine-cuts  ten power cuts each in a run, an apply and an apply --persist (root; hours)
 # make release-check  what a version has to pass: every Python, the oldest libraries, the packages
 # make fuzz    look long for a text that a parser trips over (some minutes)
 # make bench-measure   whether measurements in the lab can be relied on (an hour)
@@ -112,12 +113,12 @@ bench-guard: setup
 	.venv/bin/autotune lab tests/lab/guard.toml -- .venv/bin/python -m benchmarks.guard /dev/md0
 
 # What only these need, so that `make setup` does without.
-packages machine-tests release-check: PACKAGES += mmdebstrap dpkg-dev pandoc
-machine-tests release-check: PACKAGES += qemu-system-x86
+packages machine-tests machine-cuts release-check: PACKAGES += mmdebstrap dpkg-dev pandoc
+machine-tests machine-cuts release-check: PACKAGES += qemu-system-x86
 SUITES := bookworm trixie
 MACHINE_CACHE := /var/cache/autotune-machines
 
-.PHONY: packages machine-tests release-check
+.PHONY: packages machine-tests machine-cuts release-check
 .PRECIOUS: $(MACHINE_CACHE)/%.img
 
 packages: setup
@@ -128,11 +129,15 @@ $(MACHINE_CACHE)/%.img: tests/machine/image.sh
 	mkdir -p $(@D)
 	tests/machine/image.sh $* $@
 
+IN_MACHINES = for suite in $(SUITES); do \
+  .venv/bin/python -m pytest -v -p no:cacheprovider --rootdir tests/machine -c /dev/null \
+    tests/machine/$(1) --suite $$suite || exit 1; done
+
 machine-tests: packages $(SUITES:%=$(MACHINE_CACHE)/%.img)
-	for suite in $(SUITES); do \
-	  .venv/bin/python -m pytest -v -p no:cacheprovider --rootdir tests/machine -c /dev/null \
-	    tests/machine/machine_path.py --suite $$suite || exit 1; \
-	done
+	$(call IN_MACHINES,machine_path.py)
+
+machine-cuts: packages $(SUITES:%=$(MACHINE_CACHE)/%.img)
+	$(call IN_MACHINES,machine_cuts.py --cuts 10)
 
 release-check: packages
 	.venv/bin/python -m pip install -q uv

@@ -18,12 +18,14 @@ VERSIONS = (
     "uname -r; mdadm --version 2>&1 | sed 's/.* v\\([0-9.]*\\).*/\\1/'; "
     "systemctl --version | sed -n 's/^systemd \\([0-9]*\\).*/\\1/p'; python3 -V | cut -d' ' -f2"
 )
-_done: list[tuple[str, bool]] = []
+_done: dict[str, list[bool]] = {}
+"""What was tried, and whether it worked, each time."""
 _versions: list[str] = []
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--suite", default="trixie", help="the Debian that the machine runs")
+    parser.addoption("--cuts", default=3, type=int, help="how many of each kind, at random moments")
 
 
 @pytest.fixture(autouse=True)
@@ -47,8 +49,9 @@ def machine(
     files = [folder / "autotune.deb", folder / "next.deb"]
     files += [here / "profile.json", here / "workload.toml"]
     with Machine(CACHE / f"{suite}.img", files, folder) as machine:
-        _versions[:] = machine.do(VERSIONS).split()
         yield machine
+        # Not before: Python comes with the package.
+        _versions[:] = machine.do(VERSIONS).split()
 
 
 def _next_version(package: Path, made: Path) -> None:
@@ -64,29 +67,40 @@ def _next_version(package: Path, made: Path) -> None:
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
     report = yield
-    if call.when == "call" or (call.when == "setup" and call.excinfo):
-        what = (item.function.__doc__ or item.name).strip().rstrip(".")
-        _done.append((what, call.excinfo is None))
+    if call.when == "call" or report.failed:
+        what = _title(item)
+        _done.setdefault(what, []).append(not report.failed)
     return report
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Write this machine's column of the table, where the whole path was tried."""
+    """Write what was seen into this machine's column of the table, where a whole file was tried."""
     suite = session.config.getoption("--suite")
-    if not _versions or session.testsfailed > 1 or session.config.getoption("keyword"):
+    if not _versions or session.config.getoption("keyword"):
         return
     head, columns = _read_table()
-    kernel, mdadm, systemd, python = (*_versions, "", "", "", "")[:4]
-    columns[suite] = {
-        "kernel": kernel, "mdadm": mdadm, "systemd": systemd, "Python": python,
-        **{what: "works" if good else "**fails**" for what, good in _done},
-    }  # fmt: skip
+    facts = dict(zip(("kernel", "mdadm", "systemd", "Python"), _versions, strict=False))
+    column = columns.setdefault(suite, {})
+    for item in session.items:
+        column.pop(_title(item), None)
+    column.update(facts | {what: _cell(worked) for what, worked in _done.items()})
     rows = list(dict.fromkeys(row for column in columns.values() for row in column))
     text = f"| | {' | '.join(columns)} |\n|{'---|' * (len(columns) + 1)}\n"
     for row in rows:
         cells = (column.get(row, "–") for column in columns.values())
         text += f"| {row} | {' | '.join(cells)} |\n"
     TABLE.write_text(head + text)
+
+
+def _title(item: pytest.Item) -> str:
+    function = item.function  # type: ignore[attr-defined]
+    return (function.__doc__ or item.name).strip().rstrip(".")
+
+
+def _cell(worked: list[bool]) -> str:
+    if len(worked) > 1:
+        return f"{sum(worked)} of {len(worked)} times"
+    return "works" if worked[0] else "**fails**"
 
 
 def _read_table() -> tuple[str, dict[str, dict[str, str]]]:

@@ -16,18 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-DISKS = "bcdef"
-"""Four of an array, and a spare one."""
-DISK_BYTES = 512 * 1024**2
-DISK_BYTES_PER_S = 40_000_000
-MEMORY_MIB = 1536
-CPU = "Nehalem"
-"""The oldest that the libraries' wheels start on: less to emulate."""
-CHEAP = (
-    "quiet systemd.show_status=no mitigations=off panic=-1 "
-    # The frequency that is measured of the TSC is wrong where others use the processor too.
-    "tsc=unstable clocksource=hpet"
-)
+import emulator
+
 PATIENCE = float(os.environ.get("AUTOTUNE_PATIENCE", "1"))
 """What every time limit is multiplied by: an emulated machine may get little of its processor."""
 BOOT_S = 900.0 * PATIENCE
@@ -48,14 +38,6 @@ class Done:
         return f"exit code {self.code}\n{self.out}\n{self.err}"
 
 
-def accelerator() -> str:
-    """Emulated where the processor cannot do it: there KVM may be seen and not work."""
-    words = Path("/proc/cpuinfo").read_text().split()
-    able = {"vmx", "svm"} & {*words} and os.access("/dev/kvm", os.W_OK)
-    # Two threads at once make the kernel fall over its own patches of its code, now and then.
-    return "kvm" if able else "tcg,thread=single"
-
-
 class Machine:
     """One machine, with a disk of its own that is a copy of the image. A context manager."""
 
@@ -69,9 +51,9 @@ class Machine:
         subprocess.run(["cp", "--sparse=always", image, self._disk], check=True)
         for file in files:
             self._debugfs(f"write {file} /root/{file.name}", write=True)
-        for letter in DISKS:
+        for letter in emulator.DISKS:
             with (folder / f"vd{letter}.img").open("wb") as disk:
-                disk.truncate(DISK_BYTES)
+                disk.truncate(emulator.DISK_BYTES)
 
     def __enter__(self) -> "Machine":
         try:
@@ -102,22 +84,9 @@ class Machine:
         agent.unlink(missing_ok=True)
         # A disk that a cut left has a journal, which debugfs does not read.
         subprocess.run(["e2fsck", "-p", str(self._disk)], capture_output=True, check=False)
-        disks = [
-            f"file={self._folder}/vd{letter}.img,format=raw,if=virtio,cache=writeback,"
-            f"throttling.bps-total={DISK_BYTES_PER_S}"
-            for letter in DISKS
-        ]
-        words = [
-            *("qemu-system-x86_64", "-accel", accelerator(), "-cpu", CPU, "-smp", "2"),
-            *("-m", str(MEMORY_MIB), "-display", "none", "-nic", "none", "-no-reboot"),
-            *("-kernel", str(self._newest("vmlinuz")), "-initrd", str(self._newest("initrd"))),
-            *("-append", f"root=/dev/vda rw console=ttyS0 {CHEAP}"),
-            *("-serial", f"file:{self._folder}/console", "-device", "virtio-serial"),
-            *("-drive", f"file={self._disk},format=raw,if=virtio"),
-            *(word for disk in disks for word in ("-drive", disk)),
-            *("-chardev", f"socket,path={agent},server=on,wait=off,id=agent"),
-            *("-device", "virtserialport,chardev=agent,name=org.qemu.guest_agent.0"),
-        ]
+        words = emulator.command(
+            self._folder, self._disk, self._newest("vmlinuz"), self._newest("initrd"), agent
+        )
         self._process = subprocess.Popen(words, stdin=subprocess.DEVNULL)
         self._wait(agent.exists, BOOT_S, "QEMU did not start")
         self._socket = socket.socket(socket.AF_UNIX)

@@ -1,0 +1,45 @@
+"""How QEMU is called: what a machine is made of, and what makes it start soon in emulation."""
+
+import os
+from pathlib import Path
+
+DISKS = "bcdef"
+"""Four of an array, and a spare one."""
+DISK_BYTES = 512 * 1024**2
+DISK_BYTES_PER_S = 40_000_000
+MEMORY_MIB = 1536
+CPU = "Nehalem"
+"""The oldest that the libraries' wheels start on: less to emulate."""
+CHEAP = (
+    "quiet systemd.show_status=no mitigations=off panic=-1 "
+    # The frequency that is measured of the TSC is wrong where others use the processor too.
+    "tsc=unstable clocksource=hpet"
+)
+
+
+def accelerator() -> str:
+    """Emulated where the processor cannot do it: there KVM may be seen and not work."""
+    words = Path("/proc/cpuinfo").read_text().split()
+    able = {"vmx", "svm"} & {*words} and os.access("/dev/kvm", os.W_OK)
+    # Two threads at once make the kernel fall over its own patches of its code, now and then.
+    return "kvm" if able else "tcg,thread=single"
+
+
+def command(folder: Path, root: Path, kernel: Path, initrd: Path, agent: Path) -> list[str]:
+    """The command of a machine whose disks are in a folder; `agent` is the socket of its agent."""
+    disks = [
+        f"file={folder}/vd{letter}.img,format=raw,if=virtio,cache=writeback,"
+        f"throttling.bps-total={DISK_BYTES_PER_S}"
+        for letter in DISKS
+    ]
+    return [
+        *("qemu-system-x86_64", "-accel", accelerator(), "-cpu", CPU, "-smp", "2"),
+        *("-m", str(MEMORY_MIB), "-display", "none", "-nic", "none", "-no-reboot"),
+        *("-kernel", str(kernel), "-initrd", str(initrd)),
+        *("-append", f"root=/dev/vda rw console=ttyS0 {CHEAP}"),
+        *("-serial", f"file:{folder}/console", "-device", "virtio-serial"),
+        *("-drive", f"file={root},format=raw,if=virtio"),
+        *(word for disk in disks for word in ("-drive", disk)),
+        *("-chardev", f"socket,path={agent},server=on,wait=off,id=agent"),
+        *("-device", "virtserialport,chardev=agent,name=org.qemu.guest_agent.0"),
+    ]
