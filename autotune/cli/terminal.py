@@ -1,5 +1,6 @@
 """How text meets the terminal: wrapped between words there, one line each in a pipe."""
 
+import contextlib
 import os
 import shutil
 import sys
@@ -47,8 +48,10 @@ def _wrapped(line: str, width: int) -> list[str]:
 
 
 def notice(text: str) -> None:
-    """Say something that is not the answer, on standard error."""
-    say(f"autotune: {text}", sys.stderr)
+    """Say something that is not the answer, on standard error. A terminal that is gone ends
+    nothing."""
+    with contextlib.suppress(OSError):
+        say(f"autotune: {text}", sys.stderr)
 
 
 def console(stderr: bool = False) -> "Console":
