@@ -260,15 +260,15 @@ def _run(
 
 def _document(done: "Done", files: "Sequence[Path]") -> dict[str, Any]:
     from autotune.report import named_answers
-    from autotune.report import result as report
+    from autotune.tuning.document import result_document, spent_document
 
     profile = done.profile.model_dump(mode="json") if done.profile else None
     return {
-        **report.as_json(done.result, profile, done.path),
+        **result_document(done.result, profile, done.path),
         "run": done.number,
         "left_out": list(done.left_out),
         "named": named_answers.document(done.named),
-        "spent": report.spent_document(done.spent),
+        "spent": spent_document(done.spent),
         "persisted": [str(path) for path in files],
     }
 

@@ -14,6 +14,7 @@ from autotune.measure.live_sync import Recovery
 from autotune.measure.workload import Phase
 from autotune.measure.write_budget import Written, shares
 from autotune.problem.ceilings import QUANTITIES as CEILING_QUANTITIES
+from autotune.problem.course import Course
 from autotune.problem.figure import Estimate
 from autotune.problem.objective import Figures
 from autotune.safety.journal import Journal
@@ -45,6 +46,7 @@ class PhaseResult:
     hopeless: str = ""
     measured_s: float = 0.0
     settling_s: float = 0.0
+    course: Course | None = None
 
 
 @dataclass(frozen=True)
@@ -94,6 +96,8 @@ class Bench:
     """The real sync to measure in place of a check."""
     written: Written = field(default_factory=Written)
     """Counts what phases write, and says how much they still may."""
+    stripes: Callable[[], int | None] = lambda: None
+    """How many stripes the array's cache has now; None if that is not told."""
 
 
 @dataclass
@@ -104,6 +108,21 @@ class _Series:
     amounts: list[float] = field(default_factory=list)
     reads: list[Histogram] = field(default_factory=list)
     writes: list[Histogram] = field(default_factory=list)
+    stripes: list[int | None] = field(default_factory=list)
+
+    @property
+    def course(self) -> Course:
+        """The same for the store."""
+        told = [n for n in self.stripes if n is not None]
+        both = zip(self.reads, self.writes, strict=True)
+        return Course(
+            tuple(round(s, 3) for s in self.seconds),
+            tuple(self.amounts),
+            tuple(max((*r, *w), default=0) for r, w in both),
+            tuple(told) if len(told) == len(self.stripes) else (),
+            total(self.reads),
+            total(self.writes),
+        )
 
     def histograms(self, quantity: str) -> list[Histogram]:
         """The latencies of the probe that a quantity ("p99", "write_p99") is about."""
@@ -146,8 +165,9 @@ def measure(
     fio = Fio(jobs, phase.max_seconds, seed, most)
     if fio.exhausted:
         raise bench.written.used_up()
+    series = _Series()
     try:
-        result = _measure(phase, bench, fio, hopeless, clear)
+        result = _measure(phase, bench, fio, series, hopeless, clear)
     except MeasurementError:
         if fio.hangs:
             raise StoppedError(
@@ -161,14 +181,13 @@ def measure(
             bench.journal.hanging(bench.writes.path.parent)
     if result is None:
         raise bench.written.used_up()
-    return dataclasses.replace(result, bytes_written=fio.written)
+    return dataclasses.replace(result, bytes_written=fio.written, course=series.course)
 
 
 def _measure(
-    phase: Phase, bench: Bench, fio: Fio, hopeless: Hopeless, clear: Clear
+    phase: Phase, bench: Bench, fio: Fio, series: _Series, hopeless: Hopeless, clear: Clear
 ) -> PhaseResult | None:
     """What `measure` does with its fio; None if that has written all that it may."""
-    series = _Series()
     settled_s, ramp_s = 0.0, RAMP_S if phase.check else LOAD_RAMP_S
     called = time.monotonic()
     bench.begin()
@@ -199,6 +218,7 @@ def _measure(
             state = (now, dict(counters), check.done_bytes() if check else 0)
             if before is not None:
                 _add(series, phase, before, state)
+                series.stripes.append(bench.stripes())
             if before is not None or now - start >= ramp_s:
                 settled_s = settled_s or now - start
                 before = state

@@ -9,7 +9,7 @@ from rich.text import Text
 from autotune.deploy.rescale import Plan
 from autotune.quantities import show_bytes, show_seconds
 from autotune.report.grid import Grid
-from autotune.report.tables import comparison_document
+from autotune.tuning.document import comparison_document
 from autotune.tuning.import_profile import Arrival
 from autotune.tuning.prepare import BASELINE_TRIALS, CONFIRM_ORDER, Preparation
 

@@ -1,13 +1,11 @@
-"""What a run found, as a table for people and as a document for programs."""
+"""What a run found, for people; `tuning.document` has it for programs."""
 
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
 
 from autotune.quantities import show_bytes, show_count, show_seconds
 from autotune.report.tables import (
-    comparison_document,
     nearest_table,
     proof_table,
     show_setting,
@@ -15,15 +13,13 @@ from autotune.report.tables import (
     show_value_change,
 )
 from autotune.report.words import (
-    long_document,
     print_long,
     print_nearest,
     print_open,
     print_stopped,
     print_words,
-    words_document,
 )
-from autotune.tuning.time_spent import MEASURING, Spent
+from autotune.tuning.time_spent import Spent
 from autotune.tuning.tune import Result
 
 
@@ -127,57 +123,6 @@ def print_result(console: Console, result: Result, profile: Path | None, ram_byt
         console.print(f"Profile saved: {profile}")
 
 
-def as_json(result: Result, profile: dict[str, Any] | None, path: Path | None) -> dict[str, Any]:
-    """The same for programs; rates in bytes/s, latencies in ns."""
-    verdict = result.verdict
-    return {
-        "adopt": result.keep,
-        "reason": result.reason,
-        "winner": dict(result.winner),
-        "baseline": dict(result.baseline),
-        "gain": comparison_document(verdict.overall) if verdict else None,
-        "figures": {
-            figure.name: {
-                "before": result.before[figure.name].value,
-                "after": result.after[figure.name].value if figure.name in result.after else None,
-                "ceiling": figure.limit(result.before),
-                "change": comparison_document(verdict.figures[figure.name])
-                if verdict and figure.name in verdict.figures
-                else None,
-            }
-            for figure in result.figures
-            if figure.name in result.before
-        },
-        "shares": [
-            {
-                "knob": share.knob,
-                "before": share.before,
-                "after": share.after,
-                "ratio": share.gain.value,
-                "low": share.gain.interval[0],
-                "high": share.gain.interval[1],
-                "needed": share.needed,
-            }
-            for share in result.shares
-        ],
-        "trials": result.trials,
-        "searched": result.searched,
-        "seconds": result.seconds,
-        "bytes_written": result.bytes_written,
-        "write_budget_bytes": result.write_budget,
-        "saved_seconds": result.saved_s,
-        "unsupported": result.unsupported,
-        "drifts": result.drifts,
-        "grown_stripes": result.grown_stripes,
-        "pairs": result.pairs,
-        "ceilings": {name: state.value for name, state in result.held.items()},
-        "long_load": long_document(result.long),
-        **words_document(result.words),
-        "profile": profile,
-        "profile_path": str(path) if path else None,
-    }
-
-
 NOTED_SHARE = 0.02
 """Of the time, what less than this went to is not told to people."""
 
@@ -190,12 +135,3 @@ def print_spent(console: Console, spent: Spent) -> None:
         f"Measuring took {spent.measured_share:.0%} of the time; the rest: {', '.join(rest)}.",
         highlight=False,
     )
-
-
-def spent_document(spent: Spent) -> dict[str, Any]:
-    """In seconds: what was measuring, and everything else by kind."""
-    return {
-        "measured_seconds": spent.seconds[MEASURING],
-        "overhead_seconds": dict(spent.overhead),
-        "measured_share": spent.measured_share,
-    }

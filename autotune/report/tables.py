@@ -1,7 +1,6 @@
 """The tables of a run's figures: what was proven, or the best that was tried."""
 
 import math
-from typing import Any
 
 from rich.console import Console
 
@@ -121,12 +120,3 @@ def show_setting(setting: Setting, baseline: Setting) -> str:
     """The knobs that differ from the baseline, in one line."""
     changed = [f"{k} {v}" for k, v in setting.items() if v != baseline.get(k)]
     return ", ".join(changed) or "the original settings"
-
-
-def comparison_document(comparison: Comparison) -> dict[str, Any]:
-    return {
-        "ratio": comparison.ratio,
-        "low": comparison.low,
-        "high": comparison.high,
-        "conclusion": comparison.conclusion.value,
-    }

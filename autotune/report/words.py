@@ -1,13 +1,9 @@
 """What a run says beside its figures: what is left open, what came nearest, what to try next."""
 
-from typing import Any
-
 from rich.console import Console
 
-from autotune.report.tables import comparison_document, show_change, show_setting, show_span
+from autotune.report.tables import show_change, show_setting, show_span
 from autotune.stats.sequential import Held
-from autotune.tuning.conclusion import Afterword
-from autotune.tuning.long_load import LongLoad
 from autotune.tuning.tune import Result
 
 
@@ -77,31 +73,3 @@ def print_stopped(console: Console, result: Result) -> None:
     """Why no more was tried."""
     if result.words.stopped:
         console.print(f"The search ended: {result.words.stopped}.")
-
-
-def long_document(long: LongLoad) -> dict[str, Any]:
-    """What a long load showed; `left_out` says why there was none."""
-    return {
-        "seconds": long.seconds,
-        "figures": {name: comparison_document(each) for name, each in long.figures.items()},
-        "left_out": long.left_out,
-    }
-
-
-def words_document(words: Afterword) -> dict[str, Any]:
-    nearest = words.nearest
-    return {
-        "stopped": words.stopped,
-        "nearest": nearest
-        and {
-            "setting": dict(nearest.point.setting),
-            "gain": nearest.point.gain.value,
-            "spread": nearest.point.gain.spread,
-            "figures": {name: each.value for name, each in nearest.point.figures.items()},
-            "trials": list(nearest.point.trials),
-            "obstacle": nearest.obstacle,
-        },
-        "notes": list(words.notes),
-        "offers": [vars(offer) for offer in words.offers],
-        "next": words.command,
-    }

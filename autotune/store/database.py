@@ -1,6 +1,6 @@
 """The only module that talks to the database."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,6 +11,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session, sessionmaker
 
 from autotune.errors import UsageError
+from autotune.problem.course import Course
 from autotune.store import sqlite
 from autotune.store.models import RunRow, TrialRow, run_record, trial_record
 from autotune.store.opening import bring_up_to_date
@@ -75,12 +76,18 @@ class Store:
             self._row(session, run).problem = problem
 
     def finish_run(
-        self, run: int, state: str, outcome: str, profile: dict[str, Any] | None = None
+        self,
+        run: int,
+        state: str,
+        outcome: str,
+        profile: dict[str, Any] | None = None,
+        result: dict[str, Any] | None = None,
     ) -> None:
-        """Close a run: `state` is done, failed or interrupted."""
+        """Close a run: `state` is done, failed or interrupted; `result` is what it said."""
         with self._session() as session:
             row = self._row(session, run)
             row.state, row.outcome, row.profile = state, outcome, profile
+            row.result = result
             row.ended = datetime.now(UTC)
 
     def reopen_run(self, run: int) -> None:
@@ -89,8 +96,10 @@ class Store:
             row = self._row(session, run)
             row.state, row.outcome, row.ended = "running", "", None
 
-    def add_trial(self, run: int, record: TrialRecord) -> None:
-        """Store a trial durably."""
+    def add_trial(
+        self, run: int, record: TrialRecord, courses: Mapping[str, Course] | None = None
+    ) -> None:
+        """Store a trial durably; `courses` by phase."""
         row = TrialRow(
             run_id=run,
             number=record.number,
@@ -104,6 +113,7 @@ class Store:
             figures={n: [e.value, e.spread] for n, e in record.figures.items()},
             measured=list(record.measured),
             bytes_written=record.bytes_written,
+            courses={name: each.document() for name, each in (courses or {}).items()},
         )
         with self._session() as session:
             session.add(row)
@@ -125,6 +135,20 @@ class Store:
         """The trials of a run, in order. Raise UsageError if there is no such run."""
         with self._session() as session:
             return [trial_record(row) for row in self._row(session, run).trials]
+
+    def courses(self, run: int) -> dict[int, dict[str, Course]]:
+        """What phases showed second by second, by trial and phase; only of trials that have it."""
+        with self._session() as session:
+            return {
+                row.number: {name: Course.read(each) for name, each in row.courses.items()}
+                for row in self._row(session, run).trials
+                if row.courses
+            }
+
+    def result(self, run: int) -> dict[str, Any] | None:
+        """What a run said at its end; None if it came to none, or an older version ran it."""
+        with self._session() as session:
+            return self._row(session, run).result
 
     def thin(self, uuid: str, whole: int = WHOLE, runs: int = RUNS) -> None:
         """Forget the trials of all but an array's newest runs, and its oldest runs altogether.

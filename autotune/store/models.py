@@ -22,7 +22,8 @@ class Base(DeclarativeBase):
 
 class RunRow(Base):
     """One tuning. `state`: running, done, failed, interrupted. `problem`: the workload, the
-    figures with their resolved ceilings, the knobs and the budget, as JSON."""
+    figures with their resolved ceilings, the knobs and the budget, as JSON. `result`: what the
+    run said at its end; null if it came to none, or an older version ran it."""
 
     __tablename__ = "runs"
 
@@ -36,6 +37,7 @@ class RunRow(Base):
     outcome: Mapped[str] = mapped_column(default="")
     problem: Mapped[dict[str, Any]]
     profile: Mapped[dict[str, Any] | None]
+    result: Mapped[dict[str, Any] | None] = mapped_column(deferred=True)
     trials: Mapped[list["TrialRow"]] = relationship(
         back_populates="run", order_by="TrialRow.number", cascade="all, delete-orphan"
     )
@@ -45,7 +47,8 @@ class TrialRow(Base):
     """One setting applied and measured. `role`: baseline, search, check (of a smaller
     setting before its proof), confirm-winner, confirm-baseline, long-winner or long-baseline.
     `figures`: name -> [value, spread]; `measured`: the
-    phases that were really run, the others' figures come from earlier trials."""
+    phases that were really run, the others' figures come from earlier trials. `courses`: what
+    those showed second by second, by phase, of the trials that are compared with each other."""
 
     __tablename__ = "trials"
     __table_args__ = (UniqueConstraint("run_id", "number"),)
@@ -63,6 +66,7 @@ class TrialRow(Base):
     figures: Mapped[dict[str, Any]]
     measured: Mapped[list[str]]
     bytes_written: Mapped[int] = mapped_column(default=0)
+    courses: Mapped[dict[str, Any] | None] = mapped_column(deferred=True)
     run: Mapped[RunRow] = relationship(back_populates="trials")
 
 

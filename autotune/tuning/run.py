@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from autotune.deploy import catalogue
 from autotune.deploy.apply import with_those_in_force
@@ -29,6 +29,7 @@ from autotune.safety.paths import journal_path
 from autotune.safety.watch import Watch
 from autotune.store import TrialRecord
 from autotune.system.array import find_array
+from autotune.tuning.document import whole_document
 from autotune.tuning.earlier_runs import earlier_trials
 from autotune.tuning.hints import hints as catalogue_hints
 from autotune.tuning.preload import Loading
@@ -156,10 +157,10 @@ def run(
         except BaseException as error:
             _note(store, number, "failed", str(error))
             raise
-        document = profile.model_dump(mode="json") if profile else None
         final = stored_problem(preparation, problem.figures, written.total)
         store.update_problem(number, final.document())
-        store.finish_run(number, "done", result.reason, document)
+        said = whole_document(preparation, result, path, trials.spent)
+        store.finish_run(number, "done", result.reason, _dumped(profile), said)
     return Done(
         number,
         result,
@@ -171,6 +172,10 @@ def run(
         solve.named(store.run(number), store.trials(number)),
         trials.spent,
     )
+
+
+def _dumped(profile: Profile | None) -> dict[str, Any] | None:
+    return profile.model_dump(mode="json") if profile else None
 
 
 def _profile(preparation: Preparation, result: Result, watch: Watch, state_dir: Path) -> Profile:

@@ -57,6 +57,7 @@ def session(
             lambda _p, _s: None,
             Recovery(array, watch) if preparation.live else None,
             written,
+            partial(stripe_cache.stripes, array),
         )
         yield bench, watch
 

@@ -19,6 +19,7 @@ from autotune.measure.phase import (
     never_hopeless,
 )
 from autotune.measure.workload import Phase
+from autotune.problem.course import Course
 from autotune.problem.figure import Estimate, Figure
 from autotune.problem.objective import gain
 from autotune.problem.setting import Setting
@@ -56,6 +57,19 @@ class Reporter(Protocol):
 
     def trial(self, record: TrialRecord, gain: Estimate | None) -> None:
         """A trial has ended."""
+
+
+SEARCHING = ("search", "check")
+"""The roles of trials that are not measured beside others, so how they went on is not kept."""
+
+
+def _courses(
+    role: str, measured: Sequence[str], results: Sequence[PhaseResult]
+) -> dict[str, Course]:
+    """What the phases of a trial showed second by second, if that is worth its place."""
+    if role in SEARCHING:
+        return {}
+    return {r.phase: r.course for r in results if r.phase in measured and r.course is not None}
 
 
 class Trials:
@@ -222,7 +236,7 @@ class Trials:
             sum(result.bytes_written for result in results if result.phase in measured),
         )
         with self.spent.on(STORING):
-            self._store.add_trial(self._run, record)
+            self._store.add_trial(self._run, record, _courses(role, measured, results))
         self.records.append(record)
         self._early.learn(record, self.figures)
         self._tell(record)

@@ -17,9 +17,10 @@ from autotune.problem.figure import Estimate
 from autotune.problem.setting import Setting, setting_key
 from autotune.problem.strategy import Problem, Recommendation, Weighed
 from autotune.problem.trial import Trial
-from autotune.report.result import as_json, print_result
+from autotune.report.result import print_result
 from autotune.stats.sequential import Held
 from autotune.strategies._observed import Observed
+from autotune.tuning.document import result_document
 from autotune.tuning.tune import Result
 
 
@@ -71,7 +72,7 @@ def printed(result: Result) -> str:
     print_result(Console(file=out, width=80), result, None, 0)
     text = out.getvalue()
     assert all(len(line) <= 80 for line in text.splitlines() if "autotune run" not in line), text
-    assert as_json(result, None, None)["stopped"] == result.words.stopped
+    assert result_document(result)["stopped"] == result.words.stopped
     return " ".join(text.split())
 
 

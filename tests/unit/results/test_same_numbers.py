@@ -14,8 +14,8 @@ from autotune.measure.phase import Bench, PhaseResult
 from autotune.measure.workload import Phase
 from autotune.problem.ceilings import Ceiling
 from autotune.problem.figure import Estimate
-from autotune.report.result import as_json
 from autotune.store.database import Store
+from autotune.tuning.document import result_document
 
 
 class Drifting(Machine):
@@ -51,7 +51,7 @@ def test_run_solve_history_and_profile_say_the_same(
     assert result.keep
     profile = Store(machine.state).run(1).profile
     assert profile is not None
-    ran, solved = as_json(result, profile, None), _asked(machine, "solve", "1")
+    ran, solved = result_document(result, profile, None), _asked(machine, "solve", "1")
     named = _asked(machine, "history", "1")["named"]["balanced"]
     evidence = profile["evidence"]
     gains = [solved["gain"]["value"], named["gain"]["value"], evidence["gain"]]
@@ -78,7 +78,7 @@ def test_a_run_that_keeps_nothing_says_the_same_original_figures(
     machine = Alike(tmp_path, monkeypatch)
     result = machine.run("recipe", ceilings=(Ceiling(None, 1e9, None),))
     assert not result.keep
-    ran, solved = as_json(result, None, None), _asked(machine, "solve", "1")
+    ran, solved = result_document(result, None, None), _asked(machine, "solve", "1")
     assert ran["figures"].keys() >= solved["figures"].keys() != set()
     for name, figure in solved["figures"].items():
         assert figure["before"] == pytest.approx(ran["figures"][name]["before"]), name

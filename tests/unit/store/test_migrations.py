@@ -52,12 +52,12 @@ INSERT INTO trials VALUES (
 );
 """
 
-SECOND = """
+MORE = """
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0002"
-down_revision = "0001"
+revision = "more"
+down_revision = "{head}"
 
 
 def upgrade() -> None:
@@ -77,12 +77,12 @@ def old(tmp_path: Path) -> Path:
     return file
 
 
-def with_second(folder: Path, monkeypatch: pytest.MonkeyPatch, source: str) -> None:
+def with_more(folder: Path, monkeypatch: pytest.MonkeyPatch, source: str) -> None:
     """As if this autotune had one more migration."""
     shutil.copytree(migrations.FOLDER, folder)
-    (folder / "versions/r0002_more.py").write_text(source)
+    (folder / "versions/more.py").write_text(source.format(head=opening.HEAD))
     monkeypatch.setattr(migrations, "FOLDER", folder)
-    monkeypatch.setattr(opening, "HEAD", "0002")
+    monkeypatch.setattr(opening, "HEAD", "more")
 
 
 def rows(file: Path, query: str) -> list[tuple[object, ...]]:
@@ -106,6 +106,7 @@ def test_the_migrations_make_the_models(tmp_path: Path) -> None:
 def test_the_tables_are_those_of_before(tmp_path: Path, old: Path) -> None:
     """Constraints without a name, which a comparison of metadata leaves out, among them."""
     Store(tmp_path / "new")
+    Store(old.parent)
     query = "SELECT sql FROM sqlite_master WHERE sql NOT NULL AND name <> 'alembic_version'"
     new = rows(tmp_path / "new" / FILE_NAME, query)
     as_words = [
@@ -133,10 +134,10 @@ def test_an_older_store_is_brought_up_to_date_with_all_its_trials(
         old.unlink()
         Store(tmp_path).start_run("abc", "/dev/md0", "print", {})
         Store(tmp_path).add_trial(1, record(1))
-    with_second(tmp_path / "100 % more", monkeypatch, SECOND)
+    with_more(tmp_path / "100 % more", monkeypatch, MORE)
     (run,) = Store(tmp_path).runs()
     assert rows(old, "SELECT note FROM runs") == [("migrated",)]
-    assert rows(old, "SELECT version_num FROM alembic_version") == [("0002",)]
+    assert rows(old, "SELECT version_num FROM alembic_version") == [("more",)]
     assert Store(tmp_path).trials(run.id) == [record(1)]
 
 
@@ -144,8 +145,8 @@ def test_a_migration_that_fails_half_way_changes_nothing(
     tmp_path: Path, old: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = old.read_bytes()
-    failing = SECOND + '    op.execute("INSERT INTO nowhere VALUES (1)")\n'
-    with_second(tmp_path / "more", monkeypatch, failing)
+    failing = MORE + '    op.execute("INSERT INTO nowhere VALUES (1)")\n'
+    with_more(tmp_path / "more", monkeypatch, failing)
     with pytest.raises(AutotuneError, match="no such table: nowhere"):
         Store(tmp_path)
     assert old.read_bytes() == before
@@ -155,7 +156,7 @@ def test_a_store_of_a_newer_autotune_is_refused_and_left_as_it_is(
     tmp_path: Path, old: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as newer:
-        with_second(tmp_path / "more", newer, SECOND)
+        with_more(tmp_path / "more", newer, MORE)
         Store(tmp_path)
     connection = sqlite3.connect(old)
     connection.execute("PRAGMA journal_mode = DELETE")
@@ -206,8 +207,8 @@ def test_runs_that_start_together_make_one_store(tmp_path: Path) -> None:
 def test_runs_that_start_together_migrate_once(
     tmp_path: Path, old: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    once = SECOND + '    op.execute("CREATE TABLE once (number INTEGER)")\n'
-    with_second(tmp_path / "more", monkeypatch, once)
+    once = MORE + '    op.execute("CREATE TABLE once (number INTEGER)")\n'
+    with_more(tmp_path / "more", monkeypatch, once)
     assert opened_together(tmp_path) == 8
     assert len(rows(old, "SELECT note FROM runs")) == 9
 

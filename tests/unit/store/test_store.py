@@ -11,6 +11,7 @@ import pytest
 from store_records import record
 
 from autotune.errors import AutotuneError, UsageError
+from autotune.problem.course import Course
 from autotune.store import sqlite
 from autotune.store.database import FILE_NAME, Store
 
@@ -161,3 +162,26 @@ def _can_be_locked(folder: Path) -> bool:
     finally:
         os.close(descriptor)
     return True
+
+
+def test_what_phases_showed_second_by_second_comes_back(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    run = store.start_run("abc", "/dev/md0", "print", {})
+    course = Course((1.0, 1.01), (5e7, 6e7), (900, 0), (256, 300), {800: 3, 900: 1}, {})
+    store.add_trial(run, record(1), {"write": course})
+    store.add_trial(run, record(2))
+    store.finish_run(run, "done", "better", None, {"adopt": True})
+    again = Store(tmp_path)
+    assert again.courses(run) == {1: {"write": course}}
+    assert again.result(run) == {"adopt": True}
+    assert again.trials(run) == [record(1), record(2)]
+
+
+def test_a_course_that_is_not_whole_is_damage(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    run = store.start_run("abc", "/dev/md0", "print", {})
+    store.add_trial(run, record(1), {"write": Course((1.0,), (5e7,))})
+    with sqlite3.connect(tmp_path / FILE_NAME) as connection:
+        connection.execute("UPDATE trials SET courses = '{\"write\": {\"seconds\": [1.0]}}'")
+    with pytest.raises(AutotuneError, match="is damaged .*second by second is not whole"):
+        Store(tmp_path).courses(run)
