@@ -25,7 +25,7 @@ RAW := /dev/md0 --destructive /dev/md0
 PACKAGES := mdadm fio util-linux user-mode-linux nbdkit nbdkit-plugin-dev qemu-system-common \
   gcc libc6-dev e2fsprogs xfsprogs lvm2 cryptsetup-bin fdisk udev kmod python3-venv
 # What only the tests need: the tools that exports are made for, and a filesystem.
-CONSUMERS := shellcheck systemd dbus tuned btrfs-progs
+CONSUMERS := shellcheck systemd dbus tuned btrfs-progs chromium
 test lint unit lab-tests slow-tests: PACKAGES += $(CONSUMERS)
 
 .PHONY: setup system demo test lint unit lab-tests slow-tests faults soak fuzz \

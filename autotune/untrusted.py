@@ -77,5 +77,9 @@ def printable(text: str) -> str:
 
 def plain(text: str) -> str:
     """Text that is safe to show on a terminal: no control characters, and not too long."""
-    shown = text if len(text) <= MAX_FAULT else text[:MAX_FAULT] + "…"
-    return "".join(c if c.isprintable() else "?" for c in shown)
+    return harmless(text if len(text) <= MAX_FAULT else text[:MAX_FAULT] + "…")
+
+
+def harmless(text: str) -> str:
+    """Text without control characters, however long."""
+    return "".join(c if c.isprintable() else "?" for c in text)

@@ -27,7 +27,14 @@ def main() -> int:
             inside = str(Path(folder) / "bin/python")
             install = [UV, "pip", "install", "--quiet", "--python", inside]
             # Of autotune itself, its requirements would not count as direct ones.
-            needs = ["--requirements", str(TOP / "pyproject.toml"), "--extra", "optuna"]
+            needs = [
+                "--requirements",
+                str(TOP / "pyproject.toml"),
+                "--extra",
+                "optuna",
+                "--extra",
+                "report",
+            ]
             lowest = ["--resolution=lowest-direct"] if wanted == "lowest" else []
             installs = [[*install, *lowest, *needs], [*install, "--no-deps", "--editable", TOP]]
             installs.append([*install, *TOOLS])

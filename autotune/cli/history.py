@@ -34,7 +34,7 @@ def history(
 
     store = Store.existing(state_dir)
     if run is None:
-        runs = [_as_it_is(each) for each in store.runs()] if store else []
+        runs = [as_it_is(each) for each in store.runs()] if store else []
         if as_json:
             print(json.dumps(report.runs_document(runs), indent=2))
         else:
@@ -44,14 +44,14 @@ def history(
         from autotune.errors import UsageError
 
         raise UsageError(f"There is no run {run}; nothing has been run with {state_dir} yet.")
-    record, trials = _as_it_is(store.run(run)), store.trials(run)
+    record, trials = as_it_is(store.run(run)), store.trials(run)
     if as_json:
         print(json.dumps(report.run_document(record, trials), indent=2))
     else:
         report.print_run(console(), record, trials)
 
 
-def _as_it_is(run: "RunRecord") -> "RunRecord":
+def as_it_is(run: "RunRecord") -> "RunRecord":
     """A run that was killed could not store that it was."""
     from autotune.safety.locks import is_held
 

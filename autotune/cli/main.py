@@ -20,6 +20,7 @@ from autotune.cli.history import history
 from autotune.cli.import_ import import_
 from autotune.cli.lab import lab
 from autotune.cli.profiles import profiles
+from autotune.cli.report import report
 from autotune.cli.restore import restore
 from autotune.cli.retune import retune
 from autotune.cli.run import run
@@ -57,6 +58,7 @@ app.command()(profiles)
 app.command()(diff)
 app.command()(history)
 app.command()(solve)
+app.command()(report)
 app.command()(guard)
 app.command()(lab)
 app.command()(retune)

@@ -29,6 +29,8 @@ class Proof:
     setting: Setting
     before: Figures
     after: Figures
+    trials: tuple[int, ...]
+    """The numbers of the trials that it is made of."""
 
 
 def last_proof(trials: Sequence[TrialRecord]) -> Proof | None:
@@ -45,7 +47,7 @@ def last_proof(trials: Sequence[TrialRecord]) -> Proof | None:
             before, after = (
                 mean([t.figures for t in whole if t.role == role]) for role in (BASELINE, WINNER)
             )
-            return Proof(turns[0].requested, before, after)
+            return Proof(turns[0].requested, before, after, tuple(t.number for t in whole))
     return None
 
 

@@ -43,8 +43,10 @@ class Solution:
 
 
 @dataclass(frozen=True)
-class _Study:
-    """A run's points under some ceilings: `every` with the defaults, `asked` the user's alone."""
+class Study:
+    """A run's points under some ceilings, the baseline's first: `every` has the figures with the
+    default ceilings too, `asked` with the user's alone. `decided` is what the run ended with, None
+    if it came to no end."""
 
     problem: StoredProblem
     points: list[Point]
@@ -53,10 +55,12 @@ class _Study:
     decided: Setting | None
 
 
-def _study(
-    run: RunRecord, trials: Sequence[TrialRecord], asked: Sequence[ceilings.Ceiling]
-) -> _Study:
-    """Raise UsageError if a ceiling fits no phase, RefusalError if the run has no baseline or the
+def study_of(
+    run: RunRecord, trials: Sequence[TrialRecord], asked: Sequence[ceilings.Ceiling] = ()
+) -> Study:
+    """A run under the ceilings given, or its own if there are none.
+
+    Raise UsageError if a ceiling fits no phase, RefusalError if the run has no baseline or the
     idle array already breaks a ceiling."""
     problem = stored_run.read(run)
     home = setting_key(problem.baseline)
@@ -78,7 +82,7 @@ def _study(
         except RefusalError as error:
             if not any(limit.limit_ns for limit in asked):
                 raise
-            lowest = _lowest(_study(run, trials, ()), phases)
+            lowest = _lowest(study_of(run, trials), phases)
             if lowest is None:
                 raise
             raise RefusalError(
@@ -95,7 +99,7 @@ def _study(
     decided = None
     if run.state == "done" and not asked:
         decided = winner or problem.baseline
-    return _Study(problem, points(problem, every, trials, confirmed), every, users, decided)
+    return Study(problem, points(problem, every, trials, confirmed), every, users, decided)
 
 
 def _refuse_if_baseline_lacks(
@@ -126,7 +130,7 @@ def _check_measured(
             )
 
 
-def _lowest(study: _Study, phases: set[str | None]) -> float | None:
+def _lowest(study: Study, phases: set[str | None]) -> float | None:
     """The lowest limit in ns, the same for each of the phases (None: all), that a trial held;
     None if the run had no ceilings there."""
     tails = [f.name for f in study.every if f.limited and (None in phases or f.phase in phases)]
@@ -135,7 +139,7 @@ def _lowest(study: _Study, phases: set[str | None]) -> float | None:
     return min(max(point.figures[name].value for name in tails) for point in study.points)
 
 
-def _pick(study: _Study, name: Name) -> Point | None:
+def _pick(study: Study, name: Name) -> Point | None:
     if name == "throughput":
         return fastest(study.points, study.asked)
     if name == "latency":
@@ -150,7 +154,7 @@ def named(run: RunRecord, trials: Sequence[TrialRecord]) -> Named | None:
     """The three answers of a run under its own ceilings; None if it ended too early to have any,
     or another version stored it."""
     try:
-        study = _study(run, trials, ())
+        study = study_of(run, trials)
     except AutotuneError:
         return None
     return Named(*(_pick(study, name) for name in NAMES))
@@ -160,7 +164,7 @@ def pareto(run: RunRecord, trials: Sequence[TrialRecord]) -> list[Point]:
     """The run's settings that no other beats in gain without losing in latency, the calmest
     first; none if `named` has none."""
     try:
-        return front(_study(run, trials, ()).points)
+        return front(study_of(run, trials).points)
     except AutotuneError:
         return []
 
@@ -178,7 +182,7 @@ def solve(
     """
     if name not in NAMES:
         raise UsageError(f'There is no answer "{name}"; there are {", ".join(NAMES)}.')
-    study = _study(run, trials, asked)
+    study = study_of(run, trials, asked)
     point = _pick(study, name)
     baseline = study.points[0]
     figures = study.every if name != "throughput" else study.asked
@@ -203,7 +207,7 @@ def _trials(numbers: Sequence[int]) -> str:
     return f"trial{'s' if len(numbers) > 1 else ''} {', '.join(map(str, numbers))}"
 
 
-def _why_none(study: _Study, name: str, trials: Sequence[TrialRecord]) -> str:
+def _why_none(study: Study, name: str, trials: Sequence[TrialRecord]) -> str:
     """Name the lowest limits that a trial did hold."""
     figures = study.asked if name == "throughput" else study.every
     baseline = study.points[0].figures
@@ -234,7 +238,7 @@ def _why_none(study: _Study, name: str, trials: Sequence[TrialRecord]) -> str:
 
 
 def _profile(
-    run: RunRecord, trials: Sequence[TrialRecord], study: _Study, point: Point, name: str
+    run: RunRecord, trials: Sequence[TrialRecord], study: Study, point: Point, name: str
 ) -> Profile:
     """The portable form of an answer; with the run's own evidence where it was confirmed."""
     proven = stored_run.profile(run)

@@ -15,6 +15,7 @@ from autotune.measure.fio import Target
 from autotune.measure.phase import Bench, PhaseResult
 from autotune.measure.workload import Phase, parse_workload
 from autotune.measure.write_budget import Written
+from autotune.problem.course import Course
 from autotune.problem.figure import Estimate
 from autotune.problem.setting import Setting
 from autotune.safety.journal import Journal
@@ -24,6 +25,7 @@ from autotune.store.database import Store
 from autotune.system.array import find_array
 from autotune.system.stack import read_stack
 from autotune.tuning import resume, trials, tune
+from autotune.tuning.document import result_document
 from autotune.tuning.prepare import Options, Preparation
 from autotune.tuning.proven_profile import make_profile
 from autotune.tuning.run import find_strategy, load_strategy
@@ -97,7 +99,14 @@ class Machine:
         if phase.probe:
             figures[f"{phase.name}.p99"] = Estimate(2e7 * math.exp(rng.gauss(0, 0.01)), 0.02)
         too_few = tuple(f.name for f in phase.figures() if f.name not in figures)
-        return PhaseResult(phase.name, figures, 5.0, True, too_few, wrote)
+        course = Course(
+            (1.0,) * 4,
+            (rate,) * 4,
+            (30_000_000,) * 4 if phase.probe else (),
+            (256, 300, 350, 390) if phase.name == "write" else (),
+            {ns * 1_000_000: 40 - ns for ns in range(5, 35)} if phase.probe else {},
+        )
+        return PhaseResult(phase.name, figures, 5.0, True, too_few, wrote, course=course)
 
     def preparation(self, strategy: str, **changes: Any) -> Preparation:
         workload = parse_workload(WORKLOAD, "test")
@@ -161,7 +170,7 @@ class Machine:
         profile = make_profile(preparation, result).model_dump(mode="json") if result.keep else None
         final = stored_problem(preparation, problem.figures, written.total)
         store.update_problem(number, final.document())
-        store.finish_run(number, "done", result.reason, profile)
+        store.finish_run(number, "done", result.reason, profile, result_document(result))
         return result
 
     def resume(

@@ -182,6 +182,6 @@ def test_a_course_that_is_not_whole_is_damage(tmp_path: Path) -> None:
     run = store.start_run("abc", "/dev/md0", "print", {})
     store.add_trial(run, record(1), {"write": Course((1.0,), (5e7,))})
     with sqlite3.connect(tmp_path / FILE_NAME) as connection:
-        connection.execute("UPDATE trials SET courses = '{\"write\": {\"seconds\": [1.0]}}'")
-    with pytest.raises(AutotuneError, match="is damaged .*second by second is not whole"):
+        connection.execute('UPDATE trials SET courses = \'{"write": {"seconds": [1.0]}}\'')
+    with pytest.raises(AutotuneError, match=r"is damaged .*second by second is not whole"):
         Store(tmp_path).courses(run)

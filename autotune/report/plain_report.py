@@ -1,0 +1,77 @@
+"""A report as text or as markdown, for a ticket."""
+
+import io
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.text import Text
+
+from autotune.report import sentences
+from autotune.report.grid import Grid
+
+WIDTH = 100
+"""Of text: a file knows no terminal."""
+Rows = Sequence[Sequence[str]]
+
+
+def text(runs: list[dict[str, Any]]) -> str:
+    """For people who read it as it is."""
+
+    def table(heads: Sequence[str], rows: Rows) -> str:
+        grid, out = Grid(*heads, whole=range(len(heads) - 1)), io.StringIO()
+        for row in rows:
+            grid.add_row(*(Text(cell) for cell in row))
+        Console(file=out, width=WIDTH, color_system=None).print(grid)
+        return "\n".join(line.rstrip() for line in out.getvalue().splitlines())
+
+    return _whole(runs, lambda level, title: title, table, str, lambda command: f"  {command}")
+
+
+_SPECIAL = str.maketrans({c: f"\\{c}" for c in "\\`*_[]<>#|&~$"})
+
+
+def markdown(runs: list[dict[str, Any]]) -> str:
+    """For GitHub and the like; what came from elsewhere is text, whatever it holds."""
+
+    def said(words: str) -> str:
+        return words.translate(_SPECIAL)
+
+    def table(heads: Sequence[str], rows: Rows) -> str:
+        lines = [heads, ["---"] * len(heads), *([said(cell) for cell in row] for row in rows)]
+        return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+    def code(command: str) -> str:
+        return f"    {command}"
+
+    return _whole(runs, lambda level, title: f"{'#' * level} {said(title)}", table, said, code)
+
+
+def _whole(
+    runs: list[dict[str, Any]],
+    head: Callable[[int, str], str],
+    table: Callable[[Sequence[str], Rows], str],
+    said: Callable[[str], str],
+    code: Callable[[str], str],
+) -> str:
+    parts = []
+    if len(runs) > 1:
+        first, *rows = sentences.side_by_side(runs)
+        parts += [head(1, sentences.SIDE_BY_SIDE), table(first, rows)]
+    for run in runs:
+        parts.append(head(1, f"autotune: {run['device']}, run {run['run']}"))
+        parts.append(said(sentences.verdict(run)))
+        parts.append(table(sentences.FIGURE_HEADS, sentences.figure_rows(run)))
+        if run["changes"]:
+            parts.append(table(sentences.CHANGE_HEADS, sentences.change_rows(run)))
+        parts += [said(words) for words in (*sentences.costs(run), *sentences.remarks(run))]
+        for each in run["commands"]:
+            parts += [said(f"To {each['what']}:"), code(each["command"])]
+        parts.append(head(2, "Trials"))
+        parts.append(table(sentences.TRIAL_HEADS, sentences.trial_rows(run)))
+        parts.append(head(2, "Measured on"))
+        parts.append(table(("", ""), sentences.machine(run)))
+        parts.append(head(2, "Not shown"))
+        parts += [said(words) for words in (*run["missing"], "Pictures are in the form html.")]
+    parts += [head(1, "How these figures were got"), *(said(words) for words in sentences.HOW)]
+    return "\n\n".join(part for part in parts if part) + "\n"

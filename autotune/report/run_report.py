@@ -1,0 +1,186 @@
+"""Everything that a report of a stored run shows, as one document: the page, the text and the
+pictures are made from it, so none of them has a figure of its own. Pure."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from autotune.errors import RefusalError
+from autotune.problem.course import Course
+from autotune.quantities import show_count
+from autotune.report import compared, named_answers, tried
+from autotune.results import solve
+from autotune.results.solve import Study
+from autotune.store import RunRecord, TrialRecord
+from autotune.untrusted import harmless
+
+Document = dict[str, Any]
+
+
+def document(
+    run: RunRecord,
+    trials: Sequence[TrialRecord],
+    said: Mapping[str, Any] | None,
+    courses: Mapping[int, Mapping[str, Course]],
+) -> Document:
+    """A run: rates in bytes/s, latencies in ns, gains and p99s as ratios to the original settings,
+    `low` and `high` the ends of 95 % intervals. `said`: what the run said at its end, None if that
+    is not stored; `courses`: what phases showed second by second, by trial.
+
+    Raise RefusalError if the original settings were never measured, UsageError if another version
+    stored the run in a form that cannot be read.
+    """
+    study, told = solve.study_of(run, trials), said or {}
+    problem, answer = study.problem, _answer(run, trials)
+    evidence = answer.profile.evidence if answer and answer.profile else None
+    sides = compared.sides(study, trials, evidence is not None)
+    found: Document = _harmless(
+        {
+            "run": run.id,
+            "device": run.device,
+            "state": run.state,
+            "started": run.started.isoformat(timespec="seconds"),
+            "ended": run.ended.isoformat(timespec="seconds") if run.ended else None,
+            "adopt": run.state == "done" and run.profile is not None,
+            "reason": run.outcome or told.get("reason", ""),
+            "gain": _gain(told, evidence),
+            "proven": evidence.confirmed if evidence else None,
+            "figures": compared.figures(study, trials, told, evidence),
+            "changes": _changes(answer, told),
+            "ram_bytes": answer.ram_bytes if answer else None,
+            "ram_budget_bytes": problem.ram_budget_bytes,
+            "write_budget_bytes": problem.write_budget_bytes,
+            "bytes_written": told.get("bytes_written", sum(t.bytes_written for t in trials)),
+            "seconds": told.get("seconds", sum(trial.seconds for trial in trials)),
+            "spent": told.get("spent"),
+            "commands": _commands(run, answer, told),
+            "points": tried.points(study, run, trials),
+            "ceilings": [str(ceiling) for ceiling in problem.ceilings],
+            "named": named_answers.document(solve.named(run, trials)),
+            "trials": tried.trials(study, trials),
+            "effects": told.get("shares", []),
+            "drift": compared.drift(study, trials),
+            "drifts": told.get("drifts", {}),
+            "long_load": told.get("long_load"),
+            "compared": sides.document(),
+            "distributions": compared.distributions(courses, sides),
+            "courses": compared.seconds(courses, sides),
+            "array": problem.array.model_dump(mode="json"),
+            "workload": problem.workload.model_dump(mode="json"),
+            "strategy": problem.strategy,
+            "careful": problem.careful,
+            "command": told.get("command"),
+            "environment": told.get("environment"),
+            "stopped": told.get("stopped"),
+            "notes": [*told.get("notes", []), *_notes(told)],
+            "offers": told.get("offers", []),
+            "next": told.get("next"),
+            "missing": _missing(run, trials, told, courses, study),
+        }
+    )
+    return found
+
+
+def _harmless(value: Any) -> Any:
+    """The same with texts that move no cursor, wherever they came from."""
+    if isinstance(value, str):
+        return harmless(value)
+    if isinstance(value, Mapping):
+        return {_harmless(key): _harmless(each) for key, each in value.items()}
+    return [_harmless(each) for each in value] if isinstance(value, list | tuple) else value
+
+
+def _answer(run: RunRecord, trials: Sequence[TrialRecord]) -> solve.Solution | None:
+    """What the run ends with; of one that came to no end, the best that holds all ceilings."""
+    try:
+        return solve.solve(run, trials)
+    except RefusalError:
+        return None
+
+
+def _gain(told: Mapping[str, Any], evidence: Any) -> Document | None:
+    if told.get("gain"):
+        return dict(told["gain"])
+    if evidence is None:
+        return None
+    return {"ratio": evidence.gain, "low": evidence.low, "high": evidence.high}
+
+
+def _changes(answer: solve.Solution | None, told: Mapping[str, Any]) -> list[Document]:
+    profile = answer.profile if answer else None
+    if profile is None:
+        return []
+    parts = {share["knob"]: share for share in told.get("shares", [])}
+    return [
+        {
+            "knob": knob,
+            "before": profile.before.get(knob),
+            "after": value,
+            "part": {k: parts[knob][k] for k in ("ratio", "low", "high")}
+            if knob in parts
+            else None,
+        }
+        for knob, value in profile.knobs.items()
+    ]
+
+
+def _commands(
+    run: RunRecord, answer: solve.Solution | None, told: Mapping[str, Any]
+) -> list[Document]:
+    """What to type to use the answer, to keep it and to undo it; to go on, if there is none."""
+    if answer is None or answer.profile is None:
+        more = told.get("next")
+        return [{"what": "try next", "command": more}] if more else []
+    path = told.get("profile_path")
+    commands = []
+    if not path:
+        path = f"run{run.id}.json"
+        commands = [
+            {"what": "write the profile", "command": f"autotune solve {run.id} --save {path}"}
+        ]
+    return [
+        *commands,
+        {"what": "apply until the next reboot", "command": f"autotune apply {path} {run.device}"},
+        {
+            "what": "keep over reboots",
+            "command": f"autotune apply {path} {run.device} --persist",
+        },
+        {"what": "undo", "command": f"autotune restore {run.device}"},
+        {"what": "no longer keep", "command": f"autotune unpersist {run.device}"},
+    ]
+
+
+def _notes(told: Mapping[str, Any]) -> list[str]:
+    long = told.get("long_load") or {}
+    notes = [f"A long load was not measured: {long['left_out']}."] if long.get("left_out") else []
+    return notes + ([told["not_measured"]] if told.get("not_measured") else [])
+
+
+def _missing(
+    run: RunRecord,
+    trials: Sequence[TrialRecord],
+    told: Mapping[str, Any],
+    courses: Mapping[int, Mapping[str, Course]],
+    study: Study,
+) -> list[str]:
+    """What is not shown, and why."""
+    said = []
+    if run.state != "done":
+        said.append(f"The run came to no end ({run.state}), so nothing of it is proven.")
+    elif not told:
+        said.append(
+            "An older version ran it, which did not store each setting's part, the command and "
+            "the versions."
+        )
+    if not courses:
+        said.append(
+            "There is nothing of latencies' distribution and of single seconds: an older version "
+            "ran it, which did not store them."
+        )
+    pooled = {number for point in study.points for number in point.trials}
+    if left := [t.number for t in trials if t.number not in pooled]:
+        which = show_count(len(left), "trial")
+        said.append(
+            f"Not among the settings of the picture of throughput and p99: {which} that came to "
+            f"no end or measured something else ({', '.join(map(str, left))})."
+        )
+    return said

@@ -1,0 +1,179 @@
+"""What a report says in words and in rows of tables, from its document: the same in every form."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from autotune.quantities import show_bytes, show_count, show_latency, show_rate, show_seconds
+from autotune.report.tables import show_span
+
+Document = Mapping[str, Any]
+HOW = (
+    "Every figure is measured by fio on this array. A phase runs until its figure is steady.",
+    "What was kept was measured in turn with the original settings: new, original, original, new. "
+    "Only a difference beyond noise counts.",
+    "Overall is the mean of the throughputs' ratios (geometric, by the workload's weights).",
+    "An interval contains the true value 95 times of 100, as far as the noise was seen in the run.",
+    "What a search showed was measured once or twice, and the best of many looks better than it "
+    "is. So a setting that was not measured in turn is called not proven.",
+    "The array's own drift, seen by coming back to the original settings, is taken out of what "
+    "the search showed.",
+)
+
+
+def verdict(run: Document) -> str:
+    """What came of a run, in a sentence."""
+    gain = run["gain"]
+    size = f"overall ×{gain['ratio']:.2f} ({show_span(gain['low'], gain['high'])})" if gain else ""
+    if run["adopt"]:
+        return f"Better: {size}, measured in turn with the original settings."
+    if run["state"] == "done":
+        return f"Keep what you have: {run['reason'].rstrip('.')}."
+    said = f"The run came to no end ({run['state']}), so nothing is proven."
+    return f"{said} The best so far: {size}." if run["changes"] and size else said
+
+
+def show(figure: Document, value: float) -> str:
+    """A value of a figure, with its unit."""
+    return show_rate(value) if figure["kind"] == "throughput" else show_latency(value)
+
+
+def change(change: Document) -> str:
+    """`×1.20 (1.10 to 1.31)`"""
+    return f"×{change['ratio']:.2f} ({show_span(change['low'], change['high'])})"
+
+
+FIGURE_HEADS = ("", "original", "new", "change (95 %)", "ceiling", "")
+
+
+def figure_rows(run: Document) -> list[tuple[str, ...]]:
+    """A row a figure; "=" where the changed settings can move nothing."""
+    rows: list[tuple[str, ...]] = []
+    for figure in run["figures"]:
+        if figure["quiet"]:
+            continue
+        shown, ceiling = figure["change"], figure["ceiling"]
+        word = figure["held"] or (shown["conclusion"] if shown else "")
+        rows.append(
+            (
+                figure["name"],
+                show(figure, figure["before"]),
+                show(figure, figure["after"]) if shown else "=",
+                change(shown) if shown else "",
+                show_latency(ceiling) if ceiling else "",
+                "same" if word == "no difference" else word,
+            )
+        )
+    return rows
+
+
+CHANGE_HEADS = ("setting", "original", "new", "its part")
+
+
+def change_rows(run: Document) -> list[tuple[str, ...]]:
+    """A row for each setting that the answer changes."""
+    return [
+        (
+            each["knob"],
+            str(each["before"]),
+            str(each["after"]),
+            change(each["part"]) if each["part"] else "",
+        )
+        for each in run["changes"]
+    ]
+
+
+TRIAL_HEADS = ("trial", "role", "status", "throughput", "setting")
+
+
+def trial_rows(run: Document) -> list[tuple[str, ...]]:
+    """A row for each trial, in order."""
+    return [
+        (
+            str(trial["number"]),
+            trial["role"],
+            trial["status"],
+            f"×{trial['gain']['value']:.2f}" if trial["gain"] else "–",
+            trial["setting"] + (f" ({trial['reason']})" if trial["reason"] else ""),
+        )
+        for trial in run["trials"]
+    ]
+
+
+def costs(run: Document) -> list[str]:
+    """What the answer costs, and what the run did."""
+    said = []
+    if run["changes"] and run["ram_bytes"] is not None:
+        allowed = show_bytes(run["ram_budget_bytes"])
+        said.append(f"It takes {show_bytes(run['ram_bytes'])} of RAM; {allowed} were allowed.")
+    for figure in run["figures"]:
+        if figure["ceiling"] and figure["change"]:
+            was, now = (show_latency(figure[side]) for side in ("before", "after"))
+            said.append(
+                f"{figure['name']} was {was} and is {now}; "
+                f"{show_latency(figure['ceiling'])} is allowed."
+            )
+    for name, long in (run["long_load"] or {}).get("figures", {}).items():
+        seconds = run["long_load"]["seconds"]
+        said.append(f"Over {seconds:.0f} s of load, {name} is {change(long)}.")
+    trials = show_count(len(run["trials"]), "trial")
+    took = f"The run took {show_seconds(run['seconds'])}: {trials}"
+    said.append(f"{took}, {show_bytes(run['bytes_written'])} written.")
+    return said
+
+
+def machine(run: Document) -> list[tuple[str, str]]:
+    """What it was measured on and with, as pairs."""
+    array, workload = run["array"], run["workload"]
+    pairs = [
+        ("array", f"{array['level']} of {array['members']} on {array['media']}"),
+        ("chunk", f"{array['chunk_kib']} KiB"),
+        ("workload", workload["name"]),
+        ("phases", ", ".join(phase["name"] for phase in workload.get("phases", []))),
+        ("ceilings asked for", ", ".join(run["ceilings"]) or "none"),
+        ("strategy", run["strategy"]),
+        ("run", f"{run['run']}, {run['state']}"),
+        ("started", _time(run["started"])),
+        ("ended", _time(run["ended"] or "")),
+        ("command", run["command"] or ""),
+    ]
+    known = run["environment"] or {"kernel": array["kernel"]}
+    return [(name, text) for name, text in (*pairs, *known.items()) if text]
+
+
+def _time(stored: str) -> str:
+    return stored.replace("T", " ").replace("+00:00", " UTC")
+
+
+def remarks(run: Document) -> list[str]:
+    """What else is to be known."""
+    said = list(run["notes"])
+    if run["stopped"]:
+        said.append(f"The search ended: {run['stopped']}.")
+    said += [
+        f"The array itself changed: with the original settings, {name} became ×{ratio:.2f}."
+        for name, ratio in run["drifts"].items()
+    ]
+    return said + [f"Another ceiling would give (not proven): {o['text']}." for o in run["offers"]]
+
+
+SIDE_BY_SIDE = "Side by side"
+
+
+def side_by_side(runs: Sequence[Document]) -> list[tuple[str, ...]]:
+    """A column a run: the head first, then what came of each, then the figures."""
+    names = dict.fromkeys(f["name"] for run in runs for f in run["figures"] if not f["quiet"])
+    rows: list[tuple[str, ...]] = [
+        ("", *(f"run {run['run']} on {run['device']}" for run in runs)),
+        ("workload", *(run["workload"]["name"] for run in runs)),
+        ("overall", *(change(run["gain"]) if run["gain"] else "–" for run in runs)),
+        ("kept", *("yes" if run["adopt"] else "no" for run in runs)),
+    ]
+    for name in names:
+        cells = []
+        for run in runs:
+            row = next((row for row in figure_rows(run) if row[0] == name), None)
+            cells.append(
+                "–" if row is None else row[1] if row[2] == "=" else f"{row[1]} → {row[2]}"
+            )
+        rows.append((name, *cells))
+    return rows

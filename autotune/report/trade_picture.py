@@ -1,0 +1,110 @@
+"""The picture of throughput against p99, with the answers named in it."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from autotune.quantities import show_latency
+from autotune.report.drawing import (
+    AFTER,
+    BEFORE,
+    FAINT,
+    INK,
+    LIMIT,
+    Picture,
+    figure,
+    log_axis,
+    picture,
+    ratio,
+)
+
+Document = Mapping[str, Any]
+
+
+def trade(name: str, run: Document) -> Picture | None:
+    """Every setting of a run; nothing if it had but one, or no p99."""
+    points = [point for point in run["points"] if point["p99"]]
+    if len(points) < 2:
+        return None
+    drawing, (axes,) = figure(3.7)
+    for point in points:
+        x, y = point["p99"]["value"], point["gain"]["value"]
+        colour = BEFORE if point["original"] else AFTER if point["holds"] else FAINT
+        marker = "D" if point["original"] else "o"
+        filled = colour if point["holds"] else "none"
+        axes.plot([x], [y], marker, color=colour, markerfacecolor=filled, markersize=7, zorder=3)
+    edge = [(p["p99"]["value"], p["gain"]["value"]) for p in points if p["front"]]
+    edge.sort()
+    axes.plot([x for x, _ in edge], [y for _, y in edge], color=AFTER, linewidth=1, zorder=2)
+    axes.margins(0.14)
+    limits = [f for f in run["figures"] if f["ceiling"]]
+    if len(limits) == 1:
+        at = limits[0]["ceiling"] / limits[0]["before"]
+        axes.axvline(at, color=LIMIT, linestyle="--", linewidth=1.5)
+        axes.plot([at], [points[0]["gain"]["value"]], alpha=0)
+    low, high = axes.get_xlim()
+    axes.set_xlim(min(low, 0.9), max(high, 1.1))
+    log_axis(axes, "x", ratio)
+    log_axis(axes, "y", ratio)
+    if len(limits) == 1:
+        side = "right" if at > (axes.get_xlim()[0] * axes.get_xlim()[1]) ** 0.5 else "left"
+        axes.annotate(
+            f"ceiling {show_latency(limits[0]['ceiling'])}", (at, 0.0),
+            xycoords=("data", "axes fraction"), xytext=(-4 if side == "right" else 4, 5),
+            textcoords="offset points", ha=side, color=LIMIT,
+        )  # fmt: skip
+    axes.set_xlabel("p99, times the original settings' (less is better)")
+    axes.set_ylabel("throughput, times the original")
+    _name_answers(drawing, axes, points)
+    named = "; ".join(
+        f"{' and '.join(p['answers']) or 'trial ' + str(p['trials'][0])}: "
+        f"throughput ×{p['gain']['value']:.2f}, p99 ×{p['p99']['value']:.2f}"
+        for p in points
+    )
+    return picture(name, drawing, "Throughput against p99 of every setting", f"{named}.")
+
+
+def _name_answers(drawing: Figure, axes: Axes, points: list[Document]) -> None:
+    """Name the answers beside their points, no name on another."""
+    drawing.draw_without_rendering()
+    to_pt = 72 / drawing.dpi
+    whole = axes.get_window_extent()
+    room = (whole.x0 * to_pt, whole.x1 * to_pt, whole.y0 * to_pt, whole.y1 * to_pt)
+    taken: list[tuple[float, float, float, float]] = []
+    for point in points:
+        text = " = ".join([*(["original"] if point["original"] else []), *point["answers"]])
+        if not text:
+            continue
+        x, y = point["p99"]["value"], point["gain"]["value"]
+        at = axes.transData.transform((x, y)) * to_pt
+        wide = LETTER_PT * len(text)
+        for right, up in PLACES:
+            left = at[0] + 8 if right else at[0] - 8 - wide
+            box = (left, left + wide, at[1] + up, at[1] + up + LINE_PT)
+            inside = room[0] < box[0] and box[1] < room[1] and room[2] < box[2] and box[3] < room[3]
+            if inside and not any(_meet(box, other) for other in taken):
+                break
+        taken.append(box)
+        axes.annotate(
+            text, (x, y), xytext=(8 if right else -8, up), textcoords="offset points",
+            ha="left" if right else "right", va="bottom", color=INK, zorder=4,
+            arrowprops={"arrowstyle": "-", "color": FAINT, "linewidth": 0.8},
+        )  # fmt: skip
+
+
+LETTER_PT, LINE_PT = 6.6, 14.0
+PLACES = [
+    (right, up)
+    for distance in range(8)
+    for up in (6 + LINE_PT * distance, -6 - LINE_PT * (distance + 1))
+    for right in (True, False)
+]
+"""Where a name may stand beside its point, the best place first."""
+
+
+def _meet(one: tuple[float, ...], other: tuple[float, ...]) -> bool:
+    return min(one[1], other[1]) > max(one[0], other[0]) and min(one[3], other[3]) > max(
+        one[2], other[2]
+    )

@@ -1,0 +1,79 @@
+"""The part of a report that shows what was tried: settings as points, and trials in order. Pure."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from autotune.problem.figure import Estimate
+from autotune.problem.objective import broken_ceilings, gain
+from autotune.problem.trial import ROLES, Status
+from autotune.report import named_answers
+from autotune.report.tables import show_setting
+from autotune.results import solve
+from autotune.results.pareto import Point, front
+from autotune.results.proof import original
+from autotune.results.solve import Study
+from autotune.store import RunRecord, TrialRecord
+
+Document = dict[str, Any]
+
+
+def points(study: Study, run: RunRecord, records: Sequence[TrialRecord]) -> list[Document]:
+    """Each setting that was measured in full: all its trials pooled."""
+    named, best = solve.named(run, records), front(study.points)
+    limited = any(figure.limited for figure in study.every)
+    answers: dict[int, list[str]] = {}
+    for name in named_answers.NAMES:
+        point: Point | None = getattr(named, name) if named else None
+        if point is not None:
+            answers.setdefault(point.trials[0], []).append(name)
+    return [
+        {
+            "trials": list(point.trials),
+            "setting": show_setting(point.setting, study.problem.baseline),
+            "original": point is study.points[0],
+            "gain": interval(point.gain),
+            "p99": interval(point.latency) if limited else None,
+            "holds": point.holds(study.every, study.points[0]),
+            "front": point in best,
+            "answers": answers.get(point.trials[0], []),
+        }
+        for point in study.points
+    ]
+
+
+def trials(study: Study, records: Sequence[TrialRecord]) -> list[Document]:
+    """In order, each with its own gain, and the best so far of those that held the ceilings."""
+    before, best, found = original(records), None, []
+    for trial in records:
+        moved = study.problem.moved(trial.requested)
+        # What no changed setting can move is as it was, where the trial did not measure it.
+        same = {n: Estimate(e.value, 0.0) for n, e in before.items() if n not in moved}
+        own = {n: e for n, e in trial.figures.items() if n.partition(".")[0] in trial.measured}
+        figures = {**trial.figures, **same, **own}
+        shown = gain(study.every, figures, before)
+        counts = trial.status is Status.COMPLETE and not broken_ceilings(
+            study.every, figures, before
+        )
+        if shown is not None and counts:
+            best = max(best or 0.0, shown.value)
+        found.append(
+            {
+                "number": trial.number,
+                "minute": (trial.started - records[0].started).total_seconds() / 60,
+                "seconds": trial.seconds,
+                "role": ROLES.get(trial.role, trial.role),
+                "status": trial.status.value,
+                "reason": trial.reason,
+                "setting": show_setting(trial.requested, study.problem.baseline),
+                "gain": interval(shown) if shown else None,
+                "holds": counts,
+                "best": best,
+            }
+        )
+    return found
+
+
+def interval(estimate: Estimate) -> Document:
+    """An estimate with the ends of its 95 % interval."""
+    low, high = estimate.interval
+    return {"value": estimate.value, "low": low, "high": high}

@@ -1,0 +1,246 @@
+"""A report shows what is stored, whatever that holds, and no figure that is not in its JSON."""
+
+import html.parser
+import itertools
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+import synthetic_run
+from fake_run import Machine
+from stored_reports import NASTY, asked, documents, nasty
+from typer.testing import CliRunner
+
+from autotune.cli.main import app
+from autotune.problem.ceilings import Ceiling
+from autotune.quantities import show_bytes, show_latency, show_rate, show_seconds
+from autotune.report.page import html as page_of
+from autotune.report.tables import show_span
+from autotune.store.database import Store
+
+RECORDED = Path(__file__).parents[1] / "recorded/2026-11/state"
+
+
+@pytest.fixture
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
+    machine = Machine(tmp_path, monkeypatch)
+    ceiling = Ceiling("resync", 25e6, None)
+    assert machine.run("recipe", ceilings=(ceiling,)).keep
+    return machine
+
+
+class Reader(html.parser.HTMLParser):
+    """The text of a page, and its elements; without the labels of axes, which are no figures."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.texts: list[str] = []
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        if tag not in ("meta", "link", "path", "use", "rect"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag in self.open:
+            while self.open.pop() != tag:
+                pass
+
+    def handle_data(self, data: str) -> None:
+        if not {"style", "text"} & set(self.open):
+            self.texts.append(data)
+
+
+def leaves(document: Any) -> Iterator[Any]:
+    if isinstance(document, dict):
+        for key, value in document.items():
+            yield key
+            yield from leaves(value)
+    elif isinstance(document, list):
+        for value in document:
+            yield from leaves(value)
+    else:
+        yield document
+
+
+def numbers_in(text: str) -> list[str]:
+    return re.findall(r"\d+(?:\.\d+)?", text)
+
+
+def sayable(document: Any) -> set[str]:
+    """Every number that is a figure of the document, as any sentence may put it."""
+    found: set[str] = set()
+    for leaf in leaves(document):
+        if isinstance(leaf, str):
+            found.update(numbers_in(leaf))
+        elif isinstance(leaf, int | float) and leaf is not None:
+            value = float(leaf)
+            shown = [show_bytes(value), show_rate(value), show_latency(value), show_seconds(value)]
+            shown += [f"{value:.2f}", f"{value:g}", f"{value:.0f}", show_span(value, value)]
+            found.update(itertools.chain.from_iterable(map(numbers_in, shown)))
+    for run in document:
+        found.update(str(len(run["trials"])))
+        found.update(numbers_in(f"{len(run['trials'])} {run['started']} {run['ended']}"))
+    return found
+
+
+PHRASES = re.compile(r"95 %|95 times of 100|p99\.9|p\d+|UTF-8|5 MB/s")
+"""What the page says by itself."""
+
+
+def test_every_number_of_the_page_is_in_its_json(machine: Machine) -> None:
+    shown = documents(machine.state, "1")
+    texts = [PHRASES.sub("", text) for text in Reader(page_of(shown)).texts]
+    known = sayable(shown)
+    said = {number for text in texts for number in numbers_in(text)}
+    assert len(said) > 30
+    assert said - known == set()
+    # The test would see one that is not.
+    shown[0]["gain"]["ratio"] = 7.77
+    assert "7.77" in {n for text in Reader(page_of(shown)).texts for n in numbers_in(text)} - known
+
+
+@pytest.mark.parametrize("form", ["text", "markdown"])
+def test_every_number_of_the_text_is_in_its_json(machine: Machine, form: str) -> None:
+    known = sayable(documents(machine.state, "1"))
+    said = PHRASES.sub("", asked(machine.state, "report", "1", "--format", form))
+    assert set(numbers_in(said)) - known == set()
+
+
+def test_the_report_says_what_run_and_solve_and_history_say(machine: Machine) -> None:
+    (shown,) = documents(machine.state, "1")
+    solved = json.loads(asked(machine.state, "solve", "1", "--json"))
+    past = json.loads(asked(machine.state, "history", "1", "--json"))
+    said = Store(machine.state).result(1)
+    assert said is not None
+    assert shown["gain"] == said["gain"]
+    assert shown["gain"]["ratio"] == pytest.approx(solved["gain"]["value"])
+    assert shown["named"] == past["named"]
+    assert [t["number"] for t in shown["trials"]] == [t["number"] for t in past["trials"]]
+    assert shown["ram_bytes"] == solved["ram_bytes"]
+    for figure in shown["figures"]:
+        name = figure["name"]
+        assert figure["before"] == pytest.approx(said["figures"][name]["before"]), name
+        assert figure["change"] == said["figures"][name]["change"], name
+        assert figure["ceiling"] == pytest.approx(solved["figures"][name]["ceiling"]), name
+        if figure["after"]:
+            assert figure["after"] == pytest.approx(solved["figures"][name]["expected"]), name
+
+
+def test_the_page_shows_distributions_and_seconds_of_both_sides(machine: Machine) -> None:
+    (shown,) = documents(machine.state, "1")
+    (latency,) = shown["distributions"]
+    for side in ("before", "after"):
+        ns, shares = zip(*latency[side]["slower"], strict=True)
+        assert list(ns) == sorted(ns)
+        assert list(shares) == sorted(shares, reverse=True)
+        assert latency[side]["requests"] % sum(40 - n for n in range(5, 35)) == 0
+    write = next(course for course in shown["courses"] if course["phase"] == "write")
+    assert write["after"]["stripes"] == [256, 300, 350, 390]
+    page = page_of([shown])
+    for name in ("change", "trade", "trials", "effects", "distributions-0", "courses-0"):
+        assert f'id="r1-{name}-title"' in page, name
+
+
+def test_the_same_run_is_the_same_bytes(machine: Machine, tmp_path: Path) -> None:
+    pages = []
+    for seed in ("1", "2"):
+        out = tmp_path / f"{seed}.html"
+        words = ("-m", "autotune", "report", "1", "--state-dir", machine.state, "--out", out)
+        env = {**os.environ, "PYTHONHASHSEED": seed, "TZ": f"UTC-{seed}"}
+        subprocess.run((sys.executable, *words), check=True, env=env, capture_output=True)
+        pages.append(out.read_bytes())
+    assert pages[0] == pages[1]
+    assert len(pages[0]) < 300 * 1024
+
+
+def test_what_comes_from_elsewhere_is_text(tmp_path: Path) -> None:
+    nasty(tmp_path)
+    page = page_of(documents(tmp_path, "1"))
+    reader = Reader(page)
+    assert "script" not in {tag for tag, _ in reader.tags}
+    assert sum(NASTY in text for text in reader.texts) > 8
+    assert not any(name.startswith("on") for _, attrs in reader.tags for name in attrs)
+    marked = asked(tmp_path, "report", "1", "--format", "markdown")
+    lines = [line for line in marked.splitlines() if not line.startswith("    ")]
+    assert "<" not in "".join(lines).replace("\\<", "")
+    assert "\x1b" not in page + marked + asked(tmp_path, "report", "1", "--format", "text")
+
+
+def test_the_page_needs_nothing_from_elsewhere(machine: Machine) -> None:
+    for tag, attrs in Reader(page_of(documents(machine.state, "1"))).tags:
+        assert tag not in ("script", "link", "img", "iframe", "object")
+        for name, value in attrs.items():
+            if name in ("src", "href", "xlink:href", "clip-path"):
+                assert (value or "").startswith(("#", "url(#")), (tag, name, value)
+
+
+def test_every_picture_has_a_title_and_a_description(machine: Machine) -> None:
+    tags = Reader(page_of(documents(machine.state, "1"))).tags
+    ids = [attrs["id"] for _, attrs in tags if "id" in attrs]
+    assert len(ids) == len(set(ids))
+    pictures = [attrs for tag, attrs in tags if tag == "svg"]
+    assert len(pictures) > 5
+    for attrs in pictures:
+        assert attrs["role"] == "img"
+        assert set((attrs["aria-labelledby"] or "").split()) <= set(ids)
+
+
+def test_a_run_of_an_earlier_version_says_what_it_lacks(tmp_path: Path) -> None:
+    state = shutil.copytree(RECORDED, tmp_path / "state")
+    (done, killed) = documents(state, "1", "2")
+    assert done["adopt"]
+    assert done["gain"]["ratio"] > 1
+    assert "older version" in " ".join(done["missing"])
+    assert not done["effects"]
+    assert killed["state"] == "interrupted"
+    assert "came to no end (interrupted)" in page_of([killed])
+
+
+def test_several_runs_stand_side_by_side(machine: Machine) -> None:
+    machine.run("random")
+    both = asked(machine.state, "report", "1", "2", "1", "--format", "markdown")
+    assert both.count("autotune: /dev/md0, run") == 2
+    assert "run 1 on /dev/md0 | run 2 on /dev/md0" in both
+    assert "Side by side" in page_of(documents(machine.state, "1", "2"))
+
+
+def test_a_run_without_original_figures_is_refused(tmp_path: Path) -> None:
+    Store(tmp_path).start_run("u", "/dev/md0", "print", synthetic_run.problem())
+    done = CliRunner().invoke(app, ["report", "1", "--state-dir", str(tmp_path)])
+    assert done.exit_code != 0
+    assert "nothing to compare with" in str(done.exception)
+
+
+@pytest.mark.parametrize("words", [("report", "7"), ("report", "1", "--format", "pdf")])
+def test_what_is_not_there_is_wrong_usage(machine: Machine, words: tuple[str, ...]) -> None:
+    done = CliRunner().invoke(app, [*words, "--state-dir", str(machine.state)])
+    assert getattr(done.exception, "exit_code", None) == 2
+
+
+def test_without_its_libraries_the_page_says_what_to_install(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("page", "pictures", "drawing"):
+        monkeypatch.delitem(sys.modules, f"autotune.report.{name}", raising=False)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    done = CliRunner().invoke(app, ["report", "1", "--state-dir", str(machine.state)])
+    assert "autotune-md[report]" in str(done.exception)
+    assert asked(machine.state, "report", "1", "--format", "text").isprintable() is False
+
+
+def test_texts_are_no_wider_than_a_terminal(machine: Machine) -> None:
+    text = asked(machine.state, "report", "1", "--format", "text")
+    assert text.startswith("autotune: /dev/md0, run 1\n\nBetter: overall ×")
+    assert datetime.now(UTC).strftime("%Y-%m-%d") in text

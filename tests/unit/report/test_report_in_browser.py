@@ -1,0 +1,106 @@
+"""A report in a real browser: nothing overflows, no labels overlap, all can be read."""
+
+from pathlib import Path
+
+import pytest
+from browser import PROGRAM, Browser
+from fake_run import Machine
+from stored_reports import NASTY, documents, nasty
+
+from autotune.report.page import html
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(PROGRAM is None, reason="chromium is not installed"),
+]
+
+OVERFLOWS = """
+[...document.querySelectorAll('body *')].filter(e => !e.closest('svg')).filter(e =>
+  e.scrollWidth > e.clientWidth + 1 && e.clientWidth &&
+  !(e.closest('thead') && getComputedStyle(e.closest('thead')).position == 'absolute')
+).map(e => e.tagName + '.' + e.className + ': ' + e.textContent.slice(0, 80))
+"""
+OVERLAPS = """
+[...document.querySelectorAll('svg')].flatMap(svg => {
+  const whole = svg.getBoundingClientRect();
+  const texts = [...svg.querySelectorAll('text')].map(e =>
+    [e.textContent, e.getBoundingClientRect()]);
+  const outside = texts.filter(([, r]) => r.left < whole.left - 1 || r.right > whole.right + 1 ||
+    r.top < whole.top - 1 || r.bottom > whole.bottom + 1).map(([t]) => t + ' is outside');
+  const over = texts.flatMap(([t, a], i) => texts.slice(i + 1).filter(([, b]) =>
+    Math.min(a.right, b.right) - Math.max(a.left, b.left) > 1 &&
+    Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 2.5).map(([u]) => t + ' over ' + u));
+  return [...outside, ...over].map(each => svg.querySelector('title').textContent + ': ' + each);
+})
+"""
+FAINT = """
+(() => {
+  const numbers = text => text.match(/[\\d.]+/g).map(Number);
+  const light = ([r, g, b]) => [r, g, b].map(v => v / 255).map(v =>
+    v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)
+    .reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);
+  const below = e => { for (; e; e = e.parentElement) {
+    const c = numbers(getComputedStyle(e).backgroundColor); if (c.length == 3) return c; } };
+  return [...document.querySelectorAll('body *')].filter(e =>
+    [...e.childNodes].some(n => n.nodeType == 3 && n.data.trim()) &&
+    !['title', 'desc', 'style'].includes(e.tagName)).map(e => {
+      const style = getComputedStyle(e);
+      const [a, b] = [light(numbers(e.closest('svg') ? style.fill : style.color)), light(below(e))];
+      return [(Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05), e.tagName + e.textContent];
+    }).filter(([ratio]) => ratio < 4.5).map(each => each.join(' '));
+})()
+"""
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> "Browser":  # type: ignore[misc]
+    with Browser(tmp_path_factory.mktemp("chromium")) as found:
+        yield found
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize("runs", ["kept", "several", "nasty"])
+def test_everything_can_be_read(
+    browser: Browser,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    width: int,
+    dark: bool,
+    runs: str,
+) -> None:
+    if runs == "nasty":
+        nasty(tmp_path)
+        shown = documents(tmp_path, "1")
+    else:
+        machine = Machine(tmp_path, monkeypatch)
+        machine.run("recipe")
+        if runs == "several":
+            machine.run("random")
+        shown = documents(machine.state, *(("1", "2") if runs == "several" else ("1",)))
+    page = tmp_path / "page.html"
+    page.write_text(html(shown))
+    browser.show(page, width, dark)
+    assert browser.evaluate("document.documentElement.scrollWidth") <= width
+    assert browser.evaluate(OVERFLOWS) == []
+    assert browser.evaluate(OVERLAPS) == []
+    assert browser.evaluate(FAINT) == []
+    assert browser.complaints == []
+    if runs == "nasty":
+        assert NASTY in browser.evaluate("document.body.textContent")
+
+
+def test_the_browser_sees_what_overlaps_and_overflows(browser: Browser, tmp_path: Path) -> None:
+    page = tmp_path / "bad.html"
+    page.write_text(
+        "<!DOCTYPE html><body style='background:#fff'><div style='width:50px;overflow:hidden'>"
+        "<pre>wider than fifty pixels is this</pre></div><p style='color:#ccc'>faint</p>"
+        "<svg width='100' height='50'><title>t</title><text x='5' y='20'>one</text>"
+        "<text x='9' y='20'>two</text><text x='90' y='40'>outside</text></svg>"
+        "<script>no.such()</script>"
+    )
+    browser.show(page, 390)
+    assert browser.evaluate(OVERFLOWS)
+    assert browser.evaluate(OVERLAPS) == ["t: outside is outside", "t: one over two"]
+    assert len(browser.evaluate(FAINT)) == 1
+    assert browser.complaints

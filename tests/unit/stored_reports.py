@@ -1,0 +1,46 @@
+"""Reports of stored runs, and a run of which every text tries to be more than text."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import synthetic_run
+from typer.testing import CliRunner
+
+from autotune.cli.main import app
+from autotune.store.database import Store
+
+NASTY = "</p><script>alert(1)</script>"
+
+
+def asked(state: Path, *words: str) -> str:
+    done = CliRunner().invoke(app, [*words, "--state-dir", str(state)])
+    assert done.exit_code == 0, done.output
+    return done.stdout
+
+
+def documents(state: Path, *runs: str) -> list[dict[str, Any]]:
+    return list(json.loads(asked(state, "report", *runs, "--json")))
+
+
+def nasty(state: Path) -> None:
+    """Every text that comes from elsewhere tries to be more than text."""
+    store = Store(state)
+    problem = synthetic_run.problem()
+    problem["workload"] = {"name": NASTY, "phases": [{"name": NASTY}]}
+    problem["array"]["kernel"] = NASTY
+    run = store.start_run("u", f"/dev/{NASTY}", "print", problem)
+    store.add_trial(run, synthetic_run.baseline(1))
+    store.add_trial(run, synthetic_run.baseline(2))
+    said = {
+        **{"command": NASTY, "environment": {NASTY: NASTY}, "notes": [NASTY], "figures": {}},
+        **{"next": NASTY, "stopped": NASTY, "drifts": {"$x$": 2.0}, "offers": [{"text": NASTY}]},
+        **{"not_measured": NASTY, "long_load": {"left_out": NASTY, "figures": {}}},
+        "shares": [
+            {
+                **{"knob": f"$\\frac{NASTY}", "before": NASTY, "after": "\x1b[31m"},
+                **{"ratio": 1.1, "low": 1.0, "high": 1.2, "needed": True},
+            }
+        ],
+    }
+    store.finish_run(run, "done", NASTY, None, said)
