@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from autotune.tuning.run import Done
 
 Option = typer.Option
+CTRL_C = "Ctrl-C puts the original settings back; --resume goes on later."
 
 
 def run(
@@ -247,7 +248,7 @@ def _run(
 
     if persist:
         check(find_array(options.device), state_dir)
-    with LiveReporter(console(stderr=True)) as reporter:
+    with LiveReporter(console(stderr=True), CTRL_C) as reporter:
         done = tune_array(options, state_dir, reporter, apply, resume)
     files: tuple[Path, ...] = ()
     if persist and done.profile is not None:

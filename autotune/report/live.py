@@ -2,22 +2,21 @@
 
 import contextlib
 import io
+import time
 from types import TracebackType
 from typing import Self, TextIO, cast
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn
+from rich.live import Live
+from rich.markup import escape
 
 from autotune.guard.aside import Aside, write
 from autotune.problem.figure import Estimate
-from autotune.problem.setting import Setting
-from autotune.problem.trial import ROLES, Status
-from autotune.quantities import show_seconds
-from autotune.report.tables import show_setting
+from autotune.report.live_view import NARROW, Shown, View, table
 from autotune.store import TrialRecord
 
-NARROW = 76
-"""Columns below which progress is shown without a bar."""
+PERIOD_S = 0.25
+"""Not drawn more often, whatever is reported: an ssh may be slow."""
 
 
 class _Beside(io.TextIOBase):
@@ -49,32 +48,25 @@ class _Beside(io.TextIOBase):
 
 
 class LiveReporter:
-    """Progress with the time left, and a line for each trial, on standard error.
+    """A run as it goes on, on standard error: see `live_view`. At its end the trials remain.
 
     Off a terminal it keeps quiet. It never waits for the terminal but at the end. Use as a context
-    manager.
+    manager. `ending`: what Ctrl-C would do, as a sentence.
     """
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: Console, ending: str = "") -> None:
         self._console = console
-        self._baseline: Setting = {}
-        # A narrow terminal has no room for a bar: what is said must not be cut off.
-        self._narrow = console.width < NARROW
-        left = TextColumn("{task.fields[left]}")
-        wide = (TextColumn("{task.description}"), BarColumn(bar_width=24), left)
-        self._progress = Progress(
-            *((TextColumn("{task.description}"),) if self._narrow else wide),
-            console=console,
-            transient=True,
-            disable=not console.is_terminal,
-        )
-        self._task = self._progress.add_task("", total=1.0, left="")
+        self._view = View(ending)
+        # Drawn by whoever reports, so that nothing is sent while nothing changes.
+        self._live = Live(self._view, console=console, auto_refresh=False, transient=True)
+        self._drawn = 0.0
 
     def __enter__(self) -> Self:
         self._terminal = cast(TextIO, self._console.file)
         self._beside = _Beside(self._terminal)
         self._console.file = cast(TextIO, self._beside)
-        self._progress.start()
+        if self._console.is_terminal:
+            self._live.start()
         return self
 
     def __exit__(
@@ -83,39 +75,35 @@ class LiveReporter:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self._progress.stop()
+        self._live.stop()
+        trials = self._view.trials
+        if trials and self._console.is_terminal:
+            narrow = self._console.width < NARROW
+            self._console.print(table(trials, trials[0].record.requested, narrow))
         self._beside.finish()
         self._console.file = self._terminal
 
     def step(self, text: str) -> None:
         """A new part of the run begins."""
         if self._console.is_terminal:
-            self._progress.console.print(f"[bold]{text}[/]")
+            self._console.print(f"[bold]{escape(text)}[/]")
 
     def notice(self, text: str) -> None:
         """Something that must be shown, terminal or not."""
-        self._progress.console.print(text, markup=False)
+        self._console.print(text, markup=False)
 
     def progress(self, what: str, share: float, left_s: float | None) -> None:
         """`share` (0 to 1) of `what` is done; `left_s`: seconds left of the whole run."""
-        left = "" if left_s is None else f"{show_seconds(left_s)} left"
-        if self._narrow:
-            what = f"{left}, {what}" if left else what
-        elif left:
-            left = f"at most {left}"
-        self._progress.update(self._task, completed=share, description=what, left=left)
+        self._view.what, self._view.share, self._view.left_s = what, share, left_s
+        self._draw()
 
-    def trial(self, record: TrialRecord, gain: Estimate | None) -> None:
+    def trial(self, record: TrialRecord, gain: Estimate | None, holds: bool) -> None:
         """A trial has ended."""
-        if record.role == "baseline":
-            self._baseline = record.requested
-        if not self._console.is_terminal:
-            return
-        shown = f"×{gain.value:.2f}" if gain else "    –"
-        if record.status is not Status.COMPLETE:
-            shown = record.status.value
-        what = show_setting(record.requested, self._baseline)
-        role = ROLES.get(record.role, record.role)
-        self._progress.console.print(
-            f"{record.number:>3}  {role:<19} {shown:>6}  {what}", highlight=False
-        )
+        self._view.trials.append(Shown(record, gain, holds))
+        self._draw()
+
+    def _draw(self) -> None:
+        now = time.monotonic()
+        if self._console.is_terminal and now - self._drawn >= PERIOD_S:
+            self._drawn = now
+            self._live.refresh()

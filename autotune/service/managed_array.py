@@ -37,8 +37,8 @@ class Polite:
         self._reporter, self._array = reporter, array
         self.step, self.notice, self.progress = reporter.step, reporter.notice, reporter.progress
 
-    def trial(self, record: TrialRecord, gain: Estimate | None) -> None:
-        self._reporter.trial(record, gain)
+    def trial(self, record: TrialRecord, gain: Estimate | None, holds: bool) -> None:
+        self._reporter.trial(record, gain, holds)
         if not record.measured:
             return
         # What our own trial wrote may still be on its way to the disks.

@@ -21,9 +21,10 @@ from autotune.measure.phase import (
 from autotune.measure.workload import Phase
 from autotune.problem.course import Course
 from autotune.problem.figure import Estimate, Figure
-from autotune.problem.objective import gain
+from autotune.problem.objective import broken_ceilings, gain
 from autotune.problem.setting import Setting
 from autotune.problem.trial import ROLES, Status
+from autotune.results.proof import BASELINE, WINNER
 from autotune.safety.apply import apply
 from autotune.safety.watch import Watch
 from autotune.stats.drift import Anchor, is_moving
@@ -32,6 +33,7 @@ from autotune.tuning import resume
 from autotune.tuning.early_stop import EarlyEnd
 from autotune.tuning.prepare import BASELINE_TRIALS, Preparation
 from autotune.tuning.relevance import is_movable, relevant
+from autotune.tuning.time_left import expected_left_s, plan_of
 from autotune.tuning.time_spent import APPLYING, MEASURING, RAMP, STARTING, STORING, WARMING, Spent
 
 if TYPE_CHECKING:
@@ -55,8 +57,8 @@ class Reporter(Protocol):
     def progress(self, what: str, share: float, left_s: float | None) -> None:
         """`share` (0 to 1) of `what` is done; `left_s`: seconds left of the whole run."""
 
-    def trial(self, record: TrialRecord, gain: Estimate | None) -> None:
-        """A trial has ended."""
+    def trial(self, record: TrialRecord, gain: Estimate | None, holds: bool) -> None:
+        """A trial has ended; `holds`: whether its figures are within all ceilings."""
 
 
 SEARCHING = ("search", "check")
@@ -79,7 +81,8 @@ class Trials:
     original stripe cache in a phase. `figures` have their ceilings once the
     baseline has told them. `deadline` is on the monotonic clock. `wrote` is the most that each
     phase has written, `written` counts all of it. `spent` says where the time went. `when_warm` is
-    called between the warm-up and the first figure that counts."""
+    called between the warm-up and the first figure that counts. `long_s`: what a long load of both
+    sides would take."""
 
     def __init__(
         self,
@@ -111,6 +114,8 @@ class Trials:
         self.seconds = {p.name: p.expected_seconds for p in preparation.phases}
         self.spent = Spent()
         self.when_warm: Callable[[], object] = lambda: None
+        self.long_s = 0.0
+        self._ends_at = self.deadline
 
     def replay(self, records: Sequence[TrialRecord]) -> None:
         """Take up the stored trials of a run that was cut, as if they had just been measured."""
@@ -182,6 +187,7 @@ class Trials:
         measured: list[str] = []
         status, reason, effective = Status.COMPLETE, "", dict(setting)
         self._label = f"Trial {number} ({ROLES.get(role, role)})"
+        self._look_ahead()
         try:
             if not self._prep.allowed(setting):
                 raise InfeasibleError("The setting is outside the RAM budget, so it is not tried.")
@@ -247,9 +253,20 @@ class Trials:
         self.spent.add(RAMP, result.settling_s)
         self.spent.add(STARTING, seconds - result.measured_s - result.settling_s)
 
+    def _look_ahead(self) -> None:
+        """Reckon when the run will end."""
+        plan = plan_of(self._prep, self.seconds, self.long_s)
+        now = time.monotonic()
+        self._ends_at = now + expected_left_s(plan, self.records, self.deadline - now)
+
     def _tell(self, record: TrialRecord) -> None:
-        baseline = self.records[0].figures
-        self._reporter.trial(record, gain(self._prep.figures, record.figures, baseline))
+        before, shown = self.records[0].figures, record.figures
+        if record.role in (WINNER, BASELINE):
+            # It measured what its setting can move.
+            shown = {**before, **shown}
+        whole = record.status is Status.COMPLETE
+        holds = whole and not broken_ceilings(self.figures, shown, before)
+        self._reporter.trial(record, gain(self._prep.figures, shown, before), holds)
 
     def _unspent_s(
         self, phases: tuple[Phase, ...], measured: list[str], last: PhaseResult
@@ -286,5 +303,5 @@ class Trials:
         return result
 
     def _progress(self, phase: Phase, share: float) -> None:
-        left = max(0.0, self.deadline - time.monotonic())
+        left = max(0.0, self._ends_at - time.monotonic())
         self._reporter.progress(f"{self._label}: {phase.name}", share, left)

@@ -18,7 +18,7 @@ from autotune.stats.sequential import ERRORS, Held, ceilings_held
 from autotune.stats.verdict import Verdict
 from autotune.tuning.conclusion import Afterword, afterword
 from autotune.tuning.confirm import Decision, confirm
-from autotune.tuning.long_load import LongLoad
+from autotune.tuning.long_load import GROWS, LongLoad, long_phases
 from autotune.tuning.prepare import BASELINE_TRIALS, Preparation
 from autotune.tuning.reasons import ceilings_given_up, nothing_better, still_broken
 from autotune.tuning.remaining import lacking, pairs_left
@@ -131,6 +131,9 @@ def _find(
 ) -> _Found:
     """Baseline, search, confirm, decide. Raise SyncEndedError when the real sync that is tuned
     is over before that."""
+    if GROWS in preparation.baseline:
+        long = long_phases(preparation, {GROWS: 0}, preparation.phases)
+        trials.long_s = 2 * sum(phase.max_seconds for phase in long)
     before = _measure_baseline(preparation, trials, reporter)
     figures = ceilings.resolve(preparation.figures, preparation.options.ceilings, before)
     trials.resolved(figures)

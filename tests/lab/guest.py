@@ -62,7 +62,7 @@ class Follower:
 
     def progress(self, what: str, share: float, left_s: float | None) -> None: ...
 
-    def trial(self, record: TrialRecord, gain: Estimate | None) -> None:
+    def trial(self, record: TrialRecord, gain: Estimate | None, holds: bool) -> None:
         self._after_trial()
 
 

@@ -1,0 +1,157 @@
+"""What is on the terminal while a run goes on: a few lines that fit it, drawn again and again."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from autotune.problem.figure import Estimate
+from autotune.problem.setting import Setting
+from autotune.problem.trial import ROLES, Status
+from autotune.quantities import show_latency, show_seconds
+from autotune.report.tables import show_setting, show_span
+from autotune.store import TrialRecord
+
+NARROW = 76
+"""Columns below which there is no bar, and no column that can be done without."""
+MOST_ROWS = 8
+OTHER_LINES = 7
+"""Beside the rows of trials, and the line of the cursor."""
+BARS = "▁▂▃▄▅▆▇█"
+PLAIN_BARS = "_.-=+*#@"
+"""For terminals without UTF-8."""
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A trial that has ended, its gain if it has one, and whether it holds all ceilings."""
+
+    record: TrialRecord
+    gain: Estimate | None
+    holds: bool
+
+
+@dataclass
+class View:
+    """The state of a run, as rich draws it. `ending`: what Ctrl-C would do; "" if that is not to
+    be said."""
+
+    ending: str = ""
+    what: str = ""
+    share: float = 0.0
+    left_s: float | None = None
+    trials: list[Shown] = field(default_factory=list)
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        narrow = options.max_width < NARROW
+        yield self._doing(narrow)
+        if self.trials:
+            yield self._best()
+            yield from self._sparks(options.max_width, console.encoding)
+            rows = max(1, min(MOST_ROWS, console.height - OTHER_LINES))
+            yield table(self.trials[-rows:], self._baseline, narrow)
+        if self.ending:
+            yield _line(self.ending, "dim")
+
+    @property
+    def _baseline(self) -> Setting:
+        return self.trials[0].record.requested
+
+    def _doing(self, narrow: bool) -> Table | Text:
+        left = "" if self.left_s is None else f"{show_seconds(self.left_s)} left"
+        if narrow:
+            return _line(", ".join(filter(None, (left, self.what))))
+        grid = Table.grid(padding=(0, 1))
+        grid.add_column(no_wrap=True, overflow="ellipsis")
+        grid.add_column(width=24)
+        grid.add_column(no_wrap=True)
+        bar = ProgressBar(total=1.0, completed=self.share, width=24)
+        grid.add_row(Text(self.what), bar, Text(f"about {left}" if left else ""))
+        return grid
+
+    def _best(self) -> Text:
+        good = [each for each in self.trials if each.gain and each.holds and not _is_home(each)]
+        best = max(good, key=lambda each: each.gain.value if each.gain else 0.0, default=None)
+        if best is None or best.gain is None or best.gain.value <= 1.0:
+            return _line("best so far: the original settings")
+        setting = show_setting(best.record.requested, self._baseline)
+        span = show_span(*best.gain.interval)
+        return _line(f"best so far ×{best.gain.value:.2f} ({span}): {setting}", "bold")
+
+    def _sparks(self, width: int, encoding: str) -> Sequence[Text]:
+        """How throughput and p99 went from trial to trial."""
+        name = p99_name(self.trials)
+        gains = [each.gain.value if each.gain else None for each in self.trials]
+        tails = [
+            found.value if name and (found := each.record.figures.get(name)) else None
+            for each in self.trials
+        ]
+        lines = []
+        for label, values, show in (
+            ("overall", gains, lambda value: f"×{value:.2f}"),
+            (name or "p99", tails, show_latency),
+        ):
+            known = [value for value in values if value]
+            if known:
+                ends = f"{show(min(known))} to {show(max(known))}"
+                room = max(4, width - len(label) - len(ends) - 4)
+                line = spark(values[-room:], encoding)
+                lines.append(_line(f"{label}  {line}  {ends}"))
+        return lines
+
+
+def spark(values: Sequence[float | None], encoding: str = "utf-8") -> str:
+    """A character for each value, the higher the more; a blank where there is none."""
+    bars = BARS if encoding.lower().startswith("utf") else PLAIN_BARS
+    known = [value for value in values if value is not None]
+    low, high = min(known, default=0.0), max(known, default=0.0)
+    scale = (len(bars) - 1) / (high - low) if high > low else 0.0
+    return "".join(" " if v is None else bars[round((v - low) * scale)] for v in values)
+
+
+def p99_name(trials: Sequence[Shown]) -> str:
+    """The p99 that a narrow table has room for: that under the last phase's load."""
+    names = [name for each in trials for name in each.record.figures if name.endswith(".p99")]
+    return list(dict.fromkeys(names))[-1] if names else ""
+
+
+def table(trials: Sequence[Shown], baseline: Setting, narrow: bool) -> Table:
+    """A line a trial, cut off at the right; without what a narrow terminal has no room for."""
+    name = p99_name(trials)
+    grid = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold", expand=True)
+    grid.add_column("trial", justify="right", no_wrap=True)
+    if not narrow:
+        grid.add_column("role", no_wrap=True)
+    grid.add_column("overall", justify="right", no_wrap=True)
+    if name and not narrow:
+        grid.add_column(name, justify="right", no_wrap=True)
+    grid.add_column("setting", ratio=1, no_wrap=True, overflow="ellipsis")
+    for each in trials:
+        record = each.record
+        complete = record.status is Status.COMPLETE
+        overall = f"×{each.gain.value:.2f}" if each.gain else "–"
+        setting = show_setting(record.requested, baseline)
+        if not complete:
+            overall, setting = record.status.value, f"{record.reason}: {setting}"
+        cells = [str(record.number)]
+        if not narrow:
+            cells.append(ROLES.get(record.role, record.role))
+        cells.append(overall)
+        if name and not narrow:
+            shown = record.figures.get(name)
+            cells.append(show_latency(shown.value) if shown else "–")
+        style = "" if each.holds else "dim"
+        grid.add_row(*(Text(cell) for cell in (*cells, setting)), style=style)
+    return grid
+
+
+def _is_home(each: Shown) -> bool:
+    return each.record.role in ("baseline", "confirm-baseline", "long-baseline")
+
+
+def _line(text: str, style: str = "") -> Text:
+    """A line that never becomes two."""
+    return Text(text, style=style, no_wrap=True, overflow="ellipsis")

@@ -1,0 +1,137 @@
+"""A run's progress on terminals of several sizes: nothing wraps, and nothing is left over."""
+
+import fcntl
+import os
+import pty
+import struct
+import subprocess
+import sys
+import termios
+
+import pyte
+import pytest
+import synthetic_run
+from rich.console import Console
+
+from autotune.problem.figure import Estimate
+from autotune.problem.trial import Status
+from autotune.report.live_view import Shown, View, spark
+
+SIZES = [(80, 24), (40, 15), (200, 60)]
+RUN = """
+import sys
+import synthetic_run
+from autotune.cli.terminal import console
+from autotune.problem.figure import Estimate
+from autotune.problem.trial import Status
+from autotune.report import live
+
+live.PERIOD_S = 0.0
+with live.LiveReporter(console(stderr=True), "Ctrl-C puts the original settings back.") as reporter:
+    reporter.step("Measuring the array as it is")
+    for number in range(1, 21):
+        role = "baseline" if number < 3 else "search"
+        changes = {} if number < 3 else {"stripe_cache_size": 256 + number, "sync_speed_max": 9999}
+        figures = synthetic_run.figures(100 + number, 30, 100, 40 + number)
+        for share in (0.1, 0.6, 1.0):
+            what = f"Trial {number} ({role}): a phase with a name that is longer than most"
+            reporter.progress(what, share, 4000 - number)
+        if number == 7:
+            reporter.notice("Something that must be said, in a sentence longer than a line.")
+        status = Status.ABORTED if number == 9 else Status.COMPLETE
+        record = synthetic_run.trial(number, role, changes, figures, status=status)
+        gain = Estimate(1 + number / 50, 0.02) if number != 9 else None
+        reporter.trial(record, gain, number != 9)
+        reporter.progress("between", 0.0, 100.0)
+    print("MIDDLE", file=sys.stderr)
+"""
+
+
+def on_a_terminal(width: int, height: int, **environment: str) -> tuple[pyte.Screen, bytes, str]:
+    """The screen at the end, what was sent, and the screen before the end."""
+    above, below = pty.openpty()
+    fcntl.ioctl(below, termios.TIOCSWINSZ, struct.pack("HHHH", height, width, 0, 0))
+    env = {
+        **{k: v for k, v in os.environ.items() if k not in ("COLUMNS", "LINES", "NO_COLOR")},
+        **{"TERM": "xterm-256color", "PYTHONPATH": ":".join(sys.path), **environment},
+    }
+    process = subprocess.Popen(
+        [sys.executable, "-c", RUN], stdin=below, stdout=below, stderr=below, env=env
+    )
+    os.close(below)
+    screen, sent = pyte.Screen(width, height), b""
+    stream = pyte.ByteStream(screen)
+    before = ""
+    while True:
+        try:
+            got = os.read(above, 1 << 16)
+        except OSError:
+            break
+        if not got:
+            break
+        sent += got
+        for part in got.splitlines(keepends=True):
+            stream.feed(part)
+            shown = "\n".join(screen.display)
+            assert shown.count("Ctrl-C") <= 1, shown
+            before = shown if "Ctrl-C" in shown else before
+    os.close(above)
+    assert process.wait(60) == 0, screen.display
+    return screen, sent, before
+
+
+@pytest.mark.parametrize(("width", "height"), SIZES)
+def test_the_screen_shows_a_run_and_keeps_its_trials(width: int, height: int) -> None:
+    screen, _, before = on_a_terminal(width, height)
+    lines = before.splitlines()
+    assert any(line.startswith("best so far ×1.40 (1.") for line in lines), before
+    assert sum("overall" in line for line in lines) == 2
+    assert any("resync.p99" in line and "▁" in line for line in lines)
+    assert any("1 min 40 s left" in line for line in lines)
+    after = "\n".join(screen.display)
+    for gone in ("Ctrl-C", "best so far", "between", "▁"):
+        assert gone not in after
+    rows = [line.split()[0] for line in screen.display if line.strip()[:1].isdigit()]
+    assert rows[-5:] == ["16", "17", "18", "19", "20"]
+
+
+def test_no_color_sends_no_colours() -> None:
+    _, sent, _ = on_a_terminal(80, 24, NO_COLOR="1")
+    assert b"\x1b[1m" not in sent
+    assert b"\x1b[3" not in sent
+    assert b"\x1b[1m" in on_a_terminal(80, 24)[1]
+
+
+@pytest.mark.parametrize(("width", "height"), [*SIZES, (20, 9)])
+@pytest.mark.parametrize("trials", [0, 1, 40])
+def test_every_state_fits_the_terminal(width: int, height: int, trials: int) -> None:
+    view = View("Ctrl-C puts the original settings back.", "x" * 300, 0.5, 3600.0)
+    for number in range(1, trials + 1):
+        figures = synthetic_run.figures(100, 30, 100, 40) if number % 3 else {}
+        status = Status.COMPLETE if number % 3 else Status.INFEASIBLE
+        changes = {"stripe_cache_size": 4096, "scheduler": "y" * 300}
+        record = synthetic_run.trial(number, "confirm-winner", changes, figures, status=status)
+        gain = Estimate(1.5, 0.4) if number % 3 else None
+        view.trials.append(Shown(record, gain, number % 3 > 0))
+    console = Console(width=width, height=height, force_terminal=True)
+    lines = console.render_lines(view, pad=False)
+    # The cursor stands below.
+    assert len(lines) < height
+    assert all(sum(segment.cell_length for segment in line) <= width for line in lines)
+
+
+def test_a_spark_has_a_character_for_each_value() -> None:
+    assert spark([1.0, None, 2.0, 3.0]) == "▁ ▅█"
+    assert spark([1.0, 3.0], "ascii") == "_@"
+    assert spark([5.0, 5.0]) == "▁▁"
+    assert spark([]) == ""
+
+
+def test_off_a_terminal_only_notices_are_said() -> None:
+    env = {**os.environ, "PYTHONPATH": ":".join(sys.path)}
+    done = subprocess.run(
+        [sys.executable, "-c", RUN], capture_output=True, text=True, check=True, env=env
+    )
+    notice = "Something that must be said, in a sentence longer than a line.\n"
+    assert done.stderr == f"{notice}MIDDLE\n"
+    assert done.stdout == ""
