@@ -12,7 +12,7 @@ from xml.sax.saxutils import escape
 import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
 WIDTH_IN = 5.2
 """As wide as a column of the page; a phone shows it at nearly this size."""
@@ -47,6 +47,8 @@ _STYLE: dict[str, Any] = {
     "legend.frameon": False,
     "legend.fontsize": 9.5,
 }
+EVEN = 1.6
+"""Up to this ratio of its ends a log axis looks even, and has even labels."""
 _TICKS: tuple[tuple[float, tuple[float, ...]], ...] = (
     (3, (1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0)),
     (8, (1.0, 1.5, 2.0, 3.0, 5.0, 7.0)),
@@ -124,13 +126,16 @@ def log_axis(axes: Axes, which: str, show: Callable[[float], str]) -> None:
     axis = axes.xaxis if which == "x" else axes.yaxis
     (axes.set_xscale if which == "x" else axes.set_yscale)("log")
     low, high = axes.get_xlim() if which == "x" else axes.get_ylim()
-    multiples = next(found for most, found in _TICKS if high / low <= most)
-    axis.set_major_locator(LogLocator(base=10, subs=multiples, numticks=20))
+    axes.tick_params(axis=which, which="minor", length=0)  # type: ignore[arg-type]
     axis.set_major_formatter(FuncFormatter(lambda value, _: show(value)))
     axis.set_minor_formatter(NullFormatter())
-    axes.tick_params(axis=which, which="minor", length=0)  # type: ignore[arg-type]
+    if high / low < EVEN:
+        axis.set_major_locator(MaxNLocator(5))
+        return
+    multiples = next(found for most, found in _TICKS if high / low <= most)
+    axis.set_major_locator(LogLocator(base=10, subs=multiples, numticks=20))
 
 
 def ratio(value: float) -> str:
     """`×1.2`, as axes have it."""
-    return f"×{value:g}"
+    return f"×{round(value, 3):g}"

@@ -61,7 +61,7 @@ def _whole(
     for run in runs:
         parts.append(head(1, f"autotune: {run['device']}, run {run['run']}"))
         parts.append(said(sentences.verdict(run)))
-        parts.append(table(sentences.FIGURE_HEADS, sentences.figure_rows(run)))
+        parts.append(table(sentences.figure_heads(run), sentences.figure_rows(run)))
         if run["changes"]:
             parts.append(table(sentences.CHANGE_HEADS, sentences.change_rows(run)))
         parts += [said(words) for words in (*sentences.costs(run), *sentences.remarks(run))]

@@ -42,7 +42,15 @@ def change(change: Document) -> str:
     return f"×{change['ratio']:.2f} ({show_span(change['low'], change['high'])})"
 
 
-FIGURE_HEADS = ("", "original", "new", "change (95 %)", "ceiling", "")
+def _is_compared(run: Document) -> bool:
+    return any(figure["change"] for figure in run["figures"])
+
+
+def figure_heads(run: Document) -> tuple[str, ...]:
+    """Over the columns of `figure_rows`."""
+    if not _is_compared(run):
+        return ("", "original", "ceiling")
+    return ("", "original", "new", "change (95 %)", "ceiling", "")
 
 
 def figure_rows(run: Document) -> list[tuple[str, ...]]:
@@ -52,6 +60,10 @@ def figure_rows(run: Document) -> list[tuple[str, ...]]:
         if figure["quiet"]:
             continue
         shown, ceiling = figure["change"], figure["ceiling"]
+        if not _is_compared(run):
+            limit = show_latency(ceiling) if ceiling else ""
+            rows.append((figure["name"], show(figure, figure["before"]), limit))
+            continue
         word = figure["held"] or (shown["conclusion"] if shown else "")
         rows.append(
             (
@@ -168,12 +180,12 @@ def side_by_side(runs: Sequence[Document]) -> list[tuple[str, ...]]:
         ("overall", *(change(run["gain"]) if run["gain"] else "–" for run in runs)),
         ("kept", *("yes" if run["adopt"] else "no" for run in runs)),
     ]
-    for name in names:
-        cells = []
-        for run in runs:
-            row = next((row for row in figure_rows(run) if row[0] == name), None)
-            cells.append(
-                "–" if row is None else row[1] if row[2] == "=" else f"{row[1]} → {row[2]}"
-            )
-        rows.append((name, *cells))
-    return rows
+    return rows + [(name, *(_before_and_after(run, name) for run in runs)) for name in names]
+
+
+def _before_and_after(run: Document, name: str) -> str:
+    for figure in run["figures"]:
+        if figure["name"] == name:
+            original, after = show(figure, figure["before"]), figure["after"]
+            return original if after is None else f"{original} → {show(figure, after)}"
+    return "–"

@@ -35,9 +35,8 @@ def trade(name: str, run: Document) -> Picture | None:
         marker = "D" if point["original"] else "o"
         filled = colour if point["holds"] else "none"
         axes.plot([x], [y], marker, color=colour, markerfacecolor=filled, markersize=7, zorder=3)
-    edge = [(p["p99"]["value"], p["gain"]["value"]) for p in points if p["front"]]
-    edge.sort()
-    axes.plot([x for x, _ in edge], [y for _, y in edge], color=AFTER, linewidth=1, zorder=2)
+        if point["front"]:
+            axes.plot([x], [y], "o", color=colour, markerfacecolor="none", markersize=12, zorder=3)
     axes.margins(0.14)
     limits = [f for f in run["figures"] if f["ceiling"]]
     if len(limits) == 1:
@@ -80,28 +79,30 @@ def _name_answers(drawing: Figure, axes: Axes, points: list[Document]) -> None:
         x, y = point["p99"]["value"], point["gain"]["value"]
         at = axes.transData.transform((x, y)) * to_pt
         wide = LETTER_PT * len(text)
-        for right, up in PLACES:
-            left = at[0] + 8 if right else at[0] - 8 - wide
+        for share, up in PLACES:
+            # Moved in from the sides, where it would reach over them.
+            left = min(max(at[0] + 10 * (1 - 2 * share) - wide * share, room[0]), room[1] - wide)
             box = (left, left + wide, at[1] + up, at[1] + up + LINE_PT)
-            inside = room[0] < box[0] and box[1] < room[1] and room[2] < box[2] and box[3] < room[3]
+            inside = room[2] < box[2] and box[3] < room[3]
             if inside and not any(_meet(box, other) for other in taken):
                 break
         taken.append(box)
         axes.annotate(
-            text, (x, y), xytext=(8 if right else -8, up), textcoords="offset points",
-            ha="left" if right else "right", va="bottom", color=INK, zorder=4,
+            text, (x, y), xytext=(left - at[0], up), textcoords="offset points",
+            ha="left", va="bottom", color=INK, zorder=4,
             arrowprops={"arrowstyle": "-", "color": FAINT, "linewidth": 0.8},
         )  # fmt: skip
 
 
 LETTER_PT, LINE_PT = 6.6, 14.0
 PLACES = [
-    (right, up)
+    (share, up)
     for distance in range(8)
     for up in (6 + LINE_PT * distance, -6 - LINE_PT * (distance + 1))
-    for right in (True, False)
+    for share in (0.0, 1.0, 0.5)
 ]
-"""Where a name may stand beside its point, the best place first."""
+"""Where a name may stand by its point, the best place first: which share of it is on the left, and
+how high it is."""
 
 
 def _meet(one: tuple[float, ...], other: tuple[float, ...]) -> bool:

@@ -1,6 +1,7 @@
 """Reports of stored runs, and a run of which every text tries to be more than text."""
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from typer.testing import CliRunner
 from autotune.cli.main import app
 from autotune.store.database import Store
 
+LAB_RUN = Path(__file__).parent / "report/lab-run"
 NASTY = "</p><script>alert(1)</script>"
 
 
@@ -21,6 +23,11 @@ def asked(state: Path, *words: str) -> str:
 
 def documents(state: Path, *runs: str) -> list[dict[str, Any]]:
     return list(json.loads(asked(state, "report", *runs, "--json")))
+
+
+def from_the_lab(folder: Path) -> Path:
+    """The state folder of a real run, to be opened."""
+    return Path(shutil.copytree(LAB_RUN, folder / "lab-run"))
 
 
 def nasty(state: Path) -> None:

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 import synthetic_run
 from fake_run import Machine
-from stored_reports import NASTY, asked, documents, nasty
+from stored_reports import NASTY, asked, documents, from_the_lab, nasty
 from typer.testing import CliRunner
 
 from autotune.cli.main import app
@@ -99,8 +99,11 @@ PHRASES = re.compile(r"95 %|95 times of 100|p99\.9|p\d+|UTF-8|5 MB/s")
 """What the page says by itself."""
 
 
-def test_every_number_of_the_page_is_in_its_json(machine: Machine) -> None:
-    shown = documents(machine.state, "1")
+@pytest.mark.parametrize("real", [False, True])
+def test_every_number_of_the_page_is_in_its_json(
+    machine: Machine, tmp_path: Path, real: bool
+) -> None:
+    shown = documents(from_the_lab(tmp_path) if real else machine.state, "1")
     texts = [PHRASES.sub("", text) for text in Reader(page_of(shown)).texts]
     known = sayable(shown)
     said = {number for text in texts for number in numbers_in(text)}

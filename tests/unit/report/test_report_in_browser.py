@@ -1,11 +1,12 @@
 """A report in a real browser: nothing overflows, no labels overlap, all can be read."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from browser import PROGRAM, Browser
 from fake_run import Machine
-from stored_reports import NASTY, documents, nasty
+from stored_reports import NASTY, documents, from_the_lab, nasty
 
 from autotune.report.page import html
 
@@ -52,6 +53,15 @@ FAINT = """
 """
 
 
+class Alike(Machine):
+    """Nothing that is set changes anything."""
+
+    def apply(self, *args: Any) -> Any:
+        wanted = super().apply(*args)
+        self.setting = {**self.setting, "stripe_cache_size": 256}
+        return wanted
+
+
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> "Browser":  # type: ignore[misc]
     with Browser(tmp_path_factory.mktemp("chromium")) as found:
@@ -60,7 +70,7 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> "Browser":  # type: ign
 
 @pytest.mark.parametrize("width", [1280, 390])
 @pytest.mark.parametrize("dark", [False, True])
-@pytest.mark.parametrize("runs", ["kept", "several", "nasty"])
+@pytest.mark.parametrize("runs", ["lab", "kept", "several", "none kept", "nasty"])
 def test_everything_can_be_read(
     browser: Browser,
     tmp_path: Path,
@@ -72,8 +82,10 @@ def test_everything_can_be_read(
     if runs == "nasty":
         nasty(tmp_path)
         shown = documents(tmp_path, "1")
+    elif runs == "lab":
+        shown = documents(from_the_lab(tmp_path), "1")
     else:
-        machine = Machine(tmp_path, monkeypatch)
+        machine = (Alike if runs == "none kept" else Machine)(tmp_path, monkeypatch)
         machine.run("recipe")
         if runs == "several":
             machine.run("random")
