@@ -30,6 +30,11 @@ class Aside:
         if self._waiting.qsize() < MOST - 1:
             self._waiting.put_nowait(what)
 
+    @property
+    def idle(self) -> bool:
+        """Whether all is done."""
+        return self._waiting.unfinished_tasks == 0
+
     def close(self) -> None:
         """Wait until all is done; Ctrl-C ends that. OSError as before."""
         # There is always room for it.
@@ -46,6 +51,8 @@ class Aside:
             except OSError as error:
                 self._fault = error
                 return
+            finally:
+                self._waiting.task_done()
 
 
 def write_line(text: str) -> None:

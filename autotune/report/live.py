@@ -25,9 +25,11 @@ class _Beside(io.TextIOBase):
 
     def __init__(self, terminal: TextIO) -> None:
         self._terminal, self._aside = terminal, Aside()
+        # One that is gone says that it is none, and what is meant for it would go elsewhere.
+        self._was_there = terminal.isatty()
 
     def isatty(self) -> bool:
-        return self._terminal.isatty()
+        return self._was_there
 
     def fileno(self) -> int:
         return self._terminal.fileno()
@@ -40,6 +42,11 @@ class _Beside(io.TextIOBase):
         with contextlib.suppress(OSError):
             self._aside(lambda: write(self._terminal, text))
         return len(text)
+
+    @property
+    def idle(self) -> bool:
+        """Whether the terminal has taken all."""
+        return self._aside.idle
 
     def finish(self) -> None:
         """Wait until all is written."""
@@ -104,6 +111,9 @@ class LiveReporter:
 
     def _draw(self) -> None:
         now = time.monotonic()
-        if self._console.is_terminal and now - self._drawn >= PERIOD_S:
+        # Each drawing goes up by the lines of the one before, so none may be left out half way.
+        if not self._console.is_terminal or not self._beside.idle:
+            return
+        if now - self._drawn >= PERIOD_S:
             self._drawn = now
             self._live.refresh()
