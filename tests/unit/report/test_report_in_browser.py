@@ -116,3 +116,18 @@ def test_the_browser_sees_what_overlaps_and_overflows(browser: Browser, tmp_path
     assert browser.evaluate(OVERLAPS) == ["t: outside is outside", "t: one over two"]
     assert len(browser.evaluate(FAINT)) == 1
     assert browser.complaints
+
+
+def test_paper_is_light_whatever_the_screen_is(browser: Browser, tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    page.write_text(html(documents(from_the_lab(tmp_path), "1")))
+    browser.show(page, 720, dark=True)
+    colour = "getComputedStyle(document.body).backgroundColor"
+    assert browser.evaluate(colour) == "rgb(16, 22, 28)"
+    dark = {"name": "prefers-color-scheme", "value": "dark"}
+    browser("Emulation.setEmulatedMedia", {"media": "print", "features": [dark]})
+    assert browser.evaluate(colour) == "rgb(255, 255, 255)"
+    assert browser.evaluate(FAINT) == []
+    assert browser.evaluate(OVERLAPS) == []
+    assert browser.evaluate(OVERFLOWS) == []
+    browser("Emulation.setEmulatedMedia", {"media": ""})
