@@ -26,7 +26,7 @@ def offered(words: str) -> list[str]:
 
 
 def test_bash_is_offered_commands_and_names() -> None:
-    assert offered("autotune re") == ["restore", "retune"]
+    assert offered("autotune re") == ["report", "restore", "retune"]
     assert offered("autotune run --workload ba") == ["balanced"]
 
 
