@@ -187,7 +187,7 @@ class Trials:
         measured: list[str] = []
         status, reason, effective = Status.COMPLETE, "", dict(setting)
         self._label = f"Trial {number} ({ROLES.get(role, role)})"
-        self._look_ahead()
+        self._look_ahead(phases if role in (WINNER, BASELINE) else ())
         try:
             if not self._prep.allowed(setting):
                 raise InfeasibleError("The setting is outside the RAM budget, so it is not tried.")
@@ -253,9 +253,9 @@ class Trials:
         self.spent.add(RAMP, result.settling_s)
         self.spent.add(STARTING, seconds - result.measured_s - result.settling_s)
 
-    def _look_ahead(self) -> None:
-        """Reckon when the run will end."""
-        plan = plan_of(self._prep, self.seconds, self.long_s)
+    def _look_ahead(self, proof: tuple[Phase, ...]) -> None:
+        """Reckon when the run will end; `proof`: the phases of the proof under way."""
+        plan = plan_of(self._prep, self.seconds, self.long_s, proof)
         now = time.monotonic()
         self._ends_at = now + expected_left_s(plan, self.records, self.deadline - now)
 

@@ -1,5 +1,6 @@
 """The time left that people are told follows from what trials take."""
 
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -35,7 +36,7 @@ def test_a_search_goes_on_as_it_went() -> None:
 
 def test_the_time_allowed_ends_a_search_before_its_trials_do() -> None:
     done = a_run("baseline", "baseline", "search")
-    assert expected_left_s(PLAN, done, 100.0) == pytest.approx(100 - 7.5)
+    assert expected_left_s(PLAN, done, 100.0) == pytest.approx(100 - 15)
 
 
 def test_a_proof_takes_two_pairs_and_perhaps_one_more() -> None:
@@ -47,6 +48,15 @@ def test_a_proof_takes_two_pairs_and_perhaps_one_more() -> None:
     assert expected_left_s(PLAN, fifth, 1e6) == pytest.approx(16 + 120)
     last = a_run("search", *turns, "long-winner", "long-baseline")
     assert expected_left_s(PLAN, last, 1e6) == 0
+
+
+def test_a_proof_has_as_many_pairs_as_fit() -> None:
+    proving = replace(PLAN, long_s=0.0, proving=True)
+    done = a_run("baseline", "search")
+    assert expected_left_s(proving, done, 40.0) == pytest.approx(2 * 16)
+    assert expected_left_s(proving, done, 80.0) == pytest.approx(4 * 16)
+    begun = a_run("search", "confirm-winner")
+    assert expected_left_s(proving, begun, 25.0) == pytest.approx(16)
 
 
 def test_a_run_reckons_anew_before_each_trial(
@@ -62,4 +72,8 @@ def test_a_run_reckons_anew_before_each_trial(
     Machine(tmp_path, monkeypatch).run("recipe")
     assert [count for count, _ in seen] == list(range(len(seen)))
     plan = seen[-1][1]
-    assert (plan.trials, plan.moved_s, plan.long_s) == (9, 15.0, 120.0)
+    assert (plan.trials, plan.long_s) == (9, 120.0)
+    assert seen[0][1].moved_s == 15.0
+    # Read-ahead is not what was kept.
+    proofs = {plan.moved_s for _, plan in seen if plan.proving}
+    assert proofs == {10.0}
