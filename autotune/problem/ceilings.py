@@ -36,7 +36,12 @@ class Ceiling:
 
     def __str__(self) -> str:
         """As it is asked for."""
-        limit = show_latency(self.limit_ns) if self.limit_ns else f"{self.times_idle:g}x"
+        # Without a blank, or it would be two words of a command.
+        limit = (
+            show_latency(self.limit_ns).replace(" ", "")
+            if self.limit_ns
+            else f"{self.times_idle:g}x"
+        )
         return f"{self.phase}={limit}" if self.phase else limit
 
 

@@ -125,6 +125,8 @@ def log_axis(axes: Axes, which: str, show: Callable[[float], str]) -> None:
     """Make an axis ("x" or "y") a log one, with as many labels as there is room for."""
     axis = axes.xaxis if which == "x" else axes.yaxis
     (axes.set_xscale if which == "x" else axes.set_yscale)("log")
+    # Room beside what is drawn that was reckoned evenly may reach below zero.
+    axes.autoscale_view()
     low, high = axes.get_xlim() if which == "x" else axes.get_ylim()
     axes.tick_params(axis=which, which="minor", length=0)  # type: ignore[arg-type]
     axis.set_major_formatter(FuncFormatter(lambda value, _: show(value)))

@@ -121,7 +121,7 @@ def costs(run: Document) -> list[str]:
         if figure["ceiling"] and figure["change"]:
             was, now = (show_latency(figure[side]) for side in ("before", "after"))
             said.append(
-                f"{figure['name']} was {was} and is {now}; "
+                f"{figure['name']}: {was} with the original settings, {now} with the new ones; "
                 f"{show_latency(figure['ceiling'])} is allowed."
             )
     for name, long in (run["long_load"] or {}).get("figures", {}).items():

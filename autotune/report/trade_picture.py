@@ -29,6 +29,9 @@ def trade(name: str, run: Document) -> Picture | None:
     if len(points) < 2:
         return None
     drawing, (axes,) = figure(3.7)
+    # First of all, or margins would reach below zero.
+    axes.set_xscale("log")
+    axes.set_yscale("log")
     for point in points:
         x, y = point["p99"]["value"], point["gain"]["value"]
         colour = BEFORE if point["original"] else AFTER if point["holds"] else FAINT
@@ -56,7 +59,7 @@ def trade(name: str, run: Document) -> Picture | None:
         )  # fmt: skip
     axes.set_xlabel("p99, times the original settings' (less is better)")
     axes.set_ylabel("throughput, times the original")
-    _name_answers(drawing, axes, points)
+    _name_answers(drawing, axes, points, [at] if len(limits) == 1 else [])
     named = "; ".join(
         f"{' and '.join(p['answers']) or 'trial ' + str(p['trials'][0])}: "
         f"throughput ×{p['gain']['value']:.2f}, p99 ×{p['p99']['value']:.2f}"
@@ -65,19 +68,25 @@ def trade(name: str, run: Document) -> Picture | None:
     return picture(name, drawing, "Throughput against p99 of every setting", f"{named}.")
 
 
-def _name_answers(drawing: Figure, axes: Axes, points: list[Document]) -> None:
-    """Name the answers beside their points, no name on another."""
+def _name_answers(drawing: Figure, axes: Axes, points: list[Document], walls: list[float]) -> None:
+    """Name the answers beside their points, no name on another one, on a point, or on
+    a ceiling's line (`walls`)."""
     drawing.draw_without_rendering()
     to_pt = 72 / drawing.dpi
     whole = axes.get_window_extent()
     room = (whole.x0 * to_pt, whole.x1 * to_pt, whole.y0 * to_pt, whole.y1 * to_pt)
-    taken: list[tuple[float, float, float, float]] = []
-    for point in points:
+    spots = [
+        axes.transData.transform((p["p99"]["value"], p["gain"]["value"])) * to_pt for p in points
+    ]
+    taken = [(x - DOT_PT, x + DOT_PT, y - DOT_PT, y + DOT_PT) for x, y in spots]
+    for wall in walls:
+        x = axes.transData.transform((wall, 1.0))[0] * to_pt
+        taken.append((x - 1, x + 1, room[2], room[3]))
+    for point, at in zip(points, spots, strict=True):
         text = " = ".join([*(["original"] if point["original"] else []), *point["answers"]])
         if not text:
             continue
         x, y = point["p99"]["value"], point["gain"]["value"]
-        at = axes.transData.transform((x, y)) * to_pt
         wide = LETTER_PT * len(text)
         for share, up in PLACES:
             # Moved in from the sides, where it would reach over them.
@@ -94,7 +103,7 @@ def _name_answers(drawing: Figure, axes: Axes, points: list[Document]) -> None:
         )  # fmt: skip
 
 
-LETTER_PT, LINE_PT = 6.6, 14.0
+LETTER_PT, LINE_PT, DOT_PT = 6.6, 14.0, 4.0
 PLACES = [
     (share, up)
     for distance in range(8)

@@ -72,6 +72,12 @@ def test_bytes_are_shown_in_the_fitting_unit() -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize("asked", ["resync=600ms", "20.0ms", "340µs", "1.5x", "idle=2.0s"])
+def test_a_ceiling_is_shown_as_it_is_asked_for(asked: str) -> None:
+    """In one word, since it stands in commands that are to be copied."""
+    assert str(parse_ceiling(asked)) == asked
+
+
 def test_ceilings_are_absolute_or_relative_and_of_one_phase_or_all() -> None:
     assert parse_ceiling("20ms") == Ceiling(None, 20e6, None)
     assert parse_ceiling("resync=1.5x") == Ceiling("resync", None, 1.5)

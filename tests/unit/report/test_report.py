@@ -26,6 +26,7 @@ from autotune.report.page import html as page_of
 from autotune.report.tables import show_span
 from autotune.store.database import Store
 
+pytestmark = pytest.mark.filterwarnings("error")
 RECORDED = Path(__file__).parents[1] / "recorded/2026-11/state"
 
 

@@ -1,5 +1,8 @@
 """A report in a real browser: nothing overflows, no labels overlap, all can be read."""
 
+import dataclasses
+import math
+import random
 from pathlib import Path
 from typing import Any
 
@@ -8,9 +11,13 @@ from browser import PROGRAM, Browser
 from fake_run import Machine
 from stored_reports import NASTY, documents, from_the_lab, nasty
 
+from autotune.measure.phase import Bench, PhaseResult
+from autotune.measure.workload import Phase
+from autotune.problem.figure import Estimate
 from autotune.report.page import html
 
 pytestmark = [
+    pytest.mark.filterwarnings("error"),
     pytest.mark.slow,
     pytest.mark.skipif(PROGRAM is None, reason="chromium is not installed"),
 ]
@@ -62,6 +69,19 @@ class Alike(Machine):
         return wanted
 
 
+class Wild(Machine):
+    """Its figures go up and down by an order of magnitude."""
+
+    def measure(self, phase: Phase, bench: Bench, seed: int, *rest: object) -> PhaseResult:
+        result = super().measure(phase, bench, seed, *rest)
+        rng = random.Random(seed)
+        figures = {
+            name: Estimate(e.value * math.exp(rng.gauss(0, 1.5)), 0.5)
+            for name, e in result.figures.items()
+        }
+        return dataclasses.replace(result, figures=figures)
+
+
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> "Browser":  # type: ignore[misc]
     with Browser(tmp_path_factory.mktemp("chromium")) as found:
@@ -70,7 +90,7 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> "Browser":  # type: ign
 
 @pytest.mark.parametrize("width", [1280, 390])
 @pytest.mark.parametrize("dark", [False, True])
-@pytest.mark.parametrize("runs", ["lab", "kept", "several", "none kept", "nasty"])
+@pytest.mark.parametrize("runs", ["lab", "kept", "several", "none kept", "wild", "nasty"])
 def test_everything_can_be_read(
     browser: Browser,
     tmp_path: Path,
@@ -85,7 +105,7 @@ def test_everything_can_be_read(
     elif runs == "lab":
         shown = documents(from_the_lab(tmp_path), "1")
     else:
-        machine = (Alike if runs == "none kept" else Machine)(tmp_path, monkeypatch)
+        machine = {"none kept": Alike, "wild": Wild}.get(runs, Machine)(tmp_path, monkeypatch)
         machine.run("recipe")
         if runs == "several":
             machine.run("random")
