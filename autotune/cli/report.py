@@ -49,6 +49,8 @@ def report(
     if form not in FORMATS:
         hint = closest(form, FORMATS)
         raise UsageError(f'There is no form "{form}"{hint}; there are {", ".join(FORMATS)}.')
+    if as_json and out is not None:
+        raise UsageError("--json prints every figure, so it goes without --out; leave one out.")
     store = Store.existing(state_dir)
     if store is None:
         raise UsageError(f"There is no run {runs[0]}; nothing has been run with {state_dir} yet.")

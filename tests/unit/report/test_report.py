@@ -227,7 +227,10 @@ def test_a_run_without_original_figures_is_refused(tmp_path: Path) -> None:
     assert "nothing to compare with" in str(done.exception)
 
 
-@pytest.mark.parametrize("words", [("report", "7"), ("report", "1", "--format", "pdf")])
+@pytest.mark.parametrize(
+    "words",
+    [("report", "7"), ("report", "1", "--format", "pdf"), ("report", "1", "--json", "--out", "x")],
+)
 def test_what_is_not_there_is_wrong_usage(machine: Machine, words: tuple[str, ...]) -> None:
     done = CliRunner().invoke(app, [*words, "--state-dir", str(machine.state)])
     assert getattr(done.exception, "exit_code", None) == 2
