@@ -162,18 +162,26 @@ def seconds(courses: Courses, compared: Sides) -> list[Document]:
         document: Document = {"phase": phase}
         for side in _SIDES:
             for course in _of(courses, compared, side, phase)[:1]:
-                document[side] = {
-                    # The time that passed until the end of each interval.
-                    "end_s": [round(s, 1) for s in accumulate(course.seconds)],
-                    "rate": [
-                        round(moved / s)
-                        for moved, s in zip(course.bytes, course.seconds, strict=True)
-                    ],
-                    "slowest_ns": list(course.slowest_ns),
-                    "stripes": list(course.stripes),
-                }
-        found.append(document)
+                if shown := _second_by_second(course):
+                    document[side] = shown
+        if "before" in document:
+            found.append(document)
     return found
+
+
+def _second_by_second(course: Course) -> Document | None:
+    """None if it shows nothing: neither a load that moved anything, nor a probe throughout."""
+    count = len(course.seconds)
+    slowest = course.slowest_ns if len(course.slowest_ns) == count else ()
+    if not count or not (any(course.bytes) or slowest):
+        return None
+    return {
+        # The time that passed until the end of each interval.
+        "end_s": [round(s, 1) for s in accumulate(course.seconds)],
+        "rate": [round(moved / s) for moved, s in zip(course.bytes, course.seconds, strict=True)],
+        "slowest_ns": list(slowest),
+        "stripes": list(course.stripes) if len(course.stripes) == count else [],
+    }
 
 
 def _of(courses: Courses, compared: Sides, side: str, phase: str) -> list[Course]:
