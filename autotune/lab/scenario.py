@@ -36,6 +36,8 @@ class HddGroup(_DiskGroup):
 
     kind: Literal["hdd"]
     transfer_mb_s: Annotated[float, Field(ge=1, le=1000)] = 100
+    inner_percent: Annotated[float, Field(ge=10, le=100)] = 100
+    """The rate at the end of the disk, of that at its beginning: about 50 on real ones."""
     seek_ms: Annotated[float, Field(ge=0, le=100)] = 8.5
     rpm: Annotated[float, Field(ge=1000, le=60_000)] = 7200
     queue: Annotated[int, Field(ge=1, le=64)] = 32
@@ -48,6 +50,7 @@ class HddGroup(_DiskGroup):
             "rotating": 1,
             "size": self.size_mib * _MIB,
             "rate": round(self.transfer_mb_s * 1e6),
+            "inner_rate": round(self.transfer_mb_s * self.inner_percent * 1e4),
             "queue": self.queue,
             "seek_ns": round(self.seek_ms * 1e6),
             "rotation_ns": round(60e9 / self.rpm),

@@ -8,7 +8,17 @@ from autotune.lab.disks import MODEL_SOURCES, compile_model
 
 NEVER = 2**64 - 1
 FIELDS = (
-    *("rotating", "size", "rate", "queue", "seek_ns", "rotation_ns", "lookahead", "cache"),
+    *(
+        "rotating",
+        "size",
+        "rate",
+        "inner_rate",
+        "queue",
+        "seek_ns",
+        "rotation_ns",
+        "lookahead",
+        "cache",
+    ),
     *("channels", "read_ns", "write_ns", "burst", "sustained"),
 )
 

@@ -16,23 +16,58 @@ void arm_init(struct arm *arm, const struct disk_spec *spec)
 	*arm = (struct arm){.spec = spec, .live = -1};
 }
 
+/* How fast the rate falls along the spiral, in (bytes/s)^2 for each byte; 0 if it does not. The
+ * platter turns evenly and bits lie equally close, so the rate goes with the radius, and the square
+ * of the radius falls by the same for each byte. */
+static double fall(const struct disk_spec *spec)
+{
+	double outer = (double)spec->rate, inner = (double)spec->inner_rate;
+
+	return spec->inner_rate ? (outer * outer - inner * inner) / (double)spec->size : 0;
+}
+
+/* How long the head takes from the first byte to this one. */
+static uint64_t spiral_ns(const struct disk_spec *spec, uint64_t place)
+{
+	double outer = (double)spec->rate, each = fall(spec);
+
+	if (each <= 0)
+		return transfer_ns(place, spec->rate);
+	return (uint64_t)(2e9 / each * (outer - sqrt(outer * outer - each * (double)place)));
+}
+
+/* The byte that the head has come to after so long. */
+static uint64_t spiral_place(const struct disk_spec *spec, uint64_t ns)
+{
+	double outer = (double)spec->rate, each = fall(spec), slower;
+
+	if (each <= 0)
+		return (uint64_t)((unsigned __int128)ns * spec->rate / NS_PER_S);
+	slower = outer - (double)ns * each / 2e9;
+	return slower > 0 ? (uint64_t)((outer * outer - slower * slower) / each) : spec->size;
+}
+
 /* Where the head of an idle arm has come to: look-ahead reads on, up to its limit. */
 static uint64_t head_at(const struct arm *arm, uint64_t now)
 {
-	uint64_t limit, passed;
+	uint64_t limit, place;
 
 	if (arm->live < 0 || now <= arm->free_at)
 		return arm->head;
 	limit = least(arm->wanted + arm->spec->lookahead, arm->spec->size);
 	if (limit <= arm->head)
 		return arm->head;
-	passed = (uint64_t)((unsigned __int128)(now - arm->free_at) * arm->spec->rate / NS_PER_S);
-	return arm->head + least(passed, limit - arm->head);
+	place = spiral_place(arm->spec, spiral_ns(arm->spec, arm->head) + (now - arm->free_at));
+	return place < arm->head ? arm->head : least(place, limit);
 }
 
-static uint64_t track_bytes(const struct disk_spec *spec)
+/* What lies on the track of this byte. */
+static uint64_t track_bytes(const struct disk_spec *spec, uint64_t place)
 {
-	return (uint64_t)((unsigned __int128)spec->rate * spec->rotation_ns / NS_PER_S);
+	double outer = (double)spec->rate;
+	double rate = sqrt(outer * outer - fall(spec) * (double)place);
+
+	return (uint64_t)(rate * (double)spec->rotation_ns / 1e9);
 }
 
 static uint64_t seek_ns(const struct disk_spec *spec, uint64_t from, uint64_t to)
@@ -40,7 +75,7 @@ static uint64_t seek_ns(const struct disk_spec *spec, uint64_t from, uint64_t to
 	uint64_t distance = from < to ? to - from : from - to;
 	double scale = ((double)spec->seek_ns - SETTLE_NS) / MEAN_ROOT;
 
-	if (distance < track_bytes(spec))
+	if (distance < track_bytes(spec, from))
 		return 0;
 	if (scale <= 0)
 		return spec->seek_ns;
@@ -52,7 +87,7 @@ static uint64_t seek_ns(const struct disk_spec *spec, uint64_t from, uint64_t to
 static int64_t rotation_wait(const struct disk_spec *spec, uint64_t start, uint64_t now)
 {
 	uint64_t rotation = spec->rotation_ns;
-	uint64_t angle = transfer_ns(start, spec->rate) % rotation;
+	uint64_t angle = spiral_ns(spec, start) % rotation;
 	uint64_t wait = (angle + rotation - now % rotation) % rotation;
 
 	return wait + SLACK_NS > rotation ? (int64_t)wait - (int64_t)rotation : (int64_t)wait;
@@ -88,7 +123,7 @@ bool arm_buffered(struct arm *arm, uint64_t start, uint64_t end, uint64_t now)
 static void move(struct arm *arm, uint64_t start, uint64_t end, uint64_t now)
 {
 	/* A difference of two places on the spiral, not a quotient: it adds up without drift. */
-	uint64_t transfer = transfer_ns(end, arm->spec->rate) - transfer_ns(start, arm->spec->rate);
+	uint64_t transfer = spiral_ns(arm->spec, end) - spiral_ns(arm->spec, start);
 
 	arm->free_at = (uint64_t)((int64_t)(now + transfer) + arm_positioning(arm, start, now));
 	arm->head = end;
@@ -114,7 +149,7 @@ void arm_read(struct arm *arm, uint64_t start, uint64_t end, uint64_t now)
 		segment->end = head;
 	if (arm->live >= 0 && segment->start <= start && start < head && head < end)
 		from = head; /* the buffer has the first part */
-	if (arm->live < 0 || from < head || from - head >= track_bytes(arm->spec)) {
+	if (arm->live < 0 || from < head || from - head >= track_bytes(arm->spec, head)) {
 		int live = oldest_segment(arm);
 		move(arm, from, end, now);
 		arm->live = live;

@@ -22,6 +22,7 @@ struct disk_spec {
 	uint64_t rotating;         /* 1: heads and platters; 0: flash */
 	uint64_t size;             /* bytes */
 	uint64_t rate;             /* bytes/s: under the head, or over the link of a flash disk */
+	uint64_t inner_rate;       /* bytes/s under the head at the last byte; 0: as at the first */
 	uint64_t queue;            /* requests the disk looks at together */
 
 	uint64_t seek_ns;          /* average over random pairs of places */

@@ -21,8 +21,8 @@ static const struct {
 	size_t offset;
 } fields[] = {
 #define FIELD(name) {#name, offsetof(struct disk_spec, name)}
-	FIELD(rotating), FIELD(size), FIELD(rate), FIELD(queue), FIELD(seek_ns),
-	FIELD(rotation_ns), FIELD(lookahead), FIELD(cache), FIELD(channels), FIELD(read_ns),
+	FIELD(rotating), FIELD(size), FIELD(rate), FIELD(inner_rate), FIELD(queue),
+	FIELD(seek_ns), FIELD(rotation_ns), FIELD(lookahead), FIELD(cache), FIELD(channels), FIELD(read_ns),
 	FIELD(write_ns), FIELD(burst), FIELD(sustained),
 };
 

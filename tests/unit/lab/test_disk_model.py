@@ -60,6 +60,23 @@ class TestHdd:
         elapsed = new_disk(HDD).stream(sequential(READ, count, size), depth)
         assert count * size / elapsed * S == pytest.approx(HDD["rate"], rel=0.05)
 
+    @pytest.mark.parametrize(
+        ("place", "share"), [(0.0, 1.0), (0.25, 0.901), (0.5, 0.791), (0.97, 0.52)]
+    )
+    def test_a_disk_may_be_slower_inside(
+        self, new_disk: NewDisk, place: float, share: float
+    ) -> None:
+        # The square of the rate falls evenly from place to place: here from 1 to a quarter.
+        disk, start = new_disk(HDD, inner_rate=HDD["rate"] // 2), int(place * 1024) * MIB
+        disk.do(READ, start, MIB)
+        elapsed = disk.stream(sequential(READ, 24, MIB, start + MIB), 8)
+        assert 24 * MIB / elapsed * S == pytest.approx(share * HDD["rate"], rel=0.07)
+
+    def test_over_all_of_a_disk_the_rate_falls_as_on_a_spiral(self, new_disk: NewDisk) -> None:
+        elapsed = new_disk(HDD, inner_rate=HDD["rate"] // 2).stream(sequential(READ, 1024, MIB), 8)
+        # In time it falls evenly, so the mean is that of the first rate and the last.
+        assert 1024 * MIB / elapsed * S == pytest.approx(0.75 * HDD["rate"], rel=0.02)
+
     @pytest.mark.parametrize("size", [64 * KIB, MIB])
     def test_sequential_writes_run_at_the_rate_of_the_platter(
         self, new_disk: NewDisk, size: int
