@@ -5,10 +5,10 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from autotune.guard.foreground import Foreground, Second
 from autotune.guard.pace import WANTED, Pace, first_guess_kib
-from autotune.guard.progress import Progress, running
 from autotune.guard.valve import FLOOR_KIB, IDLE_LOOK_S, SLEEP_S, Valve
+from autotune.measure.foreground import Foreground, Second
+from autotune.measure.sync_progress import Progress, running
 from autotune.system import sysfs
 from autotune.system.array import Array
 

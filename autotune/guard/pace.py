@@ -13,7 +13,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from autotune.guard.foreground import Second, p99
+from autotune.measure.foreground import Second, p99
 
 WANTED = 0.8
 """Of the ceiling, the p99 over a minute: that of half a minute scatters by a tenth, and nearly all

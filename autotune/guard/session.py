@@ -10,8 +10,8 @@ from pathlib import Path
 from autotune.errors import AutotuneError, RefusalError, StoppedError
 from autotune.guard.before import put_back_leftovers, refusal
 from autotune.guard.loop import VAIN_S, Hold, Window
-from autotune.guard.progress import WAIT_S, running, under_way, wait_for_one
 from autotune.guard.valve import FLOOR_KIB, Valve, files
+from autotune.measure.sync_progress import WAIT_S, running, under_way, wait_for_one
 from autotune.quantities import show_latency, show_rate, show_seconds
 from autotune.safety.guardian import guarded
 from autotune.safety.journal import Journal

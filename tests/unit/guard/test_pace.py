@@ -7,8 +7,8 @@ from collections import Counter
 
 import pytest
 
-from autotune.guard.foreground import Second
 from autotune.guard.pace import WANTED, Pace
+from autotune.measure.foreground import Second
 
 CEILING_NS = 100e6
 RIGHT_KIB = 10_000.0

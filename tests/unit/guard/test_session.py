@@ -9,9 +9,9 @@ from md_plant import Plant, PlantProbe
 
 from autotune.errors import AutotuneError, StoppedError
 from autotune.guard import loop as hold_module
-from autotune.guard import probe
 from autotune.guard.loop import VAIN_S, Hold, Window
 from autotune.guard.valve import Valve, files
+from autotune.measure import foreground_probe
 from autotune.safety.journal import Journal
 from autotune.safety.record import Record
 from autotune.safety.restore import restore
@@ -35,7 +35,7 @@ class Guarded:
         monkeypatch.setattr(sysfs, "read", plant.read)
         monkeypatch.setattr(sysfs, "write", plant.write)
         monkeypatch.setattr(hold_module, "time", plant)
-        monkeypatch.setattr(probe, "Probe", lambda _array: PlantProbe(plant))
+        monkeypatch.setattr(foreground_probe, "Probe", lambda _array: PlantProbe(plant))
         self.folder = folder
         self.plant = plant
         self.array: Array = find_array("md0", folder)

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from autotune.guard import accounting
-from autotune.guard.accounting import Batch, Looks, Percentile
+from autotune.measure import accounting
+from autotune.measure.accounting import Batch, Looks, Percentile
 from autotune.stats.histogram import Histogram, at_rank, slower, total
 from autotune.system.array import Array
 
 if TYPE_CHECKING:
-    from autotune.guard.probe import Probe
+    from autotune.measure.foreground_probe import Probe
 
 ACCOUNTING, PROBE = "accounting", "probe"
 SECOND_S = 1.0
@@ -136,7 +136,7 @@ class Foreground:
         )
         if wanted and self._probe is None:
             # pydantic comes with it, which a guard without a probe does not need.
-            from autotune.guard.probe import Probe  # noqa: PLC0415
+            from autotune.measure.foreground_probe import Probe  # noqa: PLC0415
 
             self._probe = self._stack.enter_context(Probe(self._array))
             self._probe_until_s = now_s + PROBE_S

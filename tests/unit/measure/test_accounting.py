@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from autotune.guard import accounting
-from autotune.guard.accounting import MS, Batch, Counts, Looks
+from autotune.measure import accounting
+from autotune.measure.accounting import MS, Batch, Counts, Looks
 from autotune.system.array import find_array
 
 LATENCIES = st.lists(st.lists(st.integers(1, 10**9), min_size=1, max_size=6), min_size=1)
