@@ -5,7 +5,7 @@ from typing import Any
 from typer.core import TyperGroup
 
 GROUPS = {
-    "Look": ("show", "doctor", "status", "history", "report", "profiles", "diff"),
+    "Look": ("show", "doctor", "status", "history", "report", "profiles", "diff", "forecast"),
     "Tune": ("run", "solve", "lab"),
     "Keep": ("apply", "restore", "unpersist"),
     "Share": ("export", "import"),

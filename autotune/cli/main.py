@@ -14,6 +14,7 @@ from autotune.cli.diff import diff
 from autotune.cli.doctor import doctor
 from autotune.cli.ending import ending
 from autotune.cli.export import export
+from autotune.cli.forecast import forecast
 from autotune.cli.groups import GroupedCommands
 from autotune.cli.guard import guard
 from autotune.cli.history import history
@@ -59,6 +60,7 @@ app.command()(diff)
 app.command()(history)
 app.command()(solve)
 app.command()(report)
+app.command()(forecast)
 app.command()(guard)
 app.command()(lab)
 app.command()(retune)

@@ -40,15 +40,17 @@ class Check:
         journal: Journal,
         watch: Callable[[], None] = lambda: None,
         root: Path = Path("/"),
+        start_kib: int = 0,
     ) -> None:
-        """`watch` knows better why a check was interrupted, and raises that."""
+        """`watch` knows better why a check was interrupted, and raises that. `start_kib`: where it
+        begins, in what /proc/mdstat counts; one that comes to the end goes on from 0."""
         self._watch = watch
         self._name = name
         self._md = root / "sys/block" / name / "md"
         self._mdstat = root / "proc/mdstat"
         self._journal = journal
         self._done_before_kib = 0
-        self._latest_kib = 0
+        self._start_kib = self._latest_kib = start_kib
         self._size_kib = 0
         self._stride_kib = 0
         self.mismatches_before = 0
@@ -66,7 +68,7 @@ class Check:
         self._journal.checking(True)
         store = self._journal.store
         try:
-            store(self._md / "sync_min", "0")
+            store(self._md / "sync_min", str(self._start_kib * 2))
             store(self._md / "sync_max", "max")
             store(self._md / "sync_action", "check")
         except BaseException:
@@ -104,7 +106,7 @@ class Check:
     def _is_interrupted(self, size_kib: int) -> bool:
         """Whether a check that is over was nowhere near its end when it was last seen. One that
         was interrupted leaves sync_min where it got to, but only to some seconds (md_do_sync)."""
-        if int(sysfs.read(self._md / "sync_min")) > 0:
+        if int(sysfs.read(self._md / "sync_min")) > self._start_kib * 2:
             return True
         left_kib = size_kib - self._latest_kib
         return self._stride_kib > 0 and left_kib > max(

@@ -60,11 +60,13 @@ def p99(seconds: Iterable[Second]) -> Percentile | None:
 class Foreground:
     """Call `look` often. A context manager, since a probe may run."""
 
-    def __init__(self, array: Array, ceiling_ns: float) -> None:
+    def __init__(self, array: Array, ceiling_ns: float, probed: bool = False) -> None:
+        """`probed`: by the probe alone, and though nobody else is there."""
         self._array = array
         self._ceiling_ns = ceiling_ns
+        self._probed = probed
         self.counted = accounting.counted(array)
-        self._whole = accounting.whole(array)
+        self._whole = accounting.whole(array) and not probed
         self._stack = contextlib.ExitStack()
         self._probe: Probe | None = None
         self._probe_until_s = 0.0
@@ -128,7 +130,7 @@ class Foreground:
 
     def _choose(self, now_s: float) -> None:
         """The counters if they will do, else the probe; nothing if nobody is there."""
-        wanted = self.busy and (
+        wanted = (self.busy or self._probed) and (
             not self._whole
             or now_s < self._probe_until_s
             or self._clocks_differ()

@@ -1,0 +1,113 @@
+"""`autotune forecast`."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from autotune.cli import complete
+from autotune.cli.options import STATE_DIR, Json, StateDir
+from autotune.cli.terminal import console, notice, say
+from autotune.service import CONFIG
+
+if TYPE_CHECKING:
+    from autotune.system.array import Array
+
+
+def forecast(
+    device: Annotated[
+        str,
+        typer.Argument(
+            metavar="DEVICE", autocompletion=complete.devices, help="The array, such as /dev/md0."
+        ),
+    ],
+    finish_within: Annotated[
+        str | None,
+        typer.Option(metavar="TIME", help="Also say what it takes to be done so soon: 24h."),
+    ] = None,
+    p99_ceiling: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LIMIT",
+            help="End before the p99 is above this, such as 50ms. [default: guard_p99, if "
+            "configured]",
+        ),
+    ] = None,
+    time: Annotated[
+        str, typer.Option(metavar="TIME", help="How long it may take: 2min to 5min.")
+    ] = "4min",
+    as_json: Json = False,
+    config: Annotated[
+        Path, typer.Option(metavar="FILE", help="Where `guard_p99` is set.")
+    ] = CONFIG,
+    state_dir: StateDir = STATE_DIR,
+) -> None:
+    """Forecast how long a check, rebuild or resync takes, and your p99 meanwhile.
+
+    A short check runs at some speeds; it writes no data, and the settings are put back. While a
+    sync runs, that one is watched for half a minute instead, and nothing is written.
+    """
+    import json
+
+    from autotune.preflight.checks import require_root
+    from autotune.problem.ceilings import parse_limit_ns
+    from autotune.quantities import parse_seconds
+    from autotune.report import sync_forecast as report
+    from autotune.report.live import LiveReporter
+    from autotune.service.config import load_config
+    from autotune.sync_forecast import measuring, stored
+    from autotune.system.array import find_array
+
+    array = find_array(device)
+    within_s = parse_seconds(finish_within) if finish_within is not None else None
+    limit = p99_ceiling or load_config(config).care(array.uuid).guard_p99
+    ceiling_ns = parse_limit_ns(limit) if limit is not None else None
+    measuring.check_time(seconds := parse_seconds(time))
+    if _read_running(array, state_dir, as_json):
+        return
+    require_root()
+    with LiveReporter(console(stderr=True)) as reporter:
+        asked = measuring.Asked(
+            state_dir,
+            ceiling_ns if ceiling_ns is not None else float("inf"),
+            seconds,
+            notice,
+            reporter.progress,
+        )
+        made = measuring.forecast(array, asked)
+    stored.keep(made, state_dir)
+    if as_json:
+        print(json.dumps(report.document(made, within_s, ceiling_ns), indent=2))
+    else:
+        report.print_forecast(console(), made, within_s, ceiling_ns)
+
+
+def _read_running(array: "Array", state_dir: Path, as_json: bool) -> bool:
+    """Say when the sync that is under way will end; False if none is."""
+    import json
+
+    from autotune.errors import AutotuneError
+    from autotune.measure.sync_progress import under_way
+    from autotune.report import sync_forecast as report
+    from autotune.report.live import LiveReporter
+    from autotune.sync_forecast import running, stored
+
+    if not under_way(array):
+        return False
+    known = stored.newest(array, state_dir)
+    with LiveReporter(console(stderr=True)) as reporter:
+        seen = running.watch(
+            array, lambda share: reporter.progress("watching the sync", share, None)
+        )
+    found = running.judge(array, seen, known.platter if known else None)
+    if found is None:
+        raise AutotuneError(
+            f"The sync of {array.device} did not move in the last half minute, so its end cannot "
+            "be told; look at /proc/mdstat."
+        )
+    if as_json:
+        print(json.dumps(report.running_document(array.device, found), indent=2))
+    else:
+        for line in report.running_lines(array.device, found):
+            say(line)
+    return True

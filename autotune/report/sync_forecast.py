@@ -1,0 +1,275 @@
+"""A forecast of syncs: a table of speeds, hours and latencies, and what follows in sentences."""
+
+import math
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from datetime import datetime
+from typing import Any
+
+from rich.console import Console
+
+from autotune.problem.figure import Estimate
+from autotune.quantities import show_latency, show_rate, show_seconds
+from autotune.report.grid import Grid
+from autotune.sync_forecast.model import ACTIONS, CHECK, REBUILD, Forecast, Point
+from autotune.sync_forecast.running import Running
+from autotune.system.sync import NAMES
+
+KIB = 1024
+_UNITS = (("days", 86_400.0), ("h", 3600.0), ("min", 60.0))
+
+
+def show_rate_kib(kib_s: float) -> str:
+    return show_rate(kib_s * KIB)
+
+
+def show_latencies(estimate: Estimate) -> str:
+    """`38 to 55 ms`: the 95 % interval."""
+    low, high = (show_latency(ns) for ns in estimate.interval)
+    unit = high.rpartition(" ")[2]
+    return f"{low.removesuffix(' ' + unit)} to {high}"
+
+
+def show_times(estimate: Estimate) -> str:
+    """`31.2 to 42.0 h`: the 95 % interval."""
+    low, high = estimate.interval
+    unit, seconds = next((each for each in _UNITS if high >= 2 * each[1]), ("s", 1.0))
+    return f"{_three_digits(low / seconds)} to {_three_digits(high / seconds)} {unit}"
+
+
+def _three_digits(number: float) -> str:
+    return f"{number:.1f}" if number < 100 else f"{number:.0f}"
+
+
+def print_forecast(
+    console: Console, forecast: Forecast, within_s: float | None, ceiling_ns: float | None
+) -> None:
+    """All of it; `within_s` and `ceiling_ns` are what was asked for besides."""
+    console.print(
+        f"{forecast.device} ({forecast.level}, {forecast.media}), from a check of "
+        f"{show_seconds(forecast.seconds)}:",
+        markup=False,
+    )
+    console.print(_table(forecast))
+    console.print()
+    for line in lines(forecast, within_s, ceiling_ns):
+        console.print(line, markup=False)
+
+
+def _table(forecast: Forecast) -> Grid:
+    table = Grid(
+        "each member",
+        "check (95 %)",
+        "rebuild, resync",
+        "p50",
+        "p99 (95 %)",
+        right=[0],
+        whole=range(5),
+    )
+    for point, kib_s in _rows(forecast):
+        shown = show_rate_kib(min(kib_s, forecast.full_kib_s))
+        table.add_row(
+            shown,
+            *(show_times(forecast.time(action, kib_s)) for action in (CHECK, REBUILD)),
+            show_latency(point.p50.value) if point.p50 else "–",
+            show_latencies(point.p99) if point.p99 else "–",
+        )
+    return table
+
+
+def _rows(forecast: Forecast) -> Iterator[tuple[Point, float]]:
+    """The points with a sync, and the limit that each stands for."""
+    points = [point for point in forecast.points if point.kib_s]
+    for point in points:
+        full = forecast.stopped_ns is None and point is points[-1]
+        yield point, math.inf if full else point.kib_s
+
+
+def lines(forecast: Forecast, within_s: float | None, ceiling_ns: float | None) -> Iterator[str]:
+    """What follows from it, each as a sentence or two."""
+    yield from _now(forecast)
+    if forecast.stopped_ns is not None:
+        yield (
+            f"Nothing faster was tried: the p99 was above {show_latency(forecast.stopped_ns)} "
+            "beyond doubt."
+        )
+    knee = forecast.knee
+    if knee is not None and forecast.stopped_ns is None:
+        yield (
+            f"The best ratio of speed to p99 was at {show_rate_kib(knee.kib_s)} of each member; "
+            "what is faster costs more latency for each MB/s."
+        )
+    if within_s is not None:
+        yield _within(forecast, within_s)
+    if ceiling_ns is not None:
+        yield _under(forecast, ceiling_ns)
+    yield from unknown(forecast)
+
+
+def _now(forecast: Forecast) -> Iterator[str]:
+    who = "your p99" if forecast.busy else "the p99 of autotune's own small reads"
+    idle = forecast.points[0].p99 if forecast.points else None
+    if idle is not None:
+        yield f"Without a sync {who} is {show_latencies(idle)}."
+    limit, full = forecast.limit_kib_s, forecast.full_kib_s
+    speed = min(limit, full)
+    text = f"With the present sync_speed_max ({limit:.0f} KiB/s) a sync goes "
+    text += f"at {show_rate_kib(limit)} of each member" if limit < full else "at full speed"
+    text += f": a rebuild takes {_about(forecast.time(REBUILD, limit))}"
+    felt = forecast.p99(REBUILD, speed)
+    yield text + (f", with a p99 of {show_latencies(felt)}." if felt else ".")
+
+
+def _about(estimate: Estimate) -> str:
+    return f"{show_seconds(estimate.value)} ({show_times(estimate)})"
+
+
+def _within(forecast: Forecast, within_s: float) -> str:
+    speed, whole = forecast.speed_for(within_s), show_seconds(within_s)
+    if speed is None:
+        return (
+            f"A rebuild cannot be done within {whole}: at full speed it takes "
+            f"{_about(forecast.time(REBUILD))}."
+        )
+    text = f"To be done within {whole} a rebuild needs {show_rate_kib(speed)} of each member"
+    felt, idle = forecast.p99(REBUILD, speed), forecast.points[0].p99
+    if felt is None:
+        return text + "."
+    now = f" (without a sync {show_latency(idle.value)})" if idle else ""
+    return f"{text}; the p99 is then {show_latencies(felt)}{now}."
+
+
+def _under(forecast: Forecast, ceiling_ns: float) -> str:
+    speed = forecast.speed_under(ceiling_ns)
+    if speed is None:
+        return f"No speed is known to keep the p99 under {show_latency(ceiling_ns)}."
+    return (
+        f"Under {show_latency(ceiling_ns)} a rebuild can go at about {show_rate_kib(speed)} of "
+        f"each member, if the same users stay: {_about(forecast.time(REBUILD, speed))}."
+    )
+
+
+def unknown(forecast: Forecast) -> Iterator[str]:
+    """What the check cannot know."""
+    if not forecast.busy:
+        yield "Nobody used the array: with users a sync is slower, and requests too."
+    if not forecast.places_measured:
+        yield "How much slower the disks are at their end was not measured; half is assumed."
+    text = "Not known: how fast a new member writes"
+    if forecast.media != "hdd":
+        text += " for long (a small SSD may be far slower after some minutes)"
+    yield (
+        text + ", what a degraded array costs its users beside the sync, and what a bitmap lets a "
+        "resync skip."
+    )
+
+
+def document(
+    forecast: Forecast, within_s: float | None = None, ceiling_ns: float | None = None
+) -> dict[str, Any]:
+    """The same for programs: KiB/s of each member, seconds, ns; estimates with their 95 %
+    intervals."""
+    rows = [
+        {
+            "kib_s": min(kib_s, forecast.full_kib_s),
+            "seconds": _times(forecast, kib_s),
+            "p50_ns": _estimate(point.p50),
+            "p99_ns": _estimate(point.p99),
+            "samples": point.samples,
+        }
+        for point, kib_s in _rows(forecast)
+    ]
+    idle = forecast.points[0] if forecast.points and not forecast.points[0].kib_s else None
+    speed = forecast.speed_for(within_s) if within_s is not None else None
+    slow = forecast.speed_under(ceiling_ns) if ceiling_ns is not None else None
+    knee = forecast.knee
+    return {
+        "kind": "forecast",
+        "device": forecast.device,
+        "uuid": forecast.uuid,
+        "made_s": forecast.made_s,
+        "seconds": forecast.seconds,
+        "member_kib": forecast.member_kib,
+        "limit_kib_s": forecast.limit_kib_s,
+        "full_kib_s": forecast.full_kib_s,
+        "places": [list(each) for each in _places(forecast)],
+        "places_measured": forecast.places_measured,
+        "source": forecast.source,
+        "busy": forecast.busy,
+        "stopped_ns": forecast.stopped_ns,
+        "knee_kib_s": knee.kib_s if knee else None,
+        "idle_p99_ns": _estimate(idle.p99) if idle else None,
+        "speeds": rows,
+        "now": _at(forecast, forecast.limit_kib_s),
+        "within": within_s
+        and {"seconds": within_s, "needed": _at(forecast, speed) if speed is not None else None},
+        "under": ceiling_ns
+        and {"ceiling_ns": ceiling_ns, "needed": _at(forecast, slow) if slow is not None else None},
+    }
+
+
+def _places(forecast: Forecast) -> list[tuple[float, float]]:
+    return list(zip(forecast.platter.places, forecast.platter.kib_s, strict=True))
+
+
+def _times(forecast: Forecast, kib_s: float) -> dict[str, Any]:
+    return {action: _estimate(forecast.time(action, kib_s)) for action in ACTIONS}
+
+
+def _at(forecast: Forecast, kib_s: float) -> dict[str, Any]:
+    return {
+        "kib_s": kib_s,
+        "seconds": _times(forecast, kib_s),
+        "p99_ns": {action: _estimate(forecast.p99(action, kib_s)) for action in ACTIONS},
+    }
+
+
+def _estimate(estimate: Estimate | None) -> dict[str, float] | None:
+    if estimate is None:
+        return None
+    low, high = estimate.interval
+    return {"value": estimate.value, "low": low, "high": high}
+
+
+def running_lines(device: str, running: Running) -> Iterator[str]:
+    """When a sync that is under way will end."""
+    what = NAMES.get(running.action, running.action)
+    end, low, high = (_clock(s) for s in (running.left_s, running.low_s, running.high_s))
+    yield (
+        f"The {what} of {device} is {running.share:.1%} done, at {show_rate_kib(running.kib_s)} of "
+        f"each member. It will take {show_seconds(running.left_s)} more "
+        f"({show_seconds(running.low_s)} to {show_seconds(running.high_s)}): until {end} "
+        f"({low} to {high}), if the load stays as it is."
+    )
+    if running.skips and running.action in ("recover", "resync"):
+        yield (
+            "It may end sooner: the array has a bitmap, and what that knows to be alike is skipped."
+        )
+
+
+def _clock(seconds: float) -> str:
+    at = datetime.fromtimestamp(time.time() + seconds)
+    return at.strftime("%H:%M" if seconds < 43_200 else "%a %H:%M")
+
+
+def running_document(device: str, running: Running) -> dict[str, Any]:
+    return {"kind": "running", "device": device, **asdict(running)}
+
+
+def print_list(console: Console, forecasts: Sequence[Forecast]) -> None:
+    """One line a forecast."""
+    if not forecasts:
+        console.print("No forecasts yet; `autotune forecast /dev/md0` makes one.")
+        return
+    table = Grid("made", "array", "full speed", "rebuild", "p99 then", whole=range(5))
+    for each in forecasts:
+        felt = each.p99(REBUILD, each.full_kib_s) if each.stopped_ns is None else None
+        table.add_row(
+            datetime.fromtimestamp(each.made_s).strftime("%Y-%m-%d %H:%M"),
+            each.device,
+            show_rate_kib(each.full_kib_s),
+            show_seconds(each.time(REBUILD).value),
+            show_latencies(felt) if felt else "–",
+        )
+    console.print(table)

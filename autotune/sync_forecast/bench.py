@@ -1,0 +1,108 @@
+"""One short check after the other, each from a place and at a limit: how fast it got on, and what
+users felt. What is written goes through the journal, and is bounded in time."""
+
+import time
+from dataclasses import dataclass, field
+
+from autotune.knobs import read_setting
+from autotune.knobs.sync_speed import SyncSpeedMax, SyncSpeedMin
+from autotune.measure.check import Check
+from autotune.measure.foreground import BUSY_S, Foreground, Second
+from autotune.problem.figure import Estimate
+from autotune.safety.apply import apply
+from autotune.safety.journal import Journal
+from autotune.safety.watch import Watch
+from autotune.stats.steady_state import rate
+from autotune.sync_forecast.felt import surely_over
+from autotune.system import sysfs
+from autotune.system.array import Array
+
+KNOBS = (SyncSpeedMin(), SyncSpeedMax())
+FLOOR_KIB = 1000
+RAMP_S = 2.0
+"""A check is still gaining speed, and what waited for the one before comes to its end."""
+LOOK_S = 0.02
+TICK_S = 0.5
+SIZE_ALIGN_KIB = 4
+
+
+@dataclass
+class Seen:
+    """What some seconds showed; `kib_s` as /proc/mdstat counts, None without a check."""
+
+    kib_s: Estimate | None
+    seconds: list[Second] = field(default_factory=list)
+    over: bool = False
+    """It ended early, since the ceiling was passed beyond doubt."""
+
+
+class Bench:
+    """An array at which checks are tried. `ceiling_ns`: what the p99 must not pass, infinite if
+    nothing was said. `size_kib` is what a check goes over."""
+
+    def __init__(self, array: Array, journal: Journal, watch: Watch, ceiling_ns: float) -> None:
+        self._array = array
+        self._journal = journal
+        self._watch = watch
+        self._ceiling_ns = ceiling_ns
+        self.found = read_setting(array, KNOBS)
+        self.member_kib = int(sysfs.read(array.md / "component_size"))
+        self.size_kib = self.member_kib
+        if array.level == "raid10":
+            # A check there goes by the array's own addresses.
+            self.size_kib = array.size_bytes // 1024
+        watch.expect(self.found)
+
+    def limit(self, kib_s: float) -> None:
+        """Let a check go no faster, in what /proc/mdstat counts."""
+        self._watch.expect(None)
+        high = max(round(kib_s), FLOOR_KIB)
+        low = min(int(self.found["sync_speed_min"]), FLOOR_KIB)
+        setting = {"sync_speed_min": low, "sync_speed_max": high}
+        self._watch.expect(apply(self._array, KNOBS, setting, self._journal))
+
+    def is_busy(self) -> bool:
+        """Whether anybody uses the array, from the counters of some seconds."""
+        with Foreground(self._array, float("inf")) as foreground:
+            deadline = time.monotonic() + BUSY_S + 1
+            while time.monotonic() < deadline:
+                self._watch()
+                foreground.look(time.monotonic())
+                time.sleep(LOOK_S)
+            return foreground.busy and foreground.counted
+
+    def check(self, place: float, seconds: float, foreground: Foreground | None = None) -> Seen:
+        """A check from a place (0 to 1) for so long after its ramp."""
+        unit = max(SIZE_ALIGN_KIB, self._array.chunk_bytes // 1024)
+        start = int(place * self.size_kib) // unit * unit
+        check = Check(self._array.name, self._journal, self._watch, self._array.root, start)
+        with check:
+            return self._see(seconds, foreground, check)
+
+    def idle(self, seconds: float, foreground: Foreground) -> Seen:
+        """The same without a check."""
+        return self._see(seconds, foreground, None)
+
+    def _see(self, seconds: float, foreground: Foreground | None, check: Check | None) -> Seen:
+        seen, began = Seen(None), time.monotonic()
+        amounts: list[float] = []
+        spans: list[float] = []
+        before: tuple[float, int] | None = None
+        while (now := time.monotonic()) - began < RAMP_S + seconds and not seen.over:
+            self._watch()
+            second = foreground.look(now) if foreground is not None else None
+            if now - began < RAMP_S:
+                if foreground is not None:
+                    foreground.forget()
+            elif second is not None:
+                seen.seconds.append(second)
+                seen.over = surely_over(seen.seconds, self._ceiling_ns)
+            if check is not None and (before is None or now - before[0] >= TICK_S):
+                done = check.done_bytes()
+                if before is not None and now - began >= RAMP_S:
+                    spans.append(now - before[0])
+                    amounts.append((done - before[1]) / 1024)
+                before = now, done
+            time.sleep(LOOK_S)
+        seen.kib_s = rate(amounts, spans)
+        return seen

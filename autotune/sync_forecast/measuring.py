@@ -1,0 +1,188 @@
+"""A forecast from one short check on the live array, at some speeds and places.
+
+From slow to fast, so that a ceiling is passed once at the most: as soon as that is beyond doubt,
+nothing faster is tried. How fast the disks are is measured without the probe, which would take its
+share of a hard disk.
+"""
+
+import contextlib
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from autotune.errors import MeasurementError, RefusalError, UsageError
+from autotune.knobs.sync_speed import SyncSpeedMax
+from autotune.measure.foreground import Foreground
+from autotune.preflight import checks
+from autotune.problem.figure import Estimate
+from autotune.safety.apply import journaled_paths
+from autotune.safety.deferred_restore import settle
+from autotune.safety.guardian import guarded
+from autotune.safety.journal import Journal
+from autotune.safety.locks import lock
+from autotune.safety.paths import journal_path
+from autotune.safety.watch import Watch
+from autotune.sync_forecast.bench import KNOBS, RAMP_S, Bench, Seen
+from autotune.sync_forecast.felt import felt
+from autotune.sync_forecast.model import Forecast, Point
+from autotune.sync_forecast.platter import Platter, assumed, flat, measured
+from autotune.system.array import Array, Media
+from autotune.system.stack import read_stack
+
+LEAST_S, USUAL_S, MOST_S = 120.0, 240.0, 300.0
+SHARES = (0.08, 0.2, 0.4, 0.7)
+"""Of full speed, the speeds that are tried beside it."""
+MIDDLE = 0.5
+"""The place at which latencies are measured: neither the fastest nor the slowest of the disks."""
+PLACES = (0.0, 0.3, 0.6, 0.9)
+FIRST_S, PLACE_S = 4.0, 5.0
+CHANGE_S = 1.5
+"""What starting and ending a check takes, beside its ramp."""
+UNKNOWN_SPREAD = 0.1
+
+
+@dataclass(frozen=True)
+class Asked:
+    """`ceiling_ns`: the p99 that users have to be spared more than; infinite without one."""
+
+    state_dir: Path
+    ceiling_ns: float
+    seconds: float
+    notice: Callable[[str], None]
+    progress: Callable[[str, float, float | None], None]
+
+
+def check_time(seconds: float) -> None:
+    """Raise UsageError if a forecast may not take so long, or cannot."""
+    if not LEAST_S <= seconds <= MOST_S:
+        raise UsageError(
+            f"A forecast takes {LEAST_S / 60:.0f} to {MOST_S / 60:.0f} minutes; give --time such a "
+            "value."
+        )
+
+
+def forecast(array: Array, asked: Asked) -> Forecast:
+    """Measure an array that does not sync; what was set is put back.
+
+    Raise RefusalError if no check may run now, StoppedError if something more important comes,
+    MeasurementError if the check does not get on.
+    """
+    for text in checks.refusals(checks.check(array, read_stack(array))):
+        raise RefusalError(text)
+    began, path = time.monotonic(), journal_path(asked.state_dir, array.uuid)
+    with lock(array, path):
+        settle(path, array.root)
+        watch = Watch(array, KNOBS)
+        journaled = journaled_paths(array, KNOBS)
+        with (
+            watch.signals.caught(asked.notice),
+            guarded(Journal.open(path, array.uuid, array.device, journaled), asked.notice) as by,
+        ):
+            watch.rely_on(by)
+            steps = _Steps(array, Bench(array, by.journal, watch, asked.ceiling_ns), asked)
+            return steps.run(began)
+
+
+class _Steps:
+    """The measurements, one after the other."""
+
+    def __init__(self, array: Array, bench: Bench, asked: Asked) -> None:
+        self._array, self._bench, self._asked = array, bench, asked
+        self._scale = bench.size_kib / bench.member_kib
+        places = len(PLACES) * (PLACE_S + RAMP_S + CHANGE_S) if self._by_place else 0.0
+        fixed = FIRST_S + RAMP_S + CHANGE_S + places + 2 * RAMP_S
+        self._each_s = (asked.seconds - fixed) / (len(SHARES) + 2) - RAMP_S - CHANGE_S
+        self._began = time.monotonic()
+
+    @property
+    def _by_place(self) -> bool:
+        return self._array.media is Media.HDD
+
+    def run(self, began: float) -> Forecast:
+        bench, asked = self._bench, self._asked
+        self._say("looking for users")
+        busy = bench.is_busy()
+        with contextlib.ExitStack() as stack:
+            foreground = stack.enter_context(
+                Foreground(self._array, min(asked.ceiling_ns, 1e9), probed=not busy)
+            )
+            self._say("requests without a sync")
+            idle = bench.idle(self._each_s, foreground)
+            source = foreground.source
+        if idle.over:
+            raise RefusalError(
+                "The p99 is above the ceiling without any sync, so none is tried; give a higher "
+                "one with --p99-ceiling."
+            )
+        top = float(SyncSpeedMax().choices(self._array, 0)[-1]) * self._scale
+        self._say("the speed of the disks")
+        bench.limit(top)
+        first = self._rate(bench.check(0.0, FIRST_S))
+        points = [self._point(idle, 0.0)]
+        spread = first.spread
+        with Foreground(self._array, min(asked.ceiling_ns, 1e9), probed=not busy) as foreground:
+            stopped = False
+            for share in (*SHARES, None):
+                limit = top if share is None else share * first.value * self._scale
+                self._say("a check at full speed" if share is None else f"{share:.0%} of the speed")
+                bench.limit(limit)
+                seen = bench.check(MIDDLE, self._each_s, foreground)
+                points.append(self._point(seen, self._rate(seen).value))
+                if stopped := seen.over:
+                    break
+            source = foreground.source
+        platter = assumed(first.value) if self._by_place else flat(first.value)
+        places = self._by_place and not stopped and time.monotonic() - began < MOST_S - 40
+        if places:
+            bench.limit(top)
+            platter, spread = self._platter()
+        elif not self._by_place and not stopped:
+            # The first seconds are short; those at full speed have their probe.
+            platter = flat(max(first.value, points[-1].kib_s))
+        limit = float(bench.found["sync_speed_max"])
+        return Forecast(
+            self._array.device,
+            self._array.uuid,
+            self._array.fingerprint,
+            self._array.level,
+            self._array.media.value,
+            time.time(),
+            time.monotonic() - began,
+            bench.member_kib,
+            limit,
+            platter,
+            places or not self._by_place,
+            spread if places or not self._by_place else UNKNOWN_SPREAD,
+            tuple(sorted(points, key=lambda point: point.kib_s)),
+            source,
+            busy,
+            asked.ceiling_ns if stopped else None,
+        )
+
+    def _platter(self) -> tuple[Platter, float]:
+        rates = []
+        for place in PLACES:
+            self._say(f"the speed at {place:.0%} of the disks")
+            rates.append(self._rate(self._bench.check(place, PLACE_S)))
+        spread = math.hypot(*(each.spread for each in rates)) / len(rates)
+        return measured(PLACES, [each.value for each in rates]), max(spread, 0.01)
+
+    def _rate(self, seen: Seen) -> Estimate:
+        """In KiB/s of each member."""
+        if seen.kib_s is None:
+            raise MeasurementError(
+                f"The check of {self._array.device} hardly moved, so nothing can be foretold; look "
+                "at /proc/mdstat."
+            )
+        return Estimate(seen.kib_s.value / self._scale, seen.kib_s.spread)
+
+    def _point(self, seen: Seen, kib_s: float) -> Point:
+        samples = sum(second.sampled for second in seen.seconds)
+        return Point(kib_s, felt(seen.seconds, 50), felt(seen.seconds, 99), samples)
+
+    def _say(self, what: str) -> None:
+        passed = time.monotonic() - self._began
+        share = min(passed / self._asked.seconds, 1.0)
+        self._asked.progress(what, share, max(self._asked.seconds - passed, 0.0))

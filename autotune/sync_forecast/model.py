@@ -1,0 +1,167 @@
+"""What was measured at some speeds, and what it says of all others. Pure, and light: a guard that
+waits for months loads it."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from itertools import pairwise
+from typing import Any
+
+from autotune.problem.figure import Estimate
+from autotune.sync_forecast.platter import Platter
+
+CHECK, REBUILD, RESYNC = "check", "rebuild", "resync"
+ACTIONS = (CHECK, REBUILD, RESYNC)
+APART = {CHECK: 0.02, REBUILD: 0.06, RESYNC: 0.06}
+"""The spread by which the times of a whole sync differ from those that a few places tell: only the
+check is what was measured, the others write too."""
+P99_APART = {CHECK: 0.06, REBUILD: 0.12, RESYNC: 0.08}
+"""Likewise of a p99: a degraded array reads the member that it lacks from all others."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """What was felt at one speed of the sync. Latencies in ns; None without requests enough."""
+
+    kib_s: float
+    """Of each member, as it was reached; 0 is the array without a sync."""
+    p50: Estimate | None
+    p99: Estimate | None
+    samples: int
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """What a short check showed of an array. All speeds are of each member, in KiB/s."""
+
+    device: str
+    uuid: str
+    fingerprint: str
+    level: str
+    media: str
+    made_s: float
+    """Since the epoch."""
+    seconds: float
+    """How long it took."""
+    member_kib: int
+    limit_kib_s: float
+    """What the limits that were found let a sync do at the most."""
+    platter: Platter
+    places_measured: bool
+    """Whether the curve of the platter is measured, or only its height."""
+    rate_spread: float
+    points: tuple[Point, ...]
+    """By speed, from 0 on; the last one is full speed, unless the ceiling was passed before."""
+    source: str
+    """Where latencies come from: "accounting" or "probe"."""
+    busy: bool
+    """Whether anybody used the array."""
+    stopped_ns: float | None = None
+    """The ceiling that ended it before full speed, if one did."""
+
+    @property
+    def full_kib_s(self) -> float:
+        """The mean over all places, when nothing holds the sync back."""
+        return self.member_kib / self.platter.seconds(self.member_kib)
+
+    def time(self, action: str, kib_s: float = math.inf) -> Estimate:
+        """How many seconds an action takes that is never faster than so much."""
+        seconds = self.platter.seconds(self.member_kib, kib_s)
+        # What a limit sets is known better than what disks give.
+        ours = self.rate_spread if kib_s > min(self.platter.kib_s) else self.rate_spread / 2
+        return Estimate(seconds, math.hypot(ours, APART[action]))
+
+    def speed_for(self, seconds: float) -> float | None:
+        """The speed at which all is done in so long; None if it is not at full speed either."""
+        return self.platter.limit_for(self.member_kib, seconds)
+
+    def p99(self, action: str, kib_s: float) -> Estimate | None:
+        """The foreground's p99 in ns while an action goes at such a speed."""
+        known = rising([(p.kib_s, p.p99) for p in self.points if p.p99 is not None])
+        if not known:
+            return None
+        found = _between(known, min(kib_s, self.full_kib_s))
+        return Estimate(found.value, math.hypot(found.spread, P99_APART[action]))
+
+    def speed_under(self, ceiling_ns: float) -> float | None:
+        """The highest speed at which the p99 is likely to be no more than a ceiling; None if it is
+        more without a sync already, or nothing is known."""
+        known = rising([(p.kib_s, p.p99) for p in self.points if p.p99 is not None])
+        if not known or known[0][1].value > ceiling_ns:
+            return None
+        low, high = known[0][0], max(known[-1][0], self.full_kib_s)
+        if _between(known, high).value <= ceiling_ns:
+            return high
+        for _ in range(40):
+            middle = (low + high) / 2
+            if _between(known, middle).value <= ceiling_ns:
+                low = middle
+            else:
+                high = middle
+        return low
+
+    @property
+    def knee(self) -> Point | None:
+        """The point with the most speed for its p99 ("power", Kleinrock 1979): beyond it each
+        further MB/s costs more latency than before. None if fewer than three are known."""
+        known = [p for p in self.points if p.p99 is not None and p.kib_s > 0]
+        if len(known) < 3:
+            return None
+        return max(known, key=lambda p: p.kib_s / p.p99.value if p.p99 else 0.0)
+
+    def document(self) -> dict[str, Any]:
+        """As it is stored: what JSON has."""
+        return asdict(self)
+
+
+def rising(points: Sequence[tuple[float, Estimate]]) -> list[tuple[float, Estimate]]:
+    """Points whose p99 never falls as the speed rises: neighbours that do are noise, and get their
+    weighted mean (isotonic regression on log scales)."""
+    pools: list[list[tuple[float, Estimate]]] = [[point] for point in sorted(points, key=_speed)]
+    while True:
+        at = next(
+            (n for n, (a, b) in enumerate(pairwise(pools)) if _pooled(a).value > _pooled(b).value),
+            None,
+        )
+        if at is None:
+            break
+        pools[at : at + 2] = [pools[at] + pools[at + 1]]
+    return [(speed, _pooled(pool)) for pool in pools for speed, _ in pool]
+
+
+def _speed(point: tuple[float, Estimate]) -> float:
+    return point[0]
+
+
+def _pooled(pool: Sequence[tuple[float, Estimate]]) -> Estimate:
+    weights = [1 / max(each.spread, 0.01) ** 2 for _, each in pool]
+    mean = sum(w * math.log(each.value) for w, (_, each) in zip(weights, pool, strict=True))
+    return Estimate(math.exp(mean / sum(weights)), 1 / math.sqrt(sum(weights)))
+
+
+def _between(known: Sequence[tuple[float, Estimate]], speed: float) -> Estimate:
+    """In proportion between two points, the log of the p99 against the speed."""
+    for (low, first), (high, second) in pairwise(known):
+        if low <= speed <= high and high > low:
+            share = (speed - low) / (high - low)
+            log = (1 - share) * math.log(first.value) + share * math.log(second.value)
+            return Estimate(math.exp(log), max(first.spread, second.spread))
+    return known[0][1] if speed < known[0][0] else known[-1][1]
+
+
+def from_document(document: Mapping[str, Any]) -> Forecast:
+    """What `document` gave. Raise ValueError, TypeError or KeyError if it is something else."""
+    fields = dict(document)
+    fields["platter"] = Platter(
+        *(tuple(map(float, fields["platter"][name])) for name in ("places", "kib_s"))
+    )
+    fields["points"] = tuple(_point(each) for each in fields["points"])
+    return Forecast(**fields)
+
+
+def _point(document: Mapping[str, Any]) -> Point:
+    p50, p99 = (
+        Estimate(**document[name]) if document[name] is not None else None
+        for name in ("p50", "p99")
+    )
+    return Point(float(document["kib_s"]), p50, p99, int(document["samples"]))

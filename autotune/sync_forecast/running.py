@@ -1,0 +1,102 @@
+"""When a sync that is under way will end, from its own progress. Pure but for `watch`.
+
+The kernel's `finish=` knows the last half minute alone: neither that hard disks are slower further
+inside, nor how sure it is.
+"""
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from autotune.measure.check import sync_position_kib
+from autotune.problem.figure import SPREADS_95
+from autotune.stats.steady_state import rate
+from autotune.sync_forecast.platter import Platter, assumed, flat
+from autotune.system import sysfs
+from autotune.system.array import Array, Media
+
+WATCH_S = 30.0
+TICK_S = 1.0
+HELD_SHARE = 0.9
+"""Of the limit: whoever is so fast is held by it."""
+SLOWEST_INSIDE = 0.45
+APART = 0.03
+"""The spread of what the hours to come add to that of the half minute that was seen."""
+
+
+@dataclass(frozen=True)
+class Running:
+    """A sync that is under way: what it is, how far it is (0 to 1), how fast, and when it will be
+    over, in seconds from now, with the bounds that hold in 95 % of cases if the load stays."""
+
+    action: str
+    share: float
+    kib_s: float
+    left_s: float
+    low_s: float
+    high_s: float
+    skips: bool
+    """Whether a bitmap lets it skip what is alike, so that it may end sooner by any amount."""
+
+
+Look = tuple[float, int, int]
+"""When, in seconds, and the KiB that were done and are in all, of each member."""
+
+
+def watch(array: Array, tell: Callable[[float], None], seconds: float = WATCH_S) -> list[Look]:
+    """Look at the position each second, to the end of the sync at the most. `tell` hears the share
+    of the time that has passed."""
+    seen: list[Look] = []
+    began = time.monotonic()
+    while (passed := time.monotonic() - began) < seconds:
+        tell(passed / seconds)
+        position = sync_position_kib(sysfs.read(array.root / "proc/mdstat"), array.name)
+        if position is None and seen:
+            break
+        if position is not None:
+            seen.append((time.monotonic(), *position))
+        time.sleep(TICK_S)
+    return seen
+
+
+def judge(array: Array, seen: Sequence[Look], known: Platter | None) -> Running | None:
+    """What these looks say; None if the sync did not move. `known`: the curve of the platter, if a
+    forecast has measured it."""
+    steps = [(b[0] - a[0], max(0, b[1] - a[1])) for a, b in pairwise(seen)]
+    found = rate([float(kib) for _, kib in steps], [s for s, _ in steps]) if steps else None
+    if found is None:
+        return None
+    _, done, size = seen[-1]
+    place = done / max(size, 1)
+    limit = int(sysfs.value(array.md / "sync_speed_max"))
+    held = found.value >= HELD_SHARE * limit
+    likely, fast, slow = _curves(array.media, place, found.value, held, known)
+    most = found.value if held else math.inf
+    spread = math.exp(SPREADS_95 * math.hypot(found.spread, APART))
+    return Running(
+        array.now().sync_action,
+        place,
+        found.value,
+        likely.seconds(size, most, place),
+        fast.seconds(size, most, place) / spread,
+        slow.seconds(size, most, place) * spread,
+        sysfs.read_or(array.md / "bitmap/location", "none") != "none",
+    )
+
+
+def _curves(
+    media: Media, place: float, kib_s: float, held: bool, known: Platter | None
+) -> tuple[Platter, Platter, Platter]:
+    """The likely curve from here on, and the fastest and slowest possible one. What a limit holds
+    says only that the disks are no slower."""
+    if known is not None:
+        each = known if held and known.at(place) >= kib_s else known.through(place, kib_s)
+        return each, each, each
+    level = flat(kib_s)
+    if media is not Media.HDD:
+        return level, level, level
+    # A member may be a partition, and then as fast at its end.
+    likely, slow = assumed(1.0), assumed(1.0, SLOWEST_INSIDE)
+    return level if held else likely.through(place, kib_s), level, slow.through(place, kib_s)

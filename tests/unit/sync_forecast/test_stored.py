@@ -1,0 +1,58 @@
+"""Forecasts in their file."""
+
+import dataclasses
+from pathlib import Path
+
+import fake_sysfs
+import pytest
+from some_forecast import some_forecast
+
+from autotune.errors import AutotuneError
+from autotune.sync_forecast import stored
+from autotune.sync_forecast.model import Forecast
+from autotune.system.array import Array, find_array
+
+
+@pytest.fixture
+def array(tmp_path: Path) -> Array:
+    fake_sysfs.raid6(tmp_path / "machine")
+    return find_array("md0", tmp_path / "machine")
+
+
+def of(array: Array, made_s: float = 1.0) -> Forecast:
+    return dataclasses.replace(
+        some_forecast(), uuid=array.uuid, fingerprint=array.fingerprint, made_s=made_s
+    )
+
+
+def test_the_newest_of_the_same_members_counts(tmp_path: Path, array: Array) -> None:
+    assert stored.newest(array, tmp_path) is None
+    for made_s in (1.0, 2.0):
+        stored.keep(of(array, made_s), tmp_path)
+    stored.keep(dataclasses.replace(of(array, 3.0), fingerprint="other members"), tmp_path)
+    assert stored.newest(array, tmp_path) == of(array, 2.0)
+    assert [each.made_s for each in stored.every(tmp_path)] == [3.0, 2.0, 1.0]
+
+
+def test_old_ones_are_forgotten(
+    tmp_path: Path, array: Array, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stored, "KEPT", 3)
+    for made_s in range(5):
+        stored.keep(of(array, float(made_s)), tmp_path)
+    assert [each.made_s for each in stored.every(tmp_path)] == [4.0, 3.0, 2.0]
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[1]", '[{"device": 1}]', "[" * 100_000, "\xff"])
+def test_what_is_damaged_counts_as_not_there(tmp_path: Path, array: Array, text: str) -> None:
+    stored.keep(of(array), tmp_path)
+    (tmp_path / "forecasts" / f"{array.uuid}.json").write_text(text, encoding="latin-1")
+    assert stored.newest(array, tmp_path) is None
+    stored.keep(of(array), tmp_path)
+    assert stored.newest(array, tmp_path) is not None
+
+
+def test_a_folder_that_cannot_be_made_is_one_sentence(tmp_path: Path, array: Array) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(AutotuneError, match=r"cannot be stored in .* choose another folder"):
+        stored.keep(of(array), tmp_path / "file")
