@@ -53,6 +53,7 @@ def forecast(
     from autotune.problem.ceilings import parse_limit_ns
     from autotune.quantities import parse_seconds
     from autotune.report import sync_forecast as report
+    from autotune.report import sync_forecast_document
     from autotune.report.live import LiveReporter
     from autotune.service.config import load_config
     from autotune.sync_forecast import measuring, stored
@@ -77,7 +78,7 @@ def forecast(
         made = measuring.forecast(array, asked)
     stored.keep(made, state_dir)
     if as_json:
-        print(json.dumps(report.document(made, within_s, ceiling_ns), indent=2))
+        print(json.dumps(sync_forecast_document.document(made, within_s, ceiling_ns), indent=2))
     else:
         report.print_forecast(console(), made, within_s, ceiling_ns)
 
@@ -89,6 +90,7 @@ def _read_running(array: "Array", state_dir: Path, as_json: bool) -> bool:
     from autotune.errors import AutotuneError
     from autotune.measure.sync_progress import under_way
     from autotune.report import sync_forecast as report
+    from autotune.report import sync_forecast_document
     from autotune.report.live import LiveReporter
     from autotune.sync_forecast import running, stored
 
@@ -106,7 +108,7 @@ def _read_running(array: "Array", state_dir: Path, as_json: bool) -> bool:
             "be told; look at /proc/mdstat."
         )
     if as_json:
-        print(json.dumps(report.running_document(array.device, found), indent=2))
+        print(json.dumps(sync_forecast_document.running_document(array.device, found), indent=2))
     else:
         for line in report.running_lines(array.device, found):
             say(line)

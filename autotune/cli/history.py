@@ -10,6 +10,8 @@ from autotune.cli.options import STATE_DIR, Json, StateDir
 from autotune.cli.terminal import console
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from autotune.store import RunRecord
 
 
@@ -23,15 +25,21 @@ def history(
             help="A run's number: lists its trials.",
         ),
     ] = None,
+    forecasts: Annotated[
+        bool, typer.Option("--forecasts", help="List the forecasts instead.")
+    ] = False,
     as_json: Json = False,
     state_dir: StateDir = STATE_DIR,
 ) -> None:
-    """List the runs, or the trials of one."""
+    """List the runs, the trials of one, or the forecasts."""
     import json
 
     from autotune.report import history as report
     from autotune.store.database import Store
 
+    if forecasts:
+        _forecasts(run, as_json, state_dir)
+        return
     store = Store.existing(state_dir)
     if run is None:
         runs = [as_it_is(each) for each in store.runs()] if store else []
@@ -49,6 +57,22 @@ def history(
         print(json.dumps(report.run_document(record, trials), indent=2))
     else:
         report.print_run(console(), record, trials)
+
+
+def _forecasts(run: int | None, as_json: bool, state_dir: "Path") -> None:
+    import json
+
+    from autotune.errors import UsageError
+    from autotune.report import sync_forecast, sync_forecast_document
+    from autotune.sync_forecast import stored
+
+    if run is not None:
+        raise UsageError("A run has no forecasts; give its number or --forecasts.")
+    found = stored.every(state_dir)
+    if as_json:
+        print(json.dumps([sync_forecast_document.document(each) for each in found], indent=2))
+    else:
+        sync_forecast.print_list(console(), found)
 
 
 def as_it_is(run: "RunRecord") -> "RunRecord":

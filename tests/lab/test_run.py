@@ -32,6 +32,7 @@ LIMIT_S = {"guest_retune.py": 1800}
         ("raid5-hdd", "guest_rebuild.py"),
         ("raid5-hdd", "guest_watch.py"),
         ("raid5-hdd", "guest_guard.py"),
+        ("tests/lab/forecast.toml", "guest_forecast.py"),
         ("tests/lab/partitions.toml", "guest_shared.py"),
         ("tests/lab/neighbours.toml", "guest_neighbours.py"),
         ("raid6-hdd", "guest_gate.py"),

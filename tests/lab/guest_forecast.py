@@ -1,0 +1,109 @@
+"""A forecast of a real array with a foreground, and of a sync under way; `test_run.py` runs this in
+forecast.toml, in this order."""
+
+import contextlib
+import os
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from guest import autotune, autotune_json, knob_files, read, running, start, wait_until
+
+from autotune.measure.fio import Fio, Job, Target
+from autotune.measure.workload import Probe
+from autotune.system.array import find_array
+
+MD = Path("/sys/block/md0/md")
+IOPS = 15
+SECTORS_WRITTEN = 6
+"""In /sys/block/NAME/stat (kernel Documentation/block/stat.rst)."""
+OUTER_KIB_S = 16e6 / 1024
+
+
+@contextlib.contextmanager
+def foreground() -> Iterator[None]:
+    """Reads at a fixed rate."""
+    array = find_array("/dev/md0")
+    job = Job("load", Probe(rate_iops=IOPS), Target(Path(array.device), array.size_bytes))
+    with Fio([job], 600, seed=3):
+        yield
+
+
+@pytest.fixture(scope="module")
+def state(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("state")
+
+
+def written(name: str) -> str:
+    return read(Path("/sys/block") / name / "stat").split()[SECTORS_WRITTEN]
+
+
+def mdadm(*words: str) -> None:
+    subprocess.run(["mdadm", *words], check=True, capture_output=True)
+
+
+def test_a_ceiling_that_is_passed_without_a_sync_ends_it(state: Path) -> None:
+    found = knob_files()
+    with foreground():
+        words = ("forecast", "/dev/md0", "--time", "2min", "--p99-ceiling", "200us")
+        done = autotune(*words, state=state)
+    assert (done.returncode, done.stdout) == (1, ""), done.stderr
+    assert "above the ceiling without any sync" in done.stderr
+    assert knob_files() == found
+
+
+def test_a_kill_leaves_the_settings_as_found(state: Path) -> None:
+    found = knob_files()
+    child = start("forecast", "/dev/md0", "--time", "2min", state=state)
+    wait_until(lambda: read(MD / "sync_action") == "check", 120, "the check")
+    os.kill(child.pid, signal.SIGKILL)
+    child.wait()
+    wait_until(lambda: knob_files() == found, 60, "the guardian")
+    wait_until(lambda: not list((state / "journal").glob("*")), 60, "the journal")
+
+
+def test_it_writes_nothing_and_leaves_all_as_it_was(state: Path) -> None:
+    found, before = knob_files(), written("md0")
+    with foreground():
+        words = ("forecast", "/dev/md0", "--time", "2min", "--finish-within", "10min")
+        said = autotune_json(*words, state=state)
+    assert knob_files() == found
+    assert written("md0") == before
+    assert not running("fio")
+    assert not list((state / "journal").glob("*"))
+    assert said["busy"]
+    assert said["places_measured"]
+    speeds = [row["kib_s"] for row in said["speeds"]]
+    assert len(speeds) == 5
+    assert speeds == sorted(speeds)
+    assert said["full_kib_s"] < OUTER_KIB_S
+    # The disks are half as fast at their end.
+    (_, first), *_, (_, last) = said["places"]
+    assert last < 0.85 * first
+    for row in said["speeds"]:
+        times = row["seconds"]["rebuild"]
+        assert times["low"] < times["value"] < times["high"]
+    assert said["within"]["needed"]["kib_s"] < speeds[-1]
+    (kept,) = autotune_json("history", "--forecasts", state=state)
+    assert kept["speeds"] == said["speeds"]
+    assert "/dev/md0" in autotune("history", "--forecasts", state=state).stdout
+
+
+def test_a_sync_under_way_is_only_watched(state: Path) -> None:
+    (MD / "sync_speed_max").write_text("4000")
+    for words in (("--fail", "/dev/vdc"), ("--remove", "/dev/vdc")):
+        wait_until(lambda: read(MD / "sync_action") == "idle", what="idle")
+        mdadm("/dev/md0", *words)
+    mdadm("--zero-superblock", "/dev/vdc")
+    mdadm("/dev/md0", "--add", "/dev/vdc")
+    wait_until(lambda: read(MD / "sync_action") == "recover", what="the recovery")
+    found = knob_files()
+    said = autotune_json("forecast", "/dev/md0", state=state)
+    assert (said["kind"], said["action"]) == ("running", "recover")
+    assert 0 < said["share"] < 1
+    assert said["low_s"] <= said["left_s"] <= said["high_s"]
+    assert knob_files() == found
+    text = autotune("forecast", "/dev/md0", state=state).stdout
+    assert "The recovery of /dev/md0 is" in text
