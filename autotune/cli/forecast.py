@@ -34,7 +34,7 @@ def forecast(
         ),
     ] = None,
     time: Annotated[
-        str, typer.Option(metavar="TIME", help="How long it may take: 2min to 5min.")
+        str, typer.Option(metavar="TIME", help="How long it may take: 3min to 5min.")
     ] = "4min",
     as_json: Json = False,
     config: Annotated[

@@ -60,13 +60,13 @@ def p99(seconds: Iterable[Second]) -> Percentile | None:
 class Foreground:
     """Call `look` often. A context manager, since a probe may run."""
 
-    def __init__(self, array: Array, ceiling_ns: float, probed: bool = False) -> None:
-        """`probed`: by the probe alone, and though nobody else is there."""
+    def __init__(self, array: Array, ceiling_ns: float, probe_iops: int | None = None) -> None:
+        """`probe_iops`: by a probe of such a rate alone, and though nobody else is there."""
         self._array = array
         self._ceiling_ns = ceiling_ns
-        self._probed = probed
+        self._probe_iops = probe_iops
         self.counted = accounting.counted(array)
-        self._whole = accounting.whole(array) and not probed
+        self._whole = accounting.whole(array) and probe_iops is None
         self._stack = contextlib.ExitStack()
         self._probe: Probe | None = None
         self._probe_until_s = 0.0
@@ -130,7 +130,7 @@ class Foreground:
 
     def _choose(self, now_s: float) -> None:
         """The counters if they will do, else the probe; nothing if nobody is there."""
-        wanted = (self.busy or self._probed) and (
+        wanted = (self.busy or self._probe_iops is not None) and (
             not self._whole
             or now_s < self._probe_until_s
             or self._clocks_differ()
@@ -140,7 +140,7 @@ class Foreground:
             # pydantic comes with it, which a guard without a probe does not need.
             from autotune.measure.foreground_probe import Probe  # noqa: PLC0415
 
-            self._probe = self._stack.enter_context(Probe(self._array))
+            self._probe = self._stack.enter_context(Probe(self._array, self._probe_iops))
             self._probe_until_s = now_s + PROBE_S
             self._seconds.clear()
         elif not wanted and self._probe is not None:

@@ -22,9 +22,10 @@ _AT_ONCE_S = 0.001
 class Probe:
     """fio's reads at a low fixed rate; a context manager."""
 
-    def __init__(self, array: Array) -> None:
+    def __init__(self, array: Array, rate_iops: int | None = None) -> None:
         target = Target(Path(array.device), array.size_bytes)
-        job = Job(_NAME, Requests(rate_iops=RATE_IOPS[array.media]), target)
+        rate = rate_iops if rate_iops is not None else RATE_IOPS[array.media]
+        job = Job(_NAME, Requests(rate_iops=rate), target)
         self._fio = Fio([job], _FOREVER_S, seed=0)
         self._before: Counters | None = None
 

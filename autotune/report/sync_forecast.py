@@ -87,6 +87,8 @@ def rows(forecast: Forecast) -> Iterator[tuple[Point, float]]:
 def lines(forecast: Forecast, within_s: float | None, ceiling_ns: float | None) -> Iterator[str]:
     """What follows from it, each as a sentence or two."""
     yield from _now(forecast)
+    if any(point.p99 is None for point in forecast.points):
+        yield "Some speeds had too few requests for a p99; a longer --time gives more."
     if forecast.stopped_ns is not None:
         yield (
             f"Nothing faster was tried: the p99 was above {show_latency(forecast.stopped_ns)} "

@@ -1,17 +1,19 @@
 """One short check after the other, each from a place and at a limit: how fast it got on, and what
 users felt. What is written goes through the journal, and is bounded in time."""
 
+import math
 import time
 from dataclasses import dataclass, field
 
 from autotune.knobs import read_setting
 from autotune.knobs.sync_speed import SyncSpeedMax, SyncSpeedMin
 from autotune.measure.check import Check
-from autotune.measure.foreground import BUSY_S, Foreground, Second
+from autotune.measure.foreground import CLOCK_S, PROBE, Foreground, Second
 from autotune.problem.figure import Estimate
 from autotune.safety.apply import apply
 from autotune.safety.journal import Journal
 from autotune.safety.watch import Watch
+from autotune.stats.batch_means import MIN_BATCHES
 from autotune.stats.steady_state import rate
 from autotune.sync_forecast.felt import surely_over
 from autotune.system import sysfs
@@ -23,6 +25,8 @@ RAMP_S = 2.0
 """A check is still gaining speed, and what waited for the one before comes to its end."""
 LOOK_S = 0.02
 TICK_S = 0.5
+PATIENCE = 3
+"""As many times its time a check gets on a machine that is too busy to look at it."""
 SIZE_ALIGN_KIB = 4
 
 
@@ -61,15 +65,17 @@ class Bench:
         setting = {"sync_speed_min": low, "sync_speed_max": high}
         self._watch.expect(apply(self._array, KNOBS, setting, self._journal))
 
-    def is_busy(self) -> bool:
-        """Whether anybody uses the array, from the counters of some seconds."""
-        with Foreground(self._array, float("inf")) as foreground:
-            deadline = time.monotonic() + BUSY_S + 1
+    def users(self) -> tuple[bool, str]:
+        """Whether anybody uses the array, and where their latencies are to come from, by some
+        seconds of the kernel's counters."""
+        with Foreground(self._array, math.inf) as foreground:
+            deadline = time.monotonic() + CLOCK_S + 2
             while time.monotonic() < deadline:
                 self._watch()
                 foreground.look(time.monotonic())
                 time.sleep(LOOK_S)
-            return foreground.busy and foreground.counted
+            busy = foreground.busy and foreground.counted
+            return busy, foreground.source if busy else PROBE
 
     def check(self, place: float, seconds: float, foreground: Foreground | None = None) -> Seen:
         """A check from a place (0 to 1) for so long after its ramp."""
@@ -88,7 +94,9 @@ class Bench:
         amounts: list[float] = []
         spans: list[float] = []
         before: tuple[float, int] | None = None
-        while (now := time.monotonic()) - began < RAMP_S + seconds and not seen.over:
+        while (now := time.monotonic()) - began < RAMP_S + seconds or (
+            check is not None and len(spans) < MIN_BATCHES and now - began < PATIENCE * seconds
+        ):
             self._watch()
             second = foreground.look(now) if foreground is not None else None
             if now - began < RAMP_S:
@@ -97,6 +105,8 @@ class Bench:
             elif second is not None:
                 seen.seconds.append(second)
                 seen.over = surely_over(seen.seconds, self._ceiling_ns)
+                if seen.over:
+                    break
             if check is not None and (before is None or now - before[0] >= TICK_S):
                 done = check.done_bytes()
                 if before is not None and now - began >= RAMP_S:

@@ -5,7 +5,6 @@ nothing faster is tried. How fast the disks are is measured without the probe, w
 share of a hard disk.
 """
 
-import contextlib
 import math
 import time
 from collections.abc import Callable
@@ -14,7 +13,8 @@ from pathlib import Path
 
 from autotune.errors import MeasurementError, RefusalError, UsageError
 from autotune.knobs.sync_speed import SyncSpeedMax
-from autotune.measure.foreground import Foreground
+from autotune.measure.foreground import CLOCK_S, PROBE, Foreground
+from autotune.measure.foreground_probe import RATE_IOPS
 from autotune.preflight import checks
 from autotune.problem.figure import Estimate
 from autotune.safety.apply import journaled_paths
@@ -31,7 +31,7 @@ from autotune.sync_forecast.platter import Platter, assumed, flat, measured
 from autotune.system.array import Array, Media
 from autotune.system.stack import read_stack
 
-LEAST_S, USUAL_S, MOST_S = 120.0, 240.0, 300.0
+LEAST_S, MOST_S = 180.0, 300.0
 SHARES = (0.08, 0.2, 0.4, 0.7)
 """Of full speed, the speeds that are tried beside it."""
 MIDDLE = 0.5
@@ -41,6 +41,7 @@ FIRST_S, PLACE_S = 4.0, 5.0
 CHANGE_S = 1.5
 """What starting and ending a check takes, beside its ramp."""
 UNKNOWN_SPREAD = 0.1
+PROBE_IOPS, PROBE_IOPS_EACH_HDD = 200, 10
 
 
 @dataclass(frozen=True)
@@ -85,6 +86,13 @@ def forecast(array: Array, asked: Asked) -> Forecast:
             return steps.run(began)
 
 
+def _probe_iops(array: Array) -> int:
+    """Of a probe that is there for minutes, not for hours: more than the guard's."""
+    if array.media is not Media.HDD:
+        return PROBE_IOPS
+    return min(max(PROBE_IOPS_EACH_HDD * array.raid_disks, RATE_IOPS[Media.HDD]), PROBE_IOPS)
+
+
 class _Steps:
     """The measurements, one after the other."""
 
@@ -92,7 +100,7 @@ class _Steps:
         self._array, self._bench, self._asked = array, bench, asked
         self._scale = bench.size_kib / bench.member_kib
         places = len(PLACES) * (PLACE_S + RAMP_S + CHANGE_S) if self._by_place else 0.0
-        fixed = FIRST_S + RAMP_S + CHANGE_S + places + 2 * RAMP_S
+        fixed = FIRST_S + RAMP_S + CHANGE_S + places + CLOCK_S + 4.0
         self._each_s = (asked.seconds - fixed) / (len(SHARES) + 2) - RAMP_S - CHANGE_S
         self._began = time.monotonic()
 
@@ -103,14 +111,11 @@ class _Steps:
     def run(self, began: float) -> Forecast:
         bench, asked = self._bench, self._asked
         self._say("looking for users")
-        busy = bench.is_busy()
-        with contextlib.ExitStack() as stack:
-            foreground = stack.enter_context(
-                Foreground(self._array, min(asked.ceiling_ns, 1e9), probed=not busy)
-            )
+        busy, source = bench.users()
+        probe = _probe_iops(self._array) if source == PROBE else None
+        with Foreground(self._array, asked.ceiling_ns, probe) as foreground:
             self._say("requests without a sync")
             idle = bench.idle(self._each_s, foreground)
-            source = foreground.source
         if idle.over:
             raise RefusalError(
                 "The p99 is above the ceiling without any sync, so none is tried; give a higher "
@@ -122,7 +127,7 @@ class _Steps:
         first = self._rate(bench.check(0.0, FIRST_S))
         points = [self._point(idle, 0.0)]
         spread = first.spread
-        with Foreground(self._array, min(asked.ceiling_ns, 1e9), probed=not busy) as foreground:
+        with Foreground(self._array, asked.ceiling_ns, probe) as foreground:
             stopped = False
             for share in (*SHARES, None):
                 limit = top if share is None else share * first.value * self._scale
@@ -132,7 +137,6 @@ class _Steps:
                 points.append(self._point(seen, self._rate(seen).value))
                 if stopped := seen.over:
                     break
-            source = foreground.source
         platter = assumed(first.value) if self._by_place else flat(first.value)
         places = self._by_place and not stopped and time.monotonic() - began < MOST_S - 40
         if places:

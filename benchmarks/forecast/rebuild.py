@@ -147,7 +147,7 @@ def main() -> None:
     parser.add_argument("device")
     parser.add_argument("--iops", type=int, default=0, help="of the foreground")
     parser.add_argument("--shares", default="1,0.5", help="of full speed, to rebuild at")
-    parser.add_argument("--time", default="2min", help="of the forecast")
+    parser.add_argument("--time", default="4min", help="of the forecast")
     parser.add_argument("--out", type=Path, help="a file to add the rows to, as JSON lines")
     chosen = parser.parse_args()
     array = find_array(chosen.device)

@@ -47,7 +47,7 @@ def mdadm(*words: str) -> None:
 def test_a_ceiling_that_is_passed_without_a_sync_ends_it(state: Path) -> None:
     found = knob_files()
     with foreground():
-        words = ("forecast", "/dev/md0", "--time", "2min", "--p99-ceiling", "200us")
+        words = ("forecast", "/dev/md0", "--time", "3min", "--p99-ceiling", "200us")
         done = autotune(*words, state=state)
     assert (done.returncode, done.stdout) == (1, ""), done.stderr
     assert "above the ceiling without any sync" in done.stderr
@@ -56,7 +56,7 @@ def test_a_ceiling_that_is_passed_without_a_sync_ends_it(state: Path) -> None:
 
 def test_a_kill_leaves_the_settings_as_found(state: Path) -> None:
     found = knob_files()
-    child = start("forecast", "/dev/md0", "--time", "2min", state=state)
+    child = start("forecast", "/dev/md0", "--time", "3min", state=state)
     wait_until(lambda: read(MD / "sync_action") == "check", 120, "the check")
     os.kill(child.pid, signal.SIGKILL)
     child.wait()
@@ -67,7 +67,7 @@ def test_a_kill_leaves_the_settings_as_found(state: Path) -> None:
 def test_it_writes_nothing_and_leaves_all_as_it_was(state: Path) -> None:
     found, before = knob_files(), written("md0")
     with foreground():
-        words = ("forecast", "/dev/md0", "--time", "2min", "--finish-within", "10min")
+        words = ("forecast", "/dev/md0", "--time", "3min", "--finish-within", "10min")
         said = autotune_json(*words, state=state)
     assert knob_files() == found
     assert written("md0") == before

@@ -35,7 +35,7 @@ class Guarded:
         monkeypatch.setattr(sysfs, "read", plant.read)
         monkeypatch.setattr(sysfs, "write", plant.write)
         monkeypatch.setattr(hold_module, "time", plant)
-        monkeypatch.setattr(foreground_probe, "Probe", lambda _array: PlantProbe(plant))
+        monkeypatch.setattr(foreground_probe, "Probe", lambda *_: PlantProbe(plant))
         self.folder = folder
         self.plant = plant
         self.array: Array = find_array("md0", folder)
