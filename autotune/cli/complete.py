@@ -58,6 +58,18 @@ def knobs(incomplete: str) -> list[str]:
     return [before + comma + name for name in names]
 
 
+def policies(incomplete: str) -> list[str]:
+    """The policies of `autotune guard`."""
+    from autotune.guard.promise import POLICIES
+
+    return [name for name in POLICIES if name.startswith(incomplete)]
+
+
+def promises(incomplete: str) -> list[str]:
+    """What `autotune guard` may keep first."""
+    return [name for name in ("date", "ceiling") if name.startswith(incomplete)]
+
+
 def formats(incomplete: str) -> list[str]:
     """The formats of `autotune export`."""
     from autotune.export import FORMATS

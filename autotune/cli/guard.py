@@ -25,6 +25,31 @@ def guard(
             help="Limit for the p99 of users' requests, such as 50ms. [default: as configured]",
         ),
     ] = None,
+    finish_within: Annotated[
+        str | None,
+        typer.Option(metavar="TIME", help="How soon the sync has to be over, such as 24h."),
+    ] = None,
+    finish_by: Annotated[
+        str | None,
+        typer.Option(metavar="WHEN", help='The same as a moment: 06:00, "Mon 06:00".'),
+    ] = None,
+    policy: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            autocompletion=complete.policies,
+            help="Instead of numbers, whom to favour: foreground, balanced or rebuild.",
+        ),
+    ] = None,
+    if_impossible: Annotated[
+        str | None,
+        typer.Option(
+            metavar="WHICH",
+            autocompletion=complete.promises,
+            help="What to keep if date and ceiling exclude each other: date or ceiling. [default: "
+            "the date, of a check the ceiling]",
+        ),
+    ] = None,
     least: Annotated[
         str | None,
         typer.Option(
@@ -43,35 +68,57 @@ def guard(
     ] = CONFIG,
     state_dir: StateDir = STATE_DIR,
 ) -> None:
-    """Keep your users' p99 under a ceiling while a rebuild, resync or check runs.
+    """Keep your users' p99 under a ceiling while a rebuild, resync or check runs, and keep a date.
 
-    The sync runs as fast as that allows, and at full speed while nobody uses the array. All
-    settings are put back at the end. If even the slowest sync breaks the ceiling, that is reported
-    after some minutes. A sync that gives the array its redundancy back then runs at full speed.
+    The sync runs as fast as the ceiling allows, at full speed while nobody uses the array, and
+    never so slowly that the date is lost. All settings are put back at the end. If even the slowest
+    sync breaks the ceiling, that is reported after some minutes. A sync that gives the array its
+    redundancy back then runs at full speed, unless a date says how fast it has to be.
     """
+    import math
+    from datetime import datetime
+
     from autotune.cli.guarding import Asked, become
     from autotune.errors import UsageError
+    from autotune.guard.promise import CEILING, DATE, POLICIES, parse_moment
     from autotune.guard.valve import FLOOR_KIB
     from autotune.preflight.checks import require_root
     from autotune.problem.ceilings import Ceiling, doubt, parse_limit_ns
-    from autotune.quantities import parse_rate
+    from autotune.quantities import parse_rate, parse_seconds
     from autotune.service.config import load_config
     from autotune.system.array import find_array
 
     settings, array = load_config(config), find_array(device)
     care, hook = settings.care(array.uuid), settings.notify
-    ceiling = p99_ceiling or care.guard_p99
-    if ceiling is None:
+    ceiling = p99_ceiling or (care.guard_p99 if policy is None else None)
+    dated = finish_within is not None or finish_by is not None
+    if ceiling is None and policy is None and not dated:
         raise UsageError(
-            f"Name the ceiling to hold (--p99-ceiling 50ms), or set guard_p99 in {config}."
+            "Name what to keep: a ceiling (--p99-ceiling 50ms), a date (--finish-within 24h) or a "
+            f"--policy; or set guard_p99 in {config}."
         )
-    ceiling_ns = parse_limit_ns(ceiling)
-    if odd := doubt(Ceiling(None, ceiling_ns, None)):
+    if finish_within is not None and finish_by is not None:
+        raise UsageError("--finish-within and --finish-by say the same; give one of them.")
+    if policy is not None and (ceiling is not None or dated):
+        raise UsageError("--policy stands for the numbers, so it goes without a ceiling or date.")
+    for value, names in ((policy, POLICIES), (if_impossible, (DATE, CEILING))):
+        if value is not None and value not in names:
+            raise UsageError(f'There is no "{value}" here; choose {" or ".join(names)}.')
+    if if_impossible is not None and not (dated and ceiling is not None):
+        raise UsageError("--if-impossible is for a date and a ceiling; give both.")
+    if finish_by is not None:
+        parse_moment(finish_by, datetime.now())
+    ceiling_ns = parse_limit_ns(ceiling) if ceiling is not None else math.inf
+    if ceiling is not None and (odd := doubt(Ceiling(None, ceiling_ns, None))):
         notice(odd)
     require_root()
     asked = Asked(
         device=device,
         ceiling_ns=ceiling_ns,
+        within_s=parse_seconds(finish_within) if finish_within is not None else None,
+        by=finish_by,
+        policy=policy,
+        first=if_impossible or "",
         least_bytes=parse_rate(least) if least is not None else care.least or FLOOR_KIB * 1024,
         wait=wait,
         as_json=as_json,

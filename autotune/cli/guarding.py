@@ -17,10 +17,11 @@ from typing import NoReturn
 from autotune.cli.ending import ending
 from autotune.cli.terminal import console, notice
 from autotune.guard.aside import Aside, write_line
-from autotune.guard.loop import Window
 from autotune.guard.metrics import MetricsFile
+from autotune.guard.promise import Goals
 from autotune.guard.session import Summary, Wanted
 from autotune.guard.session import guard as guard_array
+from autotune.guard.window import Window
 from autotune.report import guard as report
 from autotune.service.notify import run_command
 from autotune.system.array import find_array
@@ -35,6 +36,10 @@ class Asked:
 
     device: str
     ceiling_ns: float
+    within_s: float | None
+    by: str | None
+    policy: str | None
+    first: str
     least_bytes: float
     wait: bool
     as_json: bool
@@ -54,6 +59,7 @@ def become(asked: Asked) -> NoReturn:
 def guard(asked: Asked) -> None:
     """Guard the array's syncs as they come, or the one that is under way."""
     array, ceiling_ns = find_array(asked.device), asked.ceiling_ns
+    goals = Goals(ceiling_ns, asked.within_s, asked.by, asked.policy, asked.first)
 
     def run_hook(text: str) -> None:
         if fault := run_command(asked.command, "unheld", array.device, array.uuid, text):
@@ -88,7 +94,7 @@ def guard(asked: Asked) -> None:
                 write_line(report.summary_line(summary, ceiling_ns))
 
         wanted = Wanted(
-            ceiling_ns,
+            goals,
             Path(asked.state_dir),
             lambda window: aside(lambda: report_window(window)),
             lambda summary: aside(lambda: report_end(summary)),

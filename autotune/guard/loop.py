@@ -1,16 +1,20 @@
 """One sync under guard: the loop that looks, learns and opens or shuts the valve."""
 
+import math
 import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
 
-from autotune.guard.pace import WANTED, Pace, first_guess_kib
+from autotune.guard.course import Course
+from autotune.guard.pace import WANTED, Pace, Share, first_guess_kib
+from autotune.guard.promise import Promise
 from autotune.guard.valve import FLOOR_KIB, IDLE_LOOK_S, SLEEP_S, Valve
+from autotune.guard.window import Window
 from autotune.measure.foreground import Foreground, Second
 from autotune.measure.sync_progress import Progress, running
+from autotune.sync_forecast.platter import Platter
 from autotune.system import sysfs
-from autotune.system.array import Array
+from autotune.system.array import Array, Media
 
 WINDOW_S = 5.0
 OVER_AFTER_S = 2.0
@@ -28,34 +32,10 @@ AT_LEAST = 2.0
 """Below this multiple of it, the pace is as good as the least: it never quite stands still."""
 
 
-@dataclass(frozen=True)
-class Window:
-    """What a report is made of: some seconds of the sync; its p99 is of the last half minute."""
-
-    time_s: float
-    """Since the epoch."""
-    p99_ns: float | None
-    p99_at_least_ns: float | None
-    p99_at_most_ns: float | None
-    """What is certain of it; by a probe these are the same."""
-    samples: int
-    source: str
-    """Where the p99 is from: "accounting", "probe", or "none" while nobody is there."""
-    sync_bytes_per_s: float
-    """Of each member."""
-    sync_speed_max_kib: int
-    """What the sync is held to: the pace, or the limit that was found."""
-    foreground_iops: float | None
-    share: float
-    """Of the sync that is done, 0 to 1."""
-    left_s: float | None
-    out_of_reach: bool
-    """The foreground is slower than the ceiling however slow the sync is."""
-
-
 class Hold:
-    """Keeps one sync to what the foreground bears, but to no less than `least_kib` of each member
-    in a second, until it is over or `going` says no more.
+    """Keeps one sync to what is promised, but to no less than `least_kib` of each member in a
+    second, until it is over or `going` says no more. `known`: what the disks can do, if a forecast
+    has measured it.
 
     A ceiling that the least pace does not hold for minutes is out of reach. A sync that gives the
     array its redundancy back is then `released`: each hour that it takes longer is a greater risk
@@ -63,16 +43,22 @@ class Hold:
     """
 
     def __init__(
-        self, array: Array, valve: Valve, ceiling_ns: float, least_kib: float = FLOOR_KIB
+        self,
+        array: Array,
+        valve: Valve,
+        promise: Promise,
+        least_kib: float = FLOOR_KIB,
+        known: Platter | None = None,
     ) -> None:
         self._array = array
         self._valve = valve
-        self._ceiling_ns = ceiling_ns
+        self._ceiling_ns = promise.ceiling_ns
         self._least_kib = max(least_kib, valve.floor_kib, FLOOR_KIB)
+        self.course = Course(promise, self._least_kib, array.media is Media.HDD, known)
         self._in_vain: deque[bool] = deque(maxlen=round(VAIN_S / WINDOW_S))
         self.out_of_reach = self.released = False
         self._progress = Progress(array)
-        self._pace: Pace | None = None
+        self._pace: Pace | Share | None = None
         self._paced = False
         self._free_kib = 0.0
         self._settled_s = 0.0
@@ -135,16 +121,17 @@ class Hold:
         held, self._valve.held = self._valve.held, False
         if not held:
             self._free_kib = max(rate_kib, 0.9 * self._free_kib)
+        self.course.look(self._progress.size_kib, self._progress.share, rate_kib, held, time.time())
         if not foreground.busy:
             self._paced = False
             self._valve.open()
             self._valve.restore_depth()
             return
         if self._pace is None:
-            if rate_kib <= 0:
+            self._pace = self._first_pace(rate_kib)
+            if self._pace is None:
                 return
-            guess = first_guess_kib(self._free_kib, self._ceiling_ns, SLEEP_S)
-            self._pace = Pace(self._least_kib, guess, self._ceiling_ns)
+        self._pace.hold(min(self.course.least_kib, self._valve.limit_kib), self.course.free_kib)
         if not self._paced:
             self._paced = True
             self._settled_s = now + SETTLE_S
@@ -155,12 +142,24 @@ class Hold:
         self._pace.learn(second, None if held else rate_kib)
         self._move_depth(second.slow, now)
 
+    def _first_pace(self, rate_kib: float) -> Pace | Share | None:
+        """None as long as it is not known what the disks can do."""
+        promise = self.course.promise
+        if promise.finish_s is not None and not self.course.known:
+            return None
+        if promise.share is not None or math.isinf(promise.ceiling_ns):
+            return Share(promise.share or 0.0) if self.course.known else None
+        if rate_kib <= 0:
+            return None
+        guess = first_guess_kib(self._free_kib, self._ceiling_ns, SLEEP_S)
+        return Pace(self._least_kib, guess, self._ceiling_ns)
+
     def _move_depth(self, slow: float, now: float) -> None:
         """Where the pace can do no more, the depth still can."""
         assert self._pace is not None
         if self._pace.kib > AT_LEAST * self._least_kib:
             self._valve.restore_depth()
-        elif self._pace.at_floor and slow and now - self._deeper_s >= DEPTH_S:
+        elif self._pace.at_floor and slow > 0 and now - self._deeper_s >= DEPTH_S:
             self._valve.halve_depth()
             self._deeper_s = now
 
@@ -172,7 +171,10 @@ class Hold:
             self.judged += 1
             self.over += percentile.likely > self._ceiling_ns
         self._judge_reach(percentile is not None and percentile.likely <= self._ceiling_ns)
-        pace = self._pace.kib if self._paced and self._pace else self._valve.limit_kib
+        paced = self._pace.kib if self._paced and self._pace else None
+        self.course.judge(percentile.likely if percentile else None, paced)
+        outlook, needed = self.course.outlook(), self.course.needed_kib
+        pace = paced if paced is not None else self._valve.limit_kib
         return Window(
             time.time(),
             percentile.likely if percentile else None,
@@ -184,8 +186,12 @@ class Hold:
             round(min(pace, self._valve.limit_kib)),
             iops if foreground.counted else None,
             self._progress.share,
-            left / rate_kib if left is not None and rate_kib > 0 else None,
+            outlook.left_s or (left / rate_kib if left is not None and rate_kib > 0 else None),
+            outlook.low_s,
+            outlook.high_s,
             self.out_of_reach,
+            needed or None,
+            self.course.impossible,
         )
 
     def _judge_reach(self, holds: bool) -> None:

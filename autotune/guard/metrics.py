@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from autotune.errors import AutotuneError
-from autotune.guard.loop import Window
+from autotune.guard.window import Window
 from autotune.system.array import Array
 
 NS = 1e9

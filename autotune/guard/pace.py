@@ -42,6 +42,11 @@ class Pace:
         self._seen: list[_Seen] = []
         self.kib = max(start_kib, floor_kib)
 
+    def hold(self, floor_kib: float, _free_kib: float) -> None:
+        """From here on the pace is never below `floor_kib`."""
+        self._floor_kib = floor_kib
+        self.kib = max(self.kib, floor_kib)
+
     @property
     def at_floor(self) -> bool:
         return self.kib <= self._floor_kib
@@ -63,6 +68,30 @@ class Pace:
     def forget(self) -> None:
         """Keep the pace, but begin anew to judge it."""
         self._seen.clear()
+
+
+class Share:
+    """The pace of a policy: so much of what the disks can do, however slow requests are. A share of
+    0 stays at its floor."""
+
+    def __init__(self, share: float) -> None:
+        self._share = share
+        self._floor_kib = self.kib = 0.0
+
+    def hold(self, floor_kib: float, free_kib: float) -> None:
+        """Take the share of what the disks can do by now, and no less than the floor."""
+        self._floor_kib = floor_kib
+        self.kib = max(self._share * free_kib, floor_kib)
+
+    @property
+    def at_floor(self) -> bool:
+        return self.kib <= self._floor_kib
+
+    def learn(self, second: Second, reached_kib: float | None = None) -> None:
+        """There is nothing to learn from requests."""
+
+    def forget(self) -> None:
+        """Nothing is known of them."""
 
 
 def _where_slow(seen: Sequence[_Seen]) -> float:

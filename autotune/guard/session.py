@@ -5,19 +5,23 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 
 from autotune.errors import AutotuneError, RefusalError, StoppedError
+from autotune.guard import announce
 from autotune.guard.before import put_back_leftovers, refusal
-from autotune.guard.loop import VAIN_S, Hold, Window
+from autotune.guard.loop import Hold
+from autotune.guard.promise import Goals
 from autotune.guard.valve import FLOOR_KIB, Valve, files
+from autotune.guard.window import Window
 from autotune.measure.sync_progress import WAIT_S, running, under_way, wait_for_one
-from autotune.quantities import show_latency, show_rate, show_seconds
 from autotune.safety.guardian import guarded
 from autotune.safety.journal import Journal
 from autotune.safety.locks import lock
 from autotune.safety.paths import journal_path
 from autotune.safety.signals import PAUSE_S, Signals
+from autotune.sync_forecast import stored
 from autotune.system.array import Array, find_array
 from autotune.system.sync import NAMES
 
@@ -39,15 +43,20 @@ class Summary:
     over: int
     ended: str
     released: bool
+    finish_s: float | None = None
+    """The date that was to be met, in seconds since the epoch, if there was one."""
+    late_s: float | None = None
+    """How much later than that the sync was over; negative if it was sooner, None if it is not
+    over."""
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """What to hold, and whom to call: `on_window` for every window, `finished` for each sync
+    """What to keep, and whom to call: `on_window` for every window, `finished` for each sync
     that is over, `notice` with what is worth a sentence, `unheld` when a ceiling is out of reach
     (once a sync). None of them may take long, for the valve has to be moved meanwhile."""
 
-    ceiling_ns: float
+    goals: Goals
     state_dir: Path
     on_window: Callable[[Window], None]
     finished: Callable[[Summary], None]
@@ -57,8 +66,8 @@ class Wanted:
 
 
 def guard(device: str, wanted: Wanted, wait: bool = False) -> bool:
-    """Keep the foreground's p99 under a ceiling while a sync of the array lasts; with `wait`, for
-    each sync, until a signal comes. False if no sync runs and none is waited for.
+    """Keep what was asked for while a sync of the array lasts; with `wait`, for each sync, until a
+    signal comes. False if no sync runs and none is waited for.
 
     What was set is put back after each sync. Raise UsageError if there is no such array,
     RefusalError if it cannot be guarded or another run of autotune works on it, StoppedError if it
@@ -128,16 +137,25 @@ def _one(array: Array, wanted: Wanted, signals: Signals, warned: bool) -> tuple[
                 )
             return signals.going()
 
+        promise = wanted.goals.promise(action, datetime.now())
+        known = stored.newest(array, wanted.state_dir)
+        news = announce.News(array.device, action, wanted.goals, promise, known)
+
         def on_window(window: Window) -> None:
             nonlocal said
             wanted.on_window(window)
+            for text in news.of(window):
+                wanted.notice(text)
             if window.out_of_reach and not (warned or said):
-                said = _out_of_reach(array, what, wanted.ceiling_ns, window, hold)
+                said = announce.out_of_reach(array.device, what, promise, window, hold)
                 wanted.unheld(said)
 
         try:
+            for text in news.before():
+                wanted.notice(text)
             valve = Valve(array, guardian.journal)
-            hold = Hold(array, valve, wanted.ceiling_ns, wanted.least_kib)
+            curve = announce.curve(array, action, known) if known else None
+            hold = Hold(array, valve, promise, wanted.least_kib, curve)
             over = hold.run(going, on_window)
         except OSError:
             if array.md.is_dir():
@@ -155,20 +173,7 @@ def _one(array: Array, wanted: Wanted, signals: Signals, warned: bool) -> tuple[
         hold.over,
         ended,
         hold.released,
+        promise.finish_s,
+        time.time() - promise.finish_s if over and promise.finish_s is not None else None,
     )
     return summary, said
-
-
-def _out_of_reach(array: Array, what: str, ceiling_ns: float, window: Window, hold: Hold) -> str:
-    seen = f" ({show_latency(window.p99_ns)} of late)" if window.p99_ns is not None else ""
-    text = (
-        f"The p99 of {array.device} stays above {show_latency(ceiling_ns)}{seen}, though its "
-        f"{what} was slowed to {show_rate(hold.least_bytes)} of each member for "
-        f"{show_seconds(VAIN_S)}; "
-    )
-    if hold.released:
-        return (
-            text + f"the {what} runs at full speed again, since the array lacks redundancy until "
-            "it is over."
-        )
-    return text + f"the {what} stays that slow, so raise the ceiling or stop the {what}."

@@ -49,6 +49,7 @@ class Progress:
         self._position_kib: int | None = None
         self.done_kib = 0
         self.left_kib: int | None = None
+        self.size_kib = 0
         self.share = 0.0
 
     def look(self) -> int:
@@ -60,5 +61,6 @@ class Progress:
         if self._position_kib is not None:
             self.done_kib += max(0, position[0] - self._position_kib)
         self._position_kib, self.left_kib = position[0], position[1] - position[0]
+        self.size_kib = position[1]
         self.share = position[0] / max(position[1], 1)
         return self.done_kib

@@ -149,8 +149,8 @@ class _Steps:
         return Forecast(
             self._array.device,
             self._array.uuid,
-            self._array.fingerprint,
             self._array.level,
+            self._array.raid_disks,
             self._array.media.value,
             time.time(),
             time.monotonic() - began,

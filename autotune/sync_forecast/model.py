@@ -36,8 +36,8 @@ class Forecast:
 
     device: str
     uuid: str
-    fingerprint: str
     level: str
+    raid_disks: int
     media: str
     made_s: float
     """Since the epoch."""

@@ -7,6 +7,7 @@ from pathlib import Path
 from autotune.durable import replace
 from autotune.errors import AutotuneError
 from autotune.sync_forecast.model import Forecast, from_document
+from autotune.system import sysfs
 from autotune.system.array import Array
 
 KEPT = 50
@@ -33,10 +34,17 @@ def keep(forecast: Forecast, state_dir: Path) -> None:
 
 
 def newest(array: Array, state_dir: Path) -> Forecast | None:
-    """The newest forecast that still speaks for an array: made on the same members, level, chunk
-    and kernel. None if there is none, or its file makes no sense."""
+    """The newest forecast that still speaks for an array: of the same level, number and size of
+    members, and media. A member may have been replaced since: its recovery is what a forecast is
+    for. None if there is none, or its file makes no sense."""
+    member_kib = int(sysfs.read_or(array.md / "component_size", "0"))
+    now = (array.level, array.raid_disks, array.media.value, member_kib)
     found = _read(_path(state_dir, array.uuid))
-    return next((f for f in reversed(found) if f.fingerprint == array.fingerprint), None)
+    return next((f for f in reversed(found) if _kind(f) == now), None)
+
+
+def _kind(forecast: Forecast) -> tuple[str, int, str, int]:
+    return forecast.level, forecast.raid_disks, forecast.media, forecast.member_kib
 
 
 def every(state_dir: Path) -> list[Forecast]:

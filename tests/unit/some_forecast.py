@@ -25,8 +25,8 @@ def some_forecast(points: tuple[Point, ...] = POINTS, limit_kib_s: float = 200_0
     return Forecast(
         device="/dev/md0",
         uuid="ab" * 16,
-        fingerprint="print",
         level="raid6",
+        raid_disks=5,
         media="hdd",
         made_s=1_800_000_000.0,
         seconds=230.0,

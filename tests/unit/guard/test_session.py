@@ -9,8 +9,10 @@ from md_plant import Plant, PlantProbe
 
 from autotune.errors import AutotuneError, StoppedError
 from autotune.guard import loop as hold_module
-from autotune.guard.loop import VAIN_S, Hold, Window
+from autotune.guard.loop import VAIN_S, Hold
+from autotune.guard.promise import CEILING, POLICIES, Promise
 from autotune.guard.valve import Valve, files
+from autotune.guard.window import Window
 from autotune.measure import foreground_probe
 from autotune.safety.journal import Journal
 from autotune.safety.record import Record
@@ -26,7 +28,12 @@ class Guarded:
     """A fake array on a plant, and a guard that holds its sync."""
 
     def __init__(
-        self, folder: Path, plant: Plant, monkeypatch: pytest.MonkeyPatch, ceiling_ns: float
+        self,
+        folder: Path,
+        plant: Plant,
+        monkeypatch: pytest.MonkeyPatch,
+        ceiling_ns: float,
+        promise: Promise | None = None,
     ) -> None:
         machine = fake_sysfs.raid6(folder)
         machine.put("proc/sys/kernel/random/boot_id", "boot")
@@ -42,7 +49,7 @@ class Guarded:
         paths = files(self.array)
         self.journal = Journal.open(folder / "j", self.array.uuid, "/dev/md0", paths, folder)
         self.valve = Valve(self.array, self.journal)
-        self.hold = Hold(self.array, self.valve, ceiling_ns)
+        self.hold = Hold(self.array, self.valve, promise or Promise(ceiling_ns))
         self.windows: list[Window] = []
 
     def run(self, seconds: float, event: Callable[[], None] = lambda: None) -> bool:
@@ -58,7 +65,9 @@ class Guarded:
 
 @pytest.fixture
 def guarded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Guarded]:
-    return lambda plant, ceiling_ns=CEILING_NS: Guarded(tmp_path, plant, monkeypatch, ceiling_ns)
+    return lambda plant, ceiling_ns=CEILING_NS, promise=None: Guarded(
+        tmp_path / str(id(plant)), plant, monkeypatch, ceiling_ns, promise
+    )
 
 
 def test_it_holds_the_ceiling_and_is_no_slower_than_it_has_to_be(
@@ -238,7 +247,7 @@ def test_a_whole_array_stays_at_the_least_pace_until_the_ceiling_is_in_reach(
 
 def test_a_sync_is_held_to_no_less_than_it_may_be(guarded: Callable[..., Guarded]) -> None:
     guard = guarded(Plant(), HOPELESS_NS)
-    guard.hold = Hold(guard.array, guard.valve, HOPELESS_NS, least_kib=8000)
+    guard.hold = Hold(guard.array, guard.valve, Promise(HOPELESS_NS), least_kib=8000)
     guard.run(120)
     late = guard.windows[-12:]
     rate_kib = sum(w.sync_bytes_per_s for w in late) / len(late) / 1024
@@ -251,3 +260,84 @@ def test_a_ceiling_that_can_be_held_is_never_out_of_reach(guarded: Callable[...,
     (guard.array.md / "degraded").write_text("1\n")
     guard.run(2 * VAIN_S)
     assert not guard.hold.released
+
+
+def over_after(guard: Guarded, most_s: float) -> float:
+    """When the sync was over, in seconds since the start."""
+    assert guard.run(most_s)
+    return guard.plant.now_s
+
+
+def test_a_date_alone_is_met_as_slowly_as_it_allows(guarded: Callable[..., Guarded]) -> None:
+    plant = Plant(size_kib=4_000_000)
+    guard = guarded(plant, promise=Promise(finish_s=300, spare_s=15))
+    taken_s = over_after(guard, 400)
+    # At full speed it would have taken 100 s.
+    assert 220 < taken_s <= 300
+    late = [window for window in guard.windows[4:-4] if window.needed_kib]
+    assert late
+    assert all(w.left_low_s <= w.left_s <= w.left_high_s for w in late)  # type: ignore[operator]
+    assert not any(window.impossible for window in guard.windows)
+
+
+def test_a_date_and_a_ceiling_that_go_together_are_both_kept(
+    guarded: Callable[..., Guarded],
+) -> None:
+    plant = Plant(size_kib=1_000_000)
+    guard = guarded(plant, promise=Promise(CEILING_NS, finish_s=300, spare_s=15))
+    assert over_after(guard, 400) <= 300
+    assert guard.hold.over <= 0.1 * guard.hold.judged
+    assert plant.share_slow(CEILING_NS / 1e9, 60) < 0.015
+
+
+def test_a_date_that_the_ceiling_would_lose_goes_first_and_is_said_within_a_minute(
+    guarded: Callable[..., Guarded],
+) -> None:
+    plant = Plant(size_kib=6_000_000)
+    guard = guarded(plant, promise=Promise(HOPELESS_NS, finish_s=300, spare_s=15))
+    taken_s = over_after(guard, 400)
+    assert 220 < taken_s <= 300
+    said = next(window.time_s for window in guard.windows if window.impossible)
+    assert said <= 60
+    assert not guard.hold.released
+
+
+def test_a_ceiling_that_goes_first_loses_the_date_and_says_so(
+    guarded: Callable[..., Guarded],
+) -> None:
+    plant = Plant(size_kib=8_000_000)
+    guard = guarded(plant, promise=Promise(CEILING_NS, finish_s=260, first=CEILING))
+    assert not guard.run(260)
+    assert plant.share_slow(CEILING_NS / 1e9, 60) < 0.015
+    said = next(window.time_s for window in guard.windows if window.impossible)
+    assert said <= 60
+
+
+def test_users_that_leave_bring_the_date_nearer(guarded: Callable[..., Guarded]) -> None:
+    plant = Plant(size_kib=4_000_000)
+    guard = guarded(plant, promise=Promise(finish_s=400))
+    guard.run(60)
+    plant.iops = 0
+    guard.run(30)
+    plant.iops = 60
+    before = guard.windows[5].needed_kib
+    guard.run(60)
+    after = guard.windows[-1].needed_kib
+    assert before is not None
+    assert after is not None
+    assert after < 0.8 * before
+
+
+def test_policies_take_twice_as_long_each_and_favour_in_their_order(
+    guarded: Callable[..., Guarded],
+) -> None:
+    times, slow = [], []
+    for name in ("rebuild", "balanced", "foreground"):
+        plant = Plant(size_kib=2_400_000)
+        guard = guarded(plant, promise=Promise(share=POLICIES[name]))
+        times.append(over_after(guard, 900))
+        slow.append(plant.share_slow(CEILING_NS / 1e9, 10))
+    assert times[0] * 2 <= times[1]
+    assert times[1] * 2 <= times[2]
+    assert slow == sorted(slow, reverse=True)
+    assert slow[2] < 0.5 * slow[0]

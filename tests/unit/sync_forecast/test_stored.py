@@ -21,7 +21,11 @@ def array(tmp_path: Path) -> Array:
 
 def of(array: Array, made_s: float = 1.0) -> Forecast:
     return dataclasses.replace(
-        some_forecast(), uuid=array.uuid, fingerprint=array.fingerprint, made_s=made_s
+        some_forecast(),
+        uuid=array.uuid,
+        raid_disks=array.raid_disks,
+        member_kib=130_048,
+        made_s=made_s,
     )
 
 
@@ -29,7 +33,7 @@ def test_the_newest_of_the_same_members_counts(tmp_path: Path, array: Array) -> 
     assert stored.newest(array, tmp_path) is None
     for made_s in (1.0, 2.0):
         stored.keep(of(array, made_s), tmp_path)
-    stored.keep(dataclasses.replace(of(array, 3.0), fingerprint="other members"), tmp_path)
+    stored.keep(dataclasses.replace(of(array, 3.0), member_kib=1), tmp_path)
     assert stored.newest(array, tmp_path) == of(array, 2.0)
     assert [each.made_s for each in stored.every(tmp_path)] == [3.0, 2.0, 1.0]
 

@@ -1,0 +1,160 @@
+"""What a guard says before and while it works: what its policy costs, whether its date is in reach.
+
+From a forecast if there is one, else from what the first minute shows. Pure but for `curve`, which
+reads the size of the array.
+"""
+
+import math
+from collections.abc import Iterator
+from datetime import datetime
+
+from autotune.guard.loop import VAIN_S, Hold
+from autotune.guard.promise import CEILING, Goals, Promise
+from autotune.guard.window import Window
+from autotune.problem.figure import Estimate
+from autotune.quantities import show_latency, show_rate, show_seconds
+from autotune.sync_forecast.model import CHECK, REBUILD, RESYNC, Forecast
+from autotune.sync_forecast.platter import Platter
+from autotune.system.array import Array
+from autotune.system.sync import NAMES
+
+FIRST_S = 45.0
+_ACTIONS = {"recover": REBUILD, "resync": RESYNC}
+
+
+def curve(array: Array, action: str, known: Forecast) -> Platter:
+    """What the disks can do as /proc/mdstat counts: on RAID 10 a recovery goes by the member, all
+    else by the array."""
+    if array.level != "raid10" or action == "recover":
+        return known.platter
+    scale = array.size_bytes / 1024 / known.member_kib
+    return Platter(known.platter.places, tuple(rate * scale for rate in known.platter.kib_s))
+
+
+class News:
+    """What there is to say of one sync, each thing once."""
+
+    def __init__(
+        self, device: str, action: str, goals: Goals, promise: Promise, known: Forecast | None
+    ) -> None:
+        self._what = f"{NAMES.get(action, action)} of {device}"
+        self._action = _ACTIONS.get(action, CHECK)
+        self._goals, self._promise, self._known = goals, promise, known
+        self._began_s: float | None = None
+        self._told_cost = self._told_impossible = False
+
+    def before(self) -> Iterator[str]:
+        """What it will cost, from the forecast; nothing without one."""
+        known, promise = self._known, self._promise
+        if known is None:
+            return
+        made = datetime.fromtimestamp(known.made_s).strftime("%Y-%m-%d")
+        if promise.share is not None:
+            kib_s = promise.share * known.full_kib_s
+            self._told_cost = True
+            limit = kib_s if promise.share < 1 else math.inf
+            yield (
+                f"Policy {self._goals.policy}: a whole {self._action} takes "
+                f"{_times(known.time(self._action, limit))} while users are there"
+                f"{_felt(known.p99(self._action, kib_s))}, by the forecast of {made}."
+            )
+        if promise.finish_s is not None and math.isfinite(promise.ceiling_ns):
+            fast = known.speed_under(promise.ceiling_ns)
+            if fast is not None:
+                yield (
+                    f"By the forecast of {made}, a whole {self._action} under "
+                    f"{show_latency(promise.ceiling_ns)} takes "
+                    f"{_times(known.time(self._action, fast))}."
+                )
+
+    def of(self, window: Window) -> Iterator[str]:
+        """What these seconds show that was not said yet."""
+        if self._began_s is None:
+            self._began_s = window.time_s
+        if window.impossible and not self._told_impossible:
+            self._told_impossible = True
+            yield self._impossible(window)
+        if (
+            self._promise.share is not None
+            and not self._told_cost
+            and window.time_s - self._began_s >= FIRST_S
+            and window.left_low_s is not None
+            and window.left_high_s is not None
+        ):
+            self._told_cost = True
+            felt = f"; the p99 is {show_latency(window.p99_ns)} now" if window.p99_ns else ""
+            yield (
+                f"Policy {self._goals.policy}: the {self._what} will take "
+                f"{show_seconds(window.left_low_s)} more if all users leave, "
+                f"{show_seconds(window.left_high_s)} if they stay{felt}."
+            )
+
+    def _impossible(self, window: Window) -> str:
+        promise = self._promise
+        at = datetime.fromtimestamp(promise.finish_s or 0).strftime("%a %H:%M")
+        if window.needed_kib is None:
+            low = window.left_low_s or 0.0
+            end = datetime.fromtimestamp(window.time_s + low).strftime("%a %H:%M")
+            return (
+                f"The {self._what} cannot be over by {at}: at full speed it takes "
+                f"{show_seconds(low)} more, until {end}. {self._follows()}"
+            )
+        ceiling, needed = show_latency(promise.ceiling_ns), show_rate(window.needed_kib * 1024)
+        seen = (
+            f"the p99 is {show_latency(window.p99_ns)}" if window.p99_ns else "the p99 is unknown"
+        )
+        if promise.first == CEILING:
+            left = show_seconds(window.left_s) if window.left_s else "an unknown time"
+            return (
+                f"The {self._what} cannot be over by {at} with a p99 under {ceiling}: the date "
+                f"needs {needed} of each member; under the ceiling it takes {left} more. "
+                f"{self._follows()}"
+            )
+        return (
+            f"The {self._what} cannot be over by {at} with a p99 under {ceiling}: at the {needed} "
+            f"of each member that the date needs, {seen}.{self._instead(window)} {self._follows()}"
+        )
+
+    def _instead(self, window: Window) -> str:
+        """What the ceiling alone would make of it, if a forecast knows."""
+        known = self._known
+        fast = known.speed_under(self._promise.ceiling_ns) if known else None
+        if known is None or fast is None:
+            return ""
+        left_s = known.time(self._action, fast).value * (1 - window.share)
+        return f" Under the ceiling it would take about {show_seconds(left_s)} more."
+
+    def _follows(self) -> str:
+        if self._promise.first == CEILING:
+            return "The ceiling is kept (--if-impossible date would change that)."
+        other = " (--if-impossible ceiling would change that)"
+        both = math.isfinite(self._promise.ceiling_ns)
+        return f"The date goes first{other if both else ''}."
+
+
+def _times(estimate: Estimate) -> str:
+    low, high = (show_seconds(seconds) for seconds in estimate.interval)
+    return f"{low} to {high}"
+
+
+def _felt(estimate: Estimate | None) -> str:
+    if estimate is None:
+        return ""
+    low, high = (show_latency(ns) for ns in estimate.interval)
+    return f", with a p99 of {low} to {high}"
+
+
+def out_of_reach(device: str, what: str, promise: Promise, window: Window, hold: Hold) -> str:
+    """That the least pace does not hold the ceiling either, and what follows."""
+    seen = f" ({show_latency(window.p99_ns)} of late)" if window.p99_ns is not None else ""
+    text = (
+        f"The p99 of {device} stays above {show_latency(promise.ceiling_ns)}{seen}, though its "
+        f"{what} was slowed to {show_rate(hold.least_bytes)} of each member for "
+        f"{show_seconds(VAIN_S)}; "
+    )
+    if hold.released:
+        return (
+            text + f"the {what} runs at full speed again, since the array lacks redundancy until "
+            "it is over."
+        )
+    return text + f"the {what} stays that slow, so raise the ceiling or stop the {what}."

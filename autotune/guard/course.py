@@ -1,0 +1,134 @@
+"""How a guarded sync gets on: what remains, what the date needs of it, and whether date and ceiling
+exclude each other. Knows no clock and no file: both are told."""
+
+import math
+from collections import deque
+from dataclasses import dataclass
+
+from autotune.guard.promise import CEILING, Promise, Remains, least_kib, needed_kib
+from autotune.sync_forecast.platter import Platter, assumed, flat
+
+FREE_S = 3
+"""So many seconds at full speed in a row show what the disks can do."""
+CONFLICT_S = 30.0
+"""For so long the p99 is above the ceiling at the pace that the date needs, or the other way round,
+before they count as excluding each other."""
+MEMORY = 60
+SLOWER = 0.9
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """How long the rest takes in seconds: at the paces of the last minute, at full speed (if all
+    users left), and at somewhat less than these paces. None as long as that cannot be known."""
+
+    left_s: float | None = None
+    low_s: float | None = None
+    high_s: float | None = None
+
+
+class Course:
+    """A sync on its way. `known`: what the disks can do, in the unit of /proc/mdstat, if a forecast
+    has measured it; else its height is what is seen at full speed, and its shape a supposed one."""
+
+    def __init__(
+        self, promise: Promise, floor_kib: float, rotating: bool, known: Platter | None = None
+    ) -> None:
+        self.promise = promise
+        self._floor_kib = floor_kib
+        self._shape = known or (assumed(1.0) if rotating else flat(1.0))
+        self._free = known
+        self._free_row: list[float] = []
+        self._size_kib, self.place, self._now_s = 0.0, 0.0, 0.0
+        self._rates: deque[float] = deque(maxlen=MEMORY)
+        self._conflict_since_s: float | None = None
+        self.impossible = False
+        """Date and ceiling exclude each other, as it looks now."""
+
+    @property
+    def known(self) -> bool:
+        """Whether it is known what the disks can do."""
+        return self._free is not None
+
+    def look(
+        self, size_kib: float, place: float, rate_kib: float, held: bool, now_s: float
+    ) -> None:
+        """A second has passed: where the sync is, how fast it was, whether it was held back."""
+        self._size_kib, self.place, self._now_s = size_kib, place, now_s
+        self._rates.append(rate_kib)
+        self._free_row = [] if held or rate_kib <= 0 else [*self._free_row, rate_kib][-FREE_S:]
+        if len(self._free_row) == FREE_S:
+            self._free = self._shape.through(place, sum(self._free_row) / FREE_S)
+
+    @property
+    def remains(self) -> Remains | None:
+        if self._free is None or self._size_kib <= 0:
+            return None
+        return Remains(self._size_kib, self.place, self._free)
+
+    @property
+    def free_kib(self) -> float:
+        """What the disks can do here."""
+        return self._free.at(self.place) if self._free is not None else 0.0
+
+    @property
+    def needed_kib(self) -> float | None:
+        """The pace that the date needs; 0 without one, None if it is lost."""
+        if self.remains is None:
+            return 0.0
+        return needed_kib(self.promise, self.remains, self._now_s)
+
+    @property
+    def least_kib(self) -> float:
+        """The pace below which the sync is not to be held now."""
+        if self.remains is None:
+            return self._floor_kib
+        return least_kib(self.promise, self.needed_kib, self._floor_kib)
+
+    @property
+    def late(self) -> bool:
+        """Whether the date is lost even at full speed."""
+        return self.needed_kib is None
+
+    def outlook(self) -> Outlook:
+        """How long the rest takes."""
+        remains = self.remains
+        rates = [rate for rate in self._rates if rate > 0]
+        if remains is None or not rates:
+            return Outlook()
+        slow = min(sum(rates) / len(rates), sum(rates[-5:]) / len(rates[-5:]))
+        left, high = remains.seconds(sum(rates) / len(rates)), remains.seconds(SLOWER * slow)
+        date_s = self._date_left_s()
+        if date_s is not None and self.promise.first != CEILING and not self.late:
+            # The pace rises as the date comes near.
+            left, high = min(left, date_s), min(high, date_s)
+        low = min(remains.seconds(), left)
+        return Outlook(left, low, max(high, left))
+
+    def _date_left_s(self) -> float | None:
+        return self.promise.finish_s - self._now_s if self.promise.finish_s is not None else None
+
+    def judge(self, p99_ns: float | None, pace_kib: float | None) -> None:
+        """Whether date and ceiling exclude each other: `p99_ns` is that of the last half minute,
+        `pace_kib` what the sync is held to, None if it is not."""
+        if self._excluding(p99_ns, pace_kib):
+            if self._conflict_since_s is None:
+                self._conflict_since_s = self._now_s
+        else:
+            self._conflict_since_s = None
+        since = self._conflict_since_s
+        self.impossible = self.late or (since is not None and self._now_s - since >= CONFLICT_S)
+
+    def _excluding(self, p99_ns: float | None, pace_kib: float | None) -> bool:
+        date_s, remains = self._date_left_s(), self.remains
+        if (
+            date_s is None
+            or remains is None
+            or pace_kib is None
+            or math.isinf(self.promise.ceiling_ns)
+        ):
+            return False
+        if self.promise.first == CEILING:
+            return remains.seconds(pace_kib) > date_s
+        at_least = pace_kib <= 1.01 * self.least_kib
+        return at_least and p99_ns is not None and p99_ns > self.promise.ceiling_ns

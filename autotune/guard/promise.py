@@ -1,0 +1,123 @@
+"""What a guard has promised: a ceiling, a date, a share of the disks; and the pace that follows.
+
+Pure: what remains, the date, the ceiling and the p99 of now come in, a pace or a sentence comes
+out.
+"""
+
+import math
+import re
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from autotune.errors import UsageError
+from autotune.sync_forecast.platter import Platter
+from autotune.system.sync import REBUILDS
+
+POLICIES = {"foreground": 0.15, "balanced": 0.4, "rebuild": 1.0}
+"""Of what the disks can sync beside the users, how much the sync gets while there are any."""
+RESERVE = 0.05
+"""Of the whole time, what is kept back at its end: the users to come may be more."""
+DATE, CEILING = "date", "ceiling"
+_DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+_FORMS = "06:00, Mon 06:00 or 2026-11-30 06:00"
+
+
+@dataclass(frozen=True)
+class Promise:
+    """`ceiling_ns` is infinite without a ceiling. `finish_s`: when the sync is to be over, in
+    seconds since the epoch; it is planned to be so `spare_s` before. `share`: what a policy gives
+    it. `first`: which goes before the other, DATE or CEILING, if both cannot be kept."""
+
+    ceiling_ns: float = math.inf
+    finish_s: float | None = None
+    share: float | None = None
+    first: str = DATE
+    spare_s: float = 0.0
+
+
+@dataclass(frozen=True)
+class Goals:
+    """What was asked for, before a sync is there: the date may be so many seconds after its start,
+    or a moment as `parse_moment` reads it. `first` is "" if nobody said."""
+
+    ceiling_ns: float = math.inf
+    within_s: float | None = None
+    by: str | None = None
+    policy: str | None = None
+    first: str = ""
+
+    def promise(self, action: str, now: datetime) -> Promise:
+        """What is promised for a sync that begins to be guarded now, as md names its action."""
+        finish_s = now.timestamp() + self.within_s if self.within_s is not None else None
+        if self.by is not None:
+            finish_s = parse_moment(self.by, now).timestamp()
+        # Without its redundancy, an array is at a greater risk than its users' patience.
+        first = self.first or (DATE if action in REBUILDS else CEILING)
+        share = POLICIES[self.policy] if self.policy is not None else None
+        spare_s = RESERVE * (finish_s - now.timestamp()) if finish_s is not None else 0.0
+        return Promise(self.ceiling_ns, finish_s, share, first, spare_s)
+
+
+@dataclass(frozen=True)
+class Remains:
+    """What a sync has still to do: from `place` (0 to 1) to the end of `size_kib`, over disks that
+    are as fast as `free` says beside their users. In what /proc/mdstat counts."""
+
+    size_kib: float
+    place: float
+    free: Platter
+
+    def seconds(self, kib_s: float = math.inf) -> float:
+        """How long it takes at no more than a pace."""
+        if self.place >= 1:
+            return 0.0
+        return self.free.seconds(self.size_kib, max(kib_s, 1.0), self.place)
+
+
+def needed_kib(promise: Promise, remains: Remains, now_s: float) -> float | None:
+    """The least pace that meets the date: 0 without one, None if it is lost even at full speed."""
+    if promise.finish_s is None:
+        return 0.0
+    left_s = promise.finish_s - now_s
+    planned_s = left_s - promise.spare_s
+    planned = remains.free.limit_for(remains.size_kib, planned_s, remains.place)
+    if planned is not None:
+        return planned
+    # Full speed may still do what no reserve is left for.
+    return math.inf if remains.seconds() <= left_s else None
+
+
+def least_kib(promise: Promise, needed: float | None, floor_kib: float) -> float:
+    """The pace below which the sync is not held: that of the date, if the date goes first. What is
+    late already goes as fast as it can."""
+    if promise.finish_s is None or promise.first == CEILING:
+        return floor_kib
+    return math.inf if needed is None else max(needed, floor_kib)
+
+
+def parse_moment(text: str, now: datetime) -> datetime:
+    """The next moment that a text names: "06:00", "Mon 06:00", "2026-11-30 06:00", in local time.
+    Raise UsageError if it is none of these, or lies in the past."""
+    words = text.strip().lower().split()
+    clock = re.fullmatch(r"(\d{1,2}):(\d{2})", words[-1]) if words else None
+    found: datetime | None = None
+    if clock and int(clock[1]) < 24 and int(clock[2]) < 60 and len(words) <= 2:
+        at = now.replace(hour=int(clock[1]), minute=int(clock[2]), second=0, microsecond=0)
+        if len(words) == 1:
+            found = at if at > now else at + timedelta(days=1)
+        elif words[0][:3] in _DAYS:
+            days = (_DAYS.index(words[0][:3]) - now.weekday()) % 7
+            at += timedelta(days=days)
+            found = at if at > now else at + timedelta(days=7)
+        else:
+            found = _on_a_day(words[0], at)
+    if found is None or found <= now:
+        raise UsageError(f'"{text}" is not a moment to come; write it like {_FORMS}.')
+    return found
+
+
+def _on_a_day(day: str, at: datetime) -> datetime | None:
+    try:
+        return datetime.combine(datetime.fromisoformat(day).date(), at.time())
+    except ValueError:
+        return None

@@ -1,0 +1,37 @@
+"""What a guard tells every few seconds."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Window:
+    """What a report is made of: some seconds of the sync; its p99 is of the last half minute."""
+
+    time_s: float
+    """Since the epoch."""
+    p99_ns: float | None
+    p99_at_least_ns: float | None
+    p99_at_most_ns: float | None
+    """What is certain of it; by a probe these are the same."""
+    samples: int
+    source: str
+    """Where the p99 is from: "accounting", "probe", or "none" while nobody is there."""
+    sync_bytes_per_s: float
+    """Of each member."""
+    sync_speed_max_kib: int
+    """What the sync is held to: the pace, or the limit that was found."""
+    foreground_iops: float | None
+    share: float
+    """Of the sync that is done, 0 to 1."""
+    left_s: float | None
+    """At the paces of the last minute."""
+    left_low_s: float | None
+    """If all users left."""
+    left_high_s: float | None
+    """If they stay."""
+    out_of_reach: bool
+    """The foreground is slower than the ceiling however slow the sync is."""
+    needed_kib: float | None
+    """The pace that the date needs; None without one, or if it is lost."""
+    impossible: bool
+    """Date and ceiling exclude each other, or the date is lost even at full speed."""

@@ -1,0 +1,116 @@
+"""A guarded sync on its way: the date, the ceiling, and what is left, second by second."""
+
+import math
+
+import pytest
+
+from autotune.guard.course import CONFLICT_S, Course
+from autotune.guard.promise import CEILING, DATE, Promise
+from autotune.sync_forecast.platter import flat
+
+SIZE_KIB = 1_000_000.0
+MS = 1e6
+
+
+def drive(
+    course: Course, seconds: int, pace_kib: float, p99_ns: float | None = None, held: bool = True
+) -> float:
+    """Let a sync go at a pace, but no slower than the course allows; the share that is done."""
+    place = course.place
+    for _ in range(seconds):
+        pace = pace_kib if not held else max(pace_kib, min(course.least_kib, 10_000))
+        place += pace / SIZE_KIB
+        course.look(SIZE_KIB, place, pace, held, course._now_s + 1)
+        course.judge(p99_ns, pace)
+    return place
+
+
+def test_what_the_disks_can_do_is_seen_at_full_speed_alone() -> None:
+    course = Course(Promise(), 1000, rotating=False)
+    drive(course, 10, 2000, held=True)
+    assert not course.known
+    drive(course, 3, 9000, held=False)
+    assert course.known
+    assert course.free_kib == pytest.approx(9000)
+
+
+def test_a_forecast_makes_that_known_at_once() -> None:
+    assert Course(Promise(), 1000, rotating=False, known=flat(9000)).known
+
+
+def test_of_hard_disks_less_is_expected_further_inside() -> None:
+    even, disks = (Course(Promise(), 1000, rotating=turns) for turns in (False, True))
+    for course in (even, disks):
+        drive(course, 5, 10_000, held=False)
+    assert disks.outlook().left_s > even.outlook().left_s  # type: ignore[operator]
+
+
+@pytest.mark.parametrize("within_s", [150, 400, 900])
+def test_a_date_that_can_be_met_is_met_at_a_pace_that_hardly_changes(within_s: int) -> None:
+    promise = Promise(finish_s=within_s, spare_s=0.05 * within_s)
+    course = Course(promise, 100, rotating=False, known=flat(10_000))
+    drive(course, 1, 0)
+    first = course.least_kib
+    seconds = 1
+    while course.place < 1:
+        drive(course, 1, 0)
+        seconds += 1
+        if course.place < 0.9:
+            assert course.least_kib == pytest.approx(first, rel=0.15)
+    assert 0.8 * within_s < seconds <= within_s
+    assert not course.impossible
+
+
+def test_what_was_lost_is_caught_up_with() -> None:
+    course = Course(Promise(finish_s=400), 100, rotating=False, known=flat(10_000))
+    drive(course, 1, 0)
+    first = course.least_kib
+    # As while another array's sync goes first.
+    course.look(SIZE_KIB, course.place, 0, True, 200)
+    assert course.least_kib > 1.5 * first
+
+
+def test_a_date_that_is_lost_at_full_speed_is_said_at_once() -> None:
+    course = Course(Promise(50 * MS, finish_s=60), 100, rotating=False, known=flat(10_000))
+    drive(course, 1, 10_000, held=False)
+    assert course.late
+    assert course.impossible
+    assert course.least_kib == math.inf
+
+
+def test_date_and_ceiling_exclude_each_other_only_after_a_while() -> None:
+    course = Course(Promise(50 * MS, finish_s=200), 100, rotating=False, known=flat(10_000))
+    drive(course, 1, 0)
+    drive(course, int(CONFLICT_S) - 5, 0, p99_ns=80 * MS)
+    assert not course.impossible
+    drive(course, 10, 0, p99_ns=80 * MS)
+    assert course.impossible
+    drive(course, 2, 0, p99_ns=40 * MS)
+    assert not course.impossible
+
+
+def test_above_what_the_date_needs_a_slow_request_excludes_nothing() -> None:
+    course = Course(Promise(50 * MS, finish_s=900), 100, rotating=False, known=flat(10_000))
+    drive(course, 60, 5000, p99_ns=80 * MS)
+    assert not course.impossible
+
+
+def test_where_the_ceiling_goes_first_the_date_is_no_floor_but_is_said_to_be_lost() -> None:
+    promise = Promise(50 * MS, finish_s=200, first=CEILING)
+    course = Course(promise, 100, rotating=False, known=flat(10_000))
+    drive(course, 1, 1000)
+    assert course.least_kib == 100
+    drive(course, int(CONFLICT_S) + 5, 1000, p99_ns=45 * MS)
+    assert course.impossible
+    assert promise.first != DATE
+
+
+def test_what_is_left_lies_between_users_that_leave_and_users_that_stay() -> None:
+    course = Course(Promise(50 * MS), 100, rotating=False, known=flat(10_000))
+    drive(course, 20, 2000)
+    outlook = course.outlook()
+    assert outlook.left_s is not None
+    assert outlook.low_s is not None
+    assert outlook.high_s is not None
+    assert outlook.low_s < outlook.left_s < outlook.high_s
+    assert outlook.low_s == pytest.approx((1 - course.place) * SIZE_KIB / 10_000, rel=0.01)
