@@ -25,10 +25,11 @@ _ACTIONS = {"recover": REBUILD, "resync": RESYNC}
 def curve(array: Array, action: str, known: Forecast) -> Platter:
     """What the disks can do as /proc/mdstat counts: on RAID 10 a recovery goes by the member, all
     else by the array."""
+    platter = known.curve(_ACTIONS.get(action, CHECK))
     if array.level != "raid10" or action == "recover":
-        return known.platter
+        return platter
     scale = array.size_bytes / 1024 / known.member_kib
-    return Platter(known.platter.places, tuple(rate * scale for rate in known.platter.kib_s))
+    return Platter(platter.places, tuple(rate * scale for rate in platter.kib_s))
 
 
 class News:

@@ -41,6 +41,7 @@ def document(
         "places_measured": forecast.places_measured,
         "source": forecast.source,
         "busy": forecast.busy,
+        "users_share": forecast.users_share,
         "stopped_ns": forecast.stopped_ns,
         "knee_kib_s": knee.kib_s if knee else None,
         "idle_p99_ns": _estimate(idle.p99) if idle else None,

@@ -65,9 +65,10 @@ class Bench:
         setting = {"sync_speed_min": low, "sync_speed_max": high}
         self._watch.expect(apply(self._array, KNOBS, setting, self._journal))
 
-    def users(self) -> tuple[bool, str]:
-        """Whether anybody uses the array, and where their latencies are to come from, by some
-        seconds of the kernel's counters."""
+    def users(self) -> tuple[bool, str, float]:
+        """Whether anybody uses the array, where their latencies are to come from, and what they
+        take of the disks' time, by some seconds of the kernel's counters."""
+        began, busy_ms = time.monotonic(), self._busy_ms()
         with Foreground(self._array, math.inf) as foreground:
             deadline = time.monotonic() + CLOCK_S + 2
             while time.monotonic() < deadline:
@@ -75,7 +76,15 @@ class Bench:
                 foreground.look(time.monotonic())
                 time.sleep(LOOK_S)
             busy = foreground.busy and foreground.counted
-            return busy, foreground.source if busy else PROBE
+            passed_ms = (time.monotonic() - began) * 1000 * max(len(self._array.disks), 1)
+            share = (self._busy_ms() - busy_ms) / passed_ms if busy else 0.0
+            return busy, foreground.source if busy else PROBE, share
+
+    def _busy_ms(self) -> int:
+        """For how long the members' disks have been at work, all together (kernel
+        Documentation/block/stat.rst, io_ticks)."""
+        stats = (self._array.root / "sys/block" / disk / "stat" for disk in self._array.disks)
+        return sum(int(sysfs.read(stat).split()[9]) for stat in stats)
 
     def check(self, place: float, seconds: float, foreground: Foreground | None = None) -> Seen:
         """A check from a place (0 to 1) for so long after its ramp."""

@@ -111,7 +111,7 @@ class _Steps:
     def run(self, began: float) -> Forecast:
         bench, asked = self._bench, self._asked
         self._say("looking for users")
-        busy, source = bench.users()
+        busy, source, share = bench.users()
         probe = _probe_iops(self._array) if source == PROBE else None
         with Foreground(self._array, asked.ceiling_ns, probe) as foreground:
             self._say("requests without a sync")
@@ -129,9 +129,9 @@ class _Steps:
         spread = first.spread
         with Foreground(self._array, asked.ceiling_ns, probe) as foreground:
             stopped = False
-            for share in (*SHARES, None):
-                limit = top if share is None else share * first.value * self._scale
-                self._say("a check at full speed" if share is None else f"{share:.0%} of the speed")
+            for part in (*SHARES, None):
+                limit = top if part is None else part * first.value * self._scale
+                self._say("a check at full speed" if part is None else f"{part:.0%} of the speed")
                 bench.limit(limit)
                 seen = bench.check(MIDDLE, self._each_s, foreground)
                 points.append(self._point(seen, self._rate(seen).value))
@@ -162,6 +162,7 @@ class _Steps:
             tuple(sorted(points, key=lambda point: point.kib_s)),
             source,
             busy,
+            share,
             asked.ceiling_ns if stopped else None,
         )
 

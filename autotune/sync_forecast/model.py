@@ -12,6 +12,9 @@ from autotune.sync_forecast.platter import Platter
 
 CHECK, REBUILD, RESYNC = "check", "rebuild", "resync"
 ACTIONS = (CHECK, REBUILD, RESYNC)
+THERE_AND_BACK = 2.0
+"""A request of users costs a sync on hard disks the way there and the way back."""
+MOST_SHARE = 0.45
 APART = {CHECK: 0.02, REBUILD: 0.06, RESYNC: 0.06}
 """The spread by which the times of a whole sync differ from those that a few places tell: only the
 check is what was measured, the others write too."""
@@ -56,6 +59,8 @@ class Forecast:
     """Where latencies come from: "accounting" or "probe"."""
     busy: bool
     """Whether anybody used the array."""
+    users_share: float = 0.0
+    """Of the disks' time, what the users took before the check."""
     stopped_ns: float | None = None
     """The ceiling that ended it before full speed, if one did."""
 
@@ -64,40 +69,73 @@ class Forecast:
         """The mean over all places, when nothing holds the sync back."""
         return self.member_kib / self.platter.seconds(self.member_kib)
 
+    @property
+    def _cost(self) -> float:
+        """Of what the disks could sync alone, what the users cost."""
+        each = THERE_AND_BACK if self.media == "hdd" else 1.0
+        return min(each * self.users_share, MOST_SHARE)
+
+    def curve(self, action: str) -> Platter:
+        """What the disks can do for an action. In a rebuild, the members that are left also serve
+        what is asked of the one that is not yet rebuilt: twice as much at first, in the end as
+        much as ever."""
+        if action != REBUILD:
+            return self.platter
+        ends = sorted({*self.platter.places, 0.0, 1.0})
+        cost = self._cost
+        return Platter(
+            tuple(ends),
+            tuple(self.platter.at(x) * (1 - (2 - x) * cost) / (1 - cost) for x in ends),
+        )
+
     def time(self, action: str, kib_s: float = math.inf) -> Estimate:
         """How many seconds an action takes that is never faster than so much."""
-        seconds = self.platter.seconds(self.member_kib, kib_s)
+        seconds = self.curve(action).seconds(self.member_kib, kib_s)
         # What a limit sets is known better than what disks give.
         ours = self.rate_spread if kib_s > min(self.platter.kib_s) else self.rate_spread / 2
         return Estimate(seconds, math.hypot(ours, APART[action]))
 
     def speed_for(self, seconds: float) -> float | None:
-        """The speed at which all is done in so long; None if it is not at full speed either."""
-        return self.platter.limit_for(self.member_kib, seconds)
+        """The speed at which a rebuild is done in so long; None if full speed is too slow."""
+        return self.curve(REBUILD).limit_for(self.member_kib, seconds)
 
     def p99(self, action: str, kib_s: float) -> Estimate | None:
         """The foreground's p99 in ns while an action goes at such a speed."""
         known = rising([(p.kib_s, p.p99) for p in self.points if p.p99 is not None])
         if not known:
             return None
-        found = _between(known, min(kib_s, self.full_kib_s))
-        return Estimate(found.value, math.hypot(found.spread, P99_APART[action]))
+        more, times = self._degraded(action)
+        found = _between(known, min(kib_s, self.full_kib_s) + more)
+        return Estimate(times * found.value, math.hypot(found.spread, P99_APART[action]))
+
+    def _degraded(self, action: str) -> tuple[float, float]:
+        """What a missing member adds to a p99 on average: as much as so many KiB/s more of a check,
+        since the others serve its reads; and so many times, since a read of it on a parity level
+        waits for the slowest of all others (for a tail that falls as an exponential)."""
+        if action != REBUILD:
+            return 0.0, 1.0
+        more = 0.5 * self._cost / (1 - self._cost) * self.full_kib_s
+        if self.level not in ("raid4", "raid5", "raid6"):
+            return more, 1.0
+        waits = (self.raid_disks - 2) / (2 * self.raid_disks)
+        return more, 1 + math.log(1 + waits) / math.log(100)
 
     def speed_under(self, ceiling_ns: float) -> float | None:
-        """The highest speed at which the p99 is likely to be no more than a ceiling; None if it is
-        more without a sync already, or nothing is known."""
-        known = rising([(p.kib_s, p.p99) for p in self.points if p.p99 is not None])
-        if not known or known[0][1].value > ceiling_ns:
-            return None
-        low, high = known[0][0], max(known[-1][0], self.full_kib_s)
-        if _between(known, high).value <= ceiling_ns:
+        """The highest speed of a rebuild at which the p99 is likely to be no more than a ceiling;
+        None if none is, or nothing is known."""
+
+        def holds(kib_s: float) -> bool:
+            felt = self.p99(REBUILD, kib_s)
+            return felt is not None and felt.value <= ceiling_ns
+
+        low, high = 0.0, self.full_kib_s
+        if holds(high):
             return high
+        if not holds(low):
+            return None
         for _ in range(40):
             middle = (low + high) / 2
-            if _between(known, middle).value <= ceiling_ns:
-                low = middle
-            else:
-                high = middle
+            low, high = (middle, high) if holds(middle) else (low, middle)
         return low
 
     @property
