@@ -43,6 +43,7 @@ class News:
         self._goals, self._promise, self._known = goals, promise, known
         self._began_s: float | None = None
         self._told_cost = self._told_impossible = False
+        self._told_share: float | None = None
 
     def before(self) -> Iterator[str]:
         """What it will cost, from the forecast; nothing without one."""
@@ -72,6 +73,7 @@ class News:
         """What these seconds show that was not said yet."""
         if self._began_s is None:
             self._began_s = window.time_s
+        yield from self._progress(window)
         if window.impossible and not self._told_impossible:
             self._told_impossible = True
             yield self._impossible(window)
@@ -89,6 +91,20 @@ class News:
                 f"{show_seconds(window.left_low_s)} more if all users leave, "
                 f"{show_seconds(window.left_high_s)} if they stay{felt}."
             )
+
+    def _progress(self, window: Window) -> Iterator[str]:
+        """At each quarter of the way, for whoever reads only a log."""
+        if self._told_share is None:
+            self._told_share = window.share
+        low_s, high_s = window.left_low_s, window.left_high_s
+        quarter = math.floor(window.share * 4)
+        if quarter <= math.floor(self._told_share * 4) or low_s is None or high_s is None:
+            return
+        self._told_share = window.share
+        yield (
+            f"The {self._what} is {window.share:.0%} done; {show_seconds(low_s)} to "
+            f"{show_seconds(high_s)} are left."
+        )
 
     def _impossible(self, window: Window) -> str:
         promise = self._promise

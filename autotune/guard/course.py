@@ -13,6 +13,9 @@ FREE_S = 3
 CONFLICT_S = 30.0
 """For so long the p99 is above the ceiling at the pace that the date needs, or the other way round,
 before they count as excluding each other."""
+LATE_S = 10.0
+"""Likewise of a date that is lost even at full speed: a sync that begins is slow for a moment."""
+RAMP_LOOKS = 2
 MEMORY = 60
 SLOWER = 0.9
 
@@ -41,7 +44,9 @@ class Course:
         self._free_row: list[float] = []
         self._size_kib, self.place, self._now_s = 0.0, 0.0, 0.0
         self._rates: deque[float] = deque(maxlen=MEMORY)
+        self._looks = 0
         self._conflict_since_s: float | None = None
+        self._late_since_s: float | None = None
         self.impossible = False
         """Date and ceiling exclude each other, as it looks now."""
 
@@ -56,6 +61,9 @@ class Course:
         """A second has passed: where the sync is, how fast it was, whether it was held back."""
         self._size_kib, self.place, self._now_s = size_kib, place, now_s
         self._rates.append(rate_kib)
+        self._looks += 1
+        if self._looks <= RAMP_LOOKS:
+            return
         self._free_row = [] if held or rate_kib <= 0 else [*self._free_row, rate_kib][-FREE_S:]
         if len(self._free_row) == FREE_S:
             self._free = self._shape.through(place, sum(self._free_row) / FREE_S)
@@ -111,13 +119,16 @@ class Course:
     def judge(self, p99_ns: float | None, pace_kib: float | None) -> None:
         """Whether date and ceiling exclude each other: `p99_ns` is that of the last half minute,
         `pace_kib` what the sync is held to, None if it is not."""
-        if self._excluding(p99_ns, pace_kib):
-            if self._conflict_since_s is None:
-                self._conflict_since_s = self._now_s
-        else:
-            self._conflict_since_s = None
-        since = self._conflict_since_s
-        self.impossible = self.late or (since is not None and self._now_s - since >= CONFLICT_S)
+        excluding = self._excluding(p99_ns, pace_kib)
+        self._conflict_since_s = self._since(excluding, self._conflict_since_s)
+        self._late_since_s = self._since(self.late, self._late_since_s)
+        lasting = ((self._conflict_since_s, CONFLICT_S), (self._late_since_s, LATE_S))
+        self.impossible = any(s is not None and self._now_s - s >= most for s, most in lasting)
+
+    def _since(self, is_so: bool, before_s: float | None) -> float | None:
+        if not is_so:
+            return None
+        return before_s if before_s is not None else self._now_s
 
     def _excluding(self, p99_ns: float | None, pace_kib: float | None) -> bool:
         date_s, remains = self._date_left_s(), self.remains

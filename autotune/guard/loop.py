@@ -190,6 +190,7 @@ class Hold:
             outlook.low_s,
             outlook.high_s,
             self.out_of_reach,
+            self.course.promise.finish_s,
             needed or None,
             self.course.impossible,
         )

@@ -28,23 +28,36 @@ class MetricsFile:
     def window(self, window: Window) -> None:
         """A sync is under way."""
         self._released = False
-        p99_s = window.p99_ns / NS if window.p99_ns is not None else None
-        self._write(True, p99_s, window.sync_bytes_per_s, window.out_of_reach)
+        self._write(window)
 
     def over(self, released: bool = False) -> None:
         """It has ended, or is not guarded any more; once it is `released`, that is told until a
         sync is guarded again."""
         self._released |= released
-        self._write(False, None, 0.0, self._released)
+        self._write(None)
 
-    def _write(self, active: bool, p99_s: float | None, rate: float, out_of_reach: bool) -> None:
+    def _write(self, window: Window | None) -> None:
         if self._file is None:
             return
         # Loads prometheus_client, which a guard without metrics does not need.
         from autotune.service.metrics import GuardMetrics, guard_path, write_guard_metrics  # noqa: PLC0415
 
         device, uuid = self._array.device, self._array.uuid
-        seen = GuardMetrics(device, uuid, self._ceiling_s, active, p99_s, rate, out_of_reach)
+        if window is None:
+            seen = GuardMetrics(device, uuid, self._ceiling_s, False, out_of_reach=self._released)
+        else:
+            seen = GuardMetrics(
+                device,
+                uuid,
+                self._ceiling_s,
+                True,
+                window.p99_ns / NS if window.p99_ns is not None else None,
+                window.sync_bytes_per_s,
+                window.out_of_reach,
+                (window.left_s, window.left_low_s, window.left_high_s),
+                window.finish_s,
+                window.impossible,
+            )
         try:
             write_guard_metrics(guard_path(self._file, device), seen)
         except AutotuneError as error:

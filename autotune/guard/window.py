@@ -31,6 +31,8 @@ class Window:
     """If they stay."""
     out_of_reach: bool
     """The foreground is slower than the ceiling however slow the sync is."""
+    finish_s: float | None
+    """The date, in seconds since the epoch; None without one."""
     needed_kib: float | None
     """The pace that the date needs; None without one, or if it is lost."""
     impossible: bool

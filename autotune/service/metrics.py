@@ -1,6 +1,7 @@
 """Metrics for Prometheus, as a file that node_exporter's textfile collector reads."""
 
 import contextlib
+import math
 import os
 import tempfile
 from collections.abc import Iterable
@@ -79,6 +80,11 @@ class GuardMetrics:
     p99_s: float | None = None
     sync_bytes_per_s: float = 0.0
     out_of_reach: bool = False
+    left_s: tuple[float | None, float | None, float | None] = (None, None, None)
+    """As it goes now, if all users leave, if they stay."""
+    finish_s: float | None = None
+    """The date, in seconds since the epoch."""
+    impossible: bool = False
 
 
 def guard_path(path: Path, device: str) -> Path:
@@ -92,8 +98,19 @@ def write_guard_metrics(path: Path, seen: GuardMetrics) -> None:
     gauges = {
         "active": ("1 while a sync is held to the ceiling.", float(seen.active)),
         "p99_seconds": ("The foreground's p99 of the last half minute.", seen.p99_s),
-        "p99_ceiling_seconds": ("The ceiling of that p99.", seen.ceiling_s),
+        "p99_ceiling_seconds": (
+            "The ceiling of that p99.",
+            seen.ceiling_s if math.isfinite(seen.ceiling_s) else None,
+        ),
         "sync_bytes_per_second": ("How fast each member is synced.", seen.sync_bytes_per_s),
+        "left_seconds": ("The time left at the speeds of the last minute.", seen.left_s[0]),
+        "left_low_seconds": ("The time left if all users leave.", seen.left_s[1]),
+        "left_high_seconds": ("The time left if all users stay.", seen.left_s[2]),
+        "finish_timestamp_seconds": ("When the sync is to be over.", seen.finish_s),
+        "impossible": (
+            "1 if the date cannot be met, or not together with the ceiling.",
+            float(seen.impossible),
+        ),
         "ceiling_out_of_reach": (
             "1 if the slowest sync does not hold the ceiling.",
             float(seen.out_of_reach),

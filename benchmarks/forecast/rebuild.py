@@ -154,6 +154,9 @@ def main() -> None:
     name = f"{array.level}-{array.raid_disks}{array.media.value}"
     with Foreground(array, chosen.iops) as foreground:
         forecast = foretold(array, chosen.time)
+        if chosen.out:
+            kept = chosen.out.with_name(f"{name}-{chosen.iops}.json")
+            kept.write_text(json.dumps(forecast.document()))
         for share in map(float, chosen.shares.split(",")):
             limit = "system" if share == 1 else str(round(share * forecast.full_kib_s))
             row = compared(forecast, share, *rebuild(array, limit, foreground))

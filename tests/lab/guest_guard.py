@@ -187,6 +187,64 @@ def test_a_guard_puts_back_what_one_left_that_was_killed_with_its_guardian(
     assert not list((state / "journal").glob("*"))
 
 
+@pytest.mark.sample
+def test_what_makes_no_sense_together_is_said(state: Path) -> None:
+    for words in (
+        ("--policy", "balanced", "--p99-ceiling", "50ms"),
+        ("--policy", "fair"),
+        ("--finish-within", "1h", "--finish-by", "06:00"),
+        ("--finish-by", "yesterday"),
+        ("--if-impossible", "date", "--finish-within", "1h"),
+    ):
+        done = autotune("guard", "/dev/md0", *words, state=state)
+        assert (done.returncode, done.stdout) == (2, ""), words
+        assert done.stderr.count("\n") == 1, done.stderr
+
+
+@pytest.mark.sample
+def test_a_policy_holds_the_sync_and_says_what_that_costs(state: Path, tmp_path: Path) -> None:
+    recovering()
+    knobs, output = settled_knobs(), tmp_path / "output"
+    with foreground():
+        child = start(state, output, "--policy", "foreground")
+        wait_until(lambda: "Policy foreground" in output.read_text(), 120, "what it costs")
+        os.kill(child, signal.SIGINT)
+        assert ended(child) == 0, output.read_text()
+    assert settled_knobs() == knobs
+    windows = [json.loads(line) for line in output.read_text().splitlines() if "window" in line]
+    free = max(window["sync_bytes_per_s"] for window in windows)
+    assert windows[-1]["sync_bytes_per_s"] < 0.6 * free
+    assert windows[-1]["left_low_s"] < windows[-1]["left_high_s"]
+
+
+def test_a_date_is_met_as_slowly_as_it_allows(state: Path, tmp_path: Path) -> None:
+    recovering()
+    knobs, output = settled_knobs(), tmp_path / "output"
+    with foreground():
+        child = start(state, output, "--finish-within", "6min")
+        assert ended(child) == 0, output.read_text()
+    *windows, summary = (
+        json.loads(line) for line in output.read_text().splitlines() if line.startswith("{")
+    )
+    assert summary["ended"] == "the recovery is over"
+    assert summary["late_s"] <= 0
+    assert summary["seconds"] > 120
+    assert any(window["needed_kib"] for window in windows)
+    assert not any(window["impossible"] for window in windows[3:])
+    assert settled_knobs() == knobs
+
+
+def test_a_date_that_is_lost_is_said_and_the_sync_runs_freely(state: Path, tmp_path: Path) -> None:
+    recovering()
+    output = tmp_path / "output"
+    with foreground():
+        child = start(state, output, "--finish-within", "12s", "--p99-ceiling", "80ms")
+        wait_until(lambda: "cannot be over by" in output.read_text(), 90, "that it is lost")
+        os.kill(child, signal.SIGINT)
+        assert ended(child) == 0, output.read_text()
+    assert "The date goes first" in output.read_text()
+
+
 def test_what_somebody_else_sets_is_theirs(state: Path, tmp_path: Path) -> None:
     recovering()
     output = tmp_path / "output"

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from autotune.guard.course import CONFLICT_S, Course
+from autotune.guard.course import CONFLICT_S, LATE_S, Course
 from autotune.guard.promise import CEILING, DATE, Promise
 from autotune.sync_forecast.platter import flat
 
@@ -70,10 +70,12 @@ def test_what_was_lost_is_caught_up_with() -> None:
     assert course.least_kib > 1.5 * first
 
 
-def test_a_date_that_is_lost_at_full_speed_is_said_at_once() -> None:
+def test_a_date_that_is_lost_at_full_speed_is_said_after_a_moment() -> None:
     course = Course(Promise(50 * MS, finish_s=60), 100, rotating=False, known=flat(10_000))
     drive(course, 1, 10_000, held=False)
     assert course.late
+    assert not course.impossible
+    drive(course, int(LATE_S), 10_000, held=False)
     assert course.impossible
     assert course.least_kib == math.inf
 

@@ -201,13 +201,19 @@ def test_a_guard_tells_prometheus_what_it_sees_and_goes_on_without(tmp_path: Pat
     said: list[str] = []
     array = find_array("md0", fake_sysfs.raid6(tmp_path).root)
     told = MetricsFile(tmp_path / "all.prom", array, 5e7, said.append)
-    window = Window(
-        0.0, 2e7, 2e7, 2e7, 600, "probe", 1e7, 9000, None, 0.5, None, True
-    )  # fmt: skip
+    known = (0.0, 2e7, 2e7, 2e7, 600, "probe", 1e7, 9000, None, 0.5, 50.0, 40.0, None)
+    window = Window(*known, out_of_reach=True, finish_s=9.0, needed_kib=None, impossible=True)
     told.window(window)
     file = tmp_path / "all-guard-md0.prom"
     assert re.search(r"^autotune_guard_p99_seconds\{.*\} 0\.02$", file.read_text(), re.MULTILINE)
     assert re.search(r"^autotune_guard_ceiling_out_of_reach\{.*\} 1\.0$", file.read_text(), re.M)
+    for name, value in (
+        ("left_low_seconds", 40),
+        ("finish_timestamp_seconds", 9),
+        ("impossible", 1),
+    ):
+        assert re.search(rf"^autotune_guard_{name}\{{.*\}} {value}\.0$", file.read_text(), re.M)
+    assert not re.search(r"^autotune_guard_left_high_seconds\{", file.read_text(), re.M)
     told.over()
     assert re.search(r"^autotune_guard_ceiling_out_of_reach\{.*\} 0\.0$", file.read_text(), re.M)
     told.over(released=True)

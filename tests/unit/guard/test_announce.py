@@ -1,0 +1,104 @@
+"""What a guard says of its policy, its date and its progress."""
+
+import dataclasses
+import math
+from datetime import datetime
+from pathlib import Path
+
+import fake_sysfs
+import pytest
+from some_forecast import some_forecast
+
+from autotune.guard.announce import News, curve
+from autotune.guard.promise import CEILING, DATE, Goals
+from autotune.guard.window import Window
+from autotune.report.guard import window_line
+from autotune.sync_forecast.model import Forecast
+from autotune.system.array import find_array
+
+NOW = datetime(2026, 11, 23, 12, 0)
+QUIET = Window(
+    time_s=NOW.timestamp(),
+    p99_ns=80e6,
+    p99_at_least_ns=70e6,
+    p99_at_most_ns=90e6,
+    samples=500,
+    source="accounting",
+    sync_bytes_per_s=40e6,
+    sync_speed_max_kib=40_000,
+    foreground_iops=60.0,
+    share=0.1,
+    left_s=7200.0,
+    left_low_s=3600.0,
+    left_high_s=9000.0,
+    out_of_reach=False,
+    finish_s=None,
+    needed_kib=None,
+    impossible=False,
+)
+
+
+def news(goals: Goals, action: str = "recover", known: Forecast | None = None) -> News:
+    return News("/dev/md0", action, goals, goals.promise(action, NOW), known)
+
+
+def after(seconds: float, **changes: object) -> Window:
+    return dataclasses.replace(QUIET, time_s=QUIET.time_s + seconds, **changes)  # type: ignore[arg-type]
+
+
+def test_a_policy_says_before_what_it_costs_if_a_forecast_knows() -> None:
+    said = news(Goals(policy="balanced"), known=some_forecast())
+    (text,) = said.before()
+    assert text.startswith("Policy balanced: a whole rebuild takes ")
+    assert "p99 of" in text
+    assert not [*said.of(after(0)), *said.of(after(60))]
+
+
+def test_without_a_forecast_it_says_so_after_the_first_minute_and_once() -> None:
+    said = news(Goals(policy="foreground"))
+    assert not list(said.before())
+    assert not list(said.of(after(0)))
+    (text,) = said.of(after(50))
+    assert "will take 1 h 00 min more if all users leave, 2 h 30 min if they stay" in text
+    assert "80.0 ms now" in text
+    assert not list(said.of(after(55)))
+
+
+@pytest.mark.parametrize(
+    ("first", "follows"), [(DATE, "The date goes first"), (CEILING, "The ceiling is kept")]
+)
+def test_what_excludes_each_other_is_said_once_with_what_follows(first: str, follows: str) -> None:
+    said = news(Goals(50e6, within_s=3600, first=first), known=some_forecast())
+    bad = after(40, impossible=True, needed_kib=90_000.0)
+    (text,) = said.of(bad)
+    assert "cannot be over by Mon 13:00 with a p99 under 50.0 ms" in text
+    assert "92.2 MB/s of each member" in text
+    assert follows in text
+    assert not list(said.of(bad))
+
+
+def test_a_lost_date_says_when_full_speed_ends() -> None:
+    said = news(Goals(within_s=600))
+    (text,) = said.of(after(10, impossible=True))
+    assert "cannot be over by Mon 12:10: at full speed it takes 1 h 00 min more" in text
+    assert "--if-impossible" not in text
+
+
+def test_a_log_hears_of_each_quarter() -> None:
+    said = news(Goals(50e6))
+    texts = [t for share in range(10, 100, 5) for t in said.of(after(share, share=share / 100))]
+    assert [text.split(" is ")[1][:3] for text in texts] == ["25%", "50%", "75%"]
+
+
+def test_the_curve_of_a_raid10_check_is_that_of_its_addresses(tmp_path: Path) -> None:
+    fake_sysfs.raid6(tmp_path)
+    array = dataclasses.replace(find_array("md0", tmp_path), level="raid10", size_bytes=4_096_000)
+    known = dataclasses.replace(some_forecast(), level="raid10", member_kib=2000)
+    member, address = (curve(array, action, known) for action in ("recover", "check"))
+    assert address.at(0.5) == pytest.approx(2 * member.at(0.5))
+
+
+def test_the_line_says_how_sure_the_time_left_is_and_what_the_date_needs() -> None:
+    text = window_line(after(0, needed_kib=30_000.0), math.inf)
+    assert "2 h 00 min left (1 h 00 min to 2 h 30 min), the date needs 30.7 MB/s" in text
+    assert "p99 80.0 ms," in text
