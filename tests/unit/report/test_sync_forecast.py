@@ -1,0 +1,119 @@
+"""A forecast as people and programs read it."""
+
+import dataclasses
+import io
+import json
+
+import pytest
+from rich.console import Console
+from some_forecast import MS, POINTS, some_forecast
+
+from autotune.problem.figure import Estimate
+from autotune.report.sync_forecast import (
+    print_forecast,
+    print_list,
+    running_lines,
+    show_latencies,
+    show_times,
+)
+from autotune.report.sync_forecast_document import document, running_document
+from autotune.sync_forecast.model import Forecast
+from autotune.sync_forecast.running import Running
+
+RUNNING = Running("recover", 0.25, 50_000.0, 7200.0, 6000.0, 9000.0, skips=True)
+
+
+def said(
+    forecast: Forecast, width: int = 80, within_s: float | None = None, ceiling: float | None = None
+) -> str:
+    console = Console(file=io.StringIO(), width=width, highlight=False)
+    print_forecast(console, forecast, within_s, ceiling)
+    return str(console.file.getvalue())  # type: ignore[attr-defined]
+
+
+def in_one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+@pytest.mark.parametrize("width", [40, 80])
+def test_it_fits_the_terminal(width: int) -> None:
+    text = said(some_forecast(), width, 172_800, 40 * MS)
+    assert max(map(len, text.splitlines())) <= width
+    console = Console(file=io.StringIO(), width=width)
+    print_list(console, [some_forecast()])
+    assert max(map(len, console.file.getvalue().splitlines())) <= width  # type: ignore[attr-defined]
+
+
+def test_it_answers_what_was_asked() -> None:
+    text = in_one_line(said(some_forecast(), 80, 259_200, 40 * MS))
+    assert "Without a sync your p99 is" in text
+    assert "To be done within 72 h 00 min a rebuild needs" in text
+    assert "Under 40.0 ms a rebuild can go at about" in text
+    assert "best ratio of speed to p99 was at 81.9 MB/s" in text
+
+
+def test_what_cannot_be_is_said_with_what_can() -> None:
+    text = in_one_line(said(some_forecast(), 80, 3600, 1 * MS))
+    assert "A rebuild cannot be done within 1 h 00 min: at full speed it takes 36 h" in text
+    assert "No speed is known to keep the p99 under 1.0 ms" in text
+
+
+def test_a_low_limit_is_what_a_sync_gets_now() -> None:
+    text = in_one_line(said(some_forecast(limit_kib_s=10_000)))
+    assert "sync_speed_max (10000 KiB/s) a sync goes at 10.2 MB/s of each member" in text
+
+
+def test_what_is_not_known_is_said() -> None:
+    odd = dataclasses.replace(
+        some_forecast(POINTS[:3]),
+        busy=False,
+        places_measured=False,
+        stopped_ns=40 * MS,
+        media="ssd",
+    )
+    text = in_one_line(said(odd))
+    assert "Nobody used the array" in text
+    assert "half is assumed" in text
+    assert "Nothing faster was tried: the p99 was above 40.0 ms" in text
+    assert "a small SSD" in text
+
+
+@pytest.mark.parametrize(
+    ("estimate", "shown"),
+    [
+        (Estimate(50 * MS, 0.0), "50.0 to 50.0 ms"),
+        (Estimate(700 * MS, 0.2), "437 ms to 1.1 s"),
+    ],
+)
+def test_ranges_of_latencies(estimate: Estimate, shown: str) -> None:
+    assert show_latencies(estimate) == shown
+
+
+def test_ranges_of_times_have_one_unit() -> None:
+    assert show_times(Estimate(36_000, 0.0)) == "10.0 to 10.0 h"
+    assert show_times(Estimate(90, 0.0)) == "90.0 to 90.0 s"
+    assert show_times(Estimate(1_000_000, 0.0)) == "11.6 to 11.6 days"
+
+
+def test_programs_get_each_figure_with_its_interval() -> None:
+    found = json.loads(json.dumps(document(some_forecast(), 259_200, 40 * MS)))
+    assert [row["kib_s"] for row in found["speeds"][:-1]] == [10_000, 40_000, 80_000]
+    assert found["speeds"][-1]["kib_s"] == pytest.approx(some_forecast().full_kib_s)
+    for row in found["speeds"]:
+        assert row["seconds"]["rebuild"]["low"] < row["seconds"]["rebuild"]["high"]
+        assert row["p99_ns"]["low"] < row["p99_ns"]["value"] < row["p99_ns"]["high"]
+    assert found["within"]["needed"]["kib_s"] > 0
+    assert found["under"]["needed"]["p99_ns"]["rebuild"]["value"] == pytest.approx(
+        40 * MS, rel=0.01
+    )
+    assert document(some_forecast(), 3600)["within"]["needed"] is None
+    assert document(some_forecast())["within"] is None
+
+
+def test_a_sync_under_way_has_an_end_with_an_interval() -> None:
+    first, second = running_lines("/dev/md0", RUNNING)
+    assert "The recovery of /dev/md0 is 25.0% done, at 51.2 MB/s of each member" in first
+    assert "2 h 00 min more (1 h 40 min to 2 h 30 min)" in first
+    assert "bitmap" in second
+    assert len(list(running_lines("/dev/md0", dataclasses.replace(RUNNING, action="check")))) == 1
+    assert running_document("/dev/md0", RUNNING)["high_s"] == 9000
