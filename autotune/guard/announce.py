@@ -42,7 +42,7 @@ class News:
         self._action = _ACTIONS.get(action, CHECK)
         self._goals, self._promise, self._known = goals, promise, known
         self._began_s: float | None = None
-        self._told_cost = self._told_impossible = False
+        self._told_cost = self._told_impossible = self._told_date = False
         self._told_share: float | None = None
 
     def before(self) -> Iterator[str]:
@@ -74,6 +74,9 @@ class News:
         if self._began_s is None:
             self._began_s = window.time_s
         yield from self._progress(window)
+        if window.needed_kib is not None and not self._told_date and self._promise.binds:
+            self._told_date = True
+            yield self._date(window.needed_kib)
         if window.impossible and not self._told_impossible:
             self._told_impossible = True
             yield self._impossible(window)
@@ -92,6 +95,19 @@ class News:
                 f"{show_seconds(window.left_high_s)} if they stay{felt}."
             )
 
+    def _date(self, needed_kib: float) -> str:
+        """What the date asks of the sync, and what that costs if a forecast knows."""
+        known = self._known
+        felt = _felt(known.p99(self._action, needed_kib)) + ", by the forecast" if known else ""
+        return (
+            f"To be over by {self._at}, the {self._what} needs {show_rate(needed_kib * 1024)} of "
+            f"each member{felt}."
+        )
+
+    @property
+    def _at(self) -> str:
+        return datetime.fromtimestamp(self._promise.finish_s or 0).strftime("%a %H:%M")
+
     def _progress(self, window: Window) -> Iterator[str]:
         """At each quarter of the way, for whoever reads only a log."""
         if self._told_share is None:
@@ -108,7 +124,7 @@ class News:
 
     def _impossible(self, window: Window) -> str:
         promise = self._promise
-        at = datetime.fromtimestamp(promise.finish_s or 0).strftime("%a %H:%M")
+        at = self._at
         if window.needed_kib is None:
             low = window.left_low_s or 0.0
             end = datetime.fromtimestamp(window.time_s + low).strftime("%a %H:%M")
@@ -142,7 +158,7 @@ class News:
         return f" Under the ceiling it would take about {show_seconds(left_s)} more."
 
     def _follows(self) -> str:
-        if self._promise.first == CEILING:
+        if not self._promise.binds:
             return "The ceiling is kept (--if-impossible date would change that)."
         other = " (--if-impossible ceiling would change that)"
         both = math.isfinite(self._promise.ceiling_ns)

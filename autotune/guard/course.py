@@ -107,7 +107,7 @@ class Course:
         slow = min(sum(rates) / len(rates), sum(rates[-5:]) / len(rates[-5:]))
         left, high = remains.seconds(sum(rates) / len(rates)), remains.seconds(SLOWER * slow)
         date_s = self._date_left_s()
-        if date_s is not None and self.promise.first != CEILING and not self.late:
+        if date_s is not None and self.promise.binds and not self.late:
             # The pace rises as the date comes near.
             left, high = min(left, date_s), min(high, date_s)
         low = min(remains.seconds(), left)

@@ -34,6 +34,11 @@ class Promise:
     first: str = DATE
     spare_s: float = 0.0
 
+    @property
+    def binds(self) -> bool:
+        """Whether the pace follows the date: there is one, and no ceiling that goes before it."""
+        return self.finish_s is not None and (self.first == DATE or math.isinf(self.ceiling_ns))
+
 
 @dataclass(frozen=True)
 class Goals:
@@ -84,13 +89,13 @@ def needed_kib(promise: Promise, remains: Remains, now_s: float) -> float | None
     if planned is not None:
         return planned
     # Full speed may still do what no reserve is left for.
-    return math.inf if remains.seconds() <= left_s else None
+    return max(remains.free.kib_s) if remains.seconds() <= left_s else None
 
 
 def least_kib(promise: Promise, needed: float | None, floor_kib: float) -> float:
     """The pace below which the sync is not held: that of the date, if the date goes first. What is
     late already goes as fast as it can."""
-    if promise.finish_s is None or promise.first == CEILING:
+    if not promise.binds:
         return floor_kib
     return math.inf if needed is None else max(needed, floor_kib)
 

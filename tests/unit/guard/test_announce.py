@@ -70,11 +70,20 @@ def test_without_a_forecast_it_says_so_after_the_first_minute_and_once() -> None
 def test_what_excludes_each_other_is_said_once_with_what_follows(first: str, follows: str) -> None:
     said = news(Goals(50e6, within_s=3600, first=first), known=some_forecast())
     bad = after(40, impossible=True, needed_kib=90_000.0)
-    (text,) = said.of(bad)
+    *_, text = said.of(bad)
     assert "cannot be over by Mon 13:00 with a p99 under 50.0 ms" in text
     assert "92.2 MB/s of each member" in text
     assert follows in text
     assert not list(said.of(bad))
+
+
+def test_a_date_says_once_what_it_needs_and_what_that_costs() -> None:
+    said = news(Goals(within_s=86_400), known=some_forecast())
+    assert not list(said.of(after(0)))
+    (text,) = said.of(after(5, needed_kib=40_000.0))
+    assert "To be over by Tue 12:00, the recovery of /dev/md0 needs 41.0 MB/s" in text
+    assert "with a p99 of" in text
+    assert not list(said.of(after(10, needed_kib=41_000.0)))
 
 
 def test_a_lost_date_says_when_full_speed_ends() -> None:

@@ -60,7 +60,7 @@ def test_disks_that_are_slower_inside_have_to_begin_faster() -> None:
 
 
 def test_a_date_that_full_speed_just_meets_has_no_reserve_and_one_beyond_is_lost() -> None:
-    assert needed_kib(Promise(finish_s=101, spare_s=5), remains(), 0) == math.inf
+    assert needed_kib(Promise(finish_s=101, spare_s=5), remains(), 0) == 10_000
     assert needed_kib(Promise(finish_s=99), remains(), 0) is None
     assert needed_kib(Promise(finish_s=99), remains(), 100) is None
     assert least_kib(Promise(finish_s=99), None, 1000) == math.inf
@@ -69,6 +69,12 @@ def test_a_date_that_full_speed_just_meets_has_no_reserve_and_one_beyond_is_lost
 def test_who_goes_first_decides_whether_the_date_is_a_floor() -> None:
     assert least_kib(Promise(50e6, 1000, first=DATE), 5000, 1000) == 5000
     assert least_kib(Promise(50e6, 1000, first=CEILING), 5000, 1000) == 1000
+
+
+def test_a_date_alone_holds_in_a_check_too() -> None:
+    promise = Goals(within_s=1000).promise("check", MONDAY)
+    assert promise.binds
+    assert least_kib(promise, 5000, 1000) == 5000
 
 
 @pytest.mark.parametrize(
