@@ -16,6 +16,7 @@
 # make bench-year   ten thousand passes of re-tuning, on synthetic arrays (an hour)
 # make bench-guard   rebuilds under guard, beside fixed limits (20 min)
 # make bench-forecast   forecasts beside the rebuilds that follow them (two hours)
+# make bench-rebuild   creation, check and rebuild by level and disks (a day; goes on where cut)
 # make bench-search   compare the strategies on synthetic arrays (an hour)
 # make bench-grids    compare them on recorded arrays (some minutes)
 # make bench-panel  the default command on real arrays, judged by fio (a day; goes on where cut)
@@ -30,7 +31,7 @@ CONSUMERS := shellcheck systemd dbus tuned btrfs-progs chromium
 test lint unit lab-tests slow-tests: PACKAGES += $(CONSUMERS)
 
 .PHONY: setup system demo test lint unit lab-tests slow-tests faults soak fuzz \
-  bench-measure bench-persist bench-guard bench-forecast bench-search bench-year bench-grids bench-panel \
+  bench-measure bench-persist bench-guard bench-forecast bench-rebuild bench-search bench-year bench-grids bench-panel \
   record-grids
 
 setup: system .venv/installed
@@ -112,6 +113,9 @@ bench-persist: setup
 
 bench-guard: setup
 	.venv/bin/autotune lab tests/lab/guard.toml -- .venv/bin/python -m benchmarks.guard /dev/md0
+
+bench-rebuild: setup
+	.venv/bin/python -m benchmarks.rebuild --tune
 
 bench-forecast: setup
 	.venv/bin/python -m benchmarks.forecast

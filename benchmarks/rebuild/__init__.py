@@ -1,0 +1,1 @@
+"""How long arrays take to create, check and rebuild: the build table."""
