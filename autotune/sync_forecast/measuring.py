@@ -7,7 +7,7 @@ share of a hard disk.
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -40,6 +40,7 @@ PLACES = (0.0, 0.3, 0.6, 0.9)
 FIRST_S, PLACE_S = 4.0, 5.0
 CHANGE_S = 1.5
 """What starting and ending a check takes, beside its ramp."""
+PLACES_S = len(PLACES) * (PLACE_S + RAMP_S + CHANGE_S)
 UNKNOWN_SPREAD = 0.1
 PROBE_IOPS, PROBE_IOPS_EACH_HDD = 200, 10
 
@@ -99,8 +100,7 @@ class _Steps:
     def __init__(self, array: Array, bench: Bench, asked: Asked) -> None:
         self._array, self._bench, self._asked = array, bench, asked
         self._scale = bench.size_kib / bench.member_kib
-        places = len(PLACES) * (PLACE_S + RAMP_S + CHANGE_S) if self._by_place else 0.0
-        fixed = FIRST_S + RAMP_S + CHANGE_S + places + CLOCK_S + 4.0
+        fixed = FIRST_S + RAMP_S + CHANGE_S + CLOCK_S + 4.0 + (PLACES_S if self._by_place else 0.0)
         self._each_s = (asked.seconds - fixed) / (len(SHARES) + 2) - RAMP_S - CHANGE_S
         self._began = time.monotonic()
 
@@ -113,39 +113,14 @@ class _Steps:
         self._say("looking for users")
         busy, source, share = bench.users()
         probe = _probe_iops(self._array) if source == PROBE else None
-        with Foreground(self._array, asked.ceiling_ns, probe) as foreground:
-            self._say("requests without a sync")
-            idle = bench.idle(self._each_s, foreground)
-        if idle.over:
-            raise RefusalError(
-                "The p99 is above the ceiling without any sync, so none is tried; give a higher "
-                "one with --p99-ceiling."
-            )
-        top = float(SyncSpeedMax().choices(self._array, 0)[-1]) * self._scale
+        idle = self._idle(probe)
         self._say("the speed of the disks")
-        bench.limit(top)
+        bench.limit(self._top)
         first = self._rate(bench.check(0.0, FIRST_S))
-        points = [self._point(idle, 0.0)]
-        spread = first.spread
-        with Foreground(self._array, asked.ceiling_ns, probe) as foreground:
-            stopped = False
-            for part in (*SHARES, None):
-                limit = top if part is None else part * first.value * self._scale
-                self._say("a check at full speed" if part is None else f"{part:.0%} of the speed")
-                bench.limit(limit)
-                seen = bench.check(MIDDLE, self._each_s, foreground)
-                points.append(self._point(seen, self._rate(seen).value))
-                if stopped := seen.over:
-                    break
-        platter = assumed(first.value) if self._by_place else flat(first.value)
-        places = self._by_place and not stopped and time.monotonic() - began < MOST_S - 40
-        if places:
-            bench.limit(top)
-            platter, spread = self._platter()
-        elif not self._by_place and not stopped:
-            # The first seconds are short; those at full speed have their probe.
-            platter = flat(max(first.value, points[-1].kib_s))
-        limit = float(bench.found["sync_speed_max"])
+        points, stopped = self._by_speed(first.value, probe)
+        rest_s = MOST_S - (time.monotonic() - began)
+        known = not stopped and (not self._by_place or rest_s > PLACES_S)
+        platter, spread = self._curve(first, points, known)
         return Forecast(
             self._array.device,
             self._array.uuid,
@@ -155,18 +130,61 @@ class _Steps:
             time.time(),
             time.monotonic() - began,
             bench.member_kib,
-            limit,
+            float(bench.found["sync_speed_max"]),
             platter,
-            places or not self._by_place,
-            spread if places or not self._by_place else UNKNOWN_SPREAD,
-            tuple(sorted(points, key=lambda point: point.kib_s)),
+            known,
+            spread,
+            tuple(sorted((idle, *points), key=lambda point: point.kib_s)),
             source,
             busy,
             share,
             asked.ceiling_ns if stopped else None,
         )
 
-    def _platter(self) -> tuple[Platter, float]:
+    @property
+    def _top(self) -> float:
+        """A limit that holds no disk of its kind."""
+        return float(SyncSpeedMax().choices(self._array, 0)[-1]) * self._scale
+
+    def _idle(self, probe: int | None) -> Point:
+        """What users feel without a sync. Raise RefusalError if that is above the ceiling."""
+        self._say("requests without a sync")
+        with Foreground(self._array, self._asked.ceiling_ns, probe) as foreground:
+            seen = self._bench.idle(self._each_s, foreground)
+        if seen.over:
+            raise RefusalError(
+                "The p99 is above the ceiling without any sync, so none is tried; give a higher "
+                "one with --p99-ceiling."
+            )
+        return self._point(seen, 0.0)
+
+    def _by_speed(self, first_kib: float, probe: int | None) -> tuple[list[Point], bool]:
+        """What users feel at each speed, and whether the ceiling ended that."""
+        points: list[Point] = []
+        with Foreground(self._array, self._asked.ceiling_ns, probe) as foreground:
+            for part in (*SHARES, None):
+                limit = self._top if part is None else part * first_kib * self._scale
+                self._say("a check at full speed" if part is None else f"{part:.0%} of the speed")
+                self._bench.limit(limit)
+                seen = self._bench.check(MIDDLE, self._each_s, foreground)
+                if seen.over:
+                    # Too soon for a speed, perhaps.
+                    kib_s = seen.kib_s.value if seen.kib_s is not None else limit
+                    return [*points, self._point(seen, kib_s / self._scale)], True
+                points.append(self._point(seen, self._rate(seen).value))
+        return points, False
+
+    def _curve(
+        self, first: Estimate, points: Sequence[Point], known: bool
+    ) -> tuple[Platter, float]:
+        """How fast the disks are from place to place, and the spread of that; supposed, unless it
+        can be `known`."""
+        if not self._by_place:
+            # The first seconds are short; those at full speed have their probe.
+            return flat(max(first.value, points[-1].kib_s)), first.spread
+        if not known:
+            return assumed(first.value), UNKNOWN_SPREAD
+        self._bench.limit(self._top)
         rates = []
         for place in PLACES:
             self._say(f"the speed at {place:.0%} of the disks")
