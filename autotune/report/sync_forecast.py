@@ -154,7 +154,7 @@ def unknown(forecast: Forecast) -> Iterator[str]:
     """What the check cannot know."""
     if not forecast.busy:
         yield "Nobody used the array: with users a sync is slower, and requests too."
-    if not forecast.places_measured:
+    if not forecast.places_measured and forecast.media == "hdd":
         yield "How much slower the disks are at their end was not measured; half is assumed."
     text = "Not known: how fast a new member writes"
     if forecast.media != "hdd":
