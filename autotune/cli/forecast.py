@@ -89,8 +89,7 @@ def _read_running(array: "Array", state_dir: Path, as_json: bool) -> bool:
 
     from autotune.errors import AutotuneError
     from autotune.measure.sync_progress import under_way
-    from autotune.report import sync_forecast as report
-    from autotune.report import sync_forecast_document
+    from autotune.report import running_sync as report
     from autotune.report.live import LiveReporter
     from autotune.sync_forecast import running, stored
 
@@ -108,7 +107,7 @@ def _read_running(array: "Array", state_dir: Path, as_json: bool) -> bool:
             "be told; look at /proc/mdstat."
         )
     if as_json:
-        print(json.dumps(sync_forecast_document.running_document(array.device, found), indent=2))
+        print(json.dumps(report.running_document(array.device, found), indent=2))
     else:
         for line in report.running_lines(array.device, found):
             say(line)

@@ -55,6 +55,12 @@ class Course:
         """Whether it is known what the disks can do."""
         return self._free is not None
 
+    @property
+    def needs_to_know(self) -> bool:
+        """Whether what was promised depends on what the disks can do."""
+        promise = self.promise
+        return promise.finish_s is not None or promise.share is not None
+
     def look(
         self, size_kib: float, place: float, rate_kib: float, held: bool, now_s: float
     ) -> None:

@@ -1,14 +1,13 @@
 """One sync under guard: the loop that looks, learns and opens or shuts the valve."""
 
-import math
 import time
 from collections import deque
 from collections.abc import Callable
 
 from autotune.guard.course import Course
-from autotune.guard.pace import WANTED, Pace, Share, first_guess_kib
+from autotune.guard.pace import WANTED, Pace, Share, first_pace
 from autotune.guard.promise import Promise
-from autotune.guard.valve import FLOOR_KIB, IDLE_LOOK_S, SLEEP_S, Valve
+from autotune.guard.valve import FLOOR_KIB, IDLE_LOOK_S, Valve
 from autotune.guard.window import Window
 from autotune.measure.foreground import Foreground, Second
 from autotune.measure.sync_progress import Progress, running
@@ -128,7 +127,9 @@ class Hold:
             self._valve.restore_depth()
             return
         if self._pace is None:
-            self._pace = self._first_pace(rate_kib)
+            course = self.course
+            if rate_kib > 0 and (course.known or not course.needs_to_know):
+                self._pace = first_pace(course.promise, self._least_kib, self._free_kib)
             if self._pace is None:
                 return
         self._pace.hold(min(self.course.least_kib, self._valve.limit_kib), self.course.free_kib)
@@ -141,18 +142,6 @@ class Hold:
             return
         self._pace.learn(second, None if held else rate_kib)
         self._move_depth(second.slow, now)
-
-    def _first_pace(self, rate_kib: float) -> Pace | Share | None:
-        """None as long as it is not known what the disks can do."""
-        promise = self.course.promise
-        if promise.finish_s is not None and not self.course.known:
-            return None
-        if promise.share is not None or math.isinf(promise.ceiling_ns):
-            return Share(promise.share or 0.0) if self.course.known else None
-        if rate_kib <= 0:
-            return None
-        guess = first_guess_kib(self._free_kib, self._ceiling_ns, SLEEP_S)
-        return Pace(self._least_kib, guess, self._ceiling_ns)
 
     def _move_depth(self, slow: float, now: float) -> None:
         """Where the pace can do no more, the depth still can."""

@@ -13,6 +13,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from autotune.guard.promise import Promise
+from autotune.guard.valve import SLEEP_S
 from autotune.measure.foreground import Second, p99
 
 WANTED = 0.8
@@ -110,3 +112,11 @@ def first_guess_kib(free_kib: float, ceiling_ns: float, sleep_s: float) -> float
     """
     burst_s = ceiling_ns / 2e9
     return free_kib * burst_s / (burst_s + sleep_s)
+
+
+def first_pace(promise: Promise, least_kib: float, free_kib: float) -> Pace | Share:
+    """What to begin with, for disks that sync at `free_kib` when nothing holds them back."""
+    if promise.share is not None or math.isinf(promise.ceiling_ns):
+        return Share(promise.share or 0.0)
+    guess = first_guess_kib(free_kib, promise.ceiling_ns, SLEEP_S)
+    return Pace(least_kib, guess, promise.ceiling_ns)

@@ -1,7 +1,6 @@
 """A forecast of syncs: a table of speeds, hours and latencies, and what follows in sentences."""
 
 import math
-import time
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
@@ -11,8 +10,6 @@ from autotune.problem.figure import Estimate
 from autotune.quantities import show_latency, show_rate, show_seconds
 from autotune.report.grid import Grid
 from autotune.sync_forecast.model import CHECK, REBUILD, Forecast, Point
-from autotune.sync_forecast.running import Running
-from autotune.system.sync import NAMES
 
 KIB = 1024
 _UNITS = (("days", 86_400.0), ("h", 3600.0), ("min", 60.0))
@@ -163,27 +160,6 @@ def unknown(forecast: Forecast) -> Iterator[str]:
         text + ", what a degraded array costs its users beside the sync, and what a bitmap lets a "
         "resync skip."
     )
-
-
-def running_lines(device: str, running: Running) -> Iterator[str]:
-    """When a sync that is under way will end."""
-    what = NAMES.get(running.action, running.action)
-    end, low, high = (_clock(s) for s in (running.left_s, running.low_s, running.high_s))
-    yield (
-        f"The {what} of {device} is {running.share:.1%} done, at {show_rate_kib(running.kib_s)} of "
-        f"each member. It will take {show_seconds(running.left_s)} more "
-        f"({show_seconds(running.low_s)} to {show_seconds(running.high_s)}): until {end} "
-        f"({low} to {high}), if the load stays as it is."
-    )
-    if running.skips and running.action in ("recover", "resync"):
-        yield (
-            "It may end sooner: the array has a bitmap, and what that knows to be alike is skipped."
-        )
-
-
-def _clock(seconds: float) -> str:
-    at = datetime.fromtimestamp(time.time() + seconds)
-    return at.strftime("%H:%M" if seconds < 43_200 else "%a %H:%M")
 
 
 def print_list(console: Console, forecasts: Sequence[Forecast]) -> None:

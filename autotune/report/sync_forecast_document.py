@@ -1,12 +1,10 @@
 """A forecast of syncs for programs."""
 
-from dataclasses import asdict
 from typing import Any
 
 from autotune.problem.figure import Estimate
 from autotune.report.sync_forecast import rows
 from autotune.sync_forecast.model import ACTIONS, Forecast
-from autotune.sync_forecast.running import Running
 
 
 def document(
@@ -75,7 +73,3 @@ def _estimate(estimate: Estimate | None) -> dict[str, float] | None:
         return None
     low, high = estimate.interval
     return {"value": estimate.value, "low": low, "high": high}
-
-
-def running_document(device: str, running: Running) -> dict[str, Any]:
-    return {"kind": "running", "device": device, **asdict(running)}

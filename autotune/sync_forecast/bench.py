@@ -9,6 +9,7 @@ from autotune.knobs import read_setting
 from autotune.knobs.sync_speed import SyncSpeedMax, SyncSpeedMin
 from autotune.measure.check import Check
 from autotune.measure.foreground import CLOCK_S, PROBE, Foreground, Second
+from autotune.measure.foreground_probe import RATE_IOPS
 from autotune.problem.figure import Estimate
 from autotune.safety.apply import apply
 from autotune.safety.journal import Journal
@@ -17,7 +18,7 @@ from autotune.stats.batch_means import MIN_BATCHES
 from autotune.stats.steady_state import rate
 from autotune.sync_forecast.felt import surely_over
 from autotune.system import sysfs
-from autotune.system.array import Array
+from autotune.system.array import Array, Media
 
 KNOBS = (SyncSpeedMin(), SyncSpeedMax())
 FLOOR_KIB = 1000
@@ -28,6 +29,14 @@ TICK_S = 0.5
 PATIENCE = 3
 """As many times its time a check gets on a machine that is too busy to look at it."""
 SIZE_ALIGN_KIB = 4
+PROBE_IOPS, PROBE_IOPS_EACH_HDD = 200, 10
+
+
+def probe_iops(array: Array) -> int:
+    """Of a probe that is there for minutes, not for hours: more than the guard's."""
+    if array.media is not Media.HDD:
+        return PROBE_IOPS
+    return min(max(PROBE_IOPS_EACH_HDD * array.raid_disks, RATE_IOPS[Media.HDD]), PROBE_IOPS)
 
 
 @dataclass

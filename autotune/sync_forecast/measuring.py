@@ -14,7 +14,6 @@ from pathlib import Path
 from autotune.errors import MeasurementError, RefusalError, UsageError
 from autotune.knobs.sync_speed import SyncSpeedMax
 from autotune.measure.foreground import CLOCK_S, PROBE, Foreground
-from autotune.measure.foreground_probe import RATE_IOPS
 from autotune.preflight import checks
 from autotune.problem.figure import Estimate
 from autotune.safety.apply import journaled_paths
@@ -24,7 +23,7 @@ from autotune.safety.journal import Journal
 from autotune.safety.locks import lock
 from autotune.safety.paths import journal_path
 from autotune.safety.watch import Watch
-from autotune.sync_forecast.bench import KNOBS, RAMP_S, Bench, Seen
+from autotune.sync_forecast.bench import KNOBS, RAMP_S, Bench, Seen, probe_iops
 from autotune.sync_forecast.felt import felt
 from autotune.sync_forecast.model import Forecast, Point
 from autotune.sync_forecast.platter import Platter, assumed, flat, measured
@@ -42,7 +41,6 @@ CHANGE_S = 1.5
 """What starting and ending a check takes, beside its ramp."""
 PLACES_S = len(PLACES) * (PLACE_S + RAMP_S + CHANGE_S)
 UNKNOWN_SPREAD = 0.1
-PROBE_IOPS, PROBE_IOPS_EACH_HDD = 200, 10
 
 
 @dataclass(frozen=True)
@@ -87,13 +85,6 @@ def forecast(array: Array, asked: Asked) -> Forecast:
             return steps.run(began)
 
 
-def _probe_iops(array: Array) -> int:
-    """Of a probe that is there for minutes, not for hours: more than the guard's."""
-    if array.media is not Media.HDD:
-        return PROBE_IOPS
-    return min(max(PROBE_IOPS_EACH_HDD * array.raid_disks, RATE_IOPS[Media.HDD]), PROBE_IOPS)
-
-
 class _Steps:
     """The measurements, one after the other."""
 
@@ -112,7 +103,7 @@ class _Steps:
         bench, asked = self._bench, self._asked
         self._say("looking for users")
         busy, source, share = bench.users()
-        probe = _probe_iops(self._array) if source == PROBE else None
+        probe = probe_iops(self._array) if source == PROBE else None
         idle = self._idle(probe)
         self._say("the speed of the disks")
         bench.limit(self._top)

@@ -2,13 +2,13 @@
 waits for months loads it."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from itertools import pairwise
 from typing import Any
 
 from autotune.problem.figure import Estimate
 from autotune.sync_forecast.platter import Platter
+from autotune.sync_forecast.rising import between, rising
 
 CHECK, REBUILD, RESYNC = "check", "rebuild", "resync"
 ACTIONS = (CHECK, REBUILD, RESYNC)
@@ -105,7 +105,7 @@ class Forecast:
         if not known:
             return None
         more, times = self._degraded(action)
-        found = _between(known, min(kib_s, self.full_kib_s) + more)
+        found = between(known, min(kib_s, self.full_kib_s) + more)
         return Estimate(times * found.value, math.hypot(found.spread, P99_APART[action]))
 
     def _degraded(self, action: str) -> tuple[float, float]:
@@ -150,41 +150,6 @@ class Forecast:
     def document(self) -> dict[str, Any]:
         """As it is stored: what JSON has."""
         return asdict(self)
-
-
-def rising(points: Sequence[tuple[float, Estimate]]) -> list[tuple[float, Estimate]]:
-    """Points whose p99 never falls as the speed rises: neighbours that do are noise, and get their
-    weighted mean (isotonic regression on log scales)."""
-    pools: list[list[tuple[float, Estimate]]] = [[point] for point in sorted(points, key=_speed)]
-    while True:
-        at = next(
-            (n for n, (a, b) in enumerate(pairwise(pools)) if _pooled(a).value > _pooled(b).value),
-            None,
-        )
-        if at is None:
-            break
-        pools[at : at + 2] = [pools[at] + pools[at + 1]]
-    return [(speed, _pooled(pool)) for pool in pools for speed, _ in pool]
-
-
-def _speed(point: tuple[float, Estimate]) -> float:
-    return point[0]
-
-
-def _pooled(pool: Sequence[tuple[float, Estimate]]) -> Estimate:
-    weights = [1 / max(each.spread, 0.01) ** 2 for _, each in pool]
-    mean = sum(w * math.log(each.value) for w, (_, each) in zip(weights, pool, strict=True))
-    return Estimate(math.exp(mean / sum(weights)), 1 / math.sqrt(sum(weights)))
-
-
-def _between(known: Sequence[tuple[float, Estimate]], speed: float) -> Estimate:
-    """In proportion between two points, the log of the p99 against the speed."""
-    for (low, first), (high, second) in pairwise(known):
-        if low <= speed <= high and high > low:
-            share = (speed - low) / (high - low)
-            log = (1 - share) * math.log(first.value) + share * math.log(second.value)
-            return Estimate(math.exp(log), max(first.spread, second.spread))
-    return known[0][1] if speed < known[0][0] else known[-1][1]
 
 
 def from_document(document: Mapping[str, Any]) -> Forecast:

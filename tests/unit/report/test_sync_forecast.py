@@ -9,14 +9,14 @@ from rich.console import Console
 from some_forecast import MS, POINTS, some_forecast
 
 from autotune.problem.figure import Estimate
+from autotune.report.running_sync import running_document, running_lines
 from autotune.report.sync_forecast import (
     print_forecast,
     print_list,
-    running_lines,
     show_latencies,
     show_times,
 )
-from autotune.report.sync_forecast_document import document, running_document
+from autotune.report.sync_forecast_document import document
 from autotune.sync_forecast.model import Forecast
 from autotune.sync_forecast.running import Running
 

@@ -1,0 +1,37 @@
+"""When a sync that is under way will end."""
+
+import time
+from collections.abc import Iterator
+from dataclasses import asdict
+from datetime import datetime
+from typing import Any
+
+from autotune.quantities import show_seconds
+from autotune.report.sync_forecast import show_rate_kib
+from autotune.sync_forecast.running import Running
+from autotune.system.sync import NAMES
+
+
+def running_lines(device: str, running: Running) -> Iterator[str]:
+    """When a sync that is under way will end."""
+    what = NAMES.get(running.action, running.action)
+    end, low, high = (_clock(s) for s in (running.left_s, running.low_s, running.high_s))
+    yield (
+        f"The {what} of {device} is {running.share:.1%} done, at {show_rate_kib(running.kib_s)} of "
+        f"each member. It will take {show_seconds(running.left_s)} more "
+        f"({show_seconds(running.low_s)} to {show_seconds(running.high_s)}): until {end} "
+        f"({low} to {high}), if the load stays as it is."
+    )
+    if running.skips and running.action in ("recover", "resync"):
+        yield (
+            "It may end sooner: the array has a bitmap, and what that knows to be alike is skipped."
+        )
+
+
+def _clock(seconds: float) -> str:
+    at = datetime.fromtimestamp(time.time() + seconds)
+    return at.strftime("%H:%M" if seconds < 43_200 else "%a %H:%M")
+
+
+def running_document(device: str, running: Running) -> dict[str, Any]:
+    return {"kind": "running", "device": device, **asdict(running)}
