@@ -211,7 +211,8 @@ def test_a_policy_holds_the_sync_and_says_what_that_costs(state: Path, tmp_path:
         os.kill(child, signal.SIGINT)
         assert ended(child) == 0, output.read_text()
     assert settled_knobs() == knobs
-    windows = [json.loads(line) for line in output.read_text().splitlines() if "window" in line]
+    lines = output.read_text().splitlines()
+    windows = [json.loads(line) for line in lines if line.startswith('{"kind": "window"')]
     free = max(window["sync_bytes_per_s"] for window in windows)
     assert windows[-1]["sync_bytes_per_s"] < 0.6 * free
     assert windows[-1]["left_low_s"] < windows[-1]["left_high_s"]
