@@ -15,6 +15,7 @@ ACTIONS = (CHECK, REBUILD, RESYNC)
 THERE_AND_BACK = 2.0
 """A request of users costs a sync on hard disks the way there and the way back."""
 MOST_SHARE = 0.45
+PARITY = ("raid4", "raid5", "raid6")
 APART = {CHECK: 0.02, REBUILD: 0.06, RESYNC: 0.06}
 """The spread by which the times of a whole sync differ from those that a few places tell: only the
 check is what was measured, the others write too."""
@@ -76,10 +77,10 @@ class Forecast:
         return min(each * self.users_share, MOST_SHARE)
 
     def curve(self, action: str) -> Platter:
-        """What the disks can do for an action. In a rebuild, the members that are left also serve
-        what is asked of the one that is not yet rebuilt: twice as much at first, in the end as
-        much as ever."""
-        if action != REBUILD:
+        """What the disks can do for an action. In a rebuild of a parity level, all other members
+        read for what is asked of the one that is not yet rebuilt: twice as much in all at first,
+        in the end as much as ever."""
+        if action != REBUILD or self.level not in PARITY:
             return self.platter
         ends = sorted({*self.platter.places, 0.0, 1.0})
         cost = self._cost
@@ -109,16 +110,14 @@ class Forecast:
         return Estimate(times * found.value, math.hypot(found.spread, P99_APART[action]))
 
     def _degraded(self, action: str) -> tuple[float, float]:
-        """What a missing member adds to a p99 on average: as much as so many KiB/s more of a check,
-        since the others serve its reads; and so many times, since a read of it on a parity level
-        waits for the slowest of all others (for a tail that falls as an exponential)."""
-        if action != REBUILD:
+        """What a member that is missing on a parity level adds to a p99: as much as so many KiB/s
+        more of a check, since all others read for it; and so many times, since a read of it waits
+        for the slowest of them (for a tail that falls as an exponential). Of the beginning of a
+        rebuild, where most of the slowest requests are."""
+        if action != REBUILD or self.level not in PARITY:
             return 0.0, 1.0
-        more = 0.5 * self._cost / (1 - self._cost) * self.full_kib_s
-        if self.level not in ("raid4", "raid5", "raid6"):
-            return more, 1.0
-        waits = (self.raid_disks - 2) / (2 * self.raid_disks)
-        return more, 1 + math.log(1 + waits) / math.log(100)
+        more = self._cost / (1 - self._cost) * self.full_kib_s
+        return more, 1 + math.log(1 + (self.raid_disks - 2) / self.raid_disks) / math.log(100)
 
     def speed_under(self, ceiling_ns: float) -> float | None:
         """The highest speed of a rebuild at which the p99 is likely to be no more than a ceiling;
