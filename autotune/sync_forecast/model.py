@@ -12,8 +12,6 @@ from autotune.sync_forecast.rising import between, rising
 
 CHECK, REBUILD, RESYNC = "check", "rebuild", "resync"
 ACTIONS = (CHECK, REBUILD, RESYNC)
-THERE_AND_BACK = 2.0
-"""A request of users costs a sync on hard disks the way there and the way back."""
 MOST_SHARE = 0.45
 PARITY = ("raid4", "raid5", "raid6")
 APART = {CHECK: 0.02, REBUILD: 0.06, RESYNC: 0.06}
@@ -73,8 +71,7 @@ class Forecast:
     @property
     def _cost(self) -> float:
         """Of what the disks could sync alone, what the users cost."""
-        each = THERE_AND_BACK if self.media == "hdd" else 1.0
-        return min(each * self.users_share, MOST_SHARE)
+        return min(self.users_share, MOST_SHARE)
 
     def curve(self, action: str) -> Platter:
         """What the disks can do for an action. In a rebuild of a parity level, all other members

@@ -26,7 +26,7 @@ def test_what_writes_is_known_less_well_than_the_check_that_was_measured() -> No
 
 def test_users_make_a_rebuild_slower_than_a_check_and_most_so_at_its_beginning() -> None:
     """The other members serve the reads of the one that is missing too."""
-    alone, used = some_forecast(), dataclasses.replace(some_forecast(), users_share=0.1)
+    alone, used = some_forecast(), dataclasses.replace(some_forecast(), users_share=0.2)
     assert alone.time(REBUILD).value == pytest.approx(alone.time(CHECK).value, rel=0.001)
     assert used.time(REBUILD).value > 1.05 * used.time(CHECK).value
     rebuild, check = used.curve(REBUILD), used.curve(CHECK)
