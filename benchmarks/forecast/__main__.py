@@ -1,8 +1,8 @@
 """python -m benchmarks.forecast: how near forecasts come to the rebuilds that follow them.
 
 Boots each array of `arrays/` in the lab, idle and with a foreground, and prints a row for each
-rebuild: what was forecast, what came, their ratio. Rows are added to a file as they come, so a run
-that was cut goes on; `--print` prints what is there.
+rebuild: what was forecast, what came, their ratio. Forecasts and outcomes are kept in a folder, so a
+run that was cut goes on; `--print` judges what is there, by the model as it is now.
 """
 
 import argparse
@@ -17,6 +17,8 @@ from rich.console import Console
 from rich.table import Table
 
 from autotune.quantities import show_seconds
+from autotune.sync_forecast.model import from_document
+from benchmarks.forecast.rebuild import compared
 
 ARRAYS = Path(__file__).parent / "arrays"
 IOPS = {"hdd": (0, 15), "ssd": (0, 100)}
@@ -37,8 +39,16 @@ def measured(out: Path, scenario: Path, iops: int) -> None:
 
 
 def read_rows(out: Path) -> list[dict[str, Any]]:
+    """What came, beside what the kept forecasts say of it now."""
     file = out / "rows.jsonl"
-    return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
+    lines = file.read_text().splitlines() if file.exists() else []
+    rows = []
+    for came in map(json.loads, lines):
+        kept = out / f"{came['array']}-{came['iops']}.json"
+        forecast = from_document(json.loads(kept.read_text()))
+        p99_ns = came["p99_ms"] * 1e6 if "p99_ms" in came else None
+        rows.append({**came, **compared(forecast, came["share"], came["took_s"], p99_ns)})
+    return rows
 
 
 def table(rows: Sequence[dict[str, Any]]) -> Table:
