@@ -1,8 +1,8 @@
 """python -m benchmarks.forecast: how near forecasts come to the rebuilds that follow them.
 
 Boots each array of `arrays/` in the lab, idle and with a foreground, and prints a row for each
-rebuild: what was forecast, what came, their ratio. Forecasts and outcomes are kept in a folder, so a
-run that was cut goes on; `--print` judges what is there, by the model as it is now.
+rebuild: what was forecast, what came, their ratio. Forecasts and outcomes are kept in a folder, so
+a run that was cut goes on; `--print` judges what is there, by the model as it is now.
 """
 
 import argparse
