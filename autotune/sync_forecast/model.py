@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from autotune.problem.figure import Estimate
+from autotune.problem.figure import SPREADS_95, Estimate
 from autotune.sync_forecast.platter import Platter
 from autotune.sync_forecast.rising import between, rising
 
@@ -104,7 +104,10 @@ class Forecast:
             return None
         more, times = self._degraded(action)
         found = between(known, min(kib_s, self.full_kib_s) + more)
-        return Estimate(times * found.value, math.hypot(found.spread, P99_APART[action]))
+        spread = math.hypot(found.spread, P99_APART[action])
+        if action == REBUILD and self.level == "raid10":
+            return _between_both(known[0][1], Estimate(found.value, spread))
+        return Estimate(times * found.value, spread)
 
     def _degraded(self, action: str) -> tuple[float, float]:
         """What a member that is missing on a parity level adds to a p99: as much as so many KiB/s
@@ -164,3 +167,11 @@ def _point(document: Mapping[str, Any]) -> Point:
         for name in ("p50", "p99")
     )
     return Point(float(document["kib_s"]), p50, p99, int(document["samples"]))
+
+
+def _between_both(idle: Estimate, checked: Estimate) -> Estimate:
+    """The p99 while a RAID 10 rebuilds a member: that works on a few members alone, while a check
+    works on all, so it lies between the p99 without a sync and that of a check."""
+    apart = math.log(max(checked.value / idle.value, 1.0))
+    middle = math.sqrt(idle.value * max(checked.value, idle.value))
+    return Estimate(middle, math.hypot(checked.spread, apart / 2 / SPREADS_95))

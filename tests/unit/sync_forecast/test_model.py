@@ -38,6 +38,18 @@ def test_users_make_a_rebuild_slower_than_a_check_and_most_so_at_its_beginning()
     assert slow.value > 1.03 * fast.value
 
 
+def test_a_raid10_rebuild_disturbs_between_nothing_and_what_a_check_does() -> None:
+    forecast = dataclasses.replace(some_forecast(), level="raid10")
+    idle, checked = forecast.points[0].p99, forecast.p99(CHECK, 80_000)
+    rebuilt = forecast.p99(REBUILD, 80_000)
+    assert idle is not None
+    assert checked is not None
+    assert rebuilt is not None
+    assert idle.value < rebuilt.value < checked.value
+    assert rebuilt.interval[0] <= idle.value
+    assert rebuilt.interval[1] >= checked.value
+
+
 def test_the_speed_for_a_date_meets_it() -> None:
     forecast = some_forecast()
     day = 86_400 * 3
