@@ -13,7 +13,7 @@ from pathlib import Path
 
 from autotune.errors import MeasurementError, RefusalError, UsageError
 from autotune.knobs.sync_speed import SyncSpeedMax
-from autotune.measure.foreground import CLOCK_S, PROBE, Foreground
+from autotune.measure.foreground import PROBE, Foreground
 from autotune.preflight import checks
 from autotune.problem.figure import Estimate
 from autotune.safety.apply import journaled_paths
@@ -31,6 +31,7 @@ from autotune.system.array import Array, Media
 from autotune.system.stack import read_stack
 
 LEAST_S, MOST_S = 180.0, 300.0
+LEAST_STEP_S = 3.0
 SHARES = (0.08, 0.2, 0.4, 0.7)
 """Of full speed, the speeds that are tried beside it."""
 MIDDLE = 0.5
@@ -81,25 +82,34 @@ def forecast(array: Array, asked: Asked) -> Forecast:
             guarded(Journal.open(path, array.uuid, array.device, journaled), asked.notice) as by,
         ):
             watch.rely_on(by)
-            steps = _Steps(array, Bench(array, by.journal, watch, asked.ceiling_ns), asked)
-            return steps.run(began)
+            bench = Bench(array, by.journal, watch, asked.ceiling_ns)
+            return _Steps(array, bench, asked, began).run()
 
 
 class _Steps:
     """The measurements, one after the other."""
 
-    def __init__(self, array: Array, bench: Bench, asked: Asked) -> None:
+    def __init__(self, array: Array, bench: Bench, asked: Asked, began_s: float) -> None:
         self._array, self._bench, self._asked = array, bench, asked
         self._scale = bench.size_kib / bench.member_kib
-        fixed = FIRST_S + RAMP_S + CHANGE_S + CLOCK_S + 4.0 + (PLACES_S if self._by_place else 0.0)
-        self._each_s = (asked.seconds - fixed) / (len(SHARES) + 2) - RAMP_S - CHANGE_S
-        self._began = time.monotonic()
+        self._began_s = began_s
+        self._place_cost_s = PLACE_S + RAMP_S + CHANGE_S
+
+    def _step_s(self, steps: int) -> float:
+        """How long the next of so many equal steps may be, if all are to be done in time: what took
+        longer before, on a busy machine, is saved later."""
+        rest_s = self._asked.seconds - self._passed_s - (PLACES_S if self._by_place else 0.0)
+        return max(LEAST_STEP_S, rest_s / steps - RAMP_S - CHANGE_S)
+
+    @property
+    def _passed_s(self) -> float:
+        return time.monotonic() - self._began_s
 
     @property
     def _by_place(self) -> bool:
         return self._array.media is Media.HDD
 
-    def run(self, began: float) -> Forecast:
+    def run(self) -> Forecast:
         bench, asked = self._bench, self._asked
         self._say("looking for users")
         busy, source, share = bench.users()
@@ -109,9 +119,7 @@ class _Steps:
         bench.limit(self._top)
         first = self._rate(bench.check(0.0, FIRST_S))
         points, stopped = self._by_speed(first.value, probe)
-        rest_s = MOST_S - (time.monotonic() - began)
-        known = not stopped and (not self._by_place or rest_s > PLACES_S)
-        platter, spread = self._curve(first, points, known)
+        platter, spread, known = self._curve(first, points, stopped)
         return Forecast(
             self._array.device,
             self._array.uuid,
@@ -119,7 +127,7 @@ class _Steps:
             self._array.raid_disks,
             self._array.media.value,
             time.time(),
-            time.monotonic() - began,
+            self._passed_s,
             bench.member_kib,
             float(bench.found["sync_speed_max"]),
             platter,
@@ -141,7 +149,8 @@ class _Steps:
         """What users feel without a sync. Raise RefusalError if that is above the ceiling."""
         self._say("requests without a sync")
         with Foreground(self._array, self._asked.ceiling_ns, probe) as foreground:
-            seen = self._bench.idle(self._each_s, foreground)
+            # One of these, those by speed, and the short first check.
+            seen = self._bench.idle(self._step_s(len(SHARES) + 3), foreground)
         if seen.over:
             raise RefusalError(
                 "The p99 is above the ceiling without any sync, so none is tried; give a higher "
@@ -153,11 +162,12 @@ class _Steps:
         """What users feel at each speed, and whether the ceiling ended that."""
         points: list[Point] = []
         with Foreground(self._array, self._asked.ceiling_ns, probe) as foreground:
-            for part in (*SHARES, None):
+            for done, part in enumerate((*SHARES, None)):
                 limit = self._top if part is None else part * first_kib * self._scale
                 self._say("a check at full speed" if part is None else f"{part:.0%} of the speed")
                 self._bench.limit(limit)
-                seen = self._bench.check(MIDDLE, self._each_s, foreground)
+                step_s = self._step_s(len(SHARES) + 1 - done)
+                seen = self._bench.check(MIDDLE, step_s, foreground)
                 if seen.over:
                     # Too soon for a speed, perhaps.
                     kib_s = seen.kib_s.value if seen.kib_s is not None else limit
@@ -166,22 +176,28 @@ class _Steps:
         return points, False
 
     def _curve(
-        self, first: Estimate, points: Sequence[Point], known: bool
-    ) -> tuple[Platter, float]:
-        """How fast the disks are from place to place, and the spread of that; supposed, unless it
-        can be `known`."""
+        self, first: Estimate, points: Sequence[Point], stopped: bool
+    ) -> tuple[Platter, float, bool]:
+        """How fast the disks are from place to place, the spread of that, and whether it was
+        measured; else it is supposed."""
         if not self._by_place:
             # The first seconds are short; those at full speed have their probe.
-            return flat(max(first.value, points[-1].kib_s)), first.spread
-        if not known:
-            return assumed(first.value), UNKNOWN_SPREAD
-        self._bench.limit(self._top)
-        rates = []
-        for place in PLACES:
+            return flat(max(first.value, points[-1].kib_s)), first.spread, not stopped
+        rates: list[Estimate] = []
+        if not stopped:
+            self._bench.limit(self._top)
+        # On a busy machine each may take longer than planned.
+        for place in () if stopped else PLACES:
+            began_s = self._passed_s
+            if began_s + self._place_cost_s > MOST_S:
+                break
             self._say(f"the speed at {place:.0%} of the disks")
             rates.append(self._rate(self._bench.check(place, PLACE_S)))
+            self._place_cost_s = self._passed_s - began_s
+        if len(rates) < len(PLACES):
+            return assumed(first.value), UNKNOWN_SPREAD, False
         spread = math.hypot(*(each.spread for each in rates)) / len(rates)
-        return measured(PLACES, [each.value for each in rates]), max(spread, 0.01)
+        return measured(PLACES, [each.value for each in rates]), max(spread, 0.01), True
 
     def _rate(self, seen: Seen) -> Estimate:
         """In KiB/s of each member."""
@@ -197,6 +213,5 @@ class _Steps:
         return Point(kib_s, felt(seen.seconds, 50), felt(seen.seconds, 99), samples)
 
     def _say(self, what: str) -> None:
-        passed = time.monotonic() - self._began
-        share = min(passed / self._asked.seconds, 1.0)
-        self._asked.progress(what, share, max(self._asked.seconds - passed, 0.0))
+        left_s = max(self._asked.seconds - self._passed_s, 0.0)
+        self._asked.progress(what, 1 - left_s / self._asked.seconds, left_s)

@@ -3,7 +3,6 @@
 import contextlib
 import dataclasses
 import math
-import time
 from collections import Counter
 from pathlib import Path
 
@@ -14,8 +13,16 @@ from autotune.errors import RefusalError, UsageError
 from autotune.measure.foreground import ACCOUNTING, PROBE, Foreground, Second
 from autotune.problem.figure import Estimate
 from autotune.sync_forecast import measuring
-from autotune.sync_forecast.bench import Seen
-from autotune.sync_forecast.measuring import PLACES, SHARES, Asked, _Steps, check_time
+from autotune.sync_forecast.bench import RAMP_S, Seen
+from autotune.sync_forecast.measuring import (
+    CHANGE_S,
+    MOST_S,
+    PLACES,
+    SHARES,
+    Asked,
+    _Steps,
+    check_time,
+)
 from autotune.sync_forecast.model import Forecast
 from autotune.sync_forecast.platter import assumed
 from autotune.system.array import Array, Media, find_array
@@ -23,6 +30,21 @@ from autotune.system.array import Array, Media, find_array
 MS = 1e6
 DISK = assumed(100_000)
 IDLE_MS = 10.0
+
+
+class Clock:
+    """Stands for the module time."""
+
+    now_s = 0.0
+
+    def monotonic(self) -> float:
+        return self.now_s
+
+    def time(self) -> float:
+        return self.now_s
+
+
+CLOCK = Clock()
 
 
 class FakeBench:
@@ -33,6 +55,7 @@ class FakeBench:
         self.found = {"sync_speed_min": 1000, "sync_speed_max": 200_000}
         self.limits: list[float] = []
         self.places: list[float] = []
+        self.clock, self.overhead_s = CLOCK, RAMP_S + CHANGE_S
         self._ceiling_ns, self._scale, self._busy = ceiling_ns, scale, busy
 
     def users(self) -> tuple[bool, str, float]:
@@ -41,11 +64,13 @@ class FakeBench:
     def limit(self, kib_s: float) -> None:
         self.limits.append(kib_s)
 
-    def idle(self, _seconds: float, _foreground: object) -> Seen:
+    def idle(self, seconds: float, _foreground: object) -> Seen:
+        self.clock.now_s += seconds + self.overhead_s
         return self._seen(None, IDLE_MS, users=True)
 
-    def check(self, place: float, _seconds: float, foreground: object = None) -> Seen:
+    def check(self, place: float, seconds: float, foreground: object = None) -> Seen:
         self.places.append(place)
+        self.clock.now_s += seconds + self.overhead_s
         rate = min(self.limits[-1] / self._scale, DISK.at(place))
         slow_ms = IDLE_MS * (1 + rate / DISK.at(place))
         return self._seen(rate * self._scale, slow_ms, users=foreground is not None)
@@ -59,6 +84,8 @@ class FakeBench:
 
 @pytest.fixture(autouse=True)
 def no_foreground(monkeypatch: pytest.MonkeyPatch) -> None:
+    CLOCK.now_s = 0.0
+    monkeypatch.setattr(measuring, "time", CLOCK)
     monkeypatch.setattr(measuring, "Foreground", lambda *_: contextlib.nullcontext(Foreground))
 
 
@@ -70,7 +97,7 @@ def array(tmp_path: Path) -> Array:
 
 def measured(array: Array, bench: FakeBench, ceiling_ns: float = math.inf) -> Forecast:
     asked = Asked(Path("/nowhere"), ceiling_ns, 240, lambda _: None, lambda *_: None)
-    return _Steps(array, bench, asked).run(time.monotonic())  # type: ignore[arg-type]
+    return _Steps(array, bench, asked, 0.0).run()  # type: ignore[arg-type]
 
 
 def test_it_goes_from_slow_to_fast_and_then_over_the_platter(array: Array) -> None:
@@ -118,6 +145,17 @@ def test_flash_is_not_looked_at_place_by_place(array: Array) -> None:
     forecast = measured(dataclasses.replace(array, members=members), bench)
     assert len(bench.places) == 1 + len(SHARES) + 1
     assert forecast.platter.at(0.9) == forecast.platter.at(0.1)
+
+
+@pytest.mark.parametrize("overhead_s", [RAMP_S + CHANGE_S, 8.0, 24.0])
+def test_a_busy_machine_makes_it_shorter_and_not_longer(array: Array, overhead_s: float) -> None:
+    bench = FakeBench(math.inf)
+    bench.overhead_s = overhead_s
+    forecast = measured(array, bench)
+    assert 200 < CLOCK.now_s <= MOST_S
+    assert len(forecast.points) == len(SHARES) + 2
+    # The places are what there may be no time for.
+    assert forecast.places_measured == (overhead_s < 10)
 
 
 @pytest.mark.parametrize("seconds", [60, 301])
