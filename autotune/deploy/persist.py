@@ -86,7 +86,7 @@ def persist(
     for text in conflicts.setting(array, profile.knobs):
         notice(text)
     journal = journal_path(state_dir.absolute(), uuid)
-    rule = udev.rules(profile, *udev.forms(uuid), journal)
+    rule = udev.rules(profile, *udev.forms(uuid), journal, profile_path(uuid))
     files = {
         profile_path(uuid, root): profile.model_dump_json(indent=2) + "\n",
         rule_path(uuid, root): rule,

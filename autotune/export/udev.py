@@ -59,8 +59,16 @@ _INSTALL = (
 )
 
 
-def rules(profile: Profile, md_uuid: str, fs_uuid: str, journal: Path | str) -> str:
-    """The rules' text. `journal` is there while a run of autotune is under way."""
+def rules(
+    profile: Profile,
+    md_uuid: str,
+    fs_uuid: str,
+    journal: Path | str,
+    with_file: Path | None = None,
+) -> str:
+    """The rules' text. `journal` is there while a run of autotune is under way. Without
+    `with_file` they do nothing: initramfs-tools copies rules into the initramfs, where they would
+    outlive their removal."""
     wanted = steps(profile)
     on_array = [step for step in wanted if not step.on_disks]
     waiting = {name: [s for s in on_array if s.file in files] for name, files in _WAITING.items()}
@@ -71,6 +79,8 @@ def rules(profile: Profile, md_uuid: str, fs_uuid: str, journal: Path | str) -> 
     at_once = [step for step in on_array if not any(step in found for found in waiting.values())]
     on_disks = [step for step in wanted if step.on_disks]
     text = comment(profile, _INSTALL, lacks=_LACKS) + _HEAD
+    if with_file is not None:
+        text += f'TEST!="{with_file}", ' + _TO_END
     if on_array:
         text += (
             f'KERNEL=="md*", ENV{{DEVTYPE}}=="disk", ENV{{MD_UUID}}=="{md_uuid}", '

@@ -62,9 +62,8 @@ def test_apply_and_reboot(machine: Machine) -> None:
 def test_service(machine: Machine) -> None:
     """`service install`: the units are in force, with the guard of the configuration"""
     machine.do(
-        "printf '%s\\n' '[defaults]' 'workload = \"/etc/autotune/workload.toml\"' "
-        "'guard_p99 = \"400ms\"' 'adopt = false' > /etc/autotune/config.toml && "
-        "cp /root/workload.toml /etc/autotune/"
+        "printf '%s\\n' '[defaults]' 'workload = \"/root/workload.toml\"' "
+        "'guard_p99 = \"400ms\"' 'adopt = false' > /etc/autotune/config.toml"
     )
     machine.do("autotune config check && autotune service install")
     assert state_of(machine, "autotune-retune.timer") == "enabled"

@@ -57,6 +57,18 @@ def test_the_files_are_there_whatever_the_umask(machine: fake_sysfs.FakeMachine)
     assert not list((machine.root / "etc").rglob("*.part"))
 
 
+def test_a_copy_of_the_rules_in_the_initramfs_does_nothing_by_itself(
+    machine: fake_sysfs.FakeMachine,
+) -> None:
+    """There it outlives its removal, but has no profile beside it."""
+    kept(machine)
+    uuid = array(machine).uuid
+    lines = persist.rule_path(uuid, machine.root).read_text().splitlines()
+    rules = [line for line in lines if line and not line.startswith("#")]
+    assert rules[2] == f'TEST!="/etc/autotune/persisted/{uuid}.json", GOTO="autotune_end"'
+    assert all("GOTO=" in line for line in rules[:2])
+
+
 @pytest.mark.parametrize("earlier", [False, True])
 @pytest.mark.parametrize("at", range(1, 9))
 @pytest.mark.parametrize("what", ["fsync", "replace", "mkdir"])
