@@ -106,10 +106,11 @@ def _cell(worked: list[bool]) -> str:
 def _read_table() -> tuple[str, dict[str, dict[str, str]]]:
     text = TABLE.read_text()
     head, _, table = text.partition("| |")
-    lines = [re.split(r"\s*\|\s*", line.strip("| \n")) for line in table.splitlines() if line]
-    if not lines:
+    rows = [line.strip()[1:-1].split("|") for line in f"| |{table}".splitlines() if line.strip()]
+    lines = [[cell.strip() for cell in row] for row in rows]
+    if len(lines) < 2:
         return head, {}
-    suites = [name for name in lines[0] if name]
+    suites = lines[0][1:]
     columns: dict[str, dict[str, str]] = {suite: {} for suite in suites}
     for row, *cells in lines[2:]:
         for suite, cell in zip(suites, cells, strict=True):
