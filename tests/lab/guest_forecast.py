@@ -64,6 +64,7 @@ def test_a_kill_leaves_the_settings_as_found(state: Path) -> None:
     wait_until(lambda: not list((state / "journal").glob("*")), 60, "the journal")
 
 
+@pytest.mark.slow
 def test_it_writes_nothing_and_leaves_all_as_it_was(state: Path) -> None:
     found, before = knob_files(), written("md0")
     with foreground():

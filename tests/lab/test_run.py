@@ -67,6 +67,7 @@ def test_in_the_lab(lab: Lab, scenario: str, tests: str) -> None:
         ("raid5-ssd", "guest_layers.py", "slow"),
         ("raid5-hdd", "guest_rebuild.py", "slow"),
         ("raid5-hdd", "guest_guard.py", "not sample"),
+        ("tests/lab/forecast.toml", "guest_forecast.py", "slow"),
         ("tests/lab/neighbours.toml", "guest_neighbours.py", "slow"),
         ("tests/lab/fewer.toml", "guest_import.py", "slow"),
         ("tests/lab/elsewhere.toml", "guest_exports.py", "slow"),
