@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
 import pytest
@@ -84,6 +85,11 @@ def start(state: Path, output: Path, *words: str, device: str = "/dev/md0") -> i
     finally:
         sys.stdout.flush()
         os._exit(code)
+
+
+def documents(output: Path) -> list[dict[str, Any]]:
+    """The lines of JSON that a guard has printed."""
+    return [json.loads(line) for line in output.read_text().splitlines() if line[:1] == "{"]
 
 
 def ended(child: int) -> int:
@@ -211,8 +217,7 @@ def test_a_policy_holds_the_sync_and_says_what_that_costs(state: Path, tmp_path:
         os.kill(child, signal.SIGINT)
         assert ended(child) == 0, output.read_text()
     assert settled_knobs() == knobs
-    lines = output.read_text().splitlines()
-    windows = [json.loads(line) for line in lines if line.startswith('{"kind": "window"')]
+    windows = [each for each in documents(output) if each["kind"] == "window"]
     free = max(window["sync_bytes_per_s"] for window in windows)
     assert windows[-1]["sync_bytes_per_s"] < 0.6 * free
     assert windows[-1]["left_low_s"] < windows[-1]["left_high_s"]
@@ -224,9 +229,7 @@ def test_a_date_is_met_as_slowly_as_it_allows(state: Path, tmp_path: Path) -> No
     with foreground():
         child = start(state, output, "--finish-within", "6min")
         assert ended(child) == 0, output.read_text()
-    *windows, summary = (
-        json.loads(line) for line in output.read_text().splitlines() if line.startswith("{")
-    )
+    *windows, summary = documents(output)
     assert summary["ended"] == "the recovery is over"
     assert summary["late_s"] <= 0
     assert summary["seconds"] > 120

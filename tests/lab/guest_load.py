@@ -1,7 +1,6 @@
 """A guard under a load that comes and goes, and killed at random moments, on the lab `guard.toml`;
 `test_run.py` runs this there."""
 
-import json
 import os
 import random
 import signal
@@ -9,7 +8,7 @@ import time
 from pathlib import Path
 
 from guest import read, wait_until
-from guest_guard import ended, foreground, is_shut, start
+from guest_guard import documents, ended, foreground, is_shut, start
 from guest_rebuild import MD, recover, settled_knobs
 
 from autotune.measure.check import sync_position_kib
@@ -75,8 +74,7 @@ def test_a_load_that_comes_and_goes_is_followed(tmp_path: Path) -> None:
     os.kill(child, signal.SIGTERM)
     assert ended(child) == 0
     assert settled_knobs() == knobs
-    lines = [json.loads(line) for line in output.read_text().splitlines()]
-    windows = [w for w in lines if w["kind"] == "window"]
+    windows = [each for each in documents(output) if each["kind"] == "window"]
     learnt_s = windows[0]["time_s"] + FIRST_S
     judged = [w["p99_ns"] for w in windows if w["samples"] >= ENOUGH and w["time_s"] >= learnt_s]
     print("p99 in ms:", *(round(ns / 1e6) for ns in judged))

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from guest import autotune, read, wait_until
-from guest_guard import ended, foreground, start
+from guest_guard import documents, ended, foreground, start
 
 from autotune.errors import RefusalError
 from autotune.guard import announce, loop
@@ -56,11 +56,6 @@ def replace(old: str, new: str) -> None:
 
 def recovered() -> bool:
     return all(read(md(name) / "degraded") == "0" for name in ARRAYS)
-
-
-def documents(output: Path) -> list[dict[str, object]]:
-    """The lines of JSON that a guard has printed."""
-    return [json.loads(line) for line in output.read_text().splitlines() if line[:1] == "{"]
 
 
 @contextmanager
