@@ -22,7 +22,7 @@ ROLES = {
     "baseline": "original",
     "confirm-winner": "proof: new",
     "confirm-baseline": "proof: original",
-    "check": "fewer changes",
+    "check": "change needed?",
     "long-winner": "long load: new",
     "long-baseline": "long load: original",
 }

@@ -30,6 +30,8 @@ CANDIDATES = 3
 """So many settings are looked at for one that is worth a proof."""
 WORTH_A_TRIAL = math.log(1.02)
 """An expected loss by which a trial without the doubtful changes is worth its time."""
+DOUBTS = 4
+"""So many such trials, in turn with ones that have all changes, are made for a candidate."""
 
 
 @dataclass(frozen=True)
@@ -203,18 +205,21 @@ def _prove(
 
 def _candidate(hunt: Hunt, reporter: Reporter) -> tuple[Setting, tuple[KnobShare, ...]] | None:
     """What to prove next, without the changes that nothing speaks for; None if there is nothing."""
-    for _ in range(CANDIDATES):
+    tests = 0
+    for _ in range(CANDIDATES + DOUBTS):
         best = hunt.best()
         if best is None:
             if hunt.relax():
                 continue
             return None
         smaller, shares, loss = hunt.what_matters(best)
-        if loss > WORTH_A_TRIAL and not hunt.lacking() and not hunt.is_home(smaller):
+        doubtful = loss > WORTH_A_TRIAL and not hunt.is_home(smaller)
+        if doubtful and tests < DOUBTS and not hunt.lacking():
             # Whether it goes without them is better known than guessed.
-            reporter.step("Trying it without the changes that may bring nothing")
-            hunt.try_setting(smaller, "check")
-            smaller, shares, loss = hunt.what_matters(best)
+            reporter.step("Testing whether each change of the best is needed")
+            hunt.try_setting(best if tests % 2 else smaller, "check")
+            tests += 1
+            continue
         if loss > WORTH_A_TRIAL:
             smaller, shares, _ = hunt.what_matters(best, doubtful=True)
         if not hunt.is_refused(smaller):

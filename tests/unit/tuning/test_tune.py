@@ -1,6 +1,7 @@
 """What a run decides, on an array that is made up."""
 
 import dataclasses
+from collections.abc import Sequence
 from pathlib import Path
 
 import fake_run
@@ -12,9 +13,10 @@ from autotune.measure.workload import Phase
 from autotune.problem.ceilings import Ceiling
 from autotune.problem.figure import Estimate
 from autotune.problem.setting import Setting, setting_key
-from autotune.problem.strategy import Problem, Recommendation, Weighed
+from autotune.problem.strategy import KnobShare, Problem, Recommendation, Weighed
 from autotune.problem.trial import Trial
 from autotune.stats.sequential import Held
+from autotune.store.database import Store
 
 
 class Calmable(Machine):
@@ -196,3 +198,53 @@ def test_only_what_moved_is_measured_but_all_of_it_when_asked_for_twice(
     machine.run("random", trials=3)
     phases = [[name for number, name in machine.measured if number == trial] for trial in (3, 4, 5)]
     assert phases == [["read"], ["read", "write", "resync"], ["write", "resync"]]
+
+
+class Doubting(Slower):
+    """A strategy that recommends two changes, and needs some trials to know that one of them brings
+    nothing; before that it would rather keep it."""
+
+    knows_after = 3
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(problem)
+        self.setting = {**problem.baseline, "stripe_cache_size": 2048, "scheduler": "none"}
+
+    def weigh(self, trials: Sequence[Trial], setting: Setting, doubtful: bool = False) -> Weighed:
+        useful, idle = (
+            KnobShare(knob, "before", setting[knob], Estimate(1.1, 0.1), needed)
+            for knob, needed in (("stripe_cache_size", True), ("scheduler", doubtful))
+        )
+        idle = dataclasses.replace(idle, before="mq-deadline")
+        asked = [t for t in trials if t.setting["stripe_cache_size"] == 2048]
+        return Weighed((useful, idle), 0.0 if len(asked) > self.knows_after else 0.05)
+
+
+class Undecided(Doubting):
+    """One that never knows."""
+
+    knows_after = 100
+
+
+@pytest.mark.parametrize(
+    ("strategy", "tested", "kept"),
+    [
+        (Doubting, ["mq-deadline", "none", "mq-deadline"], "mq-deadline"),
+        (Undecided, ["mq-deadline", "none"] * 2, "none"),
+    ],
+)
+def test_a_doubtful_change_is_tested_until_it_is_known_whether_it_is_needed(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    strategy: type[Doubting],
+    tested: list[str],
+    kept: str,
+) -> None:
+    monkeypatch.setattr(fake_run, "load_strategy", lambda _entry: strategy)
+    machine = Machine(tmp_path, monkeypatch)
+    result = machine.run("random")
+    trials = Store(machine.state).trials(1)
+    assert [t.requested["scheduler"] for t in trials if t.role == "check"] == tested
+    assert result.keep
+    assert result.winner["stripe_cache_size"] == 2048
+    assert result.winner["scheduler"] == kept
