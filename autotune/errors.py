@@ -4,7 +4,7 @@ Every error that a user can cause is one of these. The message is one whole sent
 wrong, and what to do about it. `cli.main` is the only place that turns them into exit codes.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 
 def closest(name: str, names: Iterable[str]) -> str:
@@ -16,9 +16,14 @@ def closest(name: str, names: Iterable[str]) -> str:
 
 
 class AutotuneError(Exception):
-    """The work could not be done. Exit code 1."""
+    """The work could not be done. Exit code 1. `document`: what was done all the same, which
+    `--json` prints in one document with the sentence."""
 
     exit_code = 1
+
+    def __init__(self, text: str, document: Mapping[str, object] | None = None) -> None:
+        super().__init__(text)
+        self.document = dict(document or {})
 
 
 class UsageError(AutotuneError):

@@ -4,7 +4,7 @@ import io
 import json
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from autotune.cli.terminal import notice
@@ -24,7 +24,7 @@ def ending(as_json: bool) -> Iterator[None]:
         finally:
             sys.stdout.flush()
     except AutotuneError as error:
-        _say(str(error), as_json)
+        _say(str(error), as_json, error.document)
         sys.exit(error.exit_code)
     except KeyboardInterrupt:
         # The first one ends a command in order; this is one of those sent while it does.
@@ -44,7 +44,7 @@ def ending(as_json: bool) -> Iterator[None]:
         sys.exit(1)
 
 
-def _say(text: str, as_json: bool) -> None:
+def _say(text: str, as_json: bool, document: Mapping[str, object] | None = None) -> None:
     if as_json:
-        print(json.dumps({"error": text}))
+        print(json.dumps({**(document or {}), "error": text}))
     notice(text)

@@ -56,9 +56,11 @@ def restore(
 
         wake(barred, notice)
     _tell_persisted(array)
-    if as_json:
-        print(json.dumps({name: vars(outcome) for name, outcome in outcomes.items()}, indent=2))
-    else:
+    failed += [text for outcome in outcomes.values() for text in outcome.failed]
+    document = {name: vars(outcome) for name, outcome in outcomes.items()}
+    if as_json and not failed:
+        print(json.dumps(document, indent=2))
+    elif not as_json:
         for path in removed:
             print(f"Removed {path}.")
         for path in torn:
@@ -70,12 +72,12 @@ def restore(
         said = outcomes or torn or failed or removed
         if not said and (device is not None or sys.stdout.isatty()):
             print("Nothing to restore.")
-    failed += [text for outcome in outcomes.values() for text in outcome.failed]
     if failed:
         raise RestoreError(
             "Some of what a run left could not be put back: "
             + "; ".join(text.rstrip(".") for text in failed)
-            + ". Correct that and run `autotune restore` again."
+            + ". Correct that and run `autotune restore` again.",
+            document,
         )
 
 

@@ -59,12 +59,15 @@ def solve(
     if save and solution.profile is not None:
         save_profile(solution.profile, save)
     saved = save if solution.profile is not None else None
-    if as_json:
-        print(json.dumps(report.document(solution, saved), indent=2))
-    else:
+    document = report.document(solution, saved)
+    unsaved = save is not None and solution.profile is None
+    if not as_json:
         report.print_solution(console(), solution, saved)
-    if save and solution.profile is None:
+    elif not unsaved:
+        print(json.dumps(document, indent=2))
+    if unsaved:
         raise RefusalError(
             f"No profile was saved to {save}: the answer is the original settings, "
-            "which need none; ask for another with --name or --p99-ceiling."
+            "which need none; ask for another with --name or --p99-ceiling.",
+            document,
         )

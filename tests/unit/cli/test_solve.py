@@ -68,6 +68,11 @@ def test_the_original_settings_are_an_answer_but_no_profile(state: Path) -> None
     assert "keep what you have" in done.stdout
     assert "No profile was saved" in done.stderr
     assert not path.exists()
+    done = autotune("solve", 1, "--state-dir", state, "--save", path, "--json")
+    document = json.loads(done.stdout)
+    assert done.returncode == 1
+    assert "No profile was saved" in document["error"]
+    assert document["figures"]
 
 
 def test_a_ceiling_that_nothing_held_is_said_in_one_sentence(state: Path) -> None:

@@ -1,0 +1,30 @@
+"""`autotune restore` where some of what is left cannot be put back."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="a journal has to be root's")
+def test_what_was_put_back_and_what_failed_are_one_document(tmp_path: Path) -> None:
+    folder = tmp_path / "journal"
+    folder.mkdir()
+    for number, originals, mode in (
+        (1, {}, 0o666),
+        (2, {"/sys/block/md0/md/sync_speed_max": "system"}, 0o600),
+    ):
+        uuid = f"{number:032}"
+        head = {"kind": "open", "uuid": uuid, "device": f"/dev/md{number}", "boot": "x", "pid": 1}
+        path = folder / f"{uuid}.jsonl"
+        path.write_text(json.dumps({**head, "originals": originals}) + "\n")
+        path.chmod(mode)
+    command = [sys.executable, "-m", "autotune", "restore", "--json", "--state-dir", str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    document = json.loads(done.stdout)
+    assert "/dev/md2 (journal)" in document
+    assert "could not be put back" in document["error"]
