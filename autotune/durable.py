@@ -76,6 +76,20 @@ def replace(path: Path, text: str, mode: int | None = None) -> None:
     sync_folder(path.parent)
 
 
+def save(path: Path, text: str) -> None:
+    """Write a file that a person named. A device or pipe, such as /dev/stdout, is written to and
+    stays what it is. Raise AutotuneError for what can hold no text, OSError as `replace`."""
+    with contextlib.suppress(FileNotFoundError):
+        mode = path.stat().st_mode
+        if stat.S_ISCHR(mode) or stat.S_ISFIFO(mode):
+            with path.open("w", encoding="utf-8") as file:
+                file.write(text)
+            return
+        if not stat.S_ISREG(mode):
+            raise AutotuneError(f"{path} is no file that can be replaced; name another one.")
+    replace(path, text)
+
+
 def sync_folder(folder: Path) -> None:
     """Make names that were made or removed in a folder durable."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)

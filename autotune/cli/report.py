@@ -68,7 +68,7 @@ def report(
     if out is None:
         print(written, end="")
         return
-    durable.replace(out, written)
+    durable.save(out, written)
     say(f"Report saved: {out}")
 
 

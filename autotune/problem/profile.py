@@ -122,6 +122,6 @@ def save_profile(profile: Profile, path: Path) -> None:
     """Write a profile, whole or not at all. Raise AutotuneError if the disk does not take it."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        durable.replace(path, profile.model_dump_json(indent=2) + "\n")
+        durable.save(path, profile.model_dump_json(indent=2) + "\n")
     except OSError as error:
         raise AutotuneError(f"The profile {path} cannot be written: {error.strerror}.") from None
