@@ -9,7 +9,7 @@ number of members and the chunk may differ: what depends on them is rescaled.
   but is cut to what this machine's RAM budget leaves. It is never raised above what was proven.
 - `sync_speed_min` and `sync_speed_max` are per member, and go with how fast a member reads in
   sequence here and there, where that is known.
-- `read_ahead_kb` goes with the width of a stripe: data disks × chunk.
+- `read_ahead_kb` and `array_max_sectors_kb` go with the width of a stripe: data disks × chunk.
 - A `scheduler` that the disks here do not offer is left out. Everything else stays as it is.
 """
 
@@ -26,6 +26,7 @@ from autotune.system.array import Array
 
 NEW_THROTTLE = (6, 16)
 SYNC_SPEEDS = ("sync_speed_min", "sync_speed_max")
+STRIPES = ("read_ahead_kb", "array_max_sectors_kb")
 AS_FAST = 1.25
 """Members whose rates differ by less are taken to be equally fast: a short read tells no better."""
 MEDIA = {"hdd": "hard disks", "ssd": "SSDs", "nvme": "NVMe disks"}
@@ -114,8 +115,8 @@ def plan(profile: Profile, array: Array, budget_bytes: int, member_kib_s: int | 
         here, why = value, ""
         if name in SYNC_SPEEDS:
             here, why = _speed(by_name(name), array, value, *rates)
-        elif name == "read_ahead_kb":
-            here, why = _read_ahead(by_name(name), array, value, proven)
+        elif name in STRIPES:
+            here, why = _by_stripe(by_name(name), array, value, proven)
         changes[name] = Change(name, value, here, why)
     return _fitted(changes, array, budget_bytes, notes)
 
@@ -190,7 +191,7 @@ def _speed(
     return here, f"a member reads {here_kib_s // 1000} MB/s here, {there_kib_s // 1000} there"
 
 
-def _read_ahead(knob: Knob, array: Array, value: Value, proven: ProvenOn) -> tuple[Value, str]:
+def _by_stripe(knob: Knob, array: Array, value: Value, proven: ProvenOn) -> tuple[Value, str]:
     there = data_disks(proven.level, proven.members) * proven.chunk_kib
     here = data_disks(array.level, array.raid_disks) * (array.chunk_bytes // 1024)
     # A mirror has no chunks, and nobody reads ahead by multiplying nothing.

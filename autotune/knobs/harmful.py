@@ -76,6 +76,7 @@ LIMITS: Mapping[str, Limits] = {
         exceeds="requests wait behind a long queue",
     ),
     "max_sectors_kb": Limits(least=64, low=128, lacks="large requests are cut into many"),
+    "array_max_sectors_kb": Limits(least=64, low=128, lacks="large requests are cut into many"),
     "wbt_lat_usec": Limits(least=100, low=500, lacks="writes are held back nearly always", off=0),
     "group_thread_cnt": Limits(high=32, most=256, exceeds="threads take turns, and memory"),
     "preread_bypass_threshold": Limits(

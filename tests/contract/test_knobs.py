@@ -247,12 +247,22 @@ def test_a_ladder_knob_whose_members_differ_is_not_in_the_space(tmp_path: Path) 
     assert not knobs.by_name("nr_requests").applies(find_array("md0", tmp_path))
 
 
-def test_threads_are_not_touched_while_a_sync_runs(array: Array) -> None:
-    assert knobs.plan(array, {"group_thread_cnt": 2}, knobs.ALL)
+@pytest.mark.parametrize("name", ["group_thread_cnt", "skip_copy"])
+def test_what_suspends_is_not_touched_while_a_sync_runs(array: Array, name: str) -> None:
+    assert knobs.plan(array, {name: 1}, knobs.ALL)
     (array.md / "sync_action").write_text("resync\n")
     with pytest.raises(InfeasibleError, match="while a sync runs"):
-        knobs.plan(array, {"group_thread_cnt": 2}, knobs.ALL)
-    assert knobs.plan(array, {"group_thread_cnt": 0}, knobs.ALL) == [], "nothing to write"
+        knobs.plan(array, {name: 1}, knobs.ALL)
+    assert knobs.plan(array, {name: 0}, knobs.ALL) == [], "nothing to write"
+
+
+def test_the_array_takes_whole_stripes_at_once(tmp_path: Path) -> None:
+    machine = fake_sysfs.raid6(tmp_path)
+    knob, found = knobs.by_name("array_max_sectors_kb"), find_array("md0", tmp_path)
+    # A stripe is 192 KiB there; 1024 is the most, and no multiple.
+    assert knob.choices(found, 0) == (192, 384, 768, 960, 1024)
+    machine.put("sys/block/md0/queue/optimal_io_size", "1310720")
+    assert not knob.applies(find_array("md0", tmp_path))
 
 
 def test_an_unknown_knob_is_refused(array: Array) -> None:
