@@ -167,7 +167,6 @@ put() {
 # Keeps what is there now of every file that is about to change, or that the kernel changes with it:
 # the device, its number, the file, its text. An array may have another name by the time of undo.
 save() {
-    mkdir -p "${saved%/*}" || return 1
     [ ! -e "$saved" ] || known >"$saved.known" || return 1
     {
         [ ! -e "$saved.known" ] || cat "$saved.known" || return 1
@@ -203,9 +202,19 @@ known() {
     done <"$saved"
 }
 
-apply() {
+# One at a time: two at once would save each other's values for the originals.
+alone() {
     [ -z "$uuid" ] || [ ! -e "$JOURNALS/$uuid.jsonl" ] ||
         fail "A run of autotune has $1, or left it as it was; wait, or run autotune restore."
+    command -v flock >/dev/null || fail "flock is missing; install util-linux."
+    umask 077
+    { mkdir -p "${saved%/*}" && : >>"${saved%/*}/lock"; } ||
+        fail "Nothing can be saved in ${saved%/*}, so nothing was changed."
+    exec 9>>"${saved%/*}/lock"
+    flock -w 60 9 || fail "Another run of this script has $1 for a minute now; end that first."
+}
+
+apply() {
     check_memory
     check_speed "$1"
     save || fail "What $1 has now cannot be saved in ${saved%/*}, so nothing was changed."
@@ -277,6 +286,7 @@ case $1 in
 apply | status | undo)
     find_array "$2"
     [ "$1" = undo ] || check_class "$2"
+    [ "$1" = status ] || alone "$2"
     "$1" "$2"
     ;;
 *)

@@ -3,6 +3,7 @@
 import re
 import shutil
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -152,7 +153,7 @@ def test_what_was_started_anew_is_left_as_it_is(tmp_path: Path, theirs: Profile)
 def test_what_an_earlier_script_saved_is_not_misread(tmp_path: Path, theirs: Profile) -> None:
     machine = Sandbox(tmp_path / "machine", theirs)
     assert machine.run("apply").returncode == 0
-    (saved,) = (machine.root / "run/autotune-profile").iterdir()
+    (saved,) = (machine.root / "run/autotune-profile").glob(f"*-{UUID}")
     saved.write_text(f"{machine.block}/md/rmw_level 0\n")
     for word in ("undo", "apply"):
         done = machine.run(word)
@@ -204,3 +205,32 @@ def test_a_full_disk_keeps_nothing_from_going_back(tmp_path: Path) -> None:
         back = {path for path in before if changed[path] != before[path]}
         assert all(after[path] != changed[path] for path in back)
         assert "nothing to undo" in machine.run("undo").stdout
+
+
+def test_two_at_once_leave_what_undo_needs(tmp_path: Path) -> None:
+    for number in range(10):
+        machine = Sandbox(tmp_path / str(number), profile())
+        before = machine.held()
+        command = ["dash", machine.script, "apply", machine.root / "dev/md0"]
+        both = []
+        for _ in range(2):
+            both.append(subprocess.Popen(command, stdout=subprocess.DEVNULL))
+            time.sleep(0.02 * number)
+        assert [process.wait() for process in both] == [0, 0]
+        changed = machine.held()
+        machine.run("undo")
+        after = machine.held()
+        back = {path for path in before if changed[path] != before[path]}
+        assert back
+        assert all(after[path] != changed[path] for path in back)
+
+
+def test_nothing_is_undone_under_a_run(tmp_path: Path) -> None:
+    machine = Sandbox(tmp_path, profile())
+    machine.run("apply")
+    changed = machine.held()
+    machine.put(f"var/lib/autotune/journal/{UUID}.jsonl", "{}")
+    done = machine.run("undo")
+    assert done.returncode == 2
+    assert "A run of autotune has" in done.stderr
+    assert machine.held() == changed
