@@ -20,6 +20,7 @@
 # make bench-search   compare the strategies on synthetic arrays (an hour)
 # make bench-grids    compare them on recorded arrays (some minutes)
 # make bench-panel  the default command on real arrays, judged by fio (a day; goes on where cut)
+# make bench-published  what people have published, measured again in the lab (an hour; goes on where cut)
 # make record-grids   record those: every setting of arrays in the lab (an hour, quiet)
 
 PYTHON ?= python3
@@ -32,7 +33,7 @@ test lint unit lab-tests slow-tests: PACKAGES += $(CONSUMERS)
 
 .PHONY: setup system demo test lint unit lab-tests slow-tests faults soak fuzz \
   bench-measure bench-persist bench-guard bench-forecast bench-rebuild bench-search bench-year bench-grids bench-panel \
-  record-grids
+  bench-published   record-grids
 
 setup: system .venv/installed
 
@@ -168,6 +169,9 @@ bench-grids: setup
 bench-panel: setup
 	.venv/bin/python -m benchmarks.panel --best
 	.venv/bin/python -m benchmarks.panel --seeds 3
+
+bench-published: setup
+	.venv/bin/python -m benchmarks.published
 
 RECORD := .venv/bin/python -m benchmarks.search.record $(RAW) --values 3 --passes 2
 

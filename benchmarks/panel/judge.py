@@ -27,6 +27,8 @@ Figures = dict[str, float]
 Jobs = dict[str, Any]
 """What fio says of each job, by name."""
 LOOK_S = 0.1
+PHASES = ("read", "write", "mix", "resync")
+"""What a comparison measures of each side; those that write only where there is a mount."""
 
 _PROBE = (
     *("--name=probe", "--rw=randread", "--bs=4k", "--direct=1", "--ioengine=libaio"),
@@ -68,15 +70,26 @@ class Judge:
             cache.write_text(cache.read_text().strip())
         Path("/proc/sys/vm/drop_caches").write_text("3")
 
+    def measure(self, phase: str, setting: Setting) -> Figures:
+        """One phase under a setting: "idle" or one of PHASES."""
+        self._put(setting)
+        do: dict[str, Callable[[], Figures]] = {
+            "idle": self._idle,
+            "read": self._read,
+            "write": self._write,
+            "mix": self._mix,
+            "resync": self._resync,
+        }
+        return do[phase]()
+
     def _measure(self, setting: Setting) -> Figures:
         figures: Figures = {}
-        phases = [self._read, self._resync]
-        if self._mount is not None:
-            phases[1:1] = [self._write, self._mix]
-        for phase in phases:
-            self._put(setting)
-            figures |= phase()
+        for phase in PHASES if self._mount is not None else ("read", "resync"):
+            figures |= self.measure(phase, setting)
         return figures
+
+    def _idle(self) -> Figures:
+        return {"idle.p99": _p99(self._fio(*_PROBE, *self._device))}
 
     def _read(self) -> Figures:
         done = self._fio("--name=load", "--rw=read", "--bs=1M", "--ioengine=psync", *self._device)

@@ -1,0 +1,1 @@
+"""The numbers that people copy, measured again on arrays of the lab."""

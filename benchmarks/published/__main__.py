@@ -1,0 +1,62 @@
+"""python -m benchmarks.published: published tables of md settings, measured again in the lab.
+
+Each table has a lab of its own. Results that are there are kept, so a run that was cut goes on.
+Absolute figures are those of other disks, so only steps from row to row are held side by side.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+from autotune.quantities import show_latency
+from benchmarks.published.tables import Published, Rounds, Step, steps, tables
+
+
+def run(table: Published, path: Path) -> None:
+    """Measure one table in its lab, into the file."""
+    lab = ("-m", "autotune", "lab", str(table.scenario_path), "--out", str(path.parent), "--")
+    inside = (sys.executable, "-m", "benchmarks.published.guest", table.name, "--out", str(path))
+    subprocess.run((sys.executable, *lab, *inside), check=True)
+
+
+def shown(table: Published, rounds: Rounds) -> list[str]:
+    """The table as lines of text."""
+    lines = [f"{table.name}: {table.says}"]
+    for value, seen in rounds.items():
+        means = {name: sum(each[name] for each in seen) / len(seen) for name in seen[0]}
+        cells = "  ".join(f"{name} {_figure(name, mean)}" for name, mean in means.items())
+        given = table.here(int(value)) if value.isdigit() else value
+        lines.append(f"  {value:>12} {f'({given} here)' if str(given) != value else '':15} {cells}")
+    lines += [_line(step) for step in steps(table, rounds)]
+    return [*lines, f"  {table.note}"] if table.note else lines
+
+
+def _figure(name: str, value: float) -> str:
+    return f"{value / 1e6:.0f} MB/s" if name.endswith("throughput") else show_latency(value)
+
+
+def _line(step: Step) -> str:
+    said = step.published if isinstance(step.published, str) else f"×{step.published:.2f}"
+    here = f"×{step.here.ratio:.2f} ({step.here.low:.2f}–{step.here.high:.2f})"
+    way = f"{step.before} → {step.after}"
+    return f"  {step.figure:17} {way:20} published {said:6} here {here:20} {step.verdict}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.published", description=__doc__)
+    known = tables()
+    parser.add_argument("--table", action="append", choices=known, help="repeatable; default: all")
+    parser.add_argument("--out", type=Path, default=Path("published"), help="folder of the results")
+    chosen = parser.parse_args()
+    chosen.out.mkdir(parents=True, exist_ok=True)
+    for name in chosen.table or known:
+        path = chosen.out.resolve() / f"{name}.json"
+        if not path.exists():
+            run(known[name], path)
+        print("\n".join(shown(known[name], json.loads(path.read_text()))), end="\n\n", flush=True)
+
+
+if __name__ == "__main__":
+    main()
