@@ -1,6 +1,7 @@
 """What cannot go back while a sync runs, and so waits for its end: in a journal of its own, which
 bars nobody. Light: the guardian runs on it."""
 
+import contextlib
 import select
 import subprocess
 import sys
@@ -27,14 +28,13 @@ def see_through(journal: Journal, root: Path = Path("/")) -> Outcome:
     journal stays held, and nobody else needs to hold it meanwhile."""
     while True:
         _pause(journal.record, root)
-        try:
+        # Nobody clears it in order without that hold: if it is gone, what waited in it still waits.
+        with contextlib.suppress(AutotuneError, FileNotFoundError):
             if not journal.record.lost:
                 # What was applied later may have joined it.
                 held, path = journal.held, journal.path
                 journal = Journal.read(path, path.read_bytes())
                 journal.held = held
-        except (AutotuneError, FileNotFoundError):
-            return Outcome()
         outcome = restore(journal, root)
         if not outcome.waiting:
             return outcome

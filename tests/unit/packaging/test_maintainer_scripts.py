@@ -25,7 +25,8 @@ case "$*" in "restore --all") [ ! -e /run/cannot-restore ] ;; esac
 """
 WORLD = """
 mount -t tmpfs none /run
-mkdir -p /run/systemd/system /run/autotune /run/active
+mount -t tmpfs none /var/lib
+mkdir -p /run/systemd/system /run/autotune /run/active /var/lib/autotune/journal
 touch /run/active/autotune-guard@md0.service /run/active/autotune-retune.timer
 script() { name=$1; shift; sh -e "$SCRIPTS/autotune-md.$name" "$@"; }
 begin_run() {
@@ -61,6 +62,7 @@ pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root has a /run 
         f"begin_run\nscript prerm upgrade 2 && exit 1\nend_run\n{UPGRADED}",
         f"begin_run\n{REMOVAL_REFUSED}",
         f"touch /run/cannot-restore\n{REMOVAL_REFUSED}",
+        f"touch /var/lib/autotune/journal/u.waiting.jsonl\n{REMOVAL_REFUSED}",
     ],
 )
 def test_what_a_package_stopped_goes_on_after_it(tmp_path: Path, what: str) -> None:

@@ -1,0 +1,42 @@
+"""What waits for the end of a sync, while its journal is taken away."""
+
+import shutil
+import threading
+from pathlib import Path
+
+import fake_sysfs
+import pytest
+from journal_files import Files
+
+from autotune.errors import InfeasibleError
+from autotune.safety import deferred_restore
+from autotune.safety.restore import restore
+from autotune.system import sysfs
+
+
+def test_it_goes_back_though_its_journal_was_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = Files(tmp_path)
+    action, bound = files.md / "sync_action", files.md / "sync_min"
+
+    def write(path: Path, text: str, timeout_s: float = 30.0) -> None:
+        if path == bound and sysfs.read(action) == "recover":
+            raise InfeasibleError("EBUSY")
+        fake_sysfs.write(path, text)
+
+    monkeypatch.setattr(sysfs, "write", write)
+    monkeypatch.setattr(deferred_restore, "LOOK_S", 0.1)
+    journal = files.open()
+    journal.checking(True)
+    journal.store(bound, "0")
+    bound.write_text("767280\n")
+    action.write_text("recover\n")
+    assert restore(journal, tmp_path).waiting
+    waiting = threading.Thread(target=deferred_restore.see_through, args=(journal, tmp_path))
+    waiting.start()
+    shutil.rmtree(files.path.parent.parent)
+    action.write_text("idle\n")
+    waiting.join(20)
+    assert not waiting.is_alive()
+    assert sysfs.read(bound) == "0"
