@@ -10,6 +10,11 @@ from autotune.sync_forecast.platter import Platter, assumed, flat
 
 FREE_S = 3
 """So many seconds at full speed in a row show what the disks can do."""
+AGAIN_S = 600.0
+"""So often it is measured anew, since the users of now may be others. Less than one second in a
+hundred at full speed leaves their p99 as it is."""
+LONGEST_S = 10.0
+"""If so many seconds do not show it, it is tried again the next time."""
 CONFLICT_S = 30.0
 """For so long the p99 is above the ceiling at the pace that the date needs, or the other way round,
 before they count as excluding each other."""
@@ -42,6 +47,7 @@ class Course:
         self._shape = known or (assumed(1.0) if rotating else flat(1.0))
         self._free = known
         self._free_row: list[float] = []
+        self._measured_s: float | None = None
         self._size_kib, self.place, self._now_s = 0.0, 0.0, 0.0
         self._rates: deque[float] = deque(maxlen=MEMORY)
         self._looks = 0
@@ -66,6 +72,8 @@ class Course:
     ) -> None:
         """A second has passed: where the sync is, how fast it was, whether it was held back."""
         self._size_kib, self.place, self._now_s = size_kib, place, now_s
+        if self._measured_s is None or now_s - self._measured_s >= AGAIN_S + LONGEST_S:
+            self._measured_s = now_s
         self._rates.append(rate_kib)
         self._looks += 1
         if self._looks <= RAMP_LOOKS:
@@ -73,6 +81,12 @@ class Course:
         self._free_row = [] if held or rate_kib <= 0 else [*self._free_row, rate_kib][-FREE_S:]
         if len(self._free_row) == FREE_S:
             self._free = self._shape.through(place, sum(self._free_row) / FREE_S)
+            self._measured_s = now_s
+
+    @property
+    def due(self) -> bool:
+        """Whether the sync is to be let go for some seconds, to see what the disks can do now."""
+        return self._measured_s is not None and self._now_s - self._measured_s >= AGAIN_S
 
     @property
     def remains(self) -> Remains | None:

@@ -121,7 +121,8 @@ class Hold:
         if not held:
             self._free_kib = max(rate_kib, 0.9 * self._free_kib)
         self.course.look(self._progress.size_kib, self._progress.share, rate_kib, held, time.time())
-        if not foreground.busy:
+        # A ceiling finds its pace by itself; a share is one of what was seen.
+        if not foreground.busy or (isinstance(self._pace, Share) and self.course.due):
             self._paced = False
             self._valve.open()
             self._valve.restore_depth()

@@ -5,8 +5,9 @@ import math
 import pytest
 
 from autotune.guard.course import CONFLICT_S, LATE_S, Course
+from autotune.guard.pace import Share
 from autotune.guard.promise import CEILING, DATE, Promise
-from autotune.sync_forecast.platter import flat
+from autotune.sync_forecast.platter import Platter, flat
 
 SIZE_KIB = 1_000_000.0
 MS = 1e6
@@ -116,3 +117,19 @@ def test_what_is_left_lies_between_users_that_leave_and_users_that_stay() -> Non
     assert outlook.high_s is not None
     assert outlook.low_s < outlook.left_s < outlook.high_s
     assert outlook.low_s == pytest.approx((1 - course.place) * SIZE_KIB / 10_000, rel=0.01)
+
+
+@pytest.mark.parametrize("known", [None, flat(3000)])
+def test_a_policy_that_began_at_a_peak_learns_that_it_is_over(known: Platter | None) -> None:
+    course = Course(Promise(share=0.15), 1000, rotating=False, known=known)
+    pace, done, full_s = Share(0.15), 0.0, 0
+    for second in range(3600):
+        free = 3000 if second < 60 else 150_000
+        free_now = not course.known or course.due
+        full_s += free_now and second > 60
+        rate = free if free_now else min(free, pace.kib)
+        done += rate
+        course.look(8e9, done / 8e9, rate, not free_now, second)
+        pace.hold(course.least_kib, course.free_kib)
+    assert pace.kib == pytest.approx(0.15 * 150_000)
+    assert 0 < full_s < 0.01 * 3600
