@@ -90,6 +90,14 @@ def save(path: Path, text: str) -> None:
     replace(path, text)
 
 
+def private_folder(folder: Path) -> None:
+    """Make a folder, and those above it that are missing, open to this user alone. `mkdir` gives
+    its mode only to the last one."""
+    for each in reversed([folder, *folder.parents]):
+        if not each.exists():
+            each.mkdir(mode=0o700, exist_ok=True)
+
+
 def sync_folder(folder: Path) -> None:
     """Make names that were made or removed in a folder durable."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)

@@ -2,6 +2,7 @@
 
 import math
 import re
+from datetime import datetime
 
 from autotune.errors import UsageError
 from autotune.untrusted import plain
@@ -12,6 +13,8 @@ _SECONDS = {
     **dict.fromkeys(("h", "hour", "hours"), 3600.0),
     **dict.fromkeys(("d", "day", "days"), 86400.0),
 }
+_LAST_S = 250_000_000_000.0
+"""In the last years that have a date."""
 _NS = {"us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9}
 
 
@@ -76,6 +79,15 @@ def parse_latency_ns(text: str) -> float:
 def show_count(count: int, one: str, many: str = "") -> str:
     """`1 trial`, `2 trials`; `many` where an s at the end is not enough."""
     return f"{count} {one if count == 1 else many or one + 's'}"
+
+
+def show_moment(at_s: float, now_s: float) -> str:
+    """`06:00`, `Mon 06:00` or `Mon 2026-11-30 06:00`, in local time, of seconds since 1970: no more
+    than tells it from other moments."""
+    days = (at_s - now_s) / 86_400
+    forms = ((0.5, "%H:%M"), (6.0, "%a %H:%M"))
+    form = next((form for most, form in forms if days < most), "%a %Y-%m-%d %H:%M")
+    return datetime.fromtimestamp(min(at_s, _LAST_S)).strftime(form)
 
 
 def show_bytes(count: float) -> str:

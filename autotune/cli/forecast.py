@@ -49,6 +49,7 @@ def forecast(
     """
     import json
 
+    from autotune.guard.promise import parse_within
     from autotune.preflight.checks import require_root
     from autotune.problem.ceilings import parse_limit_ns
     from autotune.quantities import parse_seconds
@@ -60,7 +61,7 @@ def forecast(
     from autotune.system.array import find_array
 
     array = find_array(device)
-    within_s = parse_seconds(finish_within) if finish_within is not None else None
+    within_s = parse_within(finish_within) if finish_within is not None else None
     limit = p99_ceiling or load_config(config).care(array.uuid).guard_p99
     ceiling_ns = parse_limit_ns(limit) if limit is not None else None
     measuring.check_time(seconds := parse_seconds(time))

@@ -80,11 +80,11 @@ def guard(
 
     from autotune.cli.guarding import Asked, become
     from autotune.errors import UsageError
-    from autotune.guard.promise import CEILING, DATE, POLICIES, parse_moment
+    from autotune.guard.promise import CEILING, DATE, POLICIES, parse_moment, parse_within
     from autotune.guard.valve import FLOOR_KIB
     from autotune.preflight.checks import require_root
     from autotune.problem.ceilings import Ceiling, doubt, parse_limit_ns
-    from autotune.quantities import parse_rate, parse_seconds
+    from autotune.quantities import parse_rate
     from autotune.service.config import load_config
     from autotune.system.array import find_array
 
@@ -115,7 +115,7 @@ def guard(
     asked = Asked(
         device=device,
         ceiling_ns=ceiling_ns,
-        within_s=parse_seconds(finish_within) if finish_within is not None else None,
+        within_s=parse_within(finish_within) if finish_within is not None else None,
         by=finish_by,
         policy=policy,
         first=if_impossible or "",

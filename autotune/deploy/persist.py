@@ -6,6 +6,7 @@ files. mdadm.conf's SYSFS reaches no queue and matches no UUID before mdadm 4.6,
 miss a disk that is replaced. What exactly the rules rest on: `export.udev`.
 """
 
+import contextlib
 import os
 import re
 import subprocess
@@ -114,7 +115,9 @@ def unpersist(uuid: str, root: Path = Path("/")) -> list[Path]:
             removed.append(path)
     for folder in (root / _FOLDER, root / _FOLDER.parent):
         if folder.is_dir() and not any(folder.iterdir()):
-            folder.rmdir()
+            # In the sandbox of the unit it is a mount point, which stays.
+            with contextlib.suppress(OSError):
+                folder.rmdir()
     return removed
 
 
@@ -195,4 +198,6 @@ def _undo(
             path.write_bytes(data)
     for folder in made:
         if folder.is_dir() and not any(folder.iterdir()):
-            folder.rmdir()
+            # In the sandbox of the unit it is a mount point, which stays.
+            with contextlib.suppress(OSError):
+                folder.rmdir()

@@ -5,6 +5,7 @@ reads the size of the array.
 """
 
 import math
+import time
 from collections.abc import Iterator
 from datetime import datetime
 
@@ -12,7 +13,7 @@ from autotune.guard.loop import VAIN_S, Hold
 from autotune.guard.promise import CEILING, Goals, Promise
 from autotune.guard.window import Window
 from autotune.problem.figure import Estimate
-from autotune.quantities import show_latency, show_rate, show_seconds
+from autotune.quantities import show_latency, show_moment, show_rate, show_seconds
 from autotune.sync_forecast.model import CHECK, REBUILD, RESYNC, Forecast
 from autotune.sync_forecast.platter import Platter
 from autotune.system.array import Array
@@ -106,7 +107,7 @@ class News:
 
     @property
     def _at(self) -> str:
-        return datetime.fromtimestamp(self._promise.finish_s or 0).strftime("%a %H:%M")
+        return show_moment(self._promise.finish_s or 0.0, self._began_s or time.time())
 
     def _progress(self, window: Window) -> Iterator[str]:
         """At each quarter of the way, for whoever reads only a log."""
@@ -127,7 +128,7 @@ class News:
         at = self._at
         if window.needed_kib is None:
             low = window.left_low_s or 0.0
-            end = datetime.fromtimestamp(window.time_s + low).strftime("%a %H:%M")
+            end = show_moment(window.time_s + low, window.time_s)
             return (
                 f"The {self._what} cannot be over by {at}: at full speed it takes "
                 f"{show_seconds(low)} more, until {end}. {self._follows()}"

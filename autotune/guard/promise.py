@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from autotune.errors import UsageError
+from autotune.quantities import parse_seconds
 from autotune.sync_forecast.platter import Platter
 from autotune.system.sync import REBUILDS
 
@@ -17,6 +18,7 @@ POLICIES = {"foreground": 0.15, "balanced": 0.4, "rebuild": 1.0}
 """Of what the disks can sync beside the users, how much the sync gets while there are any."""
 RESERVE = 0.05
 """Of the whole time, what is kept back at its end: the users to come may be more."""
+LONGEST_S = 366 * 86_400.0
 DATE, CEILING = "date", "ceiling"
 _DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _FORMS = "06:00, Mon 06:00 or 2026-11-30 06:00"
@@ -77,6 +79,14 @@ class Remains:
         if self.place >= 1:
             return 0.0
         return self.free.seconds(self.size_kib, max(kib_s, 1.0), self.place)
+
+
+def parse_within(text: str) -> float:
+    """`24h` in seconds. Raise UsageError if it is no time, or no sync takes as long."""
+    seconds = parse_seconds(text)
+    if seconds > LONGEST_S:
+        raise UsageError(f'"{text}" is more than a year; name a date that a sync can meet.')
+    return seconds
 
 
 def needed_kib(promise: Promise, remains: Remains, now_s: float) -> float | None:

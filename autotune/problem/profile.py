@@ -121,7 +121,7 @@ def load_profile(path: Path) -> Profile:
 def save_profile(profile: Profile, path: Path) -> None:
     """Write a profile, whole or not at all. Raise AutotuneError if the disk does not take it."""
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        durable.private_folder(path.parent)
         durable.save(path, profile.model_dump_json(indent=2) + "\n")
     except OSError as error:
         raise AutotuneError(f"The profile {path} cannot be written: {error.strerror}.") from None

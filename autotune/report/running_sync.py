@@ -3,10 +3,9 @@
 import time
 from collections.abc import Iterator
 from dataclasses import asdict
-from datetime import datetime
 from typing import Any
 
-from autotune.quantities import show_seconds
+from autotune.quantities import show_moment, show_seconds
 from autotune.report.sync_forecast import show_rate_kib
 from autotune.sync_forecast.running import Running
 from autotune.system.sync import NAMES
@@ -15,7 +14,10 @@ from autotune.system.sync import NAMES
 def running_lines(device: str, running: Running) -> Iterator[str]:
     """When a sync that is under way will end."""
     what = NAMES.get(running.action, running.action)
-    end, low, high = (_clock(s) for s in (running.left_s, running.low_s, running.high_s))
+    end, low, high = (
+        show_moment(time.time() + s, time.time())
+        for s in (running.left_s, running.low_s, running.high_s)
+    )
     yield (
         f"The {what} of {device} is {running.share:.1%} done, at {show_rate_kib(running.kib_s)} of "
         f"each member. It will take {show_seconds(running.left_s)} more "
@@ -26,11 +28,6 @@ def running_lines(device: str, running: Running) -> Iterator[str]:
         yield (
             "It may end sooner: the array has a bitmap, and what that knows to be alike is skipped."
         )
-
-
-def _clock(seconds: float) -> str:
-    at = datetime.fromtimestamp(time.time() + seconds)
-    return at.strftime("%H:%M" if seconds < 43_200 else "%a %H:%M")
 
 
 def running_document(device: str, running: Running) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import BinaryIO
 
-from autotune.durable import append, open_roots_own, sync_folder
+from autotune.durable import append, open_roots_own, private_folder, sync_folder
 from autotune.errors import AutotuneError, RefusalError, StoppedError
 from autotune.knobs.write_order import CACHE, WAITING, unsafe_now
 from autotune.safety.lock_holders import holder
@@ -65,7 +65,7 @@ class Journal:
             "folders": record.folders,
         }
         try:
-            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            private_folder(path.parent)
             with path.open("x") as file:
                 os.fchmod(file.fileno(), 0o600)
                 append(file.fileno(), head)
@@ -315,7 +315,7 @@ class Journal:
         """Clear the journal though nothing went back: the values are wanted. The record moves to
         `applied`, so that they can still be undone; the originals of an earlier record there
         stay the originals."""
-        applied.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        private_folder(applied.parent)
         earlier = Journal.load(applied) if applied.exists() else None
         # A reboot has undone what was applied before it.
         if earlier is not None and earlier.record.boot == self.record.boot:

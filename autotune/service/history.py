@@ -96,7 +96,7 @@ def save(remembered: Remembered, state_dir: Path, uuid: str) -> None:
     """Whole or not at all. Raise AutotuneError if the disk does not take it."""
     path = path_of(state_dir, uuid)
     try:
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        durable.private_folder(path.parent)
         durable.replace(path, remembered.model_dump_json(indent=1) + "\n")
     except OSError as error:
         raise AutotuneError(f"{path} cannot be written: {error.strerror}.") from None

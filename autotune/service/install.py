@@ -13,6 +13,7 @@ from autotune.service.config import load_config
 from autotune.system import ownership
 from autotune.system.array import list_arrays
 from autotune.system.stack import read_stack
+from autotune.untrusted import plain
 
 SHIPPED_COMMAND = "/usr/local/bin/autotune"
 FOLDER = Path("etc/systemd/system")
@@ -59,7 +60,12 @@ def _metrics_folder(root: Path) -> list[Path]:
 
 
 def _quoted(path: Path) -> str:
-    """A path as systemd.syntax(7) reads it back."""
+    """A path as systemd.syntax(7) reads it back. RefusalError if no unit can name it."""
+    if not str(path).isprintable():
+        raise RefusalError(
+            f"The name of the folder {plain(str(path))} has a character that cannot be printed, so "
+            "the units cannot be let write there; rename it, or mount that filesystem elsewhere."
+        )
     text = str(path).replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%")
     return f'"{text}"'
 

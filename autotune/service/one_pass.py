@@ -95,7 +95,8 @@ def retune(
         report = Report(array.device, array.uuid, "postponed", str(error))
     except SignalledError:
         raise
-    except AutotuneError as error:
+    except (AutotuneError, OSError) as error:
+        # Whatever befalls one array, the others have their turn.
         report = Report(array.device, array.uuid, "failed", in_the_configuration(str(error)))
         record = PassRecord(at=datetime.now(UTC), outcome="failed", reasons=(report.text,))
         with contextlib.suppress(AutotuneError):

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from autotune.durable import private_folder
 from autotune.errors import RefusalError
 from autotune.store import sqlite
 
@@ -23,7 +24,7 @@ def bring_up_to_date(where: Path) -> None:
     Raise RefusalError if a newer autotune or another program made it, AutotuneError if it is
     damaged, one of `sqlite.DRIVER_ERRORS` or SQLAlchemyError if it cannot be read or written.
     """
-    where.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    private_folder(where.parent)
     with _alone(where):
         if not where.exists():
             os.close(os.open(where, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o600))

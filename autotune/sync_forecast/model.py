@@ -10,6 +10,8 @@ from autotune.problem.figure import SPREADS_95, Estimate
 from autotune.sync_forecast.platter import Platter
 from autotune.sync_forecast.rising import between, rising
 
+LARGEST = 2.5e11
+"""No size or speed is above this, and no date later (in seconds)."""
 CHECK, REBUILD, RESYNC = "check", "rebuild", "resync"
 ACTIONS = (CHECK, REBUILD, RESYNC)
 MOST_SHARE = 0.45
@@ -158,6 +160,9 @@ def from_document(document: Mapping[str, Any]) -> Forecast:
         *(tuple(map(float, fields["platter"][name])) for name in ("places", "kib_s"))
     )
     fields["points"] = tuple(_point(each) for each in fields["points"])
+    numbers = [fields[name] for name in ("made_s", "member_kib", "limit_kib_s")]
+    if not all(0 <= number < LARGEST for number in numbers) or not fields["member_kib"]:
+        raise ValueError(f"{numbers} are no time, size and speed")
     return Forecast(**fields)
 
 

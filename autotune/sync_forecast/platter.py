@@ -22,10 +22,17 @@ PRECISION = 0.001
 @dataclass(frozen=True)
 class Platter:
     """`kib_s` of each member at `places`, which rise from 0 (the beginning) to 1 (the end), when
-    nothing holds the sync back."""
+    nothing holds the sync back. ValueError for what no disk can do."""
 
     places: tuple[float, ...]
     kib_s: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        rising = all(0 <= a < b for a, b in pairwise((*self.places, math.inf)))
+        if not rising or len(self.places) != len(self.kib_s) or not self.kib_s:
+            raise ValueError(f"{self.places} and {self.kib_s} are no curve")
+        if not all(0 < rate < math.inf for rate in self.kib_s):
+            raise ValueError(f"{self.kib_s} are no speeds")
 
     def at(self, place: float) -> float:
         """KiB/s of each member there."""

@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from autotune.durable import replace
+from autotune.durable import private_folder, replace
 from autotune.errors import AutotuneError
 from autotune.sync_forecast.model import Forecast, from_document
 from autotune.system import sysfs
@@ -23,8 +23,7 @@ def keep(forecast: Forecast, state_dir: Path) -> None:
     path = _path(state_dir, forecast.uuid)
     found = [*_read(path), forecast][-KEPT:]
     try:
-        state_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
-        path.parent.mkdir(exist_ok=True, mode=0o700)
+        private_folder(path.parent)
         replace(path, json.dumps([each.document() for each in found]), 0o600)
     except OSError as error:
         raise AutotuneError(

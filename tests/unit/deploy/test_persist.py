@@ -3,6 +3,7 @@
 import dataclasses
 import errno
 import os
+import subprocess
 from pathlib import Path
 
 import fake_sysfs
@@ -158,3 +159,19 @@ def test_without_udevd_it_says_when_the_rules_count(machine: fake_sysfs.FakeMach
 def test_a_value_that_something_else_has_set_is_told(machine: fake_sysfs.FakeMachine) -> None:
     (said,) = [text for text in kept(machine, OTHER) if "reads" in text]
     assert "stripe_cache_size reads 256 and not 512" in said
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount")
+def test_a_folder_that_is_a_mount_point_stays(tmp_path: Path) -> None:
+    uuid = "a" * 32
+    for path in (persist.profile_path(uuid, tmp_path), persist.rule_path(uuid, tmp_path)):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("")
+    # As a unit's ReadWritePaths makes it.
+    folder = tmp_path / "etc/autotune"
+    subprocess.run(["mount", "--bind", folder, folder], check=True)
+    try:
+        assert len(persist.unpersist(uuid, tmp_path)) == 2
+    finally:
+        subprocess.run(["umount", folder], check=True)
+    assert folder.is_dir()

@@ -17,6 +17,7 @@ from autotune.guard.promise import (
     least_kib,
     needed_kib,
     parse_moment,
+    parse_within,
 )
 from autotune.sync_forecast.platter import assumed, flat
 
@@ -119,3 +120,9 @@ def test_a_moment_is_the_next_one_of_its_name(text: str, day: int, hour: int) ->
 def test_what_is_no_moment_to_come_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match="write it like 06:00"):
         parse_moment(text, MONDAY)
+
+
+def test_a_date_that_no_sync_needs_is_refused() -> None:
+    assert parse_within("30d") == 30 * 86400
+    with pytest.raises(UsageError, match="more than a year"):
+        parse_within("99999999d")

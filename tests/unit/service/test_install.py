@@ -144,3 +144,8 @@ def test_a_command_that_no_unit_could_call_is_refused(monkeypatch: pytest.Monkey
     monkeypatch.setattr(sys, "argv", ["/usr/bin/pytest"])
     with pytest.raises(RefusalError, match="install them with that"):
         install.command()
+
+
+def test_a_folder_that_would_add_lines_to_a_unit_is_refused() -> None:
+    with pytest.raises(RefusalError, match="cannot be printed"):
+        install._quoted(Path("/mnt/a\nExecStartPre=/bin/false"))

@@ -1,6 +1,7 @@
 """Forecasts in their file."""
 
 import dataclasses
+import json
 from pathlib import Path
 
 import fake_sysfs
@@ -54,6 +55,26 @@ def test_what_is_damaged_counts_as_not_there(tmp_path: Path, array: Array, text:
     assert stored.newest(array, tmp_path) is None
     stored.keep(of(array), tmp_path)
     assert stored.newest(array, tmp_path) is not None
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"platter": {"places": [0.0, 0.0], "kib_s": [1.0, 1.0]}},
+        {"platter": {"places": [], "kib_s": []}},
+        {"platter": {"places": [0.0], "kib_s": [0.0]}},
+        {"platter": {"places": [0.0], "kib_s": [float("inf")]}},
+        {"made_s": 1e300},
+        {"member_kib": 0},
+    ],
+)
+def test_numbers_that_no_array_has_count_as_damaged(
+    tmp_path: Path, array: Array, change: dict[str, object]
+) -> None:
+    stored.keep(of(array), tmp_path)
+    path = tmp_path / "forecasts" / f"{array.uuid}.json"
+    path.write_text(json.dumps([{**of(array).document(), **change}]))
+    assert stored.every(tmp_path) == []
 
 
 def test_a_folder_that_cannot_be_made_is_one_sentence(tmp_path: Path, array: Array) -> None:
