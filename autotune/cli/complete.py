@@ -1,19 +1,32 @@
 """What the shell completes: arrays, profiles, runs, and the names that options take. Light: it is
-asked at each press of the tab key. What cannot be read has no completions."""
+asked at each press of the tab key. What cannot be read has no completions.
+
+What is offered goes to the shell, and zsh's script evaluates it: a file that a stranger has named
+`$(…)` would run. So names with other than plain characters are not offered.
+"""
 
 import contextlib
+import re
 import sqlite3
+from collections.abc import Iterable
 from importlib import resources
 from pathlib import Path
 
 from autotune.cli.options import STATE_DIR
 
+_PLAIN = re.compile(r"[A-Za-z0-9_./+@:-]+")
+
+
+def _plain(names: Iterable[str], incomplete: str) -> list[str]:
+    """Those that go on from what was typed, in order, and that no shell reads as anything else."""
+    return sorted(n for n in names if n.startswith(incomplete) and _PLAIN.fullmatch(n))
+
 
 def devices(incomplete: str) -> list[str]:
     """The arrays of this machine, as devices; by their short names where one is begun with."""
-    names = sorted(folder.parent.name for folder in Path("/sys/block").glob("md*/md"))
+    names = (folder.parent.name for folder in Path("/sys/block").glob("md*/md"))
     prefix = "" if incomplete.startswith("md") else "/dev/"
-    return [prefix + name for name in names if (prefix + name).startswith(incomplete)]
+    return _plain((prefix + name for name in names), incomplete)
 
 
 def runs(incomplete: str) -> list[str]:
@@ -33,7 +46,7 @@ def profiles(incomplete: str) -> list[str]:
     own = [*(STATE_DIR / "profiles").glob("*.json"), *Path("/etc/autotune/profiles").glob("*")]
     names = {path.stem for path in (*shipped, *own) if path.suffix in (".toml", ".json")}
     files = Path(incomplete).parent.glob(Path(incomplete).name + "*.json") if incomplete else ()
-    return sorted(name for name in names if name.startswith(incomplete)) + sorted(map(str, files))
+    return _plain(names, incomplete) + _plain(map(str, files), "")
 
 
 def runs_or_profiles(incomplete: str) -> list[str]:

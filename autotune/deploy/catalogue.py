@@ -119,12 +119,13 @@ def _age(path: Path) -> tuple[float, str]:
 
 
 def find(name_or_path: str, state_dir: Path, site: Path | None = None) -> Profile | StartingPoint:
-    """What a path holds, or what has this name; own before the site's before what is shipped.
-    Raise UsageError if there is nothing."""
+    """What a path holds, or what has this name; own before the site's before what is shipped. A
+    path has a "/" or an ending, so that no file takes the place of a name where a command happens
+    to be called. Raise UsageError if there is nothing."""
     path = Path(name_or_path)
     if not name_or_path:
         raise UsageError("Give the name of a profile, or the path of its file.")
-    if path.exists() or "/" in name_or_path or path.suffix in (".json", ".toml"):
+    if "/" in name_or_path or path.suffix in (".json", ".toml"):
         return load(path)
     for folder in (state_dir / "profiles", SITE if site is None else site):
         for ending in (".json", ".toml"):

@@ -190,7 +190,8 @@ def load_workload(name_or_path: str) -> Workload:
 
     Raise UsageError if there is none, or if the file is not a valid workload.
     """
-    if re.fullmatch(r"[a-z][a-z0-9-]*", name_or_path) and not Path(name_or_path).exists():
+    # A folder or file of that name is where the command happens to be called, and may be anybody's.
+    if re.fullmatch(r"[a-z][a-z0-9-]*", name_or_path):
         if name_or_path not in shipped():
             raise UsageError(
                 f'There is no workload "{name_or_path}"{closest(name_or_path, shipped())}; shipped '

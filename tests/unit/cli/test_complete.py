@@ -56,3 +56,20 @@ def test_runs_are_offered_newest_first(tmp_path: Path, monkeypatch: pytest.Monke
     assert complete.runs("1") == ["11", "10", "1"]
     monkeypatch.setattr(complete, "STATE_DIR", tmp_path / "none")
     assert complete.runs("") == []
+
+
+def test_a_file_whose_name_a_shell_would_run_is_not_offered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in (
+        "x.json",
+        "x\\$(touch mark).json",
+        "x`id`.json",
+        "x;id.json",
+        "x y.json",
+        "x\n.json",
+    ):
+        Path(name).touch()
+    assert complete.profiles("x") == ["x.json"]
+    assert complete.profiles(f"{tmp_path}/x") == [f"{tmp_path}/x.json"]

@@ -14,6 +14,7 @@ from autotune.deploy import catalogue
 from autotune.deploy.catalogue import Entry, StartingPoint
 from autotune.errors import UsageError
 from autotune.knobs import by_name
+from autotune.measure.workload import load_workload
 from autotune.measure.workload import shipped as workloads
 from autotune.system.array import find_array
 from autotune.tuning.hints import NEWEST, hints
@@ -159,3 +160,13 @@ def test_a_folder_of_many_profiles_is_read_soon(tmp_path: Path) -> None:
     started = time.process_time()
     catalogue.entries(tmp_path, tmp_path)
     assert time.process_time() - started < 1
+
+
+def test_a_file_here_does_not_take_the_place_of_a_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("database").write_text("{}")
+    assert catalogue.find("database", tmp_path).name == "database"
+    Path("balanced").mkdir()
+    assert load_workload("balanced").name == "balanced"
