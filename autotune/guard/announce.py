@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator
 from datetime import datetime
 
-from autotune.guard.loop import VAIN_S, Hold
+from autotune.guard.loop import Hold
 from autotune.guard.promise import CEILING, Goals, Promise
 from autotune.guard.window import Window
 from autotune.problem.figure import Estimate
@@ -19,6 +19,8 @@ from autotune.sync_forecast.platter import Platter
 from autotune.system.array import Array
 from autotune.system.sync import NAMES
 
+LONG_S = 7 * 86_400.0
+"""A sync that will take longer at its pace is worth a word."""
 FIRST_S = 45.0
 _ACTIONS = {"recover": REBUILD, "resync": RESYNC}
 
@@ -43,7 +45,7 @@ class News:
         self._action = _ACTIONS.get(action, CHECK)
         self._goals, self._promise, self._known = goals, promise, known
         self._began_s: float | None = None
-        self._told_cost = self._told_impossible = self._told_date = False
+        self._told_cost = self._told_impossible = self._told_date = self._told_long = False
         self._told_share: float | None = None
 
     def before(self) -> Iterator[str]:
@@ -78,6 +80,18 @@ class News:
         if window.needed_kib is not None and not self._told_date and self._promise.binds:
             self._told_date = True
             yield self._date(window.needed_kib)
+        if (
+            not self._told_long
+            and self._action != CHECK
+            and window.time_s - self._began_s >= FIRST_S
+            and (window.left_s or 0.0) > LONG_S
+        ):
+            self._told_long = True
+            yield (
+                f"At its pace the {self._what} takes {show_seconds(window.left_s or 0.0)} more, "
+                "without full redundancy. A date (--finish-within), a larger ceiling or a least "
+                "speed (--least) makes it faster."
+            )
         if window.impossible and not self._told_impossible:
             self._told_impossible = True
             yield self._impossible(window)
@@ -184,7 +198,7 @@ def out_of_reach(device: str, what: str, promise: Promise, window: Window, hold:
     text = (
         f"The p99 of {device} stays above {show_latency(promise.ceiling_ns)}{seen}, though its "
         f"{what} was slowed to {show_rate(hold.least_bytes)} of each member for "
-        f"{show_seconds(VAIN_S)}; "
+        f"{show_seconds(hold.reach.out_for_s)}; "
     )
     if hold.released:
         return (

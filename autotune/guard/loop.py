@@ -1,12 +1,12 @@
 """One sync under guard: the loop that looks, learns and opens or shuts the valve."""
 
 import time
-from collections import deque
 from collections.abc import Callable
 
 from autotune.guard.course import Course
 from autotune.guard.pace import WANTED, Pace, Share, first_pace
 from autotune.guard.promise import Promise
+from autotune.guard.reach import AT_LEAST, Reach
 from autotune.guard.valve import FLOOR_KIB, IDLE_LOOK_S, Valve
 from autotune.guard.window import Window
 from autotune.measure.foreground import Foreground, Second
@@ -23,12 +23,6 @@ SETTLE_S = 2.0
 DEPTH_S = 10.0
 ENOUGH = 100
 """Of fewer requests a p99 is the slowest one."""
-VAIN_S = 180.0
-"""For so long the sync is held to its least pace before the ceiling counts as out of reach."""
-VAIN_SHARE = 0.9
-"""Of the windows in that time have to be above the ceiling."""
-AT_LEAST = 2.0
-"""Below this multiple of it, the pace is as good as the least: it never quite stands still."""
 
 
 class Hold:
@@ -36,7 +30,7 @@ class Hold:
     second, until it is over or `going` says no more. `known`: what the disks can do, if a forecast
     has measured it.
 
-    A ceiling that the least pace does not hold for minutes is out of reach. A sync that gives the
+    A ceiling that the least pace does not hold is out of reach (`reach`). A sync that gives the
     array its redundancy back is then `released`: each hour that it takes longer is a greater risk
     than slow requests. A check or repair of a whole array stays at the least pace.
     """
@@ -54,8 +48,8 @@ class Hold:
         self._ceiling_ns = promise.ceiling_ns
         self._least_kib = max(least_kib, valve.floor_kib, FLOOR_KIB)
         self.course = Course(promise, self._least_kib, array.media is Media.HDD, known)
-        self._in_vain: deque[bool] = deque(maxlen=round(VAIN_S / WINDOW_S))
-        self.out_of_reach = self.released = False
+        self.reach = Reach(promise.ceiling_ns, self._least_kib, WINDOW_S)
+        self.released = False
         self._progress = Progress(array)
         self._pace: Pace | Share | None = None
         self._paced = False
@@ -160,14 +154,16 @@ class Hold:
         if percentile is not None and samples >= ENOUGH:
             self.judged += 1
             self.over += percentile.likely > self._ceiling_ns
-        self._judge_reach(percentile is not None and percentile.likely <= self._ceiling_ns)
         paced = self._pace.kib if self._paced and self._pace else None
-        self.course.judge(percentile.likely if percentile else None, paced)
+        p99_ns = percentile.likely if percentile else None
+        self.reach.look(paced, p99_ns)
+        self.released = self.reach.out_for_s > 0 and self._at_risk()
+        self.course.judge(p99_ns, paced)
         outlook, needed = self.course.outlook(), self.course.needed_kib
         pace = paced if paced is not None else self._valve.limit_kib
         return Window(
             time.time(),
-            percentile.likely if percentile else None,
+            p99_ns,
             percentile.at_least if percentile else None,
             percentile.at_most if percentile else None,
             samples,
@@ -179,21 +175,11 @@ class Hold:
             outlook.left_s or (left / rate_kib if left is not None and rate_kib > 0 else None),
             outlook.low_s,
             outlook.high_s,
-            self.out_of_reach,
+            self.reach.out_for_s > 0,
             self.course.promise.finish_s,
             needed or None,
             self.course.impossible,
         )
-
-    def _judge_reach(self, holds: bool) -> None:
-        """Take into account whether the p99 holds the ceiling by now."""
-        at_least = (
-            self._paced and self._pace is not None and self._pace.kib <= AT_LEAST * self._least_kib
-        )
-        self._in_vain.append(at_least and not holds)
-        enough = len(self._in_vain) == self._in_vain.maxlen
-        self.out_of_reach = enough and sum(self._in_vain) >= VAIN_SHARE * len(self._in_vain)
-        self.released = self.out_of_reach and self._at_risk()
 
     def _at_risk(self) -> bool:
         """Whether the array lacks redundancy until this sync is over."""

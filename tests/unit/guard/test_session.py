@@ -9,8 +9,9 @@ from md_plant import Plant, PlantProbe
 
 from autotune.errors import AutotuneError, StoppedError
 from autotune.guard import loop as hold_module
-from autotune.guard.loop import VAIN_S, Hold
+from autotune.guard.loop import Hold
 from autotune.guard.promise import CEILING, POLICIES, Promise
+from autotune.guard.reach import VAIN_S
 from autotune.guard.valve import Valve, files
 from autotune.guard.window import Window
 from autotune.measure import foreground_probe
@@ -235,7 +236,7 @@ def test_a_whole_array_stays_at_the_least_pace_until_the_ceiling_is_in_reach(
     plant.limits["sync_speed_min"] = "1 (local)"
     guard = guarded(plant, HOPELESS_NS)
     guard.run(2 * VAIN_S)
-    assert guard.hold.out_of_reach
+    assert guard.hold.reach.out_for_s
     assert not guard.hold.released
     late = guard.windows[-12:]
     # No limit found is a licence to stop the sync.
