@@ -8,6 +8,7 @@ from pathlib import Path
 
 from autotune import durable
 from autotune.errors import AutotuneError, RefusalError
+from autotune.export.udev import forms
 from autotune.service import CONFIG
 from autotune.service.config import load_config
 from autotune.system import ownership
@@ -19,6 +20,9 @@ SHIPPED_COMMAND = "/usr/local/bin/autotune"
 FOLDER = Path("etc/systemd/system")
 ENABLED = ("autotune-restore.service", "autotune-retune.timer")
 GUARD = "autotune-guard@{}.service"
+GUARD_DROP_IN = "array.conf"
+EARLIER_DROP_IN = "ceiling.conf"
+"""What an earlier version wrote for the guard of a name."""
 DROP_IN = Path("autotune-retune.service.d/arrays.conf")
 
 
@@ -30,24 +34,27 @@ def units() -> dict[str, str]:
 
 
 def guarded(root: Path = Path("/")) -> dict[str, str]:
-    """The arrays here that are to be guarded as they sync, and each one's ceiling."""
+    """The arrays here that are to be guarded as they sync: the unit of each, which goes by UUID
+    since names move, and the name now."""
     config = load_config(root / CONFIG.relative_to("/"))
-    ceilings = {array.name: config.care(array.uuid).guard_p99 for array in list_arrays(root)}
-    return {name: ceiling for name, ceiling in ceilings.items() if ceiling is not None}
+    return {
+        GUARD.format(forms(array.uuid)[0]): array.name
+        for array in list_arrays(root)
+        if array.uuid and config.care(array.uuid).guard_p99 is not None
+    }
 
 
 def files(command: Path, root: Path = Path("/")) -> dict[Path, str]:
     """What `install` writes: each unit calling this command, the mountpoints of the arrays here,
-    below which scratch files may be written, and the ceilings of those that are guarded."""
+    below which scratch files may be written, and what belongs to each that is guarded."""
     mounts = {m.mountpoint for array in list_arrays(root) for m in read_stack(array).writable}
     metrics = _metrics_folder(root)
     paths = "".join(f"ReadWritePaths=-{_quoted(path)}\n" for path in (*sorted(mounts), *metrics))
     texts = {n: t.replace(SHIPPED_COMMAND, str(command)) for n, t in units().items()}
     texts[str(DROP_IN)] = f"# Where the arrays are mounted, and metrics go.\n[Service]\n{paths}"
-    for name, ceiling in guarded(root).items():
-        drop_in = f"{GUARD.format(name)}.d/ceiling.conf"
-        texts[drop_in] = (
-            f"[Service]\nEnvironment=P99_CEILING={''.join(ceiling.split())}\n"
+    for unit, name in guarded(root).items():
+        texts[f"{unit}.d/{GUARD_DROP_IN}"] = (
+            f"# It was {name} when this was written; its ceiling is in {CONFIG}.\n[Service]\n"
             + "".join(f"ReadWritePaths=-{_quoted(path)}\n" for path in metrics)
         )
     return {root / FOLDER / name: text for name, text in texts.items()}
@@ -95,11 +102,11 @@ def install(root: Path = Path("/")) -> list[Path]:
         raise RefusalError(f"Root would run a command for events that others can change: {found}")
     anew = not any(path.exists() for path in wanted)
     try:
-        _remove_guards([path for path in _ceilings(root) if path not in wanted], root)
+        _remove_guards([path for path in _guards(root) if path not in wanted], root)
         for path, text in wanted.items():
             path.parent.mkdir(parents=True, exist_ok=True)
             durable.replace(path, text, 0o644)
-        guards = [GUARD.format(name) for name in guarded(root)]
+        guards = list(guarded(root))
         _systemctl(root, "enable", *ENABLED, *guards)
         if _runs(root):
             _systemctl(root, "daemon-reload")
@@ -117,9 +124,10 @@ def install(root: Path = Path("/")) -> list[Path]:
     return sorted(wanted)
 
 
-def _ceilings(root: Path) -> list[Path]:
+def _guards(root: Path) -> list[Path]:
     """The drop-ins of the guards that are installed."""
-    return sorted((root / FOLDER).glob(GUARD.format("*") + ".d/ceiling.conf"))
+    names = (GUARD_DROP_IN, EARLIER_DROP_IN)
+    return sorted(p for n in names for p in (root / FOLDER).glob(f"{GUARD.format('*')}.d/{n}"))
 
 
 def _remove_guards(drop_ins: list[Path], root: Path) -> None:
@@ -141,7 +149,7 @@ def _remove_if_empty(folder: Path) -> None:
 
 def remove(root: Path = Path("/")) -> list[Path]:
     """Take the units out; return those that were there. Raise AutotuneError if one stays."""
-    folder, guards = root / FOLDER, _ceilings(root)
+    folder, guards = root / FOLDER, _guards(root)
     shipped = [*(folder / name for name in units()), folder / DROP_IN]
     there = [path for path in shipped if path.exists()]
     _remove_guards(guards, root)

@@ -25,6 +25,12 @@ def name_of(machine: Machine) -> str:
     return machine.do("basename $(ls -d /sys/block/md*)").strip()
 
 
+def guard_of(machine: Machine) -> str:
+    """The unit of its guard, without the ending."""
+    asked = f"mdadm --detail --export /dev/{name_of(machine)} | sed -n s/^MD_UUID=//p"
+    return f"autotune-guard@{machine.do(asked).strip()}"
+
+
 def has_cleaned_up(machine: Machine) -> None:
     """After a power cut: the unit has done its work, and nothing is left of what was cut."""
     machine.until("systemctl show -P ActiveState autotune-restore | grep -v activating")

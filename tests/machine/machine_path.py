@@ -3,7 +3,7 @@
 import json
 from statistics import median
 
-from arrays import INSTALL, KEPT, MAKE, MEMBERS, READ, has_cleaned_up, name_of
+from arrays import INSTALL, KEPT, MAKE, MEMBERS, READ, guard_of, has_cleaned_up, name_of
 from latency import beside
 from machine import COMMAND_S, Machine
 
@@ -67,19 +67,18 @@ def test_service(machine: Machine) -> None:
     )
     machine.do("autotune config check && autotune service install")
     assert state_of(machine, "autotune-retune.timer") == "enabled"
-    name = name_of(machine)
-    machine.until(f"systemctl is-active autotune-guard@{name}")
+    machine.until(f"systemctl is-active {guard_of(machine)}")
     machine.do("autotune service status")
 
 
 def test_guard(machine: Machine) -> None:
     """A guard holds a check, its guardian in a scope of its own; its p99 is near fio's own"""
     name = name_of(machine)
-    guard, md = f"autotune-guard@{name}", f"/sys/block/{name}/md"
+    guard, md = guard_of(machine), f"/sys/block/{name}/md"
     drop_in = f"/run/systemd/system/{guard}.service.d"
     machine.do(
         f"mkdir -p {drop_in} && printf '%s\\n' '[Service]' ExecStart= 'ExecStart=/usr/bin/autotune "
-        "guard /dev/%i --wait --json --p99-ceiling ${P99_CEILING}' "
+        "guard /dev/disk/by-id/md-uuid-%i --wait --json' "
         f"> {drop_in}/json.conf && systemctl daemon-reload && systemctl restart {guard}"
     )
     machine.do(
@@ -114,7 +113,7 @@ def test_replace(machine: Machine) -> None:
     machine.do(f"mdadm /dev/{name} --fail /dev/vdc")
     machine.until(f"mdadm /dev/{name} --remove /dev/vdc")
     machine.do(f"mdadm --zero-superblock /dev/vdc && mdadm /dev/{name} --add /dev/vdf")
-    machine.until(f"journalctl -u autotune-guard@{name} | grep 'Guarded a recovery'")
+    machine.until(f"journalctl -u {guard_of(machine)} | grep 'Guarded a recovery'")
     assert "[UUUU]" in machine.do("cat /proc/mdstat")
     machine.until(f"test $({MEMBERS} | grep -c '^512$') = 4")
     assert machine.do(READ).split() == KEPT
@@ -151,10 +150,10 @@ def test_notify(machine: Machine) -> None:
 
 def test_upgrade(machine: Machine) -> None:
     """An upgrade keeps the profile, the runs and the guard"""
-    name = name_of(machine)
-    before = machine.do("autotune history --json; systemctl show -P MainPID autotune-guard@" + name)
+    guard = guard_of(machine)
+    before = machine.do(f"autotune history --json; systemctl show -P MainPID {guard}")
     machine.do(f"{INSTALL} /root/next.deb", timeout_s=2 * COMMAND_S)
-    after = machine.do("autotune history --json; systemctl show -P MainPID autotune-guard@" + name)
+    after = machine.do(f"autotune history --json; systemctl show -P MainPID {guard}")
     assert machine.do("dpkg-query -W autotune-md").strip().endswith("+next")
     assert before.splitlines()[:-1] == after.splitlines()[:-1]
     assert before.splitlines()[-1] != after.splitlines()[-1] != "0"

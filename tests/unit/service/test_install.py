@@ -18,6 +18,7 @@ AUTOTUNE = Path(sys.executable).with_name("autotune")
 NEEDS_SYSTEMD = pytest.mark.skipif(
     not shutil.which("systemd-analyze"), reason="needs systemd-analyze"
 )
+GUARD = "autotune-guard@f6e606b3:8ce3aa59:41c0aa90:d0ab4f9c.service"
 MOST_EXPOSED = 4.5
 """Of 10, as `systemd-analyze security` counts; it calls up to 4.9 OK."""
 
@@ -71,9 +72,12 @@ def test_it_restores_once_the_filesystems_are_there() -> None:
 
 def test_a_guard_waits_for_as_long_as_its_array_is_there() -> None:
     parser = unit("autotune-guard@.service")
-    assert parser["Unit"]["BindsTo"] == parser["Install"]["WantedBy"] == "dev-%i.device"
+    # As `systemd-escape --path /dev/disk/by-id/md-uuid-…` has it.
+    device = r"dev-disk-by\x2did-md\x2duuid\x2d%i.device"
+    assert parser["Unit"]["BindsTo"] == parser["Install"]["WantedBy"] == device
     service = parser["Service"]
-    assert service["ExecStart"].startswith(f"{SHIPPED_COMMAND} guard /dev/%i --wait --p99-ceiling ")
+    guard = f"{SHIPPED_COMMAND} guard /dev/disk/by-id/md-uuid-%i --wait"
+    assert service["ExecStart"] == guard
     # It writes below /sys, and its journal and lock have to be where every command looks.
     assert "ProtectKernelTunables" not in service
     assert service["StateDirectory"] == service["RuntimeDirectory"] == "autotune"
@@ -111,10 +115,9 @@ def test_it_goes_in_and_out_without_trace(root: Path) -> None:
     assert set(install.status(root).values()) == {"as shipped"}
     wants = root / "etc/systemd/system/timers.target.wants/autotune-retune.timer"
     assert wants.is_symlink()
-    (guard,) = root.glob("etc/systemd/system/dev-md0.device.wants/*")
-    assert guard.name == "autotune-guard@md0.service"
-    ceiling = root / "etc/systemd/system/autotune-guard@md0.service.d/ceiling.conf"
-    assert "P99_CEILING=40ms" in ceiling.read_text()
+    (guard,) = root.glob(r"etc/systemd/system/dev-disk-by\x2did-md\x2duuid\x2d*.wants/*")
+    assert guard.name == GUARD
+    assert f"{GUARD}.d/array.conf" in map(str, (p.relative_to(p.parents[1]) for p in written))
     written[0].write_text("other")
     assert "changed" in install.status(root).values()
     assert install.remove(root) == written
@@ -128,7 +131,7 @@ def test_a_guard_that_is_not_wanted_any_more_goes_with_the_next_installation(roo
     install.install(root)
     (root / "etc/autotune/config.toml").unlink()
     install.install(root)
-    assert list(root.rglob("autotune-guard@md0*")) == []
+    assert list(root.rglob(f"{GUARD}*")) == []
     assert (root / "etc/systemd/system/autotune-guard@.service").exists()
     assert set(install.status(root).values()) == {"as shipped"}
 
