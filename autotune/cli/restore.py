@@ -46,7 +46,7 @@ def restore(
     array = find_array(device) if device is not None else None
     arrays = list_arrays() if all_ else [array] if array is not None else []
     # Looked up first: what was applied since the boot was so on top of what is persisted.
-    before = _before_persisted(arrays, state_dir) if all_ else {}
+    before = _before_persisted(arrays if all_ else [], state_dir)
     applied = {path: a for a in arrays if (path := applied_path(state_dir, a.uuid)).exists()}
     outcomes, torn, barred, failed = _put_back_each([*paths, *applied], applied)
     outcomes |= _put_back_persisted(arrays, before, state_dir, failed)
@@ -89,6 +89,7 @@ def _put_back_each(
     import contextlib
 
     from autotune.errors import AutotuneError
+    from autotune.safety.applied import hand_down
     from autotune.safety.deferred_restore import put_back
     from autotune.safety.locks import lock
     from autotune.safety.paths import clear_if_torn
@@ -104,6 +105,8 @@ def _put_back_each(
                 barred.append(path.stem)
                 continue
             with lock(applied[path]) if path in applied else contextlib.nullcontext():
+                if path in applied:
+                    hand_down(path)
                 record, outcome = put_back(path)
             outcomes[f"{record.device} ({path.parent.name})"] = outcome
             if outcome.rebooted:
@@ -116,10 +119,10 @@ def _put_back_each(
     return outcomes, torn, barred, failed
 
 
-def _before_persisted(arrays: "list[Array]", state_dir: Path) -> "dict[str, Setting]":
-    from autotune.deploy.undo import before_persisted
+def _before_persisted(arrays: "list[Array]", state_dir: Path) -> "Mapping[str, Setting]":
+    from autotune.deploy.undo import before_persisted_each
 
-    return {array.device: before_persisted(array, state_dir) for array in arrays}
+    return before_persisted_each(arrays, state_dir)
 
 
 def _put_back_persisted(

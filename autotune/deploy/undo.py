@@ -4,11 +4,13 @@ The record of what was applied is true for the assembly that it was made in. Wha
 before is in the profile.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from autotune.deploy.in_force import active
+from autotune.deploy.persist import profile_path
 from autotune.knobs import ALL, by_name, for_array, read_setting
+from autotune.problem.profile import load_profile
 from autotune.problem.setting import Setting
 from autotune.safety import deferred_restore
 from autotune.safety.apply import apply, journaled_paths
@@ -36,6 +38,27 @@ def before_persisted(array: Array, state_dir: Path) -> Setting:
         if now.get(name) == value
     }
     return {name: persisted.before[name] for name in now if name in ours}
+
+
+def before_persisted_each(arrays: Sequence[Array], state_dir: Path) -> Mapping[str, Setting]:
+    """The same for several arrays, by device. What one of them found on disks that it shares may be
+    what the profile of another had set there before: then what that one had found counts."""
+    found = {array.device: dict(before_persisted(array, state_dir)) for array in arrays}
+    paths = {array.device: profile_path(array.uuid, array.root) for array in arrays}
+    persisted = [array for array in arrays if paths[array.device].exists()]
+    # From the oldest on, so that each is right before a later one takes it over.
+    persisted.sort(key=lambda array: paths[array.device].stat().st_mtime_ns)
+    for number, array in enumerate(persisted):
+        for earlier in reversed(persisted[:number]):
+            if not set(array.disks) & set(earlier.disks):
+                continue
+            profile = load_profile(paths[earlier.device])
+            before = {**profile.before, **found[earlier.device]}
+            for name, value in found[array.device].items():
+                on_disks = set(by_name(name).paths(array)) & set(by_name(name).paths(earlier))
+                if on_disks and profile.knobs.get(name) == value and name in before:
+                    found[array.device][name] = before[name]
+    return found
 
 
 def put_back_persisted(

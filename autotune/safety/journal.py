@@ -217,6 +217,16 @@ class Journal:
             )
         sysfs.write(path, text)
 
+    def inherit(self, path: Path, original: str) -> None:
+        """Take another original for a file: the one that was found there belonged to a record that
+        is undone first."""
+        texts = list(self.record.ours.get(str(path), []))
+        self._add({"kind": "back", "path": str(path)})
+        self._add({"kind": "originals", "originals": {str(path): original}})
+        for text in texts:
+            self._add({"kind": "write", "path": str(path), "text": text})
+        self._add({"kind": "settled"})
+
     def settled(self) -> None:
         """Note what the files read now that writes of ours may have moved: that, and nothing that
         was tried before, is ours from here on."""

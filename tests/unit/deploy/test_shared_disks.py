@@ -1,0 +1,86 @@
+"""Two arrays on the same disks, a profile on each: whichever is undone first, the disks get back
+what they had before both."""
+
+import os
+import shutil
+from pathlib import Path
+
+import fake_sysfs
+import pytest
+from some_profile import profile
+
+from autotune.deploy.persist import profile_path, rule_path
+from autotune.deploy.undo import before_persisted_each
+from autotune.knobs import ALL, for_array
+from autotune.problem.profile import save_profile
+from autotune.safety.applied import hand_down
+from autotune.safety.apply import journaled_paths
+from autotune.safety.journal import Journal
+from autotune.safety.paths import applied_path, journal_path
+from autotune.safety.record import BOOT_ID
+from autotune.safety.restore import restore
+from autotune.system import sysfs
+from autotune.system.array import Array, list_arrays
+
+ORIGINAL = "mq-deadline"
+
+
+@pytest.fixture
+def arrays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Array]:
+    fake_sysfs.raid6(tmp_path)
+    block, boot = tmp_path / "sys/block", tmp_path / BOOT_ID.relative_to("/")
+    boot.parent.mkdir(parents=True, exist_ok=True)
+    boot.write_text("b\n")
+    shutil.copytree(block / "md0", block / "md1", symlinks=True)
+    (block / "md1/md/uuid").write_text("a" * 32 + "\n")
+    monkeypatch.setattr(sysfs, "write", fake_sysfs.write)
+    return list_arrays(tmp_path)
+
+
+def scheduler(array: Array) -> Path:
+    return array.root / "sys/block" / array.disks[0] / "queue/scheduler"
+
+
+def applied(array: Array, state: Path, value: str) -> None:
+    """As `autotune apply` leaves it."""
+    paths = journaled_paths(array, for_array(array, ALL))
+    path = journal_path(state, array.uuid)
+    journal = Journal.open(path, array.uuid, array.device, paths, array.root)
+    journal.writing(scheduler(array), value)
+    journal.store(scheduler(array), value)
+    journal.settled()
+    journal.keep(applied_path(state, array.uuid))
+    journal.release()
+
+
+@pytest.mark.parametrize("values", [("none", "bfq"), ("none", ORIGINAL), ("none", "none")])
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_what_was_applied(
+    tmp_path: Path, arrays: list[Array], values: tuple[str, str], order: tuple[int, int]
+) -> None:
+    for array, value in zip(arrays, values, strict=True):
+        applied(array, tmp_path / "state", value)
+    for number in order:
+        path = applied_path(tmp_path / "state", arrays[number].uuid)
+        hand_down(path)
+        journal = Journal.claimed(path)
+        assert restore(journal, tmp_path).complete
+        journal.release()
+    assert sysfs.value(scheduler(arrays[0])) == ORIGINAL
+
+
+def test_what_is_persisted(tmp_path: Path, arrays: list[Array]) -> None:
+    for number, (before, value) in enumerate(((ORIGINAL, "none"), ("none", "bfq"))):
+        uuid = arrays[number].uuid
+        made = profile({"scheduler": value}).model_copy(update={"before": {"scheduler": before}})
+        path = profile_path(uuid, tmp_path)
+        save_profile(made, path)
+        os.utime(path, (number, number))
+        rule = rule_path(uuid, tmp_path)
+        rule.parent.mkdir(parents=True, exist_ok=True)
+        rule.touch()
+    fake_sysfs.write(scheduler(arrays[0]), "bfq")
+    for disk in arrays[0].disks:
+        fake_sysfs.write(tmp_path / "sys/block" / disk / "queue/scheduler", "bfq")
+    found = before_persisted_each(arrays, tmp_path / "state")
+    assert found[arrays[1].device] == {"scheduler": ORIGINAL}
