@@ -46,9 +46,10 @@ def restore(
     array = find_array(device) if device is not None else None
     arrays = list_arrays() if all_ else [array] if array is not None else []
     # Looked up first: what was applied since the boot was so on top of what is persisted.
-    before = _before_persisted(arrays if all_ else [], state_dir)
+    before, unreadable = _before_persisted(arrays if all_ else [], state_dir)
     applied = {path: a for a in arrays if (path := applied_path(state_dir, a.uuid)).exists()}
     outcomes, torn, barred, failed = _put_back_each([*paths, *applied], applied)
+    failed += unreadable
     outcomes |= _put_back_persisted(arrays, before, state_dir, failed)
     removed = _unpersist_all(arrays) if all_ and not failed else []
     if barred:
@@ -119,10 +120,17 @@ def _put_back_each(
     return outcomes, torn, barred, failed
 
 
-def _before_persisted(arrays: "list[Array]", state_dir: Path) -> "Mapping[str, Setting]":
+def _before_persisted(
+    arrays: "list[Array]", state_dir: Path
+) -> "tuple[Mapping[str, Setting], list[str]]":
+    """What each had before; why that cannot be known, which keeps nothing else from going back."""
     from autotune.deploy.undo import before_persisted_each
+    from autotune.errors import AutotuneError
 
-    return before_persisted_each(arrays, state_dir)
+    try:
+        return before_persisted_each(arrays, state_dir), []
+    except (AutotuneError, OSError) as error:
+        return {}, [f"What was set before the persisted profiles cannot be read: {error}"]
 
 
 def _put_back_persisted(

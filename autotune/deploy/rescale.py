@@ -22,7 +22,7 @@ from autotune.knobs import Knob, by_name, consistent, harmful
 from autotune.problem.profile import Profile, ProvenOn
 from autotune.problem.setting import Setting, Value
 from autotune.quantities import show_bytes
-from autotune.system.array import Array
+from autotune.system.array import PARITY, Array
 
 NEW_THROTTLE = (6, 16)
 SYNC_SPEEDS = ("sync_speed_min", "sync_speed_max")
@@ -30,7 +30,6 @@ STRIPES = ("read_ahead_kb", "array_max_sectors_kb")
 AS_FAST = 1.25
 """Members whose rates differ by less are taken to be equally fast: a short read tells no better."""
 MEDIA = {"hdd": "hard disks", "ssd": "SSDs", "nvme": "NVMe disks"}
-_PARITY = {"raid4": 1, "raid5": 1, "raid6": 2}
 
 
 @dataclass(frozen=True)
@@ -206,4 +205,4 @@ def _by_stripe(knob: Knob, array: Array, value: Value, proven: ProvenOn) -> tupl
 def data_disks(level: str, members: int) -> int:
     """The members whose worth of data a stripe holds. For RAID10 all of them: only ratios count,
     and two arrays are taken to have as many copies."""
-    return max(members - _PARITY.get(level, 0), 1) if level != "raid1" else 1
+    return max(members - PARITY.get(level, 0), 1) if level != "raid1" else 1

@@ -50,6 +50,7 @@ class Hold:
         self.course = Course(promise, self._least_kib, array.media is Media.HDD, known)
         self.reach = Reach(promise.ceiling_ns, self._least_kib, WINDOW_S)
         self.released = False
+        self._started_s = time.time() - time.monotonic()
         self._progress = Progress(array)
         self._pace: Pace | Share | None = None
         self._paced = False
@@ -62,6 +63,13 @@ class Hold:
     def done_bytes(self) -> int:
         """How much of each member was synced under guard."""
         return self._progress.done_kib * 1024
+
+    def now_s(self) -> float:
+        """Since the epoch, as the promise counts it: a span does not become longer or shorter when
+        somebody sets the clock."""
+        if self.course.promise.by_clock:
+            return time.time()
+        return self._started_s + time.monotonic()
 
     @property
     def least_bytes(self) -> float:
@@ -114,7 +122,9 @@ class Hold:
         held, self._valve.held = self._valve.held, False
         if not held:
             self._free_kib = max(rate_kib, 0.9 * self._free_kib)
-        self.course.look(self._progress.size_kib, self._progress.share, rate_kib, held, time.time())
+        self.course.look(
+            self._progress.size_kib, self._progress.share, rate_kib, held, self.now_s()
+        )
         # A ceiling finds its pace by itself; a share is one of what was seen.
         if not foreground.busy or (isinstance(self._pace, Share) and self.course.due):
             self._paced = False
@@ -162,7 +172,7 @@ class Hold:
         outlook, needed = self.course.outlook(), self.course.needed_kib
         pace = paced if paced is not None else self._valve.limit_kib
         return Window(
-            time.time(),
+            self.now_s(),
             p99_ns,
             percentile.at_least if percentile else None,
             percentile.at_most if percentile else None,

@@ -28,13 +28,15 @@ _FORMS = "06:00, Mon 06:00 or 2026-11-30 06:00"
 class Promise:
     """`ceiling_ns` is infinite without a ceiling. `finish_s`: when the sync is to be over, in
     seconds since the epoch; it is planned to be so `spare_s` before. `share`: what a policy gives
-    it. `first`: which goes before the other, DATE or CEILING, if both cannot be kept."""
+    it. `first`: which goes before the other, DATE or CEILING, if both cannot be kept. `by_clock`:
+    whether the date is a moment of the clock, wherever that is set, or the end of a span."""
 
     ceiling_ns: float = math.inf
     finish_s: float | None = None
     share: float | None = None
     first: str = DATE
     spare_s: float = 0.0
+    by_clock: bool = False
 
     @property
     def binds(self) -> bool:
@@ -62,7 +64,7 @@ class Goals:
         first = self.first or (DATE if action in REBUILDS else CEILING)
         share = POLICIES[self.policy] if self.policy is not None else None
         spare_s = RESERVE * (finish_s - now.timestamp()) if finish_s is not None else 0.0
-        return Promise(self.ceiling_ns, finish_s, share, first, spare_s)
+        return Promise(self.ceiling_ns, finish_s, share, first, spare_s, self.by is not None)
 
 
 @dataclass(frozen=True)

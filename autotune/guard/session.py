@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from autotune.errors import AutotuneError, RefusalError, StoppedError
+from autotune.errors import AutotuneError, RefusalError, StoppedError, UsageError
 from autotune.guard import announce
 from autotune.guard.before import put_back_leftovers, refusal
 from autotune.guard.loop import Hold
@@ -25,6 +25,8 @@ from autotune.sync_forecast import stored
 from autotune.system.array import Array, find_array
 from autotune.system.sync import NAMES
 
+BROKEN_S = 10.0
+"""After its probe or its guardian has broken, so long passes until it is tried again."""
 AGAIN_S = 3600.0
 """After a release the ceiling is tried again: by then the foreground may be another."""
 
@@ -71,8 +73,9 @@ def guard(device: str, wanted: Wanted, wait: bool = False) -> bool:
 
     What was set is put back after each sync. Raise UsageError if there is no such array,
     RefusalError if it cannot be guarded or another run of autotune works on it, StoppedError if it
-    is stopped or somebody else sets what is moved here. With `wait` these are noticed; a refusal is
-    asked again each second, and what somebody else has set is theirs until the sync is over.
+    is stopped or somebody else sets what is moved here, AutotuneError if its probe or guardian
+    breaks. With `wait` these are noticed; a refusal is asked again each second, what broke is tried
+    again, and what somebody else has set is theirs until the sync is over.
     """
     array = find_array(device)
     put_back_leftovers(array, journal_path(wanted.state_dir, array.uuid), wanted.notice)
@@ -96,12 +99,17 @@ def guard(device: str, wanted: Wanted, wait: bool = False) -> bool:
                 if not wait:
                     break
                 rest_s = AGAIN_S if done.released else 0.0
-            except (StoppedError, RefusalError) as error:
+            except UsageError:
+                raise
+            except AutotuneError as error:
+                # Whatever broke, such as its probe, the next syncs are to be guarded too.
                 if not wait:
                     raise
                 if str(error) != noticed:
                     wanted.notice(noticed := str(error))
-                rest_s = WAIT_S if isinstance(error, RefusalError) else math.inf
+                rest_s = BROKEN_S
+                if isinstance(error, StoppedError | RefusalError):
+                    rest_s = WAIT_S if isinstance(error, RefusalError) else math.inf
             if not _sit_out(array, rest_s, signals):
                 warned = ""
         return True
@@ -174,6 +182,6 @@ def _one(array: Array, wanted: Wanted, signals: Signals, warned: bool) -> tuple[
         ended,
         hold.released,
         promise.finish_s,
-        time.time() - promise.finish_s if over and promise.finish_s is not None else None,
+        hold.now_s() - promise.finish_s if over and promise.finish_s is not None else None,
     )
     return summary, said

@@ -53,6 +53,7 @@ def check(array: Array, stack: Stack, live: str = "", told: bool = False) -> lis
         auto_read_only(array),
         spread(array, stack) if told else no_room(array, stack),
         iostats_off(array),
+        mismatched(array),
         *conflicts.find(array),
     ]
     return [Finding("refuse", text) for text in refusals if text] + [
@@ -238,6 +239,17 @@ def speeds_crossed(array: Array) -> str | None:
     return (
         f"The sync_speed_min of {array.device} ({low}) is above its sync_speed_max ({high}); "
         f"lower it with `echo system > /sys/block/{array.name}/md/sync_speed_min`."
+    )
+
+
+def mismatched(array: Array) -> str | None:
+    """md keeps what the last check has found until the next one begins, and a run begins some."""
+    count = sysfs.read_or(array.md / "mismatch_cnt", "0")
+    if count == "0":
+        return None
+    return (
+        f"A check of {array.device} has found mismatches (mismatch_cnt {count}, in sectors), and "
+        "the checks of autotune reset that number; note it, and look into it first."
     )
 
 

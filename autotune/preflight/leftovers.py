@@ -10,7 +10,6 @@ from autotune.preflight.checks import Finding
 from autotune.safety.applied import is_applied
 from autotune.safety.journal import Journal
 from autotune.safety.paths import is_held, is_waiting
-from autotune.safety.record import boot_id
 from autotune.safety.scratch_folder import SCRATCH_PREFIX
 from autotune.system import sysfs
 from autotune.system.array import Array
@@ -36,7 +35,7 @@ def describe(path: Path, root: Path = Path("/")) -> tuple[str, list[str]]:
     try:
         journal = Journal.load(path)
         record = journal.record
-        if is_waiting(path) and record.boot == boot_id(root) and record.waits(root):
+        if is_waiting(path) and record.of_this_boot(root) and record.waits(root):
             text = f"{'; '.join(record.waits(root))} ({path})."
             if not is_held(path):
                 text = (

@@ -7,7 +7,7 @@ from autotune.errors import AutotuneError
 from autotune.problem.profile import Profile, save_profile
 from autotune.safety.journal import Journal
 from autotune.safety.paths import applied_path, applied_profile_path
-from autotune.safety.record import Record, boot_id
+from autotune.safety.record import Record
 from autotune.system.array import Array
 
 
@@ -36,7 +36,7 @@ def _hand_down(undone: Record, path: Path, other: Path) -> None:
     names = [
         name
         for name, found in record.originals.items()
-        if record.boot == undone.boot
+        if record.same_boot(undone)
         and found != undone.originals.get(name, found)
         and found in undone.ours.get(name, ())
         # Each may have found the other's.
@@ -57,5 +57,5 @@ def is_applied(array: Array, state_dir: Path) -> bool:
     if that cannot be seen: to say that none are would be wrong."""
     with contextlib.suppress(AutotuneError, FileNotFoundError):
         record = Journal.load(applied_path(state_dir, array.uuid)).record
-        return record.boot == boot_id(array.root)
+        return record.of_this_boot(array.root)
     return False

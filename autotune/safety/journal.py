@@ -17,7 +17,7 @@ from autotune.errors import AutotuneError, RefusalError, StoppedError
 from autotune.knobs.write_order import CACHE, WAITING, unsafe_now
 from autotune.safety.lock_holders import holder
 from autotune.safety.paths import is_waiting, waiting_path
-from autotune.safety.record import Record, boot_id
+from autotune.safety.record import Record, boot_id, kernel_start_s
 from autotune.system import sysfs
 
 _UNREADABLE = (
@@ -50,7 +50,7 @@ class Journal:
         Raise RefusalError if a journal is already open: what is in the kernel now may be tuned
         values, which must never be taken for originals.
         """
-        record = Record(uuid, device, boot_id(root), os.getpid())
+        record = Record(uuid, device, boot_id(root), os.getpid(), {}, kernel_start_s(root))
         record.originals = {str(p): sysfs.original(p) for p in paths}
         record.originals.update(_still_to_go_back(path, record))
         folders = {Path(name).parent.parent for name in record.originals}
@@ -60,6 +60,7 @@ class Journal:
             "uuid": uuid,
             "device": device,
             "boot": record.boot,
+            "started_s": record.started_s,
             "pid": record.pid,
             "originals": record.originals,
             "folders": record.folders,
@@ -134,6 +135,7 @@ class Journal:
                 str(head["boot"]),
                 int(head["pid"]),
                 {str(p): str(t) for p, t in head["originals"].items()},
+                None if (start := head.get("started_s")) is None else float(start),
                 folders={str(f): str(i) for f, i in dict(head.get("folders", {})).items()},
             )
         except _UNREADABLE:
@@ -284,7 +286,7 @@ class Journal:
         earlier = Journal.load(path) if path.exists() else None
         if earlier is not None and not for_a_sync:
             self.record.originals, self.record.ours = {}, {}
-        if earlier is not None and (not for_a_sync or earlier.record.boot == self.record.boot):
+        if earlier is not None and (not for_a_sync or earlier.record.same_boot(self.record)):
             earlier._join(self.record)
             self.close()
             return
@@ -318,7 +320,7 @@ class Journal:
         for folder in record.scratch:
             mount = record.mounts.get(folder, "")
             # In another boot the filesystem may have another number.
-            device = record.devices.get(folder) if record.boot == self.record.boot else None
+            device = record.devices.get(folder) if record.same_boot(self.record) else None
             self._add({"kind": "scratch", "path": folder, "mount": mount, "device": device})
 
     def keep(self, applied: Path) -> None:
@@ -328,7 +330,7 @@ class Journal:
         private_folder(applied.parent)
         earlier = Journal.load(applied) if applied.exists() else None
         # A reboot has undone what was applied before it.
-        if earlier is not None and earlier.record.boot == self.record.boot:
+        if earlier is not None and earlier.record.same_boot(self.record):
             earlier._join(self.record)
             self._over()
             self.close()
@@ -379,7 +381,7 @@ def _still_to_go_back(path: Path, record: Record) -> dict[str, str]:
         waiting = Journal.load(waiting_path(path)).record
     except (AutotuneError, FileNotFoundError):
         return {}
-    if waiting.boot != record.boot:
+    if not waiting.same_boot(record):
         return {}
     return {
         name: text

@@ -1,5 +1,6 @@
 """What a journal says: the state to put back, and what was done since. Light, as the journal."""
 
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -8,12 +9,20 @@ from autotune.knobs.write_order import WAITING, reset_by
 from autotune.system import sysfs
 from autotune.system.sync import NAMES
 
+CLOCK_SLEW_S = 5.0
+"""So far a clock that is set right may move, and no machine starts anew in so short a time."""
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
 def boot_id(root: Path = Path("/")) -> str:
     """What this boot is called; sysfs values do not outlive it."""
     return (root / BOOT_ID.relative_to("/")).read_text().strip()
+
+
+def kernel_start_s(root: Path = Path("/")) -> float | None:
+    """When the kernel started, in seconds since 1970, as far as the clock is right: a container
+    has no start of its own. None of another machine's files."""
+    return time.time() - time.clock_gettime(time.CLOCK_BOOTTIME) if root == Path("/") else None
 
 
 @dataclass
@@ -30,6 +39,8 @@ class Record:
     boot: str
     pid: int
     originals: dict[str, str] = field(default_factory=dict)
+    started_s: float | None = None
+    """When the kernel started; None in journals of an earlier version."""
     ours: dict[str, list[str]] = field(default_factory=dict)
     unsettled: set[str] = field(default_factory=set)
     """The files announced for writing since it was last noted what took effect."""
@@ -61,6 +72,20 @@ class Record:
         folder = path.parent.parent
         known = self.folders.get(str(folder))
         return known is None or known == sysfs.identity(folder)
+
+    def of_this_boot(self, root: Path) -> bool:
+        """Whether the kernel has not forgotten what was written. A container that was started anew
+        has another boot's name, and yet the same kernel."""
+        return self._is_of(boot_id(root), kernel_start_s(root))
+
+    def same_boot(self, other: "Record") -> bool:
+        """Whether both are of one boot of the kernel."""
+        return self._is_of(other.boot, other.started_s)
+
+    def _is_of(self, boot: str, started_s: float | None) -> bool:
+        if self.boot == boot or self.started_s is None or started_s is None:
+            return self.boot == boot
+        return abs(started_s - self.started_s) < CLOCK_SLEW_S
 
     def action(self, root: Path) -> Path:
         """The file that says what sync the array runs."""

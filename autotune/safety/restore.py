@@ -10,7 +10,7 @@ from pathlib import Path
 from autotune.errors import AutotuneError
 from autotune.knobs.write_order import WAITING, restoring, unsafe_now
 from autotune.safety.journal import Journal
-from autotune.safety.record import Record, boot_id
+from autotune.safety.record import Record
 from autotune.safety.scratch_folder import (
     HANGING_TIMEOUT_S,
     REMOVE_TIMEOUT_S,
@@ -49,7 +49,7 @@ def restore(journal: Journal, root: Path = Path("/")) -> Outcome:
     folder that cannot be removed.
     """
     record, outcome = journal.record, Outcome()
-    if record.boot == boot_id(root):
+    if record.of_this_boot(root):
         paths = {Path(name): text for name, text in record.originals.items()}
         block = root / "sys/block" / Path(record.device).name
         gone = {path for path in paths if not (path.exists() and record.is_same(path))}

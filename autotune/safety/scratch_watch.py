@@ -1,11 +1,19 @@
 """What keeps a scratch file from being written to any more, looked at while a run goes on."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
 from autotune.system import layers
 from autotune.system.layers import Asking, UnseenError
-from autotune.system.scratch_space import FULL_TO_GO_ON, Ground, layers_of, read_ground, too_full
+from autotune.system.scratch_space import (
+    FULL_TO_GO_ON,
+    Ground,
+    layers_of,
+    read_ground,
+    scratch_bytes,
+    too_full,
+)
 from autotune.system.stack import Mount
 
 
@@ -20,9 +28,16 @@ class Footing:
         status = folder.stat()
         self._place = (status.st_dev, status.st_ino)
         self._asked: dict[str, Asking] = {}
+        self._least_bytes = scratch_bytes(folder, ground)
+        """What the file takes: whoever has no more than that left needs it more."""
 
     def __call__(self) -> str | None:
-        looks: tuple[Callable[[], str | None], ...] = (self._covered, self._new, self._full)
+        looks: tuple[Callable[[], str | None], ...] = (
+            self._covered,
+            self._new,
+            self._short,
+            self._full,
+        )
         return next((found for look in looks if (found := look())), None)
 
     def _covered(self) -> str | None:
@@ -44,6 +59,16 @@ class Footing:
         if not self._ground.bar:
             return None
         return f"nothing more can be written in {self._folder}: {self._ground.bar}"
+
+    def _short(self) -> str | None:
+        """Whether others have filled the filesystem since."""
+        space = os.statvfs(self._folder)
+        if space.f_bavail * space.f_frsize >= self._least_bytes:
+            return None
+        return (
+            f"the filesystem of {self._folder} is nearly full, and others need what the scratch "
+            "file takes"
+        )
 
     def _full(self) -> str | None:
         """Whether a thin pool below nears its end. What is asked now is answered at the next

@@ -12,6 +12,7 @@ from autotune.deploy import persist
 from autotune.deploy.in_force import active
 from autotune.errors import AutotuneError, InUseError, SignalledError
 from autotune.measure.workload import load_workload
+from autotune.preflight.checks import mismatched
 from autotune.service import history
 from autotune.service.config import Care, Config, Event
 from autotune.service.history import PassRecord
@@ -21,7 +22,7 @@ from autotune.service.policy import Pass, run_pass
 from autotune.service.quiet_time import busy_share, unsuitable
 from autotune.stats.verdict import Comparison
 from autotune.store.database import Store
-from autotune.system.array import Array
+from autotune.system.array import PARITY, Array
 from autotune.tuning.prepare import LEAST_TRIALS
 from autotune.tuning.trials import Reporter
 
@@ -117,6 +118,9 @@ def in_the_configuration(text: str) -> str:
 def _not_now(array: Array, care: Care, now: datetime) -> str:
     if array.sync_action not in ("idle", "frozen"):
         return f"a {array.sync_action} is under way"
+    if array.level in PARITY and (found := mismatched(array)):
+        # On mirrors, swap and writes that were overtaken make some that mean nothing.
+        return found[0].lower() + found[1:].rstrip(".")
     phases = load_workload(care.workload).phases
     least_s = LEAST_TRIALS * sum(phase.expected_seconds for phase in phases)
     # The window first: looking at the load takes its time.

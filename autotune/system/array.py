@@ -24,6 +24,7 @@ from autotune.system.blockdev import (
 )
 
 __all__ = [
+    "PARITY",
     "REDUNDANT",
     "Array",
     "ArrayClass",
@@ -36,6 +37,8 @@ __all__ = [
 ]
 
 REDUNDANT = ("raid1", "raid4", "raid5", "raid6", "raid10")
+PARITY = {"raid4": 1, "raid5": 1, "raid6": 2}
+"""The members' worth of parity in a stripe, by level."""
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from autotune.measure.phase import LOAD_RAMP_S
 from autotune.measure.workload import START_S, Load, Phase
 from autotune.stats.sequential import MOST_PAIRS
-from autotune.system.array import Array, Media
+from autotune.system.array import PARITY, Array, Media
 from autotune.system.scratch_space import scratch_bytes
 from autotune.tuning.long_load import GROWS, long_phases
 from autotune.tuning.prepare import BASELINE_TRIALS, Preparation
@@ -19,7 +19,6 @@ _RANDOM = {Media.HDD: 200, Media.SSD: 30_000, Media.NVME: 200_000}
 """Small requests a second."""
 _FLUSHES = {Media.HDD: 100, Media.SSD: 2_000, Media.NVME: 20_000}
 """Flushes a second of one process that waits for each."""
-_PARITY = {"raid4": 1, "raid5": 1, "raid6": 2}
 
 
 @dataclass(frozen=True)
@@ -91,7 +90,7 @@ def _data_members(array: Array) -> float:
         return 1.0
     if array.level == "raid10":
         return max(array.raid_disks / 2, 1.0)
-    return float(max(array.raid_disks - _PARITY.get(array.level, 0), 1))
+    return float(max(array.raid_disks - PARITY.get(array.level, 0), 1))
 
 
 def _rate(phase: Phase, array: Array) -> float:

@@ -89,9 +89,9 @@ def _where_to_write(
         reporter.progress("scratch file", share, None)
 
     ground, mount = preparation.ground, preparation.stack.mount_for(folder)
-    if mount is not None:
-        watch.also(Footing(folder, mount, array.name, ground))
     size = scratch_bytes(folder, ground)
+    if mount is not None:
+        watch.also(Footing(folder, mount, array.name, ground, size))
     file = stack.enter_context(
         scratch_file(folder, size, ground.fstype, journal, filled, written, reporter.notice)
     )

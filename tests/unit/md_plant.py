@@ -27,7 +27,7 @@ class Plant:
         self.size_kib = size_kib
         self.clock = 1.0
         """How fast the kernel's own goes, by which it counts what requests take."""
-        self.now_s = 0.0
+        self.now_s = self.set_back_s = 0.0
         self.done_kib = 0.0
         self.counts = [0] * 17
         self.taken_s: list[tuple[float, float]] = []
@@ -58,7 +58,7 @@ class Plant:
         return self.now_s
 
     def time(self) -> float:
-        return self.now_s
+        return self.now_s - self.set_back_s
 
     def _sync(self, step_s: float) -> bool:
         if self.synced or self.now_s < self._asleep_until_s:

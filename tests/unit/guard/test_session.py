@@ -342,3 +342,14 @@ def test_policies_take_twice_as_long_each_and_favour_in_their_order(
     assert times[1] * 2 <= times[2]
     assert slow == sorted(slow, reverse=True)
     assert slow[2] < 0.5 * slow[0]
+
+
+def test_a_clock_that_is_set_back_makes_a_span_no_longer(guarded: Callable[..., Guarded]) -> None:
+    plant = Plant(size_kib=4_000_000)
+    guard = guarded(plant, promise=Promise(finish_s=400))
+    guard.run(60)
+    before = guard.windows[-1].needed_kib
+    plant.set_back_s = 7 * 86_400
+    guard.run(30)
+    assert before
+    assert guard.windows[-1].needed_kib == pytest.approx(before, rel=0.3)

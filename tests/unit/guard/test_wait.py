@@ -8,7 +8,7 @@ from pathlib import Path
 import fake_sysfs
 import pytest
 
-from autotune.errors import RefusalError, StoppedError
+from autotune.errors import MeasurementError, RefusalError, StoppedError
 from autotune.guard import session as module
 from autotune.guard.session import Summary, Wanted, guard
 from autotune.safety.signals import Signals
@@ -35,6 +35,7 @@ class Machine:
         monkeypatch.setattr(module, "refusal", lambda _array: None)
         monkeypatch.setattr(module, "_one", self._one)
         monkeypatch.setattr(module, "WAIT_S", 0.01)
+        monkeypatch.setattr(module, "BROKEN_S", 0.01)
         monkeypatch.setattr(Signals, "pause", lambda signals, _s: self._pause(signals))
 
     def _one(self, *_: object) -> tuple[Summary, str]:
@@ -125,3 +126,18 @@ def test_a_signal_ends_a_guard_in_the_middle_of_a_sync(machine: Machine) -> None
 def test_without_waiting_no_sync_is_nothing_to_guard(machine: Machine) -> None:
     machine.sync("idle", IDLE)
     assert not machine.guard(wait=False)
+
+
+def test_a_probe_that_breaks_does_not_end_a_guard_that_waits(machine: Machine) -> None:
+    def broken() -> Summary:
+        raise MeasurementError("fio ended before its time.")
+
+    machine.sync("recover", SYNC)
+    machine.turns = [broken, broken, machine.guarded]
+    assert machine.guard()
+    assert machine.notices == ["fio ended before its time."]
+    assert machine.said == ["the recovery is over"]
+    machine.sync("recover", SYNC)
+    machine.turns = [broken]
+    with pytest.raises(MeasurementError):
+        machine.guard(wait=False)

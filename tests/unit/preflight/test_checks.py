@@ -181,3 +181,10 @@ def test_a_check_alone_is_silent_on_a_healthy_array(
     machine: fake_sysfs.FakeMachine, each: Callable[..., str | None]
 ) -> None:
     assert each(find_array("md0", machine.root)) is None
+
+
+def test_mismatches_that_a_check_has_found_are_told_before_they_are_reset(tmp_path: Path) -> None:
+    machine = fake_sysfs.raid6(tmp_path)
+    assert checks.mismatched(find_array("md0", tmp_path)) is None
+    machine.put("sys/block/md0/md/mismatch_cnt", "64")
+    assert "mismatch_cnt 64" in str(checks.mismatched(find_array("md0", tmp_path)))

@@ -10,6 +10,8 @@ from journal_files import UUID, Files, files, resetting
 
 from autotune.errors import AutotuneError, InfeasibleError, RefusalError
 from autotune.measure.scratch import remove
+from autotune.safety import journal as journal_module
+from autotune.safety import record as record_module
 from autotune.safety.journal import Journal
 from autotune.safety.paths import applied_path, open_journals
 from autotune.safety.restore import restore
@@ -193,6 +195,20 @@ def test_a_journal_of_another_boot_is_void(files: Files) -> None:
     assert sysfs.read(cache) == "4096"
     assert not outcome.restored
     assert not files.path.exists()
+
+
+def test_a_container_that_was_started_anew_has_the_same_kernel(
+    files: Files, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache, start_s = files.md / "stripe_cache_size", 1000.0
+    for module in (journal_module, record_module):
+        monkeypatch.setattr(module, "kernel_start_s", lambda _root: start_s)
+    files.write(files.open(), cache, "4096")
+    # Container managers give each a boot id of its own.
+    files.boot("boot-2")
+    start_s += 1.0
+    assert restore(files.reload(), files.root).restored
+    assert sysfs.read(cache) == "256"
 
 
 def test_files_that_are_gone_are_no_failure(files: Files) -> None:
