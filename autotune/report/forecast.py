@@ -38,6 +38,7 @@ def temper_line(preparation: Preparation) -> str:
     lies = [f"{mount.fstype} on {mount.mountpoint}" for mount in stack.mounts]
     lies += [f"swap on {swap}" for swap in stack.swaps]
     lies += [f"the {holder.kind} device {holder.label}" for holder in stack.holders if not lies]
+    lies += [f"{user} has the device open" for user in (preparation.user,) if user and not lies]
     use = f"In use: {', '.join(lies)}." if lies else "Not in use: nothing is mounted on it."
     if preparation.careful:
         return f"{use} A run is careful: it tries only settings likely to meet the ceilings."
@@ -111,7 +112,7 @@ def summary(preparation: Preparation) -> list[str]:
 def run_document(preparation: Preparation) -> dict[str, Any]:
     """The same for programs."""
     return {
-        "in_use": preparation.stack.in_use,
+        "in_use": preparation.in_use,
         "careful": preparation.careful,
         "workload": preparation.options.workload.name,
         "phases": [phase.name for phase in preparation.phases],

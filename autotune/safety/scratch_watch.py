@@ -6,21 +6,17 @@ from pathlib import Path
 
 from autotune.system import layers
 from autotune.system.layers import Asking, UnseenError
-from autotune.system.scratch_space import (
-    FULL_TO_GO_ON,
-    Ground,
-    layers_of,
-    read_ground,
-    scratch_bytes,
-    too_full,
-)
+from autotune.system.scratch_space import FULL_TO_GO_ON, Ground, layers_of, read_ground, too_full
 from autotune.system.stack import Mount
 
 
 class Footing:
     """The filesystem with the scratch file and what it lies on; call it for what ends the run."""
 
-    def __init__(self, folder: Path, mount: Mount, array: str, ground: Ground) -> None:
+    def __init__(
+        self, folder: Path, mount: Mount, array: str, ground: Ground, size_bytes: int
+    ) -> None:
+        """`size_bytes`: what the file takes; whoever has no more than that left needs it more."""
         self._folder = folder
         self._mount = mount
         self._array = array
@@ -28,8 +24,7 @@ class Footing:
         status = folder.stat()
         self._place = (status.st_dev, status.st_ino)
         self._asked: dict[str, Asking] = {}
-        self._least_bytes = scratch_bytes(folder, ground)
-        """What the file takes: whoever has no more than that left needs it more."""
+        self._least_bytes = size_bytes
 
     def __call__(self) -> str | None:
         looks: tuple[Callable[[], str | None], ...] = (

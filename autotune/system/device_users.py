@@ -24,9 +24,10 @@ def loop_over(device: Path, root: Path = Path("/")) -> str | None:
     return None
 
 
-def program_with(device: Path) -> str | None:
-    """A program that keeps a block device open, under whatever name it opened it."""
-    deadline = time.monotonic() + PATIENCE_S
+def program_with(device: Path, patience_s: float = PATIENCE_S) -> str | None:
+    """A program that keeps a block device open, under whatever name it opened it, for longer than
+    `patience_s`."""
+    deadline = time.monotonic() + patience_s
     while (found := _one_with(_number(device))) and time.monotonic() < deadline:
         time.sleep(0.2)
     return found

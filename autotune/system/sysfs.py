@@ -55,7 +55,12 @@ def original(path: Path) -> str:
     As `value`, but "200000 (system)" is "system": the number would cut the array off from the
     sysctl that it follows (seen on 6.1.176). OSError as `read`.
     """
-    return "system" if read(path).endswith("(system)") else value(path)
+    if read(path).endswith("(system)"):
+        return "system"
+    text = value(path)
+    # The kernel shows what is above 2³¹ as negative, and does not take that back (seen on 6.1.176).
+    unsigned = path.name.startswith("sync_speed_") and text.startswith("-")
+    return str(int(text) & 0xFFFFFFFF) if unsigned else text
 
 
 def identity(folder: Path) -> str:

@@ -21,6 +21,7 @@ from autotune.problem.trial import Earlier
 from autotune.quantities import show_bytes, show_seconds
 from autotune.system import sync
 from autotune.system.array import Array, find_array
+from autotune.system.device_users import loop_over, program_with
 from autotune.system.memory import DEFAULT_RAM_SHARE, budget_bytes
 from autotune.system.scratch_space import Ground, Place, find_place, read_ground, scratch_bytes
 from autotune.system.stack import Stack, read_stack
@@ -72,7 +73,8 @@ class Preparation:
     to). `scratch` is the folder for the scratch file, if phases write and the array has one.
     `ground` is what that lies on. `live` is the real sync that is under way and is tuned as it
     runs ("recover", "resync"), or "".
-    `earlier` is what earlier runs showed.
+    `earlier` is what earlier runs showed. `user` is what has the device itself open, such as a
+    virtual machine, if nothing is mounted.
     """
 
     options: Options
@@ -92,6 +94,12 @@ class Preparation:
     live: str = ""
     earlier: tuple[Earlier, ...] = ()
     ground: Ground = field(default_factory=Ground)
+    user: str = ""
+
+    @property
+    def in_use(self) -> bool:
+        """Whether anybody may feel a run."""
+        return self.stack.in_use or bool(self.user)
 
     @property
     def why_left_out(self) -> str:
@@ -113,7 +121,7 @@ class Preparation:
         todo = "" if self.live else " To measure writes, mount a filesystem that is on the array"
         if todo and self.stack.writable:
             todo = " To measure writes, name a folder on the array with --scratch"
-        if todo and not self.stack.in_use:
+        if todo and not self.in_use:
             todo += (
                 f"; or, if all data on the array may be lost, use --destructive {self.array.device}"
             )
@@ -189,6 +197,7 @@ def prepare(options: Options) -> Preparation:
         )
         for knob in mine
     }
+    user = "" if stack.in_use else _user(Path(array.device))
     preparation = Preparation(
         options=options,
         array=array,
@@ -204,12 +213,19 @@ def prepare(options: Options) -> Preparation:
             p for p in options.workload.phases if p.name not in [q.name for q in phases]
         ),
         scratch=scratch if any(phase.writes for phase in phases) else None,
-        careful=stack.in_use if options.careful is None else options.careful,
+        careful=stack.in_use or bool(user) if options.careful is None else options.careful,
+        user=user,
         figures=tuple(figure for phase in phases for figure in phase.figures()),
         live=live,
         ground=place.ground,
     )
     return _with_hints(preparation)
+
+
+def _user(device: Path) -> str:
+    """What has the device open though nothing is mounted, such as a virtual machine."""
+    loop = loop_over(device)
+    return f"the loop device {loop}" if loop else program_with(device, 0.0) or ""
 
 
 def _check_time(options: Options, phases: Sequence[Phase]) -> None:
