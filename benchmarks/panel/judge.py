@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -18,6 +19,9 @@ from autotune.system.array import Array
 
 ROUNDS = 4
 RUN_S, RAMP_S = 10, 2
+CHECK_RAMP_S = 20
+"""A check lasts for hours. It begins with a small stripe cache, which grows in these seconds, and
+under some schedulers later than under others."""
 FILE_MIB = 256
 RELATIVE_CEILING = 1.1
 """The default of `autotune run`: a p99 may be a tenth above what it was."""
@@ -27,6 +31,8 @@ Figures = dict[str, float]
 Jobs = dict[str, Any]
 """What fio says of each job, by name."""
 LOOK_S = 0.1
+_POSITION = re.compile(r"check *= *[0-9.]+% \((\d+)/(\d+)\)")
+"""KiB of each member. `sync_completed` knows only sixteenths of the whole."""
 PHASES = ("read", "write", "mix", "resync")
 """What a comparison measures of each side; those that write only where there is a mount."""
 
@@ -108,28 +114,38 @@ class Judge:
         return {"mix.throughput": both}
 
     def _resync(self) -> Figures:
-        size = int((self._array.md / "component_size").read_text()) * 1024
         action = self._array.md / "sync_action"
         (self._array.md / "sync_min").write_text("0")
-        checked = 0
+        checked: list[tuple[float, int]] = []
+        whole = before = 0
 
-        def go_on() -> None:
-            nonlocal checked
-            if action.read_text().strip() == "idle":
-                checked += size
-                action.write_text("check")
+        def look() -> None:
+            nonlocal whole, before
+            found = _POSITION.search(_section(self._array.name))
+            if found is None:
+                if action.read_text().strip() == "idle":
+                    # It has come to the end, and goes on from the beginning.
+                    whole, before = whole + before, 0
+                    action.write_text("check")
+                return
+            checked.append((time.monotonic(), whole + int(found[1])))
+            before = int(found[2])
 
         action.write_text("check")
         began = time.monotonic()
         try:
-            done = self._fio(*_PROBE, *self._device, meanwhile=go_on)
-            now = (self._array.md / "sync_completed").read_text().split()[0]
-            seconds = time.monotonic() - began
+            while time.monotonic() - began < CHECK_RAMP_S:
+                look()
+                time.sleep(LOOK_S)
+            checked.clear()
+            done = self._fio(*_PROBE, *self._device, meanwhile=look)
         finally:
             action.write_text("idle")
             (self._array.md / "sync_min").write_text("0")
-        checked += int(now) * 512 if now.isdigit() else size
-        return {"resync.throughput": checked / seconds, "resync.p99": _p99(done)}
+        rest = [seen for seen in checked if seen[0] - began >= CHECK_RAMP_S]
+        (first_s, first_kib), (last_s, last_kib) = rest[0], rest[-1]
+        rate = (last_kib - first_kib) * 1024 / (last_s - first_s)
+        return {"resync.throughput": rate, "resync.p99": _p99(done)}
 
     @property
     def _device(self) -> tuple[str, ...]:
@@ -152,6 +168,13 @@ class Judge:
         if fio.returncode:
             raise subprocess.CalledProcessError(fio.returncode, command)
         return {job["jobname"]: job for job in json.loads(said[said.index("{") :])["jobs"]}
+
+
+def _section(name: str) -> str:
+    """What /proc/mdstat says of an array."""
+    text = Path("/proc/mdstat").read_text()
+    found = re.search(rf"^{name} : .*?(?=^\S|\Z)", text, re.M | re.S)
+    return found[0] if found else ""
 
 
 def _p99(done: Jobs) -> float:
