@@ -6,6 +6,7 @@
 # make slow-tests   tests of some minutes each that not every change needs (an hour and a half, quiet)
 # make faults  everything that can go wrong at every stage of a run (an hour); CI runs a few
 # make soak    200 kills at random moments (two hours)
+# make check-kills   50 kills at random moments of a check (half an hour)
 # make packages  wheel, sdist, and a Debian package each for bookworm and trixie, in dist/ (root)
 # make machine-tests  the package in whole emulated machines, from install to purge (root; an hour)
 # make machine-cuts  ten power cuts each in a run, an apply and an apply --persist (root; hours)
@@ -31,7 +32,7 @@ PACKAGES := mdadm fio util-linux user-mode-linux nbdkit nbdkit-plugin-dev qemu-s
 CONSUMERS := shellcheck systemd dbus tuned btrfs-progs chromium
 test lint unit lab-tests slow-tests: PACKAGES += $(CONSUMERS)
 
-.PHONY: setup system demo test lint unit lab-tests slow-tests faults soak fuzz \
+.PHONY: setup system demo test lint unit lab-tests slow-tests faults soak check-kills fuzz \
   bench-measure bench-persist bench-guard bench-forecast bench-rebuild bench-search bench-year bench-grids bench-panel \
   bench-published   record-grids
 
@@ -102,6 +103,9 @@ faults: setup
 
 soak: setup
 	$(IN_FAULTS) tests/lab/guest_soak.py
+
+check-kills: setup
+	AUTOTUNE_KILLS=50 $(call IN_LAB,tests/lab/check.toml) tests/lab/guest_check_kills.py
 
 bench-measure: setup
 	.venv/bin/autotune lab raid6-hdd -- .venv/bin/python -m benchmarks.measure.intervals $(RAW) --stripes 4096

@@ -9,7 +9,7 @@ GROUPS = {
     "Tune": ("run", "solve", "lab"),
     "Keep": ("apply", "restore", "unpersist"),
     "Share": ("export", "import"),
-    "Automate": ("retune", "guard", "service", "config"),
+    "Automate": ("retune", "guard", "check", "service", "config"),
 }
 EXAMPLES = (
     ("autotune show", "what your arrays are set to"),

@@ -77,7 +77,7 @@ def guard(asked: Asked) -> None:
     metrics = MetricsFile(
         Path(asked.textfile) if asked.textfile else None, array, ceiling_ns, notice
     )
-    with _progress_line() as progress:
+    with progress_line() as progress:
         aside = Aside()
 
         def report_window(window: Window) -> None:
@@ -116,7 +116,7 @@ def guard(asked: Asked) -> None:
 
 
 @contextmanager
-def _progress_line() -> Iterator[Progress]:
+def progress_line() -> Iterator[Progress]:
     """What shows how far it is. Where nobody watches, rich is not loaded: it takes 5 MB."""
     if not sys.stderr.isatty():
         yield lambda _what, _share, _left_s: None

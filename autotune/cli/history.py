@@ -28,17 +28,24 @@ def history(
     forecasts: Annotated[
         bool, typer.Option("--forecasts", help="List the forecasts instead.")
     ] = False,
+    checks: Annotated[bool, typer.Option("--checks", help="List the checks instead.")] = False,
     as_json: Json = False,
     state_dir: StateDir = STATE_DIR,
 ) -> None:
-    """List the runs, the trials of one, or the forecasts."""
+    """List the runs, the trials of one, the forecasts, or the checks."""
     import json
 
+    from autotune.errors import UsageError
     from autotune.report import history as report
     from autotune.store.database import Store
 
+    if sum((run is not None, forecasts, checks)) > 1:
+        raise UsageError("Give one of these: the number of a run, --forecasts, --checks.")
+    if checks:
+        _checks(as_json, state_dir)
+        return
     if forecasts:
-        _forecasts(run, as_json, state_dir)
+        _forecasts(as_json, state_dir)
         return
     store = Store.existing(state_dir)
     if run is None:
@@ -49,8 +56,6 @@ def history(
             report.print_runs(console(), runs)
         return
     if store is None:
-        from autotune.errors import UsageError
-
         raise UsageError(f"There is no run {run}; nothing has been run with {state_dir} yet.")
     record, trials = as_it_is(store.run(run)), store.trials(run)
     if as_json:
@@ -59,15 +64,25 @@ def history(
         report.print_run(console(), record, trials)
 
 
-def _forecasts(run: int | None, as_json: bool, state_dir: "Path") -> None:
+def _checks(as_json: bool, state_dir: "Path") -> None:
     import json
 
-    from autotune.errors import UsageError
+    from autotune.checking import stored
+    from autotune.report import check as report
+
+    found = stored.every(state_dir)
+    if as_json:
+        print(json.dumps(report.history_document(found), indent=2))
+    else:
+        report.print_history(console(), found)
+
+
+def _forecasts(as_json: bool, state_dir: "Path") -> None:
+    import json
+
     from autotune.report import sync_forecast, sync_forecast_document
     from autotune.sync_forecast import stored
 
-    if run is not None:
-        raise UsageError("A run has no forecasts; give its number or --forecasts.")
     found = stored.every(state_dir)
     if as_json:
         print(json.dumps([sync_forecast_document.document(each) for each in found], indent=2))

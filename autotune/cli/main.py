@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from autotune.cli.apply import apply, unpersist
+from autotune.cli.check import check
 from autotune.cli.config import config
 from autotune.cli.diff import diff
 from autotune.cli.doctor import doctor
@@ -62,6 +63,7 @@ app.command()(solve)
 app.command()(report)
 app.command()(forecast)
 app.command()(guard)
+app.command()(check)
 app.command()(lab)
 app.command()(retune)
 app.add_typer(config, name="config")

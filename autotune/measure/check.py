@@ -31,6 +31,39 @@ def sync_position_kib(mdstat: str, name: str) -> tuple[int, int] | None:
     return (int(found[1]), int(found[2])) if found else None
 
 
+def end(name: str, md: Path, journal: Journal, bounds: tuple[str, str]) -> int | None:
+    """End a check of ours, put `sync_min` and `sync_max` back to `bounds`, and note in the journal
+    that it has ended. Return what md has left in `sync_min`, in sectors; None if the array is gone,
+    or something else goes on by now.
+
+    Raise MeasurementError if the check does not end.
+    """
+    action = md / "sync_action"
+    if not journal.record.is_same(action):
+        # The array was stopped, and its check with it. Another one may have the name.
+        journal.checking(False)
+        return None
+    if sysfs.read(action) == "check":
+        journal.store(action, "idle")
+    deadline = time.monotonic() + IDLE_TIMEOUT_S
+    while sysfs.read(action) == "check":
+        if time.monotonic() > deadline:
+            raise MeasurementError(
+                f"The check on {name} did not stop within {IDLE_TIMEOUT_S:.0f} s."
+            )
+        time.sleep(0.02)
+    idle = sysfs.read(action) == "idle"
+    left = int(sysfs.read(md / "sync_min")) if idle else None
+    if idle:
+        # A sync_min above the sync_max would be refused.
+        journal.store(md / "sync_max", "max")
+        journal.store(md / "sync_min", bounds[0])
+        if bounds[1] != "max":
+            journal.store(md / "sync_max", bounds[1])
+    journal.checking(False, moved=not idle)
+    return left
+
+
 class Check:
     """A running check of an array, from its start; as a context manager it ends with it."""
 
@@ -114,25 +147,7 @@ class Check:
         )
 
     def _stop(self) -> None:
-        action = self._md / "sync_action"
-        if not self._journal.record.is_same(action):
-            # The array was stopped, and its check with it. Another one may have the name.
-            self._journal.checking(False)
-            return
-        if sysfs.read(action) == "check":
-            self._journal.store(action, "idle")
-        deadline = time.monotonic() + IDLE_TIMEOUT_S
-        while sysfs.read(action) == "check":
-            if time.monotonic() > deadline:
-                raise MeasurementError(
-                    f"The check on {self._name} did not stop within {IDLE_TIMEOUT_S:.0f} s."
-                )
-            time.sleep(0.02)
-        idle = sysfs.read(action) == "idle"
-        if idle:
-            self._journal.store(self._md / "sync_min", self._original_min)
-            self._journal.store(self._md / "sync_max", self._original_max)
-        self._journal.checking(False, moved=not idle)
+        end(self._name, self._md, self._journal, (self._original_min, self._original_max))
 
     def __exit__(
         self,

@@ -167,6 +167,9 @@ def _stop_check(block: Path, outcome: Outcome) -> None:
             deadline = time.monotonic() + IDLE_TIMEOUT_S
             while sysfs.read(action) == "check" and time.monotonic() < deadline:
                 time.sleep(0.05)
+        if sysfs.read(action) == "idle":
+            # A check may have been bounded, and a sync_min above the sync_max would be refused.
+            sysfs.write(block / "md/sync_max", "max")
         outcome.restored.append(str(action))
     except (AutotuneError, OSError) as error:
         outcome.failed.append(_because(action, error))

@@ -19,6 +19,8 @@ class Signals:
 
     def __init__(self) -> None:
         self.name = ""
+        self.count = 0
+        """How many came."""
         self._notice: Callable[[str], None] = lambda _text: None
         self._to_stop = False
 
@@ -44,6 +46,7 @@ class Signals:
             self._to_stop = True
         else:
             self.name = signal.Signals(number).name
+            self.count += 1
 
     def going(self) -> bool:
         """Whether no signal has asked for the end yet."""

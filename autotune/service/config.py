@@ -28,7 +28,7 @@ from autotune.untrusted import first_fault, plain, read_file, read_toml
 
 MAX_FILE_BYTES = 64 * 1024
 
-Event = Literal["adopted", "reverted", "drifted", "failed", "unheld"]
+Event = Literal["adopted", "reverted", "drifted", "failed", "unheld", "mismatched"]
 """What the administrator can have a command run for."""
 Word = Annotated[str, Field(max_length=200)]
 
@@ -54,6 +54,10 @@ class Care(_Table):
     """The ceiling that `autotune guard` holds while this array syncs."""
     guard_least: Word | None = None
     """The pace below which it never holds that sync."""
+    check_every: Word | None = None
+    """How often the service checks this array; None: never."""
+    check_temperature: Annotated[int, Field(ge=20, le=100)] = 55
+    """The degrees Celsius of a member above which a check waits."""
 
     @model_validator(mode="after")
     def _can_be_understood(self) -> "Care":
@@ -66,6 +70,7 @@ class Care(_Table):
                 self.hours,
                 self.guard_ns,
                 self.least,
+                self.every_s,
             ):
                 del value
         except UsageError as error:
@@ -102,13 +107,17 @@ class Care(_Table):
         """Bytes per second of each member."""
         return parse_rate(self.guard_least) if self.guard_least is not None else None
 
+    @property
+    def every_s(self) -> float | None:
+        return parse_seconds(self.check_every) if self.check_every is not None else None
+
 
 class Notify(_Table):
     """A command of the administrator's own, run without a shell, with the event as JSON on its
     standard input. `on`: the events it is run for."""
 
     command: Annotated[tuple[Word, ...], Field(min_length=1, max_length=32)]
-    on: tuple[Event, ...] = ("adopted", "reverted", "drifted", "failed", "unheld")
+    on: tuple[Event, ...] = ("adopted", "reverted", "drifted", "failed", "unheld", "mismatched")
 
     @field_validator("command")
     @classmethod

@@ -123,6 +123,42 @@ def write_guard_metrics(path: Path, seen: GuardMetrics) -> None:
     _write(path, registry)
 
 
+@dataclass(frozen=True)
+class CheckMetrics:
+    """What is known of the checks of one array: of the newest one `share` (0 to 1) and what
+    differs; `complete` is when the newest one that read all was over, in seconds since 1970."""
+
+    device: str
+    uuid: str
+    active: bool
+    share: float
+    mismatch_sectors: int
+    complete: float | None = None
+    p99_s: float | None = None
+
+
+def check_path(path: Path, device: str) -> Path:
+    """The file of an array's checks, beside that of all arrays."""
+    return path.with_name(f"{path.stem}-check-{Path(device).name}.prom")
+
+
+def write_check_metrics(path: Path, seen: CheckMetrics) -> None:
+    """Write the file, whole or not at all. Raise AutotuneError if it cannot be written."""
+    registry, at = CollectorRegistry(), (seen.device, seen.uuid)
+    gauges = {
+        "active": ("1 while a part of a check is under way.", float(seen.active)),
+        "progress_ratio": ("How much of the newest check is done, 0 to 1.", seen.share),
+        "mismatch_sectors": ("What differs, by the newest check.", float(seen.mismatch_sectors)),
+        "complete_timestamp_seconds": ("When the newest whole check was over.", seen.complete),
+        "p99_seconds": ("The foreground's p99 of the last half minute.", seen.p99_s),
+    }
+    for name, (text, value) in gauges.items():
+        gauge = Gauge(f"autotune_check_{name}", text, ("device", "uuid"), registry=registry)
+        if value is not None:
+            gauge.labels(*at).set(value)
+    _write(path, registry)
+
+
 def _write(path: Path, registry: CollectorRegistry) -> None:
     try:
         # A name that nobody can foresee: others may write to the folder, and put a link there.

@@ -40,6 +40,13 @@ class Window:
         minutes = (self.end - now.hour * 60 - now.minute) % (24 * 60)
         return minutes * 60.0 - now.second
 
+    def opens_in_s(self, now: datetime) -> float:
+        """The time until it opens, 0 if it is open."""
+        if self.holds(now):
+            return 0.0
+        minutes = (self.start - now.hour * 60 - now.minute) % (24 * 60)
+        return minutes * 60.0 - now.second
+
 
 def parse_window(text: str) -> Window:
     """`01:00-05:00`. Raise UsageError if it is no such thing."""

@@ -33,6 +33,8 @@ LIMIT_S = {"guest_retune.py": 1800}
         ("raid5-hdd", "guest_watch.py"),
         ("raid5-hdd", "guest_guard.py"),
         ("tests/lab/forecast.toml", "guest_forecast.py"),
+        ("tests/lab/check.toml", "guest_check.py"),
+        ("tests/lab/check.toml", "guest_check_kills.py"),
         ("tests/lab/partitions.toml", "guest_shared.py"),
         ("tests/lab/neighbours.toml", "guest_neighbours.py"),
         ("raid6-hdd", "guest_gate.py"),

@@ -30,7 +30,7 @@ def test_forecasts_are_listed(tmp_path: Path) -> None:
 def test_a_run_has_none(tmp_path: Path) -> None:
     done = history(3, "--state-dir", tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
-    assert "A run has no forecasts" in done.stderr
+    assert "Give one of these" in done.stderr
 
 
 def test_shells_are_offered_policies() -> None:

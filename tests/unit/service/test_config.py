@@ -115,3 +115,19 @@ def test_an_array_is_left_alone_outside_its_window_and_when_in_use() -> None:
 )
 def test_a_pass_names_the_keys_of_the_configuration(said: str, told: str) -> None:
     assert in_the_configuration(said) == told
+
+
+@pytest.mark.parametrize(
+    ("text", "hour", "minute", "opens_in_min"),
+    [
+        ("01:00-05:00", 0, 30, 30),
+        ("01:00-05:00", 1, 0, 0),
+        ("01:00-05:00", 5, 0, 20 * 60),
+        ("22:00-04:00", 3, 59, 0),
+        ("22:00-04:00", 4, 0, 18 * 60),
+    ],
+)
+def test_when_a_window_opens(text: str, hour: int, minute: int, opens_in_min: int) -> None:
+    now = datetime(2026, 11, 22, hour, minute, 15)
+    expected_s = max(opens_in_min * 60 - 15, 0)
+    assert parse_window(text).opens_in_s(now) == expected_s

@@ -1,0 +1,228 @@
+"""A check of an array from its start, or from where it stopped: part by part, to its end or until
+it has to stop."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from autotune.checking import obstacles, piece, stored
+from autotune.checking.stored import CheckRecord
+from autotune.errors import RefusalError, StoppedError
+from autotune.guard import announce
+from autotune.guard.aside import Aside
+from autotune.guard.before import put_back_leftovers
+from autotune.guard.promise import Goals, Promise
+from autotune.guard.window import Window
+from autotune.safety.paths import journal_path
+from autotune.safety.signals import Signals
+from autotune.service import quiet_time
+from autotune.sync_forecast import stored as forecasts
+from autotune.system.array import Array, find_array
+
+LOOK_S = 10.0
+"""Between two looks whether what is waited for has passed."""
+SETTLE_S = 3.0
+"""After a member fails it takes md a moment to begin its recovery."""
+CLOSING_S = 20.0
+"""So long before its window closes a check goes no further: its leash has to come to its end."""
+SOON_S = 3600.0
+"""A window that opens so soon is waited for: a timer looks each hour."""
+WINDOW_SHUT = "it is outside its window"
+WINDOW_CLOSED, REPLACED = "its window has closed", "a member was replaced, or the array reshaped"
+ASKED_ANEW = "it was asked to begin anew"
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What to keep, where, and whom to call: `on_window` for every window of a part, `waiting` with
+    the share that is done while nothing goes on, `notice` with what is worth a sentence, `unheld`
+    when the ceiling is out of reach, `mismatched` when sectors differ. None of them may take long.
+
+    `hours`: only within this window. `patient`: wait for what goes before the check, instead of
+    refusing it. `anew`: begin at the start. `now` is local time.
+    """
+
+    goals: Goals
+    state_dir: Path
+    hottest_c: int
+    on_window: Callable[[Window], None]
+    waiting: Callable[[str, float], None]
+    notice: Callable[[str], None]
+    unheld: Callable[[str], None]
+    mismatched: Callable[[CheckRecord], None]
+    least_kib: float
+    hours: quiet_time.Window | None = None
+    patient: bool = False
+    anew: bool = False
+    now: Callable[[], datetime] = datetime.now
+
+
+def check(device: str, wanted: Wanted) -> tuple[CheckRecord | None, str]:
+    """Check an array to its end, or until a signal or its window ends that; return how far it came,
+    and why it stopped ("" if all was read). None if it did not even begin.
+
+    All limits are as they were found at the end. Raise UsageError if there is no such array,
+    RefusalError if it cannot be checked, StoppedError if somebody else ends the check or sets what
+    is moved here, or the array is stopped. What was read by then is kept.
+    """
+    array = find_array(device)
+    put_back_leftovers(array, journal_path(wanted.state_dir, array.uuid), wanted.notice)
+    aside = Aside()
+    try:
+        return _Checking(array.now(), wanted, aside).run()
+    finally:
+        aside.close()
+
+
+class _Checking:
+    """One array's check in this process."""
+
+    def __init__(self, array: Array, wanted: Wanted, aside: Aside) -> None:
+        self._array, self._wanted, self._aside = array, wanted, aside
+        self._path = stored.path_of(wanted.state_dir, array.uuid)
+        self._book = stored.load(self._path)
+        self._anew = wanted.anew
+        self._began = self._ran = False
+        self._signals = Signals()
+        self._promise: Promise = wanted.goals.promise(piece.CHECK, datetime.now())
+        known = forecasts.newest(array, wanted.state_dir)
+        self._news = announce.News(array.device, piece.CHECK, wanted.goals, self._promise, known)
+        self._noticed = ""
+
+    def run(self) -> tuple[CheckRecord | None, str]:
+        with self._signals.caught(self._wanted.notice):
+            why = self._parts()
+        return (self._book.checks[-1] if self._ran else self._book.current), why
+
+    def _parts(self) -> str:
+        """One part after the other; why there is no more, "" if all is read."""
+        wanted = self._wanted
+        if not self._wait_for_its_window():
+            return self._signals.name or WINDOW_SHUT
+        while True:
+            if wanted.hours is not None and wanted.hours.left_s(wanted.now()) <= CLOSING_S:
+                return WINDOW_CLOSED
+            array = self._array = self._array.now()
+            patient = wanted.patient or self._began
+            sync = obstacles.passing(array)
+            if (not sync or not patient) and (text := obstacles.lasting(array)):
+                raise RefusalError(text)
+            why = sync or obstacles.too_warm(array, wanted.hottest_c, self._began)
+            if not why:
+                before = self._book
+                try:
+                    if (ended := self._part(array)) is not None:
+                        return ended
+                    continue
+                except RefusalError as error:
+                    # Another run works on the array, which goes first.
+                    if not patient:
+                        raise
+                    self._book, why = before, str(error).rstrip(".")
+            if not self._wait(why):
+                return self._signals.name
+
+    def _wait_for_its_window(self) -> bool:
+        """Wait until the window opens, if that is soon; whether it is open."""
+        hours = self._wanted.hours
+        opens_in_s = hours.opens_in_s(self._wanted.now()) if hours is not None else 0.0
+        return opens_in_s <= SOON_S and self._signals.pause(opens_in_s)
+
+    def _wait(self, why: str) -> bool:
+        """Let some time pass. False if a signal asks for the end."""
+        if why != self._noticed:
+            self._wanted.notice(f"The check of {self._array.device} waits: {why}.")
+            self._noticed = why
+        current = self._book.current
+        self._wanted.waiting(why, current.share if current else 0.0)
+        return self._signals.pause(LOOK_S)
+
+    def _part(self, array: Array) -> str | None:
+        """One part. Why there is to be no other one, "" if all is read; None if there is."""
+        record = self._record(array)
+        if not self._began:
+            for text in self._news.before():
+                self._wanted.notice(text)
+        elif self._noticed:
+            self._wanted.notice(f"The check of {array.device} goes on at {record.share:.0%}.")
+        self._began, self._noticed = True, ""
+        terms = piece.Terms(
+            self._wanted.state_dir,
+            self._promise,
+            self._wanted.least_kib,
+            self._wanted.hottest_c,
+            self._stop,
+            self._wanted.on_window,
+            self._wanted.notice,
+            self._wanted.unheld,
+            self._news,
+            self._keep,
+        )
+        record, ended = piece.run(array, record, terms)
+        self._anew, self._ran = False, True
+        if record.ended is not None:
+            return ""
+        if ended == WINDOW_CLOSED or (ended and ended == self._signals.name):
+            return ended
+        if not ended:
+            self._see_who_ended_it(record)
+        return None
+
+    def _record(self, array: Array) -> CheckRecord:
+        """The check that goes on, or a new one."""
+        shape, members = obstacles.shape(array), obstacles.members(array)
+        current, why = self._book.current, ""
+        if current is not None and not self._anew:
+            if (current.array, current.members) == (shape, members):
+                return current
+            why = REPLACED
+            self._wanted.notice(
+                f"Since the check of {array.device} stopped at {current.share:.0%}, {why}, so it "
+                "begins anew."
+            )
+        record = CheckRecord(
+            began=datetime.now(UTC),
+            array=shape,
+            members=members,
+            size=obstacles.size_sectors(array),
+        )
+        self._book = self._book.begun(record, why or ASKED_ANEW)
+        return record
+
+    def _stop(self) -> tuple[str, bool]:
+        """Why a part has to end now, and whether at once."""
+        if not self._signals.going():
+            return self._signals.name, self._signals.count > 1
+        hours = self._wanted.hours
+        if hours is not None and (left_s := hours.left_s(self._wanted.now())) <= CLOSING_S:
+            return WINDOW_CLOSED, left_s <= 0
+        return "", False
+
+    def _keep(self, record: CheckRecord) -> None:
+        """Store the record; tell of mismatches the first time, and in the end."""
+        told = self._book.checks[-1].told
+        if record.mismatches > told and (not told or record.ended is not None):
+            told = record.mismatches
+            self._wanted.mismatched(record)
+        record = record.changed(told=told)
+        book = self._book = self._book.now(self._array.device, record)
+        self._aside(lambda: stored.save(book, self._path))
+
+    def _see_who_ended_it(self, record: CheckRecord) -> None:
+        """Raise StoppedError if nothing of the array's own did."""
+        deadline = time.monotonic() + SETTLE_S
+        while time.monotonic() < deadline:
+            array = self._array.now()
+            if obstacles.passing(array):
+                return
+            if not array.degraded:
+                break
+            time.sleep(0.1)
+        if text := obstacles.lasting(self._array.now()):
+            raise StoppedError(f"The check stopped at {record.share:.0%}: {text}")
+        raise StoppedError(
+            f"Stopped at {record.share:.0%}: somebody else ended the check of "
+            f"{self._array.device}; the next `autotune check` goes on from there."
+        )

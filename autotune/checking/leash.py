@@ -1,0 +1,207 @@
+"""A check of ours on a leash: md never goes further than it is let, and says how far it has come.
+
+The facts that this rests on (md_do_sync, max_sync_store, sync_completed_show in drivers/md/md.c):
+
+- `sync_completed` is moved once all that lies before it was read, and never between. That happens
+  half way to `sync_max`, so a near `sync_max` makes it speak often; and at `sync_max`, where the
+  check waits. A check that ends there has read each sector before it, and none behind it.
+- While a check runs, `sync_max` can be raised but not lowered.
+- A check that is interrupted leaves in `sync_min` what `sync_completed` was; one that came to its
+  end leaves 0. Before a check really begins, both are those of an earlier sync.
+- With a member less, RAID 5 "completes" a check without reading.
+"""
+
+import re
+import time
+from types import TracebackType
+from typing import Self
+
+from autotune.errors import RefusalError
+from autotune.measure.check import end, sync_position_kib
+from autotune.safety.journal import Journal
+from autotune.system import sysfs
+from autotune.system.array import Array
+from autotune.system.blockdev import SECTOR
+from autotune.system.sync import NAMES
+
+LEAD_S = 12.0
+"""So far ahead it is let: long enough for the disks to run freely, short enough to wait for."""
+LEAST_SECTORS = (8 << 20) // SECTOR
+FIRST_SECTORS = (32 << 20) // SECTOR
+STEP_SECTORS = 8
+"""md goes by pages of 4 KiB, and rounds `sync_min` down to them."""
+PLAIN_UNIT_SECTORS = 128
+"""What `sync_max` is a multiple of on an array without chunks."""
+LOOK_S = 0.25
+START_TIMEOUT_S = 30.0
+START_LOOK_S = 0.05
+
+
+def completed(text: str) -> tuple[int, int] | None:
+    """The sectors that are done, and all, from the text of `sync_completed`."""
+    found = re.fullmatch(r"(\d+) / (\d+)", text.strip())
+    return (int(found[1]), int(found[2])) if found else None
+
+
+def surely_read(before: int, said: int, limit: int) -> int:
+    """How far all is read if md says so: nothing is believed that lies behind where it started from
+    or beyond where it was let."""
+    said -= said % STEP_SECTORS
+    return said if before <= said <= limit else before
+
+
+def next_limit(position: int, ahead: int, unit: int, size: int) -> int | None:
+    """The next `sync_max`, a multiple of `unit` beyond a position; None ("max") if what is left is
+    the last of it, before which a check has to stop once, so that its end can be told from an
+    interruption."""
+    last = (size - 1) // unit * unit
+    if position >= last:
+        return None
+    wanted = (position + ahead) // unit * unit
+    return min(max(wanted, position // unit * unit + unit), last)
+
+
+class Leash:
+    """Starts a check at `start` (in sectors, as md counts them: of each member, on RAID 10 of the
+    array) and ends it. A context manager; after it, `position`, `complete` and `mismatches` are
+    final."""
+
+    def __init__(self, array: Array, journal: Journal, start: int, size: int) -> None:
+        """`size`: sectors in all, as far as is known."""
+        self._array, self._journal, self._md = array, journal, array.md
+        self._unit = array.chunk_bytes // SECTOR or PLAIN_UNIT_SECTORS
+        self.start = self.position = start
+        self.size = size
+        self.complete = self.over = False
+        """Whether the whole rest was read; whether the check has ended, however it did."""
+        self.mismatches = 0
+        """Sectors that differ, of those before the leash."""
+        self._limit: int | None = None
+        self._started = self._holding = False
+        self._ahead = FIRST_SECTORS
+        self._seen = (0.0, start)
+        self._rate = 0.0
+        self._looked_s = -LOOK_S
+
+    def __enter__(self) -> Self:
+        action = sysfs.read(self._md / "sync_action")
+        if action != "idle":
+            what = NAMES.get(action, action)
+            raise RefusalError(
+                f"A {what} of {self._array.device} has just begun; wait until it has ended."
+            )
+        names = ("sync_min", "sync_max")
+        self._bounds = sysfs.read(self._md / names[0]), sysfs.read(self._md / names[1])
+        self._limit = next_limit(self.start, self._ahead, self._unit, self.size)
+        self._journal.checking(True)
+        store = self._journal.store
+        try:
+            # A sync_min above the sync_max would be refused.
+            store(self._md / "sync_max", "max")
+            store(self._md / "sync_min", str(self.start))
+            if self._limit is not None:
+                store(self._md / "sync_max", str(self._limit))
+            store(self._md / "sync_action", "check")
+            self._wait_for_its_start()
+        except BaseException:
+            self._end()
+            raise
+        return self
+
+    def _wait_for_its_start(self) -> None:
+        """Until then, what md says may be about an earlier sync."""
+        deadline = time.monotonic() + START_TIMEOUT_S
+        while not self._under_way():
+            if sysfs.read(self._md / "sync_action") != "check" or time.monotonic() > deadline:
+                return
+            time.sleep(START_LOOK_S)
+        time.sleep(START_LOOK_S)
+        self._started = True
+        self._seen = (time.monotonic(), self.start)
+
+    def _under_way(self) -> bool:
+        mdstat = sysfs.read(self._array.root / "proc/mdstat")
+        return sync_position_kib(mdstat, self._array.name) is not None
+
+    @property
+    def at_rest(self) -> bool:
+        """Whether it waits at the end of its leash, all before that being read."""
+        return self._limit is not None and self.position >= self._limit
+
+    def hold(self) -> None:
+        """Let it go no further."""
+        self._holding = True
+
+    def look(self, now_s: float) -> None:
+        """See how far it is, and let it go on. To be called often."""
+        if now_s - self._looked_s < LOOK_S or self.over:
+            return
+        self._looked_s = now_s
+        if not self._is_ours() or sysfs.read_or(self._md / "sync_action", "") != "check":
+            self.over = True
+            return
+        if not self._started:
+            # md was busy for long; from the next look on it is believed.
+            self._started = self._under_way()
+            return
+        said = completed(sysfs.read_or(self._md / "sync_completed", ""))
+        if said is None:
+            return
+        self.size = said[1]
+        self._take(said[0])
+        if not self._holding:
+            self._let_go(now_s)
+
+    def _take(self, said: int) -> None:
+        limit = self._limit if self._limit is not None else self.size
+        if self._is_whole():
+            self.position = surely_read(self.position, said, limit)
+            self.mismatches = max(self.mismatches, self._count())
+
+    def _let_go(self, now_s: float) -> None:
+        since_s, at = self._seen
+        if self.position > at:
+            self._rate = max((self.position - at) / max(now_s - since_s, LOOK_S), self._rate / 2)
+            self._seen = now_s, self.position
+        if self._limit is None:
+            return
+        ahead = max(int(self._rate * LEAD_S), LEAST_SECTORS)
+        wanted = next_limit(self.position, ahead, self._unit, self.size)
+        if wanted is None:
+            self._journal.store(self._md / "sync_max", "max")
+        elif wanted > self._limit:
+            self._journal.store(self._md / "sync_max", str(wanted))
+        else:
+            return
+        self._limit = wanted
+
+    def _is_ours(self) -> bool:
+        return self._journal.record.is_same(self._md / "sync_action")
+
+    def _is_whole(self) -> bool:
+        """Whether no member is missing: asked after what md says of a check."""
+        return self._is_ours() and sysfs.read_or(self._md / "degraded", "") == "0"
+
+    def _count(self) -> int:
+        text = sysfs.read_or(self._md / "mismatch_cnt", "0")
+        return int(text) if text.isdigit() else 0
+
+    def _end(self) -> None:
+        left = end(self._array.name, self._md, self._journal, self._bounds)
+        if left is None or not self._started or not self._is_whole():
+            return
+        self.mismatches = max(self.mismatches, self._count())
+        self.complete = self._limit is None and left == 0 and self.position > 0
+        if self.complete:
+            self.position = self.size
+        else:
+            limit = self._limit if self._limit is not None else self.size
+            self.position = surely_read(self.position, left, limit)
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._end()

@@ -1,0 +1,47 @@
+"""What a check writes for Prometheus, if the configuration names a file."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from autotune.checking.stored import load
+from autotune.errors import AutotuneError
+from autotune.system.array import Array
+
+NS = 1e9
+
+
+class MetricsFile:
+    """Writes the metrics of one array's checks. A file that cannot be written is told of once, and
+    keeps no check from its work."""
+
+    def __init__(self, file: Path | None, array: Array, notice: Callable[[str], None]) -> None:
+        self._file, self._array, self._notice = file, array, notice
+
+    def write(
+        self, path: Path, active: bool, share: float | None = None, p99_ns: float | None = None
+    ) -> None:
+        """`path`: where the checks are stored; `share`: how far the newest one is by now, if that
+        is not there yet."""
+        if self._file is None:
+            return
+        # Loads prometheus_client, which a check without metrics does not need.
+        from autotune.service.metrics import CheckMetrics, check_path, write_check_metrics  # noqa: PLC0415
+
+        try:
+            book = load(path)
+            if not book.checks:
+                return
+            newest, whole = book.checks[-1], book.complete
+            seen = CheckMetrics(
+                self._array.device,
+                self._array.uuid,
+                active,
+                newest.share if share is None else share,
+                newest.mismatches,
+                whole.ended.timestamp() if whole is not None and whole.ended else None,
+                p99_ns / NS if p99_ns is not None else None,
+            )
+            write_check_metrics(check_path(self._file, self._array.device), seen)
+        except AutotuneError as error:
+            self._file = None
+            self._notice(str(error))

@@ -1,0 +1,185 @@
+"""One part of a check: under the guard, until it is over or something asks for its end."""
+
+import contextlib
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+from autotune.checking import obstacles
+from autotune.checking.leash import Leash
+from autotune.checking.stored import CheckRecord, Part
+from autotune.errors import AutotuneError, StoppedError
+from autotune.guard import announce
+from autotune.guard.before import put_back_leftovers
+from autotune.guard.loop import ENOUGH, Hold
+from autotune.guard.promise import Promise
+from autotune.guard.valve import Valve, files
+from autotune.guard.window import Window
+from autotune.safety.deferred_restore import settle
+from autotune.safety.guardian import guarded
+from autotune.safety.journal import Journal
+from autotune.safety.locks import lock
+from autotune.safety.paths import journal_path
+from autotune.sync_forecast import stored as forecasts
+from autotune.system.array import Array
+from autotune.system.neighbours import neighbour_syncing
+
+LOOK_S = 1.0
+"""Between two looks at what may ask for the end."""
+WARM_LOOK_S = 30.0
+STORE_S = 30.0
+REST_S = 20.0
+"""So long the end of the leash is waited for; what was read beyond `sync_completed` is read again
+otherwise."""
+CHECK = "check"
+
+
+@dataclass(frozen=True)
+class Terms:
+    """How a part is to be done. `stop` says why it has to end by now ("" if it has not), and
+    whether it has to at once. `keep` is called with the record as it is by then, now and then."""
+
+    state_dir: Path
+    promise: Promise
+    least_kib: float
+    hottest_c: int
+    stop: Callable[[], tuple[str, bool]]
+    on_window: Callable[[Window], None]
+    notice: Callable[[str], None]
+    unheld: Callable[[str], None]
+    news: announce.News
+    keep: Callable[[CheckRecord], None]
+
+
+@dataclass
+class Going:
+    """Asked all the while whether a part goes on; keeps its record."""
+
+    array: Array
+    leash: Leash
+    terms: Terms
+    record: CheckRecord
+    began: datetime = field(default_factory=lambda: datetime.now(UTC))
+    began_s: float = field(default_factory=time.monotonic)
+    ended: str = ""
+    _looked_s: float = 0.0
+    _warm_s: float = 0.0
+    _kept_s: float = field(default_factory=time.monotonic)
+    _rest_by_s: float = 0.0
+
+    def __call__(self) -> bool:
+        now = time.monotonic()
+        self.leash.look(now)
+        if now - self._looked_s >= LOOK_S and not self.ended:
+            self._looked_s = now
+            self.ended, at_once = self._reason(now)
+            if self.ended:
+                self.leash.hold()
+                self._rest_by_s = now + (0.0 if at_once else REST_S)
+        elif self.ended and self.terms.stop()[1]:
+            self._rest_by_s = now
+        if now - self._kept_s >= STORE_S:
+            self._kept_s = now
+            self.terms.keep(self.updated())
+        if self.leash.over:
+            return False
+        return not (self.ended and (self.leash.at_rest or now >= self._rest_by_s))
+
+    def _reason(self, now: float) -> tuple[str, bool]:
+        """What ends the part, and whether at once."""
+        why, at_once = self.terms.stop()
+        if why:
+            return why, at_once
+        if beside := neighbour_syncing(self.array):
+            return beside, True
+        if now - self._warm_s >= WARM_LOOK_S:
+            self._warm_s = now
+            return obstacles.too_warm(self.array, self.terms.hottest_c), False
+        return "", False
+
+    def window(self, window: Window) -> None:
+        """Take in how the check disturbs."""
+        if window.p99_ns is not None and window.samples >= ENOUGH:
+            ceiling_ns = self.terms.promise.ceiling_ns
+            felt = self.record.felt.seen(window.p99_ns, window.p99_ns > ceiling_ns)
+            limit = ceiling_ns if math.isfinite(ceiling_ns) else None
+            self.record = self.record.changed(felt=felt, ceiling_ns=limit)
+        self.terms.on_window(window)
+        for text in self.terms.news.of(window):
+            self.terms.notice(text)
+
+    def updated(self) -> CheckRecord:
+        """The record, with this part as far as it is."""
+        part = Part(
+            start=self.leash.start,
+            end=self.leash.position,
+            began=self.began,
+            seconds=round(time.monotonic() - self.began_s, 1),
+            mismatches=self.leash.mismatches,
+            **({"ended": self.ended} if self.ended else {}),
+        )
+        return self.record.changed(size=self.leash.size).with_part(part)
+
+
+def run(array: Array, record: CheckRecord, terms: Terms) -> tuple[CheckRecord, str]:
+    """Check on from where the record is; return it as it is then, and why the part ended: "" if
+    all is read, or the check was ended from outside.
+
+    All limits are as they were found then. Raise RefusalError if another run of autotune works on
+    the array, StoppedError if it was stopped or somebody else sets what is moved here.
+    """
+    path = journal_path(terms.state_dir, array.uuid)
+    going: Going | None = None
+    try:
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(lock(array, path))
+            put_back_leftovers(array, path, terms.notice)
+            settle(path, array.root)
+            bounds = [array.md / "sync_min", array.md / "sync_max"]
+            journal = Journal.open(path, array.uuid, array.device, [*files(array), *bounds])
+            guardian = stack.enter_context(guarded(journal, terms.notice))
+            leash = Leash(array, journal, record.position, record.size)
+            going = Going(array, leash, terms, record)
+            stack.enter_context(leash)
+            _hold(array, guardian.journal, going, lambda: guardian.alive)
+    except OSError:
+        if array.md.is_dir():
+            raise
+        raise StoppedError(f"Stopped: {array.device} was stopped.") from None
+    finally:
+        # Whatever ended it, what was read was read.
+        if going is not None:
+            record = going.updated()
+            if going.leash.complete:
+                record = record.changed(ended=datetime.now(UTC))
+            terms.keep(record)
+    return record, going.ended
+
+
+def _hold(array: Array, journal: Journal, going: Going, alive: Callable[[], bool]) -> None:
+    terms = going.terms
+    known = forecasts.newest(array, terms.state_dir)
+    curve = announce.curve(array, CHECK, known) if known else None
+    valve = Valve(array, journal)
+    hold = Hold(array, valve, terms.promise, terms.least_kib, curve)
+    told = False
+
+    def goes() -> bool:
+        if not alive():
+            raise AutotuneError(
+                "Stopped: the guardian process was killed or stopped, and without it a kill of "
+                "autotune would leave settings behind."
+            )
+        return going()
+
+    def on_window(window: Window) -> None:
+        nonlocal told
+        going.window(window)
+        if window.out_of_reach and not told:
+            told = True
+            terms.unheld(announce.out_of_reach(array.device, CHECK, terms.promise, window, hold))
+
+    hold.run(goes, on_window)

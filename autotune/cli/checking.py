@@ -1,0 +1,89 @@
+"""A check that the command starts: what is seen of it, stored and told while it goes on."""
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from autotune.checking import stored
+from autotune.checking.check import Wanted
+from autotune.checking.check import check as check_array
+from autotune.checking.metrics import MetricsFile
+from autotune.checking.stored import CheckRecord
+from autotune.cli.guarding import progress_line
+from autotune.cli.terminal import notice
+from autotune.guard.aside import Aside
+from autotune.guard.promise import Goals
+from autotune.guard.valve import FLOOR_KIB
+from autotune.guard.window import Window
+from autotune.report import check as report
+from autotune.report.guard import window_line
+from autotune.service.config import Config, Event
+from autotune.service.notify import log, notify
+from autotune.system.array import Array
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What the command line and the configuration say. `scheduled`: as the timer does it."""
+
+    array: Array
+    settings: Config
+    goals: Goals
+    state_dir: Path
+    anew: bool
+    scheduled: bool
+
+
+def check(asked: Asked) -> tuple[CheckRecord | None, str]:
+    """Check; as `checking.check`, with a line on a terminal, metrics and the command for events."""
+    array, care = asked.array, asked.settings.care(asked.array.uuid)
+    file = asked.settings.metrics
+    metrics = MetricsFile(Path(file.textfile) if file else None, array, notice)
+    book = stored.path_of(asked.state_dir, array.uuid)
+    hooks: list[threading.Thread] = []
+
+    def tell(event: Event) -> Callable[[str], None]:
+        def run_hook(text: str) -> None:
+            log(event, array.device, array.uuid, text)
+            if fault := notify(event, array.device, array.uuid, text, asked.settings.notify):
+                notice(fault)
+
+        def told(text: str) -> None:
+            aside(lambda: notice(text))
+            # The valve has to be moved meanwhile.
+            hooks.append(threading.Thread(target=run_hook, args=(text,)))
+            hooks[-1].start()
+
+        return told
+
+    with progress_line() as progress:
+        aside = Aside()
+
+        def on_window(window: Window) -> None:
+            metrics.write(book, True, window.share, window.p99_ns)
+            progress(window_line(window, asked.goals.ceiling_ns), window.share, None)
+
+        wanted = Wanted(
+            asked.goals,
+            asked.state_dir,
+            care.check_temperature,
+            lambda window: aside(lambda: on_window(window)),
+            lambda why, share: aside(lambda: progress(f"waiting: {why}", share, None)),
+            lambda text: aside(lambda: notice(text)),
+            tell("unheld"),
+            lambda record: tell("mismatched")(report.mismatched(array.device, record)),
+            (care.least or FLOOR_KIB * 1024) / 1024,
+            care.hours if asked.scheduled else None,
+            asked.scheduled,
+            asked.anew,
+        )
+        try:
+            return check_array(array.device, wanted)
+        finally:
+            try:
+                aside.close()
+            finally:
+                metrics.write(book, False)
+                for hook in hooks:
+                    hook.join()

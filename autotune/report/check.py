@@ -1,0 +1,128 @@
+"""Checks of arrays: what one came to, in sentences and as JSON, and those of before as a table."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from rich.console import Console
+
+from autotune.checking.stored import Book, CheckRecord, Felt
+from autotune.quantities import show_bytes, show_count, show_latency, show_seconds
+from autotune.report.grid import Grid
+from autotune.system.blockdev import SECTOR
+
+
+def document(device: str, record: CheckRecord, stopped: str = "") -> dict[str, Any]:
+    """One check. `stopped`: why it goes no further now."""
+    felt = record.felt
+    return {
+        "device": device,
+        "complete": record.ended is not None,
+        "stopped": stopped,
+        "given_up": record.given_up,
+        "began": record.began.isoformat(),
+        "ended": record.ended.isoformat() if record.ended else None,
+        "array": record.array,
+        "position_sectors": record.position,
+        "size_sectors": record.size,
+        "share": record.share,
+        "mismatch_sectors": record.mismatches,
+        "seconds": record.seconds,
+        "pieces": record.pieces,
+        "parts": [part.model_dump(mode="json") for part in record.parts],
+        "p99": {
+            "measurements": felt.judged,
+            "over": felt.over,
+            "ceiling_ns": record.ceiling_ns,
+            "middle_ns": felt.middle_ns,
+            "worst_ns": felt.worst_ns,
+        },
+    }
+
+
+def sentences(device: str, record: CheckRecord, stopped: str) -> list[str]:
+    """What a check came to by now."""
+    time = show_seconds(record.seconds)
+    parts = f" in {show_count(record.pieces, 'part')}" if record.pieces > 1 else ""
+    if record.ended is not None:
+        first = f"Checked all of {device}{parts}, {time}"
+        found = [f"{first}: {_differs(record)}" if record.mismatches else f"{first}: no mismatch."]
+    else:
+        so_far = _differs(record) if record.mismatches else "No mismatch so far."
+        found = [
+            f"The check of {device} stands at {record.share:.1%} ({stopped}); the next "
+            f"`autotune check {device}` goes on from there. {so_far[0].upper()}{so_far[1:]}"
+        ]
+    found.append(_disturbed(record.felt, record.ceiling_ns))
+    return [each for each in found if each] + ["All limits are as they were found."]
+
+
+def mismatched(device: str, record: CheckRecord) -> str:
+    """What the administrator is told."""
+    done = "all of it" if record.ended else f"{record.share:.0%} of it"
+    return f"A check of {device} has read {done}; {_differs(record)}"
+
+
+def _differs(record: CheckRecord) -> str:
+    count = record.mismatches
+    return (
+        f"{show_count(count, 'sector')} ({show_bytes(count * SECTOR)}) differ between the members. "
+        "The kernel log may say where (`dmesg | grep mismatch`); the page on checks says what to "
+        "do."
+    )
+
+
+def _disturbed(felt: Felt, ceiling_ns: float | None) -> str:
+    if felt.middle_ns is None or felt.worst_ns is None:
+        return "Users sent hardly any requests meanwhile."
+    text = (
+        f"The p99 of half a minute was {show_latency(felt.middle_ns)} in the middle and "
+        f"{show_latency(felt.worst_ns)} at the most"
+    )
+    if ceiling_ns is None:
+        return f"{text}."
+    return (
+        f"{text}, and within {show_latency(ceiling_ns)} at {felt.judged - felt.over} of "
+        f"{felt.judged} measurements."
+    )
+
+
+def history_document(books: Sequence[Book]) -> list[dict[str, Any]]:
+    """All checks, the newest first."""
+    return [document(device, record) for device, record in _newest_first(books)]
+
+
+def print_history(console: Console, books: Sequence[Book]) -> None:
+    """One line a check."""
+    found = _newest_first(books)
+    if not found:
+        console.print("No checks yet; `autotune check /dev/md0` makes one.")
+        return
+    table = Grid(
+        *("began", "array", "state", "parts", "time", "sectors\ndiffering", "p99", "worst p99"),
+        right=[3, 5],
+        whole=[0, 4],
+    )
+    for device, record in found:
+        latencies = (record.felt.middle_ns, record.felt.worst_ns)
+        table.add_row(
+            record.began.astimezone().strftime("%Y-%m-%d %H:%M"),
+            device,
+            _state(record),
+            str(record.pieces),
+            show_seconds(record.seconds),
+            str(record.mismatches),
+            *(show_latency(ns) if ns is not None else "–" for ns in latencies),
+            style="bold" if record.mismatches else "",
+        )
+    console.print(table)
+
+
+def _state(record: CheckRecord) -> str:
+    if record.ended is not None:
+        return "complete"
+    return f"{'given up' if record.given_up else 'stands'} at {record.share:.0%}"
+
+
+def _newest_first(books: Sequence[Book]) -> list[tuple[str, CheckRecord]]:
+    found = [(book.device, record) for book in books for record in book.checks]
+    return sorted(found, key=lambda pair: pair[1].began, reverse=True)

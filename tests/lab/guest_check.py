@@ -1,0 +1,232 @@
+"""Checks of a real array, in parts; `test_run.py` runs this in check.toml, in this order."""
+
+import os
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import pytest
+from checked import (
+    MD,
+    MEMBERS,
+    SLACK_SECTORS,
+    document,
+    ended,
+    mend,
+    newest,
+    plant,
+    position,
+    sectors_read,
+    settings,
+    size,
+    start,
+)
+from guest import autotune, autotune_json, read, running, wait_until
+
+from autotune.checking import check as check_module
+from autotune.checking.check import WINDOW_CLOSED, Wanted, check
+from autotune.checking.stored import CheckRecord
+from autotune.guard.promise import Goals
+from autotune.service.quiet_time import Window
+
+WINDOW_S = 24.0
+CLOSING_S = 8.0
+
+
+@pytest.fixture(scope="module")
+def state(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("state")
+
+
+def mdadm(*words: str) -> None:
+    subprocess.run(["mdadm", *words], check=True, capture_output=True)
+
+
+def reboot() -> None:
+    """Nothing of the array stays but what is on its disks, nothing of /run."""
+    mdadm("--stop", "/dev/md0")
+    shutil.rmtree("/run/autotune", ignore_errors=True)
+    mdadm("--assemble", "/dev/md0", *(f"/dev/{name}" for name in MEMBERS))
+
+
+def closing_in(seconds: float) -> Callable[[], datetime]:
+    """A clock by which the hour from midnight to one is over so soon."""
+    began, first = time.monotonic(), datetime(2026, 1, 1, 1) - timedelta(seconds=seconds)
+    return lambda: first + timedelta(seconds=time.monotonic() - began)
+
+
+def within(state: Path, seconds: float) -> tuple[CheckRecord | None, str, list[CheckRecord]]:
+    """A check as the timer does it, in a window that closes so soon."""
+    told: list[CheckRecord] = []
+    wanted = Wanted(
+        goals=Goals(policy="foreground"),
+        state_dir=state,
+        hottest_c=55,
+        on_window=lambda _: None,
+        waiting=lambda *_: None,
+        notice=print,
+        unheld=print,
+        mismatched=told.append,
+        least_kib=1000,
+        hours=Window(0, 60),
+        patient=True,
+        now=closing_in(seconds),
+    )
+    record, why = check("/dev/md0", wanted)
+    return record, why, told
+
+
+def once_each(before: list[int]) -> bool:
+    """Whether each member was read once and no more since then."""
+    passed = [now - then for now, then in zip(sectors_read(), before, strict=True)]
+    print("sectors read of each member:", passed, "of", size())
+    return all(size() <= sectors <= size() + SLACK_SECTORS for sectors in passed)
+
+
+def test_three_windows_and_a_reboot_read_each_stripe_once(
+    state: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(check_module, "CLOSING_S", CLOSING_S)
+    place = size() // 10 * 9 // 8 * 8
+    plant("vdb", place)
+    found, before = settings(), sectors_read()
+    shares = []
+    for number in range(3):
+        record, why, told = within(state, WINDOW_S if number < 2 else 3000)
+        assert record is not None
+        assert settings() == found
+        assert not list((state / "journal").glob("*"))
+        assert [part.ended for part in record.parts[:2]] == [WINDOW_CLOSED] * min(number + 1, 2)
+        shares.append(record.share)
+        if number < 2:
+            assert why == WINDOW_CLOSED
+            assert not told
+            reboot()
+            found = settings()
+    assert why == ""
+    assert record.ended is not None
+    assert 0 < shares[0] < shares[1] < shares[2] == 1
+    assert (record.pieces, record.position, record.mismatches) == (3, size(), 8)
+    assert [each.mismatches for each in told] == [8]
+    assert once_each(before)
+    mend("vdb", place)
+
+
+def test_a_check_that_is_not_due_and_one_outside_its_window(state: Path, tmp_path: Path) -> None:
+    config = tmp_path / "config.toml"
+    config.write_text("[defaults]\ncheck_every = '30d'\n")
+    before = sectors_read()
+    done = autotune("check", "/dev/md0", "--scheduled", "--config", config, state=state)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "none is due" in done.stdout
+    hour = datetime.now().hour
+    shut = f"{(hour + 4) % 24:02d}:00-{(hour + 5) % 24:02d}:00"
+    config.write_text(f"[defaults]\ncheck_every = '1s'\nwindow = '{shut}'\n")
+    time.sleep(1)
+    done = autotune("check", "/dev/md0", "--scheduled", "--config", config, state=state)
+    assert done.returncode == 0, done.stderr
+    assert "has not begun: it is outside its window" in done.stdout
+    config.write_text("")
+    done = autotune("check", "/dev/md0", "--scheduled", "--config", config, state=state)
+    assert done.returncode == 2
+    assert "set check_every" in done.stderr
+    assert sectors_read() == before
+
+
+def test_after_ctrl_c_it_goes_on_and_reads_nothing_twice(state: Path, tmp_path: Path) -> None:
+    found, before, output = settings(), sectors_read(), tmp_path / "output"
+    child = start(state, output)
+    wait_until(lambda: position(state) > size() // 8, 120, "an eighth")
+    refused = autotune("check", "/dev/md0", state=state)
+    assert refused.returncode == 1
+    assert refused.stderr.count("\n") <= 2, refused.stderr
+    os.kill(child, signal.SIGINT)
+    assert ended(child) == 0, output.read_text()
+    said = document(output)
+    assert (said["complete"], said["stopped"]) == (False, "SIGINT")
+    assert said["position_sectors"] == position(state) > 0
+    assert settings() == found
+    said = autotune_json("check", "/dev/md0", state=state)
+    assert (said["complete"], said["pieces"], said["mismatch_sectors"]) == (True, 2, 0)
+    assert once_each(before)
+    assert settings() == found
+    first, second = autotune_json("history", "--checks", state=state)
+    assert (first["mismatch_sectors"], second["mismatch_sectors"]) == (0, 8)
+    assert "complete" in autotune("history", "--checks", state=state).stdout
+
+
+def test_a_warm_disk_is_waited_for(state: Path, tmp_path: Path) -> None:
+    found, output, sensor = settings(), tmp_path / "output", tmp_path / "sensor"
+    sensor.write_text("40")
+    child = start(state, output, sensor=sensor)
+    wait_until(lambda: read(MD / "sync_action") == "check", 60, "the check")
+    sensor.write_text("56")
+    wait_until(lambda: "has 56 °C" in output.read_text(), 90, "that it waits")
+    assert settings() == found
+    sensor.write_text("54")
+    time.sleep(3)
+    assert read(MD / "sync_action") == "idle"
+    sensor.write_text("50")
+    wait_until(lambda: read(MD / "sync_action") == "check", 60, "the check again")
+    assert "goes on at" in output.read_text()
+    os.kill(child, signal.SIGTERM)
+    assert ended(child) == 0, output.read_text()
+    assert newest(state).pieces == 2
+    assert settings() == found
+
+
+def test_whoever_ends_the_check_or_sets_a_limit_is_not_fought(state: Path, tmp_path: Path) -> None:
+    found, output = settings(), tmp_path / "output"
+    child = start(state, output)
+    wait_until(lambda: read(MD / "sync_action") == "check", 60, "the check")
+    (MD / "sync_action").write_text("idle")
+    assert ended(child) == 1
+    assert "somebody else ended the check" in output.read_text()
+    assert settings() == found
+    child = start(state, output)
+    wait_until(lambda: read(MD / "sync_action") == "check", 60, "the check")
+    time.sleep(2)
+    (MD / "sync_speed_max").write_text("60000")
+    assert ended(child) == 1
+    assert "somebody else set sync_speed_max" in output.read_text()
+    assert read(MD / "sync_speed_max") == "60000 (local)"
+    (MD / "sync_speed_max").write_text("system")
+    assert settings() == found
+
+
+def test_a_recovery_goes_first_and_a_new_member_is_read_too(state: Path, tmp_path: Path) -> None:
+    found, output = settings(), tmp_path / "output"
+    mdadm("/dev/md0", "--add", "/dev/vdd")
+    child = start(state, output, "--restart")
+    wait_until(lambda: position(state) > 0, 90, "some way")
+    mdadm("/dev/md0", "--fail", "/dev/vdc")
+    wait_until(lambda: read(MD / "sync_action") == "recover", 60, "the recovery")
+    wait_until(lambda: "waits: a recovery of it is under way" in output.read_text(), 60, "a word")
+    assert (read(MD / "sync_max"), read(MD / "sync_speed_max")) == ("max", "200000 (system)")
+    wait_until(lambda: read(MD / "degraded") == "0", 300, "the recovery's end")
+    wait_until(lambda: "so it begins anew" in output.read_text(), 60, "a word")
+    wait_until(lambda: read(MD / "sync_action") == "check", 60, "the check again")
+    os.kill(child, signal.SIGINT)
+    assert ended(child) == 0, output.read_text()
+    assert newest(state).parts[0].start == 0
+    mdadm("/dev/md0", "--remove", "/dev/vdc")
+    assert settings() == found
+
+
+def test_a_degraded_array_is_not_checked(state: Path, tmp_path: Path) -> None:
+    output = tmp_path / "output"
+    child = start(state, output)
+    wait_until(lambda: read(MD / "sync_action") == "check", 60, "the check")
+    mdadm("/dev/md0", "--fail", "/dev/vdd")
+    assert ended(child) == 1
+    assert "is degraded" in output.read_text()
+    assert not newest(state).ended
+    refused = autotune("check", "/dev/md0", state=state)
+    assert refused.returncode == 1
+    assert "is degraded" in refused.stderr
+    assert (read(MD / "sync_min"), read(MD / "sync_max")) == ("0", "max")
+    assert not running("fio")

@@ -1,0 +1,166 @@
+"""How far a check has surely come, on a model of md."""
+
+from itertools import pairwise
+from pathlib import Path
+
+import fake_sysfs
+import pytest
+from md_check import MdCheck
+
+from autotune.checking import leash as leash_module
+from autotune.checking.leash import Leash, completed, next_limit, surely_read
+from autotune.safety.journal import Journal
+from autotune.safety.record import Record
+from autotune.system import sysfs
+from autotune.system.array import Array, find_array
+
+SIZE = 1 << 20
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [("128 / 4096", (128, 4096)), ("none", None), ("delayed", None), ("", None), ("12 /", None)],
+)
+def test_what_md_says_of_its_way(text: str, found: tuple[int, int] | None) -> None:
+    assert completed(text) == found
+
+
+@pytest.mark.parametrize(
+    ("before", "said", "limit", "sure"),
+    [
+        (0, 4096, 8192, 4096),
+        (0, 4099, 8192, 4096),
+        # That of an earlier sync, or one that skips what it cannot read.
+        (0, 9000, 8192, 0),
+        (4096, 0, 8192, 4096),
+        (8192, 8192, 8192, 8192),
+    ],
+)
+def test_only_what_lies_on_the_leash_is_believed(
+    before: int, said: int, limit: int, sure: int
+) -> None:
+    assert surely_read(before, said, limit) == sure
+
+
+@pytest.mark.parametrize(
+    ("position", "ahead", "limit"),
+    [
+        (0, 1000, 896),
+        (0, 10, 128),
+        (130, 10, 256),
+        (128, 0, 256),
+        (0, 1 << 30, SIZE - 128),
+        (SIZE - 129, 1 << 30, SIZE - 128),
+        (SIZE - 128, 1 << 30, None),
+        (SIZE, 1, None),
+    ],
+)
+def test_the_leash_ends_at_a_chunk_and_once_before_the_end(
+    position: int, ahead: int, limit: int | None
+) -> None:
+    assert next_limit(position, ahead, 128, SIZE) == limit
+
+
+class Bench:
+    """A fake array, its journal, and the leashes on it."""
+
+    def __init__(self, folder: Path, md: MdCheck) -> None:
+        machine = fake_sysfs.raid6(folder)
+        machine.put("proc/sys/kernel/random/boot_id", "boot")
+        self.md, self.now_s = md, 0.0
+        self.array: Array = find_array("md0", folder)
+        self.journal = Journal(folder / "none", Record(self.array.uuid, "/dev/md0", "boot", 1))
+        self.journal.checking = lambda *_, **__: None  # type: ignore[assignment]
+
+    def leash(self, start: int) -> Leash:
+        return Leash(self.array, self.journal, start, self.md.size)
+
+    def go(self, leash: Leash, sectors: int, looks: int = 1) -> None:
+        for _ in range(looks):
+            self.md.go(sectors)
+            self.now_s += 1
+            leash.look(self.now_s)
+
+
+@pytest.fixture
+def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
+    md = MdCheck(SIZE)
+    made = Bench(tmp_path, md)
+    for name in ("read", "read_or", "write"):
+        monkeypatch.setattr(sysfs, name, getattr(md, name))
+    monkeypatch.setattr(leash_module, "START_LOOK_S", 0.0)
+    monkeypatch.setattr(leash_module, "FIRST_SECTORS", 1 << 16)
+    monkeypatch.setattr(leash_module, "LEAD_S", 2.0)
+    monkeypatch.setattr(leash_module, "LEAST_SECTORS", 1 << 14)
+    return made
+
+
+def test_a_whole_check_reads_all_once_and_says_so(bench: Bench) -> None:
+    bench.md.bad = {5000, 700_000}
+    with bench.leash(0) as leash:
+        while not leash.over:
+            bench.go(leash, 30_000)
+    assert leash.complete
+    assert (leash.position, leash.mismatches) == (SIZE, 16)
+    assert bench.md.read_ranges[0][0] == 0
+    assert all(a[1] == b[0] for a, b in pairwise(bench.md.read_ranges))
+    assert (bench.md.low, bench.md.read(Path("sync_max"))) == (0, "max")
+
+
+def test_parts_lie_one_behind_the_other_however_md_is_stopped(bench: Bench) -> None:
+    position, parts = 0, 0
+    while position < SIZE:
+        with bench.leash(position) as leash:
+            bench.go(leash, 50_000, 3)
+            leash.hold()
+            while not (leash.at_rest or leash.over):
+                bench.go(leash, 50_000)
+        assert leash.start == position
+        assert leash.position > position
+        position, parts = leash.position, parts + 1
+    assert leash.complete
+    assert parts > 2
+    ranges = bench.md.read_ranges
+    assert all(a[1] == b[0] for a, b in pairwise(ranges))
+
+
+def test_what_is_cut_off_is_read_again_and_nothing_is_left_out(bench: Bench) -> None:
+    with bench.leash(0) as leash:
+        bench.go(leash, 20_000, 4)
+    assert leash.position <= bench.md.read_ranges[-1][1]
+    assert not leash.complete
+    stopped = leash.position
+    with bench.leash(stopped) as leash:
+        bench.go(leash, 20_000)
+    assert bench.md.read_ranges[4][0] == stopped
+
+
+def test_a_check_that_does_not_begin_has_read_nothing(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What md says then is of the sync before."""
+    monkeypatch.setattr(leash_module, "START_TIMEOUT_S", 0.0)
+    bench.md.begins, bench.md.completed = False, 4096
+    with bench.leash(0) as leash:
+        bench.go(leash, 20_000, 3)
+    assert (leash.position, leash.complete) == (0, False)
+
+
+def test_a_member_less_means_nothing_more_is_read(bench: Bench) -> None:
+    with bench.leash(0) as leash:
+        bench.go(leash, 20_000, 2)
+        sure = leash.position
+        bench.md.files["degraded"] = "1"
+        bench.go(leash, 1 << 19)
+        bench.md.interrupt()
+        bench.go(leash, 1)
+        assert leash.over
+    assert (leash.position, leash.complete) == (sure, False)
+
+
+def test_bounds_are_as_they_were_found(bench: Bench) -> None:
+    bench.md.low, bench.md.high = 900_000 // 8 * 8, 900_096 // 128 * 128
+    found = (bench.md.low, bench.md.high)
+    with bench.leash(0) as leash:
+        bench.go(leash, 20_000, 2)
+    assert (bench.md.low, bench.md.high) == found

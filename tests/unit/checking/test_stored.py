@@ -1,0 +1,95 @@
+"""What is kept of checks: parts without gaps, over any number of processes."""
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from autotune.checking import stored
+from autotune.checking.stored import Book, CheckRecord, Felt, Part
+from autotune.errors import AutotuneError
+
+NOON = datetime(2026, 11, 1, 12, tzinfo=UTC)
+
+
+def record(**more: object) -> CheckRecord:
+    return CheckRecord(began=NOON, array="raid5", members=("a", "b"), size=1000, **more)  # type: ignore[arg-type]
+
+
+def part(start: int, end: int, minute: int, **more: object) -> Part:
+    return Part(start=start, end=end, began=NOON + timedelta(minutes=minute), **more)  # type: ignore[arg-type]
+
+
+def test_a_part_that_grows_stays_one() -> None:
+    done = record().with_part(part(0, 8, 0)).with_part(part(0, 64, 0, mismatches=8))
+    assert (done.position, done.pieces, done.mismatches) == (64, 1, 8)
+    done = done.with_part(part(64, 64, 1)).with_part(part(64, 80, 2, seconds=5))
+    assert (done.position, done.pieces, done.seconds) == (80, 2, 5)
+
+
+@pytest.mark.parametrize("start", [0, 72, 56])
+def test_a_gap_or_an_overlap_is_refused(start: int) -> None:
+    with pytest.raises(ValidationError, match="a part starts at"):
+        record().with_part(part(0, 64, 0)).with_part(part(start, 100, 1))
+
+
+def test_what_was_not_read_is_not_called_complete() -> None:
+    with pytest.raises(ValidationError, match="called complete at 64 of 1000"):
+        record().with_part(part(0, 64, 0)).changed(ended=NOON)
+    assert record().with_part(part(0, 1000, 0)).changed(ended=NOON).ended == NOON
+
+
+def test_many_parts_are_joined_and_counted() -> None:
+    done = record()
+    for number in range(90):
+        done = done.with_part(part(number * 8, number * 8 + 8, number, seconds=1, mismatches=1))
+    assert len(done.parts) == stored.MOST_PARTS
+    assert (done.pieces, done.position, done.seconds, done.mismatches) == (90, 720, 90, 90)
+
+
+def test_a_check_comes_back_as_it_was_stored(tmp_path: Path) -> None:
+    path = stored.path_of(tmp_path, "uuid")
+    assert stored.load(path) == Book()
+    felt = Felt().seen(12_345_678, False).seen(99e6, True)
+    book = Book(device="/dev/md0").begun(record(felt=felt, ceiling_ns=5e7), "")
+    stored.save(book, path)
+    assert stored.load(path) == book
+    assert stored.every(tmp_path) == [book]
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("text", ["", "{", '{"checks": 3}', '{"checks": [{"began": "x"}]}'])
+def test_a_damaged_file_is_not_taken_for_nothing(tmp_path: Path, text: str) -> None:
+    path = stored.path_of(tmp_path, "uuid")
+    path.parent.mkdir()
+    path.write_text(text)
+    with pytest.raises(AutotuneError, match="remove it, and the next check begins at the start"):
+        stored.load(path)
+
+
+def test_one_that_begins_anew_gives_the_other_up() -> None:
+    book = Book().begun(record(), "").now("/dev/md0", record().with_part(part(0, 8, 0)))
+    assert book.current is not None
+    assert book.current.position == 8
+    book = book.begun(record(), "a member was replaced")
+    assert [each.given_up for each in book.checks] == ["a member was replaced", ""]
+    assert book.current is not None
+    assert book.current.position == 0
+
+
+def test_when_a_check_is_due() -> None:
+    day_s, whole = 86_400.0, record().with_part(part(0, 1000, 0)).changed(ended=NOON)
+    assert Book().is_due(day_s, NOON)
+    book = Book().begun(whole, "")
+    assert not book.is_due(30 * day_s, NOON + timedelta(days=29))
+    assert book.is_due(30 * day_s, NOON + timedelta(days=30))
+    assert book.begun(record(), "").is_due(30 * day_s, NOON)
+
+
+def test_how_it_disturbed() -> None:
+    felt = Felt()
+    assert (felt.middle_ns, felt.worst_ns) == (None, None)
+    for ns in (10e6, 12.34e6, 13e6, 80e6, 12.31e6):
+        felt = felt.seen(ns, ns > 50e6)
+    assert (felt.middle_ns, felt.worst_ns, felt.judged, felt.over) == (12_000_000, 80_000_000, 5, 1)
