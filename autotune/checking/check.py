@@ -2,22 +2,18 @@
 it has to stop."""
 
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 
 from autotune.checking import obstacles, piece, stored
-from autotune.checking.stored import CheckRecord
+from autotune.checking.record import CheckRecord
+from autotune.checking.wanted import Wanted
 from autotune.errors import RefusalError, StoppedError
 from autotune.guard import announce
 from autotune.guard.aside import Aside
 from autotune.guard.before import put_back_leftovers
-from autotune.guard.promise import Goals, Promise
-from autotune.guard.window import Window
+from autotune.guard.promise import Promise
 from autotune.safety.paths import journal_path
 from autotune.safety.signals import Signals
-from autotune.service import quiet_time
 from autotune.sync_forecast import stored as forecasts
 from autotune.system.array import Array, find_array
 
@@ -32,31 +28,6 @@ SOON_S = 3600.0
 WINDOW_SHUT = "it is outside its window"
 WINDOW_CLOSED, REPLACED = "its window has closed", "a member was replaced, or the array reshaped"
 ASKED_ANEW = "it was asked to begin anew"
-
-
-@dataclass(frozen=True)
-class Wanted:
-    """What to keep, where, and whom to call: `on_window` for every window of a part, `waiting` with
-    the share that is done while nothing goes on, `notice` with what is worth a sentence, `unheld`
-    when the ceiling is out of reach, `mismatched` when sectors differ. None of them may take long.
-
-    `hours`: only within this window. `patient`: wait for what goes before the check, instead of
-    refusing it. `anew`: begin at the start. `now` is local time.
-    """
-
-    goals: Goals
-    state_dir: Path
-    hottest_c: int
-    on_window: Callable[[Window], None]
-    waiting: Callable[[str, float], None]
-    notice: Callable[[str], None]
-    unheld: Callable[[str], None]
-    mismatched: Callable[[CheckRecord], None]
-    least_kib: float
-    hours: quiet_time.Window | None = None
-    patient: bool = False
-    anew: bool = False
-    now: Callable[[], datetime] = datetime.now
 
 
 def check(device: str, wanted: Wanted) -> tuple[CheckRecord | None, str]:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from autotune.checking import obstacles
 from autotune.checking.leash import Leash
-from autotune.checking.stored import CheckRecord, Part
+from autotune.checking.record import CheckRecord, Part
 from autotune.errors import AutotuneError, StoppedError
 from autotune.guard import announce
 from autotune.guard.before import put_back_leftovers

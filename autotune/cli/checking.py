@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from autotune.checking import stored
-from autotune.checking.check import Wanted
 from autotune.checking.check import check as check_array
 from autotune.checking.metrics import MetricsFile
-from autotune.checking.stored import CheckRecord
+from autotune.checking.record import CheckRecord
+from autotune.checking.wanted import Wanted
 from autotune.cli.guarding import progress_line
 from autotune.cli.terminal import notice
 from autotune.guard.aside import Aside

@@ -11,34 +11,63 @@ DryRun = Annotated[bool, typer.Option("--dry-run", help="Print each file, and wr
 
 
 @service.command()
-def install(dry_run: DryRun = False, as_json: Json = False) -> None:
-    """Install the units: weekly re-tuning, restoring at each boot, guards where configured."""
+def install(
+    dry_run: DryRun = False,
+    take_over_checks: Annotated[
+        bool,
+        typer.Option(
+            "--take-over-checks",
+            help="Also turn off what the system itself checks arrays with, until `service remove`.",
+        ),
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Install the units: weekly re-tuning, restoring at each boot, and guards and checks where
+    configured."""
     import json
 
+    from autotune.cli.terminal import notice
     from autotune.preflight.checks import require_root
     from autotune.service import install as units
+    from autotune.service import take_over
 
     if dry_run:
         texts = {str(path): text for path, text in units.files(units.command()).items()}
         print(json.dumps(texts, indent=2) if as_json else _joined(texts))
+        if take_over_checks:
+            notice(f"It would turn off {' and '.join(take_over.found()) or 'nothing'}.")
         return
     require_root()
+    if take_over_checks:
+        take_over.refuse_if_unchecked()
     written = [str(path) for path in units.install()]
-    print(json.dumps(written) if as_json else "\n".join(f"Wrote {path}" for path in written))
+    taken = take_over.take() if take_over_checks else []
+    lines = [*(f"Wrote {path}" for path in written), *(f"Turned off {name}" for name in taken)]
+    print(json.dumps([*written, *taken]) if as_json else "\n".join(lines))
+    if units.checked() and (others := take_over.found()):
+        notice(
+            f"{' and '.join(others)} also checks the arrays; `autotune service install "
+            "--take-over-checks` turns that off, until `autotune service remove`."
+        )
 
 
 @service.command()
 def remove(as_json: Json = False) -> None:
-    """Stop and remove the units."""
+    """Stop and remove the units, and turn on again the checks that were turned off for them."""
     import json
 
     from autotune.preflight.checks import require_root
     from autotune.service import install as units
+    from autotune.service import take_over
 
     require_root()
+    # First: if that fails, all is as it was.
+    given = take_over.give_back()
     removed = [str(path) for path in units.remove()]
-    text = "\n".join(f"Removed {path}" for path in removed) or "It was not installed."
-    print(json.dumps(removed) if as_json else text)
+    lines = [*(f"Turned on {name}" for name in given), *(f"Removed {path}" for path in removed)]
+    print(
+        json.dumps([*given, *removed]) if as_json else "\n".join(lines or ["It was not installed."])
+    )
 
 
 @service.command()

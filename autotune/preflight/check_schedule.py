@@ -9,7 +9,6 @@ from pathlib import Path
 
 from autotune.system import sysfs
 
-_CRONTABS = ("etc/cron.d/mdadm", "etc/cron.d/raid-check")
 _TIMERS = ("mdcheck_start.timer", "mdcheck_continue.timer", "raid-check.timer")
 _FIRST_WEEK = re.compile(r"date \+\\?%d\)?\s*\]?.*-le 7")
 """Debian's crontab starts on each Sunday, and ends at once unless it is the month's first."""
@@ -17,6 +16,22 @@ _FIELDS = ((0, 59), (0, 23), (1, 31), (1, 12), (0, 7))
 _DAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
 _MOST_DAYS = 366
 _TIMEOUT_S = 5
+
+
+@dataclass(frozen=True)
+class Switch:
+    """What the administrator turns a crontab's checks off with: a line in a file of its own."""
+
+    file: str
+    key: str
+    off: str
+
+
+SWITCHES = {
+    # Debian's checkarray, Fedora's raid-check.
+    "/etc/cron.d/mdadm": Switch("etc/default/mdadm", "AUTOCHECK", "false"),
+    "/etc/cron.d/raid-check": Switch("etc/sysconfig/raid-check", "ENABLED", "no"),
+}
 
 
 @dataclass(frozen=True)
@@ -29,19 +44,27 @@ class Scheduled:
 
 def scheduled(root: Path, now: datetime) -> Iterator[Scheduled]:
     """Everything that starts checks on this machine."""
-    for name in _CRONTABS:
-        if (root / name).is_file() and not _off(root):
-            found = next_in_crontab(sysfs.read_or(root / name, ""), now)
-            yield Scheduled(f"/{name}", found.strftime("%a %Y-%m-%d %H:%M") if found else "")
+    for source, switch in SWITCHES.items():
+        crontab = root / source.lstrip("/")
+        if crontab.is_file() and not _is_off(root, switch):
+            found = next_in_crontab(sysfs.read_or(crontab, ""), now)
+            yield Scheduled(source, found.strftime("%a %Y-%m-%d %H:%M") if found else "")
     for timer in _TIMERS:
-        if any((root / "etc/systemd/system").glob(f"*.wants/{timer}")):
+        units = root / "etc/systemd/system"
+        if any(units.glob(f"*.wants/{timer}")) and not is_masked(root, timer):
             yield Scheduled(timer, _next_of_timer(timer) if root == Path("/") else "")
 
 
-def _off(root: Path) -> bool:
-    """Whether Debian's checkarray is told to do nothing."""
-    text = sysfs.read_or(root / "etc/default/mdadm", "")
-    return bool(re.search(r'^\s*AUTOCHECK=["\']?false', text, re.M))
+def _is_off(root: Path, switch: Switch) -> bool:
+    """Whether what the crontab starts is told to do nothing."""
+    text = sysfs.read_or(root / switch.file, "")
+    return bool(re.search(rf"^\s*{switch.key}=[\"']?(?:false|no|0)\b", text, re.M))
+
+
+def is_masked(root: Path, unit: str) -> bool:
+    """Whether systemd is told never to start a unit."""
+    link = root / "etc/systemd/system" / unit
+    return link.is_symlink() and str(link.readlink()) == "/dev/null"
 
 
 def _next_of_timer(timer: str) -> str:

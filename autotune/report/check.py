@@ -5,7 +5,7 @@ from typing import Any
 
 from rich.console import Console
 
-from autotune.checking.stored import Book, CheckRecord, Felt
+from autotune.checking.record import Book, CheckRecord, Felt
 from autotune.quantities import show_bytes, show_count, show_latency, show_seconds
 from autotune.report.grid import Grid
 from autotune.system.blockdev import SECTOR

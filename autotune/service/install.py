@@ -1,7 +1,5 @@
 """The service's units in systemd: written, enabled, and taken out again without trace."""
 
-import shutil
-import subprocess
 import sys
 from importlib import resources
 from pathlib import Path
@@ -11,6 +9,7 @@ from autotune.errors import AutotuneError, RefusalError
 from autotune.export.udev import forms
 from autotune.service import CONFIG
 from autotune.service.config import load_config
+from autotune.service.systemd import runs, systemctl
 from autotune.system import ownership
 from autotune.system.array import list_arrays
 from autotune.system.stack import read_stack
@@ -20,9 +19,10 @@ SHIPPED_COMMAND = "/usr/local/bin/autotune"
 FOLDER = Path("etc/systemd/system")
 ENABLED = ("autotune-restore.service", "autotune-retune.timer")
 GUARD = "autotune-guard@{}.service"
-GUARD_DROP_IN = "array.conf"
+ARRAY_DROP_IN = "array.conf"
 EARLIER_DROP_IN = "ceiling.conf"
 """What an earlier version wrote for the guard of a name."""
+CHECK = "autotune-check@{}.service"
 DROP_IN = Path("autotune-retune.service.d/arrays.conf")
 
 
@@ -44,17 +44,28 @@ def guarded(root: Path = Path("/")) -> dict[str, str]:
     }
 
 
+def checked(root: Path = Path("/")) -> dict[str, str]:
+    """The arrays here that the service is to check, of those that can be: as `guarded`."""
+    config = load_config(root / CONFIG.relative_to("/"))
+    return {
+        CHECK.format(forms(array.uuid)[0]): array.name
+        for array in list_arrays(root)
+        if array.redundant and array.uuid and not array.metadata.startswith("external")
+        if config.care(array.uuid).check_every is not None
+    }
+
+
 def files(command: Path, root: Path = Path("/")) -> dict[Path, str]:
     """What `install` writes: each unit calling this command, the mountpoints of the arrays here,
-    below which scratch files may be written, and what belongs to each that is guarded."""
+    below which scratch files may be written, and what each needs that is guarded or checked."""
     mounts = {m.mountpoint for array in list_arrays(root) for m in read_stack(array).writable}
     metrics = _metrics_folder(root)
     paths = "".join(f"ReadWritePaths=-{_quoted(path)}\n" for path in (*sorted(mounts), *metrics))
     texts = {n: t.replace(SHIPPED_COMMAND, str(command)) for n, t in units().items()}
     texts[str(DROP_IN)] = f"# Where the arrays are mounted, and metrics go.\n[Service]\n{paths}"
-    for unit, name in guarded(root).items():
-        texts[f"{unit}.d/{GUARD_DROP_IN}"] = (
-            f"# It was {name} when this was written; its ceiling is in {CONFIG}.\n[Service]\n"
+    for unit, name in {**guarded(root), **checked(root)}.items():
+        texts[f"{unit}.d/{ARRAY_DROP_IN}"] = (
+            f"# It was {name} when this was written; what is wanted is in {CONFIG}.\n[Service]\n"
             + "".join(f"ReadWritePaths=-{_quoted(path)}\n" for path in metrics)
         )
     return {root / FOLDER / name: text for name, text in texts.items()}
@@ -102,18 +113,18 @@ def install(root: Path = Path("/")) -> list[Path]:
         raise RefusalError(f"Root would run a command for events that others can change: {found}")
     anew = not any(path.exists() for path in wanted)
     try:
-        _remove_guards([path for path in _guards(root) if path not in wanted], root)
+        _remove_instances([path for path in _drop_ins(root) if path not in wanted], root)
         for path, text in wanted.items():
             path.parent.mkdir(parents=True, exist_ok=True)
             durable.replace(path, text, 0o644)
-        guards = list(guarded(root))
-        _systemctl(root, "enable", *ENABLED, *guards)
-        if _runs(root):
-            _systemctl(root, "daemon-reload")
-            _systemctl(root, "start", "autotune-retune.timer")
+        guards, timers = list(guarded(root)), [_timer(unit) for unit in checked(root)]
+        systemctl(root, "enable", *ENABLED, *guards, *timers)
+        if runs(root):
+            systemctl(root, "daemon-reload")
+            systemctl(root, "start", "autotune-retune.timer", *timers)
             if guards:
                 # One that runs has the old ceiling.
-                _systemctl(root, "restart", *guards)
+                systemctl(root, "restart", *guards)
     except (OSError, AutotuneError) as error:
         if anew:
             remove(root)
@@ -124,19 +135,29 @@ def install(root: Path = Path("/")) -> list[Path]:
     return sorted(wanted)
 
 
-def _guards(root: Path) -> list[Path]:
-    """The drop-ins of the guards that are installed."""
-    names = (GUARD_DROP_IN, EARLIER_DROP_IN)
-    return sorted(p for n in names for p in (root / FOLDER).glob(f"{GUARD.format('*')}.d/{n}"))
+def _timer(unit: str) -> str:
+    """What starts a check."""
+    return f"{unit.removesuffix('.service')}.timer"
 
 
-def _remove_guards(drop_ins: list[Path], root: Path) -> None:
-    """Stop and disable the guards of these drop-ins, and remove those."""
-    guards = [path.parent.name.removesuffix(".d") for path in drop_ins]
-    if guards:
-        if _runs(root):
-            _systemctl(root, "stop", *guards)
-        _systemctl(root, "disable", *guards)
+def _drop_ins(root: Path) -> list[Path]:
+    """Those of the guards and checks that are installed, one each."""
+    folder = root / FOLDER
+    names = [f"{GUARD.format('*')}.d/{name}" for name in (ARRAY_DROP_IN, EARLIER_DROP_IN)]
+    return sorted(
+        p for n in (*names, f"{CHECK.format('*')}.d/{ARRAY_DROP_IN}") for p in folder.glob(n)
+    )
+
+
+def _remove_instances(drop_ins: list[Path], root: Path) -> None:
+    """Stop and disable the guards and checks of these drop-ins, and remove those."""
+    services = [path.parent.name.removesuffix(".d") for path in drop_ins]
+    checks = [name for name in services if name.startswith(CHECK.partition("{")[0])]
+    enabled = [_timer(name) if name in checks else name for name in services]
+    if services:
+        if runs(root):
+            systemctl(root, "stop", *enabled, *checks)
+        systemctl(root, "disable", *enabled)
     for path in drop_ins:
         path.unlink()
         _remove_if_empty(path.parent)
@@ -149,20 +170,20 @@ def _remove_if_empty(folder: Path) -> None:
 
 def remove(root: Path = Path("/")) -> list[Path]:
     """Take the units out; return those that were there. Raise AutotuneError if one stays."""
-    folder, guards = root / FOLDER, _guards(root)
+    folder, instances = root / FOLDER, _drop_ins(root)
     shipped = [*(folder / name for name in units()), folder / DROP_IN]
     there = [path for path in shipped if path.exists()]
-    _remove_guards(guards, root)
+    _remove_instances(instances, root)
     if there:
-        if _runs(root):
-            _systemctl(root, "stop", "autotune-retune.timer")
-        _systemctl(root, "disable", *ENABLED)
+        if runs(root):
+            systemctl(root, "stop", "autotune-retune.timer")
+        systemctl(root, "disable", *ENABLED)
     for path in there:
         path.unlink()
     _remove_if_empty((folder / DROP_IN).parent)
-    if (there or guards) and _runs(root):
-        _systemctl(root, "daemon-reload")
-    return sorted((*there, *guards))
+    if (there or instances) and runs(root):
+        systemctl(root, "daemon-reload")
+    return sorted((*there, *instances))
 
 
 def status(root: Path = Path("/")) -> dict[str, str]:
@@ -176,17 +197,3 @@ def status(root: Path = Path("/")) -> dict[str, str]:
         has = path.read_text() if path.is_file() else None
         shown[str(path)] = "missing" if has is None else "as shipped" if has == text else "changed"
     return shown
-
-
-def _runs(root: Path) -> bool:
-    """Whether systemd is what runs this machine (sd_booted(3))."""
-    return root == Path("/") and Path("/run/systemd/system").is_dir()
-
-
-def _systemctl(root: Path, *words: str) -> None:
-    if not shutil.which("systemctl"):
-        raise RefusalError("There is no systemctl here; the service needs systemd.")
-    call = ["systemctl", *([] if root == Path("/") else [f"--root={root}"]), *words]
-    done = subprocess.run(call, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise AutotuneError(f"`{' '.join(call)}` failed: {done.stderr.strip()}")

@@ -13,7 +13,7 @@ from guest import knob_files, read
 
 from autotune.checking import check as check_module
 from autotune.checking import obstacles, piece, stored
-from autotune.checking.stored import CheckRecord
+from autotune.checking.record import CheckRecord
 from autotune.cli.main import main
 from autotune.system.array import find_array
 

@@ -7,7 +7,7 @@ import pytest
 from pydantic import ValidationError
 
 from autotune.checking import stored
-from autotune.checking.stored import Book, CheckRecord, Felt, Part
+from autotune.checking.record import MOST_PARTS, Book, CheckRecord, Felt, Part
 from autotune.errors import AutotuneError
 
 NOON = datetime(2026, 11, 1, 12, tzinfo=UTC)
@@ -44,7 +44,7 @@ def test_many_parts_are_joined_and_counted() -> None:
     done = record()
     for number in range(90):
         done = done.with_part(part(number * 8, number * 8 + 8, number, seconds=1, mismatches=1))
-    assert len(done.parts) == stored.MOST_PARTS
+    assert len(done.parts) == MOST_PARTS
     assert (done.pieces, done.position, done.seconds, done.mismatches) == (90, 720, 90, 90)
 
 

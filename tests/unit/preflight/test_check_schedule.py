@@ -53,3 +53,17 @@ def test_a_file_that_is_switched_off_starts_nothing(tmp_path: Path) -> None:
     default.parent.mkdir()
     default.write_text("AUTOCHECK=false\n")
     assert list(scheduled(tmp_path, NOW)) == []
+
+
+def test_fedoras_switch_and_a_masked_timer_count_as_off(tmp_path: Path) -> None:
+    crontab, switch = tmp_path / "etc/cron.d/raid-check", tmp_path / "etc/sysconfig/raid-check"
+    units = tmp_path / "etc/systemd/system"
+    for folder in (crontab.parent, switch.parent, units / "timers.target.wants"):
+        folder.mkdir(parents=True)
+    crontab.write_text("0 1 * * Sun root /usr/sbin/raid-check\n")
+    (units / "timers.target.wants/raid-check.timer").symlink_to(crontab)
+    found = [each.source for each in scheduled(tmp_path, NOW)]
+    assert found == ["/etc/cron.d/raid-check", "raid-check.timer"]
+    switch.write_text("# raid-check\nENABLED=no\n")
+    (units / "raid-check.timer").symlink_to("/dev/null")
+    assert list(scheduled(tmp_path, NOW)) == []

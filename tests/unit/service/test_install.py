@@ -19,6 +19,7 @@ NEEDS_SYSTEMD = pytest.mark.skipif(
     not shutil.which("systemd-analyze"), reason="needs systemd-analyze"
 )
 GUARD = "autotune-guard@f6e606b3:8ce3aa59:41c0aa90:d0ab4f9c.service"
+CHECK = "autotune-check@f6e606b3:8ce3aa59:41c0aa90:d0ab4f9c"
 MOST_EXPOSED = 4.5
 """Of 10, as `systemd-analyze security` counts; it calls up to 4.9 OK."""
 
@@ -83,7 +84,22 @@ def test_a_guard_waits_for_as_long_as_its_array_is_there() -> None:
     assert service["StateDirectory"] == service["RuntimeDirectory"] == "autotune"
 
 
-@pytest.mark.parametrize("name", ["autotune-retune.service", "autotune-guard@.service"])
+def test_a_check_is_looked_for_each_hour() -> None:
+    service, timer = unit("autotune-check@.service")["Service"], unit("autotune-check@.timer")
+    by_uuid = "/dev/disk/by-id/md-uuid-%i"
+    assert service["ExecStart"] == f"{SHIPPED_COMMAND} check {by_uuid} --scheduled"
+    assert service["Type"] == "oneshot"
+    # It writes below /sys, and its journal and lock have to be where every command looks.
+    assert "ProtectKernelTunables" not in service
+    assert service["StateDirectory"] == service["RuntimeDirectory"] == "autotune"
+    # A window that opens within the hour is waited for.
+    assert timer["Timer"]["OnCalendar"] == "hourly"
+    assert timer["Install"]["WantedBy"] == "timers.target"
+
+
+@pytest.mark.parametrize(
+    "name", ["autotune-retune.service", "autotune-guard@.service", "autotune-check@.service"]
+)
 def test_a_stop_leaves_the_guardian_alive(name: str) -> None:
     assert unit(name)["Service"]["KillMode"] == "process"
 
@@ -102,7 +118,7 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(sys, "argv", [str(AUTOTUNE)])
     config = tmp_path / "etc/autotune/config.toml"
     config.parent.mkdir(parents=True)
-    config.write_text("[defaults]\nguard_p99 = '40ms'\n")
+    config.write_text("[defaults]\nguard_p99 = '40ms'\ncheck_every = '30d'\n")
     return tmp_path
 
 
@@ -118,6 +134,8 @@ def test_it_goes_in_and_out_without_trace(root: Path) -> None:
     (guard,) = root.glob(r"etc/systemd/system/dev-disk-by\x2did-md\x2duuid\x2d*.wants/*")
     assert guard.name == GUARD
     assert f"{GUARD}.d/array.conf" in map(str, (p.relative_to(p.parents[1]) for p in written))
+    check = root / f"etc/systemd/system/timers.target.wants/{CHECK}.timer"
+    assert check.is_symlink()
     written[0].write_text("other")
     assert "changed" in install.status(root).values()
     assert install.remove(root) == written
@@ -132,6 +150,7 @@ def test_a_guard_that_is_not_wanted_any_more_goes_with_the_next_installation(roo
     (root / "etc/autotune/config.toml").unlink()
     install.install(root)
     assert list(root.rglob(f"{GUARD}*")) == []
+    assert list(root.rglob(f"{CHECK}*")) == []
     assert (root / "etc/systemd/system/autotune-guard@.service").exists()
     assert set(install.status(root).values()) == {"as shipped"}
 

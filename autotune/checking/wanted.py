@@ -1,0 +1,36 @@
+"""What is asked of a check."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from autotune.checking.record import CheckRecord
+from autotune.guard.promise import Goals
+from autotune.guard.window import Window
+from autotune.service import quiet_time
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What to keep, where, and whom to call: `on_window` for every window of a part, `waiting` with
+    the share that is done while nothing goes on, `notice` with what is worth a sentence, `unheld`
+    when the ceiling is out of reach, `mismatched` when sectors differ. None of them may take long.
+
+    `hours`: only within this window. `patient`: wait for what goes before the check, instead of
+    refusing it. `anew`: begin at the start. `now` is local time.
+    """
+
+    goals: Goals
+    state_dir: Path
+    hottest_c: int
+    on_window: Callable[[Window], None]
+    waiting: Callable[[str, float], None]
+    notice: Callable[[str], None]
+    unheld: Callable[[str], None]
+    mismatched: Callable[[CheckRecord], None]
+    least_kib: float
+    hours: quiet_time.Window | None = None
+    patient: bool = False
+    anew: bool = False
+    now: Callable[[], datetime] = datetime.now

@@ -1,0 +1,139 @@
+"""The system's own checks: turned off if asked, and given back as they were."""
+
+import shutil
+from pathlib import Path
+
+import fake_sysfs
+import pytest
+
+from autotune.errors import AutotuneError, RefusalError
+from autotune.service import take_over
+from autotune.service.take_over import RECORD, found, give_back, take
+
+pytestmark = pytest.mark.skipif(not shutil.which("systemctl"), reason="needs systemctl")
+CRON = "57 0 * * 0 root /usr/share/mdadm/checkarray --cron --all\n"
+DEFAULT = "# mdadm\nAUTOCHECK=true\nSTART_DAEMON=true\n"
+TIMER = "mdcheck_start.timer"
+UNIT = "[Timer]\nOnCalendar=Sun *-*-1..7 1:00:00\n[Install]\nWantedBy=timers.target\n"
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """A machine with Debian's crontab, a timer, and an array that is to be checked."""
+    machine = fake_sysfs.raid6(tmp_path)
+    machine.put("etc/autotune/config.toml", "[defaults]\ncheck_every = '30d'")
+    units = tmp_path / "etc/systemd/system"
+    for path, text in (
+        (tmp_path / "etc/cron.d/mdadm", CRON),
+        (tmp_path / "etc/default/mdadm", DEFAULT),
+        (tmp_path / "usr/lib/systemd/system" / TIMER, UNIT),
+    ):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    (units / "timers.target.wants").mkdir(parents=True)
+    (units / "timers.target.wants" / TIMER).symlink_to(tmp_path / "usr/lib/systemd/system" / TIMER)
+    return tmp_path
+
+
+def state(root: Path) -> dict[str, str]:
+    """Every file and link below /etc, and what it says."""
+    paths = sorted(path for path in (root / "etc").rglob("*") if not path.is_dir())
+    return {
+        str(path.relative_to(root)): str(path.readlink()) if path.is_symlink() else path.read_text()
+        for path in paths
+    }
+
+
+def default(root: Path) -> Path:
+    return root / "etc/default/mdadm"
+
+
+def test_what_is_taken_over_comes_back_as_it_was(root: Path) -> None:
+    before = state(root)
+    assert found(root) == ["/etc/cron.d/mdadm", TIMER]
+    assert take(root) == ["/etc/cron.d/mdadm", TIMER]
+    assert found(root) == []
+    assert default(root).read_text() == DEFAULT.replace("true", "false", 1)
+    assert (root / "etc/systemd/system" / TIMER).readlink() == Path("/dev/null")
+    assert take(root) == []
+    assert sorted(give_back(root)) == ["/etc/cron.d/mdadm", TIMER]
+    assert state(root) == before
+    assert give_back(root) == []
+
+
+@pytest.mark.parametrize("cut_after", [0, 1, 2])
+def test_a_crash_at_any_moment_loses_nothing(
+    root: Path, monkeypatch: pytest.MonkeyPatch, cut_after: int
+) -> None:
+    before, done = state(root), 0
+    turn_off = take_over._turn_off
+
+    class Crash(BaseException):
+        pass
+
+    def crashing(*words: object) -> None:
+        nonlocal done
+        if done == cut_after:
+            raise Crash
+        done += 1
+        turn_off(*words)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(take_over, "_turn_off", crashing)
+    if cut_after < 2:
+        with pytest.raises(Crash):
+            take(root)
+    else:
+        take(root)
+    monkeypatch.setattr(take_over, "_turn_off", turn_off)
+    assert (root / RECORD).exists()
+    # Taken again, or given back at once.
+    if cut_after == 0:
+        take(root)
+        assert found(root) == []
+    give_back(root)
+    assert state(root) == before
+
+
+def test_other_changes_of_the_file_stay(root: Path) -> None:
+    take(root)
+    text = default(root).read_text() + "VERBOSE=true\n"
+    default(root).write_text(text)
+    give_back(root)
+    assert default(root).read_text() == DEFAULT + "VERBOSE=true\n"
+
+
+def test_what_somebody_turned_on_again_is_left_alone(root: Path) -> None:
+    take(root)
+    default(root).write_text("AUTOCHECK=yes\n")
+    assert give_back(root) == [TIMER]
+    assert default(root).read_text() == "AUTOCHECK=yes\n"
+
+
+def test_a_switch_that_was_not_there_goes_again(root: Path) -> None:
+    default(root).unlink()
+    assert take(root) == ["/etc/cron.d/mdadm", TIMER]
+    assert default(root).read_text() == "AUTOCHECK=false\n"
+    give_back(root)
+    assert not default(root).exists()
+
+
+def test_what_fails_half_way_leaves_all_as_it_was(root: Path) -> None:
+    # A unit of the administrator's own cannot be masked.
+    (root / "etc/systemd/system" / TIMER).write_text(UNIT)
+    before = state(root)
+    with pytest.raises(AutotuneError, match="were not turned off"):
+        take(root)
+    assert state(root) == before
+
+
+def test_an_array_that_nobody_would_check_is_named(root: Path) -> None:
+    take_over.refuse_if_unchecked(root)
+    (root / "etc/autotune/config.toml").write_text("")
+    with pytest.raises(RefusalError, match="Nobody would check /dev/md0"):
+        take_over.refuse_if_unchecked(root)
+
+
+def test_a_damaged_record_is_not_taken_for_none(root: Path) -> None:
+    (root / RECORD).write_text("{")
+    with pytest.raises(AutotuneError, match="turn them on by hand"):
+        give_back(root)
