@@ -12,6 +12,7 @@ from autotune.guard import announce
 from autotune.guard.aside import Aside
 from autotune.guard.before import put_back_leftovers
 from autotune.guard.promise import Promise
+from autotune.safety.locks import lock
 from autotune.safety.paths import journal_path
 from autotune.safety.signals import Signals
 from autotune.sync_forecast import stored as forecasts
@@ -39,7 +40,12 @@ def check(device: str, wanted: Wanted) -> tuple[CheckRecord | None, str]:
     is moved here, or the array is stopped. What was read by then is kept.
     """
     array = find_array(device)
-    put_back_leftovers(array, journal_path(wanted.state_dir, array.uuid), wanted.notice)
+    path = journal_path(wanted.state_dir, array.uuid)
+    if not wanted.patient:
+        # Who works on the array is named here, rather than what it does there.
+        with lock(array, path):
+            pass
+    put_back_leftovers(array, path, wanted.notice)
     aside = Aside()
     try:
         return _Checking(array.now(), wanted, aside).run()
@@ -72,7 +78,7 @@ class _Checking:
         wanted = self._wanted
         if not self._wait_for_its_window():
             return self._signals.name or WINDOW_SHUT
-        while True:
+        while self._signals.going():
             if wanted.hours is not None and wanted.hours.left_s(wanted.now()) <= CLOSING_S:
                 return WINDOW_CLOSED
             array = self._array = self._array.now()
@@ -92,8 +98,8 @@ class _Checking:
                     if not patient:
                         raise
                     self._book, why = before, str(error).rstrip(".")
-            if not self._wait(why):
-                return self._signals.name
+            self._wait(why)
+        return self._signals.name
 
     def _wait_for_its_window(self) -> bool:
         """Wait until the window opens, if that is soon; whether it is open."""
@@ -101,14 +107,14 @@ class _Checking:
         opens_in_s = hours.opens_in_s(self._wanted.now()) if hours is not None else 0.0
         return opens_in_s <= SOON_S and self._signals.pause(opens_in_s)
 
-    def _wait(self, why: str) -> bool:
-        """Let some time pass. False if a signal asks for the end."""
+    def _wait(self, why: str) -> None:
+        """Let some time pass, or less if a signal comes."""
         if why != self._noticed:
             self._wanted.notice(f"The check of {self._array.device} waits: {why}.")
             self._noticed = why
         current = self._book.current
         self._wanted.waiting(why, current.share if current else 0.0)
-        return self._signals.pause(LOOK_S)
+        self._signals.pause(LOOK_S)
 
     def _part(self, array: Array) -> str | None:
         """One part. Why there is to be no other one, "" if all is read; None if there is."""
