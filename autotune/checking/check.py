@@ -6,7 +6,14 @@ from datetime import UTC, datetime
 
 from autotune.checking import obstacles, piece, stored
 from autotune.checking.record import CheckRecord
-from autotune.checking.wanted import Wanted
+from autotune.checking.wanted import (
+    ASKED_ANEW,
+    REPLACED,
+    STOPPING,
+    WINDOW_CLOSED,
+    WINDOW_SHUT,
+    Wanted,
+)
 from autotune.errors import RefusalError, StoppedError
 from autotune.guard import announce
 from autotune.guard.aside import Aside
@@ -26,9 +33,6 @@ CLOSING_S = 20.0
 """So long before its window closes a check goes no further: its leash has to come to its end."""
 SOON_S = 3600.0
 """A window that opens so soon is waited for: a timer looks each hour."""
-WINDOW_SHUT = "it is outside its window"
-WINDOW_CLOSED, REPLACED = "its window has closed", "a member was replaced, or the array reshaped"
-ASKED_ANEW = "it was asked to begin anew"
 
 
 def check(device: str, wanted: Wanted) -> tuple[CheckRecord | None, str]:
@@ -61,7 +65,7 @@ class _Checking:
         self._path = stored.path_of(wanted.state_dir, array.uuid)
         self._book = stored.load(self._path)
         self._anew = wanted.anew
-        self._began = self._ran = False
+        self._began = self._ran = self._stopping = False
         self._signals = Signals()
         self._promise: Promise = wanted.goals.promise(piece.CHECK, datetime.now())
         known = forecasts.newest(array, wanted.state_dir)
@@ -171,6 +175,9 @@ class _Checking:
     def _stop(self) -> tuple[str, bool]:
         """Why a part has to end now, and whether at once."""
         if not self._signals.going():
+            if not self._stopping:
+                self._stopping = True
+                self._wanted.notice(STOPPING)
             return self._signals.name, self._signals.count > 1
         hours = self._wanted.hours
         if hours is not None and (left_s := hours.left_s(self._wanted.now())) <= CLOSING_S:

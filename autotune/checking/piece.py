@@ -4,7 +4,7 @@ import contextlib
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -62,13 +62,16 @@ class Going:
     leash: Leash
     terms: Terms
     record: CheckRecord
-    began: datetime = field(default_factory=lambda: datetime.now(UTC))
-    began_s: float = field(default_factory=time.monotonic)
+    began: datetime
+    began_s: float
     ended: str = ""
     _looked_s: float = 0.0
     _warm_s: float = 0.0
-    _kept_s: float = field(default_factory=time.monotonic)
+    _kept_s: float = 0.0
     _rest_by_s: float = 0.0
+
+    def __post_init__(self) -> None:
+        self._kept_s = self.began_s
 
     def __call__(self) -> bool:
         now = time.monotonic()
@@ -142,7 +145,7 @@ def run(array: Array, record: CheckRecord, terms: Terms) -> tuple[CheckRecord, s
             journal = Journal.open(path, array.uuid, array.device, [*files(array), *bounds])
             guardian = stack.enter_context(guarded(journal, terms.notice))
             leash = Leash(array, journal, record.position, record.size)
-            going = Going(array, leash, terms, record)
+            going = Going(array, leash, terms, record, datetime.now(UTC), time.monotonic())
             stack.enter_context(leash)
             _hold(array, guardian.journal, going, lambda: guardian.alive)
     except OSError:

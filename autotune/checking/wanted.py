@@ -1,4 +1,4 @@
-"""What is asked of a check."""
+"""What is asked of a check, and why it may not go on."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,6 +9,14 @@ from autotune.checking.record import CheckRecord
 from autotune.guard.promise import Goals
 from autotune.guard.window import Window
 from autotune.service import quiet_time
+
+WINDOW_SHUT = "it is outside its window"
+WINDOW_CLOSED, REPLACED = "its window has closed", "a member was replaced, or the array reshaped"
+STOPPING = (
+    "The check stops within some seconds, at a place up to which all was read; a second Ctrl-C "
+    "stops it at once."
+)
+ASKED_ANEW = "it was asked to begin anew"
 
 
 @dataclass(frozen=True)

@@ -62,6 +62,8 @@ def check(
         does = "adopts" if care["adopt"] else "advises"
         when = f"between {care['window']}" if care["window"] else "at any quiet time"
         print(f"{device}: {does}, {when}, workload {care['workload']}, {care['time']} at most.")
+        if every := care["check_every"]:
+            print(f"{device}: is checked every {every}, {care['window'] or 'at any time'}.")
     for uuid in unknown:
         print(f"No array with the UUID {uuid} is running here.")
     raise typer.Exit(int(bool(faults)))

@@ -29,7 +29,7 @@ def log(outcome: str, device: str, uuid: str, text: str) -> None:
         return
     fields = {
         "MESSAGE": f"{device}: {outcome}. {text}",
-        "PRIORITY": "4" if outcome in ("failed", "reverted") else "5",
+        "PRIORITY": "4" if outcome in ("failed", "reverted", "mismatched") else "5",
         "SYSLOG_IDENTIFIER": "autotune",
         "AUTOTUNE_OUTCOME": outcome,
         "AUTOTUNE_DEVICE": device,

@@ -28,9 +28,9 @@ from checked import (
 from guest import autotune, autotune_json, read, running, wait_until
 
 from autotune.checking import check as check_module
-from autotune.checking.check import WINDOW_CLOSED, check
+from autotune.checking.check import check
 from autotune.checking.record import CheckRecord
-from autotune.checking.wanted import Wanted
+from autotune.checking.wanted import WINDOW_CLOSED, Wanted
 from autotune.guard.promise import Goals
 from autotune.service.quiet_time import Window
 

@@ -86,8 +86,10 @@ class MdCheck:
             self.high = high
         elif text == "idle":
             self.interrupt()
+        elif name != "sync_action":
+            path.write_text(f"{text}\n")
         else:
-            assert (name, text) == ("sync_action", "check")
+            assert text == "check"
             self.action = "check"
             if self.begins:
                 self.position = self.completed = self.low

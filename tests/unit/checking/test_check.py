@@ -1,0 +1,241 @@
+"""A check from its start to its end, on a model of md, in time that passes at once."""
+
+import contextlib
+from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta
+from itertools import pairwise
+from pathlib import Path
+from types import SimpleNamespace
+
+import fake_sysfs
+import pytest
+from md_check import MdCheck
+
+from autotune.checking import check as check_module
+from autotune.checking import leash, obstacles, piece, stored
+from autotune.checking.check import check
+from autotune.checking.record import CheckRecord
+from autotune.checking.wanted import (
+    ASKED_ANEW,
+    REPLACED,
+    WINDOW_CLOSED,
+    WINDOW_SHUT,
+    Wanted,
+)
+from autotune.errors import RefusalError, StoppedError
+from autotune.guard.promise import Goals
+from autotune.safety import signals
+from autotune.safety.journal import Journal
+from autotune.service.quiet_time import Window
+from autotune.system import sysfs
+from autotune.system.array import find_array
+
+SIZE = 130_048 * 2
+SECTORS_S = 4096
+LOOK_S = 0.3
+
+
+class Site:
+    """A fake array whose disks read 2 MiB a second; `meanwhile` happens at each look."""
+
+    def __init__(self, folder: Path) -> None:
+        self.machine = fake_sysfs.raid6(folder)
+        self.md = MdCheck(SIZE)
+        self.now_s = 0.0
+        self.meanwhile: Callable[[], None] = lambda: None
+        self.notices: list[str] = []
+        self.told: list[int] = []
+        self.state = folder / "state"
+        self.temperature = 20.0
+
+    def monotonic(self) -> float:
+        return self.now_s
+
+    def sleep(self, seconds: float) -> None:
+        self.now_s += seconds
+        self.meanwhile()
+
+    def now(self) -> datetime:
+        return datetime(2026, 1, 1) + timedelta(seconds=self.now_s)
+
+    def check(self, **more: object) -> tuple[CheckRecord | None, str]:
+        wanted = Wanted(
+            goals=Goals(policy="foreground"),
+            state_dir=self.state,
+            hottest_c=50,
+            on_window=lambda _: None,
+            waiting=lambda *_: None,
+            notice=self.notices.append,
+            unheld=self.notices.append,
+            mismatched=lambda record: self.told.append(record.mismatches),
+            least_kib=1000,
+            now=self.now,
+            **more,  # type: ignore[arg-type]
+        )
+        return check("/dev/md0", wanted)
+
+    @property
+    def read_once(self) -> bool:
+        """Whether what was read begins at 0, ends at the end, and was read once."""
+        ranges = self.md.read_ranges
+        whole = (ranges[0][0], ranges[-1][1]) == (0, SIZE)
+        return whole and all(a[1] == b[0] for a, b in pairwise(ranges))
+
+
+class Hold:
+    """Stands for the guard's: lets the disks read."""
+
+    def __init__(self, site: Site) -> None:
+        self._site = site
+
+    def run(self, going: Callable[[], bool], _on_window: object) -> bool:
+        while going():
+            self._site.md.go(int(SECTORS_S * LOOK_S))
+            self._site.sleep(LOOK_S)
+        return False
+
+
+@pytest.fixture
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Site:
+    site = Site(tmp_path)
+
+    @contextlib.contextmanager
+    def guarded(journal: Journal, _notice: object) -> Iterator[object]:
+        yield SimpleNamespace(alive=True, journal=journal)
+        journal.close()
+
+    for name in ("read", "read_or", "write"):
+        monkeypatch.setattr(sysfs, name, getattr(site.md, name))
+    for module in (check_module, piece, leash, signals):
+        monkeypatch.setattr(module, "time", site)
+    for module in (check_module, piece):
+        monkeypatch.setattr(module, "lock", lambda *_: contextlib.nullcontext())
+    monkeypatch.setattr(check_module, "find_array", lambda _: find_array("md0", tmp_path))
+    monkeypatch.setattr(piece, "guarded", guarded)
+    monkeypatch.setattr(piece, "Hold", lambda *_: Hold(site))
+    monkeypatch.setattr(leash, "FIRST_SECTORS", 2 * SECTORS_S)
+    monkeypatch.setattr(leash, "LEAST_SECTORS", SECTORS_S)
+    monkeypatch.setattr(leash, "LEAD_S", 4.0)
+    monkeypatch.setattr(obstacles, "temperatures", lambda *_: {"sda": site.temperature})
+    monkeypatch.setattr(
+        obstacles, "lasting", lambda array: "It is degraded." if array.degraded else ""
+    )
+    return site
+
+
+def test_it_reads_all_once_and_tells_of_what_differs(site: Site) -> None:
+    site.md.bad = {1000, 200_000}
+    record, why = site.check()
+    assert record is not None
+    assert why == ""
+    assert record.ended is not None
+    assert (record.position, record.pieces, record.mismatches) == (SIZE, 1, 16)
+    # The first, not days later; all, in the end.
+    assert site.told == [8, 16]
+    assert site.read_once
+    assert (site.md.low, site.md.read(Path("sync_max"))) == (0, "max")
+    assert stored.load(next((site.state / "checks").iterdir())).checks == (record,)
+
+
+def test_three_windows_read_each_sector_once(site: Site) -> None:
+    ends = []
+    for night in range(3):
+        # A minute and a half before the window closes.
+        site.now_s = night * 86_400 + 3600 - 45
+        ends.append(site.check(hours=Window(0, 60), patient=True))
+    records = [record for record, _ in ends if record]
+    assert [why for _, why in ends] == [WINDOW_CLOSED, WINDOW_CLOSED, ""]
+    assert 0 < records[0].share < records[1].share < records[2].share == 1
+    assert records[2].pieces == 3
+    assert site.read_once
+
+
+def test_a_window_that_opens_soon_is_waited_for_and_another_is_not(site: Site) -> None:
+    site.now_s = 3600 * 5
+    assert site.check(hours=Window(0, 60), patient=True) == (None, WINDOW_SHUT)
+    site.now_s = 86_400 - 1800
+    record, why = site.check(hours=Window(0, 60), patient=True)
+    assert record is not None
+    assert (record.share, why) == (1.0, "")
+
+
+def test_a_warm_disk_is_waited_for_until_it_is_cooler(site: Site) -> None:
+    seen: list[str] = []
+
+    def meanwhile() -> None:
+        if site.now_s > 20:
+            site.temperature = 51 if site.now_s < 200 else 49 if site.now_s < 300 else 47
+        if 60 < site.now_s < 300:
+            seen.append(site.md.action)
+
+    site.meanwhile = meanwhile
+    record, why = site.check()
+    assert record is not None
+    assert (record.share, why, record.pieces) == (1.0, "", 2)
+    assert set(seen) == {"idle"}
+    assert any("has 51 °C" in text for text in site.notices)
+    assert any("goes on at" in text for text in site.notices)
+    assert site.read_once
+
+
+def test_a_recovery_goes_first_and_its_new_member_is_read_from_the_start(site: Site) -> None:
+    site.machine.put("sys/block/sda/wwid", "old")
+
+    def meanwhile() -> None:
+        if site.md.action == "check" and 20 < site.now_s < 60:
+            site.md.interrupt()
+            site.md.action, site.md.files["degraded"] = "recover", "1"
+            site.machine.put("sys/block/sda/wwid", "new")
+        if site.md.action == "recover" and site.now_s > 100:
+            site.md.action, site.md.files["degraded"] = "idle", "0"
+
+    site.meanwhile = meanwhile
+    record, _ = site.check()
+    assert record is not None
+    assert record.share == 1
+    assert any("a recovery of it is under way" in text for text in site.notices)
+    first, second = stored.load(next((site.state / "checks").iterdir())).checks
+    assert (first.given_up, first.ended) == (REPLACED, None)
+    assert (second.parts[0].start, second.position) == (0, SIZE)
+
+
+def test_a_member_that_fails_ends_it_where_it_was(site: Site) -> None:
+    def meanwhile() -> None:
+        if site.now_s > 20:
+            site.md.files["degraded"] = "1"
+            site.md.interrupt()
+
+    site.meanwhile = meanwhile
+    with pytest.raises(StoppedError, match=r"The check stopped at \d+%: It is degraded"):
+        site.check()
+    book = stored.load(next((site.state / "checks").iterdir()))
+    assert book.current is not None
+    assert 0 < book.current.share < 1
+    with pytest.raises(RefusalError, match="degraded"):
+        site.check()
+
+
+def test_what_somebody_else_ends_is_not_begun_again(site: Site) -> None:
+    def meanwhile() -> None:
+        if site.now_s > 20:
+            site.md.interrupt()
+
+    site.meanwhile = meanwhile
+    with pytest.raises(StoppedError, match="somebody else ended the check"):
+        site.check()
+    site.meanwhile = lambda: None
+    record, _ = site.check()
+    assert record is not None
+    assert record.pieces == 2
+
+
+def test_one_that_is_to_begin_anew_does(site: Site) -> None:
+    site.meanwhile = lambda: site.md.interrupt() if 20 < site.now_s < 60 else None
+    with pytest.raises(StoppedError):
+        site.check()
+    site.now_s = 100
+    record, _ = site.check(anew=True)
+    assert record is not None
+    assert (record.pieces, record.position) == (1, SIZE)
+    book = stored.load(next((site.state / "checks").iterdir()))
+    assert [each.given_up for each in book.checks] == [ASKED_ANEW, ""]
