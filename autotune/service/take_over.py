@@ -17,7 +17,7 @@ from autotune import durable
 from autotune.errors import AutotuneError, RefusalError
 from autotune.preflight.check_schedule import SWITCHES, Switch, is_masked, scheduled
 from autotune.service import CONFIG
-from autotune.service.config import load_config
+from autotune.service.install import checked
 from autotune.service.systemd import runs, systemctl
 from autotune.system.array import list_arrays
 from autotune.untrusted import first_fault, read_file
@@ -96,15 +96,12 @@ def give_back(root: Path = Path("/")) -> list[str]:
 
 def refuse_if_unchecked(root: Path = Path("/")) -> None:
     """Raise RefusalError if an array would be checked by nobody."""
-    config = load_config(root / CONFIG.relative_to("/"))
-    left = [
-        array.device
-        for array in list_arrays(root)
-        if array.redundant and not config.care(array.uuid).check_every
-    ]
+    ours = checked(root).values()
+    left = [a.device for a in list_arrays(root) if a.redundant and a.name not in ours]
     if left:
         raise RefusalError(
-            f"Nobody would check {' and '.join(left)} then; set check_every in {CONFIG}."
+            f"Nobody would check {' and '.join(left)} then; set check_every in {CONFIG}, if "
+            "`autotune check` takes them."
         )
 
 
