@@ -11,7 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from autotune.errors import MeasurementError, StoppedError
+from autotune.errors import InfeasibleError, MeasurementError, StoppedError
 from autotune.safety.journal import Journal
 from autotune.system import sysfs
 
@@ -55,11 +55,17 @@ def end(name: str, md: Path, journal: Journal, bounds: tuple[str, str]) -> int |
     idle = sysfs.read(action) == "idle"
     left = int(sysfs.read(md / "sync_min")) if idle else None
     if idle:
-        # A sync_min above the sync_max would be refused.
-        journal.store(md / "sync_max", "max")
-        journal.store(md / "sync_min", bounds[0])
-        if bounds[1] != "max":
-            journal.store(md / "sync_max", bounds[1])
+        try:
+            # A sync_min above the sync_max would be refused.
+            journal.store(md / "sync_max", "max")
+            journal.store(md / "sync_min", bounds[0])
+            if bounds[1] != "max":
+                journal.store(md / "sync_max", bounds[1])
+        except InfeasibleError:
+            # After a member fails, the recovery may begin at any moment, and then md refuses them.
+            idle = sysfs.read(action) == "idle"
+            if idle:
+                raise
     journal.checking(False, moved=not idle)
     return left
 

@@ -4,6 +4,7 @@ import json
 import mmap
 import os
 import sys
+import time
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -105,6 +106,14 @@ def start(state: Path, output: Path, *words: str, sensor: Path | None = None) ->
     finally:
         sys.stdout.flush()
         os._exit(code)
+
+
+def wait_for(text: str, output: Path, timeout_s: float = 120) -> None:
+    """Wait until a check has said something."""
+    deadline = time.monotonic() + timeout_s
+    while text not in output.read_text():
+        assert time.monotonic() < deadline, f"it did not say {text!r} but {output.read_text()}"
+        time.sleep(0.05)
 
 
 def ended(child: int) -> int:

@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
-from checked import ended, newest, plant, position, settings, size, start
+from checked import ended, newest, plant, position, settings, size, start, wait_for
 from guest import autotune_json, wait_until
 
 KILLS = int(os.environ.get("AUTOTUNE_KILLS", "4"))
@@ -42,7 +42,7 @@ def test_no_kill_leaves_a_limit_or_skips_a_part(
         output.unlink(missing_ok=True)
         child = start(state, output)
         if left:
-            wait_until(lambda: "is put back" in output.read_text(), 60, "what was left")
+            wait_for("is put back", output)
         time.sleep(rng.uniform(0, LATEST_S))
         mid += settings() != found
         if number % 2:
