@@ -9,6 +9,7 @@ from md_check import MdCheck
 
 from autotune.checking import leash as leash_module
 from autotune.checking.leash import Leash, completed, next_limit, surely_read
+from autotune.errors import InfeasibleError
 from autotune.safety.journal import Journal
 from autotune.safety.record import Record
 from autotune.system import sysfs
@@ -164,3 +165,23 @@ def test_bounds_are_as_they_were_found(bench: Bench) -> None:
     with bench.leash(0) as leash:
         bench.go(leash, 20_000, 2)
     assert (bench.md.low, bench.md.high) == found
+
+
+def test_a_recovery_that_begins_as_the_check_ends_is_left_alone(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """md refuses the bounds then; whoever restores puts them back after it."""
+    ended: list[tuple[bool, bool]] = []
+    bench.journal.checking = lambda running, moved=False: ended.append((running, moved))  # type: ignore[method-assign]
+
+    def write(path: Path, text: str, timeout_s: float = 30.0) -> None:
+        if path.name == "sync_min" and bench.md.action == "idle" and bench.md.position:
+            bench.md.action = "recover"
+            raise InfeasibleError("EBUSY")
+        bench.md.write(path, text)
+
+    monkeypatch.setattr(sysfs, "write", write)
+    with bench.leash(0) as leash:
+        bench.go(leash, 20_000, 3)
+    assert leash.position > 0
+    assert ended == [(True, False), (False, True)]
