@@ -214,7 +214,9 @@ def test_whoever_ends_the_check_or_sets_a_limit_is_not_fought(state: Path, tmp_p
 def test_a_recovery_goes_first_and_a_new_member_is_read_too(state: Path, tmp_path: Path) -> None:
     found, output = settings(), tmp_path / "output"
     mdadm("/dev/md0", "--add", "/dev/vdd")
+    earlier = newest(state).began
     child = start(state, output, "--restart")
+    wait_until(lambda: newest(state).began != earlier, 90, "a new check")
     wait_until(lambda: position(state) > 0, 90, "some way")
     mdadm("/dev/md0", "--fail", "/dev/vdc")
     wait_until(lambda: read(MD / "sync_action") == "recover", 60, "the recovery")
