@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from autotune.cli import complete
-from autotune.cli.options import STATE_DIR, StateDir
+from autotune.cli.options import STATE_DIR, LogFormat, StateDir
 from autotune.cli.terminal import notice
 from autotune.service import CONFIG
 
@@ -66,6 +66,7 @@ def guard(
     config: Annotated[
         Path, typer.Option(metavar="FILE", help="Where `guard_p99` and metrics are set.")
     ] = CONFIG,
+    log_format: LogFormat = "text",
     state_dir: StateDir = STATE_DIR,
 ) -> None:
     """Keep your users' p99 under a ceiling while a rebuild, resync or check runs, and keep a date.

@@ -30,7 +30,7 @@ from autotune.cli.service import service
 from autotune.cli.show import show
 from autotune.cli.solve import solve
 from autotune.cli.status import status
-from autotune.cli.terminal import open_what_is_closed
+from autotune.cli.terminal import choose_log_format, open_what_is_closed
 from autotune.tuning.supervised import supervise
 
 COMPLETING = "_AUTOTUNE_COMPLETE"
@@ -100,6 +100,7 @@ def main(supervised: bool = False) -> None:
     # Ignored by whoever started this, it would never tell of the worker's end, nor how fio's was.
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     open_what_is_closed()
+    choose_log_format(sys.argv[1:])
     with ending("--json" in sys.argv[1:]):
         code = supervise() if supervised else None
         if code is not None:

@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from autotune.cli.terminal import say
+from autotune.cli.terminal import LOG_FORMAT, LOG_FORMATS, say
+from autotune.errors import UsageError
 
 StateDir = Annotated[
     Path,
@@ -18,6 +19,24 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 Persist = Annotated[
     bool,
     typer.Option("--persist", help="Have udev set the values again at each boot and assembly."),
+]
+
+
+def _known_format(name: str) -> str:
+    """Whether there is one of this name; `choose_log_format` has set it up by now."""
+    if name not in LOG_FORMATS:
+        raise UsageError(f'There is no log format "{name}"; choose {" or ".join(LOG_FORMATS)}.')
+    return name
+
+
+LogFormat = Annotated[
+    str,
+    typer.Option(
+        metavar="NAME",
+        envvar=LOG_FORMAT,
+        callback=_known_format,
+        help="What is said on standard error: text, or json (an object a line).",
+    ),
 ]
 STATE_DIR = Path("/var/lib/autotune")
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from autotune.cli import complete
-from autotune.cli.options import STATE_DIR, Json, StateDir
+from autotune.cli.options import STATE_DIR, Json, LogFormat, StateDir
 from autotune.cli.terminal import console, notice
 from autotune.service import CONFIG
 
@@ -39,6 +39,7 @@ def retune(
         ),
     ] = None,
     as_json: Json = False,
+    log_format: LogFormat = "text",
     state_dir: StateDir = STATE_DIR,
 ) -> None:
     """Check whether profiles are still right, and tune again where they are not.

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from autotune.cli import complete
-from autotune.cli.options import STATE_DIR, Json, Persist, StateDir, print_persisted
+from autotune.cli.options import STATE_DIR, Json, LogFormat, Persist, StateDir, print_persisted
 from autotune.cli.terminal import console, notice
 
 if TYPE_CHECKING:
@@ -109,6 +109,7 @@ def run(
         bool, Option("--verbose", help="With --dry-run: also the files and the fio command lines.")
     ] = False,
     as_json: Json = False,
+    log_format: LogFormat = "text",
     state_dir: StateDir = STATE_DIR,
 ) -> None:
     """Tune an array: measure it, search, prove the winner, save a profile.

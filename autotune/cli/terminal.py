@@ -5,6 +5,8 @@ import os
 import shutil
 import sys
 import textwrap
+from collections.abc import Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, TextIO
 
 if TYPE_CHECKING:
@@ -23,6 +25,24 @@ def open_what_is_closed() -> None:
     sys.stdin = sys.stdin or os.fdopen(0, "r", closefd=False)
     sys.stdout = sys.stdout or os.fdopen(1, "w", closefd=False)
     sys.stderr = sys.stderr or os.fdopen(2, "w", closefd=False)
+
+
+LOG_FORMAT = "AUTOTUNE_LOG_FORMAT"
+"""The environment variable, which other processes of a command inherit."""
+LOG_FORMATS = ("text", "json")
+
+
+def choose_log_format(words: Sequence[str]) -> None:
+    """Have standard error in the form that the words of a command line or the environment ask
+    for: whatever is said there from now on."""
+    for word, following in pairwise((*words, "")):
+        name, _, value = word.partition("=")
+        if name == "--log-format":
+            os.environ[LOG_FORMAT] = value or following
+    if os.environ.get(LOG_FORMAT) == "json":
+        from autotune.cli.json_lines import JsonLines
+
+        sys.stderr = JsonLines(sys.stderr)
 
 
 def say(text: str, stream: TextIO | None = None) -> None:

@@ -5,7 +5,6 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,6 +19,8 @@ MARGIN_S = 15.0
 """systemd ends the command itself."""
 SYSTEMD_RUN = "systemd-run"
 IDENTIFIER = "autotune-notify"
+STDERR = 2
+"""What the command prints is nobody's answer."""
 
 
 def log(outcome: str, device: str, uuid: str, text: str) -> None:
@@ -62,9 +63,7 @@ def _run(
 ) -> str:
     """Run it with the data on its standard input; return what went wrong, if anything did."""
     try:
-        done = subprocess.run(
-            command, input=data, stdout=sys.stderr, timeout=timeout_s, check=False
-        )
+        done = subprocess.run(command, input=data, stdout=STDERR, timeout=timeout_s, check=False)
     except (OSError, ValueError) as error:
         return f"cannot be run: {error}"
     except subprocess.TimeoutExpired:
