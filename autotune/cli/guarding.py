@@ -9,13 +9,13 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from autotune.cli.ending import ending
-from autotune.cli.terminal import console, notice
+from autotune.cli.terminal import choose_log_format, console, notice
 from autotune.guard.aside import Aside, write_line
 from autotune.guard.metrics import MetricsFile
 from autotune.guard.promise import Goals
@@ -25,6 +25,11 @@ from autotune.guard.window import Window
 from autotune.report import guard as report
 from autotune.service.notify import run_command
 from autotune.system.array import find_array
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from autotune.report.guard_view import GuardDisplay
 
 Progress = Callable[[str, float, float | None], None]
 
@@ -77,21 +82,25 @@ def guard(asked: Asked) -> None:
     metrics = MetricsFile(
         Path(asked.textfile) if asked.textfile else None, array, ceiling_ns, notice
     )
-    with progress_line() as progress:
+    with _display(asked) as display:
         aside = Aside()
 
         def report_window(window: Window) -> None:
             metrics.window(window)
             if asked.as_json:
                 write_line(json.dumps(report.window_document(window)))
-            progress(report.window_line(window, ceiling_ns), window.share, None)
+            if display is not None:
+                display.window(window)
 
         def report_end(summary: Summary) -> None:
             metrics.over(summary.released)
+            line = report.summary_line(summary, ceiling_ns)
             if asked.as_json:
-                write_line(json.dumps(report.summary_document(summary)))
-            else:
-                write_line(report.summary_line(summary, ceiling_ns))
+                line = json.dumps(report.summary_document(summary))
+            if display is not None:
+                display.over()
+            with display.away() if display is not None else nullcontext():
+                write_line(line)
 
         wanted = Wanted(
             goals,
@@ -127,7 +136,22 @@ def progress_line() -> Iterator[Progress]:
         yield reporter.progress
 
 
+@contextmanager
+def _display(asked: Asked) -> "Iterator[GuardDisplay | None]":
+    """What shows how it goes on. Where nobody watches, rich is not loaded: it takes 5 MB. Nor do
+    lines for programs go between those for people."""
+    if not sys.stderr.isatty() or (asked.as_json and sys.stdout.isatty()):
+        yield None
+        return
+    from autotune.report.guard_view import GuardDisplay
+
+    device = find_array(asked.device).device
+    with GuardDisplay(console(stderr=True), device, asked.ceiling_ns) as display:
+        yield display
+
+
 if __name__ == "__main__":
+    choose_log_format(())
     asked = Asked(**json.loads(sys.argv[2]))
     with ending(asked.as_json):
         guard(asked)

@@ -1,11 +1,11 @@
-"""A guard at work: lines of JSON for programs, a calm line on a terminal, a sentence at the end."""
+"""A guard at work: lines of JSON for programs, and a sentence at the end."""
 
 import math
 from typing import Any
 
 from autotune.guard.session import Summary
 from autotune.guard.window import Window
-from autotune.quantities import show_bytes, show_latency, show_rate, show_seconds
+from autotune.quantities import show_bytes, show_latency, show_seconds
 
 
 def window_document(window: Window) -> dict[str, Any]:
@@ -16,27 +16,6 @@ def window_document(window: Window) -> dict[str, Any]:
 def summary_document(summary: Summary) -> dict[str, Any]:
     """The line of `--json` at the end of a sync."""
     return {"kind": "summary", **vars(summary)}
-
-
-def window_line(window: Window, ceiling_ns: float) -> str:
-    """What the progress line says before its bar."""
-    rate = f"sync {show_rate(window.sync_bytes_per_s)}"
-    if window.left_s is not None:
-        rate += f", {show_seconds(window.left_s)} left{_span(window)}"
-    if window.needed_kib is not None:
-        rate += f", the date needs {show_rate(window.needed_kib * 1024)}"
-    if window.source == "none":
-        return f"no requests of users, full speed, {rate}"
-    if window.p99_ns is None:
-        return f"measuring the requests of users, {rate}"
-    of = f" of {show_latency(ceiling_ns)}" if math.isfinite(ceiling_ns) else ""
-    return f"p99 {show_latency(window.p99_ns)}{of}, {rate}"
-
-
-def _span(window: Window) -> str:
-    if window.left_low_s is None or window.left_high_s is None:
-        return ""
-    return f" ({show_seconds(window.left_low_s)} to {show_seconds(window.left_high_s)})"
 
 
 def summary_line(summary: Summary, ceiling_ns: float) -> str:

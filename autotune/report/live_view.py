@@ -12,6 +12,8 @@ from autotune.problem.figure import Estimate
 from autotune.problem.setting import Setting
 from autotune.problem.trial import ROLES, Status
 from autotune.quantities import show_latency, show_seconds
+from autotune.report.display import one_line
+from autotune.report.spark import spark
 from autotune.report.tables import show_setting, show_span
 from autotune.store import TrialRecord
 
@@ -20,9 +22,6 @@ NARROW = 76
 MOST_ROWS = 8
 OTHER_LINES = 7
 """Beside the rows of trials, and the line of the cursor."""
-BARS = "▁▂▃▄▅▆▇█"
-PLAIN_BARS = "_.-=+*#@"
-"""For terminals without UTF-8."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +53,7 @@ class View:
             rows = max(1, min(MOST_ROWS, console.height - OTHER_LINES))
             yield table(self.trials[-rows:], self._baseline, narrow)
         if self.ending:
-            yield _line(self.ending, "dim")
+            yield one_line(self.ending, "dim")
 
     @property
     def _baseline(self) -> Setting:
@@ -63,7 +62,7 @@ class View:
     def _doing(self, narrow: bool) -> Table | Text:
         left = "" if self.left_s is None else f"{show_seconds(self.left_s)} left"
         if narrow:
-            return _line(", ".join(filter(None, (left, self.what))))
+            return one_line(", ".join(filter(None, (left, self.what))))
         grid = Table.grid(padding=(0, 1))
         grid.add_column(no_wrap=True, overflow="ellipsis")
         grid.add_column(width=24)
@@ -76,10 +75,10 @@ class View:
         good = [each for each in self.trials if each.gain and each.holds and not _is_home(each)]
         best = max(good, key=lambda each: each.gain.value if each.gain else 0.0, default=None)
         if best is None or best.gain is None or best.gain.value <= 1.0:
-            return _line("best so far: the original settings")
+            return one_line("best so far: the original settings")
         setting = show_setting(best.record.requested, self._baseline)
         span = show_span(*best.gain.interval)
-        return _line(f"best so far ×{best.gain.value:.2f} ({span}): {setting}", "bold")
+        return one_line(f"best so far ×{best.gain.value:.2f} ({span}): {setting}", "bold")
 
     def _sparks(self, width: int, encoding: str) -> Sequence[Text]:
         """How throughput and p99 went from trial to trial."""
@@ -99,17 +98,8 @@ class View:
                 ends = f"{show(min(known))} to {show(max(known))}"
                 room = max(4, width - len(label) - len(ends) - 4)
                 line = spark(values[-room:], encoding)
-                lines.append(_line(f"{label}  {line}  {ends}"))
+                lines.append(one_line(f"{label}  {line}  {ends}"))
         return lines
-
-
-def spark(values: Sequence[float | None], encoding: str = "utf-8") -> str:
-    """A character for each value, the higher the more; a blank where there is none."""
-    bars = BARS if encoding.lower().startswith("utf") else PLAIN_BARS
-    known = [value for value in values if value is not None]
-    low, high = min(known, default=0.0), max(known, default=0.0)
-    scale = (len(bars) - 1) / (high - low) if high > low else 0.0
-    return "".join(" " if v is None else bars[round((v - low) * scale)] for v in values)
 
 
 def p99_name(trials: Sequence[Shown]) -> str:
@@ -150,8 +140,3 @@ def table(trials: Sequence[Shown], baseline: Setting, narrow: bool) -> Table:
 
 def _is_home(each: Shown) -> bool:
     return each.record.role in ("baseline", "confirm-baseline", "long-baseline")
-
-
-def _line(text: str, style: str = "") -> Text:
-    """A line that never becomes two."""
-    return Text(text, style=style, no_wrap=True, overflow="ellipsis")

@@ -1,10 +1,15 @@
 """A guard on a real recovery with a foreground, on raid5-hdd; `test_run.py` runs this there."""
 
 import contextlib
+import fcntl
 import json
 import os
+import pty
+import select
 import signal
+import struct
 import sys
+import termios
 import threading
 import time
 from collections.abc import Iterator
@@ -12,6 +17,7 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
+import pyte
 import pytest
 from guest import autotune, read, running, wait_until
 from guest_rebuild import MD, SLOWDOWN, recover, settled_knobs
@@ -61,19 +67,23 @@ def foreground() -> Iterator[None]:
 
 def start(state: Path, output: Path, *words: str, device: str = "/dev/md0") -> int:
     """Fork a guard, since the guest takes seconds to start Python; return its process id."""
-    output.touch()
+    with output.open("w") as file:
+        return start_on(file.fileno(), state, "--json", *words, device=device)
+
+
+def start_on(descriptor: int, state: Path, *words: str, device: str = "/dev/md0") -> int:
+    """Likewise, with what it says going there."""
     child = os.fork()
     if child:
         return child
     code = 70
     try:
-        with output.open("w") as file:
-            os.dup2(file.fileno(), 1)
-            os.dup2(file.fileno(), 2)
+        os.dup2(descriptor, 1)
+        os.dup2(descriptor, 2)
         sys.stdout = os.fdopen(1, "w", closefd=False)
         sys.stderr = os.fdopen(2, "w", closefd=False, buffering=1)
         os.setsid()
-        said = ["autotune", "guard", device, "--state-dir", str(state), "--json", *words]
+        said = ["autotune", "guard", device, "--state-dir", str(state), *words]
         with (
             mock.patch.object(sys, "argv", said),
             mock.patch.object(guarding, "become", guarding.guard),
@@ -153,6 +163,42 @@ def test_a_recovery_is_held_and_then_is_as_it_was(state: Path, tmp_path: Path) -
     # The commands that are refused meanwhile take the guest's one processor for some seconds.
     assert 0.5 * IOPS < max(window["foreground_iops"] for window in windows) < 2 * IOPS
     assert not running("fio")
+
+
+@pytest.mark.sample
+def test_a_terminal_shows_it_and_keeps_its_end(
+    state: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recovering()
+    monkeypatch.setenv("TERM", "xterm-256color")
+    above, below = pty.openpty()
+    fcntl.ioctl(below, termios.TIOCSWINSZ, struct.pack("HHHH", 15, 40, 0, 0))
+    screen, sent = pyte.Screen(40, 15), [0]
+    stream = pyte.ByteStream(screen)
+
+    def shown() -> str:
+        while select.select([above], [], [], 0)[0]:
+            got = os.read(above, 1 << 16)
+            sent[0] += len(got)
+            stream.feed(got)
+        return "\n".join(screen.display)
+
+    with foreground():
+        child = start_on(below, state, "--p99-ceiling", "80ms")
+        wait_until(lambda: " of 80.0 ms" in shown() and "left" in shown(), 60, "a drawing")
+        before, began_s = sent[0], time.monotonic()
+        time.sleep(10)
+        lines = shown().splitlines()
+        # Each drawing of this size takes some hundred bytes.
+        assert sent[0] - before < 4 * 1500 * (time.monotonic() - began_s)
+        assert [line[:4].strip() for line in lines if line.strip()][1:3] == ["p99", "sync"], lines
+        os.kill(child, signal.SIGINT)
+        assert ended(child) == 0, screen.display
+    text = " ".join(shown().split())
+    assert "Guarded a recovery" in text
+    assert "Ctrl-C" not in text
+    for descriptor in (above, below):
+        os.close(descriptor)
 
 
 @pytest.mark.sample

@@ -1,7 +1,6 @@
 """What a guard says of its policy, its date and its progress."""
 
 import dataclasses
-import math
 from datetime import datetime
 from pathlib import Path
 
@@ -12,7 +11,6 @@ from some_forecast import some_forecast
 from autotune.guard.announce import News, curve
 from autotune.guard.promise import CEILING, DATE, Goals
 from autotune.guard.window import Window
-from autotune.report.guard import window_line
 from autotune.sync_forecast.model import Forecast
 from autotune.system.array import find_array
 
@@ -105,9 +103,3 @@ def test_the_curve_of_a_raid10_check_is_that_of_its_addresses(tmp_path: Path) ->
     known = dataclasses.replace(some_forecast(), level="raid10", member_kib=2000)
     member, address = (curve(array, action, known) for action in ("recover", "check"))
     assert address.at(0.5) == pytest.approx(2 * member.at(0.5))
-
-
-def test_the_line_says_how_sure_the_time_left_is_and_what_the_date_needs() -> None:
-    text = window_line(after(0, needed_kib=30_000.0), math.inf)
-    assert "2 h 00 min left (1 h 00 min to 2 h 30 min), the date needs 30.7 MB/s" in text
-    assert "p99 80.0 ms," in text

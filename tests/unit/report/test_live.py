@@ -72,9 +72,9 @@ BEHIND = """
 import os, sys, time
 import synthetic_run
 from autotune.cli.terminal import console
-from autotune.report import live
+from autotune.report import display, live
 
-live.PERIOD_S = 0.0
+display.PERIOD_S = 0.0
 with live.LiveReporter(console(stderr=True), "Ctrl-C ends it.") as reporter:
     for number in range(5):
         reporter.step("a step")

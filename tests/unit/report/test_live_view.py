@@ -1,21 +1,18 @@
 """A run's progress on terminals of several sizes: nothing wraps, and nothing is left over."""
 
-import fcntl
 import os
-import pty
-import struct
 import subprocess
 import sys
-import termios
 
-import pyte
 import pytest
 import synthetic_run
 from rich.console import Console
+from terminal import on_a_terminal
 
 from autotune.problem.figure import Estimate
 from autotune.problem.trial import Status
-from autotune.report.live_view import Shown, View, spark
+from autotune.report.live_view import Shown, View
+from autotune.report.spark import spark, spark_under
 
 SIZES = [(80, 24), (40, 15), (200, 60)]
 RUN = """
@@ -25,9 +22,9 @@ import synthetic_run
 from autotune.cli.terminal import console
 from autotune.problem.figure import Estimate
 from autotune.problem.trial import Status
-from autotune.report import live
+from autotune.report import display, live
 
-live.PERIOD_S = 0.0
+display.PERIOD_S = 0.0
 
 def settle():
     while not reporter._beside.idle:
@@ -55,42 +52,9 @@ with live.LiveReporter(console(stderr=True), "Ctrl-C puts the original settings 
 """
 
 
-def on_a_terminal(width: int, height: int, **environment: str) -> tuple[pyte.Screen, bytes, str]:
-    """The screen at the end, what was sent, and the screen before the end."""
-    above, below = pty.openpty()
-    fcntl.ioctl(below, termios.TIOCSWINSZ, struct.pack("HHHH", height, width, 0, 0))
-    env = {
-        **{k: v for k, v in os.environ.items() if k not in ("COLUMNS", "LINES", "NO_COLOR")},
-        **{"TERM": "xterm-256color", "PYTHONPATH": ":".join(sys.path), **environment},
-    }
-    process = subprocess.Popen(
-        [sys.executable, "-c", RUN], stdin=below, stdout=below, stderr=below, env=env
-    )
-    os.close(below)
-    screen, sent = pyte.Screen(width, height), b""
-    stream = pyte.ByteStream(screen)
-    before = ""
-    while True:
-        try:
-            got = os.read(above, 1 << 16)
-        except OSError:
-            break
-        if not got:
-            break
-        sent += got
-        for part in got.splitlines(keepends=True):
-            stream.feed(part)
-            shown = "\n".join(screen.display)
-            assert shown.count("Ctrl-C") <= 1, shown
-            before = shown if "Ctrl-C" in shown else before
-    os.close(above)
-    assert process.wait(60) == 0, screen.display
-    return screen, sent, before
-
-
 @pytest.mark.parametrize(("width", "height"), SIZES)
 def test_the_screen_shows_a_run_and_keeps_its_trials(width: int, height: int) -> None:
-    screen, _, before = on_a_terminal(width, height)
+    screen, _, before = on_a_terminal(RUN, width, height)
     lines = before.splitlines()
     assert any(line.startswith("best so far ×1.40 (1.") for line in lines), before
     assert sum("overall" in line for line in lines) == 2
@@ -104,10 +68,10 @@ def test_the_screen_shows_a_run_and_keeps_its_trials(width: int, height: int) ->
 
 
 def test_no_color_sends_no_colours() -> None:
-    _, sent, _ = on_a_terminal(80, 24, NO_COLOR="1")
+    _, sent, _ = on_a_terminal(RUN, 80, 24, NO_COLOR="1")
     assert b"\x1b[1m" not in sent
     assert b"\x1b[3" not in sent
-    assert b"\x1b[1m" in on_a_terminal(80, 24)[1]
+    assert b"\x1b[1m" in on_a_terminal(RUN, 80, 24)[1]
 
 
 @pytest.mark.parametrize(("width", "height"), [*SIZES, (20, 9)])
@@ -133,6 +97,11 @@ def test_a_spark_has_a_character_for_each_value() -> None:
     assert spark([1.0, 3.0], "ascii") == "_@"
     assert spark([5.0, 5.0]) == "▁▁"
     assert spark([]) == ""
+
+
+def test_a_spark_under_a_ceiling_shows_what_is_above_it() -> None:
+    assert spark_under([0.0, 40.0, None, 80.0, 80.1, 900.0], 80.0) == "▁▃ ▆██"
+    assert spark_under([80.0, 81.0], 80.0, "ascii") == "*@"
 
 
 def test_off_a_terminal_only_notices_are_said() -> None:

@@ -1,0 +1,149 @@
+"""What is on the terminal while a sync is guarded: the p99 of the last minutes beside its ceiling,
+the pace, and the end that is promised."""
+
+import math
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from autotune.guard.window import Window
+from autotune.quantities import show_latency, show_moment, show_rate, show_seconds
+from autotune.report.display import Display, one_line
+from autotune.report.spark import bars, spark, spark_under
+
+KIB = 1024
+NARROW = 76
+"""Columns below which there is no bar, and nothing that can be done without."""
+MEMORY = 200
+"""Windows: as many as the widest terminal has columns for."""
+LEAST_SPARK = 4
+ENDING = "Ctrl-C puts the settings back; the sync goes on unguarded."
+
+
+@dataclass
+class GuardView:
+    """A guarded sync, as rich draws it; nothing while none is there."""
+
+    device: str
+    ceiling_ns: float
+    windows: deque[Window] = field(default_factory=lambda: deque(maxlen=MEMORY))
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        if not self.windows:
+            return
+        # The cursor stands below.
+        yield from list(self._lines(options, console.encoding))[: max(1, console.height - 1)]
+
+    def _lines(self, options: ConsoleOptions, encoding: str) -> Iterator[Table | Text]:
+        now, narrow = self.windows[-1], options.max_width < NARROW
+        yield self._done(now, narrow)
+        rows = {"p99": self._p99(now, narrow), "sync": _pace(now, narrow)}
+        room = max(LEAST_SPARK, options.max_width - max(map(len, rows.values())) - 8)
+        for label, words in rows.items():
+            drawn = self._spark(label, room, encoding)
+            yield one_line(Text.assemble(f"{label:4}  ", drawn, f"  {words}"))
+        for label, words in _end(now, narrow):
+            yield one_line(f"{label:4}  {words}")
+        if now.out_of_reach:
+            yield one_line("The ceiling is out of reach.", "bold")
+        yield one_line(ENDING, "dim")
+
+    def _done(self, now: Window, narrow: bool) -> Table | Text:
+        if narrow:
+            return one_line(f"{self.device}: {now.share:.1%} is synced", "bold")
+        grid = Table.grid(padding=(0, 1))
+        for _ in range(3):
+            grid.add_column(no_wrap=True, overflow="ellipsis")
+        bar = ProgressBar(total=1.0, completed=now.share, width=24)
+        grid.add_row(Text(f"Sync of {self.device}", style="bold"), bar, Text(f"{now.share:.1%}"))
+        return grid
+
+    def _spark(self, label: str, room: int, encoding: str) -> Text:
+        known = list(self.windows)[-room:]
+        if label == "sync":
+            rates = [window.sync_bytes_per_s for window in known]
+            return Text(spark_under(rates, max(*rates, 1.0), encoding))
+        p99s = [window.p99_ns for window in known]
+        if not math.isfinite(self.ceiling_ns):
+            return Text(spark(p99s, encoding))
+        drawn = Text(spark_under(p99s, self.ceiling_ns, encoding))
+        drawn.highlight_words([bars(encoding)[-1]], "red")
+        return drawn
+
+    def _p99(self, now: Window, narrow: bool) -> str:
+        if now.source == "none":
+            return "no requests"
+        seen = "measuring" if now.p99_ns is None else show_latency(now.p99_ns)
+        if math.isfinite(self.ceiling_ns):
+            seen += f" of {show_latency(self.ceiling_ns)}"
+        return seen if narrow or now.foreground_iops is None else f"{seen}, {_iops(now)}"
+
+
+def _iops(now: Window) -> str:
+    return f"{now.foreground_iops:.0f} requests/s"
+
+
+def _pace(now: Window, narrow: bool) -> str:
+    rate = show_rate(now.sync_bytes_per_s)
+    if narrow:
+        return rate
+    if now.source == "none":
+        return f"{rate} of each member, full speed"
+    return f"{rate} of each member, held to {show_rate(now.sync_speed_max_kib * KIB)}"
+
+
+def _end(now: Window, narrow: bool) -> Iterator[tuple[str, str]]:
+    """When it will be over, how sure that is, and what was promised of it."""
+    if now.left_s is None:
+        yield "left", "not known yet"
+    elif now.left_low_s is None or now.left_high_s is None:
+        yield "left", f"about {show_seconds(now.left_s)}"
+    else:
+        left, low, high = now.left_s, now.left_low_s, now.left_high_s
+        if narrow:
+            yield "left", show_seconds(left)
+            yield "from", f"{show_seconds(low)} to {show_seconds(high)}"
+        else:
+            spread = f"{show_seconds(low)} if all users leave, {show_seconds(high)} if they stay"
+            yield "left", f"{show_seconds(left)} ({spread})"
+        end, soonest, latest = (
+            show_moment(now.time_s + seconds, now.time_s) for seconds in (left, low, high)
+        )
+        yield "end", f"{end} ({soonest} to {latest})"
+    if now.finish_s is not None:
+        yield "date", f"{show_moment(now.finish_s, now.time_s)}: {_promise(now)}"
+
+
+def _promise(now: Window) -> str:
+    """What is to be said of the date."""
+    assert now.finish_s is not None
+    if now.impossible:
+        lost = now.needed_kib is None
+        return "lost even at full speed" if lost else "excluded by the ceiling"
+    if now.needed_kib is None or now.left_high_s is None:
+        return "not known yet whether it can be met"
+    if now.time_s + now.left_high_s > now.finish_s:
+        return f"at risk, {show_rate(now.needed_kib * KIB)} needed"
+    return f"in reach at {show_rate(now.needed_kib * KIB)}"
+
+
+class GuardDisplay(Display):
+    """A guard as it goes on, on standard error."""
+
+    def __init__(self, console: Console, device: str, ceiling_ns: float) -> None:
+        self._view = GuardView(device, ceiling_ns)
+        super().__init__(console, self._view)
+
+    def window(self, window: Window) -> None:
+        """Some seconds have passed."""
+        self._view.windows.append(window)
+        self.draw()
+
+    def over(self) -> None:
+        """The sync has ended, or is not guarded any more."""
+        self._view.windows.clear()
