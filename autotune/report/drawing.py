@@ -110,11 +110,11 @@ def picture(name: str, drawing: Figure, title: str, description: str) -> Picture
 def _in_a_page(name: str, svg: str) -> str:
     """The inside of an SVG with colours and font of the page, and ids that are its own."""
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
-    referred = set(re.findall(r"#([\w-]+)", svg))
-    svg = re.sub(
-        r' id="([^"]*)"', lambda m: f' id="{name}-{m[1]}"' if m[1] in referred else "", svg
-    )
-    svg = re.sub(r'(url\(#|href="#)([\w-]+)', rf"\1{name}-\2", svg)
+    # Those of matplotlib are hashes of numbers whose last digits are not the same each time.
+    found = dict.fromkeys(re.findall(r"#([\w-]+)", svg))
+    ids = {each: f"{name}-{number}" for number, each in enumerate(found)}
+    svg = re.sub(r' id="([^"]*)"', lambda m: f' id="{ids[m[1]]}"' if m[1] in ids else "", svg)
+    svg = re.sub(r'(url\(#|href="#)([\w-]+)', lambda m: m[1] + ids[m[2]], svg)
     for stand_in, variable in zip(_STAND_INS, NAMES, strict=True):
         svg = svg.replace(stand_in, f"var(--{variable})")
     svg = re.sub(r"font: ([\d.]+)px [^;\"]*", r"font: \1px var(--font)", svg)
