@@ -21,6 +21,7 @@ from autotune.guard.metrics import MetricsFile
 from autotune.guard.promise import Goals
 from autotune.guard.session import Summary, Wanted
 from autotune.guard.session import guard as guard_array
+from autotune.guard.stored import Recorder
 from autotune.guard.window import Window
 from autotune.report import guard as report
 from autotune.service.notify import run_command
@@ -82,11 +83,13 @@ def guard(asked: Asked) -> None:
     metrics = MetricsFile(
         Path(asked.textfile) if asked.textfile else None, array, ceiling_ns, notice
     )
+    recorder = Recorder(Path(asked.state_dir), array, ceiling_ns, asked.policy, notice)
     with _display(asked) as display:
         aside = Aside()
 
         def report_window(window: Window) -> None:
             metrics.window(window)
+            recorder.window(window)
             if asked.as_json:
                 write_line(json.dumps(report.window_document(window)))
             if display is not None:
@@ -94,6 +97,7 @@ def guard(asked: Asked) -> None:
 
         def report_end(summary: Summary) -> None:
             metrics.over(summary.released)
+            recorder.over(summary)
             line = report.summary_line(summary, ceiling_ns)
             if asked.as_json:
                 line = json.dumps(report.summary_document(summary))
@@ -118,6 +122,7 @@ def guard(asked: Asked) -> None:
                 aside.close()
             finally:
                 metrics.over()
+                recorder.cut()
     if found:
         return
     text = f"No sync runs on {asked.device}, so there is nothing to guard (--wait waits for one)."

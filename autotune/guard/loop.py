@@ -14,6 +14,7 @@ from autotune.measure.sync_progress import Progress, running
 from autotune.sync_forecast.platter import Platter
 from autotune.system import sysfs
 from autotune.system.array import Array, Media
+from autotune.system.sync import NAMES
 
 WINDOW_S = 5.0
 OVER_AFTER_S = 2.0
@@ -189,6 +190,7 @@ class Hold:
             self.course.promise.finish_s,
             needed or None,
             self.course.impossible,
+            NAMES.get(self._array.sync_action, self._array.sync_action),
         )
 
     def _at_risk(self) -> bool:

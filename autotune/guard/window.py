@@ -37,3 +37,5 @@ class Window:
     """The pace that the date needs; None without one, or if it is lost."""
     impossible: bool
     """Date and ceiling exclude each other, or the date is lost even at full speed."""
+    action: str = ""
+    """What the sync is, as people call it."""

@@ -59,8 +59,9 @@ class GuardView:
         grid = Table.grid(padding=(0, 1))
         for _ in range(3):
             grid.add_column(no_wrap=True, overflow="ellipsis")
+        what = now.action.capitalize() or "Sync"
         bar = ProgressBar(total=1.0, completed=now.share, width=24)
-        grid.add_row(Text(f"Sync of {self.device}", style="bold"), bar, Text(f"{now.share:.1%}"))
+        grid.add_row(Text(f"{what} of {self.device}", style="bold"), bar, Text(f"{now.share:.1%}"))
         return grid
 
     def _spark(self, label: str, room: int, encoding: str) -> Text:

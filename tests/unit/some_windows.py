@@ -26,6 +26,7 @@ FIRST = Window(
     finish_s=None,
     needed_kib=None,
     impossible=False,
+    action="recovery",
 )
 
 

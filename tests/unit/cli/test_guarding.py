@@ -1,0 +1,84 @@
+"""The process of a guard: what it says where, and what it keeps. The guarding itself is made up."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from some_windows import some_windows
+from terminal import on_a_terminal
+
+from autotune.guard import stored
+
+GUARD = """
+import sys, time
+from pathlib import Path
+import fake_sysfs
+from some_windows import MS, some_windows
+from autotune.cli import guarding
+from autotune.guard.session import Summary
+from autotune.system.array import find_array
+
+state = Path({state!r})
+machine = fake_sysfs.raid6(state / "machine")
+guarding.find_array = lambda device: find_array(device, machine.root)
+
+def guard_array(device, wanted, wait):
+    for number, window in enumerate(some_windows(30)):
+        wanted.on_window(window)
+        time.sleep(0.02)
+        if number == 15:
+            wanted.notice("The recovery is 50% done.")
+    wanted.finished(Summary("recovery", 150.0, 1 << 30, 30, 28, 3, "the recovery is over", False))
+    return True
+
+guarding.guard_array = guard_array
+words = ("md0", 80 * MS, None, None, None, "", 1e6, False, {as_json}, str(state), None, ())
+guarding.guard(guarding.Asked(*words))
+"""
+
+
+def script(state: Path, as_json: bool) -> str:
+    return GUARD.format(state=str(state), as_json=as_json)
+
+
+def test_in_a_pipe_programs_get_lines_and_people_a_sentence(tmp_path: Path) -> None:
+    env = {**os.environ, "PYTHONPATH": ":".join(sys.path)}
+    said = {}
+    for as_json in (True, False):
+        (tmp_path / str(as_json)).mkdir()
+        words = [sys.executable, "-c", script(tmp_path / str(as_json), as_json)]
+        done = subprocess.run(words, capture_output=True, text=True, check=True, env=env)
+        assert done.stderr == "autotune: The recovery is 50% done.\n"
+        said[as_json] = done.stdout.splitlines()
+    *windows, summary = map(json.loads, said[True])
+    assert windows == [{"kind": "window", **vars(window)} for window in some_windows(30)]
+    assert summary["kind"] == "summary"
+    (sentence,) = said[False]
+    assert sentence.endswith("within 80.0 ms at 25 of 28 measurements.")
+
+
+def test_a_terminal_is_drawn_on_and_keeps_the_end(tmp_path: Path) -> None:
+    screen, _, before = on_a_terminal(script(tmp_path, False), 80, 24)
+    assert "p99   " in before
+    assert "Recovery of /dev/md0" in before
+    lines = [line.rstrip() for line in screen.display if line.strip()]
+    assert lines[0] == "autotune: The recovery is 50% done."
+    assert lines[1].startswith("Guarded a recovery for 2 min 30 s")
+    assert "".join(lines[1:]).endswith("25 of 28 measurements.")
+
+
+def test_lines_for_programs_on_a_terminal_are_not_drawn_over(tmp_path: Path) -> None:
+    _, sent, _ = on_a_terminal(script(tmp_path, True), 80, 24)
+    assert b"\x1b" not in sent
+    documents = [json.loads(line) for line in sent.splitlines() if line.startswith(b"{")]
+    assert len(documents) == 31
+
+
+def test_how_the_sync_went_is_kept(tmp_path: Path) -> None:
+    on_a_terminal(script(tmp_path, False), 80, 24)
+    (sync,) = stored.every(tmp_path)
+    assert len(sync.points) == 30
+    assert sync.summary is not None
+    assert sync.summary.over == 3
