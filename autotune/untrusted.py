@@ -4,6 +4,7 @@ import os
 import re
 import stat
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -83,3 +84,12 @@ def plain(text: str) -> str:
 def harmless(text: str) -> str:
     """Text without control characters, however long."""
     return "".join(c if c.isprintable() else "?" for c in text)
+
+
+def harmless_throughout(value: Any) -> Any:
+    """A document of JSON with texts that move no cursor, wherever they came from."""
+    if isinstance(value, str):
+        return harmless(value)
+    if isinstance(value, Mapping):
+        return {harmless_throughout(key): harmless_throughout(v) for key, v in value.items()}
+    return [harmless_throughout(v) for v in value] if isinstance(value, list | tuple) else value

@@ -53,6 +53,10 @@ def runs_or_profiles(incomplete: str) -> list[str]:
     return runs(incomplete) + profiles(incomplete)
 
 
+def runs_and_devices(incomplete: str) -> list[str]:
+    return runs(incomplete) + devices(incomplete)
+
+
 def workloads(incomplete: str) -> list[str]:
     """The shipped workloads."""
     folder = resources.files("autotune.profiles.workloads")

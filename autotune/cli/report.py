@@ -10,21 +10,21 @@ from autotune.cli.options import STATE_DIR, Json, StateDir
 from autotune.cli.terminal import say
 
 FORMATS = ("html", "markdown", "text")
+MOST_RUN = 2**31
 
 
 def report(
-    runs: Annotated[
-        list[int],
+    what: Annotated[
+        list[str],
         typer.Argument(
-            metavar="RUN...",
-            autocompletion=complete.runs,
-            max=2**31,
-            help="Runs' numbers; `autotune history` lists them. Several stand side by side.",
+            metavar="RUN|DEVICE...",
+            autocompletion=complete.runs_and_devices,
+            help="Runs' numbers, which `autotune history` lists, or arrays, such as /dev/md0.",
         ),
     ],
     out: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Write it to this file.  [default: autotune-run-N.html]"),
+        typer.Option(metavar="FILE", help="Write it to this file. [default: autotune-run-N.html]"),
     ] = None,
     form: Annotated[
         str,
@@ -33,43 +33,53 @@ def report(
     as_json: Json = False,
     state_dir: StateDir = STATE_DIR,
 ) -> None:
-    """Make a report of stored runs, to look at and to pass on.
+    """Make a report of stored runs or of an array, to look at and to pass on.
 
-    html: one file with pictures, for a browser; markdown and text: for a ticket, printed unless
-    --out is given. --json prints every figure of the report.
+    Several runs stand side by side. Of an array: the syncs that were guarded, the newest forecast,
+    and the passes of re-tuning. html is one file with pictures, for a browser; markdown and text
+    are for a ticket, and printed unless --out is given. --json prints every figure of the report.
     """
     import json
 
     from autotune import durable
-    from autotune.cli.history import as_it_is
     from autotune.errors import UsageError, closest
-    from autotune.report.run_report import document
-    from autotune.store.database import Store
 
     if form not in FORMATS:
         hint = closest(form, FORMATS)
         raise UsageError(f'There is no form "{form}"{hint}; there are {", ".join(FORMATS)}.')
     if as_json and out is not None:
         raise UsageError("--json prints every figure, so it goes without --out; leave one out.")
-    store = Store.existing(state_dir)
-    if store is None:
-        raise UsageError(f"There is no run {runs[0]}; nothing has been run with {state_dir} yet.")
-    documents = [
-        document(as_it_is(store.run(n)), store.trials(n), store.result(n), store.courses(n))
-        for n in dict.fromkeys(runs)
-    ]
+    names = list(dict.fromkeys(what))
+    documents = [_document(name, state_dir) for name in names]
     if as_json:
         print(json.dumps(documents, indent=2))
         return
     # Through JSON, so that the page shows what the document says, and nothing else.
     written = _written(json.loads(json.dumps(documents)), form)
     if form == "html" and out is None:
-        out = Path(f"autotune-run-{'-'.join(map(str, dict.fromkeys(runs)))}.html")
+        kinds = "run-" if all(map(str.isdecimal, names)) else ""
+        out = Path(f"autotune-{kinds}{'-'.join(Path(name).name for name in names)}.html")
     if out is None:
         print(written, end="")
         return
     durable.save(out, written)
     say(f"Report saved: {out}")
+
+
+def _document(name: str, state_dir: Path) -> dict[str, object]:
+    """Of a run, if it is a number, else of an array."""
+    from autotune.cli.history import as_it_is
+    from autotune.errors import UsageError
+    from autotune.report import array_report, run_report, stored_array
+    from autotune.store.database import Store
+
+    if not name.isdecimal():
+        return array_report.document(stored_array.find(name, state_dir))
+    store, number = Store.existing(state_dir), int(name)
+    if store is None or number > MOST_RUN:
+        raise UsageError(f"There is no run {name}; `autotune history` lists them.")
+    run, trials = as_it_is(store.run(number)), store.trials(number)
+    return run_report.document(run, trials, store.result(number), store.courses(number))
 
 
 def _written(documents: list[dict[str, object]], form: str) -> str:

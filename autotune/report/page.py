@@ -3,26 +3,30 @@
 from importlib.resources import files
 from typing import Any
 
-from jinja2 import Environment, StrictUndefined
+from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
-from autotune.report import sentences
+from autotune.report import array_words, sentences
+from autotune.report.array_pictures import array_pictures
+from autotune.report.drawing import Picture
 from autotune.report.pictures import pictures
 
 
-def html(runs: list[dict[str, Any]]) -> str:
-    """The page of these runs' documents; the same bytes for the same documents."""
-    source = files("autotune.report").joinpath("page.html").read_text("utf-8")
+def html(documents: list[dict[str, Any]]) -> str:
+    """The page of the documents of these runs and arrays; the same bytes for the same documents."""
     environment = Environment(
-        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        loader=FunctionLoader(lambda name: files(__package__).joinpath(name).read_text("utf-8")),
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True,
+    )  # fmt: skip
+    runs = [each for each in documents if each["kind"] == "run"]
+    arrays = {f"a{n}": each for n, each in enumerate(documents) if each["kind"] == "array"}
+    drawn = {run["run"]: _in_the_page(pictures(run)) for run in runs}
+    drawn |= {key: _in_the_page(array_pictures(key, each)) for key, each in arrays.items()}
+    return environment.get_template("page.html").render(
+        runs=runs, arrays=arrays, drawn=drawn, said=sentences, words=array_words
     )
-    drawn = {
-        run["run"]: {
-            # What matplotlib writes is escaped already.
-            name: (each, Markup(each.svg))
-            for name, each in pictures(run).items()
-        }
-        for run in runs
-    }
-    template = environment.from_string(source)
-    return template.render(runs=runs, drawn=drawn, said=sentences)
+
+
+def _in_the_page(drawn: dict[str, Picture]) -> dict[str, tuple[Picture, Markup]]:
+    # What matplotlib writes is escaped already.
+    return {name: (each, Markup(each.svg)) for name, each in drawn.items()}

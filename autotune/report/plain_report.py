@@ -7,15 +7,16 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from autotune.report import sentences
+from autotune.report import array_words, sentences
 from autotune.report.grid import Grid
 
 WIDTH = 100
 """Of text: a file knows no terminal."""
+PICTURES = "Pictures are in the form html."
 Rows = Sequence[Sequence[str]]
 
 
-def text(runs: list[dict[str, Any]]) -> str:
+def text(documents: list[dict[str, Any]]) -> str:
     """For people who read it as it is."""
 
     def table(heads: Sequence[str], rows: Rows) -> str:
@@ -25,13 +26,13 @@ def text(runs: list[dict[str, Any]]) -> str:
         Console(file=out, width=WIDTH, color_system=None).print(grid)
         return "\n".join(line.rstrip() for line in out.getvalue().splitlines())
 
-    return _whole(runs, lambda level, title: title, table, str, lambda command: f"  {command}")
+    return _whole(documents, lambda level, title: title, table, str, lambda command: f"  {command}")
 
 
 _SPECIAL = str.maketrans({c: f"\\{c}" for c in "\\`*_[]<>#|&~$"})
 
 
-def markdown(runs: list[dict[str, Any]]) -> str:
+def markdown(documents: list[dict[str, Any]]) -> str:
     """For GitHub and the like; what came from elsewhere is text, whatever it holds."""
 
     def said(words: str) -> str:
@@ -44,16 +45,18 @@ def markdown(runs: list[dict[str, Any]]) -> str:
     def code(command: str) -> str:
         return f"    {command}"
 
-    return _whole(runs, lambda level, title: f"{'#' * level} {said(title)}", table, said, code)
+    return _whole(documents, lambda level, title: f"{'#' * level} {said(title)}", table, said, code)
 
 
 def _whole(
-    runs: list[dict[str, Any]],
+    documents: list[dict[str, Any]],
     head: Callable[[int, str], str],
     table: Callable[[Sequence[str], Rows], str],
     said: Callable[[str], str],
     code: Callable[[str], str],
 ) -> str:
+    runs = [each for each in documents if each["kind"] == "run"]
+    arrays = [each for each in documents if each["kind"] == "array"]
     parts = []
     if len(runs) > 1:
         first, *rows = sentences.side_by_side(runs)
@@ -72,6 +75,32 @@ def _whole(
         parts.append(head(2, "Measured on"))
         parts.append(table(("", ""), sentences.machine(run)))
         parts.append(head(2, "Not shown"))
-        parts += [said(words) for words in (*run["missing"], "Pictures are in the form html.")]
-    parts += [head(1, "How these figures were got"), *(said(words) for words in sentences.HOW)]
+        parts += [said(words) for words in (*run["missing"], PICTURES)]
+    for array in arrays:
+        parts.append(head(1, f"autotune: {array['device']}"))
+        parts += _array(array, head, table, said)
+    how = (*(sentences.HOW if runs else ()), *(array_words.HOW if arrays else ()))
+    parts += [head(1, "How these figures were got"), *(said(words) for words in how)]
     return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _array(
+    array: dict[str, Any],
+    head: Callable[[int, str], str],
+    table: Callable[[Sequence[str], Rows], str],
+    said: Callable[[str], str],
+) -> list[str]:
+    parts = [said(words) for words in array_words.short(array)]
+    if array["syncs"]:
+        parts.append(head(2, "Guarded syncs"))
+        parts.append(table(array_words.SYNC_HEADS, array_words.sync_rows(array)))
+    if array["forecast"] is not None:
+        parts.append(head(2, "Forecast"))
+        rows = array_words.forecast_rows(array["forecast"])
+        parts.append(table(array_words.FORECAST_HEADS, rows))
+        parts += [said(words) for words in array["forecast"]["said"]]
+    if array["passes"]:
+        parts.append(head(2, "Passes of re-tuning"))
+        parts.append(table(array_words.PASS_HEADS, array_words.pass_rows(array)))
+    parts.append(head(2, "Not shown"))
+    return parts + [said(words) for words in (*array_words.not_shown(array), PICTURES)]

@@ -11,7 +11,7 @@ from autotune.report import compared, named_answers, tried
 from autotune.results import solve
 from autotune.results.solve import Study
 from autotune.store import RunRecord, TrialRecord
-from autotune.untrusted import harmless
+from autotune.untrusted import harmless_throughout
 
 Document = dict[str, Any]
 
@@ -33,8 +33,9 @@ def document(
     problem, answer = study.problem, _answer(run, trials)
     evidence = answer.profile.evidence if answer and answer.profile else None
     sides = compared.sides(study, trials, evidence is not None)
-    found: Document = _harmless(
+    found: Document = harmless_throughout(
         {
+            "kind": "run",
             "run": run.id,
             "device": run.device,
             "state": run.state,
@@ -78,15 +79,6 @@ def document(
         }
     )
     return found
-
-
-def _harmless(value: Any) -> Any:
-    """The same with texts that move no cursor, wherever they came from."""
-    if isinstance(value, str):
-        return harmless(value)
-    if isinstance(value, Mapping):
-        return {_harmless(key): _harmless(each) for key, each in value.items()}
-    return [_harmless(each) for each in value] if isinstance(value, list | tuple) else value
 
 
 def _answer(run: RunRecord, trials: Sequence[TrialRecord]) -> solve.Solution | None:

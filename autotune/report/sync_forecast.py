@@ -28,7 +28,11 @@ def show_latencies(estimate: Estimate) -> str:
 
 def show_times(estimate: Estimate) -> str:
     """`31.2 to 42.0 h`: the 95 % interval."""
-    low, high = estimate.interval
+    return show_time_span(*estimate.interval)
+
+
+def show_time_span(low: float, high: float) -> str:
+    """The same of two times in seconds, in the unit of the longer one."""
     unit, seconds = next((each for each in _UNITS if high >= 2 * each[1]), ("s", 1.0))
     return f"{_three_digits(low / seconds)} to {_three_digits(high / seconds)} {unit}"
 

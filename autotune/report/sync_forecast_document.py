@@ -44,11 +44,17 @@ def document(
         "knee_kib_s": knee.kib_s if knee else None,
         "idle_p99_ns": _estimate(idle.p99) if idle else None,
         "speeds": speeds,
-        "now": _at(forecast, forecast.limit_kib_s),
+        "now": at_speed(forecast, forecast.limit_kib_s),
         "within": within_s
-        and {"seconds": within_s, "needed": _at(forecast, speed) if speed is not None else None},
+        and {
+            "seconds": within_s,
+            "needed": at_speed(forecast, speed) if speed is not None else None,
+        },
         "under": ceiling_ns
-        and {"ceiling_ns": ceiling_ns, "needed": _at(forecast, slow) if slow is not None else None},
+        and {
+            "ceiling_ns": ceiling_ns,
+            "needed": at_speed(forecast, slow) if slow is not None else None,
+        },
     }
 
 
@@ -60,7 +66,12 @@ def _times(forecast: Forecast, kib_s: float) -> dict[str, Any]:
     return {action: _estimate(forecast.time(action, kib_s)) for action in ACTIONS}
 
 
-def _at(forecast: Forecast, kib_s: float) -> dict[str, Any]:
+def _needed(forecast: Forecast, kib_s: float | None) -> dict[str, Any] | None:
+    return at_speed(forecast, kib_s) if kib_s is not None else None
+
+
+def at_speed(forecast: Forecast, kib_s: float) -> dict[str, Any]:
+    """What a speed means for each action."""
     return {
         "kib_s": kib_s,
         "seconds": _times(forecast, kib_s),

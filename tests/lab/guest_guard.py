@@ -163,6 +163,10 @@ def test_a_recovery_is_held_and_then_is_as_it_was(state: Path, tmp_path: Path) -
     # The commands that are refused meanwhile take the guest's one processor for some seconds.
     assert 0.5 * IOPS < max(window["foreground_iops"] for window in windows) < 2 * IOPS
     assert not running("fio")
+    (kept,) = json.loads(autotune("report", "/dev/md0", "--json", state=state).stdout)
+    (sync,) = kept["syncs"]
+    assert {"kind": "summary", **sync["summary"]} == summary
+    assert sync["points"]["sync_bytes_per_s"] == [w["sync_bytes_per_s"] for w in windows]
 
 
 @pytest.mark.sample
@@ -258,11 +262,13 @@ def test_a_policy_holds_the_sync_and_says_what_that_costs(state: Path, tmp_path:
     recovering()
     knobs, output = settled_knobs(), tmp_path / "output"
     with foreground():
-        child = start(state, output, "--policy", "foreground")
+        child = start(state, output, "--policy", "foreground", "--log-format", "json")
         wait_until(lambda: "Policy foreground" in output.read_text(), 120, "what it costs")
         os.kill(child, signal.SIGINT)
         assert ended(child) == 0, output.read_text()
     assert settled_knobs() == knobs
+    assert {"window", "notice", "summary"} == {each["kind"] for each in documents(output)}
+    assert len(documents(output)) == output.read_text().count("\n")
     windows = [each for each in documents(output) if each["kind"] == "window"]
     free = max(window["sync_bytes_per_s"] for window in windows)
     assert windows[-1]["sync_bytes_per_s"] < 0.6 * free

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from browser import PROGRAM, Browser
 from fake_run import Machine
+from some_array import DEVICE, store_array
 from stored_reports import NASTY, documents, from_the_lab, nasty
 
 from autotune.measure.phase import Bench, PhaseResult
@@ -90,7 +91,7 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> "Browser":  # type: ign
 
 @pytest.mark.parametrize("width", [1280, 390])
 @pytest.mark.parametrize("dark", [False, True])
-@pytest.mark.parametrize("runs", ["lab", "kept", "several", "none kept", "wild", "nasty"])
+@pytest.mark.parametrize("runs", ["lab", "kept", "several", "none kept", "wild", "nasty", "array"])
 def test_everything_can_be_read(
     browser: Browser,
     tmp_path: Path,
@@ -102,6 +103,9 @@ def test_everything_can_be_read(
     if runs == "nasty":
         nasty(tmp_path)
         shown = documents(tmp_path, "1")
+    elif runs == "array":
+        store_array(tmp_path)
+        shown = documents(tmp_path, DEVICE)
     elif runs == "lab":
         shown = documents(from_the_lab(tmp_path), "1")
     else:

@@ -1,0 +1,184 @@
+"""A report of an array shows what is stored of it, and no figure that is not in its JSON."""
+
+import dataclasses
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from said_numbers import Reader, numbers_in, sayable
+from some_array import DEVICE, UUID, keep_sync, store_array
+from some_forecast import point, some_forecast
+from some_windows import FIRST
+from stored_reports import NASTY, asked, documents, from_the_lab
+from typer.testing import CliRunner
+
+from autotune.cli.main import app
+from autotune.report.page import html as page_of
+from autotune.service import history
+from autotune.sync_forecast import stored as forecasts
+
+pytestmark = pytest.mark.filterwarnings("error")
+PHRASES = re.compile(r"95 %|95 times of 100|p99|-{2}json")
+"""What the page says by itself."""
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> Path:
+    store_array(tmp_path)
+    return tmp_path
+
+
+def the_array(state: Path, name: str = DEVICE) -> dict[str, Any]:
+    (found,) = documents(state, name)
+    return found
+
+
+def figures(array: dict[str, Any]) -> list[dict[str, Any]]:
+    """What may be said of it: of what is only drawn, the ends."""
+    syncs = []
+    for sync in array["syncs"]:
+        columns = {n: [v for v in column if v] for n, column in sync["points"].items()}
+        ends = {n: [min(v), max(v)] for n, v in columns.items() if v}
+        syncs.append({**sync, "points": ends})
+    forecast = {**array["forecast"], "curve": array["forecast"]["curve"][-1]}
+    # Rates are said in bytes.
+    rates = [row["kib_s"] * 1024 for row in forecast["speeds"]]
+    return [{**array, "syncs": syncs, "forecast": forecast, "rates": rates}]
+
+
+def test_every_number_of_the_page_is_in_its_json(state: Path) -> None:
+    shown = [the_array(state)]
+    texts = [PHRASES.sub("", text) for text in Reader(page_of(shown)).texts]
+    said = {number for text in texts for number in numbers_in(text)}
+    assert len(said) > 100
+    known = sayable(figures(shown[0]))
+    assert said - known == set()
+    # The test would see one that is not.
+    shown[0]["syncs"][0]["seconds"] = 7777 * 3600.0
+    assert "7777" in {n for text in Reader(page_of(shown)).texts for n in numbers_in(text)} - known
+
+
+@pytest.mark.parametrize("form", ["text", "markdown"])
+def test_every_number_of_the_text_is_in_its_json(state: Path, form: str) -> None:
+    said = PHRASES.sub("", asked(state, "report", DEVICE, "--format", form))
+    assert set(numbers_in(said)) - sayable(figures(the_array(state))) == set()
+
+
+def test_it_says_what_guard_forecast_and_retune_said(state: Path) -> None:
+    found = the_array(state)
+    newest = found["syncs"][0]
+    assert [sync["summary"] is None for sync in found["syncs"]] == [False, False, False, True]
+    assert newest["held"] == newest["summary"]["judged"] - newest["summary"]["over"]
+    past = json.loads(asked(state, "history", "--forecasts", "--json"))
+    assert {**found["forecast"], **past[0]} == found["forecast"]
+    passes = history.load(state, UUID).passes
+    assert found["passes"] == [each.model_dump(mode="json") for each in passes]
+    text = asked(state, "report", "md0", "--format", "text")
+    assert "It was over" in text
+    assert "was cut after 8 min 15 s" in page_of([{**found, "syncs": found["syncs"][3:]}])
+    for gone in ("77 measurements", NASTY):
+        assert gone not in text
+
+
+def test_a_curve_goes_through_what_was_measured(state: Path) -> None:
+    forecast = the_array(state)["forecast"]
+    speeds = [at["kib_s"] for at in forecast["curve"]]
+    assert speeds == sorted(speeds)
+    assert speeds[0] == pytest.approx(forecast["speeds"][0]["kib_s"])
+    assert speeds[-1] == pytest.approx(forecast["full_kib_s"])
+    times = [at["seconds"]["rebuild"]["value"] for at in forecast["curve"]]
+    assert times == sorted(times, reverse=True)
+    # At full speed it says what `forecast` says.
+    full = forecast["speeds"][-1]["seconds"]["rebuild"]
+    assert forecast["curve"][-1]["seconds"]["rebuild"] == pytest.approx(full)
+
+
+def test_the_page_has_a_picture_of_each(state: Path) -> None:
+    page = page_of([the_array(state)])
+    for name in ("syncs-0", "syncs-1", "syncs-2", "forecast", "passes"):
+        assert f'id="a0-{name}-title"' in page, name
+    assert "syncs-3" not in page
+    assert len(page) < 300 * 1024
+    tags = Reader(page).tags
+    ids = [attrs["id"] for _, attrs in tags if "id" in attrs]
+    assert len(ids) == len(set(ids))
+    assert "script" not in {tag for tag, _ in tags}
+
+
+def test_the_same_array_is_the_same_bytes(state: Path) -> None:
+    pages = []
+    for seed in ("1", "2"):
+        out = state / f"{seed}.html"
+        words = ("-m", "autotune", "report", DEVICE, "--state-dir", state, "--out", out)
+        env = {**os.environ, "PYTHONHASHSEED": seed, "TZ": f"UTC-{seed}"}
+        subprocess.run((sys.executable, *words), check=True, env=env, capture_output=True)
+        pages.append(out.read_bytes())
+    assert pages[0] == pages[1]
+
+
+def test_runs_and_arrays_share_a_page(state: Path, tmp_path: Path) -> None:
+    shutil.copytree(from_the_lab(tmp_path / "copy"), state, dirs_exist_ok=True)
+    both = documents(state, "1", DEVICE)
+    assert [each["kind"] for each in both] == ["run", "array"]
+    page = page_of(both)
+    assert 'id="r1-change-title"' in page
+    assert 'id="a1-forecast-title"' in page
+    assert "<title>autotune: /dev/md0, run 1; /dev/md0</title>" in page
+
+
+@pytest.mark.parametrize("part", ["guarded", "forecasts", "retune"])
+def test_one_part_is_enough_and_what_is_missing_is_said(state: Path, part: str) -> None:
+    for other in {"guarded", "forecasts", "retune"} - {part}:
+        shutil.rmtree(state / other)
+    if part == "retune":
+        # Passes are runs, and so is the name of the array known.
+        from autotune.store.database import Store  # noqa: PLC0415
+
+        Store(state).start_run(UUID, DEVICE, "print", {})
+    found = the_array(state)
+    assert found["uuid"] == UUID
+    assert len(found["missing"]) == 3
+    assert page_of([found])
+    assert asked(state, "report", DEVICE, "--format", "markdown")
+
+
+def test_an_array_is_found_by_its_uuid_and_the_newest_of_a_name_is_meant(state: Path) -> None:
+    newer = dataclasses.replace(some_forecast(), uuid="cd" * 16, made_s=FIRST.time_s + 1e9)
+    forecasts.keep(newer, state)
+    assert the_array(state)["uuid"] == "cd" * 16
+    assert the_array(state, UUID)["uuid"] == UUID
+    assert the_array(state, ":".join([UUID[:8].upper()] * 4))["uuid"] == UUID
+
+
+def test_little_is_drawn_too(tmp_path: Path) -> None:
+    keep_sync(tmp_path, FIRST.time_s, windows=1)
+    one = dataclasses.replace(some_forecast((point(0, 12),)), uuid=UUID)
+    forecasts.keep(one, tmp_path)
+    assert page_of([the_array(tmp_path)]).count("<svg") == 2
+
+
+def test_what_comes_from_elsewhere_is_text(state: Path) -> None:
+    shown = the_array(state)
+    shown["device"] = shown["syncs"][0]["action"] = shown["passes"][0]["outcome"] = NASTY
+    shown["passes"][0]["reasons"] = [NASTY]
+    page = page_of([shown])
+    assert "script" not in {tag for tag, _ in Reader(page).tags}
+    assert NASTY in " ".join(Reader(page).texts)
+
+
+@pytest.mark.parametrize("name", ["/dev/md7", "nonsense", "7"])
+def test_what_is_not_there_is_wrong_usage(state: Path, name: str) -> None:
+    done = CliRunner().invoke(app, ["report", name, "--state-dir", str(state)])
+    assert getattr(done.exception, "exit_code", None) == 2
+
+
+def test_its_file_is_named_after_it(state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(state)
+    asked(state, "report", DEVICE)
+    assert (state / "autotune-md0.html").exists()
