@@ -29,7 +29,9 @@ RAW := /dev/md0 --destructive /dev/md0
 PACKAGES := mdadm fio util-linux user-mode-linux nbdkit nbdkit-plugin-dev qemu-system-common \
   gcc libc6-dev e2fsprogs xfsprogs lvm2 cryptsetup-bin fdisk udev kmod python3-venv
 # What only the tests need: the tools that exports are made for, and a filesystem.
-CONSUMERS := shellcheck systemd dbus tuned btrfs-progs chromium
+CONSUMERS := shellcheck systemd dbus tuned btrfs-progs chromium prometheus
+# Of these, what is a service too.
+SERVICES := tuned prometheus
 test lint unit lab-tests slow-tests: PACKAGES += $(CONSUMERS)
 
 .PHONY: setup system demo test lint unit lab-tests slow-tests faults soak check-kills fuzz \
@@ -46,9 +48,9 @@ system:
 	if [ "$$(id -u)" = 0 ]; then as_root=; \
 	elif sudo -n true 2>/dev/null; then as_root=sudo; \
 	else echo "Packages are missing. As root, run: apt-get install $$missing" >&2; exit 1; fi; \
-	case " $$missing" in *" tuned "*) \
-	  echo "TuneD is installed for the tests alone, so its service stays masked."; \
-	  $$as_root ln -sf /dev/null /etc/systemd/system/tuned.service;; esac; \
+	for service in $(SERVICES); do case " $$missing" in *" $$service "*) \
+	  echo "$$service is installed for the tests alone, so its service stays masked."; \
+	  $$as_root ln -sf /dev/null /etc/systemd/system/$$service.service;; esac; done; \
 	$$as_root apt-get update -q && \
 	$$as_root env DEBIAN_FRONTEND=noninteractive \
 	  apt-get install -q -y --no-install-recommends $$missing

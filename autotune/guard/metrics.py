@@ -8,6 +8,7 @@ from autotune.guard.window import Window
 from autotune.system.array import Array
 
 NS = 1e9
+KIB = 1024
 
 
 class MetricsFile:
@@ -57,6 +58,9 @@ class MetricsFile:
                 (window.left_s, window.left_low_s, window.left_high_s),
                 window.finish_s,
                 window.impossible,
+                window.action,
+                window.share,
+                window.sync_speed_max_kib * KIB if window.source != "none" else None,
             )
         try:
             write_guard_metrics(guard_path(self._file, device), seen)

@@ -17,8 +17,9 @@ VERDICTS = ("better", "no difference", "worse")
 
 @dataclass(frozen=True)
 class ArrayMetrics:
-    """What is known of one array. Ratios are 1.0 where nothing changed; `checked` is a time in
-    seconds since 1970, 0 if it never was; `p99_s` and `ceilings_s` are by figure, in seconds."""
+    """What is known of one array. Ratios are 1.0 where nothing changed; `gain_span` are the ends of
+    the gain's 95 % interval; `checked` is a time in seconds since 1970, 0 if it never was; `p99_s`
+    and `ceilings_s` are by figure, in seconds."""
 
     device: str
     uuid: str
@@ -26,6 +27,7 @@ class ArrayMetrics:
     as_profile: bool
     checked: float = 0.0
     gain: float = 1.0
+    gain_span: tuple[float, float] = (1.0, 1.0)
     verdict: str = ""
     drift: float = 1.0
     p99_s: tuple[tuple[str, float], ...] = ()
@@ -45,6 +47,8 @@ def write_metrics(path: Path, arrays: Iterable[ArrayMetrics]) -> None:
     failed = gauge("last_pass_failed", "1 if the newest pass of re-tuning failed.")
     checked = gauge("checked_timestamp_seconds", "When the profile was last checked.")
     gain = gauge("gain_ratio", "Objective with the profile over that without, as last measured.")
+    gain_low = gauge("gain_low_ratio", "The lower end of the 95 % interval of that gain.")
+    gain_high = gauge("gain_high_ratio", "The upper end of that interval.")
     verdict = gauge("verdict", "1 for the last verdict on the profile, else 0.", "verdict")
     drift = gauge("drift_ratio", "Objective as last measured over that when it was adopted.")
     p99 = gauge("p99_seconds", "The foreground's p99 in the phase, as last measured.", "figure")
@@ -58,6 +62,8 @@ def write_metrics(path: Path, arrays: Iterable[ArrayMetrics]) -> None:
         if array.verdict:
             checked.labels(*at).set(array.checked)
             gain.labels(*at).set(array.gain)
+            for end, value in zip((gain_low, gain_high), array.gain_span, strict=True):
+                end.labels(*at).set(value)
             drift.labels(*at).set(array.drift)
             for each in VERDICTS:
                 verdict.labels(*at, each).set(each == array.verdict)
@@ -85,6 +91,10 @@ class GuardMetrics:
     finish_s: float | None = None
     """The date, in seconds since the epoch."""
     impossible: bool = False
+    action: str = ""
+    """What the sync is, as people call it; "" if none is under way."""
+    done_share: float | None = None
+    held_bytes_per_s: float | None = None
 
 
 def guard_path(path: Path, device: str) -> Path:
@@ -103,6 +113,8 @@ def write_guard_metrics(path: Path, seen: GuardMetrics) -> None:
             seen.ceiling_s if math.isfinite(seen.ceiling_s) else None,
         ),
         "sync_bytes_per_second": ("How fast each member is synced.", seen.sync_bytes_per_s),
+        "held_bytes_per_second": ("What each member's sync is held to.", seen.held_bytes_per_s),
+        "done_ratio": ("How much of the sync is done, 0 to 1.", seen.done_share),
         "left_seconds": ("The time left at the speeds of the last minute.", seen.left_s[0]),
         "left_low_seconds": ("The time left if all users leave.", seen.left_s[1]),
         "left_high_seconds": ("The time left if all users stay.", seen.left_s[2]),
@@ -116,6 +128,14 @@ def write_guard_metrics(path: Path, seen: GuardMetrics) -> None:
             float(seen.out_of_reach),
         ),
     }
+    info = Gauge(
+        "autotune_guard_sync_info",
+        "1, with what is under way.",
+        ("device", "uuid", "action"),
+        registry=registry,
+    )
+    if seen.action:
+        info.labels(*at, seen.action).set(1)
     for name, (text, value) in gauges.items():
         gauge = Gauge(f"autotune_guard_{name}", text, ("device", "uuid"), registry=registry)
         if value is not None:

@@ -33,6 +33,7 @@ def observe(array: Array, state_dir: Path) -> ArrayMetrics:
         good,
         last.at.timestamp(),
         ratio,
+        (low, high),
         verdict.value,
         last.drift,
         tuple(p99.items()),

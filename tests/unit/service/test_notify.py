@@ -121,7 +121,7 @@ def test_what_is_not_wanted_is_not_told(tmp_path: Path) -> None:
 
 def test_prometheus_can_read_the_metrics(tmp_path: Path) -> None:
     array = ArrayMetrics(
-        "/dev/md0", "u", 'a "name"\n', True, 1e9, 1.4, "better", 0.9,
+        "/dev/md0", "u", 'a "name"\n', True, 1e9, 1.4, (1.3, 1.5), "better", 0.9,
         (("resync.p99", 0.02),), (("resync.p99", 0.05),),
     )  # fmt: skip
     file = tmp_path / "autotune.prom"
@@ -132,6 +132,8 @@ def test_prometheus_can_read_the_metrics(tmp_path: Path) -> None:
         for s in family.samples
     }
     assert samples["autotune_gain_ratio", "/dev/md0", ""] == 1.4
+    assert samples["autotune_gain_low_ratio", "/dev/md0", ""] == 1.3
+    assert samples["autotune_gain_high_ratio", "/dev/md0", ""] == 1.5
     assert samples["autotune_verdict", "/dev/md0", "better"] == 1
     assert samples["autotune_verdict", "/dev/md0", "worse"] == 0
     assert samples["autotune_p99_ceiling_seconds", "/dev/md0", ""] == 0.05
