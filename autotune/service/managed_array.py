@@ -20,9 +20,9 @@ from autotune.store.database import Store
 from autotune.system.array import Array
 from autotune.system.memory import budget_bytes, total_bytes
 from autotune.tuning.prepare import GIVEN, Given, Options
+from autotune.tuning.reporter import Reporter
 from autotune.tuning.resume import interrupted
 from autotune.tuning.run import Done, run
-from autotune.tuning.trials import Reporter
 
 GLANCE_S, GLANCES = 2.0, 5
 """Between two trials, to see whether somebody else has come to use the array: one quiet glance

@@ -24,7 +24,7 @@ from autotune.stats.verdict import Comparison
 from autotune.store.database import Store
 from autotune.system.array import PARITY, Array
 from autotune.tuning.prepare import LEAST_TRIALS
-from autotune.tuning.trials import Reporter
+from autotune.tuning.reporter import Reporter
 
 DRIFTED = 0.9
 """Below this share of the speed at adoption the administrator is told."""

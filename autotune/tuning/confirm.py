@@ -27,7 +27,8 @@ from autotune.tuning.long_load import LongLoad, long_phases, may_write, measure_
 from autotune.tuning.prepare import BASELINE_TRIALS, CONFIRM_ORDER, Preparation
 from autotune.tuning.relevance import differing
 from autotune.tuning.remaining import pairs_left, time_left_s
-from autotune.tuning.trials import Reporter, Trials
+from autotune.tuning.reporter import Reporter
+from autotune.tuning.trials import Trials
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,8 @@ from autotune.safety.paths import applied_profile_path
 from autotune.system.array import Array, find_array
 from autotune.system.memory import budget_bytes
 from autotune.tuning.prepare import GIVEN, Given, Options
+from autotune.tuning.reporter import Reporter
 from autotune.tuning.run import Done, run
-from autotune.tuning.trials import Reporter
 
 
 @dataclass(frozen=True)

@@ -76,13 +76,13 @@ def long_phases(
 
 def may_write(trials: Trials, phases: Sequence[Phase]) -> bool:
     """Whether the write budget allows long loads of both."""
-    if trials.written.left is None:
+    if trials.phases.written.left is None:
         return True
     needed = 0.0
     for phase in phases:
         short = phase.name.removesuffix(SUFFIX)
-        needed += trials.wrote[short] * phase.max_seconds / trials.seconds[short]
-    return 2 * needed * WRITE_MARGIN < trials.written.left
+        needed += trials.phases.wrote[short] * phase.max_seconds / trials.phases.seconds[short]
+    return 2 * needed * WRITE_MARGIN < trials.phases.written.left
 
 
 def measure_long(

@@ -41,13 +41,13 @@ def time_left_s(trials: Trials) -> float:
 def pairs_left(trials: Trials, phases: Sequence[str], beside_s: float = 0.0) -> int:
     """How many pairs of these phases can still be measured, with `beside_s` for something else if
     that leaves time for one."""
-    pair_s = 2 * sum(trials.seconds[name] for name in phases) * TIME_MARGIN
+    pair_s = 2 * sum(trials.phases.seconds[name] for name in phases) * TIME_MARGIN
     left_s = time_left_s(trials)
     if left_s - beside_s >= pair_s:
         left_s -= beside_s
     most = math.floor(left_s / pair_s) if pair_s > 0 else 0
-    wrote = 2 * sum(trials.wrote[name] for name in phases) * WRITE_MARGIN
-    left = trials.written.left
+    wrote = 2 * sum(trials.phases.wrote[name] for name in phases) * WRITE_MARGIN
+    left = trials.phases.written.left
     if left is not None and wrote:
         most = min(most, math.floor(left / wrote))
     return most
@@ -64,10 +64,10 @@ def lacking(
     `proof`: the phases that a proof would measure, if not all that a setting can move."""
     trial = [phase.name for phase in preparation.phases if is_movable(preparation.knobs, phase)]
     names = trial if proof is None else [phase.name for phase in proof]
-    trial_s = sum(trials.seconds[name] for name in trial)
-    pair_s = 2 * sum(trials.seconds[name] for name in names)
+    trial_s = sum(trials.phases.seconds[name] for name in trial)
+    pair_s = 2 * sum(trials.phases.seconds[name] for name in names)
     if (trial_s + pairs * pair_s) * TIME_MARGIN + long_s > time_left_s(trials):
-        whole_s = sum(trials.seconds[phase.name] for phase in preparation.phases)
+        whole_s = sum(trials.phases.seconds[phase.name] for phase in preparation.phases)
         least_s = (whole_s * (1 + BASELINE_TRIALS) + trial_s + pairs * pair_s) * TIME_MARGIN
         takes = f"a trial takes {show_seconds(trial_s)} here"
         if trials.count("search"):
@@ -79,9 +79,9 @@ def lacking(
             f"{show_seconds(least_s)} or more (--time)",
             "time",
         )
-    left = trials.written.left
-    wrote = sum(trials.wrote[name] for name in trial)
-    wrote += 2 * pairs * sum(trials.wrote[name] for name in names)
+    left = trials.phases.written.left
+    wrote = sum(trials.phases.wrote[name] for name in trial)
+    wrote += 2 * pairs * sum(trials.phases.wrote[name] for name in names)
     if left is not None and wrote * WRITE_MARGIN > left:
         text = "the write budget allows to try nothing else; allow more (--write-budget)"
         return Stop(text, "write-budget")

@@ -35,12 +35,13 @@ from autotune.tuning.hints import hints as catalogue_hints
 from autotune.tuning.preload import Loading
 from autotune.tuning.prepare import Options, Preparation, prepare
 from autotune.tuning.proven_profile import make_profile, settled
+from autotune.tuning.reporter import Reporter
 from autotune.tuning.resume import interrupted, to_resume
 from autotune.tuning.session import session
 from autotune.tuning.stored_problem import stored_problem
 from autotune.tuning.supervised import tell
 from autotune.tuning.time_spent import PREPARING, THINKING, Spent
-from autotune.tuning.trials import Reporter, Trials
+from autotune.tuning.trials import Trials
 from autotune.tuning.tune import Result, tune
 
 if TYPE_CHECKING:

@@ -18,9 +18,10 @@ from autotune.tuning.long_load import long_phases
 from autotune.tuning.prepare import Preparation
 from autotune.tuning.relevance import differing
 from autotune.tuning.remaining import Stop, lacking
+from autotune.tuning.reporter import Reporter
 from autotune.tuning.stored_problem import stored_problem
 from autotune.tuning.strategy_input import informed, trials_without_drift, without
-from autotune.tuning.trials import Reporter, Trials
+from autotune.tuning.trials import Trials
 
 BASELINE_EVERY = 6
 """After so many trials of the search the baseline comes back, so that a drift is seen."""

@@ -33,7 +33,7 @@ def problem_of(preparation: Preparation, trials: Trials, figures: list[Figure]) 
         preparation.options.seed,
         preparation.careful,
         preparation.hints,
-        dict(trials.seconds),
+        dict(trials.phases.seconds),
         preparation.earlier,
         carried=True,
     )

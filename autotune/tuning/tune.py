@@ -22,9 +22,10 @@ from autotune.tuning.long_load import GROWS, LongLoad, long_phases
 from autotune.tuning.prepare import BASELINE_TRIALS, Preparation
 from autotune.tuning.reasons import ceilings_given_up, nothing_better, still_broken
 from autotune.tuning.remaining import lacking, pairs_left
+from autotune.tuning.reporter import Reporter
 from autotune.tuning.search import SHORT, Hunt, tell_broken
 from autotune.tuning.strategy_input import problem_of
-from autotune.tuning.trials import Reporter, Trials
+from autotune.tuning.trials import Trials
 
 CANDIDATES = 3
 """So many settings are looked at for one that is worth a proof."""
@@ -112,12 +113,12 @@ def tune(
         len(trials.records),
         trials.count("search"),
         time.monotonic() - started,
-        trials.written.total,
-        trials.written.budget,
+        trials.phases.written.total,
+        trials.phases.written.budget,
         trials.saved_s,
-        list(trials.unsupported),
+        list(trials.phases.unsupported),
         largest_drifts(trials.anchors),
-        trials.grown_stripes,
+        trials.phases.grown_stripes,
         found.shares if decision.keep else (),
         decision.held,
         decision.pairs,
@@ -135,7 +136,7 @@ def _find(
     is over before that."""
     if GROWS in preparation.baseline:
         long = long_phases(preparation, {GROWS: 0}, preparation.phases)
-        trials.long_s = 2 * sum(phase.max_seconds for phase in long)
+        trials.progress.long_s = 2 * sum(phase.max_seconds for phase in long)
     before = _measure_baseline(preparation, trials, reporter)
     figures = ceilings.resolve(preparation.figures, preparation.options.ceilings, before)
     trials.resolved(figures)

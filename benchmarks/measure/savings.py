@@ -17,10 +17,10 @@ from autotune.problem.ceilings import parse_ceiling
 from autotune.report.live import LiveReporter
 from autotune.report.tables import show_setting
 from autotune.store.database import Store
+from autotune.tuning import phase_runs
 from autotune.tuning.early_stop import EarlyEnd
 from autotune.tuning.prepare import Options
 from autotune.tuning.run import Done, run
-from autotune.tuning.trials import Trials
 
 
 def main() -> None:
@@ -47,7 +47,7 @@ def main() -> None:
         mock.patch.object(EarlyEnd, "judge", return_value=never_hopeless),
         mock.patch.object(EarlyEnd, "clear", return_value=never_clear),
         # No two trials are alike, so nothing measured before stands in for another.
-        mock.patch.object(Trials, "relevant", side_effect=lambda *_: object()),
+        mock.patch.object(phase_runs, "relevant", side_effect=lambda *_: object()),
     ):
         lavish = searching(options)
     print(f"searching took {frugal / lavish:.2f} of the time that measuring everything takes")

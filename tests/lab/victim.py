@@ -27,6 +27,7 @@ from autotune.safety import restore
 from autotune.safety.watch import Watch
 from autotune.stats.batch_means import student_t
 from autotune.system import sysfs
+from autotune.tuning.phase_runs import PhaseRuns
 from autotune.tuning.trials import Trials
 
 student_t(3)
@@ -93,18 +94,19 @@ class Stage:
 def told(stage: Stage) -> Iterator[None]:
     """Let the stage hear where the run of this process stands."""
     run, look, store = Trials.run, Watch.__call__, sysfs.write
-    measured, put_back = Trials._measured, restore._restore_one
+    measured, put_back = PhaseRuns.run, restore._restore_one
+    role = ""
 
     # Without a winner to confirm, the restore comes a minute sooner.
     strategy = functools.partial(OneSetting, recommends=stage.wanted == "confirm")
 
-    def trial(self: Trials, role: str, *rest: Any, **more: Any) -> Any:
+    def trial(self: Trials, its_role: str, *rest: Any, **more: Any) -> Any:
+        nonlocal role
+        role = its_role
         stage.enter("apply" if role == "search" else "")
-        self.role = role  # type: ignore[attr-defined]
         return run(self, role, *rest, **more)
 
-    def in_a_phase(self: Trials, what: Any, *rest: Any) -> Any:
-        role: str = self.role  # type: ignore[attr-defined]
+    def in_a_phase(self: PhaseRuns, what: Any, *rest: Any) -> Any:
         stage.enter(what.name if role == "search" else role.partition("-")[0])
         return measured(self, what, *rest)
 
@@ -126,7 +128,7 @@ def told(stage: Stage) -> Iterator[None]:
 
     with (
         mock.patch.object(Trials, "run", trial),
-        mock.patch.object(Trials, "_measured", in_a_phase),
+        mock.patch.object(PhaseRuns, "run", in_a_phase),
         mock.patch.object(Watch, "__call__", looking),
         mock.patch.object(sysfs, "write", storing),
         mock.patch.object(restore, "_restore_one", restoring),

@@ -24,7 +24,7 @@ from autotune.store import TrialRecord
 from autotune.store.database import Store
 from autotune.system.array import find_array
 from autotune.system.stack import read_stack
-from autotune.tuning import resume, trials, tune
+from autotune.tuning import phase_runs, resume, trials, tune
 from autotune.tuning.document import result_document
 from autotune.tuning.prepare import Options, Preparation
 from autotune.tuning.proven_profile import make_profile
@@ -72,7 +72,7 @@ class Machine:
         self.measured: list[tuple[int, str]] = []
         self.stop_at: int | None = None
         monkeypatch.setattr(trials, "apply", self.apply)
-        monkeypatch.setattr(trials, "measure", self.measure)
+        monkeypatch.setattr(phase_runs, "measure", self.measure)
         # Nothing is really written here, so nothing reads as applied.
         monkeypatch.setattr(Watch, "look", lambda _self: None)
 

@@ -22,7 +22,7 @@ from autotune.safety.paths import open_journals
 from autotune.store.database import FILE_NAME, Store
 from autotune.system import sysfs
 from autotune.system.array import find_array
-from autotune.tuning import prepare, trials
+from autotune.tuning import phase_runs, prepare
 from autotune.tuning import run as running
 from autotune.tuning.prepare import Options
 from autotune.tuning.resume import unfinished
@@ -55,7 +55,7 @@ class Machine:
             monkeypatch.setattr(module, "find_array", lambda device: find_array(device, root))
         monkeypatch.setattr(running, "lock", lambda *_: contextlib.nullcontext())
         monkeypatch.setattr(checks, "fio_missing", lambda: None)
-        monkeypatch.setattr(trials, "measure", self.measure)
+        monkeypatch.setattr(phase_runs, "measure", self.measure)
         monkeypatch.setattr(sysfs, "write", self.write)
         self.originals = self.texts()
 

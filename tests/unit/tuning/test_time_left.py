@@ -9,7 +9,7 @@ import synthetic_run
 from fake_run import Machine
 
 from autotune.store import TrialRecord
-from autotune.tuning import trials
+from autotune.tuning import run_progress
 from autotune.tuning.time_left import Plan, expected_left_s
 
 PLAN = Plan(trials=10, whole_s=20.0, moved_s=15.0, long_s=120.0)
@@ -68,7 +68,7 @@ def test_a_run_reckons_anew_before_each_trial(
         seen.append((len(records), plan))
         return expected_left_s(plan, records, allowed_s)
 
-    monkeypatch.setattr(trials, "expected_left_s", reckon)
+    monkeypatch.setattr(run_progress, "expected_left_s", reckon)
     Machine(tmp_path, monkeypatch).run("recipe")
     assert [count for count, _ in seen] == list(range(len(seen)))
     plan = seen[-1][1]

@@ -1,0 +1,22 @@
+"""Who follows a run."""
+
+from typing import Protocol
+
+from autotune.problem.figure import Estimate
+from autotune.store import TrialRecord
+
+
+class Reporter(Protocol):
+    """Hears of a run as it goes on."""
+
+    def step(self, text: str) -> None:
+        """A new part of the run begins."""
+
+    def notice(self, text: str) -> None:
+        """Something that must be shown, terminal or not."""
+
+    def progress(self, what: str, share: float, left_s: float | None) -> None:
+        """`share` (0 to 1) of `what` is done; `left_s`: seconds left of the whole run."""
+
+    def trial(self, record: TrialRecord, gain: Estimate | None, holds: bool) -> None:
+        """A trial has ended; `holds`: whether its figures are within all ceilings."""

@@ -1,0 +1,55 @@
+"""What a run's reporter is told: which trial is under way, how long the run still takes, and what
+each trial showed."""
+
+import time
+from collections.abc import Mapping, Sequence
+
+from autotune.measure.workload import Phase
+from autotune.problem.figure import Figure
+from autotune.problem.objective import broken_ceilings, gain
+from autotune.problem.trial import Status
+from autotune.results.proof import BASELINE, WINNER
+from autotune.store import TrialRecord
+from autotune.tuning.prepare import Preparation
+from autotune.tuning.reporter import Reporter
+from autotune.tuning.time_left import expected_left_s, plan_of
+
+
+class RunProgress:
+    """Tells a reporter. `label`: what is measured now; `long_s`: what a long load of both sides
+    would take."""
+
+    def __init__(self, preparation: Preparation, reporter: Reporter, deadline: float) -> None:
+        self._prep, self._reporter = preparation, reporter
+        self._ends_at = deadline
+        self.label = ""
+        self.long_s = 0.0
+
+    def look_ahead(
+        self,
+        seconds: Mapping[str, float],
+        records: Sequence[TrialRecord],
+        deadline: float,
+        proof: Sequence[Phase],
+    ) -> None:
+        """Reckon when the run will end: `seconds` are what each phase takes, `deadline` is on the
+        monotonic clock, `proof` the phases of the proof under way."""
+        plan = plan_of(self._prep, seconds, self.long_s, proof)
+        now = time.monotonic()
+        self._ends_at = now + expected_left_s(plan, records, deadline - now)
+
+    def phase(self, phase: Phase, share: float) -> None:
+        """A phase is so far."""
+        left = max(0.0, self._ends_at - time.monotonic())
+        self._reporter.progress(f"{self.label}: {phase.name}", share, left)
+
+    def trial(self, record: TrialRecord, first: TrialRecord, figures: Sequence[Figure]) -> None:
+        """A trial has ended; `first` is that of the original settings, `figures` have the
+        ceilings by now."""
+        before, shown = first.figures, record.figures
+        if record.role in (WINNER, BASELINE):
+            # It measured what its setting can move.
+            shown = {**before, **shown}
+        whole = record.status is Status.COMPLETE
+        holds = whole and not broken_ceilings(figures, shown, before)
+        self._reporter.trial(record, gain(self._prep.figures, shown, before), holds)
