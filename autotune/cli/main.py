@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from autotune.cli.advise import advise
 from autotune.cli.apply import apply, unpersist
 from autotune.cli.config import config
 from autotune.cli.diff import diff
@@ -49,6 +50,7 @@ app = typer.Typer(
 app.command()(run)
 app.command()(show)
 app.command()(doctor)
+app.command()(advise)
 app.command()(apply)
 app.command()(restore)
 app.command()(unpersist)

@@ -115,3 +115,10 @@ def test_an_array_is_left_alone_outside_its_window_and_when_in_use() -> None:
 )
 def test_a_pass_names_the_keys_of_the_configuration(said: str, told: str) -> None:
     assert in_the_configuration(said) == told
+
+
+def test_findings_are_silenced_by_names_that_there_are() -> None:
+    config = parse_config('[advise]\nsilence = ["scheduler"]', "test")
+    assert config.advise.silence == ("scheduler",)
+    with pytest.raises(UsageError, match='no finding "schedular"; did you mean "scheduler"'):
+        parse_config('[advise]\nsilence = ["schedular"]', "test")
