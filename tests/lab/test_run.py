@@ -35,6 +35,7 @@ LIMIT_S = {"guest_retune.py": 1800}
         ("tests/lab/forecast.toml", "guest_forecast.py"),
         ("tests/lab/partitions.toml", "guest_shared.py"),
         ("tests/lab/neighbours.toml", "guest_neighbours.py"),
+        ("tests/lab/advise.toml", "guest_advise.py"),
         ("raid6-hdd", "guest_gate.py"),
         ("raid6-hdd", "guest_knobs.py"),
         ("tests/lab/fewer.toml", "guest_import.py"),
