@@ -77,14 +77,14 @@ def _mixed_media(scene: Scene) -> Iterator[Seen]:
     names = [m.name for m in hdds if "write_mostly" not in m.state]
     if scene.array.level != "raid1":
         yield Seen(
-            f"{listed([m.name for m in hdds])} are hard disks, and the others are not.",
+            f"Hard disks beside flash: {listed([m.name for m in hdds])}.",
             _replace(scene, [m.name for m in hdds]),
             note=f"NEW is flash like the others. {_REPLACING}",
         )
     elif names:
         files = (f"/sys/block/{scene.array.name}/md/dev-{name}/state" for name in names)
         yield Seen(
-            f"{listed(names)} are hard disks, and the others are not.",
+            f"Hard disks beside flash: {listed(names)}.",
             tuple(f"echo writemostly > {file}" for file in files),
             note="Reads then go to the others alone; writes still wait for the hard disks. The "
             "array keeps it.",
