@@ -1,4 +1,4 @@
-"""Writes the reference pages that follow from the code: commands, knobs, shipped workloads.
+"""Writes the reference pages that follow from the code: commands, knobs, workloads, findings.
 
 python docs/generate.py           write the pages
 python docs/generate.py --check   fail if a page is stale, or one at the top names what is not there
@@ -13,6 +13,7 @@ from typing import Any
 
 import typer
 
+from autotune.advice.advise import CHECKS
 from autotune.cli.main import app
 from autotune.knobs import ALL, DEFAULT, Knob
 from autotune.measure.workload import Phase, load_workload, shipped
@@ -158,7 +159,28 @@ def workloads() -> str:
     return text
 
 
-PAGES = {"commands.md": commands, "knobs.md": knobs, "workloads.md": workloads}
+def findings() -> str:
+    """Every finding of `advise`: when there is one, what it costs, and where that is from."""
+    text = (
+        "# Findings of `advise`\n\n"
+        "`autotune advise DEVICE` prints each with what was seen on the array, and with the\n"
+        "command that mends it. [Get advice on an array](../how-to/advise.md) explains the rest.\n"
+        "The names never change: `[advise] silence` in the [configuration](configuration.md) has\n"
+        "those that are not to be told.\n"
+    )
+    for check in CHECKS:
+        rows = {"Found if": f"{check.finds}.", "Costs": check.cost, "Source": check.source}
+        text += f"\n## {check.name}\n\n| | |\n|---|---|\n"
+        text += "".join(f"| {name} | {_cell(value)} |\n" for name, value in rows.items())
+    return text
+
+
+PAGES = {
+    "commands.md": commands,
+    "knobs.md": knobs,
+    "workloads.md": workloads,
+    "findings.md": findings,
+}
 
 
 def broken_links() -> list[str]:

@@ -31,6 +31,7 @@ def doctor(
     """
     import json
 
+    from autotune.advice.advise import advise
     from autotune.errors import AutotuneError, UsageError
     from autotune.preflight import leftovers
     from autotune.report import diagnosis as report
@@ -44,11 +45,14 @@ def doctor(
     journals = {str(path): leftovers.describe(path) for path in open_journals(state_dir)}
     known = {folder for _, folders in journals.values() for folder in folders}
     found = [diagnose(array, state_dir, known) for array in arrays]
+    silence = _silenced()
+    advice = {a.device: advise(a, state_dir, silence, measure=False) for a in arrays}
     refused = [each.device for each in found if each.run is None]
     if as_json:
         document: dict[str, object] = {
             "arrays": {each.device: report.diagnosis_document(each) for each in found},
             "runs": {each.device: report.expected_document(each) for each in found},
+            "advice": {name: [f.name for f in each.findings] for name, each in advice.items()},
             "open_journals": list(journals),
         }
         if device is None:
@@ -62,7 +66,7 @@ def doctor(
     if not arrays:
         print("This machine has no md arrays.")
     for each in found:
-        report.print_diagnosis(console(), each)
+        report.print_diagnosis(console(), each, advice[each.device])
     own = {str(journal_path(state_dir, array.uuid)) for array in arrays}
     for path, (message, _) in journals.items():
         # What prevents a run on one of these arrays has just been said.
@@ -76,6 +80,19 @@ def doctor(
         say("Next, to see the whole plan or to tune:")
     for each in found:
         print(f"  autotune run {each.device} --dry-run\n  autotune run {each.device}")
+
+
+def _silenced() -> tuple[str, ...]:
+    """The findings that nobody wants to hear of. A faulty configuration silences none: it is
+    `autotune config check` that says what is wrong with it."""
+    from autotune.errors import UsageError
+    from autotune.service import CONFIG
+    from autotune.service.config import load_config
+
+    try:
+        return load_config(CONFIG).advise.silence
+    except UsageError:
+        return ()
 
 
 def _environment(arrays: "list[Array]") -> dict[str, str]:

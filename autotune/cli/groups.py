@@ -5,7 +5,10 @@ from typing import Any
 from typer.core import TyperGroup
 
 GROUPS = {
-    "Look": ("show", "doctor", "status", "history", "report", "profiles", "diff", "forecast"),
+    "Look": (
+        *("show", "doctor", "advise", "status", "history", "report", "profiles", "diff"),
+        "forecast",
+    ),
     "Tune": ("run", "solve", "lab"),
     "Keep": ("apply", "restore", "unpersist"),
     "Share": ("export", "import"),

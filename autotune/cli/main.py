@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from autotune.cli.advise import advise
 from autotune.cli.apply import apply, unpersist
 from autotune.cli.check import check
 from autotune.cli.config import config
@@ -50,6 +51,7 @@ app = typer.Typer(
 app.command()(run)
 app.command()(show)
 app.command()(doctor)
+app.command()(advise)
 app.command()(apply)
 app.command()(restore)
 app.command()(unpersist)

@@ -15,7 +15,12 @@ TIMEOUT_S = 15.0
 
 
 def member_kib_s(array: Array, watch: Callable[[], None] = lambda: None) -> int | None:
-    """What the slowest member reads at its beginning, in KiB/s; None if that cannot be told, as
+    """What the slowest member reads at its beginning, in KiB/s; None if that cannot be told."""
+    return min(member_speeds(array, watch).values(), default=0) or None
+
+
+def member_speeds(array: Array, watch: Callable[[], None] = lambda: None) -> dict[str, int]:
+    """What each member reads at its beginning, in KiB/s, by name; empty if that cannot be told, as
     while a sync is under way.
 
     All members at once, for that is how a sync reads them. Nothing is written: fio runs with
@@ -23,7 +28,7 @@ def member_kib_s(array: Array, watch: Callable[[], None] = lambda: None) -> int 
     """
     members = [m for m in array.members if "faulty" not in m.state and m.size_bytes]
     if array.now().sync_action != "idle" or not members:
-        return None
+        return {}
     load = Load(rw="read", block_kib=1024, depth=4)
     jobs = [
         Job(f"m{n}", load, Target(Path("/dev") / m.name.replace("!", "/"), m.size_bytes))
@@ -36,7 +41,7 @@ def member_kib_s(array: Array, watch: Callable[[], None] = lambda: None) -> int 
                 watch()
                 counters = fio.poll(TIMEOUT_S)
                 if counters is None:
-                    return None
+                    return {}
                 if len(counters) < len(jobs):
                     continue
                 if not first and all(c.seconds >= RAMP_S for c in counters.values()):
@@ -44,9 +49,10 @@ def member_kib_s(array: Array, watch: Callable[[], None] = lambda: None) -> int 
                 if first and all(
                     counters[n].seconds - c.seconds >= SECONDS for n, c in first.items()
                 ):
-                    return min(_kib_s(counters[n].since(c)) for n, c in first.items()) or None
+                    read = {n: _kib_s(counters[n].since(c)) for n, c in first.items()}
+                    return {m.name: read[f"m{n}"] for n, m in enumerate(members)}
     except MeasurementError:
-        return None
+        return {}
 
 
 def _kib_s(done: Counters) -> int:

@@ -6,7 +6,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from autotune.errors import UsageError
+from autotune.advice.advise import NAMES
+from autotune.errors import UsageError, closest
 from autotune.measure.workload import load_workload, shipped
 from autotune.problem.ceilings import (
     Ceiling,
@@ -128,6 +129,20 @@ class Notify(_Table):
         return command
 
 
+class Advise(_Table):
+    """Which findings of `autotune advise` are not to be told, by name."""
+
+    silence: Annotated[tuple[Word, ...], Field(max_length=64)] = ()
+
+    @field_validator("silence")
+    @classmethod
+    def _are_known(cls, silence: tuple[str, ...]) -> tuple[str, ...]:
+        for name in silence:
+            if name not in NAMES:
+                raise ValueError(f'there is no finding "{name}"{closest(name, NAMES)}')
+        return silence
+
+
 class Metrics(_Table):
     """Where metrics go, for node_exporter's textfile collector."""
 
@@ -141,6 +156,7 @@ class Config(_Table):
     arrays: dict[str, Care] = Field(default_factory=dict)
     notify: Notify | None = None
     metrics: Metrics | None = None
+    advise: Advise = Advise()
 
     def care(self, uuid: str) -> Care:
         return self.arrays.get(uuid, self.defaults)

@@ -104,8 +104,14 @@ def targets(name: str, root: Path) -> tuple[str, ...]:
     """
     if not (_entry(name, root) / "dm").is_dir():
         return ()
-    lines = _wait(_start("table", name, root)).splitlines()
-    found = tuple(dict.fromkeys(words[2] for line in lines if len(words := line.split()) > 2))
+    return tuple(dict.fromkeys(words[2] for words in table(name, root)))
+
+
+def table(name: str, root: Path) -> list[list[str]]:
+    """The lines of a device-mapper device's table, in words: its first sector, its sectors, the
+    kind of target, and what that takes; without keys. Raise UnseenError if it cannot be seen."""
+    lines = [line.split() for line in _wait(_start("table", name, root)).splitlines()]
+    found = [words for words in lines if len(words) > 2]
     if not found:
         raise UnseenError(f"device-mapper shows no table of {label(name, root)}")
     return found

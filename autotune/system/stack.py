@@ -11,13 +11,19 @@ from autotune.system.array import Array, list_arrays
 @dataclass(frozen=True)
 class Mount:
     """A filesystem on the array. `device` is the kernel name of what it lies on, `number` the
-    mount's own."""
+    mount's own; `options` are those of the mount and of the filesystem."""
 
     number: int
     mountpoint: Path
     fstype: str
     device: str
     read_only: bool
+    options: frozenset[str] = frozenset()
+
+    def option(self, name: str) -> int:
+        """The number of an option such as `stripe=48`; 0 without it."""
+        values = (o.removeprefix(f"{name}=") for o in self.options if o.startswith(f"{name}="))
+        return next((int(value) for value in values if value.isdecimal()), 0)
 
 
 @dataclass(frozen=True)
@@ -140,9 +146,11 @@ def _mounts(numbers: dict[str, str], names: set[str], root: Path) -> tuple[Mount
         source = _kernel_name(_plain(fields[dash + 2]), root)
         device = numbers.get(fields[2]) or (source if source in names else None)
         if device is not None:
-            options = fields[5].split(",") + fields[dash + 3].split(",")
+            options = frozenset(fields[5].split(",") + fields[dash + 3].split(","))
             where = Path(_plain(fields[4]))
-            mounts.append(Mount(int(fields[0]), where, fields[dash + 1], device, "ro" in options))
+            read_only = "ro" in options
+            kind = fields[dash + 1]
+            mounts.append(Mount(int(fields[0]), where, kind, device, read_only, options))
     return tuple(mounts)
 
 

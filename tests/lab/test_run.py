@@ -37,6 +37,7 @@ LIMIT_S = {"guest_retune.py": 1800}
         ("tests/lab/check.toml", "guest_check_kills.py"),
         ("tests/lab/partitions.toml", "guest_shared.py"),
         ("tests/lab/neighbours.toml", "guest_neighbours.py"),
+        ("tests/lab/advise.toml", "guest_advise.py"),
         ("raid6-hdd", "guest_gate.py"),
         ("raid6-hdd", "guest_knobs.py"),
         ("tests/lab/fewer.toml", "guest_import.py"),

@@ -137,11 +137,18 @@ class FakeMachine:
         self.hold(below, name)
 
     def mount(
-        self, name: str, where: Path, fstype: str = "ext4", number: str | None = None
+        self,
+        name: str,
+        where: Path,
+        fstype: str = "ext4",
+        number: str | None = None,
+        options: tuple[str, str] = ("rw,relatime", "rw"),
     ) -> None:
-        """`number` is an anonymous device number, as btrfs shows."""
+        """`number` is an anonymous device number, as btrfs shows; `options` are those of the mount
+        and of the filesystem."""
         number = number or (self.root / "sys/class/block" / name / "dev").read_text().strip()
-        line = f"36 25 {number} / {where} rw,relatime shared:1 - {fstype} /dev/{name} rw"
+        line = f"36 25 {number} / {where} {options[0]} shared:1 - {fstype} /dev/{name} "
+        line += options[1]
         file = self.root / "proc/self/mountinfo"
         file.write_text(file.read_text() + line + "\n")
 

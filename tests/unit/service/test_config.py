@@ -131,3 +131,10 @@ def test_when_a_window_opens(text: str, hour: int, minute: int, opens_in_min: in
     now = datetime(2026, 11, 22, hour, minute, 15)
     expected_s = max(opens_in_min * 60 - 15, 0)
     assert parse_window(text).opens_in_s(now) == expected_s
+
+
+def test_findings_are_silenced_by_names_that_there_are() -> None:
+    config = parse_config('[advise]\nsilence = ["scheduler"]', "test")
+    assert config.advise.silence == ("scheduler",)
+    with pytest.raises(UsageError, match='no finding "schedular"; did you mean "scheduler"'):
+        parse_config('[advise]\nsilence = ["schedular"]', "test")

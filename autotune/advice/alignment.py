@@ -1,0 +1,159 @@
+"""Whether what lies on the array, and the array on its disks, begins at the right place."""
+
+from collections.abc import Iterator
+from shlex import quote
+
+from autotune.advice.finding import Check, Seen
+from autotune.advice.scene import Scene, block_bytes, show_kib, start_bytes
+from autotune.advice.tools import output
+from autotune.system import layers
+from autotune.system.blockdev import SECTOR, number
+
+SMALL_BYTES = 64 << 20
+"""A smaller partition is for booting or the like, where speed is nothing."""
+_NEEDS_BACKUP = "It makes it anew, and what is on it is lost: only after a backup."
+
+
+def _members(scene: Scene) -> Iterator[Seen]:
+    root = scene.array.root
+    for member in scene.members:
+        disk = root / "sys/block" / member.disk
+        if number(disk / "alignment_offset"):
+            # A disk whose blocks begin elsewhere; few are left.
+            continue
+        start = start_bytes(scene.entry(member.name))
+        data = start + number(scene.array.md / f"dev-{member.name}" / "offset") * SECTOR
+        block = block_bytes(member.disk, member.media, root)
+        if data % block:
+            yield Seen(
+                f"The data of the member {member.name} begin at {show_kib(data)} of the disk "
+                f"{member.disk}, which is no multiple of its blocks of {show_kib(block)}.",
+                (
+                    f"mdadm {scene.array.device} --add NEW",
+                    f"mdadm {scene.array.device} --replace /dev/{member.name} --with NEW",
+                ),
+                note="NEW is a partition on a spare disk that begins at 1 MiB. The array keeps its "
+                "redundancy meanwhile; it takes as long as a rebuild.",
+            )
+
+
+def _partitions(scene: Scene) -> Iterator[Seen]:
+    grain, what = scene.grain
+    for holder in scene.stack.holders:
+        entry = scene.entry(holder.name)
+        start = start_bytes(entry)
+        if holder.kind != "partition" or start % grain == 0:
+            continue
+        if number(entry / "size") * SECTOR < SMALL_BYTES:
+            continue
+        table = quote(scene.device(entry.resolve().parent.name))
+        sectors = -(-start // grain) * grain // SECTOR
+        yield Seen(
+            f"The partition {holder.name} begins at {show_kib(start)}, which is no multiple of the "
+            f"array's {what} of {show_kib(grain)}.",
+            (f"echo 'start={sectors}, size=+' | sfdisk -N {number(entry / 'partition')} {table}",),
+            live=False,
+            note=_NEEDS_BACKUP,
+            cost=_cost(what),
+        )
+
+
+def _lvm(scene: Scene) -> Iterator[Seen]:
+    grain, what = scene.grain
+    volumes = [holder.name for holder in scene.stack.holders if holder.kind == "lvm"]
+    here = {scene.array.name, *(holder.name for holder in scene.stack.holders)} - {*volumes}
+    below = {path.name for name in volumes for path in (scene.entry(name) / "slaves").glob("*")}
+    for name in sorted(below & here):
+        raw = scene.device(name)
+        device = quote(raw)
+        fields = ("--noheadings", "--nosuffix", "--units", "b", "-o", "pe_start,vg_name")
+        words = output("lvm2", "pvs", "--readonly", *fields, raw).split()
+        start = int(words[0]) if words and words[0].isdecimal() else 0
+        if start % grain == 0:
+            continue
+        group = quote(words[1]) if len(words) > 1 else "GROUP"
+        yield Seen(
+            f"The extents of LVM on {raw} begin at {show_kib(start)}, which is no multiple of "
+            f"the array's {what} of {show_kib(grain)}.",
+            (
+                f"pvmove {device}",
+                f"vgreduce {group} {device}",
+                f"pvremove {device}",
+                f"pvcreate --dataalignment {grain // 1024}k {device}",
+                f"vgextend {group} {device}",
+            ),
+            note="pvmove needs room for all of it on other disks of the group, and hours; move the "
+            "volumes back the same way.",
+            cost=_cost(what),
+        )
+
+
+def _crypt(scene: Scene) -> Iterator[Seen]:
+    grain, what = scene.grain
+    for holder in scene.stack.holders:
+        if holder.kind != "crypt":
+            continue
+        for words in layers.table(holder.name, scene.array.root):
+            # Cipher, key, first IV, device, offset: kernel device-mapper/dm-crypt.rst.
+            offset = words[7] if len(words) > 7 else ""
+            start = int(offset) * SECTOR if offset.isdecimal() else 0
+            if start % grain == 0:
+                continue
+            below = next((p.name for p in (scene.entry(holder.name) / "slaves").glob("*")), "")
+            device = quote(scene.device(below))
+            yield Seen(
+                f"The encrypted data of {holder.label} begin at {show_kib(start)}, which is no "
+                f"multiple of the array's {what} of {show_kib(grain)}.",
+                (f"cryptsetup luksFormat --align-payload={grain // SECTOR} {device}",),
+                live=False,
+                note=_NEEDS_BACKUP,
+                cost=_cost(what),
+            )
+
+
+def _cost(what: str) -> str:
+    if what == "stripe":
+        return _STRIPES
+    if what == "chunk":
+        return "Requests that would lie in one chunk are split over two members."
+    return _BLOCKS
+
+
+_STRIPES = (
+    "Writes that a filesystem lays on whole stripes cover parts of two, so md has to read before "
+    "it can compute their parity."
+)
+_BLOCKS = "A small write covers parts of two blocks, which the disk has to read and write both."
+_SOURCE = "kernel Documentation/ABI/stable/sysfs-block, optimal_io_size"
+
+CHECKS = (
+    Check(
+        "member-alignment",
+        "the data of a member begin at no multiple of what its disk writes as a whole",
+        _BLOCKS,
+        "kernel Documentation/ABI/stable/sysfs-block, physical_block_size",
+        _members,
+    ),
+    Check(
+        "partition-alignment",
+        "a partition on the array begins at no multiple of its stripe (RAID 4, 5, 6), its chunk "
+        "(RAID 0, 10) or its disks' blocks (RAID 1)",
+        _STRIPES,
+        _SOURCE,
+        _partitions,
+    ),
+    Check(
+        "lvm-alignment",
+        "the first extent of LVM on the array begins at no multiple of the same",
+        _STRIPES,
+        f"pvcreate(8), --dataalignment; {_SOURCE}",
+        _lvm,
+    ),
+    Check(
+        "crypt-alignment",
+        "the data of an encrypted device on the array begin at no multiple of the same",
+        _STRIPES,
+        f"cryptsetup-luksFormat(8), --align-payload; {_SOURCE}",
+        _crypt,
+    ),
+)

@@ -1,0 +1,80 @@
+"""The write-intent bitmap: what a crash costs without one, and what a fine one costs always."""
+
+from collections.abc import Iterator
+
+from autotune.advice.finding import Check, Seen
+from autotune.advice.scene import Scene, show_kib
+from autotune.quantities import show_bytes, show_seconds
+from autotune.system import sysfs
+from autotune.system.blockdev import number
+
+LARGE_BYTES = 100 << 30
+"""From here on mdadm makes a bitmap by itself (mdadm(8), --bitmap)."""
+FINE_BYTES = 16 << 20
+DEFAULT_MIB = 64
+
+
+def _none(scene: Scene) -> Iterator[Seen]:
+    array = scene.array
+    policy = sysfs.read_or(array.md / "consistency_policy", "")
+    without = sysfs.read_or(array.md / "bitmap/location", "") == "none"
+    size = number(array.md / "component_size") * 1024
+    # Firmware formats keep their bitmap another way.
+    own = array.redundant and not array.metadata.startswith("external")
+    if not (own and without and policy in ("", "resync") and size > LARGE_BYTES):
+        return
+    yield Seen(
+        f"The array has no write-intent bitmap; its members have {show_bytes(size)} each.",
+        (f"mdadm --grow --bitmap=internal {array.device}",),
+        note="Where a write has to set a bit first, it waits for that. Not while a sync runs.",
+        cost=f"After a crash md resyncs all of the array; {_how_long(scene, size)}.",
+    )
+
+
+def _how_long(scene: Scene, size_bytes: int) -> str:
+    slowest = min(scene.speeds_kib_s.values(), default=0)
+    limit = sysfs.read_or(scene.array.md / "sync_speed_max", "").split(" ")[0]
+    speed = min(slowest, int(limit)) if limit.isdecimal() else slowest
+    if not speed:
+        return f"`autotune forecast {scene.array.device}` measures how long that takes"
+    return f"that takes {show_seconds(size_bytes / 1024 / speed)} at least, as the disks read now"
+
+
+def _fine(scene: Scene) -> Iterator[Seen]:
+    array = scene.array
+    chunk = number(array.md / "bitmap/chunksize")
+    kind = sysfs.read_or(array.md / "bitmap_type", "[bitmap]")
+    if not 0 < chunk < FINE_BYTES or "[bitmap]" not in kind or _clustered(scene):
+        return
+    yield Seen(
+        f"A bit of the bitmap stands for {show_kib(chunk)}; mdadm's default is {DEFAULT_MIB} MiB.",
+        (
+            f"mdadm --grow --bitmap=none {array.device}",
+            f"mdadm --grow --bitmap=internal --bitmap-chunk={DEFAULT_MIB}M {array.device}",
+        ),
+        note="Run both at once: a crash between them is followed by a whole resync. Not while a "
+        "sync runs.",
+    )
+
+
+def _clustered(scene: Scene) -> bool:
+    return sysfs.read_or(scene.array.md / "bitmap/metadata", "") == "clustered"
+
+
+CHECKS = (
+    Check(
+        "no-bitmap",
+        "an array of members above 100 GiB has neither a bitmap, nor a journal or PPL",
+        "After a crash md resyncs all of the array.",
+        "md(4), BITMAP WRITE-INTENT LOGGING",
+        _none,
+    ),
+    Check(
+        "bitmap-chunk",
+        "a bit of the bitmap stands for less than 16 MiB",
+        "The first write to each such part waits until its bit is written to all members; after a "
+        "crash, less has to be resynced.",
+        "md(4), BITMAP WRITE-INTENT LOGGING; mdadm(8), --bitmap-chunk",
+        _fine,
+    ),
+)

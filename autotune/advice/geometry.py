@@ -1,0 +1,114 @@
+"""Whether filesystems know the stripe of the array. Only parity makes that matter.
+
+XFS says by its mount options what it uses; of ext4 the superblock is asked, which holds after
+the next mount too.
+"""
+
+import re
+from collections.abc import Iterator
+from shlex import quote
+
+from autotune.advice.finding import Check, Seen
+from autotune.advice.scene import Scene, show_kib
+from autotune.advice.tools import output
+from autotune.system.blockdev import SECTOR
+from autotune.system.stack import Mount
+
+_EXT = ("ext2", "ext3", "ext4")
+
+
+def _ext4(scene: Scene) -> Iterator[Seen]:
+    stripe = scene.stripe_bytes
+    for mount in scene.filesystems(_EXT) if stripe else ():
+        device = scene.device(mount.device)
+        said = output("e2fsprogs", "dumpe2fs", "-h", device)
+        block = _number(r"^Block size:\s+(\d+)", said)
+        width = _number(r"^RAID stripe width:\s+(\d+)", said) * block
+        mounted = mount.option("stripe") * block
+        if not block or any(known and known % stripe == 0 for known in (width, mounted)):
+            continue
+        stride = max(scene.array.chunk_bytes // block, 1)
+        yield Seen(
+            _text(scene, mount, width),
+            (f"tune2fs -E stride={stride},stripe_width={stripe // block} {quote(device)}",),
+            note="It takes effect at the next mount, for what is written from then on. If this "
+            "kernel lets nobody write to a mounted device, unmount it first.",
+        )
+
+
+def _number(pattern: str, text: str) -> int:
+    found = re.search(pattern, text, re.M)
+    return int(found[1]) if found else 0
+
+
+def _text(scene: Scene, mount: Mount, width_bytes: int) -> str:
+    where = f"The {mount.fstype} on {mount.mountpoint}"
+    real = f"the array's is {show_kib(scene.stripe_bytes)}"
+    if not width_bytes:
+        return f"{where} knows no stripe; {real}."
+    return f"{where} is made for a stripe of {show_kib(width_bytes)}; {real}."
+
+
+def _xfs(scene: Scene) -> Iterator[Seen]:
+    stripe, chunk = scene.stripe_bytes, scene.array.chunk_bytes
+    for mount in scene.filesystems(("xfs",)) if stripe else ():
+        unit, width = (mount.option(name) * SECTOR for name in ("sunit", "swidth"))
+        if unit and unit % chunk == 0 and width % stripe == 0:
+            continue
+        text = _text(scene, mount, width)
+        if unit:
+            text += f" Its stripe unit is {show_kib(unit)}, the array's chunk {show_kib(chunk)}."
+        device, where = quote(scene.device(mount.device)), quote(str(mount.mountpoint))
+        options = _allowed(unit, chunk, stripe)
+        if options:
+            yield Seen(
+                text,
+                (f"umount {where}", f"mount -o {options} {device} {where}"),
+                live=False,
+                note="XFS keeps the values, for what is written from then on. It is unmounted for "
+                "a moment.",
+            )
+        elif "noalign" in mount.options:
+            yield Seen(
+                text,
+                (f"umount {where}", f"mount {device} {where}"),
+                live=False,
+                note="It is mounted with noalign; take that out of /etc/fstab first.",
+            )
+        else:
+            yield Seen(
+                text,
+                live=False,
+                note="The stripe unit is fixed when XFS is made, and mkfs.xfs sees the array's by "
+                "itself; with a backup, it can be made anew.",
+            )
+
+
+def _allowed(unit: int, chunk: int, stripe: int) -> str:
+    """The mount options that mend it, "" if none does. Another width is always taken. Another unit
+    is refused where the allocation groups are no multiple of it (seen on 6.1), and one where there
+    was none (xfs(5), sunit): the filesystem would then stay unmounted."""
+    if not unit or unit % chunk or stripe % unit:
+        return ""
+    return f"sunit={unit // SECTOR},swidth={stripe // SECTOR}"
+
+
+CHECKS = (
+    Check(
+        "ext4-stripe",
+        "an ext4 on RAID 4, 5 or 6 has no stripe width, or that of another stripe, as after the "
+        "array has grown",
+        "It cannot lay large writes on whole stripes, so md has to read before it can compute the "
+        "parity of more of them.",
+        "mke2fs(8), stripe_width",
+        _ext4,
+    ),
+    Check(
+        "xfs-stripe",
+        "an XFS on RAID 4, 5 or 6 has no stripe unit and width, or others than the array",
+        "It does not lay files and large writes on the array's chunks and stripes, so md has to "
+        "read before it can compute the parity of more of them.",
+        "mkfs.xfs(8), sunit and swidth",
+        _xfs,
+    ),
+)

@@ -1,0 +1,145 @@
+"""Members that do not fit together, or that lie on the same disk."""
+
+from collections.abc import Iterator
+from statistics import median
+
+from autotune.advice.finding import Check, Seen
+from autotune.advice.scene import Scene, listed
+from autotune.quantities import show_rate
+from autotune.system.array import Array, Media, read_array
+from autotune.system.blockdev import SECTOR, media_of, number
+from autotune.system.layers import UnseenError
+
+SLOW = 0.7
+"""A member below this share of the others' speed is slow; disks of a kind differ by less."""
+LARGE_SHARE = 0.1
+"""An array that has less of a disk, as one for booting, is no load on it."""
+
+
+def _replace(scene: Scene, names: list[str]) -> tuple[str, ...]:
+    array = scene.array.device
+    return tuple(
+        line
+        for name in names
+        for line in (
+            f"mdadm {array} --add NEW",
+            f"mdadm {array} --replace /dev/{name} --with NEW",
+        )
+    )
+
+
+_REPLACING = "The array keeps its redundancy meanwhile; it takes as long as a rebuild."
+
+
+def _same_disk(scene: Scene) -> Iterator[Seen]:
+    if not scene.array.redundant:
+        return
+    for disk in sorted({leaf for member in scene.members for leaf in member.leaves}):
+        names = [member.name for member in scene.members if disk in member.leaves]
+        if len(names) > 1:
+            yield Seen(
+                f"The members {listed(names)} lie on the same disk, {disk}.",
+                _replace(scene, names[1:]),
+                note=f"NEW is on a disk of its own. {_REPLACING}",
+            )
+
+
+def _shared_disk(scene: Scene) -> Iterator[Seen]:
+    array = scene.array
+    nested = {holder.name for holder in scene.stack.holders} | {*array.disks}
+    for name in scene.stack.beside:
+        if name in nested:
+            continue
+        other = read_array(name, array.root)
+        both = _large_on(array) & _large_on(other)
+        if both:
+            yield Seen(
+                f"{other.device} lies on the same hard disks: {listed(sorted(both))}.",
+                note="Nothing is wrong with either; only disks of their own part them.",
+            )
+
+
+def _large_on(array: Array) -> set[str]:
+    """The hard disks of which an array has a good part."""
+    found = set()
+    for disk in array.leaves:
+        taken = sum(m.size_bytes for m in array.members if disk in m.leaves)
+        whole = number(array.root / "sys/block" / disk / "size") * SECTOR
+        if taken >= LARGE_SHARE * whole and media_of(disk, array.root) is Media.HDD:
+            found.add(disk)
+    return found
+
+
+def _mixed_media(scene: Scene) -> Iterator[Seen]:
+    hdds = [m for m in scene.members if m.media is Media.HDD]
+    if len({m.media is Media.HDD for m in scene.members}) < 2:
+        return
+    names = [m.name for m in hdds if "write_mostly" not in m.state]
+    if scene.array.level != "raid1":
+        yield Seen(
+            f"Hard disks beside flash: {listed([m.name for m in hdds])}.",
+            _replace(scene, [m.name for m in hdds]),
+            note=f"NEW is flash like the others. {_REPLACING}",
+        )
+    elif names:
+        files = (f"/sys/block/{scene.array.name}/md/dev-{name}/state" for name in names)
+        yield Seen(
+            f"Hard disks beside flash: {listed(names)}.",
+            tuple(f"echo writemostly > {file}" for file in files),
+            note="Reads then go to the others alone; writes still wait for the hard disks. The "
+            "array keeps it.",
+        )
+
+
+def _slow(scene: Scene) -> Iterator[Seen]:
+    speeds = {m.name: s for m in scene.members if (s := scene.speeds_kib_s.get(m.name, 0))}
+    if any(True for _ in _same_disk(scene)) or any(True for _ in _mixed_media(scene)):
+        # Then the difference has a reason, which is said already.
+        return
+    if not speeds:
+        raise UnseenError(scene.unmeasured)
+    for name, speed in speeds.items():
+        others = [s for other, s in speeds.items() if other != name]
+        usual = median(others) if others else speed
+        if speed < SLOW * usual:
+            rates = f"{show_rate(speed * 1024)} against {show_rate(usual * 1024)}"
+            yield Seen(
+                f"{name} reads at {speed / usual:.2f} of the others ({rates}).",
+                _replace(scene, [name]) if scene.array.redundant else (),
+                note="First look at `smartctl -x` and the kernel log for its reason: a cable, "
+                f"retries, a shingled disk. NEW is a disk like the others. {_REPLACING}",
+            )
+
+
+CHECKS = (
+    Check(
+        "same-disk",
+        "two members of an array with redundancy lie on one disk",
+        "If that disk fails, the array loses both; and it does the work of two.",
+        'kernel drivers/md/md.c, "appears to be on the same physical disk as"',
+        _same_disk,
+    ),
+    Check(
+        "shared-disk",
+        "another array has a tenth or more of the same hard disks",
+        "A load on one array makes the other's requests wait, and a sync of one waits for the "
+        "other's.",
+        'kernel drivers/md/md.c, "they share one or more physical units"',
+        _shared_disk,
+    ),
+    Check(
+        "mixed-media",
+        "hard disks and flash are members of one array, and on RAID 1 the hard disks are not "
+        "marked write-mostly",
+        "Most writes, and on other levels than RAID 1 most reads, wait for the hard disks.",
+        "md(4), WRITE-MOSTLY; what the disks say of themselves",
+        _mixed_media,
+    ),
+    Check(
+        "slow-member",
+        "a member reads at less than 0.7 of the others' speed, all being read at once",
+        "A sync, and whatever reads or writes whole stripes, is as slow as the slowest member.",
+        "measured on this array, at the beginning of each member",
+        _slow,
+    ),
+)

@@ -1,0 +1,61 @@
+"""Mount options that cost something on every read or removal."""
+
+from collections.abc import Iterator
+from shlex import quote
+
+from autotune.advice.finding import Check, Seen
+from autotune.advice.scene import Scene
+from autotune.system.blockdev import number, whole_disk
+
+_FSTAB = "Change it in /etc/fstab too."
+
+
+def _strictatime(scene: Scene) -> Iterator[Seen]:
+    for mount in scene.stack.mounts:
+        # The kernel names the two others, never the strict way; lazytime keeps times in memory.
+        others = {"relatime", "noatime", "lazytime"} & mount.options
+        if mount.options and not others and not mount.read_only:
+            yield Seen(
+                f"{mount.mountpoint} is mounted with strictatime.",
+                (f"mount -o remount,relatime {quote(str(mount.mountpoint))}",),
+                note=f"{_FSTAB} With relatime, programs that compare a file's times still work.",
+            )
+
+
+def _discard(scene: Scene) -> Iterator[Seen]:
+    for mount in scene.filesystems(("ext4", "xfs")):
+        queue = scene.entry(whole_disk(mount.device, scene.array.root)) / "queue"
+        if "discard" not in mount.options or not number(queue / "discard_max_bytes"):
+            continue
+        where, device = quote(str(mount.mountpoint)), quote(scene.device(mount.device))
+        again = (
+            (f"mount -o remount,nodiscard {where}",)
+            if mount.fstype == "ext4"
+            # XFS takes it at a mount alone.
+            else (f"umount {where}", f"mount -o nodiscard {device} {where}")
+        )
+        yield Seen(
+            f"{mount.mountpoint} is mounted with discard.",
+            (*again, "systemctl enable --now fstrim.timer"),
+            live=mount.fstype == "ext4",
+            note=f"{_FSTAB} fstrim then tells the disks once a week what is free.",
+        )
+
+
+CHECKS = (
+    Check(
+        "strictatime",
+        "a filesystem on the array is mounted with strictatime",
+        "Each read of a file causes a write of its time, which on RAID 4, 5 and 6 is a write of "
+        "parity too.",
+        "mount(8), strictatime and relatime",
+        _strictatime,
+    ),
+    Check(
+        "online-discard",
+        "an ext4 or XFS is mounted with discard, and the array passes it on",
+        "Each removal of files sends commands to the disks that others' requests wait for.",
+        "xfs(5), discard; fstrim(8)",
+        _discard,
+    ),
+)

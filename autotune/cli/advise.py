@@ -1,0 +1,52 @@
+"""`autotune advise`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from autotune.cli import complete
+from autotune.cli.options import STATE_DIR, Json, StateDir
+from autotune.cli.terminal import console
+from autotune.service import CONFIG
+
+
+def advise(
+    device: Annotated[
+        str,
+        typer.Argument(
+            metavar="DEVICE", autocompletion=complete.devices, help="The array, such as /dev/md0."
+        ),
+    ],
+    measure: Annotated[
+        bool,
+        typer.Option(
+            "--measure/--no-measure",
+            help="Read the members for 3 to 6 s, if nobody uses them, to find a slow one.",
+        ),
+    ] = True,
+    as_json: Json = False,
+    config: Annotated[
+        Path, typer.Option(metavar="FILE", help="Where findings are silenced.")
+    ] = CONFIG,
+    state_dir: StateDir = STATE_DIR,
+) -> None:
+    """Say what could be better about an array that `run` may not change by itself.
+
+    Filesystems that do not know its stripe, wrong alignment, mount options, the bitmap, members
+    that do not fit together: what was seen, what it costs, and the command that mends it. Changes
+    nothing.
+    """
+    import json
+
+    from autotune.advice.advise import advise
+    from autotune.report.advice import advice_document, print_advice
+    from autotune.service.config import load_config
+    from autotune.system.array import find_array
+
+    array = find_array(device)
+    advice = advise(array, state_dir, load_config(config).advise.silence, measure)
+    if as_json:
+        print(json.dumps(advice_document(advice), indent=2))
+    else:
+        print_advice(console(), advice)

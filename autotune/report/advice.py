@@ -1,0 +1,61 @@
+"""What could be better about an array, for people and for programs."""
+
+from dataclasses import asdict
+from typing import Any
+
+from rich.console import Console
+from rich.text import Text
+
+from autotune.advice.finding import Advice, Finding
+from autotune.quantities import show_count
+from autotune.report.lines import print_indented
+from autotune.untrusted import harmless
+
+LIVE = "Safe while the array is in use."
+NOT_LIVE = "Not while the array is in use."
+
+
+def print_advice(console: Console, advice: Advice) -> None:
+    """Each finding with all that is known of it, then what could not be looked at."""
+    number = show_count(len(advice.findings), "finding") if advice.findings else "no findings"
+    console.print(Text.assemble((advice.device, "bold"), f": {number}."))
+    for finding in advice.findings:
+        console.print()
+        _print(console, finding)
+    if advice.not_looked_at:
+        console.print("\nNot looked at:")
+        for each in advice.not_looked_at:
+            print_indented(console, f"{each.name}: {harmless(each.reason)}.")
+    if advice.silenced:
+        names = ", ".join(dict.fromkeys(finding.name for finding in advice.silenced))
+        console.print(Text(f"\nFound, but silenced in the configuration: {names}."))
+
+
+def _print(console: Console, finding: Finding) -> None:
+    console.print(Text(finding.name, style="bold"))
+    print_indented(console, harmless(finding.seen))
+    print_indented(console, f"{finding.cost} ({finding.source})")
+    for command in finding.commands:
+        # Whole, so that it can be copied.
+        console.print(Text(f"    {harmless(command)}"), soft_wrap=True)
+    safe = (LIVE if finding.live else NOT_LIVE) if finding.commands else ""
+    if said := f"{safe} {finding.note}".strip():
+        print_indented(console, said)
+
+
+def advice_line(advice: Advice) -> str:
+    """The short form, for `doctor`; "" if there is nothing to say."""
+    if not advice.findings:
+        return ""
+    number = show_count(len(advice.findings), "finding")
+    return f"advise: {number}; `autotune advise {advice.device}` says more, and reads the disks."
+
+
+def advice_document(advice: Advice) -> dict[str, Any]:
+    """The same for programs."""
+    return {
+        "device": advice.device,
+        "findings": [asdict(finding) for finding in advice.findings],
+        "silenced": [asdict(finding) for finding in advice.silenced],
+        "not_looked_at": {each.name: each.reason for each in advice.not_looked_at},
+    }

@@ -1,0 +1,72 @@
+"""The bitmap, and what a crash costs without one."""
+
+from pathlib import Path
+
+import fake_sysfs
+import pytest
+from advice_looks import MD, found, only
+from fake_sysfs import FakeMachine
+
+from autotune.advice import advise as advising
+from autotune.advice.advise import advise
+from autotune.system.array import find_array
+
+
+def without_bitmap(root: Path) -> FakeMachine:
+    machine = fake_sysfs.raid6(root)
+    machine.put(f"{MD}/bitmap/location", "none")
+    machine.put(f"{MD}/consistency_policy", "resync")
+    machine.put(f"{MD}/component_size", str(200 << 20))
+    return machine
+
+
+def test_a_large_array_without_a_bitmap(tmp_path: Path) -> None:
+    finding = only(without_bitmap(tmp_path), "no-bitmap")
+    assert finding.commands == ("mdadm --grow --bitmap=internal /dev/md0",)
+    assert "autotune forecast /dev/md0" in finding.cost
+
+
+def test_what_a_crash_costs_is_counted_from_what_was_measured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine = without_bitmap(tmp_path)
+    speeds = {f"sd{letter}": 100 << 10 for letter in "abcde"}
+    monkeypatch.setattr(advising.measured, "speeds", lambda _: (speeds, ""))
+    (finding,) = advise(find_array("md0", machine.root), tmp_path).findings
+    # 200 GiB at 100 MiB/s.
+    assert "34 min 08 s at least" in finding.cost
+
+
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [
+        ("consistency_policy", "ppl"),
+        ("consistency_policy", "journal"),
+        ("bitmap/location", "+8"),
+        ("component_size", str(90 << 20)),
+        ("metadata_version", "external:/md127/0"),
+    ],
+)
+def test_an_array_that_needs_no_bitmap(tmp_path: Path, file: str, text: str) -> None:
+    machine = without_bitmap(tmp_path)
+    machine.put(f"{MD}/{file}", text)
+    assert found(machine) == []
+
+
+@pytest.mark.parametrize(
+    ("chunk_bytes", "more", "fine"),
+    [
+        (64 << 20, {}, False),
+        (16 << 20, {}, False),
+        (4 << 20, {}, True),
+        (64 << 10, {"bitmap_type": "bitmap none [llbitmap]"}, False),
+        (4 << 20, {"bitmap/metadata": "clustered"}, False),
+    ],
+)
+def test_a_bitmap_that_is_too_fine(
+    tmp_path: Path, chunk_bytes: int, more: dict[str, str], fine: bool
+) -> None:
+    machine = fake_sysfs.raid6(tmp_path)
+    for file, text in {"bitmap/chunksize": str(chunk_bytes), **more}.items():
+        machine.put(f"{MD}/{file}", text)
+    assert [finding.name for finding in found(machine)] == ["bitmap-chunk"] * fine
