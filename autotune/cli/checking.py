@@ -17,7 +17,6 @@ from autotune.guard.promise import Goals
 from autotune.guard.valve import FLOOR_KIB
 from autotune.guard.window import Window
 from autotune.report import check as report
-from autotune.report.guard import window_line
 from autotune.service.config import Config, Event
 from autotune.service.notify import log, notify
 from autotune.system.array import Array
@@ -62,7 +61,7 @@ def check(asked: Asked) -> tuple[CheckRecord | None, str]:
 
         def on_window(window: Window) -> None:
             metrics.write(book, True, window.share, window.p99_ns)
-            progress(window_line(window, asked.goals.ceiling_ns), window.share, None)
+            progress(report.window_line(window, asked.goals.ceiling_ns), window.share, None)
 
         wanted = Wanted(
             asked.goals,

@@ -1,6 +1,7 @@
 """`autotune guard`: for each sync the journal, the guardian and the lock around the loop."""
 
 import contextlib
+import dataclasses
 import math
 import time
 from collections.abc import Callable
@@ -12,7 +13,7 @@ from autotune.errors import AutotuneError, RefusalError, StoppedError, UsageErro
 from autotune.guard import announce
 from autotune.guard.before import put_back_leftovers, refusal
 from autotune.guard.loop import Hold
-from autotune.guard.promise import Goals
+from autotune.guard.promise import Goals, Promise
 from autotune.guard.valve import FLOOR_KIB, Valve, files
 from autotune.guard.window import Window
 from autotune.measure.sync_progress import WAIT_S, running, under_way, wait_for_one
@@ -124,6 +125,22 @@ def _sit_out(array: Array, seconds: float, signals: Signals) -> bool:
     return there
 
 
+def _promise(wanted: Wanted, action: str) -> Promise:
+    """What is promised for this sync. A date that has passed leaves the ceiling or policy; raise
+    RefusalError if there is none."""
+    goals = wanted.goals
+    try:
+        return goals.promise(action, datetime.now())
+    except UsageError:
+        if math.isinf(goals.ceiling_ns) and goals.policy is None:
+            raise RefusalError(
+                f"The date {goals.by} has passed, and nothing else was asked for, so this sync is "
+                "not guarded."
+            ) from None
+        wanted.notice(f"The date {goals.by} has passed, so this sync is guarded without one.")
+        return dataclasses.replace(goals, by=None).promise(action, datetime.now())
+
+
 def _one(array: Array, wanted: Wanted, signals: Signals, warned: bool) -> tuple[Summary, str]:
     """Guard the sync that is under way, to its end. Also what was said if its ceiling turned out to
     be out of reach, which is not said again if there was a warning."""
@@ -145,7 +162,7 @@ def _one(array: Array, wanted: Wanted, signals: Signals, warned: bool) -> tuple[
                 )
             return signals.going()
 
-        promise = wanted.goals.promise(action, datetime.now())
+        promise = _promise(wanted, action)
         known = stored.newest(array, wanted.state_dir)
         news = announce.News(array.device, action, wanted.goals, promise, known)
 

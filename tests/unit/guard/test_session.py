@@ -1,17 +1,21 @@
 """A guard at work on a model of md's throttle, in time that passes at once."""
 
+import dataclasses
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 
 import fake_sysfs
 import pytest
 from md_plant import Plant, PlantProbe
 
-from autotune.errors import AutotuneError, StoppedError
+from autotune.errors import AutotuneError, RefusalError, StoppedError
 from autotune.guard import loop as hold_module
+from autotune.guard import session
 from autotune.guard.loop import Hold
-from autotune.guard.promise import CEILING, POLICIES, Promise
+from autotune.guard.promise import CEILING, POLICIES, Goals, Promise
 from autotune.guard.reach import VAIN_S
+from autotune.guard.session import Wanted
 from autotune.guard.valve import Valve, files
 from autotune.guard.window import Window
 from autotune.measure import foreground_probe
@@ -353,3 +357,17 @@ def test_a_clock_that_is_set_back_makes_a_span_no_longer(guarded: Callable[..., 
     guard.run(30)
     assert before
     assert guard.windows[-1].needed_kib == pytest.approx(before, rel=0.3)
+
+
+def test_a_date_that_has_passed_leaves_the_ceiling() -> None:
+    said: list[str] = []
+    wanted = Wanted(
+        Goals(50e6, by="2026-01-01 06:00"), Path(), _nothing, _nothing, said.append, _nothing
+    )
+    assert session._promise(wanted, "recover") == Goals(50e6).promise("recover", datetime.now())
+    assert "has passed" in said[0]
+    with pytest.raises(RefusalError, match="has passed"):
+        session._promise(dataclasses.replace(wanted, goals=Goals(by="2026-01-01 06:00")), "recover")
+
+
+def _nothing(_: object) -> None: ...
