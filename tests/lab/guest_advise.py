@@ -193,6 +193,7 @@ def test_a_member_that_begins_at_sector_63(tmp_path: Path) -> None:
     assert found(tmp_path) == []
 
 
+@pytest.mark.slow
 def test_a_partition_on_the_array_that_begins_at_sector_63(tmp_path: Path) -> None:
     raid5()
     partition(DEVICE, 63)
@@ -203,6 +204,7 @@ def test_a_partition_on_the_array_that_begins_at_sector_63(tmp_path: Path) -> No
     assert read(Path("/sys/class/block/md0p1/start")) == "384"
 
 
+@pytest.mark.slow
 def test_lvm_whose_extents_begin_at_the_wrong_place(tmp_path: Path) -> None:
     raid5()
     sh("pvcreate", "-q", "-y", "/dev/vde")
@@ -217,6 +219,7 @@ def test_lvm_whose_extents_begin_at_the_wrong_place(tmp_path: Path) -> None:
         assert found(tmp_path) == []
 
 
+@pytest.mark.slow
 def test_an_encrypted_device_whose_data_begin_at_the_wrong_place(tmp_path: Path) -> None:
     raid5()
     key = tmp_path / "key"
@@ -260,6 +263,7 @@ def test_an_ext4_without_a_stripe(tmp_path: Path) -> None:
     sh("e2fsck", "-f", "-n", DEVICE)
 
 
+@pytest.mark.slow
 def test_an_ext4_on_an_array_that_has_grown(tmp_path: Path) -> None:
     create("md0", 5, SSDS[:3], *STRIPE, "--size=64M")
     ext4(DEVICE)
@@ -275,6 +279,7 @@ def test_an_ext4_on_an_array_that_has_grown(tmp_path: Path) -> None:
         assert found(tmp_path) == []
 
 
+@pytest.mark.slow
 def test_an_xfs_with_another_stripe(tmp_path: Path) -> None:
     raid5()
     sh("mkfs.xfs", "-q", "-f", "-d", "su=64k,sw=2", DEVICE)
@@ -289,6 +294,7 @@ def test_an_xfs_with_another_stripe(tmp_path: Path) -> None:
         assert found(tmp_path) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("made", ["noalign", "su=16k,sw=3"])
 def test_an_xfs_with_another_stripe_unit_has_no_command(tmp_path: Path, made: str) -> None:
     raid5()
@@ -328,6 +334,7 @@ def sparse(*names: str) -> Iterator[list[str]]:
             (Path("/run") / name).unlink()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["ext4", "xfs"])
 def test_discard(tmp_path: Path, kind: str) -> None:
     with sparse("one", "two") as devices:
@@ -342,6 +349,7 @@ def test_discard(tmp_path: Path, kind: str) -> None:
 # The bitmap.
 
 
+@pytest.mark.slow
 def test_no_bitmap(tmp_path: Path) -> None:
     with sparse("one", "two") as devices:
         create("md0", 1, devices, "--bitmap=none")
@@ -354,6 +362,7 @@ def test_no_bitmap(tmp_path: Path) -> None:
         assert found(tmp_path) == []
 
 
+@pytest.mark.slow
 def test_a_bitmap_that_is_too_fine(tmp_path: Path) -> None:
     create("md0", 1, SSDS[:2], "--bitmap=internal", "--bitmap-chunk=64K")
     finding = only(tmp_path, "bitmap-chunk")
@@ -378,6 +387,7 @@ def test_a_slow_member(tmp_path: Path) -> None:
     assert measured(tmp_path) == []
 
 
+@pytest.mark.slow
 def test_two_members_on_one_disk(tmp_path: Path) -> None:
     partition("/dev/vda", 2048, 400000)
     partition("/dev/vdb", 2048)
@@ -389,6 +399,7 @@ def test_two_members_on_one_disk(tmp_path: Path) -> None:
     assert found(tmp_path) == []
 
 
+@pytest.mark.slow
 def test_hard_disks_that_two_arrays_share(tmp_path: Path) -> None:
     for disk in HDDS:
         partition(disk, 2048, 300000)
@@ -399,6 +410,7 @@ def test_hard_disks_that_two_arrays_share(tmp_path: Path) -> None:
     assert found(tmp_path) == []
 
 
+@pytest.mark.slow
 def test_a_hard_disk_beside_flash(tmp_path: Path) -> None:
     create("md0", 1, ["/dev/vda", "/dev/vdf"])
     finding = only(tmp_path, "mixed-media")

@@ -78,8 +78,9 @@ def start_on(descriptor: int, state: Path, *words: str, device: str = "/dev/md0"
         return child
     code = 70
     try:
-        os.dup2(descriptor, 1)
-        os.dup2(descriptor, 2)
+        # What is asked for its size is the first of them that has one.
+        for standard in (0, 1, 2):
+            os.dup2(descriptor, standard)
         sys.stdout = os.fdopen(1, "w", closefd=False)
         sys.stderr = os.fdopen(2, "w", closefd=False, buffering=1)
         os.setsid()
