@@ -176,6 +176,8 @@ def test_a_terminal_shows_it_and_keeps_its_end(
 ) -> None:
     recovering()
     monkeypatch.setenv("TERM", "xterm-256color")
+    for name in ("COLUMNS", "LINES"):
+        monkeypatch.delenv(name, raising=False)
     above, below = pty.openpty()
     fcntl.ioctl(below, termios.TIOCSWINSZ, struct.pack("HHHH", 15, 40, 0, 0))
     screen, sent = pyte.Screen(40, 15), [0]
