@@ -8,6 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from autotune.cli import restore
+from autotune.deploy import undo
+from autotune.errors import UsageError
+
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="a journal has to be root's")
 def test_what_was_put_back_and_what_failed_are_one_document(tmp_path: Path) -> None:
@@ -28,3 +32,15 @@ def test_what_was_put_back_and_what_failed_are_one_document(tmp_path: Path) -> N
     document = json.loads(done.stdout)
     assert "/dev/md2 (journal)" in document
     assert "could not be put back" in document["error"]
+
+
+def test_a_persisted_profile_that_cannot_be_read_keeps_nothing_else_from_going_back(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def unreadable(*_: object) -> None:
+        raise UsageError('There is no setting "newer".')
+
+    monkeypatch.setattr(undo, "before_persisted_each", unreadable)
+    before, why = restore._before_persisted([], tmp_path)
+    assert not before
+    assert 'no setting "newer"' in why[0]
