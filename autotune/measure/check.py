@@ -31,10 +31,12 @@ def sync_position_kib(mdstat: str, name: str) -> tuple[int, int] | None:
     return (int(found[1]), int(found[2])) if found else None
 
 
-def end(name: str, md: Path, journal: Journal, bounds: tuple[str, str]) -> int | None:
+def end(
+    name: str, md: Path, journal: Journal, bounds: tuple[str, str], ours: bool = True
+) -> int | None:
     """End a check of ours, put `sync_min` and `sync_max` back to `bounds`, and note in the journal
     that it has ended. Return what md has left in `sync_min`, in sectors; None if the array is gone,
-    or something else goes on by now.
+    or something else goes on by now. `ours`: whether a check that runs is; another one goes on.
 
     Raise MeasurementError if the check does not end.
     """
@@ -43,10 +45,10 @@ def end(name: str, md: Path, journal: Journal, bounds: tuple[str, str]) -> int |
         # The array was stopped, and its check with it. Another one may have the name.
         journal.checking(False)
         return None
-    if sysfs.read(action) == "check":
+    if ours and sysfs.read(action) == "check":
         journal.store(action, "idle")
     deadline = time.monotonic() + IDLE_TIMEOUT_S
-    while sysfs.read(action) == "check":
+    while ours and sysfs.read(action) == "check":
         if time.monotonic() > deadline:
             raise MeasurementError(
                 f"The check on {name} did not stop within {IDLE_TIMEOUT_S:.0f} s."
@@ -88,6 +90,7 @@ class Check:
         self._md = root / "sys/block" / name / "md"
         self._mdstat = root / "proc/mdstat"
         self._journal = journal
+        self._ours = False
         self._done_before_kib = 0
         self._start_kib = self._latest_kib = start_kib
         self._size_kib = 0
@@ -110,6 +113,7 @@ class Check:
             store(self._md / "sync_min", str(self._start_kib * 2))
             store(self._md / "sync_max", "max")
             store(self._md / "sync_action", "check")
+            self._ours = True
         except BaseException:
             self._stop()
             raise
@@ -119,9 +123,15 @@ class Check:
         """How much has been checked since the start, as /proc/mdstat counts it: of each member, on
         RAID 10 of the array. A check that has reached the end is started again from the beginning.
 
-        Raise StoppedError if somebody else has ended it.
+        Raise StoppedError if somebody else has ended it, or has started another one since.
         """
         position = sync_position_kib(sysfs.read(self._mdstat), self._name)
+        if position is not None and self._is_another(position[0]):
+            self._ours = False
+            raise StoppedError(
+                f"Stopped: somebody else ended the check of {self._name} and started another one, "
+                "which goes first."
+            )
         if position is None:
             if sysfs.read(self._md / "sync_action") == "idle":
                 size_kib = self._size_kib or int(sysfs.read(self._md / "component_size"))
@@ -142,6 +152,13 @@ class Check:
             self._latest_kib = max(position[0], self._latest_kib)
         return (self._done_before_kib + self._latest_kib) * 1024
 
+    def _is_another(self, done_kib: int) -> bool:
+        """Whether the check that runs is not the one that was started here. One that was
+        interrupted leaves sync_min where it got to; in its first seconds, where it began."""
+        back_kib = self._latest_kib - done_kib
+        moved = int(sysfs.read(self._md / "sync_min")) > self._start_kib * 2
+        return moved or back_kib > NEAR_STRIDES * self._stride_kib > 0
+
     def _is_interrupted(self, size_kib: int) -> bool:
         """Whether a check that is over was nowhere near its end when it was last seen. One that
         was interrupted leaves sync_min where it got to, but only to some seconds (md_do_sync)."""
@@ -153,7 +170,8 @@ class Check:
         )
 
     def _stop(self) -> None:
-        end(self._name, self._md, self._journal, (self._original_min, self._original_max))
+        bounds = self._original_min, self._original_max
+        end(self._name, self._md, self._journal, bounds, self._ours)
 
     def __exit__(
         self,

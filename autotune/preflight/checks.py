@@ -28,10 +28,12 @@ class Finding:
     message: str
 
 
-def check(array: Array, stack: Stack, live: str = "", told: bool = False) -> list[Finding]:
-    """Every finding on the array, refusals first. `told`: somebody has said where to write. `live`:
-    its real sync ("recover", "resync") is what the work is about, so that is no obstacle, and
-    neither is the member that it lacks."""
+def check(
+    array: Array, stack: Stack, live: str = "", told: bool = False, writes: bool = True
+) -> list[Finding]:
+    """Every finding on the array, refusals first. `told`: somebody has said where to write.
+    `writes`: whether data is to be written. `live`: its real sync ("recover", "resync") is what the
+    work is about, so that is no obstacle, and neither is the member that it lacks."""
     refusals = [
         not_root(array),
         unknown_driver(array),
@@ -51,7 +53,7 @@ def check(array: Array, stack: Stack, live: str = "", told: bool = False) -> lis
     warnings = [
         tuned_live(array, live),
         auto_read_only(array),
-        spread(array, stack) if told else no_room(array, stack),
+        _where_to_write(array, stack, told) if writes else None,
         iostats_off(array),
         mismatched(array),
         *conflicts.find(array),
@@ -133,8 +135,8 @@ def auto_read_only(array: Array) -> str | None:
     if array.array_state != "read-auto":
         return None
     return (
-        f"{array.device} is auto-read-only, as after an assembly; what a run writes to it, or the "
-        "check of a run, makes it active like any first write."
+        f"{array.device} is auto-read-only, as after an assembly; a check that autotune starts, or "
+        "what it writes, makes the array active like any first write."
     )
 
 
@@ -203,6 +205,10 @@ def tuned_live(array: Array, live: str) -> str | None:
         f"restarted; a figure takes {live_sync.WINDOW_S:.0f} s or more, since the kernel goes by "
         "the mean speed of that time."
     )
+
+
+def _where_to_write(array: Array, stack: Stack, told: bool) -> str | None:
+    return spread(array, stack) if told else no_room(array, stack)
 
 
 def no_room(array: Array, stack: Stack) -> str | None:

@@ -70,8 +70,11 @@ def forecast(array: Array, asked: Asked) -> Forecast:
     Raise RefusalError if no check may run now, StoppedError if something more important comes,
     MeasurementError if the check does not get on.
     """
-    for text in checks.refusals(checks.check(array, read_stack(array))):
+    findings = checks.check(array, read_stack(array), writes=False)
+    for text in checks.refusals(findings):
         raise RefusalError(text)
+    for finding in findings:
+        asked.notice(finding.message)
     began, path = time.monotonic(), journal_path(asked.state_dir, array.uuid)
     with lock(array, path):
         settle(path, array.root)

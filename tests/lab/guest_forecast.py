@@ -16,6 +16,7 @@ from autotune.measure.workload import Probe
 from autotune.system.array import find_array
 
 MD = Path("/sys/block/md0/md")
+START_RO = Path("/sys/module/md_mod/parameters/start_ro")
 IOPS = 15
 SECTORS_WRITTEN = 6
 """In /sys/block/NAME/stat (kernel Documentation/block/stat.rst)."""
@@ -90,6 +91,47 @@ def test_it_writes_nothing_and_leaves_all_as_it_was(state: Path) -> None:
     (kept,) = autotune_json("history", "--forecasts", state=state)
     assert kept["speeds"] == said["speeds"]
     assert "/dev/md0" in autotune("history", "--forecasts", state=state).stdout
+
+
+def test_it_warns_and_says_what_ended_it(state: Path) -> None:
+    """An array that nobody has written to since its assembly; and one that is stopped."""
+    members = [f"/dev/{name}" for name in find_array("/dev/md0").disks]
+    START_RO.write_text("1")
+    mdadm("--stop", "/dev/md0")
+    mdadm("--assemble", "/dev/md0", *members)
+    START_RO.write_text("0")
+    assert read(MD / "array_state") == "read-auto"
+    child = start("forecast", "/dev/md0", "--time", "3min", state=state)
+    wait_until(lambda: read(MD / "sync_action") == "check", 120, "the check")
+    wait_until(lambda: not subprocess.call(["mdadm", "--stop", "/dev/md0"]), 60)
+    _, said = child.communicate(timeout=120)
+    assert child.returncode == 1
+    assert "/dev/md0 is auto-read-only" in said
+    assert "/dev/md0 was stopped" in said
+    assert "No such file" not in said
+    mdadm("--assemble", "/dev/md0", *members)
+
+
+def test_somebody_elses_check_after_ours_goes_on(state: Path) -> None:
+    """As cron's checkarray starts one, in the moment after ours was ended."""
+
+    def theirs_started() -> bool:
+        try:
+            (MD / "sync_action").write_text("check")
+        except OSError:
+            return False
+        return True
+
+    child = start("forecast", "/dev/md0", "--time", "3min", state=state)
+    wait_until(lambda: read(MD / "sync_action") == "check", 120, "the check")
+    wait_until(lambda: read(MD / "sync_completed").split()[0] not in ("none", "0"), 60, "progress")
+    (MD / "sync_action").write_text("idle")
+    wait_until(theirs_started, 20, "theirs")
+    _, said = child.communicate(timeout=120)
+    assert child.returncode == 1
+    assert "somebody else" in said
+    assert read(MD / "sync_action") == "check"
+    (MD / "sync_action").write_text("idle")
 
 
 def test_a_sync_under_way_is_only_watched(state: Path) -> None:

@@ -6,9 +6,10 @@ from pathlib import Path
 import fake_sysfs
 import pytest
 
-from autotune.errors import StoppedError
+from autotune.errors import InfeasibleError, StoppedError
 from autotune.measure.check import Check
 from autotune.safety.journal import Journal
+from autotune.system import sysfs
 
 MD = "sys/block/md0/md"
 GOING = "md0 : active raid6 sde[4]\n      [=>...]  check =  9.0% ({done}/1000000) finish=1min"
@@ -66,3 +67,40 @@ def test_a_check_that_somebody_else_ended_stays_ended(
     with pytest.raises(StoppedError, match="somebody else ended the check"):
         check.done_bytes()
     assert (machine.root / MD / "sync_action").read_text() == "idle\n"
+
+
+@pytest.mark.parametrize(("sync_min", "done_kib"), [(4096, 301_000), (0, 500)])
+def test_a_check_that_somebody_started_after_ours_goes_on(
+    running: tuple[fake_sysfs.FakeMachine, Check], sync_min: int, done_kib: int
+) -> None:
+    """It begins where ours got to, as far as the kernel has noted that."""
+    machine, check = running
+    for ours_kib in range(0, 300_001, 30_000):
+        go_on(machine, check, ours_kib)
+    machine.put(f"{MD}/sync_min", str(sync_min))
+    with pytest.raises(StoppedError, match="started another one"):
+        go_on(machine, check, done_kib)
+    check.__exit__(None, None, None)
+    assert sysfs.read(machine.root / MD / "sync_action") == "check"
+
+
+def test_a_check_that_came_before_ours_goes_on(
+    running: tuple[fake_sysfs.FakeMachine, Check], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The kernel takes no bounds for ours then."""
+    machine, check = running
+    check.__exit__(None, None, None)
+    taken, came = sysfs.write, list[Path]()
+
+    def theirs_came(path: Path, text: str, timeout_s: float = 30.0) -> None:
+        if path.name == "sync_min" and not came:
+            came.append(path)
+            machine.put(f"{MD}/sync_action", "check")
+            raise InfeasibleError("Device or resource busy")
+        taken(path, text, timeout_s)
+
+    monkeypatch.setattr(sysfs, "write", theirs_came)
+    again = Check("md0", check._journal, root=machine.root)
+    with pytest.raises(InfeasibleError, match="busy"):
+        again.__enter__()
+    assert sysfs.read(machine.root / MD / "sync_action") == "check"
