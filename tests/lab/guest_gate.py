@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from guest import autotune, knob_files, wait_until
+from guest import autotune, autotune_json, knob_files, wait_until
 
 from autotune.preflight.raw_device import BCACHEFS, BCACHEFS_AT, GPT, refuse_if_used
 from autotune.system.array import find_array
@@ -248,3 +248,14 @@ def test_an_array_in_use_is_refused_by_name_and_not_touched(
 
 def test_an_array_with_nothing_on_it_is_not_refused() -> None:
     refuse_if_used(find_array(DEVICE))
+
+
+@pytest.mark.parametrize("used", [opened_by_a_program, loop_device])
+def test_an_array_that_a_program_uses_is_in_use_though_nothing_is_mounted(
+    used: Callable[[], contextlib.AbstractContextManager[None]], tmp_path: Path
+) -> None:
+    """A virtual machine on it, or a database: a run is careful with those too."""
+    words = "run", DEVICE, "--dry-run"
+    assert not autotune_json(*words, state=tmp_path)["careful"]
+    with used():
+        assert autotune_json(*words, state=tmp_path)["careful"]
