@@ -5,6 +5,7 @@
 # make pages   write the reference pages that follow from the code
 # make slow-tests   tests of some minutes each that not every change needs (an hour and a half, quiet)
 # make faults  everything that can go wrong at every stage of a run (an hour); CI runs a few
+# make kernel-tests  the lab's tests on the kernels of Debian trixie and unstable (root; an hour)
 # make soak    200 kills at random moments (two hours)
 # make check-kills   50 kills at random moments of a check (half an hour)
 # make packages  wheel, sdist, and a Debian package each for bookworm and trixie, in dist/ (root)
@@ -36,7 +37,7 @@ test lint unit lab-tests slow-tests: PACKAGES += $(CONSUMERS)
 
 .PHONY: setup system demo test lint unit lab-tests slow-tests faults soak check-kills fuzz \
   bench-measure bench-persist bench-guard bench-forecast bench-rebuild bench-search bench-year bench-grids bench-panel \
-  bench-published   record-grids
+  bench-published record-grids
 
 setup: system .venv/installed
 
@@ -130,10 +131,11 @@ bench-forecast: setup
 # What only these need, so that `make setup` does without.
 packages machine-tests machine-cuts release-check: PACKAGES += mmdebstrap dpkg-dev pandoc
 machine-tests machine-cuts release-check: PACKAGES += qemu-system-x86
+kernel-tests: PACKAGES += mmdebstrap patchelf $(CONSUMERS)
 SUITES := bookworm trixie
 MACHINE_CACHE := /var/cache/autotune-machines
 
-.PHONY: packages machine-tests machine-cuts release-check
+.PHONY: kernel-tests packages machine-tests machine-cuts release-check
 .PRECIOUS: $(MACHINE_CACHE)/%.img
 
 packages: setup
@@ -143,6 +145,20 @@ packages: setup
 $(MACHINE_CACHE)/%.img: tests/machine/image.sh
 	mkdir -p $(@D)
 	tests/machine/image.sh $* $@
+
+LAB_KERNELS := trixie unstable
+LAB_KERNEL = $(MACHINE_CACHE)/lab-$(1)/usr/bin/linux.uml
+.PRECIOUS: $(call LAB_KERNEL,%)
+
+$(call LAB_KERNEL,%): tests/lab/kernel.sh
+	mkdir -p $(MACHINE_CACHE)
+	tests/lab/kernel.sh $* $(MACHINE_CACHE)/lab-$*
+	touch $@
+
+kernel-tests: setup $(foreach suite,$(LAB_KERNELS),$(call LAB_KERNEL,$(suite)))
+	for suite in $(LAB_KERNELS); do \
+	  AUTOTUNE_LAB_KERNEL=$(call LAB_KERNEL,$$suite) \
+	    .venv/bin/python -m pytest tests/lab -m "not slow" || exit 1; done
 
 IN_MACHINES = for suite in $(SUITES); do \
   .venv/bin/python -m pytest -v -p no:cacheprovider --rootdir tests/machine -c /dev/null \

@@ -21,6 +21,15 @@ def lab(
             help="A folder that the command can write to, at the same path.", metavar="DIR"
         ),
     ] = None,
+    kernel: Annotated[
+        Path | None,
+        typer.Option(
+            help="Boot this linux.uml, of an unpacked package user-mode-linux.",
+            metavar="FILE",
+            envvar="AUTOTUNE_LAB_KERNEL",
+            show_envvar=False,
+        ),
+    ] = None,
     list_: Annotated[bool, typer.Option("--list", help="List the scenarios.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="With --list: print JSON.")] = False,
 ) -> None:
@@ -43,4 +52,4 @@ def lab(
         raise UsageError("Name a scenario; `autotune lab --list` shows those that are shipped.")
     if out:
         out.mkdir(parents=True, exist_ok=True)
-    raise typer.Exit(run(load(scenario), command or ["bash"], out))
+    raise typer.Exit(run(load(scenario), command or ["bash"], out, kernel))

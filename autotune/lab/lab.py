@@ -17,6 +17,7 @@ from autotune.errors import AutotuneError
 from autotune.lab import disks
 from autotune.lab.compiler import compile_library
 from autotune.lab.console import Console
+from autotune.lab.kernel import find_kernel, modules_of
 from autotune.lab.plan import ArrayPlan, Plan
 from autotune.lab.processes import PACKAGES, SYSTEM_PATH, Processes, require, require_memory
 from autotune.lab.scenario import Scenario
@@ -37,23 +38,27 @@ _PASSED_ON = (
 )
 
 
-def run(scenario: Scenario, command: Sequence[str], out: Path | None = None) -> int:
+def run(
+    scenario: Scenario, command: Sequence[str], out: Path | None = None, kernel: Path | None = None
+) -> int:
     """Run a command in the scenario's machine, on this process's standard streams.
 
     Return its exit status, 128 + N if signal N ended it. What it writes below `out` stays.
+    `kernel`: another linux.uml than the installed one, with its modules where a package has them.
     Raise RefusalError if a program or memory is missing, AutotuneError if the machine does not
     come up or dies. Nothing that was started is left, also if this process is killed.
     """
+    kernel = find_kernel(kernel)
     require(list(PACKAGES))
     require_memory(scenario.memory_bytes)
     terminal = os.isatty(1)
     with Processes() as processes:
         shared = processes.folder / "shared"
         shared.mkdir()
-        plan = _plan(scenario, command, shared, out, terminal)
+        plan = _plan(scenario, modules_of(kernel), command, shared, out, terminal)
         (shared / "plan.json").write_text(json.dumps(plan))
         arguments = disks.start(processes, scenario.each_disk, shared)
-        with _boot(processes, scenario, arguments, shared) as wire:
+        with _boot(processes, kernel, scenario, arguments, shared) as wire:
             try:
                 return Console(wire, terminal).attend()
             except WireClosedError as error:
@@ -61,7 +66,12 @@ def run(scenario: Scenario, command: Sequence[str], out: Path | None = None) -> 
 
 
 def _plan(
-    scenario: Scenario, command: Sequence[str], shared: Path, out: Path | None, terminal: bool
+    scenario: Scenario,
+    modules: Path,
+    command: Sequence[str],
+    shared: Path,
+    out: Path | None,
+    terminal: bool,
 ) -> Plan:
     arrays: list[ArrayPlan] = []
     taken = 0
@@ -71,6 +81,7 @@ def _plan(
         arrays.append({**array.model_dump(), "members": members})  # type: ignore[typeddict-item]
     return {
         "shared": str(shared),
+        "modules": str(modules),
         "out": str(out.resolve()) if out else None,
         "rotational": [disk.kind == "hdd" for disk in scenario.each_disk],
         "arrays": arrays,
@@ -100,10 +111,10 @@ def _environment(udev: bool, out: Path | None) -> dict[str, str]:
     return environment
 
 
-def _kernel(scenario: Scenario, arguments: Sequence[str], line: int) -> list[str]:
+def _kernel(kernel: Path, scenario: Scenario, arguments: Sequence[str], line: int) -> list[str]:
     return [
         *("env", "LD_PRELOAD=./ptrace.so"),
-        *("linux.uml", f"mem={scenario.memory_mib}M", "uml_dir=.", "umid=kernel"),
+        *(str(kernel), f"mem={scenario.memory_mib}M", "uml_dir=.", "umid=kernel"),
         *(
             "rootfstype=hostfs",
             "rootflags=/",
@@ -116,7 +127,7 @@ def _kernel(scenario: Scenario, arguments: Sequence[str], line: int) -> list[str
 
 @contextlib.contextmanager
 def _boot(
-    processes: Processes, scenario: Scenario, arguments: Sequence[str], shared: Path
+    processes: Processes, kernel: Path, scenario: Scenario, arguments: Sequence[str], shared: Path
 ) -> Iterator[Wire]:
     """Boot, and yield the wire once the command starts. Raise AutotuneError."""
     init = processes.folder / "init"
@@ -130,10 +141,10 @@ def _boot(
     ours, theirs = socket.socketpair()
     with ours:
         with theirs:
-            kernel = _kernel(scenario, arguments, theirs.fileno())
+            booted = _kernel(kernel, scenario, arguments, theirs.fileno())
             _wait_for_disks(processes)
             compile_library(processes.folder / "ptrace.so", "kernel_compat", ("ptrace.c",))
-            processes.start([*kernel, f"init={init}"], "kernel.log", pass_fds=[theirs.fileno()])
+            processes.start([*booted, f"init={init}"], "kernel.log", pass_fds=[theirs.fileno()])
         wire = Wire(ours.fileno())
         _wait_for_guest(processes, wire)
         yield wire

@@ -29,6 +29,8 @@ class Plan(TypedDict):
 
     shared: str
     """The host's path of the shared folder."""
+    modules: str
+    """The folder with a folder of modules for each kernel."""
     out: str | None
     """A host folder to mount, writable, at the same path."""
     rotational: list[bool]

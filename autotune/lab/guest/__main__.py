@@ -32,7 +32,7 @@ def _serve(plan: Plan, wire: Wire) -> None:
 def main(plan_file: str) -> None:
     """Do what the plan says. Never returns: the host ends the kernel."""
     plan: Plan = json.loads(Path(plan_file).read_text())
-    system.make_writable()
+    system.make_writable(Path(plan["modules"]))
     line = os.open("/dev/ttyS0", os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC)
     tty.setraw(line)
     with contextlib.suppress(WireClosedError):

@@ -17,6 +17,8 @@ _PIVOT_ROOT = 155
 _MNT_DETACH = 2
 _MS_MOVE = 8192
 
+MODULES = Path("/lib/modules")
+
 _MODULES = (
     *("virtio_blk", "raid456", "raid1", "raid10", "raid0", "linear", "bfq"),
     *("cbc", "ecb", "xts", "dm-mod", "dm-crypt", "dm-snapshot", "loop"),
@@ -36,17 +38,10 @@ def mount(kind: str, source: str, target: str, options: str = "", flags: int = 0
     _check(_libc.mount(*words), f"mount {target}")
 
 
-def _modules_folder() -> Path:
-    release = os.uname().release
-    for folder in (Path("/usr/lib/uml/modules"), Path("/lib/modules")):
-        if (folder / release).is_dir():
-            return folder / release
-    raise FileNotFoundError(f"there are no modules for kernel {release}")
-
-
-def load_modules(names: tuple[str, ...]) -> None:
-    """Load kernel modules and what they need; those there already are not. Raise OSError."""
-    folder = _modules_folder()
+def load_modules(names: tuple[str, ...], modules: Path = MODULES) -> None:
+    """Load kernel modules and what they need, from the folder that has one for each kernel; those
+    there already are not. Raise OSError."""
+    folder = modules / os.uname().release
     needs: dict[str, list[str]] = {}
     for line in (folder / "modules.dep").read_text().splitlines():
         path, _, needed = line.partition(":")
@@ -63,9 +58,10 @@ def load_modules(names: tuple[str, ...]) -> None:
             _check(result, path)
 
 
-def make_writable() -> None:
-    """Put a layer in memory over the host's files, and make that the root. Raise OSError."""
-    load_modules(("overlay",))
+def make_writable(modules: Path) -> None:
+    """Put a layer in memory over the host's files, and make that the root. The kernel's modules go
+    where programs look for them. Raise OSError."""
+    load_modules(("overlay",), modules)
     mount("tmpfs", "tmpfs", "/mnt")
     for name in ("upper", "work", "root"):
         Path("/mnt", name).mkdir()
@@ -76,6 +72,10 @@ def make_writable() -> None:
     _check(_libc.syscall(_PIVOT_ROOT, b".", b"mnt"), "pivot_root")
     os.chdir("/")
     _check(_libc.umount2(b"/mnt", _MNT_DETACH), "umount /mnt")
+    release = os.uname().release
+    MODULES.mkdir(exist_ok=True)
+    if not (MODULES / release).exists():
+        (MODULES / release).symlink_to(modules / release)
 
 
 def populate(plan: Plan) -> None:
