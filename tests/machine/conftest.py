@@ -10,9 +10,12 @@ from pathlib import Path
 
 import pytest
 from machine import Machine
+from ways import PACKAGE, WHEEL, Way
 
 TOP = Path(__file__).parents[2]
 TABLE = TOP / "docs/reference/machines.md"
+RELEASES = {"bookworm": "deb12", "trixie": "deb13"}
+"""Of the Debians that there is a package for."""
 CACHE = Path(os.environ.get("AUTOTUNE_CACHE", "/var/cache/autotune-machines"))
 VERSIONS = (
     "uname -r; mdadm --version 2>&1 | sed 's/.* v\\([0-9.]*\\).*/\\1/'; "
@@ -40,18 +43,30 @@ def machine(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Machine]:
     suite = request.config.getoption("--suite")
-    release = {"bookworm": "deb12", "trixie": "deb13"}[suite]
-    (package,) = (TOP / "dist").glob(f"autotune-md_*+{release}_amd64.deb")
     folder = tmp_path_factory.mktemp("machine")
-    shutil.copy(package, folder / "autotune.deb")
-    _next_version(package, folder / "next.deb")
     here = Path(__file__).parent
-    files = [folder / "autotune.deb", folder / "next.deb"]
-    files += [here / "profile.json", here / "workload.toml"]
+    files = [*_installed(suite, folder), here / "profile.json", here / "workload.toml"]
     with Machine(CACHE / f"{suite}.img", files, folder) as machine:
         yield machine
         # Not before: Python comes with the package.
         _versions[:] = machine.do(VERSIONS).split()
+
+
+@pytest.fixture(scope="session")
+def way(request: pytest.FixtureRequest) -> Way:
+    """How it is installed there."""
+    return PACKAGE if request.config.getoption("--suite") in RELEASES else WHEEL
+
+
+def _installed(suite: str, folder: Path) -> list[Path]:
+    """What is installed in a machine: the package and its next version, or the wheel."""
+    if suite not in RELEASES:
+        (wheel,) = (TOP / "dist").glob("autotune_md-*.whl")
+        return [wheel]
+    (package,) = (TOP / "dist").glob(f"autotune-md_*+{RELEASES[suite]}_amd64.deb")
+    shutil.copy(package, folder / "autotune.deb")
+    _next_version(package, folder / "next.deb")
+    return [folder / "autotune.deb", folder / "next.deb"]
 
 
 def _next_version(package: Path, made: Path) -> None:

@@ -26,8 +26,11 @@ def accelerator() -> str:
     return "kvm" if able else "tcg,thread=single"
 
 
-def command(folder: Path, root: Path, kernel: Path, initrd: Path, agent: Path) -> list[str]:
-    """The command of a machine whose disks are in a folder; `agent` is the socket of its agent."""
+def command(
+    folder: Path, first: Path, root: str, kernel: Path, initrd: Path, agent: Path
+) -> list[str]:
+    """The command of a machine whose disks are in a folder, the `first` beside them; `root` is as
+    the kernel is told it, `agent` is the socket of its agent."""
     disks = [
         f"file={folder}/vd{letter}.img,format=raw,if=virtio,cache=writeback,"
         f"throttling.bps-total={DISK_BYTES_PER_S}"
@@ -37,9 +40,9 @@ def command(folder: Path, root: Path, kernel: Path, initrd: Path, agent: Path) -
         *("qemu-system-x86_64", "-accel", accelerator(), "-cpu", CPU, "-smp", "2"),
         *("-m", str(MEMORY_MIB), "-display", "none", "-nic", "none", "-no-reboot"),
         *("-kernel", str(kernel), "-initrd", str(initrd)),
-        *("-append", f"root=/dev/vda rw console=ttyS0 {CHEAP}"),
+        *("-append", f"root={root} rw console=ttyS0 {CHEAP}"),
         *("-serial", f"file:{folder}/console", "-device", "virtio-serial"),
-        *("-drive", f"file={root},format=raw,if=virtio"),
+        *("-drive", f"file={first},format=raw,if=virtio"),
         *(word for disk in disks for word in ("-drive", disk)),
         *("-chardev", f"socket,path={agent},server=on,wait=off,id=agent"),
         *("-device", "virtserialport,chardev=agent,name=org.qemu.guest_agent.0"),

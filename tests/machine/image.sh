@@ -4,8 +4,14 @@
 # It starts in emulation, so it has a small kernel, a small initramfs and no work of its own.
 set -eu
 suite=$1 file=$2
+constraints=$(dirname "$0")/../../packaging/constraints.txt
 folder=$(mktemp -d "$file.XXXXXX")
 trap 'rm -rf --one-file-system "$folder"' EXIT
+# No package is built for the newest: the wheel is installed there, with libraries from PyPI.
+set --
+[ "$suite" != unstable ] || set -- --include=python3-venv \
+  --customize-hook="copy-in $constraints /root" \
+  --customize-hook='chroot "$1" sh -c "python3 -m venv /root/pip && /root/pip/bin/pip download -q -d /var/cache/wheels -r /root/constraints.txt && rm -r /root/pip /root/constraints.txt"'
 mmdebstrap --quiet --variant=minbase --aptopt='Acquire::Check-Valid-Until "false"' \
   --aptopt='APT::Install-Recommends "false"' --skip=cleanup/apt \
   --dpkgopt='force-unsafe-io' --dpkgopt='path-exclude=/usr/share/man/*' \
@@ -17,7 +23,7 @@ mmdebstrap --quiet --variant=minbase --aptopt='Acquire::Check-Valid-Until "false
   --customize-hook='echo "/dev/vda / ext4 defaults 0 1" > "$1/etc/fstab"' \
   --customize-hook='echo machine > "$1/etc/hostname"' \
   --customize-hook='passwd --root "$1" --delete root' \
-  "$suite" "$folder/root"
+  "$@" "$suite" "$folder/root"
 rm -f "$file.new"
 truncate -s 4G "$file.new"
 mkfs.ext4 -q -L root -d "$folder/root" "$file.new"

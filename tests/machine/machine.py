@@ -23,6 +23,7 @@ PATIENCE = float(os.environ.get("AUTOTUNE_PATIENCE", "1"))
 BOOT_S = 900.0 * PATIENCE
 COMMAND_S = 900.0 * PATIENCE
 LOOK_S = 0.5
+PATH = "/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,8 @@ class Machine:
     def __init__(self, image: Path, files: Iterable[Path], folder: Path) -> None:
         """`files` are in /root of the machine."""
         self._folder = folder
+        self.root = "/dev/vda"
+        """The root filesystem of the next boot."""
         self._disk = folder / "root.img"
         self._process: subprocess.Popen[bytes] | None = None
         self._socket: socket.socket | None = None
@@ -84,9 +87,8 @@ class Machine:
         agent.unlink(missing_ok=True)
         # A disk that a cut left has a journal, which debugfs does not read.
         subprocess.run(["e2fsck", "-p", str(self._disk)], capture_output=True, check=False)
-        words = emulator.command(
-            self._folder, self._disk, self._newest("vmlinuz"), self._newest("initrd"), agent
-        )
+        kernel, initrd = self._newest("vmlinuz"), self._newest("initrd")
+        words = emulator.command(self._folder, self._disk, self.root, kernel, initrd, agent)
         self._process = subprocess.Popen(words, stdin=subprocess.DEVNULL)
         self._wait(agent.exists, BOOT_S, "QEMU did not start")
         self._socket = socket.socket(socket.AF_UNIX)
@@ -127,7 +129,7 @@ class Machine:
 
     def run(self, command: str, timeout_s: float = COMMAND_S) -> Done:
         """Run a shell's command in the machine. AssertionError if it does not end."""
-        shell = ["-c", f"export PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8; {command}"]
+        shell = ["-c", f"export PATH={PATH} LC_ALL=C.UTF-8; {command}"]
         how = {"path": "/bin/sh", "arg": shell, "capture-output": True}
         pid, deadline = self._ask("guest-exec", **how)["pid"], time.monotonic() + timeout_s
         while not (status := self._ask("guest-exec-status", pid=pid))["exited"]:

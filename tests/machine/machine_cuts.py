@@ -10,8 +10,9 @@ import time
 from pathlib import Path
 
 import pytest
-from arrays import INSTALL, KEPT, MAKE, READ, has_cleaned_up
+from arrays import KEPT, MAKE, READ, has_cleaned_up
 from machine import COMMAND_S, Machine
+from ways import Way
 
 SECOND = ["512", "1024", "250000", "(local)", *["256"] * 4]
 """What the other profile sets, as it reads."""
@@ -19,9 +20,9 @@ KNOBS = ("stripe_cache_size", "read_ahead_kb", "sync_speed_max", "max_sectors_kb
 
 
 @pytest.fixture(scope="module")
-def longest_s(machine: Machine) -> float:
+def longest_s(machine: Machine, way: Way) -> float:
     """The array with a profile persisted, the other profile beside it; how long `apply` takes."""
-    machine.do(f"{INSTALL} /root/autotune.deb && {MAKE}", timeout_s=2 * COMMAND_S)
+    machine.do(f"{way.install} && {MAKE}", timeout_s=2 * COMMAND_S)
     other = json.loads((Path(__file__).parent / "profile.json").read_text())
     numbers = [text for text in SECOND if text.isdigit()]
     other |= {"name": "other", "knobs": dict(zip(KNOBS, map(int, numbers), strict=False))}
