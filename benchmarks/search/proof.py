@@ -6,13 +6,14 @@ from collections.abc import Callable, Sequence
 
 from autotune.problem.objective import Figures
 from autotune.problem.setting import Setting, setting_key
-from autotune.problem.strategy import Problem, Strategy, StrategyFactory
+from autotune.problem.strategy import Problem, Strategy, StrategyFactory, Weighed
 from autotune.problem.trial import Trial
 from autotune.results.proof import mean
 from autotune.stats.sequential import ERRORS, MOST_PAIRS, Step, Terms, look, order, spending
 from autotune.stats.verdict import judge
 from autotune.strategies.surrogate.importance import weigh
 from autotune.tuning.strategy_input import without
+from autotune.tuning.tune import DOUBTS, WORTH_A_TRIAL
 from benchmarks.search.instance import Instance, Tried, measured
 
 
@@ -35,14 +36,12 @@ def prove(
 ) -> Proofs:
     """Prove what the strategy recommends after what it was told, or the next best."""
     trials, left = list(told), problem
-    home = setting_key(problem.baseline)
     found = Proofs(problem.baseline, [])
     for error in ERRORS:
-        winner = dict(strategy.recommend().setting)
-        if setting_key(winner) != home:
-            shares = weigh(left, trials, winner).shares
-            winner |= {share.knob: share.before for share in shares if not share.needed}
-        if setting_key(winner) == home:
+        winner, doubts = _candidate(instance, left, strategy, trials, rng)
+        found.tried += doubts
+        trials += [doubt.trial for doubt in doubts]
+        if setting_key(winner) == setting_key(problem.baseline):
             break
         found.candidates += 1
         kept, sides = _in_turn(instance, problem, winner, trials, error, rng)
@@ -55,6 +54,35 @@ def prove(
         for trial in trials:
             strategy.tell(trial)
     return found
+
+
+def _candidate(
+    instance: Instance,
+    problem: Problem,
+    strategy: Strategy,
+    before_that: Sequence[Trial],
+    rng: random.Random,
+) -> tuple[Setting, list[Tried]]:
+    """What to prove, without the changes that nothing speaks for, and the trials of what was
+    doubtful, as the tuner makes them."""
+    trials, doubts = list(before_that), list[Tried]()
+    while True:
+        best = dict(strategy.recommend().setting)
+        weighed = weigh(problem, trials, best)
+        smaller = _without_unneeded(best, weighed)
+        if weighed.loss <= WORTH_A_TRIAL:
+            return smaller, doubts
+        is_home = setting_key(smaller) == setting_key(problem.baseline)
+        if is_home or len(doubts) == DOUBTS:
+            return _without_unneeded(best, weigh(problem, trials, best, doubtful=True)), doubts
+        asked = best if len(doubts) % 2 else smaller
+        doubts.append(measured(instance, problem, asked, len(trials), rng))
+        trials.append(doubts[-1].trial)
+        strategy.tell(trials[-1])
+
+
+def _without_unneeded(setting: Setting, weighed: Weighed) -> Setting:
+    return {**setting, **{share.knob: share.before for share in weighed.shares if not share.needed}}
 
 
 def _in_turn(

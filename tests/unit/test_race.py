@@ -1,6 +1,7 @@
 """A search from its first trial to what a run keeps, on arrays whose truth is known."""
 
 from autotune.strategies.bayes import Bayes
+from autotune.tuning.tune import DOUBTS
 from benchmarks.search.instance import WORTH
 from benchmarks.search.race import Race, Rules, race
 from benchmarks.search.synthetic import SyntheticArray
@@ -18,9 +19,10 @@ def test_under_the_ceilings_of_a_default_run_a_gain_is_found_and_proven() -> Non
     assert found.instance.optimum >= WORTH
     assert not found.kept_baseline
     assert found.share(found.kept) > 0.3
-    # So large a gain is clear after the first pair.
+    # So large a gain is clear after the first pair, beside trials of what was doubtful in it.
     assert found.share(found.kept) > 0.9
-    assert (found.candidates, len(found.proofs)) == (1, 2)
+    assert found.candidates == 1
+    assert 2 <= len(found.proofs) <= 2 + DOUBTS
     over_s = sum(tried.over_s for tried in (*found.tried, *found.proofs))
     assert harm([found]).startswith(f"{over_s:.0f} s, ")
     assert worst_kept([found]) > 1.0
