@@ -127,10 +127,10 @@ files() {
 
 put() {
     case $1 in
-    */group_thread_cnt | */skip_copy)
+    */group_thread_cnt)
         # A change while a sync runs can hang md.
         [ "$(cat "$block/md/sync_action")" = idle ] || {
-            echo "A sync of the array runs, so ${1##*/} cannot be set now." >&2
+            echo "A sync of the array runs, so group_thread_cnt cannot be set now." >&2
             return 1
         }
         ;;

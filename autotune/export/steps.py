@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass
 
 from autotune.errors import UsageError
-from autotune.knobs import Knob, by_name, harmful, write_order
+from autotune.knobs import Knob, by_name, harmful
 from autotune.knobs.base import ArrayNumber, MemberNumber
 from autotune.knobs.scheduler import NAMES, Scheduler
 from autotune.knobs.write_order import rank
@@ -18,7 +18,7 @@ from autotune.problem.setting import Value
 _LEVELS = ("raid0", "raid1", "raid4", "raid5", "raid6", "raid10")
 CACHE, BYPASS = "md/stripe_cache_size", "md/preread_bypass_threshold"
 MIN, MAX = "md/sync_speed_min", "md/sync_speed_max"
-SUSPENDING = tuple(f"md/{name}" for name in write_order.SUSPENDING)
+THREADS = "md/group_thread_cnt"
 
 
 @dataclass(frozen=True)

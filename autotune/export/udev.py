@@ -19,7 +19,7 @@ from pathlib import Path
 
 from autotune.errors import UsageError
 from autotune.export.header import comment
-from autotune.export.steps import BYPASS, CACHE, MAX, MIN, SUSPENDING, Step, lasting, steps
+from autotune.export.steps import BYPASS, CACHE, MAX, MIN, THREADS, Step, lasting, steps
 from autotune.problem.profile import Profile
 
 JOURNALS = Path("/var/lib/autotune/journal")
@@ -116,19 +116,18 @@ def rules(
     return text + '\nLABEL="autotune_end"\n'
 
 
-_WAITING = {"AUTOTUNE_CACHE": (CACHE, BYPASS), "AUTOTUNE_THREADS": SUSPENDING}
+_WAITING = {"AUTOTUNE_CACHE": (CACHE, BYPASS), "AUTOTUNE_THREADS": (THREADS,)}
 """What is set at the first event at which it is safe for the first of its files, by the property
 that remembers it. preread_bypass_threshold is bounded by the cache."""
 _SAFE = {
     CACHE: 'ATTR{md/reshape_position}=="none", ',
-    **dict.fromkeys(
-        SUSPENDING,
+    THREADS: (
         'ATTR{md/sync_action}=="idle", ATTR{md/resync_start}=="none", ATTR{md/degraded}=="0", '
-        'ATTR{md/reshape_position}=="none", ',
+        'ATTR{md/reshape_position}=="none", '
     ),
 }
-"""A reshape for which the cache gets too small never ends; and what suspends the array can hang it
-while a sync runs, or is about to."""
+"""A reshape for which the cache gets too small never ends; and to change the number of threads
+while a sync runs, or is about to, can hang md."""
 _TO_END = 'GOTO="autotune_end"\n'
 _HEAD = """
 SUBSYSTEM!="block", GOTO="autotune_end"

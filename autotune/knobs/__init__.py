@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from autotune.errors import UsageError, closest
 from autotune.knobs.array_queue import ArrayMaxSectors
 from autotune.knobs.base import Knob, PhaseKind
-from autotune.knobs.parity import GroupThreads, PrereadBypass, RmwLevel, SkipCopy
+from autotune.knobs.parity import GroupThreads, PrereadBypass, RmwLevel
 from autotune.knobs.queue import MaxSectors, NrRequests, WbtLatency
 from autotune.knobs.read_ahead import ReadAhead
 from autotune.knobs.scheduler import Scheduler
@@ -46,7 +46,6 @@ ALL: tuple[Knob, ...] = (
     GroupThreads(),
     RmwLevel(),
     PrereadBypass(),
-    SkipCopy(),
     ArrayMaxSectors(),
     SyncIoDepth(),
 )

@@ -47,25 +47,6 @@ class RmwLevel(_Parity):
         return (0, 1, 2)
 
 
-class SkipCopy(_Parity):
-    """Whether a write of whole pages goes to the disks from where the program left it (1), without
-    a copy into the stripe cache (0)."""
-
-    # Kernel commit d592a996 reports over 30 % for random writes of 1 MiB to SSDs.
-    name = "skip_copy"
-    file = "md/skip_copy"
-    ordered = False
-    low, high, kernel_default = 0, 1, 0
-    hazards = (
-        "A program that changes a page again waits until the page is on the disks.",
-        "A change stops all requests to the array for a moment; autotune makes none while a sync "
-        "runs, since group_thread_cnt, which is changed in the same way, can hang the array then.",
-    )
-
-    def choices(self, array: Array, memory_bytes: int) -> tuple[Value, ...]:
-        return (0, 1)
-
-
 class PrereadBypass(_Parity):
     """How often a write of a whole stripe may overtake a write that has to read first."""
 

@@ -20,12 +20,9 @@ sync_max below sync_min is refused."""
 _SPEEDS = ("sync_speed_min", "sync_speed_max")
 CACHE = "stripe_cache_size"
 _BOUNDS = ("sync_min", "sync_max")
-SUSPENDING = ("group_thread_cnt", "skip_copy")
-"""What stops all requests while it is changed. A change of the first while a sync runs can hang
-(kernel commit fa1944bbe622), and the kernel makes that of the second in the same way."""
-WAITING = (*_BOUNDS, *SUSPENDING, CACHE)
-"""What cannot be put back while a sync runs: the kernel refuses the bounds, and may hang over those
-that suspend. The cache waits for the end of a reshape alone."""
+WAITING = (*_BOUNDS, "group_thread_cnt", CACHE)
+"""What cannot be put back while a sync runs: the kernel refuses the bounds, and may hang over the
+threads. The cache waits for the end of a reshape alone."""
 _RESET_BY_SCHEDULER = ("nr_requests", "wbt_lat_usec")
 
 
@@ -116,7 +113,7 @@ def unsafe_now(path: Path) -> str | None:
             "array with it, if the cache gets too small for it (seen on 6.1.176); wait until it "
             "has ended."
         )
-    if path.name not in SUSPENDING:
+    if path.name != "group_thread_cnt":
         return None
     action = sysfs.read_or(path.parent / "sync_action", "idle")
     if action in ("idle", "frozen"):

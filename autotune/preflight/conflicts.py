@@ -15,7 +15,7 @@ from autotune.system.array import Array
 
 _KNOBS = re.compile(
     r"stripe_cache_size|sync_speed_min|sync_speed_max|read_ahead_kb|queue/scheduler|nr_requests|"
-    r"group_thread_cnt|rmw_level|skip_copy|preread_bypass_threshold|max_sectors_kb|wbt_lat_usec|"
+    r"group_thread_cnt|rmw_level|preread_bypass_threshold|max_sectors_kb|wbt_lat_usec|"
     r"sync_io_depth|bdi/read_ahead|--setra|\breadahead\b|\belevator\b|speed_limit_min|speed_limit_max"
 )
 _OTHER_NAMES = {
