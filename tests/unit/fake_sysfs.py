@@ -111,6 +111,7 @@ class FakeMachine:
         queue = {"read_ahead_kb": "384", "optimal_io_size": "196608", "iostats": "1"}
         # On 6.1 an array has these too, and they mean nothing.
         queue |= {"scheduler": "none", "nr_requests": "128"}
+        queue |= {"max_sectors_kb": "1024", "max_hw_sectors_kb": "1024"}
         for file, text in queue.items():
             self.put(f"{folder}/queue/{file}", text)
         if parity:
