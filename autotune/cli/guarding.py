@@ -85,13 +85,13 @@ def guard(asked: Asked) -> None:
     )
     recorder = Recorder(Path(asked.state_dir), array, ceiling_ns, asked.policy, notice)
     with _display(asked) as display:
-        aside = Aside()
+        aside, tell = Aside(), _Output(asked.wait)
 
         def report_window(window: Window) -> None:
             metrics.window(window)
             recorder.window(window)
             if asked.as_json:
-                write_line(json.dumps(report.window_document(window)))
+                tell(json.dumps(report.window_document(window)))
             if display is not None:
                 display.window(window)
 
@@ -104,7 +104,7 @@ def guard(asked: Asked) -> None:
             if display is not None:
                 display.over()
             with display.away() if display is not None else nullcontext():
-                write_line(line)
+                tell(line)
 
         wanted = Wanted(
             goals,
@@ -127,6 +127,24 @@ def guard(asked: Asked) -> None:
         return
     text = f"No sync runs on {asked.device}, so there is nothing to guard (--wait waits for one)."
     print(json.dumps({"kind": "idle", "device": asked.device}) if asked.as_json else text)
+
+
+class _Output:
+    """Standard output, line by line. A guard that waits goes on though nothing can be written."""
+
+    def __init__(self, wait: bool) -> None:
+        self._wait, self._works = wait, True
+
+    def __call__(self, line: str) -> None:
+        try:
+            write_line(line)
+            self._works = True
+        except OSError as error:
+            if not self._wait:
+                raise
+            if self._works:
+                notice(f"Standard output cannot be written to: {error.strerror}.")
+            self._works = False
 
 
 @contextmanager

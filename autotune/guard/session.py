@@ -102,7 +102,7 @@ def guard(device: str, wanted: Wanted, wait: bool = False) -> bool:
                 rest_s = AGAIN_S if done.released else 0.0
             except UsageError:
                 raise
-            except AutotuneError as error:
+            except (AutotuneError, OSError) as error:
                 # Whatever broke, such as its probe, the next syncs are to be guarded too.
                 if not wait:
                     raise

@@ -46,6 +46,9 @@ def end(
         journal.checking(False)
         return None
     if ours and sysfs.read(action) == "check":
+        # A check that cannot be ended, since a disk hangs, must not be bounded: the recovery that
+        # follows would be.
+        journal.store(md / "sync_max", "max")
         journal.store(action, "idle")
     deadline = time.monotonic() + IDLE_TIMEOUT_S
     while ours and sysfs.read(action) == "check":

@@ -1,5 +1,5 @@
 """What cannot go back while a sync runs, and so waits for its end: in a journal of its own, which
-bars nobody. Light: the guardian runs on it."""
+bars nobody. And a check of ours that does not end, which does. Light: the guardian runs on it."""
 
 import contextlib
 import select
@@ -24,8 +24,8 @@ TURN_S = 15.0
 
 
 def see_through(journal: Journal, root: Path = Path("/")) -> Outcome:
-    """Wait for the end of the sync, however long that takes, and put back what waits for it. The
-    journal stays held, and nobody else needs to hold it meanwhile."""
+    """Wait for the end of the sync, however long that takes, and put back what waits for it; end a
+    check of ours that did not end. The journal stays held; nobody else needs to hold it."""
     while True:
         _pause(journal.record, root)
         # Nobody clears it in order without that hold: if it is gone, what waited in it still waits.
@@ -36,7 +36,7 @@ def see_through(journal: Journal, root: Path = Path("/")) -> Outcome:
                 journal = Journal.read(path, path.read_bytes())
                 journal.held = held
         outcome = restore(journal, root)
-        if not outcome.waiting:
+        if not (outcome.waiting or outcome.checking):
             return outcome
 
 
@@ -96,6 +96,8 @@ def put_back(path: Path, root: Path = Path("/")) -> tuple[Record, Outcome]:
     journal.release()
     if outcome.waiting:
         start(waiting_path(journal.path))
+    elif outcome.checking:
+        start(journal.path)
     return journal.record, outcome
 
 

@@ -104,6 +104,11 @@ def guarded(journal: Journal, notice: Callable[[str], None]) -> Iterator[Guardia
             notice("; ".join(outcome.waiting) + ".")
         if outcome.foreign:
             notice("Left as somebody else set it: " + "; ".join(outcome.foreign))
+        if outcome.checking and not mended:
+            raise RestoreError(
+                f"The check of {journal.record.device} does not end, as if a disk hangs; a process "
+                "of autotune goes on trying, and then puts the rest back."
+            )
         if not outcome.complete and not mended:
             raise RestoreError(
                 "Not everything could be put back: "
@@ -134,7 +139,7 @@ def watch_over(path: Path) -> int:
         if journal is None:
             return 0
         outcome = restore(journal)
-        if outcome.waiting:
+        if outcome.waiting or outcome.checking:
             # Whoever waits for this process need not wait for that.
             if os.fork():
                 return 0

@@ -34,6 +34,8 @@ class Outcome:
     gone: list[str] = field(default_factory=list)
     failed: list[str] = field(default_factory=list)
     waiting: list[str] = field(default_factory=list)
+    checking: bool = False
+    """A check of ours that does not end is still to be ended."""
     rebooted: bool = False
 
     @property
@@ -144,6 +146,8 @@ def _is_foreign(record: Record, write: sysfs.Write, found: str) -> bool:
     name = str(write.path)
     if record.lost:
         return False
+    if record.checking and write.path.name in ("sync_min", "sync_max"):
+        return False
     if record.moved and name not in record.ours and write.path.name in ("sync_min", "sync_max"):
         # Ours is stopped by now; another one goes by what its owner has set.
         return sysfs.read_or(write.path.parent / "sync_action", "idle") == "check"
@@ -163,16 +167,28 @@ def _stop_check(block: Path, outcome: Outcome) -> None:
         return
     try:
         if sysfs.read(action) == "check":
+            # Should it hang, the recovery that follows must not be bounded. This waits for nothing.
+            _unbound(block)
+            outcome.checking = True
             sysfs.write(action, "idle")
             deadline = time.monotonic() + IDLE_TIMEOUT_S
             while sysfs.read(action) == "check" and time.monotonic() < deadline:
                 time.sleep(0.05)
+        outcome.checking = sysfs.read(action) == "check"
+        if outcome.checking:
+            outcome.failed.append(f"the check of {block.name} does not end")
+            return
         if sysfs.read(action) == "idle":
             # A check may have been bounded, and a sync_min above the sync_max would be refused.
-            sysfs.write(block / "md/sync_max", "max")
+            _unbound(block)
         outcome.restored.append(str(action))
     except (AutotuneError, OSError) as error:
         outcome.failed.append(_because(action, error))
+
+
+def _unbound(block: Path) -> None:
+    if (bound := block / "md/sync_max").exists():
+        sysfs.write(bound, "max")
 
 
 def _remove_scratch(folder: Path, record: Record, outcome: Outcome) -> None:

@@ -34,13 +34,13 @@ def guard_array(device, wanted, wait):
     return True
 
 guarding.guard_array = guard_array
-words = ("md0", 80 * MS, None, None, None, "", 1e6, False, {as_json}, str(state), None, ())
+words = ("md0", 80 * MS, None, None, None, "", 1e6, {wait}, {as_json}, str(state), None, ())
 guarding.guard(guarding.Asked(*words))
 """
 
 
-def script(state: Path, as_json: bool) -> str:
-    return GUARD.format(state=str(state), as_json=as_json)
+def script(state: Path, as_json: bool, wait: bool = False) -> str:
+    return GUARD.format(state=str(state), as_json=as_json, wait=wait)
 
 
 def test_in_a_pipe_programs_get_lines_and_people_a_sentence(tmp_path: Path) -> None:
@@ -82,3 +82,16 @@ def test_how_the_sync_went_is_kept(tmp_path: Path) -> None:
     assert len(sync.points) == 30
     assert sync.summary is not None
     assert sync.summary.over == 3
+
+
+def test_one_that_waits_guards_on_though_its_output_has_no_room(tmp_path: Path) -> None:
+    env = {**os.environ, "PYTHONPATH": ":".join(sys.path)}
+    with Path("/dev/full").open("w") as full:
+        words = [sys.executable, "-c", script(tmp_path, True, wait=True)]
+        done = subprocess.run(
+            words, stdout=full, stderr=subprocess.PIPE, text=True, check=False, env=env
+        )
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("Standard output cannot be written to: No space left") == 1
+    (sync,) = stored.every(tmp_path)
+    assert sync.summary is not None

@@ -128,6 +128,16 @@ def test_without_waiting_no_sync_is_nothing_to_guard(machine: Machine) -> None:
     assert not machine.guard(wait=False)
 
 
+def test_a_file_that_cannot_be_read_does_not_end_a_guard_that_waits(machine: Machine) -> None:
+    def unreadable() -> Summary:
+        raise OSError(24, "Too many open files", "/proc/mdstat")
+
+    machine.sync("recover", SYNC)
+    machine.turns = [unreadable, machine.guarded]
+    assert machine.guard()
+    assert "Too many open files" in machine.notices[0]
+
+
 def test_a_probe_that_breaks_does_not_end_a_guard_that_waits(machine: Machine) -> None:
     def broken() -> Summary:
         raise MeasurementError("fio ended before its time.")

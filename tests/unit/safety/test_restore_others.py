@@ -1,8 +1,11 @@
 """What a restore leaves alone, since somebody else set or made it."""
 
+from pathlib import Path
+
 import pytest
 from journal_files import Files, files, resetting
 
+from autotune.errors import InfeasibleError
 from autotune.safety.restore import restore
 from autotune.system import sysfs
 
@@ -114,3 +117,31 @@ def test_the_bounds_of_a_check_are_ours_only_if_ours_left_them_moved(
     (files.md / "sync_action").write_text(action)
     assert len(restore(files.reload(), files.root).foreign) == theirs
     assert sysfs.read(low) == ("20480" if theirs else "0")
+
+
+def test_a_check_that_does_not_end_is_ours_still(
+    files: Files, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A disk hangs. The recovery that follows must not stop at the check's bound."""
+    journal = files.open()
+    journal.checking(True)
+    md, taken = files.md, sysfs.write
+    for name, text in {"sync_action": "check", "sync_max": "4096", "sync_min": "2048"}.items():
+        (md / name).write_text(text)
+
+    def hanging(path: Path, text: str, timeout_s: float = 30.0) -> None:
+        if text == "idle" or path.name == "sync_min":
+            raise InfeasibleError(f"{path.name}: the kernel did not answer.")
+        taken(path, text, timeout_s)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(sysfs, "write", hanging)
+        outcome = restore(journal, files.root)
+    assert sysfs.read(md / "sync_max") == "max"
+    assert outcome.checking
+    assert not outcome.complete
+    assert outcome.foreign == []
+    outcome = restore(files.reload(), files.root)
+    assert outcome.complete
+    assert not outcome.checking
+    assert (sysfs.read(md / "sync_action"), sysfs.read(md / "sync_min")) == ("idle", "0")
