@@ -53,6 +53,8 @@ def describe(path: Path, root: Path = Path("/")) -> tuple[str, list[str]]:
         ours = record.checking and record.is_same(action)
         checks = ours and sysfs.read_or(action, "idle") == "check"
         still = ", and its check of the array still runs" if checks else ""
+        if ours and sysfs.read_or(action.parent / "sync_max", "max") != "max":
+            still += ", up to a bound at which a rebuild would stand still too"
         text = f"An earlier run on {record.device} was not cleaned up ({path}){still}"
         return f"{text}; run `autotune restore`.", record.scratch
     except (AutotuneError, OSError):
@@ -60,8 +62,15 @@ def describe(path: Path, root: Path = Path("/")) -> tuple[str, list[str]]:
 
 
 def _bounds(array: Array) -> Iterator[str]:
-    """While a sync runs, sync_min and sync_max are that sync's own business."""
+    """While a sync runs, sync_min is that sync's own business."""
     if array.sync_action != "idle":
+        bound = sysfs.read_or(array.md / "sync_max", "max")
+        if bound != "max":
+            yield (
+                f"What runs on {array.device} ({array.sync_action}) goes no further than to sector "
+                f"{bound} (sync_max); unless a check in parts is at work, let it go on with "
+                f"`echo max > {array.md / 'sync_max'}`."
+            )
         return
     for name, whole, does in (
         ("sync_min", "0", "starts at sector {} and skips what lies before it"),
