@@ -3,7 +3,7 @@
 from collections.abc import Collection
 from pathlib import Path
 
-from autotune.advice import alignment, bitmap, geometry, measured, members, mounts, queues, threads
+from autotune.advice import alignment, bitmap, geometry, measured, members, mounts, parity, queues
 from autotune.advice.finding import Advice, Check, Finding, NotLookedAt, Seen
 from autotune.advice.scene import Scene
 from autotune.deploy.in_force import active
@@ -18,7 +18,7 @@ CHECKS: tuple[Check, ...] = (
     *bitmap.CHECKS,
     *members.CHECKS,
     *queues.CHECKS,
-    *threads.CHECKS,
+    *parity.CHECKS,
 )
 NAMES = tuple(check.name for check in CHECKS)
 

@@ -1,4 +1,4 @@
-"""How many threads compute parity."""
+"""How parity is computed."""
 
 import os
 from collections.abc import Iterator
@@ -27,7 +27,26 @@ def _one_thread(scene: Scene) -> Iterator[Seen]:
         )
 
 
+def _skip_copy(scene: Scene) -> Iterator[Seen]:
+    file = scene.array.md / "skip_copy"
+    if sysfs.read_or(file, "0") == "1":
+        yield Seen(
+            "The array writes data from where programs left it, without a copy (skip_copy 1).",
+            (f"echo 0 > {file}",),
+            note="Not while a sync runs. Then a check finds what differs already: "
+            f"`autotune check {scene.array.device}`.",
+        )
+
+
 CHECKS = (
+    Check(
+        "skip-copy",
+        "skip_copy of a RAID 4, 5 or 6 is 1",
+        "Data that changes on its way, as with O_DIRECT or under a filesystem that was mounted "
+        "before, leaves a wrong parity. Other files of that stripe are lost when a disk fails.",
+        "kernel drivers/md/raid5.c, raid5_store_skip_copy; fs/super.c, SB_I_STABLE_WRITES",
+        _skip_copy,
+    ),
     Check(
         "one-thread",
         "a RAID 4, 5 or 6 of NVMe disks has one thread for its stripes (group_thread_cnt 0), "
