@@ -10,14 +10,45 @@ import subprocess
 import sys
 from pathlib import Path
 
-from autotune.quantities import show_latency
-from benchmarks.published.tables import Published, Rounds, Step, steps, tables
+from autotune.quantities import show_latency, show_seconds
+from benchmarks.published.tables import ARRAY, Published, Rounds, Step, steps, tables
+
+SCENARIO = """
+[[disks]]
+kind = "hdd"
+count = {disks}
+size_mib = 256
+# Slow ones, so that the disks set the pace and not the lab's one processor.
+transfer_mb_s = 8
+
+[[arrays]]
+name = "md0"
+level = "{level}"
+members = {disks}
+chunk_kib = 64
+"""
 
 
 def run(table: Published, path: Path) -> None:
     """Measure one table in its lab, into the file."""
-    lab = ("-m", "autotune", "lab", str(table.scenario_path), "--out", str(path.parent), "--")
-    inside = (sys.executable, "-m", "benchmarks.published.guest", table.name, "--out", str(path))
+    if table.setting != ARRAY:
+        in_the_lab(table.name, table.scenario_path, path)
+        return
+    found: dict[str, object] = {}
+    for value in map(str, table.values):
+        level, _, disks = value.partition("-")
+        scenario, part = path.with_name(f"{value}.toml"), path.with_name(f"{value}.json")
+        scenario.write_text(SCENARIO.format(level=level, disks=disks))
+        if not part.exists():
+            in_the_lab(table.name, scenario, part)
+        found[value] = json.loads(part.read_text())
+    path.write_text(json.dumps(found, indent=1) + "\n")
+
+
+def in_the_lab(name: str, scenario: Path, path: Path) -> None:
+    """Boot a scenario, and measure there what a table asks for."""
+    lab = ("-m", "autotune", "lab", str(scenario), "--out", str(path.parent), "--")
+    inside = (sys.executable, "-m", "benchmarks.published.guest", name, "--out", str(path))
     subprocess.run((sys.executable, *lab, *inside), check=True)
 
 
@@ -34,6 +65,8 @@ def shown(table: Published, rounds: Rounds) -> list[str]:
 
 
 def _figure(name: str, value: float) -> str:
+    if name.endswith("time"):
+        return show_seconds(value)
     return f"{value / 1e6:.0f} MB/s" if name.endswith("throughput") else show_latency(value)
 
 

@@ -1,17 +1,45 @@
 """In the lab: measure one table's values in turn, and write what each round showed."""
 
 import argparse
+import contextlib
 import json
+import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 from autotune.knobs import by_name, for_array, read_setting
 from autotune.problem.setting import Setting
 from autotune.system.array import find_array
+from benchmarks.forecast.rebuild import Foreground, rebuild
 from benchmarks.panel.judge import Judge
-from benchmarks.published.tables import NO_CHECK, Published, tables
+from benchmarks.published.tables import ARRAY, NO_CHECK, Published, tables
 
 DEVICE, MOUNT = "/dev/md0", Path("/mnt/md0")
 ROUNDS = 4
+
+
+USERS = (
+    *("--name=users", "--size=256M", "--rw=randrw", "--bs=64k", "--direct=1"),
+    *("--ioengine=libaio", "--iodepth=4", "--time_based=1", "--runtime=3600", "--thread=1"),
+)
+
+
+@contextlib.contextmanager
+def users() -> Iterator[None]:
+    """Reads and writes at random, as many as the array does."""
+    words = ("fio", "--output=/dev/null", f"--filename={MOUNT}/users", *USERS)
+    with subprocess.Popen(words) as fio:
+        try:
+            yield
+        finally:
+            fio.terminate()
+
+
+def rebuilds() -> list[dict[str, float]]:
+    """How long a rebuild takes, each time, in seconds."""
+    array = find_array(DEVICE)
+    nobody = Foreground(array, 0)
+    return [{"rebuild.time": rebuild(array, "system", nobody)[0]} for _ in range(ROUNDS)]
 
 
 def measured(table: Published) -> dict[str, list[dict[str, float]]]:
@@ -20,6 +48,7 @@ def measured(table: Published) -> dict[str, list[dict[str, float]]]:
     judge, start = Judge(array, MOUNT), read_setting(array, for_array(array))
     phases = {figure.partition(".")[0] for figure in table.figures}
     found: dict[str, list[dict[str, float]]] = {str(value): [] for value in table.values}
+    beside = users if table.busy else contextlib.nullcontext
     for number in range(ROUNDS):
         values = table.values if number % 2 == 0 else table.values[::-1]
         for value in values:
@@ -30,7 +59,8 @@ def measured(table: Published) -> dict[str, list[dict[str, float]]]:
                 setting = {**start, table.setting: here}
             shown: dict[str, float] = {}
             for phase in sorted(phases):
-                shown |= judge.measure("idle" if here == NO_CHECK else phase, setting)
+                with beside():
+                    shown |= judge.measure("idle" if here == NO_CHECK else phase, setting)
             found[str(value)].append(shown)
     return found
 
@@ -40,7 +70,9 @@ def main() -> None:
     parser.add_argument("table", choices=tables())
     parser.add_argument("--out", type=Path, required=True)
     chosen = parser.parse_args()
-    chosen.out.write_text(json.dumps(measured(tables()[chosen.table]), indent=1) + "\n")
+    table = tables()[chosen.table]
+    found = rebuilds() if table.setting == ARRAY else measured(table)
+    chosen.out.write_text(json.dumps(found, indent=1) + "\n")
 
 
 if __name__ == "__main__":

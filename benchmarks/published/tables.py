@@ -9,6 +9,7 @@ from pathlib import Path
 from benchmarks.panel.judge import Ratio, ratio
 
 HERE = Path(__file__).parent
+ARRAY = "array"
 NO_CHECK = "no check"
 """A value of a setting: as it is, and without a check."""
 LEAST_KIB_S = 1000
@@ -25,14 +26,17 @@ Rounds = Mapping[str, Sequence[Mapping[str, float]]]
 @dataclass(frozen=True)
 class Published:
     """One table. `figures`: by figure ("write.throughput") and value what was published, or "more"
-    or "less" than the first value. `scale`: by how much the values are smaller in the lab."""
+    or "less" than the first value. `scale`: by how much the values are smaller in the lab. `busy`:
+    somebody reads and writes at random all the while. Where the setting is the array itself, each
+    value is a level and a number of disks, and there is no scenario."""
 
     name: str
     says: str
-    scenario: str
     setting: str
     values: tuple[Value, ...]
     figures: Mapping[str, Mapping[str, float | str]]
+    scenario: str = ""
+    busy: bool = False
     scale: int = 1
     note: str = ""
 
@@ -63,7 +67,7 @@ class Step:
 def tables() -> dict[str, Published]:
     """All of them, by name."""
     found = tomllib.loads((HERE / "tables.toml").read_text())
-    known = {"says", "scenario", "setting", "values", "scale", "note"}
+    known = {"says", "scenario", "setting", "values", "busy", "scale", "note"}
     return {
         name: Published(
             name,
