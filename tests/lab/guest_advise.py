@@ -16,6 +16,7 @@ from partitioned import slow_down, stopped, wait_idle
 from volumes import LVM, sh
 
 from autotune.lab.guest.system import load_modules
+from autotune.system import programs
 
 DEVICE = "/dev/md0"
 MOUNT = Path("/mnt/here")
@@ -283,11 +284,19 @@ def test_an_ext4_on_an_array_that_has_grown(tmp_path: Path) -> None:
 def test_an_xfs_with_another_stripe(tmp_path: Path) -> None:
     raid5()
     sh("mkfs.xfs", "-q", "-f", "-d", "su=64k,sw=2", DEVICE)
-    sh("mount", DEVICE, MOUNT)
+    sh("mount", "-o", "nosuid,noexec,noatime", DEVICE, MOUNT)
+    folder, export = MOUNT / "public", tmp_path / "export"
+    folder.mkdir()
+    export.mkdir()
+    sh("mount", "--bind", folder, export)
     finding = only(tmp_path, "xfs-stripe")
     assert not finding["live"]
-    mend(finding)
+    assert f"It is mounted on {export} too" in finding["note"]
+    sh("umount", export)
+    mend(only(tmp_path, "xfs-stripe"))
     assert found(tmp_path) == []
+    options = sh("findmnt", "--noheadings", "--output", "OPTIONS", MOUNT).strip().split(",")
+    assert {"nosuid", "noexec", "noatime", "swidth=384"} <= set(options), options
     # It is kept.
     sh("umount", MOUNT)
     with mounted(DEVICE):
@@ -446,6 +455,7 @@ def test_a_missing_tool_is_named_with_its_package(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     raid5()
+    monkeypatch.setattr(programs, "ADMINISTRATORS", ())
     with group("shelf"):
         device = volume("shelf", 100)
         ext4(device)

@@ -28,7 +28,7 @@ from autotune.safety import signals
 from autotune.safety.journal import Journal
 from autotune.service.quiet_time import Window
 from autotune.system import sysfs
-from autotune.system.array import find_array
+from autotune.system.array import Array, find_array
 
 SIZE = 130_048 * 2
 SECTORS_S = 4096
@@ -199,6 +199,36 @@ def test_a_recovery_goes_first_and_its_new_member_is_read_from_the_start(site: S
     assert (second.parts[0].start, second.position) == (0, SIZE)
 
 
+def test_a_member_that_is_to_be_replaced_is_at_once(site: Site) -> None:
+    folder, ends = "sys/block/md0/md", []
+
+    def meanwhile() -> None:
+        if site.now_s > 20 and not ends:
+            site.machine.put(f"{folder}/dev-sda/state", "in_sync,want_replacement")
+            site.machine.put(f"{folder}/dev-sdf/state", "spare")
+            if site.md.action == "idle":
+                # md begins within a moment.
+                ends.append(site.now_s + 0.5)
+        if ends and ends[0] < site.now_s < 100 and site.md.action == "idle":
+            site.md.action = "recover"
+        if site.now_s > 100 and site.md.action == "recover":
+            site.machine.put(f"{folder}/dev-sda/state", "faulty,want_replacement")
+            site.machine.put(f"{folder}/dev-sdf/state", "in_sync")
+            site.md.action = "idle"
+
+    site.meanwhile = meanwhile
+    record, why = site.check()
+    assert record is not None
+    assert (record.share, why) == (1.0, "")
+    # Not after the leash has come to its end.
+    assert ends[0] < 20 + piece.LOOK_S + 2 * LOOK_S
+    assert any("a recovery of it is under way" in text for text in site.notices)
+    first, second = stored.load(next((site.state / "checks").iterdir())).checks
+    assert first.given_up == REPLACED
+    assert "the replacement of the member sda" in first.parts[-1].ended
+    assert (second.parts[0].start, second.position) == (0, SIZE)
+
+
 def test_a_member_that_fails_ends_it_where_it_was(site: Site) -> None:
     def meanwhile() -> None:
         if site.now_s > 20:
@@ -239,3 +269,29 @@ def test_one_that_is_to_begin_anew_does(site: Site) -> None:
     assert (record.pieces, record.position) == (1, SIZE)
     book = stored.load(next((site.state / "checks").iterdir()))
     assert [each.given_up for each in book.checks] == [ASKED_ANEW, ""]
+
+
+def test_a_check_goes_on_once_its_members_can_be_asked_for(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site.meanwhile = lambda: site.md.interrupt() if 20 < site.now_s < 60 else None
+    with pytest.raises(StoppedError):
+        site.check()
+    known = stored.load(next((site.state / "checks").iterdir())).current
+    site.now_s, site.meanwhile = 100, lambda: None
+    members = obstacles.members
+
+    def asked(array: Array) -> tuple[str, ...]:
+        if site.now_s < 200:
+            raise RefusalError("mdadm cannot be asked.")
+        return members(array)
+
+    monkeypatch.setattr(obstacles, "members", asked)
+    with pytest.raises(RefusalError, match="cannot be asked"):
+        site.check()
+    assert stored.load(next((site.state / "checks").iterdir())).current == known
+    record, why = site.check(patient=True)
+    assert record is not None
+    assert known is not None
+    assert (record.began, record.pieces, why) == (known.began, 2, "")
+    assert "The check of /dev/md0 waits: mdadm cannot be asked." in site.notices
