@@ -53,7 +53,7 @@ def document(
             "bytes_written": told.get("bytes_written", sum(t.bytes_written for t in trials)),
             "seconds": told.get("seconds", sum(trial.seconds for trial in trials)),
             "spent": told.get("spent"),
-            "commands": _commands(run, answer, told),
+            "commands": _commands(run, answer, told, problem.given),
             "points": tried.points(study, run, trials),
             "ceilings": [str(ceiling) for ceiling in problem.ceilings],
             "named": named_answers.document(solve.named(run, trials)),
@@ -68,6 +68,7 @@ def document(
             "array": problem.array.model_dump(mode="json"),
             "workload": problem.workload.model_dump(mode="json"),
             "strategy": problem.strategy,
+            "given": problem.given,
             "careful": problem.careful,
             "command": told.get("command"),
             "environment": told.get("environment"),
@@ -116,13 +117,14 @@ def _changes(answer: solve.Solution | None, told: Mapping[str, Any]) -> list[Doc
 
 
 def _commands(
-    run: RunRecord, answer: solve.Solution | None, told: Mapping[str, Any]
+    run: RunRecord, answer: solve.Solution | None, told: Mapping[str, Any], given: str
 ) -> list[Document]:
     """What to type to use the answer, to keep it and to undo it; to go on, if there is none."""
     if answer is None or answer.profile is None:
         more = told.get("next")
         return [{"what": "try next", "command": more}] if more else []
-    path = told.get("profile_path")
+    # A pass of re-tuning removes the file of what it only measured.
+    path = told.get("profile_path") if not given else None
     commands = []
     if not path:
         path = f"run{run.id}.json"

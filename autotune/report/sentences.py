@@ -25,7 +25,11 @@ def verdict(run: Document) -> str:
     gain = run["gain"]
     size = f"overall ×{gain['ratio']:.2f} ({show_span(gain['low'], gain['high'])})" if gain else ""
     if run["adopt"]:
-        return f"Better: {size}, measured in turn with the original settings."
+        turn = "measured in turn with the original settings"
+        if gain and gain["low"] > 1.0:
+            return f"Better: {size}, {turn}."
+        # It holds a ceiling, or was given and is no worse.
+        return f"Kept: {run['reason'].rstrip('.')}; {size + ', ' if size else ''}{turn}."
     if run["state"] == "done":
         return f"Keep what you have: {run['reason'].rstrip('.')}."
     said = f"The run came to no end ({run['state']}), so nothing is proven."
@@ -142,7 +146,7 @@ def machine(run: Document) -> list[tuple[str, str]]:
         ("workload", workload["name"]),
         ("phases", ", ".join(phase["name"] for phase in workload.get("phases", []))),
         ("ceilings asked for", ", ".join(run["ceilings"]) or "none"),
-        ("strategy", run["strategy"]),
+        ("strategy", "" if run["given"] else run["strategy"]),
         ("run", f"{run['run']}, {run['state']}"),
         ("started", _time(run["started"])),
         ("ended", _time(run["ended"] or "")),
@@ -159,6 +163,8 @@ def _time(stored: str) -> str:
 def remarks(run: Document) -> list[str]:
     """What else is to be known."""
     said = list(run["notes"])
+    if run["given"]:
+        said.append(f"Nothing was searched; a given setting was measured: {run['given']}.")
     if run["stopped"]:
         said.append(f"The search ended: {run['stopped']}.")
     said += [
