@@ -1,6 +1,6 @@
 """The checks of each array, in a file of their own."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -41,6 +41,11 @@ def save(book: Book, path: Path) -> None:
         raise OSError(error.errno, error.strerror, str(path)) from None
 
 
-def every(state_dir: Path) -> Sequence[Book]:
+def by_uuid(state_dir: Path) -> Mapping[str, Book]:
     """Those of all arrays that were ever checked with this folder. AutotuneError as `load`."""
-    return [load(path) for path in sorted((state_dir / "checks").glob("*.json"))]
+    return {path.stem: load(path) for path in sorted((state_dir / "checks").glob("*.json"))}
+
+
+def every(state_dir: Path) -> Sequence[Book]:
+    """The same without the arrays' UUIDs."""
+    return list(by_uuid(state_dir).values())

@@ -68,9 +68,9 @@ def report(
 
 def _document(name: str, state_dir: Path) -> dict[str, object]:
     """Of a run, if it is a number, else of an array."""
-    from autotune.cli.history import as_it_is
     from autotune.errors import UsageError
     from autotune.report import array_report, run_report, stored_array
+    from autotune.report.history import as_it_is
     from autotune.store.database import Store
 
     if not name.isdecimal():

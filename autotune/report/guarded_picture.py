@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from autotune.quantities import show_latency, show_rate
-from autotune.report.array_words import moment
+from autotune.report.array_rows import moment
 from autotune.report.drawing import (
     AFTER,
     BEFORE,

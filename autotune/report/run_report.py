@@ -43,7 +43,7 @@ def document(
             "ended": run.ended.isoformat(timespec="seconds") if run.ended else None,
             "adopt": run.state == "done" and run.profile is not None,
             "reason": run.outcome or told.get("reason", ""),
-            "gain": _gain(told, evidence),
+            "gain": gain(told, evidence),
             "proven": evidence.confirmed if evidence else None,
             "figures": compared.figures(study, trials, told, evidence),
             "changes": _changes(answer, told),
@@ -90,7 +90,8 @@ def _answer(run: RunRecord, trials: Sequence[TrialRecord]) -> solve.Solution | N
         return None
 
 
-def _gain(told: Mapping[str, Any], evidence: Any) -> Document | None:
+def gain(told: Mapping[str, Any], evidence: Any) -> Document | None:
+    """The overall gain of a run, which older ones have only in their profile's `evidence`."""
     if told.get("gain"):
         return dict(told["gain"])
     if evidence is None:
