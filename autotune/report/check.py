@@ -1,14 +1,12 @@
 """Checks of arrays: what one came to, in sentences and as JSON, and those of before as a table."""
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
 
 from autotune.checking.record import Book, CheckRecord
-from autotune.guard.window import Window
-from autotune.quantities import show_bytes, show_count, show_latency, show_rate, show_seconds
+from autotune.quantities import show_bytes, show_count, show_latency, show_seconds
 from autotune.report.grid import Grid
 from autotune.system.blockdev import SECTOR
 
@@ -137,16 +135,3 @@ def state(check: Mapping[str, Any]) -> str:
 def _newest_first(books: Sequence[Book]) -> list[tuple[str, CheckRecord]]:
     found = [(book.device, record) for book in books for record in book.checks]
     return sorted(found, key=lambda pair: pair[1].began, reverse=True)
-
-
-def window_line(window: Window, ceiling_ns: float) -> str:
-    """What the progress line says before its bar."""
-    rate = f"check {show_rate(window.sync_bytes_per_s)}"
-    if window.left_s is not None:
-        rate += f", {show_seconds(window.left_s)} left"
-    if window.source == "none":
-        return f"no requests of users, full speed, {rate}"
-    if window.p99_ns is None:
-        return f"measuring the requests of users, {rate}"
-    of = f" of {show_latency(ceiling_ns)}" if math.isfinite(ceiling_ns) else ""
-    return f"p99 {show_latency(window.p99_ns)}{of}, {rate}"

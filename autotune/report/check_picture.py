@@ -32,7 +32,8 @@ def date_axis(axes: Axes, shown: Sequence[float]) -> None:
     axes.xaxis.set_major_formatter(
         lambda day, _: datetime.fromtimestamp(day * DAY_S, UTC).strftime("%Y-%m-%d")
     )
-    axes.set_xlim(min(shown) - 3, max(shown) + 3)
+    room = max(3.0, (max(shown) - min(shown)) / 30)
+    axes.set_xlim(min(shown) - room, max(shown) + room)
 
 
 def _kind(check: Document) -> str:
@@ -55,7 +56,7 @@ def checks(name: str, shown: Sequence[Document]) -> Picture:
             fill = filling or colour
             took.plot(x, y, marker, color=colour, markerfacecolor=fill, label=label, markersize=6)
     took.set_ylabel(f"{unit} of reading")
-    took.set_ylim(bottom=0)
+    took.set_ylim(0, 1.15 * max(each["seconds"] for each in shown) / by or 1.0)
     _felt(felt, when, [each["p99"] for each in shown])
     date_axis(felt, when)
     legend(drawing, [took, felt])
@@ -65,7 +66,6 @@ def checks(name: str, shown: Sequence[Document]) -> Picture:
 def _felt(axes: Axes, when: Sequence[float], felt: Sequence[Document]) -> None:
     known = [(x, each) for x, each in zip(when, felt, strict=True) if each["middle_ns"]]
     axes.set_ylabel("p99 meanwhile")
-    axes.set_ylim(bottom=0)
     axes.yaxis.set_major_formatter(lambda value, _: show_latency(value) if value else "0")
     for number, (x, each) in enumerate(known):
         label = None if number else "p99, middle to worst"
@@ -75,16 +75,23 @@ def _felt(axes: Axes, when: Sequence[float], felt: Sequence[Document]) -> None:
     if held:
         at, ceilings = zip(*held, strict=True)
         axes.plot(at, ceilings, "_", color=LIMIT, markersize=12, markeredgewidth=2, label="ceiling")
-    ends = [each[end] for _, each in known for end in ("middle_ns", "worst_ns")]
-    if not known:
-        axes.set_ylim(0, 1)
-    elif max(ends) > WIDE * min(ends):
-        axes.set_ylim(0.7 * min(ends), 1.3 * max(ends))
+    ends = [each[end] for _, each in known for end in ("middle_ns", "worst_ns", "ceiling_ns")]
+    drawn = [ns for ns in ends if ns]
+    if drawn and max(drawn) > WIDE * min(drawn):
+        axes.set_ylim(0.7 * min(drawn), 1.3 * max(drawn))
         log_axis(axes, "y", show_latency)
+    else:
+        axes.set_ylim(0, 1.15 * max(drawn, default=1e6))
 
 
 def _said(shown: Sequence[Document]) -> str:
     whole = [each for each in shown if each["complete"]]
     bad = [each for each in shown if each["mismatch_sectors"]]
     found = f"{len(bad)} with mismatches" if bad else "none with mismatches"
-    return f"{show_count(len(shown), 'check')}, {len(whole)} of them complete, {found}."
+    said = f"{show_count(len(shown), 'check')}, {len(whole)} of them complete, {found}"
+    worst = [ns for each in shown if (ns := each["p99"]["worst_ns"])]
+    if not worst:
+        return f"{said}."
+    return f"{said}; the worst p99 of one was {show_latency(min(worst))} to " + (
+        f"{show_latency(max(worst))}."
+    )

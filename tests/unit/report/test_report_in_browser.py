@@ -42,6 +42,13 @@ OVERLAPS = """
   return [...outside, ...over].map(each => svg.querySelector('title').textContent + ': ' + each);
 })
 """
+REPEATS = """
+[...document.querySelectorAll('svg g')].flatMap(axis => {
+  const labels = [...axis.querySelectorAll(':scope > g > g > text')].map(e => e.textContent);
+  return labels.filter((each, i) => labels.indexOf(each) != i)
+    .map(each => axis.closest('svg').querySelector('title').textContent + ': twice ' + each);
+})
+"""
 FAINT = """
 (() => {
   const numbers = text => text.match(/[\\d.]+/g).map(Number);
@@ -120,6 +127,7 @@ def test_everything_can_be_read(
     assert browser.evaluate("document.documentElement.scrollWidth") <= width
     assert browser.evaluate(OVERFLOWS) == []
     assert browser.evaluate(OVERLAPS) == []
+    assert browser.evaluate(REPEATS) == []
     assert browser.evaluate(FAINT) == []
     assert browser.complaints == []
     if runs == "nasty":
@@ -132,12 +140,15 @@ def test_the_browser_sees_what_overlaps_and_overflows(browser: Browser, tmp_path
         "<!DOCTYPE html><body style='background:#fff'><div style='width:50px;overflow:hidden'>"
         "<pre>wider than fifty pixels is this</pre></div><p style='color:#ccc'>faint</p>"
         "<svg width='100' height='50'><title>t</title><text x='5' y='20'>one</text>"
-        "<text x='9' y='20'>two</text><text x='90' y='40'>outside</text></svg>"
+        "<text x='9' y='20'>two</text><text x='90' y='40'>outside</text>"
+        "<g><g><g><text x='5' y='45'>0</text></g></g><g><g><text x='30' y='45'>0</text></g></g></g>"
+        "</svg>"
         "<script>no.such()</script>"
     )
     browser.show(page, 390)
     assert browser.evaluate(OVERFLOWS)
     assert browser.evaluate(OVERLAPS) == ["t: outside is outside", "t: one over two"]
+    assert browser.evaluate(REPEATS) == ["t: twice 0"]
     assert len(browser.evaluate(FAINT)) == 1
     assert browser.complaints
 
