@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from autotune.service.history import PassRecord
 
 Option = typer.Option
-CTRL_C = "Ctrl-C puts the settings back as this pass found them."
+CTRL_C = "Ctrl-C puts back what is only tried."
 
 
 def retune(
