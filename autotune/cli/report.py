@@ -35,9 +35,10 @@ def report(
 ) -> None:
     """Make a report of stored runs or of an array, to look at and to pass on.
 
-    Several runs stand side by side. Of an array: the syncs that were guarded, the newest forecast,
-    and the passes of re-tuning. html is one file with pictures, for a browser; markdown and text
-    are for a ticket, and printed unless --out is given. --json prints every figure of the report.
+    Several runs stand side by side. Of an array: the syncs that were guarded, its checks, the
+    newest forecast, the passes of re-tuning, its runs, and what `advise` found. html is one file
+    with pictures, for a browser; markdown and text are for a ticket, and printed unless --out is
+    given. --json prints every figure of the report.
     """
     import json
 
