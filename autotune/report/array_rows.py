@@ -128,9 +128,7 @@ def run_rows(array: Document) -> list[Row]:
             str(each["run"]),
             moment(each["began"]),
             f"measured: {each['given']}" if each["given"] else f"tuned for {each['workload']}",
-            ratio_and_span([each["gain"][k] for k in ("ratio", "low", "high")])
-            if each["gain"]
-            else "–",
+            show_gain(each["gain"]) if each["gain"] else "–",
             str(each["trials"]),
             each["outcome"].rstrip(".") or each["state"],
         )
@@ -144,3 +142,8 @@ def ratio_and_span(triple: list[float] | None) -> str:
         return "–"
     ratio, low, high = triple
     return f"{ratio:.2f} ({show_span(low, high)})"
+
+
+def show_gain(gain: Document) -> str:
+    """The same of a comparison."""
+    return ratio_and_span([gain[part] for part in ("ratio", "low", "high")])

@@ -1,6 +1,6 @@
 """What a report of an array says in words, from its document."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
@@ -14,23 +14,32 @@ from autotune.report.array_rows import (
     latencies,
     moment,
     ratio_and_span,
+    show_gain,
     times,
 )
 from autotune.report.guard import summary_line
 
 Document = Mapping[str, Any]
 DRAWN_SYNCS = 3
-HOW = (
-    "The p99 of a guarded sync is that of the half minute before each moment, of the users' own "
-    "requests or of a probe.",
-    "Where a sync took long, a point of its pictures stands for some minutes: the line is their "
-    "mean, the shade reaches to the highest.",
-    "Of a check, the p99 of each half minute with requests was noted: the table has the middle one "
-    "and the worst one.",
-    "A forecast is measured by a short check, and its intervals contain the true value 95 times of "
-    "100 as long as the same users stay.",
-    "A pass of re-tuning measures the profile in turn with the original settings.",
-)
+HOW = {
+    "syncs": "The p99 of a guarded sync is that of the half minute before each moment, of the "
+    "users' own requests or of a probe. Where a sync took long, a point of its pictures stands for "
+    "some minutes: the line is their mean, the shade reaches to the highest.",
+    "checks": "Of a check, the p99 of each half minute with requests was noted: the table has the "
+    "middle one and the worst one.",
+    "forecast": "A forecast is measured by a short check, and its intervals contain the true value "
+    "95 times of 100 as long as the same users stay.",
+    "passes": "A pass of re-tuning measures the profile in turn with the original settings.",
+    "runs": "A run measures with fio; what it keeps was measured in turn with the original "
+    "settings.",
+    "advice": "Advice is what was seen on the array without changing anything; what it costs is "
+    "from the source that is named.",
+}
+
+
+def how(arrays: Sequence[Document]) -> list[str]:
+    """How the figures of these pages were got."""
+    return [text for part, text in HOW.items() if any(array[part] for array in arrays)]
 
 
 def short(array: Document) -> list[str]:
@@ -55,6 +64,11 @@ def short(array: Document) -> list[str]:
         if last["gain"]:
             gain = f", the profile is ×{ratio_and_span(last['gain'])} of the originals"
         said.append(f"The newest pass ({moment(last['at'])}): {last['outcome']}{gain}.")
+    elif array["runs"]:
+        last = array["runs"][0]
+        gain = f", overall ×{show_gain(last['gain'])}" if last["gain"] else ""
+        outcome = last["outcome"].rstrip(".") or last["state"]
+        said.append(f"The newest run ({last['run']}, {moment(last['began'])}): {outcome}{gain}.")
     if array["advice"] is not None:
         said.append(advice_line(array["advice"]))
     return said

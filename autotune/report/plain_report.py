@@ -7,7 +7,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from autotune.report import array_rows, array_words, sentences
+from autotune.report import array_rows, array_words, sentences, several_runs
 from autotune.report.grid import Grid
 
 WIDTH = 100
@@ -59,8 +59,8 @@ def _whole(
     arrays = [each for each in documents if each["kind"] == "array"]
     parts = []
     if len(runs) > 1:
-        first, *rows = sentences.side_by_side(runs)
-        parts += [head(1, sentences.SIDE_BY_SIDE), table(first, rows)]
+        first, *rows = several_runs.side_by_side(runs)
+        parts += [head(1, several_runs.SIDE_BY_SIDE), table(first, rows)]
     for run in runs:
         parts.append(head(1, f"autotune: {run['device']}, run {run['run']}"))
         parts.append(said(sentences.verdict(run)))
@@ -79,7 +79,7 @@ def _whole(
     for array in arrays:
         parts.append(head(1, f"autotune: {array['device']}"))
         parts += _array(array, head, table, said, code)
-    how = (*(sentences.HOW if runs else ()), *(array_words.HOW if arrays else ()))
+    how = (*(sentences.HOW if runs else ()), *array_words.how(arrays))
     parts += [head(1, "How these figures were got"), *(said(words) for words in how)]
     return "\n\n".join(part for part in parts if part) + "\n"
 

@@ -140,7 +140,7 @@ def _commands(
             "command": f"autotune apply {path} {run.device} --persist",
         },
         {"what": "undo", "command": f"autotune restore {run.device}"},
-        {"what": "no longer keep", "command": f"autotune unpersist {run.device}"},
+        {"what": "no longer keep over reboots", "command": f"autotune unpersist {run.device}"},
     ]
 
 

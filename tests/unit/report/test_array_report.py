@@ -20,6 +20,7 @@ from typer.testing import CliRunner
 
 from autotune.advice import stored as advices
 from autotune.cli.main import app
+from autotune.report import array_words
 from autotune.report.advice import advice_document
 from autotune.report.page import html as page_of
 from autotune.report.plain_report import markdown
@@ -191,6 +192,9 @@ def test_one_part_is_enough_and_what_is_missing_is_said(state: Path, part: str) 
     assert found["uuid"] == UUID
     assert len(found["missing"]) == 5 - (part == "retune")
     assert bool(found["runs"]) != runs
+    # Something is said of it first, and how it was got.
+    assert len(array_words.short(found)) == 1
+    assert len(array_words.how([found])) == 1 + (part == "retune")
     assert page_of([found])
     assert asked(state, "report", DEVICE, "--format", "markdown")
 

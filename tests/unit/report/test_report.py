@@ -20,6 +20,7 @@ from autotune.cli.main import app
 from autotune.problem.ceilings import Ceiling
 from autotune.problem.setting import Value
 from autotune.report.page import html as page_of
+from autotune.report.sentences import costs, verdict
 from autotune.store.database import Store
 from autotune.tuning.prepare import GIVEN, Given
 
@@ -171,6 +172,16 @@ def test_what_was_given_is_not_called_better_unless_it_is(
     # A pass of re-tuning leaves no file to apply.
     first = shown["commands"][0]["what"] if shown["adopt"] else None
     assert first in (None, "write the profile")
+
+
+def test_what_is_worse_is_said_with_the_verdict(tmp_path: Path) -> None:
+    (shown,) = documents(from_the_lab(tmp_path), "1")
+    first, second = verdict(shown).split(". ")
+    assert first.startswith("Better: overall ×1.47 (")
+    assert second.startswith("In return, resync.p99 is ")
+    assert not any("resync.p99" in text for text in costs(shown))
+    shown["figures"] = [{**f, "change": None} for f in shown["figures"]]
+    assert "In return" not in verdict(shown)
 
 
 def test_several_runs_stand_side_by_side(machine: Machine) -> None:
