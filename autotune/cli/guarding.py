@@ -101,6 +101,8 @@ def guard(asked: Asked) -> None:
                 display.over()
             with display.away() if display is not None else nullcontext():
                 tell(line)
+            if display is not None:
+                display.draw_at_rest()
 
         wanted = Wanted(
             goals,
@@ -145,16 +147,19 @@ class _Output:
 
 @contextmanager
 def on_terminal(
-    device: str, ceiling_ns: float, is_check: bool = False
+    device: str, ceiling_ns: float, is_check: bool = False, waits: bool = False
 ) -> "Iterator[GuardDisplay | None]":
-    """What shows how it goes on. Where nobody watches, rich is not loaded: it takes 5 MB."""
+    """What shows how it goes on. Where nobody watches, rich is not loaded: it takes 5 MB. `waits`:
+    it stays when no sync runs."""
     if not sys.stderr.isatty():
         yield None
         return
     from autotune.report.guard_view import CHECK_ENDING, ENDING, GuardDisplay
 
     ending = CHECK_ENDING if is_check else ENDING
-    with GuardDisplay(console(stderr=True), device, ceiling_ns, ending) as display:
+    idle = f"No sync of {device} runs; waiting for one. Ctrl-C ends this." if waits else ""
+    with GuardDisplay(console(stderr=True), device, ceiling_ns, ending, idle) as display:
+        display.draw_at_rest()
         yield display
 
 
@@ -162,7 +167,7 @@ def _display(asked: Asked) -> "AbstractContextManager[GuardDisplay | None]":
     """Lines for programs do not go between those for people."""
     if asked.as_json and sys.stdout.isatty():
         return nullcontext()
-    return on_terminal(find_array(asked.device).device, asked.ceiling_ns)
+    return on_terminal(find_array(asked.device).device, asked.ceiling_ns, waits=asked.wait)
 
 
 if __name__ == "__main__":

@@ -29,12 +29,14 @@ CHECK_ENDING = "Ctrl-C stops it; the next `autotune check` goes on from there."
 
 @dataclass
 class GuardView:
-    """A guarded sync, as rich draws it; nothing while none is there. `ending`: what Ctrl-C does.
-    `waits`: what a check waits for, and how far it is."""
+    """A guarded sync, as rich draws it. `ending`: what Ctrl-C does.
+    `idle`: what is shown while none is there. `waits`: what a check waits for, and how far it
+    is."""
 
     device: str
     ceiling_ns: float
     ending: str = ENDING
+    idle: str = ""
     windows: deque[Window] = field(default_factory=lambda: deque(maxlen=MEMORY))
     waits: tuple[str, float] | None = None
 
@@ -45,6 +47,8 @@ class GuardView:
             lines = [self._done(CHECK, share, narrow), one_line(f"waiting: {why}")]
         elif self.windows:
             lines = list(self._lines(options, console.encoding))
+        elif self.idle:
+            yield one_line(self.idle, "dim")
         if lines:
             lines.append(one_line(self.ending, "dim"))
         # The cursor stands below.
@@ -148,9 +152,14 @@ class GuardDisplay(Display):
     """A guard or a check as it goes on, on standard error."""
 
     def __init__(
-        self, console: Console, device: str, ceiling_ns: float, ending: str = ENDING
+        self,
+        console: Console,
+        device: str,
+        ceiling_ns: float,
+        ending: str = ENDING,
+        idle: str = "",
     ) -> None:
-        self._view = GuardView(device, ceiling_ns, ending)
+        self._view = GuardView(device, ceiling_ns, ending, idle)
         super().__init__(console, self._view)
 
     def window(self, window: Window) -> None:

@@ -123,6 +123,42 @@ def test_a_check_says_that_it_is_one_and_what_it_waits_for(width: int, first: st
     assert lines[1].strip() == "waiting: a disk is at 57 °C"
 
 
+def test_a_guard_that_waits_says_so() -> None:
+    view = GuardView("/dev/md0", 80 * MS, idle="No sync runs.")
+    assert [line.strip() for line in lines_of(view, 80)] == ["No sync runs."]
+    view.windows.extend(some_windows(1))
+    assert "No sync runs." not in "".join(lines_of(view, 80))
+
+
+WAITING = """
+import os
+from some_windows import MS, some_windows
+from autotune.cli.guarding import on_terminal
+from autotune.report import display
+
+display.PERIOD_S = 0.0
+with on_terminal("/dev/md0", 80 * MS, waits=True) as shown:
+    for window in some_windows(3):
+        shown.window(window)
+    shown.over()
+    with shown.away():
+        pass
+    shown.draw_at_rest()
+    shown._settle()
+    os._exit(0)
+"""
+
+
+@pytest.mark.parametrize("width", [80, 40])
+def test_a_guard_that_waits_says_so_on_a_terminal_too(width: int) -> None:
+    screen, sent, _ = on_a_terminal(WAITING, width, 15)
+    lines = [line.strip() for line in screen.display if line.strip()]
+    assert len(lines) == 1, lines
+    assert lines[0].startswith("No sync of /dev/md0 runs")
+    # At its start too, before it is taken away for the first time.
+    assert b"No sync of" in sent.partition(b"\x1b[?25h")[0]
+
+
 def test_without_a_ceiling_none_is_named() -> None:
     view = GuardView("/dev/md0", math.inf)
     view.windows.extend(some_windows(10))
