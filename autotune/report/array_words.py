@@ -42,35 +42,37 @@ def how(arrays: Sequence[Document]) -> list[str]:
     return [text for part, text in HOW.items() if any(array[part] for array in arrays)]
 
 
-def short(array: Document) -> list[str]:
-    """What is to be known first, newest things alone."""
+def short(array: Document) -> list[tuple[str, str]]:
+    """What is to be known first, of newest things alone: what it is about, and sentences."""
     said = []
     if array["syncs"]:
-        said.append(sync_line(array["syncs"][0]))
+        last = array["syncs"][0]
+        text = sync_line(last)
+        said.append(("guarded sync", f"{moment(last['began'])}: {text[0].lower()}{text[1:]}"))
     if array["checks"]:
-        said.append(check_line(array["checks"][0]))
+        said.append(("check", check_line(array["checks"][0])))
     forecast = array["forecast"]
     if forecast is not None:
         full = forecast["curve"][-1]
         felt = full["p99_ns"]["rebuild"]
         with_p99 = f", with a p99 of {latencies(felt)}" if felt else ""
-        said.append(
-            f"By the forecast of {moment(forecast['made'])}, a rebuild at full speed takes "
+        text = (
+            f"{moment(forecast['made'])}: a rebuild at full speed takes "
             f"{times(full['seconds']['rebuild'])}{with_p99}."
         )
+        said.append(("forecast", text))
     if array["passes"]:
         last = array["passes"][-1]
-        gain = ""
-        if last["gain"]:
-            gain = f", the profile is ×{ratio_and_span(last['gain'])} of the originals"
-        said.append(f"The newest pass ({moment(last['at'])}): {last['outcome']}{gain}.")
+        gain = f", the profile is ×{ratio_and_span(last['gain'])} of the originals"
+        text = f"{moment(last['at'])}: {last['outcome']}{gain if last['gain'] else ''}."
+        said.append(("re-tuning", text))
     elif array["runs"]:
         last = array["runs"][0]
         gain = f", overall ×{show_gain(last['gain'])}" if last["gain"] else ""
         outcome = last["outcome"].rstrip(".") or last["state"]
-        said.append(f"The newest run ({last['run']}, {moment(last['began'])}): {outcome}{gain}.")
+        said.append((f"run {last['run']}", f"{moment(last['began'])}: {outcome}{gain}."))
     if array["advice"] is not None:
-        said.append(advice_line(array["advice"]))
+        said.append(("advice", advice_line(array["advice"])))
     return said
 
 
@@ -88,19 +90,15 @@ def sync_line(sync: Document) -> str:
 
 def check_line(check: Document) -> str:
     """What a check came to, and how it disturbed."""
-    which = f"The check of {moment(check['began'])}"
-    if check["complete"]:
-        found = f"{which} read all{checks.read(check)}"
-    else:
-        found = f"{which} {checks.state(check)}{checks.read(check)}"
-    return f"{found} {checks.disturbed(check)}"
+    found = "all was read" if check["complete"] else checks.state(check)
+    return f"{moment(check['began'])}: {found}{checks.read(check)} {checks.disturbed(check)}"
 
 
 def advice_line(advice: Document) -> str:
     """How many findings there are, and which."""
     names = ", ".join(dict.fromkeys(each["name"] for each in advice["findings"]))
     count = show_count(len(advice["findings"]), "finding") if names else "no finding"
-    return f"Advice of {moment(advice['looked'])}: {count}{names and f' ({names})'}."
+    return f"{moment(advice['looked'])}: {count}{names and f' ({names})'}."
 
 
 def advised(finding: Document) -> str:

@@ -9,7 +9,7 @@ from matplotlib.ticker import MaxNLocator
 
 from autotune.quantities import show_count, show_latency
 from autotune.report.drawing import AFTER, FAINT, INK, LIMIT, Picture, figure, log_axis, picture
-from autotune.report.guarded_picture import WIDE, legend, scaled
+from autotune.report.guarded_picture import WIDE, ends, legend, scaled
 
 Document = Mapping[str, Any]
 DAY_S = 86_400
@@ -75,8 +75,8 @@ def _felt(axes: Axes, when: Sequence[float], felt: Sequence[Document]) -> None:
     if held:
         at, ceilings = zip(*held, strict=True)
         axes.plot(at, ceilings, "_", color=LIMIT, markersize=12, markeredgewidth=2, label="ceiling")
-    ends = [each[end] for _, each in known for end in ("middle_ns", "worst_ns", "ceiling_ns")]
-    drawn = [ns for ns in ends if ns]
+    names = ("middle_ns", "worst_ns", "ceiling_ns")
+    drawn = [each[name] for _, each in known for name in names if each[name]]
     if drawn and max(drawn) > WIDE * min(drawn):
         axes.set_ylim(0.7 * min(drawn), 1.3 * max(drawn))
         log_axis(axes, "y", show_latency)
@@ -92,6 +92,4 @@ def _said(shown: Sequence[Document]) -> str:
     worst = [ns for each in shown if (ns := each["p99"]["worst_ns"])]
     if not worst:
         return f"{said}."
-    return f"{said}; the worst p99 of one was {show_latency(min(worst))} to " + (
-        f"{show_latency(max(worst))}."
-    )
+    return f"{said}; the worst p99 of each was {ends(worst, show_latency)}."

@@ -91,7 +91,7 @@ def _array(
     said: Callable[[str], str],
     code: Callable[[str], str],
 ) -> list[str]:
-    parts = [said(words) for words in array_words.short(array)]
+    parts = [table(("newest", ""), array_words.short(array))]
     forecast, advice = array["forecast"], array["advice"]
     if array["syncs"]:
         parts.append(head(2, "Guarded syncs"))

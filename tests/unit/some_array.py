@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import synthetic_run
-from some_forecast import some_forecast
+from some_forecast import point, some_forecast
 from some_windows import FIRST, MS, WINDOW_S, some_windows
 
 from autotune.advice import stored as advices
@@ -179,3 +179,22 @@ def store_array(state: Path, passes: int = 50) -> None:
     looked = datetime(2026, 11, 20, 9, 30, tzinfo=UTC)
     advices.keep(advices.Kept(UUID, looked, some_advice()), state)
     store_runs(state)
+
+
+def store_little(state: Path) -> None:
+    """One of each, with names that are long and figures that are few or far apart."""
+    keep_sync(state, FIRST.time_s, windows=1)
+    forecasts.keep(dataclasses.replace(some_forecast((point(0, 12),)), uuid=UUID), state)
+    history.save(Remembered(passes=tuple(some_passes(1))), state, UUID)
+    (check,) = some_checks(1).checks
+    felt = Felt().seen(31 * MS, False).seen(9e9, True)
+    checked.save(
+        Book(device=DEVICE, checks=(check.changed(felt=felt),)), checked.path_of(state, UUID)
+    )
+    advice = some_advice()
+    path = "/srv/" + "a-folder-with-a-long-name/" * 8
+    long = dataclasses.replace(
+        advice.findings[0], seen=f"On {path} it is.", commands=(f"mount -o remount {path}",)
+    )
+    advice = dataclasses.replace(advice, findings=(long,))
+    advices.keep(advices.Kept(UUID, datetime(2026, 11, 20, tzinfo=UTC), advice), state)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from browser import PROGRAM, Browser
 from fake_run import Machine
-from some_array import DEVICE, store_array
+from some_array import DEVICE, store_array, store_little
 from stored_reports import NASTY, documents, from_the_lab, nasty
 
 from autotune.measure.phase import Bench, PhaseResult
@@ -98,7 +98,9 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> "Browser":  # type: ign
 
 @pytest.mark.parametrize("width", [1280, 390])
 @pytest.mark.parametrize("dark", [False, True])
-@pytest.mark.parametrize("runs", ["lab", "kept", "several", "none kept", "wild", "nasty", "array"])
+@pytest.mark.parametrize(
+    "runs", ["lab", "kept", "several", "none kept", "wild", "nasty", "array", "little of an array"]
+)
 def test_everything_can_be_read(
     browser: Browser,
     tmp_path: Path,
@@ -112,6 +114,9 @@ def test_everything_can_be_read(
         shown = documents(tmp_path, "1")
     elif runs == "array":
         store_array(tmp_path)
+        shown = documents(tmp_path, DEVICE)
+    elif runs == "little of an array":
+        store_little(tmp_path)
         shown = documents(tmp_path, DEVICE)
     elif runs == "lab":
         shown = documents(from_the_lab(tmp_path), "1")
