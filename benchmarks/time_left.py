@@ -29,8 +29,6 @@ from autotune.quantities import show_seconds
 AUTOTUNE = Path(sys.executable).with_name("autotune")
 WIDTH, HEIGHT = 80, 24
 EVERY_S = 60.0
-GONE_S = 30.0
-"""For so long nothing is said of it while a notice is on the screen, or a strategy thinks."""
 NEAR = 0.3
 FIRST_PART = 1 / 3
 SAYS = re.compile(r"about ((?:\d+ (?:h|min|s) ?)+)left")
@@ -72,7 +70,7 @@ def watch(scenario: str, words: Sequence[str]) -> tuple[list[Seen], float]:
     screen = pyte.Screen(WIDTH, HEIGHT)
     stream = pyte.ByteStream(screen)
     seen: list[Seen] = []
-    began, last = 0.0, 0.0
+    began, last, shows = 0.0, 0.0, False
     with TemporaryDirectory() as state:
         run = ("autotune", "run", "/dev/md0", *words, "--state-dir", state)
         process = subprocess.Popen(
@@ -89,13 +87,12 @@ def watch(scenario: str, words: Sequence[str]) -> tuple[list[Seen], float]:
                 stream.feed(got)
             now = time.monotonic()
             left_s = said(screen.display)
-            if left_s is None:
-                if seen and now - last > GONE_S and process.poll() is not None:
-                    break
-                continue
-            began = began or now
-            last = now
-            seen.append(Seen(now - began, left_s))
+            if shows or left_s is not None:
+                last = now
+            shows = left_s is not None
+            if left_s is not None:
+                began = began or now
+                seen.append(Seen(now - began, left_s))
         os.close(above)
         if process.wait():
             sys.exit("\n".join(line for line in screen.display if line.strip()))
