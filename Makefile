@@ -22,6 +22,7 @@
 # make bench-search   compare the strategies on synthetic arrays (an hour)
 # make bench-grids    compare them on recorded arrays (some minutes)
 # make bench-panel  the default command on real arrays, judged by fio (a day; goes on where cut)
+# make bench-time-left  the time left that a run tells, beside what it took (an hour)
 # make bench-published  what people have published, measured again in the lab (an hour; goes on where cut)
 # make record-grids   record those: every setting of arrays in the lab (an hour, quiet)
 
@@ -37,7 +38,7 @@ test lint unit lab-tests slow-tests: PACKAGES += $(CONSUMERS)
 
 .PHONY: setup system demo test lint unit lab-tests slow-tests faults soak check-kills fuzz \
   bench-measure bench-persist bench-guard bench-forecast bench-rebuild bench-search bench-year bench-grids bench-panel \
-  bench-published record-grids
+  bench-published bench-time-left record-grids
 
 setup: system .venv/installed
 
@@ -193,6 +194,9 @@ bench-grids: setup
 bench-panel: setup
 	.venv/bin/python -m benchmarks.panel --best
 	.venv/bin/python -m benchmarks.panel --seeds 3
+
+bench-time-left: setup
+	.venv/bin/python -m benchmarks.time_left
 
 bench-published: setup
 	.venv/bin/python -m benchmarks.published

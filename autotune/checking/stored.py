@@ -1,7 +1,7 @@
 """The checks of each array, in a file of their own."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -54,6 +54,11 @@ def _text(book: Book) -> str:
     return text + "\n"
 
 
-def every(state_dir: Path) -> Sequence[Book]:
+def by_uuid(state_dir: Path) -> Mapping[str, Book]:
     """Those of all arrays that were ever checked with this folder. AutotuneError as `load`."""
-    return [load(path) for path in sorted((state_dir / "checks").glob("*.json"))]
+    return {path.stem: load(path) for path in sorted((state_dir / "checks").glob("*.json"))}
+
+
+def every(state_dir: Path) -> Sequence[Book]:
+    """The same without the arrays' UUIDs."""
+    return list(by_uuid(state_dir).values())

@@ -7,7 +7,7 @@ import typer
 
 from autotune.cli import complete
 from autotune.cli.options import STATE_DIR, Json, StateDir
-from autotune.cli.terminal import console
+from autotune.cli.terminal import console, notice
 from autotune.service import CONFIG
 
 
@@ -35,10 +35,12 @@ def advise(
 
     Filesystems that do not know its stripe, wrong alignment, mount options, the bitmap, members
     that do not fit together: what was seen, what it costs, and the command that mends it. Changes
-    nothing.
+    nothing on the array; `autotune report` shows what was found.
     """
     import json
+    from datetime import UTC, datetime
 
+    from autotune.advice import stored
     from autotune.advice.advise import advise
     from autotune.report.advice import advice_document, print_advice
     from autotune.service.config import load_config
@@ -50,3 +52,11 @@ def advise(
         print(json.dumps(advice_document(advice), indent=2))
     else:
         print_advice(console(), advice)
+    try:
+        stored.keep(stored.Kept(array.uuid, datetime.now(UTC), advice), state_dir)
+    except PermissionError:
+        # It may be asked by anybody, and of what others than root find most is missing.
+        return
+    except OSError as error:
+        path = stored.path_of(state_dir, array.uuid)
+        notice(f"What was found cannot be kept for reports in {path}: {error.strerror}.")

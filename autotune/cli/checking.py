@@ -10,7 +10,7 @@ from autotune.checking.check import check as check_array
 from autotune.checking.metrics import MetricsFile
 from autotune.checking.record import CheckRecord
 from autotune.checking.wanted import Wanted
-from autotune.cli.guarding import progress_line
+from autotune.cli.guarding import on_terminal
 from autotune.cli.terminal import notice
 from autotune.guard.aside import Aside
 from autotune.guard.promise import Goals
@@ -56,19 +56,24 @@ def check(asked: Asked) -> tuple[CheckRecord | None, str]:
 
         return told
 
-    with progress_line() as progress:
+    with on_terminal(array.device, asked.goals.ceiling_ns, is_check=True) as display:
         aside = Aside()
 
         def on_window(window: Window) -> None:
             metrics.write(book, True, window.share, window.p99_ns)
-            progress(report.window_line(window, asked.goals.ceiling_ns), window.share, None)
+            if display is not None:
+                display.window(window)
+
+        def waiting(why: str, share: float) -> None:
+            if display is not None:
+                display.waits(why, share)
 
         wanted = Wanted(
             asked.goals,
             asked.state_dir,
             care.check_temperature,
             lambda window: aside(lambda: on_window(window)),
-            lambda why, share: aside(lambda: progress(f"waiting: {why}", share, None)),
+            lambda why, share: aside(lambda: waiting(why, share)),
             lambda text: aside(lambda: notice(text)),
             tell("unheld"),
             lambda record: tell("mismatched")(report.mismatched(array.device, record)),

@@ -8,8 +8,8 @@ import json
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
@@ -28,11 +28,7 @@ from autotune.service.notify import run_command
 from autotune.system.array import find_array
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from autotune.report.guard_view import GuardDisplay
-
-Progress = Callable[[str, float, float | None], None]
 
 
 @dataclass(frozen=True)
@@ -105,6 +101,8 @@ def guard(asked: Asked) -> None:
                 display.over()
             with display.away() if display is not None else nullcontext():
                 tell(line)
+            if display is not None:
+                display.draw_at_rest()
 
         wanted = Wanted(
             goals,
@@ -148,29 +146,28 @@ class _Output:
 
 
 @contextmanager
-def progress_line() -> Iterator[Progress]:
-    """What shows how far it is. Where nobody watches, rich is not loaded: it takes 5 MB."""
+def on_terminal(
+    device: str, ceiling_ns: float, is_check: bool = False, waits: bool = False
+) -> "Iterator[GuardDisplay | None]":
+    """What shows how it goes on. Where nobody watches, rich is not loaded: it takes 5 MB. `waits`:
+    it stays when no sync runs."""
     if not sys.stderr.isatty():
-        yield lambda _what, _share, _left_s: None
-        return
-    from autotune.report.live import LiveReporter
-
-    with LiveReporter(console(stderr=True)) as reporter:
-        yield reporter.progress
-
-
-@contextmanager
-def _display(asked: Asked) -> "Iterator[GuardDisplay | None]":
-    """What shows how it goes on. Where nobody watches, rich is not loaded: it takes 5 MB. Nor do
-    lines for programs go between those for people."""
-    if not sys.stderr.isatty() or (asked.as_json and sys.stdout.isatty()):
         yield None
         return
-    from autotune.report.guard_view import GuardDisplay
+    from autotune.report.guard_view import CHECK_ENDING, ENDING, GuardDisplay
 
-    device = find_array(asked.device).device
-    with GuardDisplay(console(stderr=True), device, asked.ceiling_ns) as display:
+    ending = CHECK_ENDING if is_check else ENDING
+    idle = f"No sync of {device} runs; waiting for one. Ctrl-C ends this." if waits else ""
+    with GuardDisplay(console(stderr=True), device, ceiling_ns, ending, idle) as display:
+        display.draw_at_rest()
         yield display
+
+
+def _display(asked: Asked) -> "AbstractContextManager[GuardDisplay | None]":
+    """Lines for programs do not go between those for people."""
+    if asked.as_json and sys.stdout.isatty():
+        return nullcontext()
+    return on_terminal(find_array(asked.device).device, asked.ceiling_ns, waits=asked.wait)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,5 @@
 """`autotune history`."""
 
-import dataclasses
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -11,8 +10,6 @@ from autotune.cli.terminal import console
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from autotune.store import RunRecord
 
 
 def history(
@@ -49,7 +46,7 @@ def history(
         return
     store = Store.existing(state_dir)
     if run is None:
-        runs = [as_it_is(each) for each in store.runs()] if store else []
+        runs = [report.as_it_is(each) for each in store.runs()] if store else []
         if as_json:
             print(json.dumps(report.runs_document(runs), indent=2))
         else:
@@ -57,7 +54,7 @@ def history(
         return
     if store is None:
         raise UsageError(f"There is no run {run}; nothing has been run with {state_dir} yet.")
-    record, trials = as_it_is(store.run(run)), store.trials(run)
+    record, trials = report.as_it_is(store.run(run)), store.trials(run)
     if as_json:
         print(json.dumps(report.run_document(record, trials), indent=2))
     else:
@@ -88,12 +85,3 @@ def _forecasts(as_json: bool, state_dir: "Path") -> None:
         print(json.dumps([sync_forecast_document.document(each) for each in found], indent=2))
     else:
         sync_forecast.print_list(console(), found)
-
-
-def as_it_is(run: "RunRecord") -> "RunRecord":
-    """A run that was killed could not store that it was."""
-    from autotune.safety.locks import is_held
-
-    if run.state == "running" and not is_held(run.uuid):
-        return dataclasses.replace(run, state="interrupted", outcome="Killed.")
-    return run

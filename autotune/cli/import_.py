@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from autotune.tuning.prepare import Options
 
 Option = typer.Option
+CTRL_C = "Ctrl-C puts the original settings back."
 
 
 def import_(
@@ -177,7 +178,7 @@ def _bring(
             if plan.refusals:
                 arrivals.append(Arrival(options.device, plan, False, " ".join(plan.refusals)))
                 continue
-            with LiveReporter(console(stderr=True)) as reporter:
+            with LiveReporter(console(stderr=True), CTRL_C) as reporter:
                 arrivals.append(bring(item, options, plan, state_dir, reporter, verify))
         except (UsageError, StoppedError):
             raise

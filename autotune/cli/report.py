@@ -35,9 +35,10 @@ def report(
 ) -> None:
     """Make a report of stored runs or of an array, to look at and to pass on.
 
-    Several runs stand side by side. Of an array: the syncs that were guarded, the newest forecast,
-    and the passes of re-tuning. html is one file with pictures, for a browser; markdown and text
-    are for a ticket, and printed unless --out is given. --json prints every figure of the report.
+    Several runs stand side by side. Of an array: the syncs that were guarded, its checks, the
+    newest forecast, the passes of re-tuning, its runs, and what `advise` found. html is one file
+    with pictures, for a browser; markdown and text are for a ticket, and printed unless --out is
+    given. --json prints every figure of the report.
     """
     import json
 
@@ -68,9 +69,9 @@ def report(
 
 def _document(name: str, state_dir: Path) -> dict[str, object]:
     """Of a run, if it is a number, else of an array."""
-    from autotune.cli.history import as_it_is
     from autotune.errors import UsageError
     from autotune.report import array_report, run_report, stored_array
+    from autotune.report.history import as_it_is
     from autotune.store.database import Store
 
     if not name.isdecimal():

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from autotune.service.history import PassRecord
 
 Option = typer.Option
+CTRL_C = "Ctrl-C puts back what is only tried."
 
 
 def retune(
@@ -78,7 +79,7 @@ def retune(
     settings = load_config(config)
     _put_back(state_dir)
     reports = []
-    with LiveReporter(console(stderr=True)) as reporter:
+    with LiveReporter(console(stderr=True), CTRL_C) as reporter:
         for array in arrays:
             report = one_pass(array, settings, state_dir, reporter, destructive=destructive)
             reports.append(report)

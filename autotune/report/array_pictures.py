@@ -1,13 +1,14 @@
 """The pictures of an array's report, each drawn from the report's document alone."""
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 from typing import Any
 
 from matplotlib.ticker import MaxNLocator
 
 from autotune.quantities import show_latency, show_rate, show_seconds
-from autotune.report.array_words import DRAWN_SYNCS, MOST_PASSES, moment
+from autotune.report.array_rows import MOST_CHECKS, MOST_PASSES, moment
+from autotune.report.array_words import DRAWN_SYNCS
+from autotune.report.check_picture import checks, date_axis, days
 from autotune.report.drawing import (
     AFTER,
     BEFORE,
@@ -34,6 +35,8 @@ def array_pictures(key: str, array: Document) -> dict[str, Picture]:
     with styled():
         for number, sync in enumerate(array["syncs"][:DRAWN_SYNCS]):
             found[f"syncs-{number}"] = guarded_sync(f"{key}-syncs-{number}", sync)
+        if array["checks"]:
+            found["checks"] = checks(f"{key}-checks", array["checks"][:MOST_CHECKS])
         if array["forecast"] is not None:
             found["forecast"] = _forecast(f"{key}-forecast", array["forecast"])
         if any(each["gain"] for each in array["passes"]):
@@ -82,28 +85,23 @@ def _forecast(name: str, forecast: Document) -> Picture:
 
 
 MARKS = {"adopted": ("D", GOOD), "advised": ("D", BEFORE), "reverted": ("X", LIMIT)}
-DAY_S = 86_400
 
 
 def _passes(name: str, passes: Sequence[Document]) -> Picture:
     """The profile against the original settings, from pass to pass."""
     shown = [each for each in passes if each["gain"]]
-    days = [datetime.fromisoformat(each["at"]).timestamp() / DAY_S for each in shown]
+    when = days([each["at"] for each in shown])
     drawing, (axes,) = figure(2.9)
-    for day, each in zip(days, shown, strict=True):
+    for day, each in zip(when, shown, strict=True):
         value, low, high = each["gain"]
         marker, colour = MARKS.get(each["outcome"], ("o", AFTER))
         axes.plot([day, day], [low, high], color=colour, linewidth=1)
         axes.plot([day], [value], marker, color=colour, markersize=6)
     drift = [each["drift"] for each in shown]
-    axes.plot(days, drift, color=FAINT, linestyle=":", label="speed since adoption")
+    axes.plot(when, drift, color=FAINT, linestyle=":", label="speed since adoption")
     axes.axhline(1.0, color=INK, linewidth=1)
     axes.yaxis.set_major_formatter(lambda value, _: ratio(round(value, 2)))
-    axes.xaxis.set_major_locator(MaxNLocator(4, integer=True))
-    axes.xaxis.set_major_formatter(
-        lambda day, _: datetime.fromtimestamp(day * DAY_S, UTC).strftime("%Y-%m-%d")
-    )
-    axes.set_xlim(min(days) - 3, max(days) + 3)
+    date_axis(axes, when)
     axes.set_ylabel("times the original")
     drawing.legend(loc="outside upper right")
     said = "; ".join(

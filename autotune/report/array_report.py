@@ -1,13 +1,18 @@
-"""Everything that a report of an array shows, as one document: how guarded syncs went, what its
-forecast says, what became of its profile. Pure."""
+"""Everything that a report of an array shows, as one document: how guarded syncs and checks went,
+what its forecast says, what became of its profile, its runs, what could be better. Pure."""
 
+import contextlib
 import dataclasses
 from datetime import UTC, datetime
 from typing import Any
 
+from autotune.advice.stored import Kept
+from autotune.errors import UsageError
 from autotune.guard.past import GuardedSync
-from autotune.report import sync_forecast, sync_forecast_document
-from autotune.report.stored_array import StoredArray
+from autotune.report import check, run_report, sync_forecast, sync_forecast_document
+from autotune.report.advice import advice_document
+from autotune.report.stored_array import PastRun, StoredArray
+from autotune.results import stored_run
 from autotune.sync_forecast.model import Forecast
 from autotune.untrusted import harmless_throughout
 
@@ -24,8 +29,11 @@ def document(stored: StoredArray) -> Document:
             "device": stored.device,
             "uuid": stored.uuid,
             "syncs": [_sync(sync) for sync in stored.syncs],
+            "checks": [check.document(stored.device, each) for each in stored.checks],
             "forecast": _forecast(stored.forecast) if stored.forecast else None,
             "passes": [each.model_dump(mode="json") for each in stored.passes],
+            "runs": [_run(run) for run in stored.runs],
+            "advice": _advice(stored.advice) if stored.advice else None,
             "missing": _missing(stored),
         }
     )
@@ -70,6 +78,29 @@ def _under(forecast: Forecast, limit_kib_s: float) -> Document:
     return {**sync_forecast_document.at_speed(forecast, reached), "seconds": times}
 
 
+def _run(past: PastRun) -> Document:
+    run, workload, given = past.record, "", ""
+    with contextlib.suppress(UsageError):
+        problem = stored_run.read(run)
+        workload, given = problem.workload.name, problem.given
+    profile = stored_run.profile(run)
+    return {
+        "run": run.id,
+        "began": _moment(run.started.timestamp()),
+        "state": run.state,
+        "outcome": run.outcome,
+        "adopt": run.state == "done" and profile is not None,
+        "workload": workload,
+        "given": given,
+        "trials": run.trials,
+        "gain": run_report.gain(past.said or {}, profile.evidence if profile else None),
+    }
+
+
+def _advice(kept: Kept) -> Document:
+    return {"looked": _moment(kept.looked.timestamp()), **advice_document(kept.advice)}
+
+
 def _moment(since_epoch_s: float) -> str:
     return datetime.fromtimestamp(since_epoch_s, UTC).isoformat(timespec="seconds")
 
@@ -79,9 +110,16 @@ def _missing(stored: StoredArray) -> list[str]:
     said = []
     if not stored.syncs:
         said.append("No sync was guarded; `autotune guard` keeps how one goes.")
+    if not stored.checks:
+        said.append("The array was not checked; `autotune check` does that.")
     if stored.forecast is None:
         said.append("There is no forecast; `autotune forecast` makes one.")
     if not stored.passes:
         said.append("No profile was checked again; `autotune retune` does that.")
-    said.append("Runs have reports of their own; `autotune history` lists them.")
+    if not stored.runs:
+        said.append("There was no run; `autotune run` makes one.")
+    if stored.older_runs:
+        said.append(f"Older runs ({stored.older_runs}): `autotune history` lists them.")
+    if stored.advice is None:
+        said.append("Nobody looked what could be better; `autotune advise` does that.")
     return said

@@ -1,55 +1,78 @@
-"""What a report of an array says in words and in rows of tables, from its document."""
+"""What a report of an array says in words, from its document."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
 from autotune.guard.session import Summary
-from autotune.quantities import show_count, show_latency, show_rate, show_seconds
+from autotune.quantities import show_count, show_seconds
+from autotune.report import check as checks
+from autotune.report.advice import LIVE, NOT_LIVE
+from autotune.report.array_rows import (
+    MOST_CHECKS,
+    MOST_PASSES,
+    latencies,
+    moment,
+    ratio_and_span,
+    show_gain,
+    times,
+)
 from autotune.report.guard import summary_line
-from autotune.report.sync_forecast import show_time_span
-from autotune.report.tables import show_span
 
 Document = Mapping[str, Any]
-MOST_PASSES = 60
-"""In a table: a year of a weekly timer, and some weeks."""
 DRAWN_SYNCS = 3
-KIB = 1024
-HOW = (
-    "The p99 of a guarded sync is that of the half minute before each moment, of the users' own "
-    "requests or of a probe.",
-    "Where a sync took long, a point of its pictures stands for some minutes: the line is their "
-    "mean, the shade reaches to the highest.",
-    "A forecast is measured by a short check, and its intervals contain the true value 95 times of "
-    "100 as long as the same users stay.",
-    "A pass of re-tuning measures the profile in turn with the original settings.",
-)
-SHORT = "In short"
+HOW = {
+    "syncs": "The p99 of a guarded sync is that of the half minute before each moment, of the "
+    "users' own requests or of a probe. Where a sync took long, a point of its pictures stands for "
+    "some minutes: the line is their mean, the shade reaches to the highest.",
+    "checks": "Of a check, the p99 of each half minute with requests was noted: the table has the "
+    "middle one and the worst one.",
+    "forecast": "A forecast is measured by a short check, and its intervals contain the true value "
+    "95 times of 100 as long as the same users stay.",
+    "passes": "A pass of re-tuning measures the profile in turn with the original settings.",
+    "runs": "A run measures with fio; what it keeps was measured in turn with the original "
+    "settings.",
+    "advice": "Advice is what was seen on the array without changing anything; what it costs is "
+    "from the source that is named.",
+}
 
 
-def moment(stored: str) -> str:
-    """`2026-11-23 05:10 UTC`"""
-    return f"{stored[:10]} {stored[11:16]} UTC"
+def how(arrays: Sequence[Document]) -> list[str]:
+    """How the figures of these pages were got."""
+    return [text for part, text in HOW.items() if any(array[part] for array in arrays)]
 
 
-def short(array: Document) -> list[str]:
-    """What is to be known first, newest things alone."""
+def short(array: Document) -> list[tuple[str, str]]:
+    """What is to be known first, of newest things alone: what it is about, and sentences."""
     said = []
     if array["syncs"]:
-        said.append(sync_line(array["syncs"][0]))
+        last = array["syncs"][0]
+        text = sync_line(last)
+        said.append(("guarded sync", f"{moment(last['began'])}: {text[0].lower()}{text[1:]}"))
+    if array["checks"]:
+        said.append(("check", check_line(array["checks"][0])))
     forecast = array["forecast"]
     if forecast is not None:
         full = forecast["curve"][-1]
         felt = full["p99_ns"]["rebuild"]
-        with_p99 = f", with a p99 of {_latencies(felt)}" if felt else ""
-        said.append(
-            f"By the forecast of {moment(forecast['made'])}, a rebuild at full speed takes "
-            f"{_times(full['seconds']['rebuild'])}{with_p99}."
+        with_p99 = f", with a p99 of {latencies(felt)}" if felt else ""
+        text = (
+            f"{moment(forecast['made'])}: a rebuild at full speed takes "
+            f"{times(full['seconds']['rebuild'])}{with_p99}."
         )
+        said.append(("forecast", text))
     if array["passes"]:
         last = array["passes"][-1]
-        gain = f", the profile is ×{_gain(last['gain'])} of the originals" if last["gain"] else ""
-        said.append(f"The newest pass ({moment(last['at'])}): {last['outcome']}{gain}.")
+        gain = f", the profile is ×{ratio_and_span(last['gain'])} of the originals"
+        text = f"{moment(last['at'])}: {last['outcome']}{gain if last['gain'] else ''}."
+        said.append(("re-tuning", text))
+    elif array["runs"]:
+        last = array["runs"][0]
+        gain = f", overall ×{show_gain(last['gain'])}" if last["gain"] else ""
+        outcome = last["outcome"].rstrip(".") or last["state"]
+        said.append((f"run {last['run']}", f"{moment(last['began'])}: {outcome}{gain}."))
+    if array["advice"] is not None:
+        said.append(("advice", advice_line(array["advice"])))
     return said
 
 
@@ -65,80 +88,30 @@ def sync_line(sync: Document) -> str:
     return summary_line(told, sync["ceiling_ns"] or float("inf"))
 
 
-SYNC_HEADS = ("began", "what", "took", "ceiling", "held", "highest p99", "how it ended")
+def check_line(check: Document) -> str:
+    """What a check came to, and how it disturbed."""
+    found = "all was read" if check["complete"] else checks.state(check)
+    return f"{moment(check['began'])}: {found}{checks.read(check)} {checks.disturbed(check)}"
 
 
-def sync_rows(array: Document) -> list[tuple[str, ...]]:
-    """A row a guarded sync, the newest first."""
-    rows: list[tuple[str, ...]] = []
-    for sync in array["syncs"]:
-        summary = sync["summary"]
-        judged = f"{sync['held']} of {summary['judged']}" if summary else ""
-        rows.append(
-            (
-                moment(sync["began"]),
-                sync["action"],
-                show_seconds(sync["seconds"]),
-                _latency(sync["ceiling_ns"]) or sync["policy"] or "",
-                judged if sync["ceiling_ns"] else "",
-                _latency(sync["worst_p99_ns"]),
-                summary["ended"] if summary else "the guard was cut",
-            )
-        )
-    return rows
+def advice_line(advice: Document) -> str:
+    """How many findings there are, and which."""
+    names = ", ".join(dict.fromkeys(each["name"] for each in advice["findings"]))
+    count = show_count(len(advice["findings"]), "finding") if names else "no finding"
+    return f"{moment(advice['looked'])}: {count}{names and f' ({names})'}."
 
 
-def _latency(ns: float | None) -> str:
-    return show_latency(ns) if ns is not None else ""
+def advised(finding: Document) -> str:
+    """What is to be said beside what was seen and what mends it."""
+    safe = (LIVE if finding["live"] else NOT_LIVE) if finding["commands"] else ""
+    return f"{safe} {finding['note']}".strip()
 
 
-FORECAST_HEADS = ("each member", "check (95 %)", "rebuild (95 %)", "p99 (95 %)")
-
-
-def forecast_rows(forecast: Document) -> list[tuple[str, ...]]:
-    """A row for each speed that was measured."""
-    return [
-        (
-            show_rate(row["kib_s"] * KIB),
-            _times(row["seconds"]["check"]),
-            _times(row["seconds"]["rebuild"]),
-            _latencies(row["p99_ns"]) if row["p99_ns"] else "–",
-        )
-        for row in forecast["speeds"]
-    ]
-
-
-def _times(estimate: Document) -> str:
-    return show_time_span(estimate["low"], estimate["high"])
-
-
-def _latencies(estimate: Document) -> str:
-    return f"{show_latency(estimate['low'])} to {show_latency(estimate['high'])}"
-
-
-PASS_HEADS = ("date", "outcome", "against originals", "found against profile", "took", "why")
-
-
-def pass_rows(array: Document) -> list[tuple[str, ...]]:
-    """A row a pass of re-tuning, in order."""
-    return [
-        (
-            each["at"][:10],
-            each["outcome"],
-            _gain(each["gain"]),
-            _gain(each["better"]),
-            show_seconds(each["seconds"]),
-            "; ".join(each["reasons"]),
-        )
-        for each in array["passes"][-MOST_PASSES:]
-    ]
-
-
-def _gain(triple: list[float] | None) -> str:
-    if triple is None:
-        return "–"
-    ratio, low, high = triple
-    return f"{ratio:.2f} ({show_span(low, high)})"
+def not_advised(advice: Document) -> list[str]:
+    """What could not be looked at, and what nobody wants to hear of."""
+    said = [f"Not looked at: {name}: {why}." for name, why in advice["not_looked_at"].items()]
+    names = ", ".join(dict.fromkeys(each["name"] for each in advice["silenced"]))
+    return [*said, f"Found, but silenced in the configuration: {names}."] if names else said
 
 
 def not_shown(array: Document) -> list[str]:
@@ -146,6 +119,10 @@ def not_shown(array: Document) -> list[str]:
     said = list(array["missing"])
     if (older := len(array["passes"]) - MOST_PASSES) > 0:
         said.append(f"{show_count(older, 'older pass', 'older passes')}: --json has them all.")
+    if (older := len(array["checks"]) - MOST_CHECKS) > 0:
+        said.append(f"{show_count(older, 'older check')}: --json has them all.")
     if (more := len(array["syncs"]) - DRAWN_SYNCS) > 0:
         said.append(f"Pictures of {show_count(more, 'earlier sync')}: --json has their points.")
+    if array["runs"]:
+        said.append("Runs have reports of their own, by their numbers.")
     return said

@@ -1,14 +1,12 @@
 """Checks of arrays: what one came to, in sentences and as JSON, and those of before as a table."""
 
-import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
 
-from autotune.checking.record import Book, CheckRecord, Felt
-from autotune.guard.window import Window
-from autotune.quantities import show_bytes, show_count, show_latency, show_rate, show_seconds
+from autotune.checking.record import Book, CheckRecord
+from autotune.quantities import show_bytes, show_count, show_latency, show_seconds
 from autotune.report.grid import Grid
 from autotune.system.blockdev import SECTOR
 
@@ -28,12 +26,14 @@ def document(device: str, record: CheckRecord, stopped: str = "") -> dict[str, A
         "size_sectors": record.size,
         "share": record.share,
         "mismatch_sectors": record.mismatches,
+        "mismatch_bytes": record.mismatches * SECTOR,
         "seconds": record.seconds,
         "pieces": record.pieces,
         "parts": [part.model_dump(mode="json") for part in record.parts],
         "p99": {
             "measurements": felt.judged,
             "over": felt.over,
+            "held": felt.judged - felt.over,
             "ceiling_ns": record.ceiling_ns,
             "middle_ns": felt.middle_ns,
             "worst_ns": felt.worst_ns,
@@ -43,29 +43,33 @@ def document(device: str, record: CheckRecord, stopped: str = "") -> dict[str, A
 
 def sentences(device: str, record: CheckRecord, stopped: str) -> list[str]:
     """What a check came to by now."""
-    time = show_seconds(record.seconds)
-    parts = f" in {show_count(record.pieces, 'part')}" if record.pieces > 1 else ""
-    if record.ended is not None:
-        first = f"Checked all of {device}{parts}, {time}"
-        found = [f"{first}: {_differs(record)}" if record.mismatches else f"{first}: no mismatch."]
+    check = document(device, record, stopped)
+    if check["complete"]:
+        found = f"Checked all of {device}{read(check)}"
     else:
-        so_far = _differs(record) if record.mismatches else "No mismatch so far."
-        found = [
+        so_far = _differs(record.mismatches) if record.mismatches else "No mismatch so far."
+        found = (
             f"The check of {device} stands at {record.share:.1%} ({stopped}); the next "
             f"`autotune check {device}` goes on from there. {so_far[0].upper()}{so_far[1:]}"
-        ]
-    found.append(_disturbed(record.felt, record.ceiling_ns))
-    return [each for each in found if each] + ["All limits are as they were found."]
+        )
+    return [found, disturbed(check), "All limits are as they were found."]
+
+
+def read(check: Mapping[str, Any]) -> str:
+    """` in 7 parts, 5 h 13 min: no mismatch.`, from its document."""
+    count = check["mismatch_sectors"]
+    parts = f" in {show_count(check['pieces'], 'part')}" if check["pieces"] > 1 else ""
+    found = _differs(count) if count else "no mismatch."
+    return f"{parts}, {show_seconds(check['seconds'])}: {found}"
 
 
 def mismatched(device: str, record: CheckRecord) -> str:
     """What the administrator is told."""
     done = "all of it" if record.ended else f"{record.share:.0%} of it"
-    return f"A check of {device} has read {done}; {_differs(record)}"
+    return f"A check of {device} has read {done}; {_differs(record.mismatches)}"
 
 
-def _differs(record: CheckRecord) -> str:
-    count = record.mismatches
+def _differs(count: int) -> str:
     return (
         f"{show_count(count, 'sector')} ({show_bytes(count * SECTOR)}) differ between the members. "
         "The kernel log may say where (`dmesg | grep mismatch`); the page on checks says what to "
@@ -73,18 +77,20 @@ def _differs(record: CheckRecord) -> str:
     )
 
 
-def _disturbed(felt: Felt, ceiling_ns: float | None) -> str:
-    if felt.middle_ns is None or felt.worst_ns is None:
+def disturbed(check: Mapping[str, Any]) -> str:
+    """How a check disturbed, from its document."""
+    felt = check["p99"]
+    if felt["middle_ns"] is None:
         return "Users sent hardly any requests meanwhile."
     text = (
-        f"The p99 of half a minute was {show_latency(felt.middle_ns)} in the middle and "
-        f"{show_latency(felt.worst_ns)} at the most"
+        f"The p99 of half a minute was {show_latency(felt['middle_ns'])} in the middle and "
+        f"{show_latency(felt['worst_ns'])} at the most"
     )
-    if ceiling_ns is None:
+    if felt["ceiling_ns"] is None:
         return f"{text}."
     return (
-        f"{text}, and within {show_latency(ceiling_ns)} at {felt.judged - felt.over} of "
-        f"{felt.judged} measurements."
+        f"{text}, and within {show_latency(felt['ceiling_ns'])} at {felt['held']} of "
+        f"{felt['measurements']} measurements."
     )
 
 
@@ -109,7 +115,7 @@ def print_history(console: Console, books: Sequence[Book]) -> None:
         table.add_row(
             record.began.astimezone().strftime("%Y-%m-%d %H:%M"),
             device,
-            _state(record),
+            state(document(device, record)),
             str(record.pieces),
             show_seconds(record.seconds),
             str(record.mismatches),
@@ -119,25 +125,13 @@ def print_history(console: Console, books: Sequence[Book]) -> None:
     console.print(table)
 
 
-def _state(record: CheckRecord) -> str:
-    if record.ended is not None:
+def state(check: Mapping[str, Any]) -> str:
+    """`complete` or how far it is, from its document."""
+    if check["complete"]:
         return "complete"
-    return f"{'given up' if record.given_up else 'stands'} at {record.share:.0%}"
+    return f"{'given up' if check['given_up'] else 'stands'} at {check['share']:.0%}"
 
 
 def _newest_first(books: Sequence[Book]) -> list[tuple[str, CheckRecord]]:
     found = [(book.device, record) for book in books for record in book.checks]
     return sorted(found, key=lambda pair: pair[1].began, reverse=True)
-
-
-def window_line(window: Window, ceiling_ns: float) -> str:
-    """What the progress line says before its bar."""
-    rate = f"check {show_rate(window.sync_bytes_per_s)}"
-    if window.left_s is not None:
-        rate += f", {show_seconds(window.left_s)} left"
-    if window.source == "none":
-        return f"no requests of users, full speed, {rate}"
-    if window.p99_ns is None:
-        return f"measuring the requests of users, {rate}"
-    of = f" of {show_latency(ceiling_ns)}" if math.isfinite(ceiling_ns) else ""
-    return f"p99 {show_latency(window.p99_ns)}{of}, {rate}"

@@ -96,15 +96,24 @@ class Display:
     def away(self) -> Iterator[None]:
         """Meanwhile it is not on the terminal, so that something else may be written there."""
         self._live.stop()
-        until = time.monotonic() + STUCK_S
-        while not self._beside.idle and time.monotonic() < until:
-            time.sleep(0.01)
+        self._settle()
         try:
             yield
         finally:
             self._live = self._anew()
             if self._console.is_terminal:
                 self._live.start()
+
+    def _settle(self) -> None:
+        until = time.monotonic() + STUCK_S
+        while not self._beside.idle and time.monotonic() < until:
+            time.sleep(0.01)
+
+    def draw_at_rest(self) -> None:
+        """The view has changed, and will not do so again for long."""
+        self._settle()
+        self._drawn = 0.0
+        self.draw()
 
     def draw(self) -> None:
         """The view has changed."""

@@ -1,5 +1,5 @@
-"""What is on the terminal while a sync is guarded: the p99 of the last minutes beside its ceiling,
-the pace, and the end that is promised."""
+"""What is on the terminal while a sync or a check is guarded: the p99 of the last minutes beside
+its ceiling, the pace, and the end that is promised."""
 
 import math
 from collections import deque
@@ -23,25 +23,40 @@ MEMORY = 200
 """Windows: as many as the widest terminal has columns for."""
 LEAST_SPARK = 4
 ENDING = "Ctrl-C puts the settings back; the sync goes on unguarded."
+CHECK = "check"
+CHECK_ENDING = "Ctrl-C stops it; the next `autotune check` goes on from there."
 
 
 @dataclass
 class GuardView:
-    """A guarded sync, as rich draws it; nothing while none is there."""
+    """A guarded sync, as rich draws it. `ending`: what Ctrl-C does.
+    `idle`: what is shown while none is there. `waits`: what a check waits for, and how far it
+    is."""
 
     device: str
     ceiling_ns: float
+    ending: str = ENDING
+    idle: str = ""
     windows: deque[Window] = field(default_factory=lambda: deque(maxlen=MEMORY))
+    waits: tuple[str, float] | None = None
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        if not self.windows:
-            return
+        narrow, lines = options.max_width < NARROW, list[Table | Text]()
+        if self.waits is not None:
+            why, share = self.waits
+            lines = [self._done(CHECK, share, narrow), one_line(f"waiting: {why}")]
+        elif self.windows:
+            lines = list(self._lines(options, console.encoding))
+        elif self.idle:
+            yield one_line(self.idle, "dim")
+        if lines:
+            lines.append(one_line(self.ending, "dim"))
         # The cursor stands below.
-        yield from list(self._lines(options, console.encoding))[: max(1, console.height - 1)]
+        yield from lines[: max(1, console.height - 1)]
 
     def _lines(self, options: ConsoleOptions, encoding: str) -> Iterator[Table | Text]:
         now, narrow = self.windows[-1], options.max_width < NARROW
-        yield self._done(now, narrow)
+        yield self._done(now.action, now.share, narrow)
         rows = {"p99": self._p99(now, narrow), "sync": _pace(now, narrow)}
         room = max(LEAST_SPARK, options.max_width - max(map(len, rows.values())) - 8)
         for label, words in rows.items():
@@ -51,17 +66,17 @@ class GuardView:
             yield one_line(f"{label:4}  {words}")
         if now.out_of_reach:
             yield one_line("The ceiling is out of reach.", "bold")
-        yield one_line(ENDING, "dim")
 
-    def _done(self, now: Window, narrow: bool) -> Table | Text:
+    def _done(self, action: str, share: float, narrow: bool) -> Table | Text:
         if narrow:
-            return one_line(f"{self.device}: {now.share:.1%} is synced", "bold")
+            done = "checked" if action == CHECK else "synced"
+            return one_line(f"{self.device}: {share:.1%} is {done}", "bold")
         grid = Table.grid(padding=(0, 1))
         for _ in range(3):
             grid.add_column(no_wrap=True, overflow="ellipsis")
-        what = now.action.capitalize() or "Sync"
-        bar = ProgressBar(total=1.0, completed=now.share, width=24)
-        grid.add_row(Text(f"{what} of {self.device}", style="bold"), bar, Text(f"{now.share:.1%}"))
+        what = action.capitalize() or "Sync"
+        bar = ProgressBar(total=1.0, completed=share, width=24)
+        grid.add_row(Text(f"{what} of {self.device}", style="bold"), bar, Text(f"{share:.1%}"))
         return grid
 
     def _spark(self, label: str, room: int, encoding: str) -> Text:
@@ -134,15 +149,28 @@ def _promise(now: Window) -> str:
 
 
 class GuardDisplay(Display):
-    """A guard as it goes on, on standard error."""
+    """A guard or a check as it goes on, on standard error."""
 
-    def __init__(self, console: Console, device: str, ceiling_ns: float) -> None:
-        self._view = GuardView(device, ceiling_ns)
+    def __init__(
+        self,
+        console: Console,
+        device: str,
+        ceiling_ns: float,
+        ending: str = ENDING,
+        idle: str = "",
+    ) -> None:
+        self._view = GuardView(device, ceiling_ns, ending, idle)
         super().__init__(console, self._view)
 
     def window(self, window: Window) -> None:
         """Some seconds have passed."""
         self._view.windows.append(window)
+        self._view.waits = None
+        self.draw()
+
+    def waits(self, why: str, share: float) -> None:
+        """A check, done so far, does not go on yet."""
+        self._view.waits = (why, share)
         self.draw()
 
     def over(self) -> None:

@@ -2,7 +2,7 @@
 expected at each moment."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from matplotlib.axes import Axes
@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from autotune.quantities import show_latency, show_rate
-from autotune.report.array_words import moment
+from autotune.report.array_rows import moment
 from autotune.report.drawing import (
     AFTER,
     BEFORE,
@@ -36,6 +36,11 @@ def scaled(seconds: float) -> tuple[float, str]:
     return next(((by, name) for least, by, name in UNITS if seconds >= least), (1.0, "seconds"))
 
 
+def ends(values: Sequence[float], show: Callable[[float], str]) -> str:
+    """`40.0 ms to 85.0 ms`, or one of them if they are the same."""
+    return " to ".join(dict.fromkeys((show(min(values)), show(max(values)))))
+
+
 def _gaps(values: Sequence[float | None], by: float = 1.0) -> list[float]:
     return [math.nan if value is None else value / by for value in values]
 
@@ -44,8 +49,8 @@ def guarded_sync(name: str, sync: Document) -> Picture:
     points, ceiling = sync["points"], sync["ceiling_ns"]
     by, unit = scaled(sync["seconds"])
     time = [seconds / by for seconds in points["seconds"]]
-    ends = any(left is not None for left in points["left_s"])
-    drawing, panels = figure(4.0 + 1.3 * ends, 1.2, 1.0, *([0.9] if ends else []))
+    foreseen = any(left is not None for left in points["left_s"])
+    drawing, panels = figure(4.0 + 1.3 * foreseen, 1.2, 1.0, *([0.9] if foreseen else []))
     said = _p99(panels[0], time, sync)
     panels[1].plot(time, points["sync_bytes_per_s"], color=AFTER, label="sync")
     held = _gaps(points["held_bytes_per_s"])
@@ -54,11 +59,8 @@ def guarded_sync(name: str, sync: Document) -> Picture:
     panels[1].set_ylim(0, 1.3 * max(*points["sync_bytes_per_s"], 1.0))
     panels[1].yaxis.set_major_formatter(lambda value, _: show_rate(value) if value else "0")
     panels[1].set_ylabel("each member")
-    said.append(
-        f"the sync went at {show_rate(min(points['sync_bytes_per_s']))} to "
-        f"{show_rate(max(points['sync_bytes_per_s']))} of each member"
-    )
-    if ends:
+    said.append(f"the sync went at {ends(points['sync_bytes_per_s'], show_rate)} of each member")
+    if foreseen:
         _end(panels[2], time, sync, by, unit)
     panels[-1].set_xlabel(f"{unit} since the guard began")
     panels[-1].set_xlim(left=0)
@@ -92,7 +94,7 @@ def _p99(axes: Axes, time: list[float], sync: Document) -> list[str]:
         log_axis(axes, "y", show_latency)
     if not known:
         return ["users sent hardly any requests"]
-    return [f"the p99 was {show_latency(min(known))} to {show_latency(max(known))}"]
+    return [f"the p99 was {ends(known, show_latency)}"]
 
 
 def _end(axes: Axes, time: list[float], sync: Document, by: float, unit: str) -> None:

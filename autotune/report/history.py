@@ -17,7 +17,15 @@ from autotune.report.grid import Grid
 from autotune.report.tables import QUIET_QUANTITIES, show_setting
 from autotune.results import solve, stored_run
 from autotune.results.stored_run import StoredProblem
+from autotune.safety.locks import is_held
 from autotune.store import RunRecord, TrialRecord
+
+
+def as_it_is(run: RunRecord) -> RunRecord:
+    """A run that was killed could not store that it was."""
+    if run.state == "running" and not is_held(run.uuid):
+        return dataclasses.replace(run, state="interrupted", outcome="Killed.")
+    return run
 
 
 def print_runs(console: Console, runs: Sequence[RunRecord]) -> None:

@@ -20,6 +20,8 @@ from autotune.store import TrialRecord
 NARROW = 76
 """Columns below which there is no bar, and no column that can be done without."""
 MOST_ROWS = 8
+ROUGH_S = 300.0
+"""From so much time left on, whole minutes are enough."""
 OTHER_LINES = 7
 """Beside the rows of trials, and the line of the cursor."""
 
@@ -60,7 +62,7 @@ class View:
         return self.trials[0].record.requested
 
     def _doing(self, narrow: bool) -> Table | Text:
-        left = "" if self.left_s is None else f"{show_seconds(self.left_s)} left"
+        left = "" if self.left_s is None else f"{show_about(self.left_s)} left"
         if narrow:
             return one_line(", ".join(filter(None, (left, self.what))))
         grid = Table.grid(padding=(0, 1))
@@ -89,17 +91,24 @@ class View:
             for each in self.trials
         ]
         lines = []
+        wide = max(len("overall"), len(name))
         for label, values, show in (
             ("overall", gains, lambda value: f"×{value:.2f}"),
-            (name or "p99", tails, show_latency),
+            (name, tails, show_latency),
         ):
             known = [value for value in values if value]
             if known:
-                ends = f"{show(min(known))} to {show(max(known))}"
-                room = max(4, width - len(label) - len(ends) - 4)
+                ends = " to ".join(dict.fromkeys((show(min(known)), show(max(known)))))
+                room = max(4, width - wide - len(ends) - 4)
                 line = spark(values[-room:], encoding)
-                lines.append(one_line(f"{label}  {line}  {ends}"))
+                lines.append(one_line(f"{label:{wide}}  {line}  {ends}"))
         return lines
+
+
+def show_about(seconds: float) -> str:
+    """`8 min`, `1 min 40 s`: no more digits than an estimate has."""
+    step = 60 if seconds >= ROUGH_S else 10
+    return show_seconds(step * round(seconds / step)) if seconds >= step else show_seconds(seconds)
 
 
 def p99_name(trials: Sequence[Shown]) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
-from autotune.report import array_words, sentences
+from autotune.report import array_rows, array_words, sentences, several_runs
 from autotune.report.array_pictures import array_pictures
 from autotune.report.drawing import Picture
 from autotune.report.pictures import pictures
@@ -23,7 +23,14 @@ def html(documents: list[dict[str, Any]]) -> str:
     drawn = {run["run"]: _in_the_page(pictures(run)) for run in runs}
     drawn |= {key: _in_the_page(array_pictures(key, each)) for key, each in arrays.items()}
     return environment.get_template("page.html").render(
-        runs=runs, arrays=arrays, drawn=drawn, said=sentences, words=array_words
+        runs=runs,
+        arrays=arrays,
+        drawn=drawn,
+        said=sentences,
+        several=several_runs,
+        words=array_words,
+        tables=array_rows,
+        how=array_words.how(list(arrays.values())),
     )
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from autotune.report import array_words, sentences
+from autotune.report import array_rows, array_words, sentences, several_runs
 from autotune.report.grid import Grid
 
 WIDTH = 100
@@ -59,8 +59,8 @@ def _whole(
     arrays = [each for each in documents if each["kind"] == "array"]
     parts = []
     if len(runs) > 1:
-        first, *rows = sentences.side_by_side(runs)
-        parts += [head(1, sentences.SIDE_BY_SIDE), table(first, rows)]
+        first, *rows = several_runs.side_by_side(runs)
+        parts += [head(1, several_runs.SIDE_BY_SIDE), table(first, rows)]
     for run in runs:
         parts.append(head(1, f"autotune: {run['device']}, run {run['run']}"))
         parts.append(said(sentences.verdict(run)))
@@ -78,8 +78,8 @@ def _whole(
         parts += [said(words) for words in (*run["missing"], PICTURES)]
     for array in arrays:
         parts.append(head(1, f"autotune: {array['device']}"))
-        parts += _array(array, head, table, said)
-    how = (*(sentences.HOW if runs else ()), *(array_words.HOW if arrays else ()))
+        parts += _array(array, head, table, said, code)
+    how = (*(sentences.HOW if runs else ()), *array_words.how(arrays))
     parts += [head(1, "How these figures were got"), *(said(words) for words in how)]
     return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -89,18 +89,32 @@ def _array(
     head: Callable[[int, str], str],
     table: Callable[[Sequence[str], Rows], str],
     said: Callable[[str], str],
+    code: Callable[[str], str],
 ) -> list[str]:
-    parts = [said(words) for words in array_words.short(array)]
+    parts = [table(("newest", ""), array_words.short(array))]
+    forecast, advice = array["forecast"], array["advice"]
     if array["syncs"]:
         parts.append(head(2, "Guarded syncs"))
-        parts.append(table(array_words.SYNC_HEADS, array_words.sync_rows(array)))
-    if array["forecast"] is not None:
+        parts.append(table(array_rows.SYNC_HEADS, array_rows.sync_rows(array)))
+    if array["checks"]:
+        parts.append(head(2, "Checks"))
+        parts.append(table(array_rows.CHECK_HEADS, array_rows.check_rows(array)))
+    if forecast is not None:
         parts.append(head(2, "Forecast"))
-        rows = array_words.forecast_rows(array["forecast"])
-        parts.append(table(array_words.FORECAST_HEADS, rows))
-        parts += [said(words) for words in array["forecast"]["said"]]
+        parts.append(table(array_rows.FORECAST_HEADS, array_rows.forecast_rows(forecast)))
+        parts += [said(words) for words in forecast["said"]]
     if array["passes"]:
         parts.append(head(2, "Passes of re-tuning"))
-        parts.append(table(array_words.PASS_HEADS, array_words.pass_rows(array)))
+        parts.append(table(array_rows.PASS_HEADS, array_rows.pass_rows(array)))
+    if array["runs"]:
+        parts.append(head(2, "Runs"))
+        parts.append(table(array_rows.RUN_HEADS, array_rows.run_rows(array)))
+    if advice is not None:
+        parts.append(head(2, "Advice"))
+        for each in advice["findings"]:
+            parts.append(head(3, each["name"]))
+            parts += [said(each["seen"]), said(f"{each['cost']} ({each['source']})")]
+            parts += ["\n".join(map(code, each["commands"])), said(array_words.advised(each))]
+        parts += [said(words) for words in array_words.not_advised(advice)]
     parts.append(head(2, "Not shown"))
     return parts + [said(words) for words in (*array_words.not_shown(array), PICTURES)]

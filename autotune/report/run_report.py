@@ -43,7 +43,7 @@ def document(
             "ended": run.ended.isoformat(timespec="seconds") if run.ended else None,
             "adopt": run.state == "done" and run.profile is not None,
             "reason": run.outcome or told.get("reason", ""),
-            "gain": _gain(told, evidence),
+            "gain": gain(told, evidence),
             "proven": evidence.confirmed if evidence else None,
             "figures": compared.figures(study, trials, told, evidence),
             "changes": _changes(answer, told),
@@ -53,7 +53,7 @@ def document(
             "bytes_written": told.get("bytes_written", sum(t.bytes_written for t in trials)),
             "seconds": told.get("seconds", sum(trial.seconds for trial in trials)),
             "spent": told.get("spent"),
-            "commands": _commands(run, answer, told),
+            "commands": _commands(run, answer, told, problem.given),
             "points": tried.points(study, run, trials),
             "ceilings": [str(ceiling) for ceiling in problem.ceilings],
             "named": named_answers.document(solve.named(run, trials)),
@@ -68,6 +68,7 @@ def document(
             "array": problem.array.model_dump(mode="json"),
             "workload": problem.workload.model_dump(mode="json"),
             "strategy": problem.strategy,
+            "given": problem.given,
             "careful": problem.careful,
             "command": told.get("command"),
             "environment": told.get("environment"),
@@ -89,7 +90,8 @@ def _answer(run: RunRecord, trials: Sequence[TrialRecord]) -> solve.Solution | N
         return None
 
 
-def _gain(told: Mapping[str, Any], evidence: Any) -> Document | None:
+def gain(told: Mapping[str, Any], evidence: Any) -> Document | None:
+    """The overall gain of a run, which older ones have only in their profile's `evidence`."""
     if told.get("gain"):
         return dict(told["gain"])
     if evidence is None:
@@ -116,13 +118,14 @@ def _changes(answer: solve.Solution | None, told: Mapping[str, Any]) -> list[Doc
 
 
 def _commands(
-    run: RunRecord, answer: solve.Solution | None, told: Mapping[str, Any]
+    run: RunRecord, answer: solve.Solution | None, told: Mapping[str, Any], given: str
 ) -> list[Document]:
     """What to type to use the answer, to keep it and to undo it; to go on, if there is none."""
     if answer is None or answer.profile is None:
         more = told.get("next")
         return [{"what": "try next", "command": more}] if more else []
-    path = told.get("profile_path")
+    # A pass of re-tuning removes the file of what it only measured.
+    path = told.get("profile_path") if not given else None
     commands = []
     if not path:
         path = f"run{run.id}.json"
@@ -137,7 +140,7 @@ def _commands(
             "command": f"autotune apply {path} {run.device} --persist",
         },
         {"what": "undo", "command": f"autotune restore {run.device}"},
-        {"what": "no longer keep", "command": f"autotune unpersist {run.device}"},
+        {"what": "no longer keep over reboots", "command": f"autotune unpersist {run.device}"},
     ]
 
 

@@ -1,6 +1,6 @@
 """What a report says in words and in rows of tables, from its document: the same in every form."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from autotune.quantities import show_bytes, show_count, show_latency, show_rate, show_seconds
@@ -21,15 +21,35 @@ HOW = (
 
 
 def verdict(run: Document) -> str:
-    """What came of a run, in a sentence."""
+    """What came of a run and what that costs, in a sentence or two."""
     gain = run["gain"]
     size = f"overall ×{gain['ratio']:.2f} ({show_span(gain['low'], gain['high'])})" if gain else ""
     if run["adopt"]:
-        return f"Better: {size}, measured in turn with the original settings."
+        turn = "measured in turn with the original settings"
+        if gain and gain["low"] > 1.0:
+            return " ".join([f"Better: {size}, {turn}.", *_price(run)])
+        # It holds a ceiling, or was given and is no worse.
+        said = f"Kept: {run['reason'].rstrip('.')}; {size + ', ' if size else ''}{turn}."
+        return " ".join([said, *_price(run)])
     if run["state"] == "done":
         return f"Keep what you have: {run['reason'].rstrip('.')}."
     said = f"The run came to no end ({run['state']}), so nothing is proven."
     return f"{said} The best so far: {size}." if run["changes"] and size else said
+
+
+def _is_worse(figure: Document) -> bool:
+    worse = figure["change"] and figure["change"]["conclusion"] == "worse"
+    return bool(worse) and not figure["quiet"]
+
+
+def _price(run: Document) -> list[str]:
+    """What is worse with what was kept."""
+    return [
+        f"In return, {figure['name']} is {show(figure, figure['after'])} where it was "
+        f"{show(figure, figure['before'])}."
+        for figure in run["figures"]
+        if _is_worse(figure)
+    ]
 
 
 def show(figure: Document, value: float) -> str:
@@ -94,7 +114,7 @@ def change_rows(run: Document) -> list[tuple[str, ...]]:
     ]
 
 
-TRIAL_HEADS = ("trial", "role", "status", "throughput", "setting")
+TRIAL_HEADS = ("trial", "role", "status", "overall", "setting")
 
 
 def trial_rows(run: Document) -> list[tuple[str, ...]]:
@@ -118,7 +138,9 @@ def costs(run: Document) -> list[str]:
         allowed = show_bytes(run["ram_budget_bytes"])
         said.append(f"It takes {show_bytes(run['ram_bytes'])} of RAM; {allowed} were allowed.")
     for figure in run["figures"]:
-        if figure["ceiling"] and figure["change"]:
+        # What is worse is said at once.
+        told = run["adopt"] and _is_worse(figure)
+        if figure["ceiling"] and figure["change"] and not told:
             was, now = (show_latency(figure[side]) for side in ("before", "after"))
             said.append(
                 f"{figure['name']}: {was} with the original settings, {now} with the new ones; "
@@ -142,7 +164,7 @@ def machine(run: Document) -> list[tuple[str, str]]:
         ("workload", workload["name"]),
         ("phases", ", ".join(phase["name"] for phase in workload.get("phases", []))),
         ("ceilings asked for", ", ".join(run["ceilings"]) or "none"),
-        ("strategy", run["strategy"]),
+        ("strategy", "" if run["given"] else run["strategy"]),
         ("run", f"{run['run']}, {run['state']}"),
         ("started", _time(run["started"])),
         ("ended", _time(run["ended"] or "")),
@@ -159,6 +181,8 @@ def _time(stored: str) -> str:
 def remarks(run: Document) -> list[str]:
     """What else is to be known."""
     said = list(run["notes"])
+    if run["given"]:
+        said.append(f"Nothing was searched; a given setting was measured: {run['given']}.")
     if run["stopped"]:
         said.append(f"The search ended: {run['stopped']}.")
     said += [
@@ -166,26 +190,3 @@ def remarks(run: Document) -> list[str]:
         for name, ratio in run["drifts"].items()
     ]
     return said + [f"Another ceiling would give (not proven): {o['text']}." for o in run["offers"]]
-
-
-SIDE_BY_SIDE = "Side by side"
-
-
-def side_by_side(runs: Sequence[Document]) -> list[tuple[str, ...]]:
-    """A column a run: the head first, then what came of each, then the figures."""
-    names = dict.fromkeys(f["name"] for run in runs for f in run["figures"] if not f["quiet"])
-    rows: list[tuple[str, ...]] = [
-        ("", *(f"run {run['run']} on {run['device']}" for run in runs)),
-        ("workload", *(run["workload"]["name"] for run in runs)),
-        ("overall", *(change(run["gain"]) if run["gain"] else "–" for run in runs)),
-        ("kept", *("yes" if run["adopt"] else "no" for run in runs)),
-    ]
-    return rows + [(name, *(_before_and_after(run, name) for run in runs)) for name in names]
-
-
-def _before_and_after(run: Document, name: str) -> str:
-    for figure in run["figures"]:
-        if figure["name"] == name:
-            original, after = show(figure, figure["before"]), figure["after"]
-            return original if after is None else f"{original} → {show(figure, after)}"
-    return "–"

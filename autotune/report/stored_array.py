@@ -1,35 +1,58 @@
-"""What is stored of an array beside its runs: the syncs that were guarded, its newest forecast, the
-passes of re-tuning."""
+"""What is stored of an array: its runs, the syncs that were guarded, its checks, its newest
+forecast, the passes of re-tuning, what could be better about it."""
 
 import contextlib
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+from autotune.advice import stored as advices
+from autotune.advice.stored import Kept
+from autotune.checking import stored as checked
+from autotune.checking.record import CheckRecord
 from autotune.errors import UsageError
 from autotune.guard import stored as guarded
 from autotune.guard.past import GuardedSync
+from autotune.report.history import as_it_is
 from autotune.service import history
 from autotune.service.history import PassRecord
+from autotune.store import RunRecord
 from autotune.store.database import Store
 from autotune.sync_forecast import stored as forecasts
 from autotune.sync_forecast.model import Forecast
 from autotune.system.array import find_array
 
+MOST_RUNS = 20
+
+
+@dataclass(frozen=True)
+class PastRun:
+    """A run, and what it said at its end; None if that is not stored."""
+
+    record: RunRecord
+    said: Mapping[str, Any] | None
+
 
 @dataclass(frozen=True)
 class StoredArray:
-    """`syncs` are the newest first, `passes` the newest last."""
+    """`runs` (no more than MOST_RUNS), `syncs` and `checks` are the newest first, `passes` the
+    newest last. `older_runs`: so many more there are."""
 
     device: str
     uuid: str
     syncs: tuple[GuardedSync, ...]
+    checks: tuple[CheckRecord, ...]
     forecast: Forecast | None
     passes: tuple[PassRecord, ...]
+    runs: tuple[PastRun, ...]
+    older_runs: int
+    advice: Kept | None
 
 
 def find(name: str, state_dir: Path) -> StoredArray:
     """What is stored of an array by its device or UUID, which need not be on this machine. Raise
-    UsageError if that is nothing."""
+    UsageError if that is nothing, AutotuneError if it cannot be read."""
     device = name if "/" in name else f"/dev/{name}"
     here = ""
     with contextlib.suppress(UsageError):
@@ -39,30 +62,46 @@ def find(name: str, state_dir: Path) -> StoredArray:
     # A name may have been that of several arrays: the one that is here now, else the newest.
     as_uuid = name.replace(":", "").replace("-", "").lower()
     uuids = [uuid for uuid, each in known.items() if device == each or uuid == as_uuid]
-    uuid = here if here in uuids else uuids[0] if uuids else as_uuid
-    found = StoredArray(
-        known.get(uuid, device),
+    if not uuids:
+        raise UsageError(
+            f"Nothing is stored of {name} that a report could show; `autotune run`, `guard`, "
+            "`check`, `forecast`, `retune` and `advise` store it."
+        )
+    uuid = here if here in uuids else uuids[0]
+    store = Store.existing(state_dir)
+    runs = store.runs(uuid) if store else []
+    return StoredArray(
+        known[uuid],
         uuid,
         tuple(sync for sync in guarded.every(state_dir) if sync.uuid == uuid),
+        checked.load(checked.path_of(state_dir, uuid)).checks[::-1],
         next((each for each in forecasts.every(state_dir) if each.uuid == uuid), None),
-        history.load(state_dir, uuid).passes if uuids else (),
+        history.load(state_dir, uuid).passes,
+        tuple(PastRun(as_it_is(r), store.result(r.id)) for r in runs[:MOST_RUNS] if store),
+        max(0, len(runs) - MOST_RUNS),
+        advices.newest(state_dir, uuid),
     )
-    if not (found.syncs or found.forecast or found.passes):
-        raise UsageError(
-            f"Nothing is stored of {name} that a report could show; `autotune guard`, `forecast` "
-            "and `retune` store it. `autotune history` lists the runs."
-        )
-    return found
 
 
 def _known(state_dir: Path) -> dict[str, str]:
     """The newest device name of each array, by UUID; the array that was seen last is the first."""
-    seen = [(sync.began_s, sync.uuid, sync.device) for sync in guarded.every(state_dir)]
-    seen += [(each.made_s, each.uuid, each.device) for each in forecasts.every(state_dir)]
-    store = Store.existing(state_dir)
-    for run in store.runs() if store is not None else ():
-        seen.append((run.started.timestamp(), run.uuid, run.device))
     known: dict[str, str] = {}
-    for _, uuid, device in sorted(seen, reverse=True):
+    for _, uuid, device in sorted(_seen(state_dir), reverse=True):
         known.setdefault(uuid, device)
     return known
+
+
+def _seen(state_dir: Path) -> Iterator[tuple[float, str, str]]:
+    """When which array was there, and under which name."""
+    for sync in guarded.every(state_dir):
+        yield sync.began_s, sync.uuid, sync.device
+    for forecast in forecasts.every(state_dir):
+        yield forecast.made_s, forecast.uuid, forecast.device
+    for uuid, book in checked.by_uuid(state_dir).items():
+        if book.checks:
+            yield book.checks[-1].began.timestamp(), uuid, book.device
+    for kept in advices.every(state_dir):
+        yield kept.looked.timestamp(), kept.uuid, kept.advice.device
+    store = Store.existing(state_dir)
+    for run in store.runs() if store is not None else ():
+        yield run.started.timestamp(), run.uuid, run.device

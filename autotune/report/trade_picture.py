@@ -82,7 +82,8 @@ def _name_answers(drawing: Figure, axes: Axes, points: list[Document], walls: li
     for wall in walls:
         x = axes.transData.transform((wall, 1.0))[0] * to_pt
         taken.append((x - 1, x + 1, room[2], room[3]))
-    for point, at in zip(points, spots, strict=True):
+    # The highest first: there is less room above it.
+    for point, at in sorted(zip(points, spots, strict=True), key=lambda pair: -pair[1][1]):
         text = " = ".join([*(["original"] if point["original"] else []), *point["answers"]])
         if not text:
             continue
@@ -104,11 +105,12 @@ def _name_answers(drawing: Figure, axes: Axes, points: list[Document], walls: li
 
 
 LETTER_PT, LINE_PT, DOT_PT = 6.6, 14.0, 4.0
+BESIDE = -LINE_PT / 2
 PLACES = [
     (share, up)
     for distance in range(8)
-    for up in (6 + LINE_PT * distance, -6 - LINE_PT * (distance + 1))
-    for share in (0.0, 1.0, 0.5)
+    for up in (6 + LINE_PT * distance, BESIDE, -6 - LINE_PT * (distance + 1))
+    for share in ((0.0, 1.0) if up == BESIDE else (0.0, 1.0, 0.5))
 ]
 """Where a name may stand by its point, the best place first: which share of it is on the left, and
 how high it is."""

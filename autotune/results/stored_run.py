@@ -58,6 +58,8 @@ class StoredProblem(_Model):
     array: StoredArray
     workload: StoredWorkload
     strategy: str = ""
+    given: str = ""
+    """The name of what was measured, if nothing was searched."""
     trials: int = 0
     seed: int = 0
     careful: bool = False

@@ -72,11 +72,14 @@ def confirm(
     asked = frozenset(ceiling.phase for ceiling in preparation.options.ceilings)
     terms = Terms(figures, what, asked, given)
     proof = _Proof(preparation, trials, winner, phases, figures, terms)
+    # What the search reckoned with may be left out now.
+    trials.progress.long_s = 0.0
     if given:
         planned, errors = len(CONFIRM_ORDER) // 2, {len(CONFIRM_ORDER) // 2: ERROR}
     else:
         # Decided on before anything is seen.
         long_s = sum(p.max_seconds for p in long_phases(preparation, winner, phases)) * 2
+        trials.progress.long_s = long_s
         planned = max(1, min(MOST_PAIRS, pairs_left(trials, [p.name for p in phases], long_s)))
         errors = dict(enumerate(spending(planned, error), 1))
     for pair in range(planned):

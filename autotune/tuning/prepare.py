@@ -27,6 +27,8 @@ from autotune.system.scratch_space import Ground, Place, find_place, read_ground
 from autotune.system.stack import Stack, read_stack
 
 BASELINE_TRIALS = 2
+BASELINE_EVERY = 6
+"""After so many trials of the search the baseline comes back, so that a drift is seen."""
 GIVEN = "given"
 """What a run that searches nothing has for a strategy in the store."""
 CONFIRM_ORDER = ("winner", "baseline", "baseline", "winner")

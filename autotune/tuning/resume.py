@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 UNFINISHED = ("running", "interrupted", "failed")
 """`running` is what `kill -9` leaves behind: under the array's lock no run is under way."""
+IDLE = {"given"}
+"""Older versions did not store it, and no run that has it is resumed."""
 WORDS = {
     "array": "the array",
     "workload": "the workload",
@@ -59,7 +61,7 @@ def _can_resume(run: RunRecord) -> bool:
 def difference(stored: StoredProblem, now: StoredProblem) -> str | None:
     """The first thing in which two problems of runs differ, in words; None if they are the same.
     Resolved ceilings are no difference: they follow from the baseline."""
-    if stored.model_fields_set != now.model_fields_set:
+    if stored.model_fields_set - IDLE != now.model_fields_set - IDLE:
         return "another version of autotune stored it"
     for knob, value in now.baseline.items():
         was = stored.baseline.get(knob)

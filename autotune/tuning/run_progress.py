@@ -5,7 +5,7 @@ import time
 from collections.abc import Mapping, Sequence
 
 from autotune.measure.workload import Phase
-from autotune.problem.figure import Figure
+from autotune.problem.figure import Estimate, Figure
 from autotune.problem.objective import broken_ceilings, gain
 from autotune.problem.trial import Status
 from autotune.results.proof import BASELINE, WINNER
@@ -22,6 +22,7 @@ class RunProgress:
     def __init__(self, preparation: Preparation, reporter: Reporter, deadline: float) -> None:
         self._prep, self._reporter = preparation, reporter
         self._ends_at = deadline
+        self._best: Estimate | None = None
         self.label = ""
         self.long_s = 0.0
 
@@ -30,11 +31,12 @@ class RunProgress:
         seconds: Mapping[str, float],
         records: Sequence[TrialRecord],
         deadline: float,
-        proof: Sequence[Phase],
+        role: str,
+        phases: Sequence[Phase],
     ) -> None:
         """Reckon when the run will end: `seconds` are what each phase takes, `deadline` is on the
-        monotonic clock, `proof` the phases of the proof under way."""
-        plan = plan_of(self._prep, seconds, self.long_s, proof)
+        monotonic clock, `role` and `phases` are those of the trial that begins now."""
+        plan = plan_of(self._prep, seconds, self.long_s, role, phases, self._best)
         now = time.monotonic()
         self._ends_at = now + expected_left_s(plan, records, deadline - now)
 
@@ -52,4 +54,7 @@ class RunProgress:
             shown = {**before, **shown}
         whole = record.status is Status.COMPLETE
         holds = whole and not broken_ceilings(figures, shown, before)
-        self._reporter.trial(record, gain(self._prep.figures, shown, before), holds)
+        found = gain(self._prep.figures, shown, before)
+        if found and holds and record.role == "search":
+            self._best = max(found, self._best or found, key=lambda each: each.value)
+        self._reporter.trial(record, found, holds)

@@ -15,7 +15,7 @@ from autotune.results.seen import best_seen
 from autotune.stats.drift import is_moving
 from autotune.stats.verdict import Verdict
 from autotune.tuning.long_load import long_phases
-from autotune.tuning.prepare import Preparation
+from autotune.tuning.prepare import BASELINE_EVERY, Preparation
 from autotune.tuning.relevance import differing
 from autotune.tuning.remaining import Stop, lacking
 from autotune.tuning.reporter import Reporter
@@ -23,10 +23,9 @@ from autotune.tuning.stored_problem import stored_problem
 from autotune.tuning.strategy_input import informed, trials_without_drift, without
 from autotune.tuning.trials import Trials
 
-BASELINE_EVERY = 6
-"""After so many trials of the search the baseline comes back, so that a drift is seen."""
 WHILE_MOVING = 2
-"""Or after so many, if it had moved the last time: how long that lasts is to be known."""
+"""The baseline comes back after so many trials if it had moved the last time: how long that lasts
+is to be known."""
 PROPER, SHORT = 2, 1
 """The pairs for which time is kept: A B B A for what looks better, else at least one."""
 ROOMY = 10

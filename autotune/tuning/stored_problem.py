@@ -35,6 +35,7 @@ def stored_problem(
         array=StoredArray(name=array.name, **proven_on(array).model_dump()),
         workload=StoredWorkload.model_validate(options.workload.model_dump(mode="json")),
         strategy=options.strategy,
+        given=options.given.name if options.given else "",
         trials=options.trials,
         seed=options.seed,
         careful=preparation.careful,

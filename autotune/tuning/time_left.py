@@ -4,21 +4,27 @@ What ends a search for another reason (nothing promises enough, a proof that fai
 foreseen, so the truth may be less or more.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from statistics import fmean
 
 from autotune.measure.workload import Phase
+from autotune.problem.figure import Estimate
 from autotune.results.proof import BASELINE, WINNER
 from autotune.store import TrialRecord
-from autotune.tuning.prepare import BASELINE_TRIALS, Preparation
+from autotune.tuning.prepare import BASELINE_EVERY, BASELINE_TRIALS, CONFIRM_ORDER, Preparation
 from autotune.tuning.relevance import is_movable
 
 LIKELY_PAIRS = 2
-"""Most proofs are clear then."""
+"""Most proofs are clear then, and after one pair what is better by much more than the noise: by
+CLEAR times the spread of its gain. (Of two runs in the lab, the one at 6.6 took two, the one at 8.3
+took one.)"""
+CLEAR = 7.0
 TIME_MARGIN = 1.1
 """As in `remaining`: a pair that would fit but just is not begun."""
+PROOF = (WINNER, BASELINE)
 RECENT = 5
 """So many of the last trials say how long the next ones take."""
 
@@ -27,31 +33,43 @@ RECENT = 5
 class Plan:
     """What a run does at most. All in seconds: `whole_s` is a trial of every phase, `moved_s` one
     of those that a setting can move, or that the proof under way measures; `long_s` is a long load
-    of both sides."""
+    of both sides. `role` is that of the trial that begins now, `pairs` how many pairs a proof will
+    probably need."""
 
     trials: int
     whole_s: float
     moved_s: float
     long_s: float
-    proving: bool = False
+    role: str = "search"
+    pairs: int = LIKELY_PAIRS
+
+
+def likely_pairs(best: Estimate | None) -> int:
+    """How many pairs will probably be enough, if what is proven showed such a gain."""
+    clear = best is not None and math.log(max(best.value, 1.0)) > CLEAR * best.spread
+    return 1 if clear else LIKELY_PAIRS
 
 
 def plan_of(
     preparation: Preparation,
     seconds: Mapping[str, float],
     long_s: float,
-    proof: Sequence[Phase] = (),
+    role: str,
+    phases: Sequence[Phase],
+    best: Estimate | None = None,
 ) -> Plan:
-    """The plan of a run whose phases take so many `seconds`, by name. `proof`: the phases of the
-    proof under way."""
-    phases, options = preparation.phases, preparation.options
-    moved = proof or [p for p in phases if is_movable(preparation.knobs, p)]
+    """The plan of a run whose phases take so many `seconds`, by name. `role` and `phases` are those
+    of the trial that begins now, `best` the best gain that was seen."""
+    options = preparation.options
+    movable = [p for p in preparation.phases if is_movable(preparation.knobs, p)]
+    moved = phases if role in PROOF else movable
     return Plan(
         options.trials if options.given is None else 0,
-        sum(seconds[phase.name] for phase in phases),
+        sum(seconds[phase.name] for phase in preparation.phases),
         sum(seconds[phase.name] for phase in moved),
         long_s,
-        bool(proof),
+        role,
+        likely_pairs(best) if options.given is None else len(CONFIRM_ORDER) // 2,
     )
 
 
@@ -59,24 +77,35 @@ def expected_left_s(plan: Plan, records: Sequence[TrialRecord], allowed_s: float
     """The seconds until the end as the run stands between two trials; `allowed_s` are left of its
     time."""
     roles = [record.role for record in records]
-    proven = roles.count(WINNER) + roles.count(BASELINE)
-    long_s = 0.0 if any(role.startswith("long-") for role in roles) else plan.long_s
     gap_s = _gap_s(records)
-    if plan.proving or proven:
-        # A pair that was begun is ended; another one only where it fits.
-        begun = proven + proven % 2
-        room_s = allowed_s - (begun - proven) * plan.moved_s
-        fit = begun + 2 * max(0, int(room_s / (2 * plan.moved_s * TIME_MARGIN)))
-        wanted = max(begun, min(2 * LIKELY_PAIRS, fit))
-        return min(allowed_s, (wanted - proven) * (plan.moved_s + gap_s) + long_s)
+    if plan.role.startswith("long-"):
+        loaded = sum(role.startswith("long-") for role in roles)
+        # Both sides once more, if the winner looked slower.
+        return plan.long_s / 2 * (2 - loaded % 2)
+    if plan.role in PROOF:
+        return min(allowed_s, _proof_left_s(plan, roles, gap_s, allowed_s))
     searched = [record.seconds for record in records if record.role == "search"]
     trial_s = fmean(searched[-RECENT:]) if searched else plan.moved_s
-    proof_s = 2 * LIKELY_PAIRS * (plan.moved_s + gap_s) + long_s
-    baselines = max(0, BASELINE_TRIALS - roles.count("baseline"))
-    search_s = max(0, plan.trials - len(searched)) * (trial_s + gap_s)
+    proof_s = 2 * plan.pairs * (plan.moved_s + gap_s) + plan.long_s
+    to_search = max(0, plan.trials - len(searched))
+    last = max((i for i, role in enumerate(roles) if role == "baseline"), default=0)
+    again = (roles[last:].count("search") + to_search) // BASELINE_EVERY
+    baselines = max(0, BASELINE_TRIALS - roles.count("baseline")) + again
+    search_s = to_search * (trial_s + gap_s)
     # A search that its time ends keeps more of it for the proof than most need: three runs of 8
     # minutes in the lab left 20, 39 and 50 s, at trials of 53, 37 and 30 s.
     return min(baselines * plan.whole_s + search_s + proof_s, max(0.0, allowed_s - trial_s))
+
+
+def _proof_left_s(plan: Plan, roles: Sequence[str], gap_s: float, allowed_s: float) -> float:
+    """What a proof and its long load still take."""
+    proven = sum(1 for _ in takewhile(PROOF.__contains__, reversed(roles)))
+    # A pair that is begun is ended; another one only where it fits.
+    begun = proven + 2 - proven % 2
+    room_s = allowed_s - (begun - proven) * plan.moved_s
+    fit = begun + 2 * max(0, int(room_s / (2 * plan.moved_s * TIME_MARGIN)))
+    wanted = max(begun, min(2 * plan.pairs, fit))
+    return (wanted - proven) * (plan.moved_s + gap_s) + plan.long_s
 
 
 def _gap_s(records: Sequence[TrialRecord]) -> float:

@@ -14,7 +14,6 @@ from autotune.problem.course import Course
 from autotune.problem.figure import Figure
 from autotune.problem.setting import Setting
 from autotune.problem.trial import ROLES, Status
-from autotune.results.proof import BASELINE, WINNER
 from autotune.safety.apply import apply
 from autotune.safety.watch import Watch
 from autotune.stats.drift import Anchor, is_moving
@@ -119,8 +118,7 @@ class Trials:
         measured: list[str] = []
         status, reason, effective = Status.COMPLETE, "", dict(setting)
         self.progress.label = f"Trial {number} ({ROLES.get(role, role)})"
-        proof = phases if role in (WINNER, BASELINE) else ()
-        self.progress.look_ahead(self.phases.seconds, self.records, self.deadline, proof)
+        self.progress.look_ahead(self.phases.seconds, self.records, self.deadline, role, phases)
         try:
             if not self._prep.allowed(setting):
                 raise InfeasibleError("The setting is outside the RAM budget, so it is not tried.")

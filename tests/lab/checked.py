@@ -75,7 +75,12 @@ def settings() -> dict[str, str]:
 def start(state: Path, output: Path, *words: str, sensor: Path | None = None) -> int:
     """Fork a check that looks and stores often, since the guest takes seconds to start Python;
     return its process id. `sensor`: a file with the temperature of its first disk."""
-    output.touch()
+    with output.open("w") as file:
+        return start_on(file.fileno(), state, "--json", *words, sensor=sensor)
+
+
+def start_on(descriptor: int, state: Path, *words: str, sensor: Path | None = None) -> int:
+    """Likewise, with what it says going there."""
     child = os.fork()
     if child:
         return child
@@ -85,13 +90,13 @@ def start(state: Path, output: Path, *words: str, sensor: Path | None = None) ->
         return {"vda": float(read(sensor))} if sensor else {}
 
     try:
-        with output.open("w") as file:
-            os.dup2(file.fileno(), 1)
-            os.dup2(file.fileno(), 2)
+        # What is asked for its size is the first of them that has one.
+        for standard in (0, 1, 2):
+            os.dup2(descriptor, standard)
         sys.stdout = os.fdopen(1, "w", closefd=False)
         sys.stderr = os.fdopen(2, "w", closefd=False, buffering=1)
         os.setsid()
-        said = ["autotune", "check", "/dev/md0", "--state-dir", str(state), "--json", *words]
+        said = ["autotune", "check", "/dev/md0", "--state-dir", str(state), *words]
         with (
             mock.patch.object(sys, "argv", said),
             mock.patch.object(piece, "STORE_S", 1.0),

@@ -76,6 +76,8 @@ def only(state: Path, name: str) -> Any:
     assert [finding["name"] for finding in findings] == [name], findings
     print(findings[0]["seen"], *findings[0]["commands"], sep="\n  ")
     assert "advise: 1 finding;" in autotune("doctor", DEVICE, state=state).stdout
+    (report,) = autotune_json("report", DEVICE, state=state)
+    assert report["advice"]["findings"] == findings
     return findings[0]
 
 

@@ -24,9 +24,11 @@ from checked import (
     settings,
     size,
     start,
+    start_on,
     wait_for,
 )
 from guest import autotune, autotune_json, read, running, wait_until
+from screen import Terminal
 
 from autotune.checking import check as check_module
 from autotune.checking import leash
@@ -177,9 +179,31 @@ def test_after_ctrl_c_it_goes_on_and_reads_nothing_twice(
     assert (said["complete"], said["pieces"], said["mismatch_sectors"]) == (True, 2, 0)
     assert once_each(before)
     assert settings() == found
-    first, second = autotune_json("history", "--checks", state=state)
-    assert (first["mismatch_sectors"], second["mismatch_sectors"]) == (0, 8)
+    past = autotune_json("history", "--checks", state=state)
+    assert [each["mismatch_sectors"] for each in past] == [0, 8]
+    (report,) = autotune_json("report", "/dev/md0", state=state)
+    assert report["checks"] == past
     assert "complete" in autotune("history", "--checks", state=state).stdout
+
+
+@pytest.mark.slow
+def test_a_terminal_shows_it_and_keeps_its_end(
+    state: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TERM", "xterm-256color")
+    for name in ("COLUMNS", "LINES"):
+        monkeypatch.delenv(name, raising=False)
+    with Terminal(40, 15) as terminal:
+        child = start_on(terminal.below, state, "--p99-ceiling", "80ms")
+        wait_until(lambda: "% is checked" in terminal.text(), 120, "a drawing")
+        labels = [line[:5].strip() for line in terminal.lines() if line.strip()]
+        assert {"p99", "sync", "left"} <= set(labels), labels
+        assert "Ctrl-C stops it" in terminal.text()
+        os.kill(child, signal.SIGINT)
+        assert ended(child) == 0, terminal.lines()
+        text = terminal.text()
+    assert "The check of /dev/md0 stands at" in text
+    assert "Ctrl-C" not in text
 
 
 @pytest.mark.slow

@@ -1,15 +1,10 @@
 """A guard on a real recovery with a foreground, on raid5-hdd; `test_run.py` runs this there."""
 
 import contextlib
-import fcntl
 import json
 import os
-import pty
-import select
 import signal
-import struct
 import sys
-import termios
 import threading
 import time
 from collections.abc import Iterator
@@ -17,10 +12,10 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-import pyte
 import pytest
 from guest import autotune, read, running, wait_until
 from guest_rebuild import MD, SLOWDOWN, recover, settled_knobs
+from screen import Terminal
 
 from autotune.cli import guarding
 from autotune.cli.main import main
@@ -178,34 +173,22 @@ def test_a_terminal_shows_it_and_keeps_its_end(
     monkeypatch.setenv("TERM", "xterm-256color")
     for name in ("COLUMNS", "LINES"):
         monkeypatch.delenv(name, raising=False)
-    above, below = pty.openpty()
-    fcntl.ioctl(below, termios.TIOCSWINSZ, struct.pack("HHHH", 15, 40, 0, 0))
-    screen, sent = pyte.Screen(40, 15), [0]
-    stream = pyte.ByteStream(screen)
-
-    def shown() -> str:
-        while select.select([above], [], [], 0)[0]:
-            got = os.read(above, 1 << 16)
-            sent[0] += len(got)
-            stream.feed(got)
-        return "\n".join(screen.display)
-
-    with foreground():
-        child = start_on(below, state, "--p99-ceiling", "80ms")
-        wait_until(lambda: " of 80.0 ms" in shown() and "left" in shown(), 60, "a drawing")
-        before, began_s = sent[0], time.monotonic()
+    with Terminal(40, 15) as terminal, foreground():
+        child = start_on(terminal.below, state, "--p99-ceiling", "80ms")
+        wait_until(
+            lambda: "left" in (text := terminal.text()) and " of 80.0 ms" in text, 60, "a drawing"
+        )
+        before, began_s = terminal.sent, time.monotonic()
         time.sleep(10)
-        lines = shown().splitlines()
+        lines = terminal.lines()
         # Each drawing of this size takes some hundred bytes.
-        assert sent[0] - before < 4 * 1500 * (time.monotonic() - began_s)
+        assert terminal.sent - before < 4 * 1500 * (time.monotonic() - began_s)
         assert [line[:4].strip() for line in lines if line.strip()][1:3] == ["p99", "sync"], lines
         os.kill(child, signal.SIGINT)
-        assert ended(child) == 0, screen.display
-    text = " ".join(shown().split())
+        assert ended(child) == 0, terminal.lines()
+        text = terminal.text()
     assert "Guarded a recovery" in text
     assert "Ctrl-C" not in text
-    for descriptor in (above, below):
-        os.close(descriptor)
 
 
 @pytest.mark.sample

@@ -159,6 +159,12 @@ def test_what_is_worse_is_put_back(state: Path, tmp_path: Path, rate: int) -> No
     assert knob_files() == before
     assert autotune_json("status", state=state)["arrays"][0]["profile"] is None
     assert not list((state / "journal").glob("*"))
+    (array,) = autotune_json("report", "/dev/md0", state=state)
+    (run,) = autotune_json("report", there["run"], state=state)
+    newest = array["runs"][0]
+    assert newest["run"] == run["run"] == there["run"]
+    assert newest["given"] == run["given"] == "md0-quick"
+    assert newest["gain"] == there["gain"] == run["gain"]
 
 
 def test_unmeasured_it_is_applied_to_every_array_that_it_fits(state: Path, tmp_path: Path) -> None:

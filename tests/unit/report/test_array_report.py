@@ -12,14 +12,18 @@ from typing import Any
 
 import pytest
 from said_numbers import Reader, numbers_in, sayable
-from some_array import DEVICE, UUID, keep_sync, store_array
-from some_forecast import point, some_forecast
+from some_array import DEVICE, UUID, some_advice, store_array, store_little
+from some_forecast import some_forecast
 from some_windows import FIRST
 from stored_reports import NASTY, asked, documents, from_the_lab
 from typer.testing import CliRunner
 
+from autotune.advice import stored as advices
 from autotune.cli.main import app
+from autotune.report import array_words
+from autotune.report.advice import advice_document
 from autotune.report.page import html as page_of
+from autotune.report.plain_report import markdown
 from autotune.service import history
 from autotune.sync_forecast import stored as forecasts
 
@@ -47,9 +51,13 @@ def figures(array: dict[str, Any]) -> list[dict[str, Any]]:
         ends = {n: [min(v), max(v)] for n, v in columns.items() if v}
         syncs.append({**sync, "points": ends})
     forecast = {**array["forecast"], "curve": array["forecast"]["curve"][-1]}
-    # Rates are said in bytes.
-    rates = [row["kib_s"] * 1024 for row in forecast["speeds"]]
-    return [{**array, "syncs": syncs, "forecast": forecast, "rates": rates}]
+    # Rates are said in bytes, shares in percent, and how many there are of a list.
+    more: list[float] = [row["kib_s"] * 1024 for row in forecast["speeds"]]
+    more += [100 * check["share"] for check in array["checks"]]
+    more += [len(array[part]) for part in ("checks", "syncs")]
+    more += [sum(c["complete"] for c in array["checks"]), len(array["advice"]["findings"])]
+    more += [sum(c["mismatch_sectors"] > 0 for c in array["checks"])]
+    return [{**array, "syncs": syncs, "forecast": forecast, "more": more}]
 
 
 def test_every_number_of_the_page_is_in_its_json(state: Path) -> None:
@@ -86,6 +94,41 @@ def test_it_says_what_guard_forecast_and_retune_said(state: Path) -> None:
         assert gone not in text
 
 
+def test_it_says_what_check_history_and_advise_said(state: Path) -> None:
+    found = the_array(state)
+    checks = json.loads(asked(state, "history", "--checks", "--json"))
+    assert found["checks"] == checks
+    assert [check["mismatch_sectors"] for check in found["checks"]].count(136) == 1
+    assert [run["run"] for run in found["runs"]] == [4, 3, 2, 1]
+    # The guard on its array being held by nobody, it was killed.
+    assert [run["state"] for run in found["runs"]] == ["interrupted", "failed", "done", "done"]
+    assert found["runs"][1]["gain"] is None
+    assert found["runs"][2]["gain"]["ratio"] == 1.01
+    assert found["advice"]["looked"] == "2026-11-20T09:30:00+00:00"
+    advice = advice_document(some_advice())
+    assert {**found["advice"], **json.loads(json.dumps(advice))} == found["advice"]
+    marked = asked(state, "report", DEVICE, "--format", "markdown")
+    assert "    tune2fs -E stride=16,stripe_width=48 /dev/md0\n" in marked
+    assert "    advise" not in marked
+    text = asked(state, "report", DEVICE, "--format", "text")
+    for said in (
+        "2026-10-27 01:00 UTC: stands at 50% in 2 parts, 6 h 28 min: no mismatch.",
+        "2026-11-20 09:30 UTC: 2 findings (ext4-stripe, slow-member).",
+        "Not looked at: lvm-alignment: needs lvm2 (`apt install lvm2`).",
+        "silenced in the configuration: shared-disk.",
+        "measured: theirs",
+    ):
+        assert said in text, said
+
+
+def test_damaged_advice_is_none(state: Path) -> None:
+    path = advices.path_of(state, UUID)
+    document = json.loads(path.read_text())
+    for damaged in ("", "[]", json.dumps({**document, "advice": {"device": 5}}), "\x00"):
+        path.write_text(damaged)
+        assert the_array(state)["advice"] is None
+
+
 def test_a_curve_goes_through_what_was_measured(state: Path) -> None:
     forecast = the_array(state)["forecast"]
     speeds = [at["kib_s"] for at in forecast["curve"]]
@@ -101,7 +144,7 @@ def test_a_curve_goes_through_what_was_measured(state: Path) -> None:
 
 def test_the_page_has_a_picture_of_each(state: Path) -> None:
     page = page_of([the_array(state)])
-    for name in ("syncs-0", "syncs-1", "syncs-2", "forecast", "passes"):
+    for name in ("syncs-0", "syncs-1", "syncs-2", "checks", "forecast", "passes"):
         assert f'id="a0-{name}-title"' in page, name
     assert "syncs-3" not in page
     assert len(page) < 300 * 1024
@@ -123,6 +166,8 @@ def test_the_same_array_is_the_same_bytes(state: Path) -> None:
 
 
 def test_runs_and_arrays_share_a_page(state: Path, tmp_path: Path) -> None:
+    for file in state.glob("autotune.db*"):
+        file.unlink()
     shutil.copytree(from_the_lab(tmp_path / "copy"), state, dirs_exist_ok=True)
     both = documents(state, "1", DEVICE)
     assert [each["kind"] for each in both] == ["run", "array"]
@@ -132,18 +177,24 @@ def test_runs_and_arrays_share_a_page(state: Path, tmp_path: Path) -> None:
     assert "<title>autotune: /dev/md0, run 1; /dev/md0</title>" in page
 
 
-@pytest.mark.parametrize("part", ["guarded", "forecasts", "retune"])
-def test_one_part_is_enough_and_what_is_missing_is_said(state: Path, part: str) -> None:
-    for other in {"guarded", "forecasts", "retune"} - {part}:
-        shutil.rmtree(state / other)
-    if part == "retune":
-        # Passes are runs, and so is the name of the array known.
-        from autotune.store.database import Store  # noqa: PLC0415
+PARTS = ("guarded", "checks", "forecasts", "retune", "advice")
 
-        Store(state).start_run(UUID, DEVICE, "print", {})
+
+@pytest.mark.parametrize("part", [*PARTS, "autotune.db"])
+def test_one_part_is_enough_and_what_is_missing_is_said(state: Path, part: str) -> None:
+    for other in set(PARTS) - {part}:
+        shutil.rmtree(state / other)
+    # Passes are runs, and so is the name of the array known.
+    if runs := part not in ("autotune.db", "retune"):
+        for file in state.glob("autotune.db*"):
+            file.unlink()
     found = the_array(state)
     assert found["uuid"] == UUID
-    assert len(found["missing"]) == 3
+    assert len(found["missing"]) == 5 - (part == "retune")
+    assert bool(found["runs"]) != runs
+    # Something is said of it first, and how it was got.
+    assert len(array_words.short(found)) == 1
+    assert len(array_words.how([found])) == 1 + (part == "retune")
     assert page_of([found])
     assert asked(state, "report", DEVICE, "--format", "markdown")
 
@@ -157,19 +208,26 @@ def test_an_array_is_found_by_its_uuid_and_the_newest_of_a_name_is_meant(state: 
 
 
 def test_little_is_drawn_too(tmp_path: Path) -> None:
-    keep_sync(tmp_path, FIRST.time_s, windows=1)
-    one = dataclasses.replace(some_forecast((point(0, 12),)), uuid=UUID)
-    forecasts.keep(one, tmp_path)
-    assert page_of([the_array(tmp_path)]).count("<svg") == 2
+    store_little(tmp_path)
+    assert page_of([the_array(tmp_path)]).count("<svg") == 4
 
 
 def test_what_comes_from_elsewhere_is_text(state: Path) -> None:
     shown = the_array(state)
     shown["device"] = shown["syncs"][0]["action"] = shown["passes"][0]["outcome"] = NASTY
     shown["passes"][0]["reasons"] = [NASTY]
+    finding = shown["advice"]["findings"][0]
+    for key in ("name", "seen", "cost", "source", "note"):
+        finding[key] = NASTY
+    finding["commands"] = [NASTY]
+    shown["advice"]["not_looked_at"] = {NASTY: NASTY}
+    shown["runs"][0] |= {"given": NASTY, "outcome": NASTY}
+    shown["checks"][0]["given_up"] = NASTY
     page = page_of([shown])
     assert "script" not in {tag for tag, _ in Reader(page).tags}
-    assert NASTY in " ".join(Reader(page).texts)
+    assert sum(NASTY in text for text in Reader(page).texts) > 10
+    lines = [ln for ln in markdown([shown]).splitlines() if not ln.startswith("    ")]
+    assert "<" not in "".join(lines).replace("\\<", "")
 
 
 @pytest.mark.parametrize("name", ["/dev/md7", "nonsense", "7"])

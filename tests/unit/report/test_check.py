@@ -55,7 +55,8 @@ def test_programs_get_all_of_it() -> None:
     found = report.document("/dev/md0", record(SIZE // 4, 8, felt=felt()), "SIGINT")
     assert (found["complete"], found["stopped"], found["share"]) == (False, "SIGINT", 0.25)
     assert (found["position_sectors"], found["mismatch_sectors"]) == (SIZE // 4, 8)
-    assert found["p99"]["worst_ns"] == 61_000_000
+    assert found["mismatch_bytes"] == 8 * 512
+    assert (found["p99"]["worst_ns"], found["p99"]["held"]) == (61_000_000, 2)
     assert found["parts"][0]["end"] == SIZE // 4
 
 

@@ -10,7 +10,7 @@ from rich.console import Console
 from some_windows import FIRST, MS, some_windows
 from terminal import on_a_terminal
 
-from autotune.report.guard_view import GuardView
+from autotune.report.guard_view import CHECK_ENDING, GuardView
 
 SIZES = [(80, 24), (40, 15), (200, 60)]
 GUARD = """
@@ -81,6 +81,8 @@ def test_every_state_fits_the_terminal(width: int, height: int) -> None:
         {"out_of_reach": True, "finish_s": FIRST.time_s + 1e6, "left_s": 1e6},
         {"finish_s": FIRST.time_s, "impossible": True, "p99_ns": 1e11},
     )
+    waiting = GuardView("/dev/md127", 80 * MS, CHECK_ENDING, waits=("w" * 300, 0.5))
+    assert len(lines_of(waiting, width, height)) == 3
     for count in (0, 1, 300):
         for state in states:
             view = GuardView("/dev/md127", 80 * MS)
@@ -103,6 +105,58 @@ def test_a_date_is_shown_with_how_sure_it_is(changes: dict[str, object], said: s
     view.windows.extend(some_windows(1, finish_s=FIRST.time_s + 3600, **changes))
     (date,) = (line for line in lines_of(view, 80) if line.startswith("date"))
     assert said in date
+
+
+@pytest.mark.parametrize(
+    ("width", "first"), [(80, "Check of /dev/md0 "), (40, "/dev/md0: 10.0% is checked")]
+)
+def test_a_check_says_that_it_is_one_and_what_it_waits_for(width: int, first: str) -> None:
+    view = GuardView("/dev/md0", 80 * MS, CHECK_ENDING)
+    view.windows.extend(some_windows(1, action="check"))
+    lines = lines_of(view, width)
+    assert lines[0].startswith(first)
+    assert lines[1].startswith("p99 ")
+    assert lines[-1].startswith("Ctrl-C stops it")
+    view.waits = ("a disk is at 57 °C", 0.1)
+    lines = lines_of(view, width)
+    assert lines[0].startswith(first)
+    assert lines[1].strip() == "waiting: a disk is at 57 °C"
+
+
+def test_a_guard_that_waits_says_so() -> None:
+    view = GuardView("/dev/md0", 80 * MS, idle="No sync runs.")
+    assert [line.strip() for line in lines_of(view, 80)] == ["No sync runs."]
+    view.windows.extend(some_windows(1))
+    assert "No sync runs." not in "".join(lines_of(view, 80))
+
+
+WAITING = """
+import os
+from some_windows import MS, some_windows
+from autotune.cli.guarding import on_terminal
+from autotune.report import display
+
+display.PERIOD_S = 0.0
+with on_terminal("/dev/md0", 80 * MS, waits=True) as shown:
+    for window in some_windows(3):
+        shown.window(window)
+    shown.over()
+    with shown.away():
+        pass
+    shown.draw_at_rest()
+    shown._settle()
+    os._exit(0)
+"""
+
+
+@pytest.mark.parametrize("width", [80, 40])
+def test_a_guard_that_waits_says_so_on_a_terminal_too(width: int) -> None:
+    screen, sent, _ = on_a_terminal(WAITING, width, 15)
+    lines = [line.strip() for line in screen.display if line.strip()]
+    assert len(lines) == 1, lines
+    assert lines[0].startswith("No sync of /dev/md0 runs")
+    # At its start too, before it is taken away for the first time.
+    assert b"No sync of" in sent.partition(b"\x1b[?25h")[0]
 
 
 def test_without_a_ceiling_none_is_named() -> None:

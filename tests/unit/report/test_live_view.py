@@ -11,7 +11,7 @@ from terminal import on_a_terminal
 
 from autotune.problem.figure import Estimate
 from autotune.problem.trial import Status
-from autotune.report.live_view import Shown, View
+from autotune.report.live_view import Shown, View, show_about
 from autotune.report.spark import spark, spark_under
 
 SIZES = [(80, 24), (40, 15), (200, 60)]
@@ -102,6 +102,29 @@ def test_a_spark_has_a_character_for_each_value() -> None:
 def test_a_spark_under_a_ceiling_shows_what_is_above_it() -> None:
     assert spark_under([0.0, 40.0, None, 80.0, 80.1, 900.0], 80.0) == "▁▃ ▆██"
     assert spark_under([80.0, 81.0], 80.0, "ascii") == "*@"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [
+        (4.4, "4 s"),
+        (97, "1 min 40 s"),
+        (299, "5 min"),
+        (813, "14 min"),
+        (3599, "1 h 00 min"),
+        (9000, "2 h 30 min"),
+    ],
+)
+def test_an_estimate_has_few_digits(seconds: float, said: str) -> None:
+    assert show_about(seconds) == said
+
+
+def test_what_is_the_same_is_said_once() -> None:
+    view = View(trials=[Shown(synthetic_run.baseline(1), Estimate(1.0, 0.01), True)])
+    console = Console(width=80, height=24, force_terminal=True)
+    lines = ["".join(s.text for s in line).rstrip() for line in console.render_lines(view)]
+    assert "overall     ▁  ×1.00" in lines
+    assert "resync.p99  ▁  40.0 ms" in lines
 
 
 def test_off_a_terminal_only_notices_are_said() -> None:

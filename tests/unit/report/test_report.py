@@ -18,8 +18,11 @@ from typer.testing import CliRunner
 
 from autotune.cli.main import app
 from autotune.problem.ceilings import Ceiling
+from autotune.problem.setting import Value
 from autotune.report.page import html as page_of
+from autotune.report.sentences import costs, verdict
 from autotune.store.database import Store
+from autotune.tuning.prepare import GIVEN, Given
 
 pytestmark = pytest.mark.filterwarnings("error")
 RECORDED = Path(__file__).parents[1] / "recorded/2026-11/state"
@@ -147,6 +150,38 @@ def test_a_run_of_an_earlier_version_says_what_it_lacks(tmp_path: Path) -> None:
     assert not done["effects"]
     assert killed["state"] == "interrupted"
     assert "came to no end (interrupted)" in page_of([killed])
+
+
+@pytest.mark.parametrize(
+    ("setting", "said"),
+    [
+        ({"read_ahead_kb": 768}, "Kept: no worse than the original settings; overall ×1.0"),
+        ({"stripe_cache_size": 64}, "Keep what you have: worse beyond noise."),
+        ({"stripe_cache_size": 1024}, "Better: overall ×1.5"),
+    ],
+)
+def test_what_was_given_is_not_called_better_unless_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, setting: dict[str, Value], said: str
+) -> None:
+    machine = Machine(tmp_path, monkeypatch)
+    machine.run(GIVEN, given=Given("theirs", setting))
+    text = asked(machine.state, "report", "1", "--format", "text")
+    assert text.split("\n\n")[1].startswith(said)
+    assert "Nothing was searched; a given setting was measured: theirs." in text
+    (shown,) = documents(machine.state, "1")
+    # A pass of re-tuning leaves no file to apply.
+    first = shown["commands"][0]["what"] if shown["adopt"] else None
+    assert first in (None, "write the profile")
+
+
+def test_what_is_worse_is_said_with_the_verdict(tmp_path: Path) -> None:
+    (shown,) = documents(from_the_lab(tmp_path), "1")
+    first, second = verdict(shown).split(". ")
+    assert first.startswith("Better: overall ×1.47 (")
+    assert second.startswith("In return, resync.p99 is ")
+    assert not any("resync.p99" in text for text in costs(shown))
+    shown["figures"] = [{**f, "change": None} for f in shown["figures"]]
+    assert "In return" not in verdict(shown)
 
 
 def test_several_runs_stand_side_by_side(machine: Machine) -> None:

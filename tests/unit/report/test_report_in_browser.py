@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from browser import PROGRAM, Browser
 from fake_run import Machine
-from some_array import DEVICE, store_array
+from some_array import DEVICE, store_array, store_little
 from stored_reports import NASTY, documents, from_the_lab, nasty
 
 from autotune.measure.phase import Bench, PhaseResult
@@ -40,6 +40,13 @@ OVERLAPS = """
     Math.min(a.right, b.right) - Math.max(a.left, b.left) > 1 &&
     Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 2.5).map(([u]) => t + ' over ' + u));
   return [...outside, ...over].map(each => svg.querySelector('title').textContent + ': ' + each);
+})
+"""
+REPEATS = """
+[...document.querySelectorAll('svg g')].flatMap(axis => {
+  const labels = [...axis.querySelectorAll(':scope > g > g > text')].map(e => e.textContent);
+  return labels.filter((each, i) => labels.indexOf(each) != i)
+    .map(each => axis.closest('svg').querySelector('title').textContent + ': twice ' + each);
 })
 """
 FAINT = """
@@ -91,7 +98,9 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> "Browser":  # type: ign
 
 @pytest.mark.parametrize("width", [1280, 390])
 @pytest.mark.parametrize("dark", [False, True])
-@pytest.mark.parametrize("runs", ["lab", "kept", "several", "none kept", "wild", "nasty", "array"])
+@pytest.mark.parametrize(
+    "runs", ["lab", "kept", "several", "none kept", "wild", "nasty", "array", "little of an array"]
+)
 def test_everything_can_be_read(
     browser: Browser,
     tmp_path: Path,
@@ -105,6 +114,9 @@ def test_everything_can_be_read(
         shown = documents(tmp_path, "1")
     elif runs == "array":
         store_array(tmp_path)
+        shown = documents(tmp_path, DEVICE)
+    elif runs == "little of an array":
+        store_little(tmp_path)
         shown = documents(tmp_path, DEVICE)
     elif runs == "lab":
         shown = documents(from_the_lab(tmp_path), "1")
@@ -120,6 +132,7 @@ def test_everything_can_be_read(
     assert browser.evaluate("document.documentElement.scrollWidth") <= width
     assert browser.evaluate(OVERFLOWS) == []
     assert browser.evaluate(OVERLAPS) == []
+    assert browser.evaluate(REPEATS) == []
     assert browser.evaluate(FAINT) == []
     assert browser.complaints == []
     if runs == "nasty":
@@ -132,12 +145,15 @@ def test_the_browser_sees_what_overlaps_and_overflows(browser: Browser, tmp_path
         "<!DOCTYPE html><body style='background:#fff'><div style='width:50px;overflow:hidden'>"
         "<pre>wider than fifty pixels is this</pre></div><p style='color:#ccc'>faint</p>"
         "<svg width='100' height='50'><title>t</title><text x='5' y='20'>one</text>"
-        "<text x='9' y='20'>two</text><text x='90' y='40'>outside</text></svg>"
+        "<text x='9' y='20'>two</text><text x='90' y='40'>outside</text>"
+        "<g><g><g><text x='5' y='45'>0</text></g></g><g><g><text x='30' y='45'>0</text></g></g></g>"
+        "</svg>"
         "<script>no.such()</script>"
     )
     browser.show(page, 390)
     assert browser.evaluate(OVERFLOWS)
     assert browser.evaluate(OVERLAPS) == ["t: outside is outside", "t: one over two"]
+    assert browser.evaluate(REPEATS) == ["t: twice 0"]
     assert len(browser.evaluate(FAINT)) == 1
     assert browser.complaints
 

@@ -8,9 +8,10 @@ import pytest
 import synthetic_run
 from fake_run import Machine
 
+from autotune.problem.figure import Estimate
 from autotune.store import TrialRecord
 from autotune.tuning import run_progress
-from autotune.tuning.time_left import Plan, expected_left_s
+from autotune.tuning.time_left import Plan, expected_left_s, likely_pairs
 
 PLAN = Plan(trials=10, whole_s=20.0, moved_s=15.0, long_s=120.0)
 
@@ -26,12 +27,31 @@ def a_run(*roles: str, gap_s: float = 1.0, seconds: float = 15.0) -> list[TrialR
 
 
 def test_at_the_start_everything_is_still_to_come() -> None:
-    assert expected_left_s(PLAN, [], 1e6) == 2 * 20 + 10 * 15 + 4 * 15 + 120
+    assert expected_left_s(PLAN, [], 1e6) == 3 * 20 + 10 * 15 + 4 * 15 + 120
+
+
+def test_the_original_settings_come_back_in_the_search() -> None:
+    for searched, again in ((0, 1), (5, 1), (6, 1)):
+        done = a_run("baseline", "baseline", *["search"] * searched, gap_s=0)
+        expected = again * 20 + (10 - searched) * 15 + 4 * 15 + 120
+        assert expected_left_s(PLAN, done, 1e6) == pytest.approx(expected), searched
+    back = a_run("baseline", "baseline", *["search"] * 6, "baseline", gap_s=0)
+    assert expected_left_s(PLAN, back, 1e6) == pytest.approx(4 * 15 + 4 * 15 + 120)
+
+
+def test_what_is_clearly_better_needs_one_pair() -> None:
+    assert likely_pairs(None) == 2
+    assert likely_pairs(Estimate(1.02, 0.05)) == 2
+    assert likely_pairs(Estimate(0.5, 0.01)) == 2
+    assert likely_pairs(Estimate(1.5, 0.05)) == 1
+    plan = replace(PLAN, pairs=1, role="confirm-baseline")
+    done = a_run("search", "confirm-winner")
+    assert expected_left_s(plan, done, 1e6) == pytest.approx(16 + 120)
 
 
 def test_a_search_goes_on_as_it_went() -> None:
     done = a_run("baseline", "baseline", *["search"] * 4)
-    assert expected_left_s(PLAN, done, 1e6) == pytest.approx(6 * 16 + 4 * 16 + 120)
+    assert expected_left_s(PLAN, done, 1e6) == pytest.approx(6 * 16 + 20 + 4 * 16 + 120)
 
 
 def test_the_time_allowed_ends_a_search_before_its_trials_do() -> None:
@@ -40,18 +60,37 @@ def test_the_time_allowed_ends_a_search_before_its_trials_do() -> None:
 
 
 def test_a_proof_takes_two_pairs_and_perhaps_one_more() -> None:
+    proving = replace(PLAN, role="confirm-baseline")
     done = a_run("baseline", "search", "confirm-winner")
-    assert expected_left_s(PLAN, done, 1e6) == pytest.approx(3 * 16 + 120)
+    assert expected_left_s(proving, done, 1e6) == pytest.approx(3 * 16 + 120)
     turns = ["confirm-winner", "confirm-baseline", "confirm-baseline", "confirm-winner"]
-    assert expected_left_s(PLAN, a_run("search", *turns), 1e6) == pytest.approx(120)
-    fifth = a_run("search", *turns, "confirm-winner")
-    assert expected_left_s(PLAN, fifth, 1e6) == pytest.approx(16 + 120)
-    last = a_run("search", *turns, "long-winner", "long-baseline")
-    assert expected_left_s(PLAN, last, 1e6) == 0
+    fifth = a_run("search", *turns)
+    assert expected_left_s(proving, fifth, 1e6) == pytest.approx(2 * 16 + 120)
+    sixth = a_run("search", *turns, "confirm-winner")
+    assert expected_left_s(proving, sixth, 1e6) == pytest.approx(16 + 120)
+    # Of another setting, after one that was not kept.
+    anew = a_run("search", *turns, "search")
+    assert expected_left_s(proving, anew, 1e6) == pytest.approx(4 * 16 + 120)
+
+
+def test_a_long_load_takes_both_sides() -> None:
+    turns = ["search", "confirm-winner", "confirm-baseline"]
+    loading = replace(PLAN, role="long-winner")
+    for loads, left in ((0, 120), (1, 60), (2, 120), (3, 60)):
+        done = a_run(*turns, *["long-winner"] * loads)
+        assert expected_left_s(loading, done, 1e6) == left
+
+
+def test_a_search_that_goes_on_after_a_proof_is_one() -> None:
+    turns = ["confirm-winner", "confirm-baseline"]
+    done = a_run("baseline", "baseline", *["search"] * 4, *turns)
+    before = a_run("baseline", "baseline", *["search"] * 4)
+    expected = expected_left_s(PLAN, before, 1e6)
+    assert expected_left_s(PLAN, done, 1e6) == pytest.approx(expected)
 
 
 def test_a_proof_has_as_many_pairs_as_fit() -> None:
-    proving = replace(PLAN, long_s=0.0, proving=True)
+    proving = replace(PLAN, long_s=0.0, role="confirm-winner")
     done = a_run("baseline", "search")
     assert expected_left_s(proving, done, 40.0) == pytest.approx(2 * 16)
     assert expected_left_s(proving, done, 80.0) == pytest.approx(4 * 16)
@@ -71,9 +110,10 @@ def test_a_run_reckons_anew_before_each_trial(
     monkeypatch.setattr(run_progress, "expected_left_s", reckon)
     Machine(tmp_path, monkeypatch).run("recipe")
     assert [count for count, _ in seen] == list(range(len(seen)))
-    plan = seen[-1][1]
-    assert (plan.trials, plan.long_s) == (9, 120.0)
-    assert seen[0][1].moved_s == 15.0
+    first = seen[0][1]
+    assert (first.trials, first.long_s, first.moved_s) == (9, 120.0, 15.0)
     # Read-ahead is not what was kept.
-    proofs = {plan.moved_s for _, plan in seen if plan.proving}
+    proofs = {plan.moved_s for _, plan in seen if plan.role.startswith("confirm-")}
     assert proofs == {10.0}
+    assert {plan.long_s for _, plan in seen if plan.role.startswith("confirm-")} == {120.0}
+    assert {plan.pairs for _, plan in seen[-2:]} == {1}

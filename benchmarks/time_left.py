@@ -1,0 +1,141 @@
+"""python -m benchmarks.time_left: the time left that a run tells people, beside what it took.
+
+Each run goes on in the lab, on a terminal of 80 columns. What that says is noted each minute; a
+run's end is when it says nothing of the time left any more.
+"""
+
+import argparse
+import os
+import pty
+import re
+import select
+import struct
+import subprocess
+import sys
+import termios
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fcntl import ioctl
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pyte
+from rich.console import Console
+from rich.table import Table
+
+from autotune.quantities import show_seconds
+
+AUTOTUNE = Path(sys.executable).with_name("autotune")
+WIDTH, HEIGHT = 80, 24
+EVERY_S = 60.0
+NEAR = 0.3
+FIRST_PART = 1 / 3
+SAYS = re.compile(r"about ((?:\d+ (?:h|min|s) ?)+)left")
+UNIT_S = {"h": 3600, "min": 60, "s": 1}
+RAW = ("--destructive", "/dev/md0")
+DEMO = "--workload quick --p99-ceiling resync=600ms --trials 12 --time 10min --ram-budget 128MiB"
+RUNS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "demo": ("raid6-hdd", (*RAW, *DEMO.split())),
+    "default": ("raid5-ssd", RAW),
+    "short": ("raid5-ssd", (*RAW, "--time", "8min")),
+}
+
+
+@dataclass(frozen=True)
+class Seen:
+    """Seconds since the run said something first, and what it said is left."""
+
+    at_s: float
+    left_s: float
+
+
+def said(lines: Sequence[str]) -> float | None:
+    """The seconds that a screen says are left."""
+    found = SAYS.search("\n".join(lines))
+    if found is None:
+        return None
+    words = found[1].split()
+    return float(
+        sum(int(n) * UNIT_S[unit] for n, unit in zip(words[::2], words[1::2], strict=True))
+    )
+
+
+def watch(scenario: str, words: Sequence[str]) -> tuple[list[Seen], float]:
+    """Everything that a run says of its time left, and when it was over, in seconds since it said
+    something first."""
+    above, below = pty.openpty()
+    ioctl(below, termios.TIOCSWINSZ, struct.pack("HHHH", HEIGHT, WIDTH, 0, 0))
+    env = {k: v for k, v in os.environ.items() if k not in ("COLUMNS", "LINES")}
+    screen = pyte.Screen(WIDTH, HEIGHT)
+    stream = pyte.ByteStream(screen)
+    seen: list[Seen] = []
+    began, last, shows = 0.0, 0.0, False
+    with TemporaryDirectory() as state:
+        run = ("autotune", "run", "/dev/md0", *words, "--state-dir", state)
+        process = subprocess.Popen(
+            [AUTOTUNE, "lab", scenario, "--", *run],
+            stdin=below, stdout=below, stderr=below, env={**env, "TERM": "xterm-256color"},
+        )  # fmt: skip
+        os.close(below)
+        while True:
+            if select.select([above], [], [], 1.0)[0]:
+                try:
+                    got = os.read(above, 1 << 16)
+                except OSError:
+                    break
+                stream.feed(got)
+            now = time.monotonic()
+            left_s = said(screen.display)
+            if shows or left_s is not None:
+                last = now
+            shows = left_s is not None
+            if left_s is not None:
+                began = began or now
+                seen.append(Seen(now - began, left_s))
+        os.close(above)
+        if process.wait():
+            sys.exit("\n".join(line for line in screen.display if line.strip()))
+    return seen, last - began
+
+
+def each_minute(seen: Sequence[Seen], end_s: float) -> list[Seen]:
+    """The first of each minute."""
+    found, due = [], EVERY_S
+    for each in seen:
+        if each.at_s >= due and each.at_s < end_s:
+            found.append(each)
+            due += EVERY_S
+    return found
+
+
+def is_near(each: Seen, end_s: float) -> bool:
+    return abs(each.left_s / (end_s - each.at_s) - 1) <= NEAR
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.time_left")
+    parser.add_argument("runs", nargs="*", help=f"of {', '.join(RUNS)}; all, if none is named")
+    names = parser.parse_args().runs or list(RUNS)
+    good = count = 0
+    for name in names:
+        seen, end_s = watch(*RUNS[name])
+        table = Table(
+            "minute", "says left", "was left", "ratio", box=None, title=f"{name}: {show_seconds(end_s)}"
+        )
+        for each in each_minute(seen, end_s):
+            later = each.at_s > FIRST_PART * end_s
+            count, good = count + later, good + (later and is_near(each, end_s))
+            left_s = end_s - each.at_s
+            table.add_row(
+                f"{each.at_s / 60:.0f}",
+                show_seconds(each.left_s),
+                show_seconds(left_s),
+                f"{each.left_s / left_s:.2f}{'' if later else ' (first third)'}",
+            )
+        Console(width=WIDTH).print(table)
+    print(f"After the first third within {NEAR:.0%} of the truth: {good} of {count}.")
+
+
+if __name__ == "__main__":
+    main()
