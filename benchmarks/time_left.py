@@ -120,9 +120,8 @@ def main() -> None:
     good = count = 0
     for name in names:
         seen, end_s = watch(*RUNS[name])
-        table = Table(
-            "minute", "says left", "was left", "ratio", box=None, title=f"{name}: {show_seconds(end_s)}"
-        )
+        title = f"{name}: {show_seconds(end_s)}"
+        table = Table("minute", "says left", "was left", "ratio", box=None, title=title)
         for each in each_minute(seen, end_s):
             later = each.at_s > FIRST_PART * end_s
             count, good = count + later, good + (later and is_near(each, end_s))

@@ -28,7 +28,8 @@ def _discard(scene: Scene) -> Iterator[Seen]:
         queue = scene.entry(whole_disk(mount.device, scene.array.root)) / "queue"
         if "discard" not in mount.options or not number(queue / "discard_max_bytes"):
             continue
-        again, note = (f"mount -o remount,nodiscard {quote(str(mount.mountpoint))}",), ""
+        note = ""
+        again: tuple[str, ...] = (f"mount -o remount,nodiscard {quote(str(mount.mountpoint))}",)
         if mount.fstype != "ext4":
             # XFS takes it at a mount alone.
             again, note = mounted_anew(scene, mount, {"discard"})
