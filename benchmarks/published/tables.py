@@ -96,11 +96,13 @@ def steps(table: Published, rounds: Rounds) -> list[Step]:
 
 
 def verdict(said: float | str, shown: Ratio) -> str:
-    """ "confirmed", "contradicted" or "not shown"."""
+    """ "confirmed", "contradicted", "not shown", or "no step" where there surely is none."""
     if not isinstance(said, str) and 1 / ALIKE < said < ALIKE:
         if shown.low > 1 / SAME and shown.high < SAME:
             return "confirmed"
         return "contradicted" if shown.low > ALIKE or shown.high < 1 / ALIKE else "not shown"
+    if shown.low > 1 / ALIKE and shown.high < ALIKE:
+        return "no step"
     up = said == "more" if isinstance(said, str) else said > 1
     if shown.low > 1 or shown.high < 1:
         return "confirmed" if up == (shown.low > 1) else "contradicted"

@@ -38,6 +38,7 @@ def test_a_step_goes_from_one_published_row_to_the_next() -> None:
         (2.0, (0.9, 1.3), "not shown"),
         (2.0, (0.7, 0.9), "contradicted"),
         ("less", (0.7, 0.9), "confirmed"),
+        (2.0, (0.99, 1.01), "no step"),
         ("more", (0.7, 0.9), "contradicted"),
         (1.01, (0.95, 1.04), "confirmed"),
         (1.01, (0.8, 1.3), "not shown"),
