@@ -21,7 +21,6 @@ def refusal(array: Array) -> str | None:
         checks.external_metadata(array),
         checks.no_uuid(array),
         checks.speeds_crossed(array),
-        checks.speed_below_zero(array),
         checks.fio_missing(),
         checks.not_root(array),
         _no_room(array),

@@ -48,7 +48,6 @@ def check(
         held(array) if live else syncing(array),
         neighbour_syncing(array),
         speeds_crossed(array),
-        speed_below_zero(array),
         fio_missing(),
     ]
     warnings = [
@@ -246,18 +245,6 @@ def speeds_crossed(array: Array) -> str | None:
     return (
         f"The sync_speed_min of {array.device} ({low}) is above its sync_speed_max ({high}); "
         f"lower it with `echo system > /sys/block/{array.name}/md/sync_speed_min`."
-    )
-
-
-def speed_below_zero(array: Array) -> str | None:
-    """The kernel takes 2³¹ and above, and compares the speed with the negative number that this is
-    in its eyes: each sync is too fast then, and goes at sync_speed_min (md_do_sync)."""
-    if not sysfs.read_or(array.md / "sync_speed_max", "").startswith("-"):
-        return None
-    return (
-        f"The sync_speed_max of {array.device} was set above 2147483647, which the kernel takes "
-        "for less than nothing, so every sync crawls at sync_speed_min; mend it with "
-        f"`echo system > /sys/block/{array.name}/md/sync_speed_max`."
     )
 
 

@@ -38,14 +38,18 @@ def read_or(path: Path, otherwise: str) -> str:
 def value(path: Path) -> str:
     """What the file holds: the bare number, or the name in brackets.
 
-    "200000 (system)" is "200000"; "none [mq-deadline] bfq" is "mq-deadline". OSError as `read`.
+    "200000 (system)" is "200000"; "none [mq-deadline] bfq" is "mq-deadline". A speed limit from
+    2³¹ on, which the kernel shows as negative, is what was written: to md it is one (seen on
+    6.1.176), and the kernel does not take the negative number back. OSError as `read`.
     """
     text = read(path)
     if "[" in text and "]" in text:
         return text[text.index("[") + 1 : text.index("]")]
     words = text.split()
     if len(words) == 2 and words[1] in ("(system)", "(local)"):
-        return words[0]
+        text = words[0]
+    if path.name.startswith("sync_speed_") and text.startswith("-"):
+        return str(int(text) & 0xFFFFFFFF)
     return text
 
 
@@ -57,10 +61,7 @@ def original(path: Path) -> str:
     """
     if read(path).endswith("(system)"):
         return "system"
-    text = value(path)
-    # The kernel shows what is above 2³¹ as negative, and does not take that back (seen on 6.1.176).
-    unsigned = path.name.startswith("sync_speed_") and text.startswith("-")
-    return str(int(text) & 0xFFFFFFFF) if unsigned else text
+    return value(path)
 
 
 def identity(folder: Path) -> str:
