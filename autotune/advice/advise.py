@@ -8,7 +8,7 @@ from autotune.advice.finding import Advice, Check, Finding, NotLookedAt, Seen
 from autotune.advice.scene import Scene
 from autotune.deploy.in_force import active
 from autotune.system.array import Array
-from autotune.system.layers import UnseenError
+from autotune.system.programs import UnseenError
 from autotune.system.stack import read_stack
 
 CHECKS: tuple[Check, ...] = (

@@ -5,9 +5,9 @@ from shlex import quote
 
 from autotune.advice.finding import Check, Seen
 from autotune.advice.scene import Scene, block_bytes, show_kib, start_bytes
-from autotune.advice.tools import output
 from autotune.system import layers
 from autotune.system.blockdev import SECTOR, number
+from autotune.system.programs import output
 
 SMALL_BYTES = 64 << 20
 """A smaller partition is for booting or the like, where speed is nothing."""

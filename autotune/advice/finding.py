@@ -27,7 +27,7 @@ class Check:
     """A kind of finding. `name` never changes: configurations hold it.
 
     `finds` says when there is one, for the reference page; `source` is where the cost is from.
-    `look` may raise `layers.UnseenError`, whose text says what it needs.
+    `look` may raise `programs.UnseenError`, whose text says what it needs.
     """
 
     name: str

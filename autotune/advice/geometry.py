@@ -10,8 +10,8 @@ from shlex import quote
 
 from autotune.advice.finding import Check, Seen
 from autotune.advice.scene import Scene, show_kib
-from autotune.advice.tools import output
 from autotune.system.blockdev import SECTOR
+from autotune.system.programs import output
 from autotune.system.stack import Mount
 
 _EXT = ("ext2", "ext3", "ext4")

@@ -8,7 +8,7 @@ from autotune.advice.scene import Scene, listed
 from autotune.quantities import show_rate
 from autotune.system.array import Array, Media, read_array
 from autotune.system.blockdev import SECTOR, media_of, number
-from autotune.system.layers import UnseenError
+from autotune.system.programs import UnseenError
 
 SLOW = 0.7
 """A member below this share of the others' speed is slow; disks of a kind differ by less."""

@@ -7,7 +7,7 @@ from pathlib import Path
 from autotune.system import layers
 from autotune.system.array import Array, Media, Member
 from autotune.system.blockdev import SECTOR, number, whole_disk
-from autotune.system.layers import UnseenError
+from autotune.system.programs import UnseenError
 from autotune.system.stack import Mount, Stack
 
 PARITY_DISKS = {"raid4": 1, "raid5": 1, "raid6": 2}

@@ -1,20 +1,20 @@
 """What a check of an array waits for, and what it cannot do without. Changes nothing."""
 
-import subprocess
 from pathlib import Path
 
+from autotune.errors import RefusalError
 from autotune.preflight import checks
 from autotune.system import sysfs
 from autotune.system.array import Array
 from autotune.system.blockdev import SECTOR
 from autotune.system.neighbours import neighbour_syncing
+from autotune.system.programs import UnseenError, mdadm
 from autotune.system.stack import read_stack
 from autotune.system.sync import NAMES
 from autotune.system.temperature import temperatures
 
 COOLER_C = 3
 """A disk that was too warm has to be so much below the limit, or it would be so again at once."""
-_TIMEOUT_S = 20
 
 
 def passing(array: Array) -> str:
@@ -58,20 +58,21 @@ def shape(array: Array) -> str:
 
 def members(array: Array) -> tuple[str, ...]:
     """What tells the members from those that may replace them: what mdadm wrote on each as it was
-    added, else what its disk says of itself, else its name."""
+    added, else what its disk says of itself, else its name. Raise RefusalError if mdadm cannot be
+    asked."""
     here = [m for m in array.members if "faulty" not in m.state and "spare" not in m.state]
-    return tuple(sorted(_added_as(m.name, array.root) or m.hardware or m.name for m in here))
+    return tuple(sorted(_added_as(m.name, array) or m.hardware or m.name for m in here))
 
 
-def _added_as(name: str, root: Path) -> str:
-    if root != Path("/"):
+def _added_as(name: str, array: Array) -> str:
+    """ "" if mdadm writes no such thing on members of this kind."""
+    if array.root != Path("/") or array.metadata == "none":
         return ""
-    command = ("mdadm", "--examine", "--export", f"/dev/{name}")
     try:
-        done = subprocess.run(
-            command, capture_output=True, text=True, timeout=_TIMEOUT_S, check=True
-        )
-    except (OSError, subprocess.SubprocessError):
-        return ""
-    lines = (line.partition("=") for line in done.stdout.splitlines())
-    return next((value for key, _, value in lines if key == "MD_DEV_UUID"), "")
+        return mdadm("--examine", name).get("MD_DEV_UUID", "")
+    except UnseenError as error:
+        # Other names would throw away what was checked so far.
+        raise RefusalError(
+            f"mdadm cannot be asked about the member {name} of {array.device}: {error}; the check "
+            "keeps its place, so try again once it answers."
+        ) from None

@@ -22,6 +22,7 @@ from autotune.preflight import conflicts
 from autotune.problem.profile import Profile
 from autotune.safety.paths import journal_path
 from autotune.system.array import Array, list_arrays
+from autotune.system.programs import find
 
 _FOLDER = Path("etc/autotune/persisted")
 _RULES = Path("etc/udev/rules.d")
@@ -136,21 +137,27 @@ def tell_udev(array: Array | None, notice: Callable[[str], None], root: Path = P
     if not (root / "run/udev/control").exists():
         notice("udevd does not run; this takes effect when it starts next.")
         return
-    commands = [["udevadm", "control", "--reload"]]
+    commands = [["control", "--reload"]]
     if array is not None:
         names = [array.name, *(member.name for member in array.members)]
         devices = [str(root / "sys/class/block" / name) for name in names]
-        commands.append(["udevadm", "trigger", "--action=change", *devices])
+        commands.append(["trigger", "--action=change", *devices])
         # Not `trigger --settle`: a unit without a network hears nothing of udevd's events.
-        commands.append(["udevadm", "settle", f"--timeout={_UDEV_S}"])
+        commands.append(["settle", f"--timeout={_UDEV_S}"])
     for command in commands:
         try:
-            subprocess.run(command, capture_output=True, text=True, timeout=2 * _UDEV_S, check=True)
+            subprocess.run(
+                [find("udevadm") or "udevadm", *command],
+                capture_output=True,
+                text=True,
+                timeout=2 * _UDEV_S,
+                check=True,
+            )
         except (OSError, subprocess.SubprocessError) as error:
             said = str(getattr(error, "stderr", None) or error).strip()
             notice(
-                f"`{' '.join(command[:3])}` failed ({said}); the rule takes effect at the next "
-                "boot."
+                f"`udevadm {' '.join(command[:2])}` failed ({said}); the rule takes effect at the "
+                "next boot."
             )
             return
 

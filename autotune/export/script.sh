@@ -54,7 +54,7 @@ find_array() {
         case " $disks " in *" $disk "*) ;; *) disks="$disks $disk" ;; esac
     done
     uuid=$(tr -d ':-' 2>/dev/null <"$block/md/uuid" || :)
-    [ -n "$uuid" ] || uuid=$(mdadm --detail --export "$node" 2>/dev/null |
+    [ -n "$uuid" ] || uuid=$(PATH=$PATH:/usr/sbin:/sbin mdadm --detail --export "$node" 2>/dev/null |
         sed -n 's/^MD_UUID=//p' | tr -d :)
     [ -n "$uuid" ] || fail "$1 has no UUID that can be read, so it cannot be told from others."
     saved=$RUN/autotune-profile/$name-$uuid

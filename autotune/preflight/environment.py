@@ -4,7 +4,6 @@ tells whose machine it is (no host name, serial number, UUID or path of a user's
 
 import os
 import platform
-import shutil
 import subprocess
 from collections.abc import Iterable, Mapping
 from importlib import metadata
@@ -15,6 +14,7 @@ from autotune.quantities import show_bytes
 from autotune.system import sysfs
 from autotune.system.array import Array
 from autotune.system.memory import total_bytes
+from autotune.system.programs import find
 from autotune.untrusted import plain
 
 TOOLS = {
@@ -69,11 +69,17 @@ def _distribution(root: Path) -> str:
 
 
 def _tool(*call: str) -> str:
-    if not shutil.which(call[0]):
+    program = find(call[0])
+    if program is None:
         return "missing"
     try:
         done = subprocess.run(
-            call, capture_output=True, text=True, errors="replace", timeout=TOOL_S, check=False
+            (program, *call[1:]),
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=TOOL_S,
+            check=False,
         )
     except (OSError, subprocess.TimeoutExpired):
         return "does not answer"

@@ -13,6 +13,7 @@ from pathlib import Path
 from autotune.errors import RefusalError, UsageError
 from autotune.system.array import Array
 from autotune.system.device_users import loop_over, program_with
+from autotune.system.programs import find
 from autotune.system.stack import Stack, read_stack
 
 BLKID_TIMEOUT_S = 30
@@ -77,13 +78,14 @@ def signature(array: Array) -> str | None:
 
 
 def _known_to_blkid(array: Array) -> str | None:
-    command = ("blkid", "--probe", "--output", "export", array.device)
+    blkid = find("blkid")
+    if blkid is None:
+        return "blkid is missing, so it cannot be seen what is on it (package util-linux)"
+    command = (blkid, "--probe", "--output", "export", array.device)
     try:
         done = subprocess.run(
             command, capture_output=True, text=True, timeout=BLKID_TIMEOUT_S, check=False
         )
-    except FileNotFoundError:
-        return "blkid is missing, so it cannot be seen what is on it (package util-linux)"
     except subprocess.TimeoutExpired:
         return f"blkid did not answer within {BLKID_TIMEOUT_S} s"
     if done.returncode == NOTHING_FOUND and not done.stdout.strip():

@@ -5,7 +5,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from autotune.system import layers
-from autotune.system.layers import Asking, UnseenError
+from autotune.system.layers import Asking
+from autotune.system.programs import UnseenError
 from autotune.system.scratch_space import FULL_TO_GO_ON, Ground, layers_of, read_ground, too_full
 from autotune.system.stack import Mount
 

@@ -164,6 +164,11 @@ class Array:
         """The same array, looked at again. RefusalError if it is not running any more under this
         name."""
         now = read_array(self.name, self.root)
+        if self.uuid and not now.uuid:
+            raise RefusalError(
+                f"The UUID of {self.device} could be read before and cannot be now, so it cannot "
+                "be told from others; see whether `mdadm --detail` answers."
+            )
         if now.uuid != self.uuid:
             raise RefusalError(
                 f"Another array is called {self.device} by now; name the one that is meant."

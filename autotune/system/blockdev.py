@@ -3,13 +3,13 @@
 import hashlib
 import os
 import stat
-import subprocess
 import sys
 from enum import StrEnum
 from pathlib import Path
 
 from autotune.errors import UsageError
 from autotune.system import sysfs
+from autotune.system.programs import UnseenError, mdadm
 
 SECTOR = 512
 """sysfs counts sizes of block devices in sectors of 512 bytes, whatever the disk's own."""
@@ -77,13 +77,11 @@ def md_uuid(name: str, metadata: str, root: Path) -> str:
 
 
 def _uuid_from_mdadm(name: str) -> str:
-    command = ("mdadm", "--detail", "--export", f"/dev/{name}")
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=20, check=True)
-    except (OSError, subprocess.SubprocessError):
+        said = mdadm("--detail", name)
+    except UnseenError:
         return ""
-    found = [ln.split("=", 1)[1] for ln in done.stdout.splitlines() if ln.startswith("MD_UUID=")]
-    return found[0].replace(":", "").lower() if found else ""
+    return said.get("MD_UUID", "").replace(":", "").lower()
 
 
 def kernel_name(device: str, root: Path) -> str:

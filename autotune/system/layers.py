@@ -12,12 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from autotune.system import sysfs
+from autotune.system.programs import UnseenError, find
 
 TIMEOUT_S = 5.0
-
-
-class UnseenError(Exception):
-    """What a device does cannot be seen; the text says why."""
 
 
 @dataclass(frozen=True)
@@ -158,17 +155,19 @@ class Asking:
 
 def _start(what: str, name: str, root: Path) -> "subprocess.Popen[str]":
     major, minor = sysfs.read_or(_entry(name, root) / "dev", "0:0").split(":")
-    command = ("dmsetup", what, "--noflush", "-j", major, "-m", minor)
+    dmsetup = find("dmsetup")
+    if dmsetup is None:
+        raise UnseenError("dmsetup is not installed (`apt install dmsetup`)")
     try:
         return subprocess.Popen(
-            command,
+            (dmsetup, what, "--noflush", "-j", major, "-m", minor),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             text=True,
         )
-    except FileNotFoundError:
-        raise UnseenError("dmsetup is not installed (`apt install dmsetup`)") from None
+    except OSError as error:
+        raise UnseenError(f"dmsetup cannot be started ({error.strerror})") from None
 
 
 def _wait(process: "subprocess.Popen[str]") -> str:

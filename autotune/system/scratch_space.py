@@ -11,7 +11,7 @@ from pathlib import Path
 from autotune.errors import RefusalError
 from autotune.system import layers
 from autotune.system.array import Array
-from autotune.system.layers import UnseenError
+from autotune.system.programs import UnseenError
 from autotune.system.stack import Mount, Stack
 
 MAX_BYTES = 1 << 30

@@ -16,6 +16,7 @@ from partitioned import slow_down, stopped, wait_idle
 from volumes import LVM, sh
 
 from autotune.lab.guest.system import load_modules
+from autotune.system import programs
 
 DEVICE = "/dev/md0"
 MOUNT = Path("/mnt/here")
@@ -446,6 +447,7 @@ def test_a_missing_tool_is_named_with_its_package(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     raid5()
+    monkeypatch.setattr(programs, "ADMINISTRATORS", ())
     with group("shelf"):
         device = volume("shelf", 100)
         ext4(device)

@@ -13,6 +13,7 @@ from guest import FAST, autotune, autotune_json, knob_files, running, start, wai
 from volumes import make_ext4, make_group, make_snapshot, make_thin, make_volume, sh, used
 
 from autotune.lab.guest.system import load_modules
+from autotune.system import programs
 
 DEVICE = "/dev/md0"
 MOUNT = Path("/mnt/here")
@@ -209,6 +210,7 @@ def test_without_dmsetup_nothing_is_written(
     for name in ("fio", "mdadm", "setpriv"):
         (tools / name).symlink_to(sh("which", name).strip())
     monkeypatch.setenv("PATH", str(tools))
+    monkeypatch.setattr(programs, "ADMINISTRATORS", ())
     left_out(tmp_path, words, "dmsetup is not installed")
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from autotune.advice import alignment, geometry
-from autotune.system.layers import UnseenError
+from autotune.system.programs import UnseenError
 
 
 @pytest.fixture(autouse=True)

@@ -28,7 +28,7 @@ from autotune.safety import signals
 from autotune.safety.journal import Journal
 from autotune.service.quiet_time import Window
 from autotune.system import sysfs
-from autotune.system.array import find_array
+from autotune.system.array import Array, find_array
 
 SIZE = 130_048 * 2
 SECTORS_S = 4096
@@ -239,3 +239,29 @@ def test_one_that_is_to_begin_anew_does(site: Site) -> None:
     assert (record.pieces, record.position) == (1, SIZE)
     book = stored.load(next((site.state / "checks").iterdir()))
     assert [each.given_up for each in book.checks] == [ASKED_ANEW, ""]
+
+
+def test_a_check_goes_on_once_its_members_can_be_asked_for(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site.meanwhile = lambda: site.md.interrupt() if 20 < site.now_s < 60 else None
+    with pytest.raises(StoppedError):
+        site.check()
+    known = stored.load(next((site.state / "checks").iterdir())).current
+    site.now_s, site.meanwhile = 100, lambda: None
+    members = obstacles.members
+
+    def asked(array: Array) -> tuple[str, ...]:
+        if site.now_s < 200:
+            raise RefusalError("mdadm cannot be asked.")
+        return members(array)
+
+    monkeypatch.setattr(obstacles, "members", asked)
+    with pytest.raises(RefusalError, match="cannot be asked"):
+        site.check()
+    assert stored.load(next((site.state / "checks").iterdir())).current == known
+    record, why = site.check(patient=True)
+    assert record is not None
+    assert known is not None
+    assert (record.began, record.pieces, why) == (known.began, 2, "")
+    assert "The check of /dev/md0 waits: mdadm cannot be asked." in site.notices

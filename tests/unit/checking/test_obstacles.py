@@ -1,12 +1,15 @@
 """What a check waits for, and of which array it is."""
 
+import dataclasses
 from pathlib import Path
 
 import fake_sysfs
 import pytest
 
 from autotune.checking import obstacles
-from autotune.system.array import find_array
+from autotune.errors import RefusalError
+from autotune.system import programs
+from autotune.system.array import Array, find_array
 from autotune.system.temperature import temperatures
 
 
@@ -84,3 +87,57 @@ def test_how_far_a_check_goes(machine: fake_sysfs.FakeMachine) -> None:
     machine.put("sys/block/md0/md/level", "raid10")
     # There it goes by the array's own addresses.
     assert obstacles.size_sectors(find_array("md0", machine.root)) == 780288
+
+
+def on_this_machine(machine: fake_sysfs.FakeMachine, monkeypatch: pytest.MonkeyPatch) -> Array:
+    """An array whose members mdadm is asked about."""
+    machine.put("sys/block/sda/wwid", "naa.1")
+    monkeypatch.setattr(programs, "ADMINISTRATORS", (str(machine.root / "sbin"),))
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    return dataclasses.replace(find_array("md0", machine.root), root=Path("/"))
+
+
+def mdadm(machine: fake_sysfs.FakeMachine, text: str) -> None:
+    program = machine.put("sbin/mdadm", f"#!/bin/sh\n{text}")
+    program.chmod(0o755)
+
+
+def test_members_are_what_mdadm_added_them_as_whatever_the_path(
+    machine: fake_sysfs.FakeMachine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    array = on_this_machine(machine, monkeypatch)
+    mdadm(machine, 'echo "MD_UUID=x"; echo "MD_DEV_UUID=of $3"')
+    assert obstacles.members(array) == tuple(f"of /dev/sd{letter}" for letter in "abcde")
+
+
+def test_members_of_an_old_format_go_by_their_disks(
+    machine: fake_sysfs.FakeMachine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    array = on_this_machine(machine, monkeypatch)
+    mdadm(machine, "echo MD_UUID=x")
+    named = obstacles.members(array)
+    assert named[1:] == ("sdb", "sdc", "sdd", "sde")
+    mdadm(machine, "exit 1")
+    assert obstacles.members(dataclasses.replace(array, metadata="none")) == named
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        (None, r"needs mdadm \(`apt install mdadm`"),
+        ("exit 1", "mdadm failed"),
+        ("exec sleep 60", "mdadm did not answer within 0.2 s"),
+    ],
+)
+def test_an_answer_that_cannot_be_had_is_no_other_answer(
+    machine: fake_sysfs.FakeMachine,
+    monkeypatch: pytest.MonkeyPatch,
+    text: str | None,
+    why: str,
+) -> None:
+    array = on_this_machine(machine, monkeypatch)
+    monkeypatch.setattr(programs, "MDADM_S", 0.2)
+    if text is not None:
+        mdadm(machine, text)
+    with pytest.raises(RefusalError, match=f"about the member sda of /dev/md0: {why}"):
+        obstacles.members(array)

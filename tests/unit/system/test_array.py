@@ -184,3 +184,15 @@ def test_disks_that_are_called_otherwise_after_a_boot_are_the_same_members(tmp_p
     before = booted(tmp_path / "before", "bcde", "1234")
     assert booted(tmp_path / "after", "cdef", "2134") == before
     assert booted(tmp_path / "replaced", "bcde", "1235") != before
+
+
+def test_a_uuid_that_cannot_be_read_any_more_is_no_other_one(
+    machine: fake_sysfs.FakeMachine,
+) -> None:
+    array = find_array("md0", machine.root)
+    (array.md / "uuid").unlink()
+    with pytest.raises(RefusalError, match="The UUID of /dev/md0 could be read before"):
+        array.now()
+    machine.put("sys/block/md0/md/uuid", "00000000-8ce3aa59-41c0aa90-d0ab4f9c")
+    with pytest.raises(RefusalError, match="Another array is called /dev/md0"):
+        array.now()

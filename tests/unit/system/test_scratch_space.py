@@ -13,7 +13,8 @@ from autotune.errors import RefusalError
 from autotune.preflight.checks import check
 from autotune.system import layers, scratch_space
 from autotune.system.array import find_array
-from autotune.system.layers import Pool, UnseenError, parse_pool
+from autotune.system.layers import Pool, parse_pool
+from autotune.system.programs import UnseenError
 from autotune.system.scratch_space import Ground, find_place, read_ground, scratch_bytes
 from autotune.system.stack import Mount, mount_number, read_stack
 
