@@ -155,11 +155,11 @@ class Book(_Strict):
         return next((c for c in reversed(self.checks) if c.ended is not None), None)
 
     def is_due(self, every_s: float, now: datetime) -> bool:
-        """Whether a check is to go on, or the newest of which all was read began so long ago. `now`
-        with its time zone."""
+        """Whether a check is to go on, or the newest of which all was read began so long ago, or at
+        a time that is still to come: the clock was wrong then. `now` with its time zone."""
         if self.current is not None or self.complete is None:
             return True
-        return (now - self.complete.began).total_seconds() >= every_s
+        return not 0 <= (now - self.complete.began).total_seconds() < every_s
 
     def begun(self, record: CheckRecord, why: str) -> "Book":
         """With a new check; `why` one that was to go on is given up."""

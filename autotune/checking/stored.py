@@ -1,5 +1,6 @@
 """The checks of each array, in a file of their own."""
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,6 +12,8 @@ from autotune.errors import AutotuneError
 from autotune.untrusted import first_fault, read_file
 
 MAX_FILE_BYTES = 1 << 20
+MOST_READ_BYTES = 4 << 20
+"""An earlier version wrote larger ones."""
 
 
 def path_of(state_dir: Path, uuid: str) -> Path:
@@ -20,7 +23,7 @@ def path_of(state_dir: Path, uuid: str) -> Path:
 def load(path: Path) -> Book:
     """The checks of an array; none at first. AutotuneError if they cannot be read."""
     try:
-        return Book.model_validate_json(read_file(path, MAX_FILE_BYTES))
+        return Book.model_validate_json(read_file(path, MOST_READ_BYTES))
     except FileNotFoundError:
         return Book()
     except ValidationError as error:
@@ -33,12 +36,22 @@ def load(path: Path) -> Book:
 
 
 def save(book: Book, path: Path) -> None:
-    """Whole or not at all. OSError, with the file's name, if the disk does not take it."""
+    """Whole or not at all, and without the oldest checks once it would be too large. OSError, with
+    the file's name, if the disk does not take it."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        durable.replace(path, book.model_dump_json(indent=1) + "\n", 0o600)
+        durable.replace(path, _text(book), 0o600)
     except OSError as error:
         raise OSError(error.errno, error.strerror, str(path)) from None
+
+
+def _text(book: Book) -> str:
+    text = book.model_dump_json(indent=1)
+    while (size := len(text.encode())) >= MAX_FILE_BYTES and len(book.checks) > 1:
+        over = math.ceil((1 - MAX_FILE_BYTES / size) * len(book.checks))
+        book = book.model_copy(update={"checks": book.checks[max(over, 1) :]})
+        text = book.model_dump_json(indent=1)
+    return text + "\n"
 
 
 def every(state_dir: Path) -> Sequence[Book]:

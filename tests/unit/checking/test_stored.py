@@ -7,7 +7,7 @@ import pytest
 from pydantic import ValidationError
 
 from autotune.checking import stored
-from autotune.checking.record import MOST_PARTS, Book, CheckRecord, Felt, Part
+from autotune.checking.record import MOST_CHECKS, MOST_PARTS, Book, CheckRecord, Felt, Part
 from autotune.errors import AutotuneError
 
 NOON = datetime(2026, 11, 1, 12, tzinfo=UTC)
@@ -59,6 +59,32 @@ def test_a_check_comes_back_as_it_was_stored(tmp_path: Path) -> None:
     assert path.stat().st_mode & 0o777 == 0o600
 
 
+def full(parts: int, p99s: int) -> Book:
+    """As many checks as are kept, in many parts, with many p99s; the newest goes on."""
+    pieces = tuple(
+        part(n * 8, n * 8 + 8, n, seconds=12345.6, ended="its window has closed")
+        for n in range(parts)
+    )
+    felt = Felt(judged=p99s, p99_ns={n * 100_000: 1 for n in range(p99s)})
+    whole = record(parts=pieces, pieces=parts, felt=felt).changed(size=parts * 8, ended=NOON)
+    return Book(device="/dev/md0", checks=(*[whole] * (MOST_CHECKS - 1), record(parts=pieces)))
+
+
+@pytest.mark.parametrize(("parts", "p99s"), [(MOST_PARTS, 400), (MOST_PARTS, 810), (1, 1)])
+def test_what_is_stored_can_be_read_again_however_much_it_was(
+    tmp_path: Path, parts: int, p99s: int
+) -> None:
+    path, book = stored.path_of(tmp_path, "uuid"), full(parts, p99s)
+    stored.save(book, path)
+    again = stored.load(path)
+    assert path.stat().st_size <= stored.MAX_FILE_BYTES
+    assert again.checks == book.checks[-len(again.checks) :]
+    assert len(again.checks) == MOST_CHECKS if parts == 1 else len(again.checks) > 30
+    # As an earlier version left it.
+    path.write_text(book.model_dump_json(indent=1))
+    assert stored.load(path) == book
+
+
 @pytest.mark.parametrize("text", ["", "{", '{"checks": 3}', '{"checks": [{"began": "x"}]}'])
 def test_a_damaged_file_is_not_taken_for_nothing(tmp_path: Path, text: str) -> None:
     path = stored.path_of(tmp_path, "uuid")
@@ -85,6 +111,8 @@ def test_when_a_check_is_due() -> None:
     assert not book.is_due(30 * day_s, NOON + timedelta(days=29))
     assert book.is_due(30 * day_s, NOON + timedelta(days=30))
     assert book.begun(record(), "").is_due(30 * day_s, NOON)
+    # The clock was ahead as it began, and is right again.
+    assert book.is_due(30 * day_s, NOON - timedelta(days=1))
 
 
 def test_how_it_disturbed() -> None:
