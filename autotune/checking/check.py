@@ -28,7 +28,7 @@ from autotune.system.array import Array, find_array
 LOOK_S = 10.0
 """Between two looks whether what is waited for has passed."""
 SETTLE_S = 3.0
-"""After a member fails it takes md a moment to begin its recovery."""
+"""After a member fails, or is to be replaced, it takes md a moment to begin its recovery."""
 CLOSING_S = 20.0
 """So long before its window closes a check goes no further: its leash has to come to its end."""
 SOON_S = 3600.0
@@ -149,6 +149,8 @@ class _Checking:
             return ended
         if not ended:
             self._see_who_ended_it(record)
+        else:
+            self._signals.pause(SETTLE_S)
         return None
 
     def _record(self, array: Array) -> CheckRecord:

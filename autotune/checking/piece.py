@@ -26,6 +26,7 @@ from autotune.safety.paths import journal_path
 from autotune.sync_forecast import stored as forecasts
 from autotune.system.array import Array
 from autotune.system.neighbours import neighbour_syncing
+from autotune.system.replacement import replacement_waits
 
 LOOK_S = 1.0
 """Between two looks at what may ask for the end."""
@@ -96,8 +97,8 @@ class Going:
         why, at_once = self.terms.stop()
         if why:
             return why, at_once
-        if beside := neighbour_syncing(self.array):
-            return beside, True
+        if first := neighbour_syncing(self.array) or replacement_waits(self.array):
+            return first, True
         if now - self._warm_s >= WARM_LOOK_S:
             self._warm_s = now
             return obstacles.too_warm(self.array, self.terms.hottest_c), False

@@ -12,6 +12,7 @@ from autotune.system import sysfs
 from autotune.system.array import Array
 from autotune.system.memory import available_bytes, reserve_bytes
 from autotune.system.neighbours import neighbour_syncing
+from autotune.system.replacement import replacement_waits
 from autotune.system.sync import NAMES, REBUILDS, ended
 
 PERIOD_S = 0.9
@@ -62,7 +63,7 @@ class Watch:
         reason = (
             self._another_array()
             or self._array_trouble()
-            or self._neighbour_trouble()
+            or self._what_goes_first()
             or self._guardian_trouble()
             or self._memory_trouble()
             or self._foreign_change()
@@ -98,8 +99,10 @@ class Watch:
             return f"somebody else has started a check of {device}, which goes first"
         return None
 
-    def _neighbour_trouble(self) -> str | None:
+    def _what_goes_first(self) -> str | None:
         found = neighbour_syncing(self._array)
+        if found is None and not self._live:
+            found = replacement_waits(self._array)
         return f"{found}, which goes first" if found else None
 
     def _guardian_trouble(self) -> str | None:

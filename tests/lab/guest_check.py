@@ -65,6 +65,11 @@ def reboot() -> None:
     mdadm("--assemble", "/dev/md0", *(f"/dev/{name}" for name in MEMBERS))
 
 
+def members() -> list[str]:
+    """The disks that are in the array."""
+    return sorted(path.name.removeprefix("dev-") for path in MD.glob("dev-*"))
+
+
 def closing_in(seconds: float) -> Callable[[], datetime]:
     """A clock by which the hour from midnight to one is over so soon."""
     began, first = time.monotonic(), datetime(2026, 1, 1, 1) - timedelta(seconds=seconds)
@@ -240,11 +245,33 @@ def test_a_recovery_goes_first_and_a_new_member_is_read_too(state: Path, tmp_pat
     assert settings() == found
 
 
+@pytest.mark.slow
+def test_a_replacement_goes_first(state: Path, tmp_path: Path) -> None:
+    output, old = tmp_path / "output", members()[-1]
+    new = next(name for name in (*MEMBERS, "vdd") if name not in members())
+    mdadm("/dev/md0", "--add", f"/dev/{new}")
+    found = settings()
+    child = start(state, output)
+    wait_until(lambda: "check =" in read(Path("/proc/mdstat")), 60, "the check")
+    mdadm("/dev/md0", "--replace", f"/dev/{old}")
+    wait_until(lambda: read(MD / "sync_action") == "recover", 60, "the replacement")
+    wait_for("waits: a recovery of it is under way", output)
+    assert (read(MD / "sync_max"), read(MD / "sync_speed_max")) == ("max", "200000 (system)")
+    assert read(MD / "degraded") == "0"
+    wait_for("so it begins anew", output, 300)
+    wait_until(lambda: read(MD / "sync_action") == "check", 60, "the check again")
+    assert "faulty" in read(MD / f"dev-{old}/state")
+    os.kill(child, signal.SIGINT)
+    assert ended(child) == 0, output.read_text()
+    mdadm("/dev/md0", "--remove", f"/dev/{old}")
+    assert settings() == found
+
+
 def test_a_degraded_array_is_not_checked(state: Path, tmp_path: Path) -> None:
     output = tmp_path / "output"
     child = start(state, output)
     wait_until(lambda: read(MD / "sync_action") == "check", 60, "the check")
-    mdadm("/dev/md0", "--fail", "/dev/vdd")
+    mdadm("/dev/md0", "--fail", f"/dev/{members()[-1]}")
     assert ended(child) == 1
     assert "is degraded" in output.read_text()
     assert not newest(state).ended

@@ -199,6 +199,36 @@ def test_a_recovery_goes_first_and_its_new_member_is_read_from_the_start(site: S
     assert (second.parts[0].start, second.position) == (0, SIZE)
 
 
+def test_a_member_that_is_to_be_replaced_is_at_once(site: Site) -> None:
+    folder, ends = "sys/block/md0/md", []
+
+    def meanwhile() -> None:
+        if site.now_s > 20 and not ends:
+            site.machine.put(f"{folder}/dev-sda/state", "in_sync,want_replacement")
+            site.machine.put(f"{folder}/dev-sdf/state", "spare")
+            if site.md.action == "idle":
+                # md begins within a moment.
+                ends.append(site.now_s + 0.5)
+        if ends and ends[0] < site.now_s < 100 and site.md.action == "idle":
+            site.md.action = "recover"
+        if site.now_s > 100 and site.md.action == "recover":
+            site.machine.put(f"{folder}/dev-sda/state", "faulty,want_replacement")
+            site.machine.put(f"{folder}/dev-sdf/state", "in_sync")
+            site.md.action = "idle"
+
+    site.meanwhile = meanwhile
+    record, why = site.check()
+    assert record is not None
+    assert (record.share, why) == (1.0, "")
+    # Not after the leash has come to its end.
+    assert ends[0] < 20 + piece.LOOK_S + 2 * LOOK_S
+    assert any("a recovery of it is under way" in text for text in site.notices)
+    first, second = stored.load(next((site.state / "checks").iterdir())).checks
+    assert first.given_up == REPLACED
+    assert "the replacement of the member sda" in first.parts[-1].ended
+    assert (second.parts[0].start, second.position) == (0, SIZE)
+
+
 def test_a_member_that_fails_ends_it_where_it_was(site: Site) -> None:
     def meanwhile() -> None:
         if site.now_s > 20:
