@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from shlex import quote
 
 from autotune.advice.finding import Check, Seen
+from autotune.advice.mounted_anew import mounted_anew
 from autotune.advice.scene import Scene, show_kib
 from autotune.system.blockdev import SECTOR
 from autotune.system.programs import output
@@ -58,23 +59,17 @@ def _xfs(scene: Scene) -> Iterator[Seen]:
         text = _text(scene, mount, width)
         if unit:
             text += f" Its stripe unit is {show_kib(unit)}, the array's chunk {show_kib(chunk)}."
-        device, where = quote(scene.device(mount.device)), quote(str(mount.mountpoint))
-        options = _allowed(unit, chunk, stripe)
-        if options:
-            yield Seen(
-                text,
-                (f"umount {where}", f"mount -o {options} {device} {where}"),
-                live=False,
-                note="XFS keeps the values, for what is written from then on. It is unmounted for "
-                "a moment.",
+        if options := _allowed(unit, chunk, stripe):
+            commands, more = mounted_anew(scene, mount, {"sunit", "swidth"}, options)
+            note = (
+                "XFS keeps the values, for what is written from then on. It is unmounted for a "
+                f"moment. {more}"
             )
+            yield Seen(text, commands, live=False, note=note.strip())
         elif "noalign" in mount.options:
-            yield Seen(
-                text,
-                (f"umount {where}", f"mount {device} {where}"),
-                live=False,
-                note="It is mounted with noalign; take that out of /etc/fstab first.",
-            )
+            commands, more = mounted_anew(scene, mount, {"noalign"})
+            note = f"It is mounted with noalign; take that out of /etc/fstab first. {more}"
+            yield Seen(text, commands, live=False, note=note.strip())
         else:
             yield Seen(
                 text,
@@ -84,13 +79,13 @@ def _xfs(scene: Scene) -> Iterator[Seen]:
             )
 
 
-def _allowed(unit: int, chunk: int, stripe: int) -> str:
-    """The mount options that mend it, "" if none does. Another width is always taken. Another unit
-    is refused where the allocation groups are no multiple of it (seen on 6.1), and one where there
-    was none (xfs(5), sunit): the filesystem would then stay unmounted."""
+def _allowed(unit: int, chunk: int, stripe: int) -> tuple[str, ...]:
+    """The mount options that mend it, if any do. Another width is always taken. Another unit is
+    refused where the allocation groups are no multiple of it (seen on 6.1), and one where there was
+    none (xfs(5), sunit): the filesystem would then stay unmounted."""
     if not unit or unit % chunk or stripe % unit:
-        return ""
-    return f"sunit={unit // SECTOR},swidth={stripe // SECTOR}"
+        return ()
+    return f"sunit={unit // SECTOR}", f"swidth={stripe // SECTOR}"
 
 
 CHECKS = (

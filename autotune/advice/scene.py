@@ -64,12 +64,13 @@ class Scene:
         return f"/dev/{name.replace('!', '/')}"
 
     def filesystems(self, kinds: Collection[str]) -> Iterator[Mount]:
-        """The mounted filesystems whose blocks lie on the array in their order, each once.
+        """The mounted filesystems whose blocks lie on the array in their order, each once: where
+        the whole of it is seen, if it is.
 
         Raise UnseenError if what lies below one cannot be seen.
         """
         array, seen = self.array, set()
-        for mount in self.stack.mounts:
+        for mount in sorted(self.stack.mounts, key=lambda mount: mount.root != "/"):
             if mount.fstype not in kinds or mount.device in seen:
                 continue
             seen.add(mount.device)

@@ -11,7 +11,8 @@ from autotune.system.array import Array, list_arrays
 @dataclass(frozen=True)
 class Mount:
     """A filesystem on the array. `device` is the kernel name of what it lies on, `number` the
-    mount's own; `options` are those of the mount and of the filesystem."""
+    mount's own; `options` are those of the mount and of the filesystem; `root` is the folder of the
+    filesystem that is seen, another than "/" in a bind mount."""
 
     number: int
     mountpoint: Path
@@ -19,6 +20,7 @@ class Mount:
     device: str
     read_only: bool
     options: frozenset[str] = frozenset()
+    root: str = "/"
 
     def option(self, name: str) -> int:
         """The number of an option such as `stripe=48`; 0 without it."""
@@ -150,7 +152,8 @@ def _mounts(numbers: dict[str, str], names: set[str], root: Path) -> tuple[Mount
             where = Path(_plain(fields[4]))
             read_only = "ro" in options
             kind = fields[dash + 1]
-            mounts.append(Mount(int(fields[0]), where, kind, device, read_only, options))
+            seen, number = _plain(fields[3]), int(fields[0])
+            mounts.append(Mount(number, where, kind, device, read_only, options, seen))
     return tuple(mounts)
 
 

@@ -284,11 +284,19 @@ def test_an_ext4_on_an_array_that_has_grown(tmp_path: Path) -> None:
 def test_an_xfs_with_another_stripe(tmp_path: Path) -> None:
     raid5()
     sh("mkfs.xfs", "-q", "-f", "-d", "su=64k,sw=2", DEVICE)
-    sh("mount", DEVICE, MOUNT)
+    sh("mount", "-o", "nosuid,noexec,noatime", DEVICE, MOUNT)
+    folder, export = MOUNT / "public", tmp_path / "export"
+    folder.mkdir()
+    export.mkdir()
+    sh("mount", "--bind", folder, export)
     finding = only(tmp_path, "xfs-stripe")
     assert not finding["live"]
-    mend(finding)
+    assert f"It is mounted on {export} too" in finding["note"]
+    sh("umount", export)
+    mend(only(tmp_path, "xfs-stripe"))
     assert found(tmp_path) == []
+    options = sh("findmnt", "--noheadings", "--output", "OPTIONS", MOUNT).strip().split(",")
+    assert {"nosuid", "noexec", "noatime", "swidth=384"} <= set(options), options
     # It is kept.
     sh("umount", MOUNT)
     with mounted(DEVICE):

@@ -143,11 +143,12 @@ class FakeMachine:
         fstype: str = "ext4",
         number: str | None = None,
         options: tuple[str, str] = ("rw,relatime", "rw"),
+        root: str = "/",
     ) -> None:
         """`number` is an anonymous device number, as btrfs shows; `options` are those of the mount
-        and of the filesystem."""
+        and of the filesystem; `root` is the folder of it that a bind mount shows."""
         number = number or (self.root / "sys/class/block" / name / "dev").read_text().strip()
-        line = f"36 25 {number} / {where} {options[0]} shared:1 - {fstype} /dev/{name} "
+        line = f"36 25 {number} {root} {where} {options[0]} shared:1 - {fstype} /dev/{name} "
         line += options[1]
         file = self.root / "proc/self/mountinfo"
         file.write_text(file.read_text() + line + "\n")

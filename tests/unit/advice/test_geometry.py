@@ -62,8 +62,13 @@ def test_without_parity_a_stripe_is_not_asked_for(
     ("options", "command"),
     [
         ("sunit=128,swidth=256", "mount -o sunit=128,swidth=384 /dev/md0 '/my data'"),
+        (
+            "sunit=128,swidth=256,usrquota,nouuid",
+            "mount -o nouuid,usrquota,sunit=128,swidth=384 /dev/md0 '/my data'",
+        ),
         ("sunit=32,swidth=64", ""),
         ("noalign", "mount /dev/md0 '/my data'"),
+        ("noalign,prjquota", "mount -o prjquota /dev/md0 '/my data'"),
         ("", ""),
         ("sunit=96,swidth=192", ""),
     ],
@@ -73,8 +78,22 @@ def test_an_xfs_that_does_not_know_the_stripe(tmp_path: Path, options: str, comm
     own = f"rw,attr2,{options}".strip(",")
     machine.mount("md0", Path("/my\\040data"), "xfs", options=("rw,relatime", own))
     finding = only(machine, "xfs-stripe")
-    assert finding.commands[1:] == ((command,) if command else ())
+    assert finding.commands == ((f"umount '/my data' && {command}",) if command else ())
     assert not finding.live
+
+
+def test_an_xfs_is_mounted_again_with_all_it_had_and_whole(tmp_path: Path) -> None:
+    machine, own = fake_sysfs.raid6(tmp_path), "rw,attr2,inode64,sunit=128,swidth=256,noquota"
+    machine.mount("md0", Path("/export"), "xfs", options=("rw,relatime", own), root="/public")
+    finding = only(machine, "xfs-stripe")
+    assert finding.commands == ()
+    assert "Only a folder of it is mounted here" in finding.note
+    machine.mount("md0", Path("/srv"), "xfs", options=("ro,nosuid,nodev,noexec,noatime", own))
+    finding = only(machine, "xfs-stripe")
+    assert finding.commands == (
+        "umount /srv && mount -o noatime,nodev,noexec,nosuid,ro,sunit=128,swidth=384 /dev/md0 /srv",
+    )
+    assert "It is mounted on /export too: unmount that before" in finding.note
 
 
 @pytest.mark.parametrize("options", ["sunit=128,swidth=384", "sunit=384,swidth=384"])

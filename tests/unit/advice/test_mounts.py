@@ -34,3 +34,13 @@ def test_discard_counts_only_where_it_reaches_the_disks(tmp_path: Path) -> None:
     finding = only(machine, "online-discard")
     assert finding.commands[0] == "mount -o remount,nodiscard /srv"
     assert finding.live
+
+
+def test_an_xfs_with_discard_keeps_its_other_options(tmp_path: Path) -> None:
+    machine = array(tmp_path, "raid1", 2, rotational=False)
+    machine.put("sys/block/md0/queue/discard_max_bytes", str(1 << 30))
+    options = ("rw,nosuid,noexec,relatime", "rw,attr2,discard,usrquota")
+    machine.mount("md0", Path("/srv"), "xfs", options=options)
+    finding = only(machine, "online-discard")
+    assert finding.commands[0] == "umount /srv && mount -o noexec,nosuid,usrquota /dev/md0 /srv"
+    assert not finding.live
