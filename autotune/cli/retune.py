@@ -55,6 +55,7 @@ def retune(
     from autotune.service import history
     from autotune.service.config import load_config
     from autotune.service.one_pass import retune as one_pass
+    from autotune.service.unchecked import unchecked
     from autotune.system.array import find_array, list_arrays
 
     if bool(devices) == all_ and (all_ or not log):
@@ -77,6 +78,8 @@ def retune(
     require_root()
     settings = load_config(config)
     _put_back(state_dir)
+    for text in unchecked().values() if all_ else ():
+        notice(text)
     reports = []
     with LiveReporter(console(stderr=True)) as reporter:
         for array in arrays:
