@@ -30,12 +30,15 @@ def doctor(
     numbers or UUIDs.
     """
     import json
+    from dataclasses import replace
 
     from autotune.advice.advise import advise
     from autotune.errors import AutotuneError, UsageError
     from autotune.preflight import leftovers
+    from autotune.preflight.checks import Finding
     from autotune.report import diagnosis as report
     from autotune.safety.paths import journal_path, open_journals
+    from autotune.service.unchecked import unchecked
     from autotune.system.array import find_array, list_arrays
     from autotune.tuning.diagnosis import diagnose
 
@@ -44,7 +47,13 @@ def doctor(
     arrays = [find_array(device)] if device else list_arrays()
     journals = {str(path): leftovers.describe(path) for path in open_journals(state_dir)}
     known = {folder for _, folders in journals.values() for folder in folders}
-    found = [diagnose(array, state_dir, known) for array in arrays]
+    found, nobody = [diagnose(array, state_dir, known) for array in arrays], unchecked()
+    found = [
+        replace(each, findings=(*each.findings, Finding("warn", nobody[each.device])))
+        if each.device in nobody
+        else each
+        for each in found
+    ]
     silence = _silenced()
     advice = {a.device: advise(a, state_dir, silence, measure=False) for a in arrays}
     refused = [each.device for each in found if each.run is None]

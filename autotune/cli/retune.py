@@ -56,6 +56,7 @@ def retune(
     from autotune.service import history
     from autotune.service.config import load_config
     from autotune.service.one_pass import retune as one_pass
+    from autotune.service.unchecked import unchecked
     from autotune.system.array import find_array, list_arrays
 
     if bool(devices) == all_ and (all_ or not log):
@@ -78,6 +79,8 @@ def retune(
     require_root()
     settings = load_config(config)
     _put_back(state_dir)
+    for text in unchecked().values() if all_ else ():
+        notice(text)
     reports = []
     with LiveReporter(console(stderr=True), CTRL_C) as reporter:
         for array in arrays:

@@ -29,7 +29,7 @@ def install(
     from autotune.cli.terminal import notice
     from autotune.preflight.checks import require_root
     from autotune.service import install as units
-    from autotune.service import take_over
+    from autotune.service import take_over, unchecked
 
     if dry_run:
         texts = {str(path): text for path, text in units.files(units.command()).items()}
@@ -38,8 +38,8 @@ def install(
             notice(f"It would turn off {' and '.join(take_over.found()) or 'nothing'}.")
         return
     require_root()
-    if take_over_checks:
-        take_over.refuse_if_unchecked()
+    if take_over_checks or unchecked.are_off():
+        unchecked.refuse_if_unchecked()
     written = [str(path) for path in units.install()]
     taken = take_over.take() if take_over_checks else []
     lines = [*(f"Wrote {path}" for path in written), *(f"Turned off {name}" for name in taken)]

@@ -24,13 +24,21 @@ def status(
     Exit code 0 if nothing differs, also where no profile is in force; 1 if something differs.
     """
     import json
+    from dataclasses import replace
 
     from autotune.deploy.status import status as look
     from autotune.report import status as report
+    from autotune.service.unchecked import unchecked
     from autotune.system.array import find_array, list_arrays
 
     arrays = [find_array(device)] if device else list_arrays()
-    found = [look(array, state_dir) for array in arrays]
+    found, nobody = [look(array, state_dir) for array in arrays], unchecked()
+    found = [
+        replace(each, faults=(*each.faults, nobody[each.array.device]))
+        if each.array.device in nobody
+        else each
+        for each in found
+    ]
     good = all(each.good for each in found)
     if as_json:
         documents = [report.document(each) for each in found]

@@ -117,7 +117,7 @@ def install(root: Path = Path("/")) -> list[Path]:
         for path, text in wanted.items():
             path.parent.mkdir(parents=True, exist_ok=True)
             durable.replace(path, text, 0o644)
-        guards, timers = list(guarded(root)), [_timer(unit) for unit in checked(root)]
+        guards, timers = list(guarded(root)), [timer(unit) for unit in checked(root)]
         systemctl(root, "enable", *ENABLED, *guards, *timers)
         if runs(root):
             systemctl(root, "daemon-reload")
@@ -135,7 +135,7 @@ def install(root: Path = Path("/")) -> list[Path]:
     return sorted(wanted)
 
 
-def _timer(unit: str) -> str:
+def timer(unit: str) -> str:
     """What starts a check."""
     return f"{unit.removesuffix('.service')}.timer"
 
@@ -153,7 +153,7 @@ def _remove_instances(drop_ins: list[Path], root: Path) -> None:
     """Stop and disable the guards and checks of these drop-ins, and remove those."""
     services = [path.parent.name.removesuffix(".d") for path in drop_ins]
     checks = [name for name in services if name.startswith(CHECK.partition("{")[0])]
-    enabled = [_timer(name) if name in checks else name for name in services]
+    enabled = [timer(name) if name in checks else name for name in services]
     if services:
         if runs(root):
             systemctl(root, "stop", *enabled, *checks)

@@ -14,12 +14,9 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from autotune import durable
-from autotune.errors import AutotuneError, RefusalError
+from autotune.errors import AutotuneError
 from autotune.preflight.check_schedule import SWITCHES, Switch, is_masked, scheduled
-from autotune.service import CONFIG
-from autotune.service.install import checked
 from autotune.service.systemd import runs, systemctl
-from autotune.system.array import list_arrays
 from autotune.untrusted import first_fault, read_file
 
 RECORD = Path("etc/autotune/taken-over.json")
@@ -92,17 +89,6 @@ def give_back(root: Path = Path("/")) -> list[str]:
         ) from None
     _save(Record(), root)
     return given
-
-
-def refuse_if_unchecked(root: Path = Path("/")) -> None:
-    """Raise RefusalError if an array would be checked by nobody."""
-    ours = checked(root).values()
-    left = [a.device for a in list_arrays(root) if a.redundant and a.name not in ours]
-    if left:
-        raise RefusalError(
-            f"Nobody would check {' and '.join(left)} then; set check_every in {CONFIG}, if "
-            "`autotune check` takes them."
-        )
 
 
 def _change(source: str, root: Path) -> Timer | File:

@@ -1,0 +1,58 @@
+"""Arrays that nobody checks, because the system's own checks were turned off for those of autotune.
+They may have come later, or their `check_every` may have gone."""
+
+from pathlib import Path
+
+from autotune.errors import RefusalError, UsageError
+from autotune.service import CONFIG
+from autotune.service.install import FOLDER, checked, timer
+from autotune.service.take_over import RECORD, found
+from autotune.system.array import list_arrays
+
+
+def refuse_if_unchecked(root: Path = Path("/")) -> None:
+    """Raise RefusalError if an array would be checked by nobody, the system's checks being off."""
+    ours = checked(root).values()
+    left = [a.device for a in list_arrays(root) if a.redundant and a.name not in ours]
+    if left:
+        back = "; `autotune service remove` turns the system's checks on" if are_off(root) else ""
+        raise RefusalError(
+            f"Nobody would check {' and '.join(left)} then; set check_every in {CONFIG}, if "
+            f"`autotune check` takes them{back}."
+        )
+
+
+def are_off(root: Path = Path("/")) -> bool:
+    """Whether the system's own checks were turned off for ours, and still are."""
+    return (root / RECORD).exists() and not found(root)
+
+
+def unchecked(root: Path = Path("/")) -> dict[str, str]:
+    """A sentence for each array here that nobody checks, by device. Of a faulty configuration
+    `config check` tells."""
+    if not are_off(root):
+        return {}
+    try:
+        wanted = {name: unit for unit, name in checked(root).items()}
+    except UsageError:
+        return {}
+    texts = {}
+    for array in list_arrays(root):
+        unit = wanted.get(array.name)
+        if not array.redundant or (unit and _is_enabled(timer(unit), root)):
+            continue
+        lacks = (
+            "run `autotune service install`, which gives it a timer"
+            if unit
+            else f"set check_every for it in {CONFIG} and run `autotune service install`, or turn "
+            "the system's on with `autotune service remove`"
+        )
+        texts[array.device] = (
+            f"Nobody checks {array.device}, since the system's own checks are turned off for those "
+            f"of autotune; {lacks}."
+        )
+    return texts
+
+
+def _is_enabled(name: str, root: Path) -> bool:
+    return any((folder / name).is_symlink() for folder in (root / FOLDER).glob("*.wants"))

@@ -1,0 +1,141 @@
+"""Arrays that nobody checks, since the system's own checks were turned off for ours."""
+
+import contextlib
+import json
+import shutil
+import sys
+from pathlib import Path
+
+import fake_sysfs
+import pytest
+import typer
+
+from autotune.cli import doctor, retune, service, status
+from autotune.errors import RefusalError
+from autotune.preflight import checks
+from autotune.service import install, take_over
+from autotune.service import unchecked as unchecked_module
+from autotune.service.unchecked import are_off, refuse_if_unchecked, unchecked
+from autotune.system import array as arrays
+from autotune.system.array import find_array
+
+pytestmark = pytest.mark.skipif(not shutil.which("systemctl"), reason="needs systemctl")
+CRON = "57 0 * * 0 root /usr/share/mdadm/checkarray --cron --all\n"
+MD1 = "11111111-22222222-33333333-44444444"
+NOBODY = "Nobody checks /dev/md0, since it is a test."
+
+
+@pytest.fixture
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> fake_sysfs.FakeMachine:
+    """Debian's, with an array that autotune checks in its place."""
+    machine = fake_sysfs.raid6(tmp_path)
+    machine.put("etc/cron.d/mdadm", CRON)
+    machine.put("etc/default/mdadm", "AUTOCHECK=true")
+    configured(machine, "[defaults]\ncheck_every = '30d'")
+    autotune = str(Path(sys.executable).with_name("autotune"))
+    monkeypatch.setattr(sys, "argv", [autotune])
+    refuse_if_unchecked(tmp_path)
+    install.install(tmp_path)
+    take_over.take(tmp_path)
+    return machine
+
+
+def configured(machine: fake_sysfs.FakeMachine, text: str) -> None:
+    machine.put("etc/autotune/config.toml", text)
+
+
+def another_array(machine: fake_sysfs.FakeMachine, level: str = "raid1") -> None:
+    machine.disk("sdx")
+    machine.disk("sdy")
+    machine.array("md1", level, ["sdx", "sdy"], uuid=MD1)
+
+
+def test_one_that_is_checked_is_not_named(machine: fake_sysfs.FakeMachine) -> None:
+    assert are_off(machine.root)
+    assert unchecked(machine.root) == {}
+    refuse_if_unchecked(machine.root)
+    another_array(machine, "raid0")
+    assert unchecked(machine.root) == {}
+
+
+def test_one_that_came_later_has_no_timer_until_the_service_is_installed_again(
+    machine: fake_sysfs.FakeMachine,
+) -> None:
+    another_array(machine)
+    assert list(unchecked(machine.root)) == ["/dev/md1"]
+    assert "run `autotune service install`, which" in unchecked(machine.root)["/dev/md1"]
+    install.install(machine.root)
+    assert unchecked(machine.root) == {}
+
+
+def test_one_that_is_not_configured_any_more_keeps_the_service_from_being_installed(
+    machine: fake_sysfs.FakeMachine,
+) -> None:
+    configured(machine, "")
+    assert "set check_every for it" in unchecked(machine.root)["/dev/md0"]
+    with pytest.raises(RefusalError, match=r"check /dev/md0 then.*service remove` turns the"):
+        refuse_if_unchecked(machine.root)
+    take_over.give_back(machine.root)
+    assert not are_off(machine.root)
+    assert unchecked(machine.root) == {}
+
+
+def test_what_somebody_turned_on_again_checks_them(machine: fake_sysfs.FakeMachine) -> None:
+    configured(machine, "")
+    machine.put("etc/default/mdadm", "AUTOCHECK=true")
+    assert not are_off(machine.root)
+    assert unchecked(machine.root) == {}
+
+
+def test_a_faulty_configuration_is_for_another_command(machine: fake_sysfs.FakeMachine) -> None:
+    configured(machine, "[")
+    assert unchecked(machine.root) == {}
+
+
+@pytest.fixture
+def told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> pytest.CaptureFixture[str]:
+    """Commands that find md0, which nobody checks."""
+    fake_sysfs.raid6(tmp_path)
+    monkeypatch.setattr(arrays, "list_arrays", lambda: [find_array("md0", tmp_path)])
+    monkeypatch.setattr(unchecked_module, "unchecked", lambda: {"/dev/md0": NOBODY})
+    monkeypatch.setattr(checks, "require_root", lambda: None)
+    return capsys
+
+
+def test_status_calls_it_a_fault(tmp_path: Path, told: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(typer.Exit) as ended:
+        status.status(None, as_json=True, state_dir=tmp_path)
+    assert ended.value.exit_code == 1
+    (found,) = json.loads(told.readouterr().out)["arrays"]
+    assert found["faults"] == [NOBODY]
+
+
+def test_doctor_says_so(tmp_path: Path, told: pytest.CaptureFixture[str]) -> None:
+    with contextlib.suppress(typer.Exit):
+        doctor.doctor(None, as_json=True, state_dir=tmp_path)
+    findings = json.loads(told.readouterr().out)["arrays"]["/dev/md0"]
+    assert {"severity": "warn", "message": NOBODY} in findings
+
+
+def test_a_pass_over_all_arrays_says_so(tmp_path: Path, told: pytest.CaptureFixture[str]) -> None:
+    config = tmp_path / "config.toml"
+    config.write_text("")
+    retune.retune(None, all_=True, config=config, state_dir=tmp_path)
+    assert NOBODY in told.readouterr().err.replace("\n", " ")
+
+
+def test_no_service_is_installed_that_leaves_one_unchecked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, told: pytest.CaptureFixture[str]
+) -> None:
+    def refuse() -> None:
+        raise RefusalError(NOBODY)
+
+    monkeypatch.setattr(unchecked_module, "refuse_if_unchecked", refuse)
+    monkeypatch.setattr(install, "install", lambda: [])
+    monkeypatch.setattr(unchecked_module, "are_off", lambda: True)
+    with pytest.raises(RefusalError, match="Nobody checks"):
+        service.install(dry_run=False, take_over_checks=False, as_json=False)
+    monkeypatch.setattr(unchecked_module, "are_off", lambda: False)
+    service.install(dry_run=False, take_over_checks=False, as_json=False)
