@@ -121,7 +121,12 @@ def main() -> None:
     for name in names:
         seen, end_s = watch(*RUNS[name])
         table = Table(
-            "minute", "says left", "was left", "ratio", box=None, title=f"{name}: {show_seconds(end_s)}"
+            "minute",
+            "says left",
+            "was left",
+            "ratio",
+            box=None,
+            title=f"{name}: {show_seconds(end_s)}",
         )
         for each in each_minute(seen, end_s):
             later = each.at_s > FIRST_PART * end_s
