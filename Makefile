@@ -18,7 +18,7 @@
 # make bench-year   ten thousand passes of re-tuning, on synthetic arrays (an hour)
 # make bench-guard   rebuilds under guard, beside fixed limits (20 min)
 # make bench-forecast   forecasts beside the rebuilds that follow them (two hours)
-# make bench-requests   whole stripes as requests, and writes without a copy (half an hour, quiet)
+# make bench-requests   writes in requests of whole stripes, beside the default (half an hour, quiet)
 # make bench-rebuild   creation, check and rebuild by level and disks (a day; goes on where cut)
 # make bench-search   compare the strategies on synthetic arrays (an hour)
 # make bench-grids    compare them on recorded arrays (some minutes)

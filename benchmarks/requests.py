@@ -1,12 +1,10 @@
 """python -m benchmarks.requests DEVICE --destructive DEVICE: how large requests reach the array.
 
-The array's own limit of a request is set to whole stripes, and `skip_copy` is switched on, each
-held against the settings that were found: measured in turn (A B B A), as a proof is, and judged by
-the same statistics.
+The array's own limit of a request is set to whole stripes, which is held against what was found:
+measured in turn (A B B A), as a proof is, and judged by the same statistics.
 """
 
 import argparse
-from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -14,7 +12,7 @@ from rich.console import Console
 
 from autotune.knobs import by_name
 from autotune.measure.phase import Bench, measure
-from autotune.measure.workload import Phase, parse_workload
+from autotune.measure.workload import parse_workload
 from autotune.measure.write_budget import Written
 from autotune.problem.figure import Estimate
 from autotune.problem.setting import Setting
@@ -24,7 +22,7 @@ from autotune.stats.verdict import Verdict, judge
 from autotune.tuning.prepare import Options, Preparation, prepare
 from autotune.tuning.session import session
 
-LIMIT, COPY = by_name("array_max_sectors_kb"), by_name("skip_copy")
+LIMIT = by_name("array_max_sectors_kb")
 TURNS = (True, False, False, True)
 """Whether the change is in force."""
 LOADS = """
@@ -54,7 +52,7 @@ def main() -> None:
         chosen.device,
         parse_workload(LOADS, "requests"),
         destructive=chosen.destructive,
-        knobs=(LIMIT, COPY),
+        knobs=(LIMIT,),
     )
     preparation = prepare(options)
     array, found = preparation.array, preparation.baseline
@@ -72,40 +70,33 @@ def main() -> None:
         for phase in preparation.phases:
             measure(phase, bench, 0)
         for change in _changes(preparation, stripe_kib):
-            phases = [p for p in preparation.phases if p.name == "random" or LIMIT.name in change]
-            verdict = _compared(preparation, bench, phases, change, chosen.rounds)
-            _print(change, phases, verdict)
+            _print(change, _compared(preparation, bench, change, chosen.rounds))
 
 
 def _changes(preparation: Preparation, stripe_kib: int) -> list[Setting]:
-    """One stripe, the most stripes that fit, each unless it was found; and no copy."""
-    limits = [int(value) for value in preparation.choices.get(LIMIT.name, ())]
+    """One stripe, and the most stripes that fit, each unless it was found."""
+    limits = [int(value) for value in preparation.choices[LIMIT.name]]
     whole = [limit for limit in limits if limit % stripe_kib == 0]
     kept = dict.fromkeys((*whole[:1], *whole[-1:]))
-    found = preparation.baseline.get(LIMIT.name)
-    return [*({LIMIT.name: limit} for limit in kept if limit != found), {COPY.name: 1}]
+    return [{LIMIT.name: k} for k in kept if k != preparation.baseline[LIMIT.name]]
 
 
-def _compared(
-    preparation: Preparation, bench: Bench, phases: Sequence[Phase], change: Setting, rounds: int
-) -> Verdict:
+def _compared(preparation: Preparation, bench: Bench, change: Setting, rounds: int) -> Verdict:
     sides: dict[bool, list[dict[str, Estimate]]] = {True: [], False: []}
     for number, changed in enumerate(TURNS * rounds):
         setting = {**preparation.baseline, **(change if changed else {})}
         apply(preparation.array, preparation.knobs, setting, bench.journal)
         figures: dict[str, Estimate] = {}
-        for phase in phases:
+        for phase in preparation.phases:
             figures |= measure(phase, bench, number).figures
         sides[changed].append(figures)
-    wanted = [figure for phase in phases for figure in phase.figures()]
-    return judge(wanted, sides[True], sides[False])
+    return judge(preparation.figures, sides[True], sides[False])
 
 
-def _print(change: Setting, phases: Sequence[Phase], verdict: Verdict) -> None:
-    for phase in phases:
-        found = verdict.figures[f"{phase.name}.throughput"]
+def _print(change: Setting, verdict: Verdict) -> None:
+    for name, found in verdict.figures.items():
         print(
-            f"{_words(change):26} {phase.name:8} ×{found.ratio:.3f} "
+            f"{_words(change):26} {name:18} ×{found.ratio:.3f} "
             f"({found.low:.3f} to {found.high:.3f}) {found.conclusion}",
             flush=True,
         )

@@ -144,6 +144,7 @@ def test_ansible_takes_the_role(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         ({"sync_speed_min": 5, "sync_speed_max": 4}, "above"),
         ({"preread_bypass_threshold": 18, "stripe_cache_size": 17}, "above"),
         ({}, "sets nothing"),
+        ({"scheduler": "kyber", "low_latency": 0}, "low_latency is for bfq"),
     ],
 )
 def test_what_is_out_of_its_range_is_exported_in_no_format(
@@ -182,7 +183,7 @@ def test_the_speeds_keep_their_order_whatever_is_there() -> None:
     low, high = "md/sync_speed_min", "md/sync_speed_max"
     assert both == [(low, "1"), (high, "500000"), (low, "200000")]
     order = [step.file.split("/")[1] for step in steps(profile())]
-    assert order.index("scheduler") < order.index("nr_requests")
+    assert order.index("scheduler") < order.index("nr_requests") < order.index("iosched")
     assert order.index("stripe_cache_size") < order.index("preread_bypass_threshold")
 
 

@@ -76,7 +76,7 @@ def knob_files(name: str = "md0") -> dict[str, str]:
     members = [p.name.removeprefix("dev-") for p in (block / "md").glob("dev-*")]
     files = [block / "queue" / file for file in ("read_ahead_kb", "max_sectors_kb")]
     names = ("stripe_cache_size", "sync_speed_min", "sync_speed_max", "sync_min", "sync_max")
-    names += ("group_thread_cnt", "rmw_level", "preread_bypass_threshold", "skip_copy")
+    names += ("group_thread_cnt", "rmw_level", "preread_bypass_threshold")
     files += [block / "md" / file for file in (*names, "safe_mode_delay", "sync_action")]
     for member in members:
         entry = (Path("/sys/class/block") / member).resolve()

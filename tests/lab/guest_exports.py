@@ -24,7 +24,7 @@ from autotune.system.array import find_array
 
 FOUND = load_profile(Path(os.environ.get("AUTOTUNE_PROFILE", "examples/profile.json")))
 """What a run on raid6-hdd found: 5 disks and 768 MiB, where this is 4 and 512."""
-MORE = {"scheduler": "bfq", "low_latency": 0, "safe_mode_delay": 5000, "skip_copy": 1}
+MORE = {"scheduler": "bfq", "low_latency": 0, "safe_mode_delay": 5000}
 PROFILE = Path(tempfile.mkdtemp(), "profile.json")
 save_profile(FOUND.model_copy(update={"knobs": {**FOUND.knobs, **MORE}}), PROFILE)
 WANTED = load_profile(PROFILE).knobs

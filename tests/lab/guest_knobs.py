@@ -24,14 +24,14 @@ from autotune.tuning.session import session
 
 SETTINGS = 20
 HERE = {
-    *("group_thread_cnt", "nr_requests", "skip_copy", "array_max_sectors_kb", "safe_mode_delay"),
+    *("group_thread_cnt", "nr_requests", "array_max_sectors_kb", "safe_mode_delay"),
     *("read_expire", "fifo_batch", "low_latency"),
 }
 BY_HAND = {"read_expire": "240", "writes_starved": "5"}
 """What a person has set of mq-deadline."""
 ELSEWHERE: dict[str, Value] = {
     **{"scheduler": "bfq", "low_latency": 0, "read_expire": 500, "fifo_batch": 16},
-    **{"safe_mode_delay": 20_000, "skip_copy": 1, "array_max_sectors_kb": 192, "nr_requests": 64},
+    **{"safe_mode_delay": 20_000, "array_max_sectors_kb": 192, "nr_requests": 64},
 }
 """Under another scheduler, where those of mq-deadline can be nothing but what a switch sets."""
 
@@ -98,7 +98,7 @@ def test_a_kill_leaves_nothing_behind(tmp_path: Path, by_hand: dict[str, str]) -
             changed.write_text(" ".join(names))
             os.kill(os.getpid(), signal.SIGKILL)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
-    wanted = {"scheduler", "low_latency", "safe_mode_delay", "skip_copy", "max_sectors_kb"}
+    wanted = {"scheduler", "low_latency", "safe_mode_delay", "max_sectors_kb"}
     assert set(read(changed).split()) >= wanted
     wait_until(lambda: knob_files() == by_hand, 60, "the guardian")
 

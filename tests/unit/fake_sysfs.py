@@ -20,7 +20,6 @@ PARITY_FILES = {
     "stripe_size": "4096",
     "group_thread_cnt": "0",
     "rmw_level": "1",
-    "skip_copy": "0",
     "preread_bypass_threshold": "1",
 }
 
