@@ -94,7 +94,10 @@ class LowLatency(SchedulersOwn):
 
 
 ALL: tuple[SchedulersOwn, ...] = (ReadExpire(), FifoBatch(), LowLatency())
-OWNERS: Mapping[str, SchedulersOwn] = {knob.name: knob for knob in ALL}
+OWNERS: Mapping[str, str] = {
+    **{knob.name: knob.scheduler for knob in ALL},
+    "async_depth": "mq-deadline",
+}
 
 
 def out_of_place(array: Array, setting: Setting) -> str | None:
@@ -124,9 +127,13 @@ def contradiction(setting: Setting) -> str | None:
 
 def comes_back(write: Write, earlier: Iterable[Write]) -> bool:
     """Whether the file of a write is there after the earlier ones, of which one resets it."""
-    knob = OWNERS.get(write.path.name) if sysfs.is_schedulers_own(write.path) else None
+    if not sysfs.is_schedulers_own(write.path):
+        return True
     scheduler = sysfs.device(write.path) / "queue/scheduler"
-    return knob is None or Write(scheduler, knob.scheduler) in earlier
+    switches = [each.text for each in earlier if each.path == scheduler]
+    # Those that no knob sets are only written by what found them under that scheduler.
+    owner = OWNERS.get(write.path.name, switches[-1] if switches else "")
+    return owner == switches[-1] if switches else write.path.exists()
 
 
 def _of(setting: Setting) -> Iterable[SchedulersOwn]:

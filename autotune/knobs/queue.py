@@ -8,6 +8,7 @@ from autotune.problem.setting import Value
 from autotune.system import sysfs
 from autotune.system.array import Array, Media
 from autotune.system.blockdev import number
+from autotune.system.sysfs import Write
 
 _DEPTHS = ("iosched/async_depth", "async_depth")
 """Where it is: kernel block/mq-deadline.c, dd_depth_updated; in the queue itself since Linux 7."""
@@ -42,6 +43,12 @@ class NrRequests(MemberNumber):
         beside = (disk_files(array, f"queue/{file}") for file in _DEPTHS)
         found = (path for paths in beside for path in paths if sysfs.read_or(path, "") != "")
         return (*super().paths(array), *found)
+
+    def writes(self, array: Array, value: Value) -> list[Write]:
+        """The depths as they were found come after it: at a start they are not what it sets."""
+        found = {write for member in array.members for write in member.scheduler}
+        kept = [write for write in found if write.path.name == "async_depth"]
+        return [*super().writes(array, value), *sorted(kept, key=lambda write: write.path)]
 
     def choices(self, array: Array, memory_bytes: int) -> tuple[Value, ...]:
         steps = ladder(16, 1024)

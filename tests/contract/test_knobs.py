@@ -259,7 +259,10 @@ def test_a_switch_and_back_keeps_what_the_scheduler_was_set_to(tmp_path: Path) -
     apply(found, {"scheduler": "mq-deadline"})
     assert [sysfs.read(file) for file in (starved, depth)] == ["7", "11"], "as the baseline was"
     apply(found, {"nr_requests": 200})
-    assert sysfs.read(depth) == "150"
+    assert sysfs.read(depth) == "11"
+    apply(found, {"nr_requests": 100, "scheduler": "kyber"})
+    apply(found, {"nr_requests": 128, "scheduler": "mq-deadline"})
+    assert [sysfs.read(file) for file in (starved, depth)] == ["7", "11"]
     apply(found, {"scheduler": "bfq"})
     restore(saved)
     assert {path: sysfs.original(path) for path in saved} == saved
