@@ -18,6 +18,7 @@
 # make bench-year   ten thousand passes of re-tuning, on synthetic arrays (an hour)
 # make bench-guard   rebuilds under guard, beside fixed limits (20 min)
 # make bench-forecast   forecasts beside the rebuilds that follow them (two hours)
+# make bench-requests   writes in requests of whole stripes, beside the default (half an hour, quiet)
 # make bench-rebuild   creation, check and rebuild by level and disks (a day; goes on where cut)
 # make bench-search   compare the strategies on synthetic arrays (an hour)
 # make bench-grids    compare them on recorded arrays (some minutes)
@@ -37,7 +38,7 @@ SERVICES := tuned prometheus
 test lint unit lab-tests slow-tests: PACKAGES += $(CONSUMERS)
 
 .PHONY: setup system demo test lint unit lab-tests slow-tests faults soak check-kills fuzz \
-  bench-measure bench-persist bench-guard bench-forecast bench-rebuild bench-search bench-year bench-grids bench-panel \
+  bench-measure bench-persist bench-guard bench-forecast bench-rebuild bench-requests bench-search bench-year bench-grids bench-panel \
   bench-published bench-time-left record-grids
 
 setup: system .venv/installed
@@ -122,6 +123,11 @@ bench-persist: setup
 
 bench-guard: setup
 	.venv/bin/autotune lab tests/lab/guard.toml -- .venv/bin/python -m benchmarks.guard /dev/md0
+
+bench-requests: setup
+	for array in raid5-ssd raid6-hdd; do \
+	  .venv/bin/autotune lab $$array -- .venv/bin/python -m benchmarks.requests $(RAW) || exit 1; \
+	done
 
 bench-rebuild: setup
 	.venv/bin/python -m benchmarks.rebuild --tune

@@ -16,6 +16,7 @@ import typer
 from autotune.advice.advise import CHECKS
 from autotune.cli.main import app
 from autotune.knobs import ALL, DEFAULT, Knob
+from autotune.knobs.base import ArrayNumber, MemberNumber
 from autotune.measure.workload import Phase, load_workload, shipped
 
 DOCS = Path(__file__).parent
@@ -120,9 +121,10 @@ def _doc(thing: object) -> str:
 
 
 def _where(knob: Knob) -> str:
-    file = getattr(knob, "file", "") or f"queue/{knob.name}"
-    of_array = file.startswith("md/") or knob.name == "read_ahead_kb"
-    return f"`/sys/block/mdX/{file}`" if of_array else f"`queue/{knob.name}` of each member's disk"
+    if isinstance(knob, ArrayNumber):
+        return f"`/sys/block/mdX/{knob.file}`"
+    file = knob.file if isinstance(knob, MemberNumber) else f"queue/{knob.name}"
+    return f"`{file}` of each member's disk"
 
 
 def _range(knob: Knob) -> str:

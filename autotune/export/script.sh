@@ -176,7 +176,7 @@ save() {
             for path in $(files "$place" "$file"); do
                 also=
                 [ "$file" != queue/scheduler ] ||
-                    also="${path%/*}/nr_requests ${path%/*}/wbt_lat_usec"
+                    also="${path%/*}/nr_requests ${path%/*}/wbt_lat_usec ${path%/*}/iosched/*"
                 for each in $path $also; do
                     # A queue that has no throttling keeps the file but fails to read it.
                     text=$(original "$each" 2>/dev/null) && [ -n "$text" ] || continue

@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass
 
 from autotune.errors import UsageError
-from autotune.knobs import Knob, by_name, harmful
+from autotune.knobs import Knob, by_name, harmful, iosched
 from autotune.knobs.base import ArrayNumber, MemberNumber
 from autotune.knobs.scheduler import NAMES, Scheduler
 from autotune.knobs.write_order import rank
@@ -95,8 +95,8 @@ def _step(knob: Knob, value: Value) -> Step:
             f"not {harmless(str(value))}."
         )
     if isinstance(knob, MemberNumber):
-        return Step(True, f"queue/{knob.file}", str(value))
-    return Step(False, knob.file, str(value))
+        return Step(True, knob.file, knob.text(value))
+    return Step(False, knob.file, knob.text(value))
 
 
 def _together(profile: Profile) -> None:
@@ -106,6 +106,8 @@ def _together(profile: Profile) -> None:
         less, more = (file.removeprefix("md/") for file in pair)
         if less in knobs and more in knobs and int(knobs[less]) > int(knobs[more]):
             raise UsageError(f"{less} {knobs[less]} is above {more} {knobs[more]}.")
+    if reason := iosched.contradiction(knobs):
+        raise UsageError(reason)
 
 
 def harmless(text: str) -> str:

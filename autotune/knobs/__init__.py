@@ -3,11 +3,13 @@
 from collections.abc import Iterable
 
 from autotune.errors import UsageError, closest
+from autotune.knobs import iosched
 from autotune.knobs.array_queue import ArrayMaxSectors
 from autotune.knobs.base import Knob, PhaseKind
 from autotune.knobs.parity import GroupThreads, PrereadBypass, RmwLevel
-from autotune.knobs.queue import MaxSectors, NrRequests, WbtLatency
+from autotune.knobs.queue import MaxSectors, NrRequests, QueueDepth, RqAffinity, WbtLatency
 from autotune.knobs.read_ahead import ReadAhead
+from autotune.knobs.safe_mode import SafeModeDelay
 from autotune.knobs.scheduler import Scheduler
 from autotune.knobs.stripe_cache import StripeCacheSize
 from autotune.knobs.sync_speed import SyncIoDepth, SyncSpeedMax, SyncSpeedMin
@@ -48,6 +50,10 @@ ALL: tuple[Knob, ...] = (
     PrereadBypass(),
     ArrayMaxSectors(),
     SyncIoDepth(),
+    SafeModeDelay(),
+    *iosched.ALL,
+    QueueDepth(),
+    RqAffinity(),
 )
 
 

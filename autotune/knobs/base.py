@@ -109,6 +109,10 @@ class Number:
     def ram_bytes(self, array: Array, value: Value) -> int:
         return 0
 
+    def text(self, value: Value) -> str:
+        """What is stored for a value, as the kernel shows it."""
+        return str(value)
+
 
 class ArrayNumber(Number):
     """A number in one file of the array."""
@@ -129,32 +133,36 @@ class ArrayNumber(Number):
         return (self.path(array),)
 
     def writes(self, array: Array, value: Value) -> list[Write]:
-        return [Write(self.path(array), str(value))]
+        return [Write(self.path(array), self.text(value))]
 
 
 class MemberNumber(Number):
-    """A number in the queue of each member's disk, the same in all."""
+    """A number in one file of each member's disk, the same in all."""
 
     file = ""
+    """The path below the disk's folder in sysfs: "queue/nr_requests"."""
 
     def applies(self, array: Array) -> bool:
         """Only if the members are alike: a ladder has no place for "64,128"."""
         return on_every_disk(array, self.file) and isinstance(self.read(array), int)
 
     def read(self, array: Array) -> Value:
-        values = [whole(path) for path in self.paths(array)]
+        values = [self.read_file(path) for path in disk_files(array, self.file)]
         return values[0] if len(set(values)) == 1 else ",".join(map(str, values))
 
+    def read_file(self, path: Path) -> int:
+        return whole(path)
+
     def paths(self, array: Array) -> tuple[Path, ...]:
-        return queue_files(array, self.file)
+        return disk_files(array, self.file)
 
     def writes(self, array: Array, value: Value) -> list[Write]:
-        return [Write(path, str(value)) for path in self.paths(array)]
+        return [Write(path, self.text(value)) for path in disk_files(array, self.file)]
 
 
-def queue_files(array: Array, file: str) -> tuple[Path, ...]:
-    """A queue file of every disk under the array."""
-    return tuple(array.root / "sys/block" / disk / "queue" / file for disk in array.disks)
+def disk_files(array: Array, file: str) -> tuple[Path, ...]:
+    """A file of every disk under the array, by its path below the disk's folder."""
+    return tuple(array.root / "sys/block" / disk / file for disk in array.disks)
 
 
 def on_every_disk(array: Array, file: str) -> bool:
@@ -163,9 +171,9 @@ def on_every_disk(array: Array, file: str) -> bool:
     Devices without `mq` (dm, md, NVMe multipath heads) pass requests on; on 6.1 their queue
     files exist all the same, and lie.
     """
-    paths = queue_files(array, file)
+    paths = disk_files(array, file)
     return bool(paths) and all(
-        (path.parent.parent / "mq").is_dir() and sysfs.read_or(path, "") != "" for path in paths
+        (sysfs.device(path) / "mq").is_dir() and sysfs.read_or(path, "") != "" for path in paths
     )
 
 
@@ -176,6 +184,11 @@ def whole(path: Path) -> int:
         return int(text)
     except ValueError:
         raise InfeasibleError(f"{path} holds {text!r} where a number was expected.") from None
+
+
+def processors(array: Array) -> int:
+    """How many processors the machine has."""
+    return len(list((array.root / "sys/devices/system/cpu").glob("cpu[0-9]*"))) or 1
 
 
 def ladder(low: int, high: int) -> tuple[int, ...]:

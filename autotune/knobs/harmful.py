@@ -78,6 +78,13 @@ LIMITS: Mapping[str, Limits] = {
     "max_sectors_kb": Limits(least=64, low=128, lacks="large requests are cut into many"),
     "array_max_sectors_kb": Limits(least=64, low=128, lacks="large requests are cut into many"),
     "wbt_lat_usec": Limits(least=100, low=500, lacks="writes are held back nearly always", off=0),
+    "safe_mode_delay": Limits(
+        *(1, None, 60_000, 3_600_000),
+        lacks="any crash means a resync",
+        exceeds="nearly any crash means a resync",
+    ),
+    "read_expire": Limits(low=50, lacks="a hard disk seeks for each read"),
+    "fifo_batch": Limits(high=256, exceeds="requests elsewhere on a disk wait for long"),
     "group_thread_cnt": Limits(high=32, most=256, exceeds="threads take turns, and memory"),
     "preread_bypass_threshold": Limits(
         high=256, most=2048, exceeds="small writes can wait behind large ones without end"

@@ -1,6 +1,6 @@
 """Knobs of RAID 4/5/6 beside the stripe cache: threads, and how parity is brought up to date."""
 
-from autotune.knobs.base import ArrayNumber, PhaseKind, ladder
+from autotune.knobs.base import ArrayNumber, PhaseKind, ladder, processors
 from autotune.problem.setting import Value
 from autotune.system.array import Array
 from autotune.system.blockdev import number
@@ -28,8 +28,7 @@ class GroupThreads(_Parity):
 
     def choices(self, array: Array, memory_bytes: int) -> tuple[Value, ...]:
         """Up to the processors there are: more threads only take turns."""
-        online = len(list((array.root / "sys/devices/system/cpu").glob("cpu[0-9]*"))) or 1
-        return (0, *(n for n in (1, 2, 4, 8, 16) if n <= online))
+        return (0, *(n for n in (1, 2, 4, 8, 16) if n <= processors(array)))
 
 
 class RmwLevel(_Parity):

@@ -1,11 +1,17 @@
 """Knobs of the members' disks beside the scheduler. A disk's queue may serve other arrays too."""
 
-from autotune.knobs.base import MemberNumber, PhaseKind, ladder, queue_files
+from pathlib import Path
+
+from autotune.knobs.base import MemberNumber, PhaseKind, disk_files, ladder, processors
 from autotune.knobs.scheduler import hardware_queues, queue_depth
 from autotune.problem.setting import Value
 from autotune.system import sysfs
 from autotune.system.array import Array, Media
 from autotune.system.blockdev import number
+from autotune.system.sysfs import Write
+
+_DEPTHS = ("iosched/async_depth", "async_depth")
+"""Where it is: kernel block/mq-deadline.c, dd_depth_updated; in the queue itself since Linux 7."""
 
 
 class NrRequests(MemberNumber):
@@ -13,7 +19,7 @@ class NrRequests(MemberNumber):
 
     name = "nr_requests"
     unit = "requests"
-    file = "nr_requests"
+    file = "queue/nr_requests"
     low, high = 4, 4096
     hazards = (
         "A change of the scheduler resets it, so it is written after that.",
@@ -24,13 +30,25 @@ class NrRequests(MemberNumber):
         """2 × min(the disk's queue depth, 128) with a scheduler; the queue depth with `none`"""
         # Kernel block/blk-mq-sched.c; seen on 6.1.176: 128 and 64 at depth 64.
         defaults = set()
-        for disk, path in zip(array.disks, queue_files(array, "scheduler"), strict=True):
+        for disk, path in zip(array.disks, disk_files(array, "queue/scheduler"), strict=True):
             depth = queue_depth(array, disk)
             if depth is None:
                 return None
             plain = sysfs.read_or(path, "[none]").find("[none]") >= 0
             defaults.add(depth if plain else 2 * min(depth, 128))
         return defaults.pop() if len(defaults) == 1 else None
+
+    def paths(self, array: Array) -> tuple[Path, ...]:
+        """A change also resets mq-deadline's `async_depth`."""
+        beside = (disk_files(array, f"queue/{file}") for file in _DEPTHS)
+        found = (path for paths in beside for path in paths if sysfs.read_or(path, "") != "")
+        return (*super().paths(array), *found)
+
+    def writes(self, array: Array, value: Value) -> list[Write]:
+        """The depths as they were found come after it: at a start they are not what it sets."""
+        found = {write for member in array.members for write in member.scheduler}
+        kept = [write for write in found if write.path.name == "async_depth"]
+        return [*super().writes(array, value), *sorted(kept, key=lambda write: write.path)]
 
     def choices(self, array: Array, memory_bytes: int) -> tuple[Value, ...]:
         steps = ladder(16, 1024)
@@ -51,7 +69,7 @@ class MaxSectors(MemberNumber):
 
     name = "max_sectors_kb"
     unit = "KiB"
-    file = "max_sectors_kb"
+    file = "queue/max_sectors_kb"
     low, high = 4, 2**31 - 1
     """Of any disk; `bounds` are those of this array's."""
     hazards = (
@@ -61,7 +79,7 @@ class MaxSectors(MemberNumber):
 
     def bounds(self, array: Array) -> tuple[int, int]:
         """From a page (seen on 6.1.176: 3 is EINVAL) to what every disk's hardware takes."""
-        limits = [number(path) for path in queue_files(array, "max_hw_sectors_kb")]
+        limits = [number(path) for path in disk_files(array, "queue/max_hw_sectors_kb")]
         return array.page_bytes // 1024, min(limits, default=0)
 
     def default(self, array: Array) -> Value | None:
@@ -83,7 +101,7 @@ class WbtLatency(MemberNumber):
 
     name = "wbt_lat_usec"
     unit = "µs"
-    file = "wbt_lat_usec"
+    file = "queue/wbt_lat_usec"
     ordered = False
     """0 means off, that is, beyond the largest."""
     low, high = 0, 10_000_000
@@ -101,3 +119,60 @@ class WbtLatency(MemberNumber):
 
     def moves(self, phase: PhaseKind, quantity: str) -> bool:
         return phase.writes
+
+
+class QueueDepth(MemberNumber):
+    """How many requests a SATA or SAS disk gets at once, to put them in order itself. With 1, a
+    SATA disk gets them one by one: native command queuing (NCQ) is off."""
+
+    # Kernel drivers/scsi/scsi_sysfs.c; drivers/ata/libata-sata.c takes at most what the disk says.
+    name = "queue_depth"
+    unit = "requests"
+    file = "device/queue_depth"
+    low, high = 1, 4096
+    """Of any disk; `bounds` are those of this array's."""
+    hazards = (
+        "A disk that gets many requests at once may let one wait for long.",
+        "More than a disk takes is refused or reduced; such a setting is not measured.",
+    )
+
+    def bounds(self, array: Array) -> tuple[int, int]:
+        """Up to what every disk's controller takes; NVMe and virtio disks have no such file."""
+        hosts = array.root / "sys/class/scsi_host"
+        devices = (path.parent.resolve().name for path in disk_files(array, self.file))
+        limits = [number(hosts / f"host{name.split(':')[0]}/can_queue") for name in devices]
+        return self.low, min([*(limit for limit in limits if limit), self.high])
+
+    def default(self, array: Array) -> Value | None:
+        """the driver's choice, for SATA what the disk says: 32 at most"""
+        return None
+
+    def choices(self, array: Array, memory_bytes: int) -> tuple[Value, ...]:
+        high = self.bounds(array)[1]
+        return tuple(1 << k for k in range(9) if 1 << k <= high)
+
+    def moves(self, phase: PhaseKind, quantity: str) -> bool:
+        return phase.reads or phase.writes or phase.checks
+
+
+class RqAffinity(MemberNumber):
+    """Which processor ends a request: the one that the disk interrupts (0), one that shares a cache
+    with the one that asked (1), or the one that asked (2)."""
+
+    # Kernel block/blk-sysfs.c; without SMP every store is EINVAL. block/blk-mq.c,
+    # blk_mq_complete_need_ipi.
+    name = "rq_affinity"
+    file = "queue/rq_affinity"
+    ordered = False
+    low, high, kernel_default = 0, 2, 1
+    hazards = ("It moves work between processors, which other programs may want.",)
+
+    def applies(self, array: Array) -> bool:
+        """Only where there is a choice of processors; the kernel refuses it otherwise."""
+        return processors(array) > 1 and super().applies(array)
+
+    def choices(self, array: Array, memory_bytes: int) -> tuple[Value, ...]:
+        return (0, 1, 2)
+
+    def moves(self, phase: PhaseKind, quantity: str) -> bool:
+        return phase.reads or phase.writes

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from autotune.knobs.base import PhaseKind, on_every_disk, queue_files
+from autotune.knobs.base import PhaseKind, disk_files, on_every_disk
 from autotune.problem.setting import Value
 from autotune.system import sysfs
 from autotune.system.array import Array
@@ -16,8 +16,9 @@ NAMES = (NONE, "mq-deadline", "kyber", "bfq")
 class Scheduler:
     """How each member's disk orders its requests; the same for all members.
 
-    A change resets `nr_requests`, and `bfq` turns write-back throttling (`wbt_lat_usec`) off. So
-    these two files are saved with it, and `nr_requests` is set again after it.
+    A change resets `nr_requests` and the scheduler's own settings (`iosched/`), and `bfq` turns
+    write-back throttling (`wbt_lat_usec`) off. So these files are saved with it. After it
+    `nr_requests` is set again, and of the scheduler that was found its own settings, too.
     """
 
     # Members that differ read as "bfq,none,…". Seen on 6.1.176: 500 requests became 64 with none,
@@ -26,15 +27,16 @@ class Scheduler:
     unit = ""
     ordered = False
     hazards = (
-        "A change resets nr_requests, which is set again after it.",
+        "A change resets nr_requests and the scheduler's own settings, which are set again after "
+        "it.",
         "The queue belongs to the whole disk: other partitions and arrays on it are affected, too.",
     )
 
     def applies(self, array: Array) -> bool:
-        return on_every_disk(array, "scheduler") and len(self._offered(array)) > 1
+        return on_every_disk(array, "queue/scheduler") and len(offered(array)) > 1
 
     def read(self, array: Array) -> Value:
-        values = [sysfs.value(path) for path in queue_files(array, "scheduler")]
+        values = [sysfs.value(path) for path in disk_files(array, "queue/scheduler")]
         return values[0] if len(set(values)) == 1 else ",".join(values)
 
     def default(self, array: Array) -> Value | None:
@@ -45,44 +47,46 @@ class Scheduler:
         if len(queues) != 1:
             return None
         wanted = "mq-deadline" if queues == {1} else NONE
-        return wanted if wanted in self._offered(array) else NONE
+        return wanted if wanted in offered(array) else NONE
 
     def choices(self, array: Array, memory_bytes: int) -> tuple[Value, ...]:
-        return self._offered(array)
+        return offered(array)
 
     def legal(self, array: Array) -> str:
-        return " ".join(self._offered(array))
+        return " ".join(offered(array))
 
     def valid(self, array: Array, value: Value) -> str | None:
         names = str(value).split(",")
         if len(names) not in (1, len(array.disks)):
             return f"{value} names {len(names)} schedulers for {len(array.disks)} disks."
-        offered = self._offered(array)
+        known = offered(array)
         for name in names:
-            if name not in offered:
-                return f"The disks of {array.device} offer {', '.join(offered)}, not {name}."
+            if name not in known:
+                return f"The disks of {array.device} offer {', '.join(known)}, not {name}."
         return None
 
     def paths(self, array: Array) -> tuple[Path, ...]:
-        files = ("scheduler", "nr_requests", "wbt_lat_usec")
-        found = (path for file in files for path in queue_files(array, file))
+        files = (f"queue/{file}" for file in ("scheduler", "nr_requests", "wbt_lat_usec"))
+        found = [path for file in files for path in disk_files(array, file)]
         # A queue that has no throttling keeps the file but fails to read it.
-        return tuple(path for path in found if sysfs.read_or(path, "") != "")
+        there = [path for path in found if sysfs.read_or(path, "") != ""]
+        own = [write.path for member in array.members for write in member.scheduler]
+        return tuple(dict.fromkeys([*there, *own]))
 
     def writes(self, array: Array, value: Value) -> list[Write]:
-        names = str(value).split(",")
-        if len(names) == 1:
-            names *= len(array.disks)
         writes = []
-        for disk, name in zip(array.disks, names, strict=True):
+        for disk, name in by_disk(array, value).items():
             queue = array.root / "sys/block" / disk / "queue"
             writes.append(Write(queue / "scheduler", name))
-            length = next((m.nr_requests for m in array.members if m.disk == disk), None)
-            depth = queue_depth(array, disk)
+            found = next(member for member in array.members if member.disk == disk)
+            length, depth = found.nr_requests, queue_depth(array, disk)
             if length is not None and name == NONE and depth is not None:
                 length = min(length, depth)
             if length is not None:
                 writes.append(Write(queue / "nr_requests", str(length)))
+            back = Write(queue / "scheduler", name) in found.scheduler
+            if back and sysfs.value(queue / "scheduler") != name:
+                writes += found.scheduler[1:]
         return writes
 
     def ram_bytes(self, array: Array, value: Value) -> int:
@@ -91,13 +95,25 @@ class Scheduler:
     def moves(self, phase: PhaseKind, quantity: str) -> bool:
         return phase.reads or phase.writes or phase.checks
 
-    def _offered(self, array: Array) -> tuple[str, ...]:
-        """What every member's disk offers, by name."""
-        offers = [
-            set(sysfs.read_or(path, "").replace("[", "").replace("]", "").split())
-            for path in queue_files(array, "scheduler")
-        ]
-        return tuple(sorted(set.intersection(*offers))) if offers else ()
+
+def offered(array: Array) -> tuple[str, ...]:
+    """The schedulers that every member's disk offers, by name."""
+    offers = [
+        set(sysfs.read_or(path, "").replace("[", "").replace("]", "").split())
+        for path in disk_files(array, "queue/scheduler")
+    ]
+    return tuple(sorted(set.intersection(*offers))) if offers else ()
+
+
+def by_disk(array: Array, value: Value | None) -> dict[str, str]:
+    """The scheduler of each disk under a value of the knob; with None, the present one."""
+    if value is None:
+        names = [sysfs.value(path) for path in disk_files(array, "queue/scheduler")]
+    else:
+        names = str(value).split(",")
+    if len(names) == 1:
+        names *= len(array.disks)
+    return dict(zip(array.disks, names, strict=True))
 
 
 def hardware_queues(array: Array, disk: str) -> list[Path]:

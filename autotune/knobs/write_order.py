@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from autotune.errors import InfeasibleError
+from autotune.knobs import iosched
 from autotune.knobs.base import Knob
 from autotune.knobs.scheduler import NONE, queue_depth
 from autotune.problem.setting import Setting
@@ -15,15 +16,16 @@ _FIRST = (
     *("scheduler", "nr_requests", "max_sectors_kb", "wbt_lat_usec", "stripe_cache_size"),
     "sync_min",
 )
-"""A switch of the scheduler resets the two after it; the cache bounds preread_bypass_threshold; a
-sync_max below sync_min is refused."""
+"""A switch of the scheduler resets nr_requests, wbt_lat_usec and its own settings, which come after
+all of these; nr_requests resets async_depth. The cache bounds preread_bypass_threshold; a sync_max
+below sync_min is refused."""
 _SPEEDS = ("sync_speed_min", "sync_speed_max")
 CACHE = "stripe_cache_size"
 _BOUNDS = ("sync_min", "sync_max")
 WAITING = (*_BOUNDS, "group_thread_cnt", CACHE)
 """What cannot be put back while a sync runs: the kernel refuses the bounds, and may hang over the
 threads. The cache waits for the end of a reshape alone."""
-_RESET_BY_SCHEDULER = ("nr_requests", "wbt_lat_usec")
+_RESET_BY_SCHEDULER = ("nr_requests", "wbt_lat_usec", "async_depth")
 
 
 def consistent(array: Array, setting: Setting) -> str | None:
@@ -52,7 +54,7 @@ def consistent(array: Array, setting: Setting) -> str | None:
                     f"With the scheduler none, nr_requests {setting['nr_requests']} is above the "
                     f"{depth} that {disk} takes at once."
                 )
-    return None
+    return iosched.out_of_place(array, setting)
 
 
 def plan(array: Array, setting: Setting, knobs: Iterable[Knob]) -> list[Write]:
@@ -78,6 +80,8 @@ def plan(array: Array, setting: Setting, knobs: Iterable[Knob]) -> list[Write]:
         # The setting's own queue length replaces the remembered one.
         later = {write.path for write in more}
         writes = [w for w in writes if w.path not in later] + more
+    # What comes back with a scheduler has its place among the others.
+    writes.sort(key=lambda write: rank(write.path.name))
     writes = _needed(_speeds_in_order(writes))
     for write in writes:
         reason = unsafe_now(write.path)
@@ -97,10 +101,13 @@ def restoring(originals: Sequence[tuple[Path, str]] | Mapping[Path, str]) -> lis
     return _speeds_in_order([Write(path, text) for path, text in ordered])
 
 
-def reset_by(path: Path) -> tuple[Path, ...]:
-    """The files that the kernel changes too when this one is written."""
-    reset = _RESET_BY_SCHEDULER if path.name == "scheduler" else ()
-    return tuple(path.parent / name for name in reset)
+def resets(path: Path, other: Path) -> bool:
+    """Whether the kernel may change the other file too when one is written."""
+    if path.name == "scheduler":
+        reset = sysfs.is_schedulers_own(other) or other.name in _RESET_BY_SCHEDULER
+    else:
+        reset = path.name == "nr_requests" and other.name == "async_depth"
+    return reset and sysfs.device(path) == sysfs.device(other)
 
 
 def unsafe_now(path: Path) -> str | None:
@@ -136,16 +143,14 @@ def rank(name: str) -> tuple[int, str]:
 
 
 def _needed(writes: list[Write]) -> list[Write]:
-    """Without the stores of a value that is there already and will not be reset before."""
-    switched: set[Path] = set()
-    needed = []
+    """Without the stores of a value that is there already and will not be reset before, and those
+    of a scheduler that will not be in force."""
+    needed: list[Write] = []
     for write in writes:
-        if write.path.name in _RESET_BY_SCHEDULER and write.path.parent in switched:
-            needed.append(write)
-        elif sysfs.value(write.path) != write.text:
-            needed.append(write)
-            if write.path.name == "scheduler":
-                switched.add(write.path.parent)
+        if any(resets(earlier.path, write.path) for earlier in needed):
+            needed += [write] if iosched.comes_back(write, needed) else []
+        elif write.path.exists() or not sysfs.is_schedulers_own(write.path):
+            needed += [write] if sysfs.value(write.path) != write.text else []
     return needed
 
 

@@ -16,7 +16,8 @@ from autotune.system.array import Array
 _KNOBS = re.compile(
     r"stripe_cache_size|sync_speed_min|sync_speed_max|read_ahead_kb|queue/scheduler|nr_requests|"
     r"group_thread_cnt|rmw_level|preread_bypass_threshold|max_sectors_kb|wbt_lat_usec|"
-    r"sync_io_depth|bdi/read_ahead|--setra|\breadahead\b|\belevator\b|speed_limit_min|speed_limit_max"
+    r"sync_io_depth|safe_mode_delay|read_expire|fifo_batch|low_latency|queue_depth|rq_affinity|"
+    r"bdi/read_ahead|--setra|\breadahead\b|\belevator\b|speed_limit_min|speed_limit_max"
 )
 _OTHER_NAMES = {
     "queue/scheduler": "scheduler",

@@ -14,6 +14,7 @@ from autotune.knobs import (
 )
 from autotune.problem.setting import Setting
 from autotune.safety.journal import Journal
+from autotune.system import sysfs
 from autotune.system.array import Array
 from autotune.system.memory import available_bytes, reserve_bytes
 
@@ -36,6 +37,9 @@ def apply(
         _check_memory(array, cost)
     for write in writes:
         watch()
+        # A switch of the scheduler may have set it just now.
+        if write.path.exists() and sysfs.value(write.path) == write.text:
+            continue
         # A sync may have begun since.
         if reason := unsafe_now(write.path):
             raise InfeasibleError(reason)

@@ -53,7 +53,7 @@ class Journal:
         record = Record(uuid, device, boot_id(root), os.getpid(), {}, kernel_start_s(root))
         record.originals = {str(p): sysfs.original(p) for p in paths}
         record.originals.update(_still_to_go_back(path, record))
-        folders = {Path(name).parent.parent for name in record.originals}
+        folders = {sysfs.device(Path(name)) for name in record.originals}
         record.folders = {str(folder): sysfs.identity(folder) for folder in folders}
         head = {
             "kind": "open",
@@ -214,7 +214,7 @@ class Journal:
         gone, or another one has its name by now; else as `sysfs.write`."""
         if not self.record.is_same(path):
             raise StoppedError(
-                f"Stopped: {path.parent.parent.name} was stopped or taken out, so {path.name} is "
+                f"Stopped: {sysfs.device(path).name} was stopped or taken out, so {path.name} is "
                 "not written: another device may have its name."
             )
         sysfs.write(path, text)

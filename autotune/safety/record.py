@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from autotune.knobs.write_order import WAITING, reset_by
+from autotune.knobs.write_order import WAITING, resets
 from autotune.system import sysfs
 from autotune.system.sync import NAMES
 
@@ -65,11 +65,14 @@ class Record:
     @property
     def reset(self) -> set[str]:
         """The files that the kernel may have changed with the writes announced last."""
-        return {str(path) for name in self.unsettled for path in reset_by(Path(name))}
+        written = [Path(name) for name in self.unsettled]
+        return {
+            name for name in self.originals if any(resets(path, Path(name)) for path in written)
+        }
 
     def is_same(self, path: Path) -> bool:
         """Whether a file is still one of the device that it was recorded of."""
-        folder = path.parent.parent
+        folder = sysfs.device(path)
         known = self.folders.get(str(folder))
         return known is None or known == sysfs.identity(folder)
 
@@ -110,7 +113,7 @@ class Record:
     def _join(self, originals: Mapping[object, object], folders: Mapping[object, object]) -> None:
         """Take over what is not known, and what is of a device that was started anew since."""
         for path, text in originals.items():
-            folder = str(Path(str(path)).parent.parent)
+            folder = str(sysfs.device(Path(str(path))))
             known = self.folders.get(folder)
             if known != folders.get(folder, known):
                 self.originals.pop(str(path), None)

@@ -54,17 +54,18 @@ def restore(journal: Journal, root: Path = Path("/")) -> Outcome:
     if record.of_this_boot(root):
         paths = {Path(name): text for name, text in record.originals.items()}
         block = root / "sys/block" / Path(record.device).name
-        gone = {path for path in paths if not (path.exists() and record.is_same(path))}
+        # What is a scheduler's own comes back with it.
+        there = {path for path in paths if path.exists() or sysfs.is_schedulers_own(path)}
+        gone = {path for path in paths if not (path in there and record.is_same(path))}
         if _another_array(record, block, root):
             gone |= {path for path in paths if path.is_relative_to(block)}
         elif record.checking and record.is_same(block / "md/sync_action"):
             _stop_check(block, outcome)
         outcome.gone = [str(path) for path in paths if path in gone]
-        there = {path: text for path, text in paths.items() if path not in gone}
         # Who set a value is judged before the first write: a switch of the scheduler back resets
         # others, and what it leaves there is nobody's.
-        found = _found(there, outcome)
-        writes = restoring({path: there[path] for path in found})
+        found = _found([path for path in paths if path not in gone], outcome)
+        writes = restoring({path: paths[path] for path in found})
         put = [_restore_one(record, write, found[write.path], outcome) for write in writes]
         if not all(put):
             outcome.waiting = record.waits(root)
@@ -121,7 +122,9 @@ def _restore_one(record: Record, write: sysfs.Write, found: str, outcome: Outcom
         outcome.foreign.append(f"{name} reads {found}, which autotune did not write")
     try:
         # A switch of the scheduler back may have reset it just now.
-        if sysfs.original(write.path) == wanted:
+        now = sysfs.original(write.path)
+        # "": the scheduler that it belongs to is not in force, or was not when it was recorded.
+        if now == wanted or "" in (now, wanted):
             return True
         if unsafe_now(write.path):
             return False
@@ -151,7 +154,8 @@ def _is_foreign(record: Record, write: sysfs.Write, found: str) -> bool:
     if record.moved and name not in record.ours and write.path.name in ("sync_min", "sync_max"):
         # Ours is stopped by now; another one goes by what its owner has set.
         return sysfs.read_or(write.path.parent / "sync_action", "idle") == "check"
-    return name not in record.reset and found not in (write.text, *record.ours.get(name, ()))
+    known = ("", write.text, *record.ours.get(name, ()))
+    return found not in known and name not in record.reset
 
 
 def _another_array(record: Record, block: Path, root: Path) -> bool:

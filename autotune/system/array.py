@@ -22,6 +22,7 @@ from autotune.system.blockdev import (
     what_is,
     whole_disk,
 )
+from autotune.system.sysfs import Write
 
 __all__ = [
     "PARITY",
@@ -47,8 +48,8 @@ class Member:
 
     `name` is the member itself ("sda1"), `disk` the whole device whose queue serves it ("sda");
     that queue may serve other arrays too. `leaves` are the physical disks below (several under a
-    dm device). `nr_requests` is the queue's length when the array was looked at: a switch of the
-    scheduler resets it, so it has to be remembered.
+    dm device). `nr_requests` is the queue's length when the array was looked at, and `scheduler`
+    the stores that bring its scheduler back, and then what that was set to: a switch resets them.
     """
 
     name: str
@@ -58,6 +59,7 @@ class Member:
     media: Media
     size_bytes: int
     nr_requests: int | None = None
+    scheduler: tuple[Write, ...] = ()
     hardware: str = ""
     """What tells its disk from others whatever it is called, if it says so itself."""
 
@@ -252,7 +254,8 @@ def _members(md: Path, root: Path) -> tuple[Member, ...]:
         name = folder.name.removeprefix("dev-")
         disk = whole_disk(name, root)
         under = leaves(name, root)
-        length = sysfs.read_or(root / "sys/block" / disk / "queue/nr_requests", "")
+        queue = root / "sys/block" / disk / "queue"
+        length = sysfs.read_or(queue / "nr_requests", "")
         members.append(
             Member(
                 name=name,
@@ -262,7 +265,17 @@ def _members(md: Path, root: Path) -> tuple[Member, ...]:
                 media=min((media_of(leaf, root) for leaf in under), key=list(Media).index),
                 size_bytes=number(root / "sys/class/block" / name / "size") * SECTOR,
                 nr_requests=int(length) if length.isdigit() else None,
+                scheduler=_scheduler(queue),
                 hardware=hardware(disk, root),
             )
         )
     return tuple(members)
+
+
+def _scheduler(queue: Path) -> tuple[Write, ...]:
+    own = sorted((queue / "iosched").glob("*"))
+    # Since Linux 7 the queue has what was mq-deadline's, and refuses to store it without one.
+    files = [queue / "scheduler", *own, *([queue / "async_depth"] if own else [])]
+    return tuple(
+        Write(file, sysfs.original(file)) for file in files if sysfs.read_or(file, "") != ""
+    )

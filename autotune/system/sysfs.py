@@ -57,8 +57,11 @@ def original(path: Path) -> str:
     """What to write to the file later to bring back what it holds now.
 
     As `value`, but "200000 (system)" is "system": the number would cut the array off from the
-    sysctl that it follows (seen on 6.1.176). OSError as `read`.
+    sysctl that it follows (seen on 6.1.176). "" for a setting of a scheduler that is not in force.
+    OSError as `read`.
     """
+    if is_schedulers_own(path) and not path.exists():
+        return ""
     if read(path).endswith("(system)"):
         return "system"
     return value(path)
@@ -71,6 +74,18 @@ def identity(folder: Path) -> str:
         return f"{folder.stat().st_ino} {read_or(folder / 'md/uuid', '')}".strip()
     except OSError:
         return ""
+
+
+def device(path: Path) -> Path:
+    """The folder of the device that a file below /sys/block belongs to. Those of a scheduler lie
+    one folder deeper than the others: queue/iosched/read_expire."""
+    folder = path.parent.parent
+    return folder.parent if is_schedulers_own(path) else folder
+
+
+def is_schedulers_own(path: Path) -> bool:
+    """Whether a file comes and goes with the scheduler of a disk."""
+    return path.parent.name == "iosched"
 
 
 def write(path: Path, text: str, timeout_s: float = 30.0) -> None:

@@ -12,6 +12,7 @@ PROFILE = load_profile(Path(__file__).parents[2] / "examples/profile.json")
 UUID = PROFILE.proven_on.uuid
 KNOBS = {
     **PROFILE.knobs,
+    "scheduler": "mq-deadline",
     "nr_requests": 64,
     "max_sectors_kb": 512,
     "wbt_lat_usec": 0,
@@ -19,6 +20,11 @@ KNOBS = {
     "rmw_level": 0,
     "preread_bypass_threshold": 16,
     "sync_io_depth": 8,
+    "safe_mode_delay": 5000,
+    "read_expire": 100,
+    "fifo_batch": 4,
+    "queue_depth": 8,
+    "rq_affinity": 2,
 }
 SMUGGLED = (
     "\ntouch {mark}\n",

@@ -67,7 +67,7 @@ def test_json_gives_back_what_it_was_given(theirs: Profile) -> None:
 UDEV_LINE = re.compile(
     r'((SUBSYSTEM|ACTION|KERNEL|TEST|ENV\{[A-Z_]+\}|ATTR\{[a-z_/.]+\})(==|!=)"[^"\\$%]*"'
     r'|(IMPORT\{db\}|ENV\{AUTOTUNE_[A-Z]+\})="[A-Za-z0-9_]+"'
-    r'|ATTR\{(\.\./)?(md|queue)/[a-z_]+\}="[a-z0-9-]+"'
+    r'|ATTR\{(\.\./)?(md|queue|queue/iosched|device)/[a-z_]+\}="[a-z0-9.-]+"'
     r'|(GOTO|LABEL)="autotune_[a-z]+")'
 )
 
@@ -144,6 +144,7 @@ def test_ansible_takes_the_role(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         ({"sync_speed_min": 5, "sync_speed_max": 4}, "above"),
         ({"preread_bypass_threshold": 18, "stripe_cache_size": 17}, "above"),
         ({}, "sets nothing"),
+        ({"scheduler": "kyber", "low_latency": 0}, "low_latency is for bfq"),
     ],
 )
 def test_what_is_out_of_its_range_is_exported_in_no_format(
@@ -182,7 +183,7 @@ def test_the_speeds_keep_their_order_whatever_is_there() -> None:
     low, high = "md/sync_speed_min", "md/sync_speed_max"
     assert both == [(low, "1"), (high, "500000"), (low, "200000")]
     order = [step.file.split("/")[1] for step in steps(profile())]
-    assert order.index("scheduler") < order.index("nr_requests")
+    assert order.index("scheduler") < order.index("nr_requests") < order.index("iosched")
     assert order.index("stripe_cache_size") < order.index("preread_bypass_threshold")
 
 

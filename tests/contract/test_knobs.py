@@ -9,7 +9,7 @@ import pytest
 
 from autotune import knobs
 from autotune.errors import InfeasibleError
-from autotune.knobs import Knob
+from autotune.knobs import Knob, iosched
 from autotune.system import sysfs
 from autotune.system.array import Array, find_array
 
@@ -17,7 +17,8 @@ MEMORY = 256 << 20
 NAMES = [knob.name for knob in knobs.ALL if knob.name != "sync_io_depth"]
 ON_RAID10 = {
     *("sync_speed_min", "sync_speed_max", "read_ahead_kb", "scheduler"),
-    *("nr_requests", "max_sectors_kb", "wbt_lat_usec"),
+    *("nr_requests", "max_sectors_kb", "wbt_lat_usec", "rq_affinity"),
+    *("read_expire", "fifo_batch", "low_latency", "safe_mode_delay"),
 }
 
 
@@ -32,7 +33,9 @@ class Phase:
 
 @pytest.fixture
 def array(tmp_path: Path) -> Array:
-    fake_sysfs.raid6(tmp_path)
+    machine = fake_sysfs.raid6(tmp_path)
+    for host, letter in enumerate("abcde"):
+        machine.sata(f"sd{letter}", host)
     return find_array("/dev/md0", tmp_path)
 
 
@@ -49,7 +52,8 @@ def originals(array: Array) -> dict[Path, str]:
 def restore(saved: dict[Path, str]) -> list[Path]:
     written = []
     for write in knobs.restoring(saved):
-        if sysfs.original(write.path) != write.text:
+        now = sysfs.original(write.path)
+        if now != write.text and "" not in (now, write.text):
             fake_sysfs.write(write.path, write.text)
             written.append(write.path)
     return written
@@ -65,6 +69,19 @@ def test_an_array_has_only_its_own_knobs(tmp_path: Path) -> None:
     fake_sysfs.raid6(tmp_path, "raid10", 4)
     found = {knob.name for knob in knobs.for_array(find_array("md0", tmp_path), knobs.ALL)}
     assert found == ON_RAID10
+
+
+def test_disks_and_processors_that_lack_a_setting_are_not_offered_it(tmp_path: Path) -> None:
+    machine = fake_sysfs.raid6(tmp_path)
+    assert not knobs.by_name("queue_depth").applies(find_array("md0", tmp_path))
+    assert knobs.by_name("rq_affinity").applies(find_array("md0", tmp_path))
+    (tmp_path / "sys/devices/system/cpu/cpu1").rmdir()
+    assert not knobs.by_name("rq_affinity").applies(find_array("md0", tmp_path))
+    assert knobs.by_name("low_latency").applies(find_array("md0", tmp_path))
+    machine.put("sys/block/sdc/queue/scheduler", "[mq-deadline] none")
+    found = find_array("md0", tmp_path)
+    assert not knobs.by_name("low_latency").applies(found)
+    assert knobs.by_name("read_expire").applies(found)
 
 
 def test_raid6_has_every_knob_but_those_of_newer_kernels(array: Array) -> None:
@@ -100,12 +117,16 @@ def test_every_choice_reads_back_and_the_originals_return(array: Array, name: st
     if name == "sync_speed_min":
         beside = {"sync_speed_max": 10**7}
         apply(array, beside)
+    if name == "low_latency":
+        beside = {"scheduler": "bfq"}
+        apply(array, beside)
     saved = originals(array)
     for value in knob.choices(array, MEMORY):
-        before = {path: path.read_text() for path in saved}
+        before = {path: sysfs.original(path) for path in saved}
         apply(array, {name: value, **beside})
         assert knob.read(array) == value
-        changed = {path for path, text in before.items() if path.read_text() != text}
+        # What appears with a scheduler goes with it again.
+        changed = {path for path, text in before.items() if text not in ("", sysfs.original(path))}
         assert changed <= set(knob.paths(array)), "a file changed that is not saved"
         restore(saved)
         assert {path: sysfs.original(path) for path in saved} == saved
@@ -222,6 +243,51 @@ def test_a_scheduler_switch_keeps_the_queue_length_found_at_the_start(tmp_path: 
     restore(saved)
     assert sysfs.read(length) == "500"
     assert sysfs.read(tmp_path / "sys/block/sda/queue/nr_requests") == "128"
+
+
+def test_a_switch_and_back_keeps_what_the_scheduler_was_set_to(tmp_path: Path) -> None:
+    machine = fake_sysfs.raid6(tmp_path)
+    own = "sys/block/sdb/queue/iosched"
+    starved = machine.put(f"{own}/writes_starved", "7")
+    machine.put(f"{own}/read_expire", "250")
+    depth = machine.put(f"{own}/async_depth", "11")
+    found = find_array("md0", tmp_path)
+    assert not knobs.by_name("read_expire").applies(found), "members differ"
+    saved = originals(found)
+    apply(found, {"scheduler": "bfq"})
+    assert not starved.exists()
+    apply(found, {"scheduler": "mq-deadline"})
+    assert [sysfs.read(file) for file in (starved, depth)] == ["7", "11"], "as the baseline was"
+    apply(found, {"nr_requests": 200})
+    assert sysfs.read(depth) == "11"
+    apply(found, {"nr_requests": 100, "scheduler": "kyber"})
+    apply(found, {"nr_requests": 128, "scheduler": "mq-deadline"})
+    assert [sysfs.read(file) for file in (starved, depth)] == ["7", "11"]
+    apply(found, {"scheduler": "bfq"})
+    restore(saved)
+    assert {path: sysfs.original(path) for path in saved} == saved
+    assert sysfs.read(tmp_path / own / "read_expire") == "250"
+
+
+@pytest.mark.parametrize("name", ["read_expire", "fifo_batch", "low_latency"])
+def test_a_schedulers_own_setting_is_its_default_under_another(array: Array, name: str) -> None:
+    knob = present(array, name)
+    assert isinstance(knob, iosched.SchedulersOwn)
+    other = next(value for value in knob.choices(array, 0) if value != knob.kernel_default)
+    apply(array, {"scheduler": knob.scheduler, name: other})
+    assert knobs.consistent(array, {name: other}) is None
+    for scheduler in ("none", "kyber"):
+        reason = knobs.consistent(array, {"scheduler": scheduler, name: other})
+        assert reason == (
+            f"{name} {other} is for {knob.scheduler}, and the disks of /dev/md0 have {scheduler}."
+        )
+        apply(array, {"scheduler": scheduler, name: knob.kernel_default})
+        assert knobs.read_setting(array, [knob]) == {name: knob.kernel_default}
+        assert knobs.consistent(array, {name: other})
+        apply(array, {"scheduler": knob.scheduler, name: other})
+        assert knob.read(array) == other, "written after the switch"
+    mixed = ",".join([knob.scheduler] * 4 + ["none"])
+    assert knobs.consistent(array, {"scheduler": mixed, name: other})
 
 
 def test_a_settings_own_queue_length_is_written_after_the_switch(array: Array) -> None:

@@ -27,12 +27,17 @@ class Sandbox:
             (root / "sys/block" / disk / "mq").mkdir(parents=True)
             for file, text in {
                 "rotational": "1",
-                "scheduler": "[mq-deadline] kyber none",
+                "scheduler": "mq-deadline [kyber] none",
                 "nr_requests": "128",
                 "max_sectors_kb": "1280",
                 "wbt_lat_usec": "75000",
+                "rq_affinity": "1",
+                "iosched/read_expire": "500",
+                "iosched/fifo_batch": "16",
+                "iosched/writes_starved": "2",
             }.items():
                 self.put(f"sys/block/{disk}/queue/{file}", text)
+            self.put(f"sys/block/{disk}/device/queue_depth", "32")
             self.put(f"sys/block/md0/md/dev-{disk}/state", "in_sync")
             (self.block / "md" / f"dev-{disk}" / "block").symlink_to(root / "sys/block" / disk)
         for file, text in {
@@ -49,6 +54,7 @@ class Sandbox:
             "rmw_level": "1",
             "preread_bypass_threshold": "1",
             "sync_io_depth": "32 (system)",
+            "safe_mode_delay": "0.210",
         }.items():
             self.put(f"sys/block/md0/md/{file}", text)
         self.put("sys/block/md0/queue/read_ahead_kb", "384")
@@ -94,11 +100,13 @@ def test_the_script_sets_what_the_profile_says_and_undoes_it(
             assert after[f"sys/block/{name}/{step.file}"] == step.text
     assert machine.run("status").returncode == 0
     machine.put("sys/block/sdb/queue/scheduler", "none")
+    # As the switch of the scheduler has left it.
+    machine.put("sys/block/sdb/queue/iosched/writes_starved", "9")
     assert machine.run("status").returncode == 1
     assert machine.run("undo").returncode == 0
     # A file takes "system" as it is.
     plain = {
-        path: re.sub(r"\[(.*?)\].*|\S+ \((system)\)", r"\1\2", t) for path, t in before.items()
+        path: re.sub(r".*\[(.*?)\].*|\S+ \((system)\)", r"\1\2", t) for path, t in before.items()
     }
     assert machine.held() == plain
     assert "nothing to undo" in machine.run("undo").stdout

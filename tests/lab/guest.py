@@ -74,15 +74,16 @@ def knob_files(name: str = "md0") -> dict[str, str]:
     """Every file that a knob or a check of this array can change, and what it reads."""
     block = Path("/sys/block") / name
     members = [p.name.removeprefix("dev-") for p in (block / "md").glob("dev-*")]
-    files = [block / "queue/read_ahead_kb"]
+    files = [block / "queue" / file for file in ("read_ahead_kb", "max_sectors_kb")]
     names = ("stripe_cache_size", "sync_speed_min", "sync_speed_max", "sync_min", "sync_max")
-    parity = ("group_thread_cnt", "rmw_level", "preread_bypass_threshold")
-    files += [block / "md" / file for file in (*names, *parity, "sync_action")]
+    names += ("group_thread_cnt", "rmw_level", "preread_bypass_threshold")
+    files += [block / "md" / file for file in (*names, "safe_mode_delay", "sync_action")]
     for member in members:
         entry = (Path("/sys/class/block") / member).resolve()
         disk = entry.parent.name if (entry / "partition").exists() else member
         queue = Path("/sys/block") / disk / "queue"
         files += [queue / f for f in ("scheduler", "nr_requests", "wbt_lat_usec", "max_sectors_kb")]
+        files += [*sorted((queue / "iosched").glob("*")), queue.parent / "device/queue_depth"]
     return {str(file): read(file) for file in files if file.exists()}
 
 

@@ -9,6 +9,7 @@ import configparser
 import os
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,8 +22,11 @@ from autotune.knobs import by_name, read_setting
 from autotune.problem.profile import load_profile, save_profile
 from autotune.system.array import find_array
 
-PROFILE = Path(os.environ.get("AUTOTUNE_PROFILE", "examples/profile.json"))
+FOUND = load_profile(Path(os.environ.get("AUTOTUNE_PROFILE", "examples/profile.json")))
 """What a run on raid6-hdd found: 5 disks and 768 MiB, where this is 4 and 512."""
+MORE = {"scheduler": "bfq", "low_latency": 0, "safe_mode_delay": 5000}
+PROFILE = Path(tempfile.mkdtemp(), "profile.json")
+save_profile(FOUND.model_copy(update={"knobs": {**FOUND.knobs, **MORE}}), PROFILE)
 WANTED = load_profile(PROFILE).knobs
 STRIPES = WANTED["stripe_cache_size"]
 ARRAY = find_array("md0")

@@ -131,8 +131,8 @@ def test_a_persisted_profile_is_back_after_an_assembly_whatever_the_array_is_cal
         back(name)
 
 
-def test_after_a_restart_disks_get_their_scheduler_too(state: Path) -> None:
-    keep(state)
+def restart() -> None:
+    """As a start of the machine looks to udev."""
     devices = [str(scheduler(member).parents[1]) for member in MEMBERS]
     stop()
     run("udevadm", "trigger", "--settle", "--action=remove", *devices)
@@ -141,8 +141,23 @@ def test_after_a_restart_disks_get_their_scheduler_too(state: Path) -> None:
     run("udevadm", "trigger", "--settle", "--action=add", *devices)
     if not Path("/sys/block/md0/md/array_state").exists():
         assemble()
+
+
+def test_after_a_restart_disks_get_their_scheduler_too(state: Path) -> None:
+    keep(state)
+    restart()
     back()
     assert schedulers() == ["kyber"] * 4
+
+
+def test_after_a_restart_a_scheduler_gets_its_own_settings_too(state: Path) -> None:
+    wanted = {"scheduler": "bfq", "low_latency": 0, "safe_mode_delay": 5000}
+    keep(state, PROFILE.model_copy(update={"knobs": wanted}))
+    restart()
+    back(wanted={"md/safe_mode_delay": "5.000"})
+    assert schedulers() == ["bfq"] * 4
+    own = [scheduler(member).parent / "iosched/low_latency" for member in MEMBERS]
+    assert [read(file) for file in own] == ["0"] * 4
 
 
 def test_what_a_person_sets_afterwards_stays(state: Path) -> None:

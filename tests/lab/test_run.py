@@ -40,6 +40,8 @@ LIMIT_S = {"guest_retune.py": 1800}
         ("tests/lab/advise.toml", "guest_advise.py"),
         ("raid6-hdd", "guest_gate.py"),
         ("raid6-hdd", "guest_knobs.py"),
+        ("raid5-ssd", "guest_scsi.py"),
+        ("raid1-hdd", "guest_time_base.py"),
         ("tests/lab/fewer.toml", "guest_import.py"),
         ("tests/lab/faults.toml", "guest_faults.py"),
         pytest.param("tests/lab/faults.toml", "guest_faults_above.py", marks=pytest.mark.slow),

@@ -18,6 +18,10 @@ READ = (
 KEPT = ["1024", "2048", "300000", "(local)", *["512"] * 4]
 """What `profile.json` sets, as it reads."""
 
+READ_MORE = "cat /sys/block/md*/md/safe_mode_delay /sys/block/md*/slaves/*/queue/rq_affinity"
+KEPT_MORE = ["5.000", *["2"] * 4]
+"""The lab's kernel is for one processor, so it has no `rq_affinity`."""
+
 
 def name_of(machine: Machine) -> str:
     """The array's name: it may be another one after a boot."""

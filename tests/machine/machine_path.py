@@ -3,7 +3,17 @@
 import json
 from statistics import median
 
-from arrays import KEPT, MAKE, MEMBERS, READ, guard_of, has_cleaned_up, name_of
+from arrays import (
+    KEPT,
+    KEPT_MORE,
+    MAKE,
+    MEMBERS,
+    READ,
+    READ_MORE,
+    guard_of,
+    has_cleaned_up,
+    name_of,
+)
 from latency import beside
 from machine import COMMAND_S, Machine
 from ways import Way
@@ -37,7 +47,7 @@ def test_install(machine: Machine, way: Way) -> None:
 
 def test_doctor(machine: Machine) -> None:
     """`doctor` on a new array"""
-    machine.do(f"{MAKE} && ({READ}) > /root/found")
+    machine.do(f"{MAKE} && ({READ}; {READ_MORE}) > /root/found")
     machine.do("autotune doctor /dev/md0")
 
 
@@ -47,17 +57,17 @@ def test_run(machine: Machine) -> None:
         "autotune run /dev/md0 --workload /root/workload.toml --trials 2 --time 30min --json",
         timeout_s=2 * COMMAND_S,
     )
-    machine.do(f"({READ}) | diff /root/found -")
+    machine.do(f"({READ}; {READ_MORE}) | diff /root/found -")
     assert machine.do("ls -A /data").split() == ["lost+found"]
 
 
 def test_apply_and_reboot(machine: Machine) -> None:
     """`apply --persist`, and a reboot with the array assembled in the initramfs"""
     machine.do("autotune apply /root/profile.json /dev/md0 --persist")
-    assert machine.do(READ).split() == KEPT
+    assert machine.do(f"{READ}; {READ_MORE}").split() == [*KEPT, *KEPT_MORE]
     machine.do("update-initramfs -u")
     machine.reboot()
-    assert machine.do(READ).split() == KEPT
+    assert machine.do(f"{READ}; {READ_MORE}").split() == [*KEPT, *KEPT_MORE]
     machine.do("findmnt /data && autotune status")
 
 
@@ -182,8 +192,8 @@ def test_remove(machine: Machine, way: Way) -> None:
     """Removed, it leaves no file and no changed setting"""
     done = machine.run(way.remove)
     assert done.code == 0, done.text
-    machine.do(f"({READ}) | diff /root/found -")
+    machine.do(f"({READ}; {READ_MORE}) | diff /root/found -")
     assert machine.do(LEFT).split() == []
     machine.reboot()
-    machine.do(f"({READ}) | diff /root/found -")
+    machine.do(f"({READ}; {READ_MORE}) | diff /root/found -")
     assert machine.run("systemctl list-unit-files | grep autotune").code

@@ -4,6 +4,7 @@ The files and their texts are those of a 5-disk RAID6 on Linux 6.1.176.
 """
 
 import re
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -19,9 +20,20 @@ PARITY_FILES = {
     "stripe_size": "4096",
     "group_thread_cnt": "0",
     "rmw_level": "1",
-    "skip_copy": "0",
     "preread_bypass_threshold": "1",
 }
+
+
+SCHEDULERS_OWN = {
+    "none": {},
+    "kyber": {"read_lat_nsec": "2000000", "write_lat_nsec": "10000000"},
+    "mq-deadline": {
+        **{"read_expire": "500", "write_expire": "5000", "writes_starved": "2"},
+        **{"fifo_batch": "16", "front_merges": "1", "async_depth": "96"},
+    },
+    "bfq": {"low_latency": "1", "slice_idle": "8", "slice_idle_us": "8000"},
+}
+"""What lies in queue/iosched under each scheduler, as a switch to it sets that (6.1.176)."""
 
 
 class FakeMachine:
@@ -37,6 +49,8 @@ class FakeMachine:
         self.put("proc/sys/dev/raid/speed_limit_min", "1000")
         self.put("proc/sys/dev/raid/speed_limit_max", "200000")
         (root / "sys/class/block").mkdir(parents=True)
+        for processor in ("cpu0", "cpu1"):
+            (root / "sys/devices/system/cpu" / processor).mkdir(parents=True)
         (root / "dev").mkdir()
 
     def put(self, path: str, text: str) -> Path:
@@ -71,10 +85,19 @@ class FakeMachine:
             "max_sectors_kb": "1280",
             "max_hw_sectors_kb": "4096",
             "wbt_lat_usec": "75000",
+            "rq_affinity": "1",
             "iostats": "1",
         }
         for file, text in queue.items():
             self.put(f"{folder}/queue/{file}", text)
+        _own_settings(self.root / folder / "queue", scheduler)
+
+    def sata(self, disk: str, host: int) -> None:
+        """Make a disk one that queues 32 requests itself."""
+        target = f"sys/devices/host{host}/{host}:0:0:0"
+        self.put(f"{target}/queue_depth", "32")
+        self.put(f"sys/class/scsi_host/host{host}/can_queue", "32")
+        (self.root / "sys/block" / disk / "device").symlink_to(self.root / target)
 
     def partition(self, disk: str, name: str) -> None:
         folder = self.device(name, f"sys/block/{disk}")
@@ -100,7 +123,7 @@ class FakeMachine:
         }
         if redundant:
             md |= {"degraded": "0", "sync_action": "idle", "sync_min": "0", "sync_max": "max"}
-            md |= {"mismatch_cnt": "0", "sync_completed": "none"}
+            md |= {"mismatch_cnt": "0", "sync_completed": "none", "safe_mode_delay": "0.210"}
             md |= {file: f"{speed} (system)" for file, speed in SPEED_DEFAULTS.items()}
         for file, text in (md | files).items():
             self.put(f"{folder}/md/{file}", text)
@@ -179,10 +202,13 @@ def write(path: Path, text: str, timeout_s: float = 30.0) -> None:
         new = _bracketed(names, text)
         if new != held:
             (queue / "nr_requests").write_text(f"{DEPTH if text == 'none' else 128}\n")
+            _own_settings(queue, text)
     elif path.name == "nr_requests":
         if "[none]" in (queue / "scheduler").read_text() and int(text) > DEPTH:
             raise InfeasibleError(f"EINVAL: {text} in {path}")
         new = str(max(4, int(text)))
+        if new != held and (depth := queue / "iosched/async_depth").exists():
+            depth.write_text(f"{3 * int(new) // 4}\n")
     elif path.name == "read_ahead_kb":
         new = str(int(text) // 4 * 4)
     elif path.name == "stripe_cache_size" and not 17 <= int(text) <= 32768:
@@ -194,3 +220,12 @@ def write(path: Path, text: str, timeout_s: float = 30.0) -> None:
 
 def _bracketed(names: str, chosen: str) -> str:
     return " ".join(f"[{name}]" if name == chosen else name for name in names.split())
+
+
+def _own_settings(queue: Path, scheduler: str) -> None:
+    folder = queue / "iosched"
+    shutil.rmtree(folder, ignore_errors=True)
+    # The kernel has the folder under each scheduler, but for none.
+    for file, text in SCHEDULERS_OWN[scheduler].items():
+        folder.mkdir(exist_ok=True)
+        (folder / file).write_text(text + "\n")

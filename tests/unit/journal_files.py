@@ -1,5 +1,6 @@
 """Files that stand for sysfs, with a journal over them."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,7 @@ class Files:
         self.boot("boot-1")
         self.md = root / "sys/block/md0/md"
         self.queue = root / "sys/block/sda/queue"
+        self.own = self.queue / "iosched"
         texts = {
             self.queue / "scheduler": "mq-deadline [none] bfq",
             self.queue / "nr_requests": "64",
@@ -69,6 +71,10 @@ def resetting(files: Files, monkeypatch: pytest.MonkeyPatch) -> Files:
         true_write(path, text, timeout_s)
         if path.name == "scheduler":
             (files.queue / "nr_requests").write_text("128")
+            shutil.rmtree(files.own, ignore_errors=True)
+            if text == "mq-deadline":
+                files.own.mkdir()
+                (files.own / "read_expire").write_text("500")
 
     monkeypatch.setattr(sysfs, "write", write)
     return files

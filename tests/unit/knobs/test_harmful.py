@@ -38,6 +38,8 @@ HARMFUL: list[dict[str, int | str]] = [
     {"wbt_lat_usec": 1},
     {"stripe_cache_size": 17},
     {"group_thread_cnt": 8192},
+    {"safe_mode_delay": 0},
+    {"safe_mode_delay": 4_000_000},
 ]
 
 

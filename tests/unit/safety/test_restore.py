@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -58,6 +59,55 @@ def test_what_the_scheduler_resets_on_the_way_back_is_put_back_too(resetting: Fi
     outcome = restore(files.reload(), files.root)
     assert sysfs.read(requests) == "500"
     assert not outcome.foreign
+
+
+@pytest.mark.parametrize("found", ["", "500"])
+def test_what_a_scheduler_was_set_to_comes_back_with_it(resetting: Files, found: str) -> None:
+    """Whether another one is in force when the tuner dies, or the same one, switched back."""
+    files = resetting
+    (files.queue / "scheduler").write_text("[mq-deadline] none bfq")
+    files.own.mkdir()
+    expire, elsewhere = files.own / "read_expire", files.own / "low_latency"
+    expire.write_text("250")
+    files.paths += [expire, elsewhere]
+    journal = files.open()
+    assert journal.record.originals[str(elsewhere)] == "", "there is none under mq-deadline"
+    journal.writing(files.queue / "scheduler", "bfq")
+    journal.store(files.queue / "scheduler", "bfq")
+    assert not expire.exists()
+    journal.settled()
+    if found:
+        journal.writing(files.queue / "scheduler", "mq-deadline")
+        journal.store(files.queue / "scheduler", "mq-deadline")
+        journal.settled()
+    else:
+        files.own.mkdir()
+        files.write(journal, elsewhere, "0")
+    del journal
+    outcome = restore(files.reload(), files.root)
+    assert sysfs.read(expire) == "250"
+    assert not elsewhere.exists()
+    assert (outcome.foreign, outcome.failed, outcome.gone) == ([], [], [])
+    assert not files.path.exists()
+
+
+def test_a_scheduler_that_somebody_else_chose_takes_its_settings_along(resetting: Files) -> None:
+    files = resetting
+    (files.queue / "scheduler").write_text("[mq-deadline] none bfq")
+    files.own.mkdir()
+    expire = files.own / "read_expire"
+    expire.write_text("250")
+    files.paths += [expire]
+    journal = files.open()
+    files.write(journal, files.queue / "scheduler", "bfq")
+    journal.settled()
+    del journal
+    shutil.rmtree(files.own)
+    (files.queue / "scheduler").write_text("mq-deadline [none] bfq")
+    outcome = restore(files.reload(), files.root)
+    assert sysfs.value(files.queue / "scheduler") == "none"
+    assert (len(outcome.foreign), outcome.failed) == (1, [])
+    assert not files.path.exists(), "nothing is left to put back"
 
 
 def test_a_scratch_folder_that_stays_bars_no_guard(
