@@ -1,0 +1,153 @@
+"""A design from end to end: the Python API, and what `autotune design` calls."""
+
+import secrets
+import shutil
+import time
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from autotune.design.gate import Disk, find_disks
+from autotune.design.orders import Orders, orders
+from autotune.design.plot import Plot, create, first_free, last_free, slice_of
+from autotune.design.proof import Finalist, Proof, prove
+from autotune.design.search import Search
+from autotune.design.slices import Slices
+from autotune.design.space import Space, space
+from autotune.design.trials import Trials
+from autotune.errors import RefusalError, SignalledError
+from autotune.measure.workload import Workload
+from autotune.preflight.checks import fio_missing
+from autotune.problem.ceilings import Ceiling, check_phases
+from autotune.problem.figure import Figure
+from autotune.safety.guardian import guarded
+from autotune.safety.journal import Journal
+from autotune.safety.locks import lock
+from autotune.safety.paths import journal_path
+from autotune.safety.signals import Signals
+from autotune.store import TrialRecord
+from autotune.tuning.preload import Loading
+from autotune.tuning.reporter import Reporter
+from autotune.tuning.run import find_strategy, load_strategy
+
+STRATEGY = "bayes"
+
+
+@dataclass(frozen=True)
+class Options:
+    """What was asked for: the disks, named twice; what may be chosen (nothing: all that is safe);
+    what counts, under which ceilings; and for how long."""
+
+    disks: tuple[str, ...]
+    destructive: tuple[str, ...]
+    workload: Workload
+    levels: tuple[str, ...] = ()
+    policies: tuple[str, ...] = ()
+    ceilings: tuple[Ceiling, ...] = ()
+    time_s: float = 1800.0
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a design found. `figures` have their ceilings; `orders` are the winner's; `stopped` is
+    why the search ended."""
+
+    plot: Plot
+    space: Space
+    workload: Workload
+    figures: tuple[Figure, ...]
+    proof: Proof
+    orders: Orders
+    device: str
+    """Which the orders make."""
+    stopped: str
+    records: tuple[TrialRecord, ...]
+    seconds: float
+    bytes_written: int
+
+    @property
+    def winner(self) -> Finalist:
+        return self.proof.winner
+
+
+def design(options: Options, state_dir: Path, reporter: Reporter) -> Result:
+    """Measure shapes on slices of the disks, and remove all that was made for it.
+
+    Raise UsageError or RefusalError, with nothing written, if the disks are not blank, or what is
+    asked for cannot be; any other AutotuneError with everything removed, RestoreError if something
+    could not be.
+    """
+    began = time.monotonic()
+    plot, among = _prepare(options)
+    for disk in plot.disks:
+        disk.look_again()
+    path = journal_path(state_dir, plot.uuid)
+    signals = Signals()
+    with lock(plot, path):
+        factory = Loading(lambda: load_strategy(find_strategy(STRATEGY)))
+        journal = Journal.open(path, plot.uuid, plot.device, ())
+        with signals.caught(reporter.notice), guarded(journal, reporter.notice) as guardian:
+            slices = Slices(plot, guardian, signals)
+            reporter.step("Filling a slice of each disk")
+            slices.prepare(lambda share: reporter.progress("filling", share, None))
+            factory.wait()
+            deadline = began + options.time_s
+            phases = options.workload.phases
+            trials = Trials(slices, phases, reporter, deadline, options.seed)
+            search = Search(among, trials, phases, options.seed)
+            asked = options.ceilings or options.workload.limits
+            try:
+                reporter.step("Measuring what mdadm makes by itself")
+                search.measure_default(asked)
+                reporter.step("Searching")
+                search.run(factory)
+                best = search.finalists()
+                named = {ceiling.phase for ceiling in options.ceilings}
+                proof = prove(trials, among.default, best, named, reporter)
+            except SignalledError:
+                raise SignalledError(
+                    f"Stopped by {signals.name}; what was made is removed."
+                ) from None
+    device = f"/dev/{first_free()}"
+    given = [disk.given for disk in plot.disks]
+    return Result(
+        plot,
+        among,
+        options.workload,
+        tuple(trials.figures),
+        proof,
+        orders(proof.winner.shape, device, given, str(uuid.uuid4())),
+        device,
+        search.stopped,
+        tuple(trials.records),
+        time.monotonic() - began,
+        slices.written.total,
+    )
+
+
+def make(result: Result) -> None:
+    """Make the array that was found. Raise RefusalError if a disk is not blank any more, or its
+    name is taken, InfeasibleError if mdadm does not make it."""
+    with lock(result.plot):
+        if result.device != f"/dev/{first_free()}":
+            raise RefusalError(f"{result.device} is there by now, so nothing was made.")
+        for disk in result.plot.disks:
+            disk.look_again()
+        create(result.device, result.winner.shape, _devices(result.plot.disks))
+
+
+def _prepare(options: Options) -> tuple[Plot, Space]:
+    disks = find_disks(options.disks, options.destructive)
+    among = space(len(disks), options.levels, options.policies)
+    check_phases(options.ceilings, options.workload.figures)
+    if missing := fio_missing():
+        raise RefusalError(missing)
+    if not shutil.which("mdadm"):
+        raise RefusalError("mdadm is not installed; install the package mdadm.")
+    return Plot(disks, secrets.token_hex(16), last_free(), slice_of(disks)), among
+
+
+def _devices(disks: Sequence[Disk]) -> list[str]:
+    return [disk.device for disk in disks]
