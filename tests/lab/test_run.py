@@ -39,6 +39,7 @@ LIMIT_S = {"guest_retune.py": 1800}
         ("tests/lab/neighbours.toml", "guest_neighbours.py"),
         ("tests/lab/advise.toml", "guest_advise.py"),
         ("raid6-hdd", "guest_gate.py"),
+        ("tests/lab/design.toml", "guest_design.py"),
         ("raid6-hdd", "guest_knobs.py"),
         ("tests/lab/fewer.toml", "guest_import.py"),
         ("tests/lab/faults.toml", "guest_faults.py"),
