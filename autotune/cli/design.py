@@ -35,7 +35,7 @@ def design(
             "failure of a disk]",
         ),
     ] = None,
-    policy: Annotated[
+    consistency: Annotated[
         list[str] | None,
         Option(
             metavar="NAMES",
@@ -88,7 +88,7 @@ def design(
         _names(destructive),
         load_workload(workload),
         _names(level),
-        _names(policy),
+        _names(consistency),
         tuple(parse_ceiling(text) for text in p99_ceiling or ()),
         parse_seconds(time),
     )

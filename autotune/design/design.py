@@ -43,7 +43,7 @@ class Options:
     destructive: tuple[str, ...]
     workload: Workload
     levels: tuple[str, ...] = ()
-    policies: tuple[str, ...] = ()
+    consistencies: tuple[str, ...] = ()
     ceilings: tuple[Ceiling, ...] = ()
     time_s: float = 1800.0
     seed: int = 0
@@ -140,7 +140,7 @@ def make(result: Result) -> None:
 
 def _prepare(options: Options) -> tuple[Plot, Space]:
     disks = find_disks(options.disks, options.destructive)
-    among = space(len(disks), options.levels, options.policies)
+    among = space(len(disks), options.levels, options.consistencies)
     check_phases(options.ceilings, options.workload.figures)
     if missing := fio_missing():
         raise RefusalError(missing)

@@ -22,7 +22,7 @@ LEAST_DISKS = {"raid1": 2, "raid5": 3, "raid6": 4, "raid10": 2}
 CHUNKS_KIB = (16, 32, 64, 128, 256, 512, 1024)
 MDADM_CHUNK_KIB = 512
 BITMAP, PPL, RESYNC = "bitmap", "ppl", "resync"
-POLICIES = (BITMAP, PPL, RESYNC)
+CONSISTENCIES = (BITMAP, PPL, RESYNC)
 """How an array becomes consistent after a crash; `resync` is without a bitmap, so in full."""
 BLOCK_KIB = 4
 """Of ext4, unless it is very small."""
@@ -35,13 +35,15 @@ class Shape:
     level: str
     layout: str
     chunk_kib: int
-    policy: str
+    consistency: str
 
     @classmethod
     def of(cls, setting: Setting) -> "Shape":
         """The shape that a strategy's setting stands for."""
-        level, layout, policy = (str(setting[name]) for name in ("level", "layout", "policy"))
-        return cls(level, layout, int(setting["chunk_kib"]), policy)
+        level, layout, consistency = (
+            str(setting[name]) for name in ("level", "layout", "consistency")
+        )
+        return cls(level, layout, int(setting["chunk_kib"]), consistency)
 
     @property
     def setting(self) -> dict[str, int | str]:
@@ -55,7 +57,7 @@ class Shape:
         parts = [self.level]
         if self.striped:
             parts += [self.layout, f"{self.chunk_kib} KiB chunks"]
-        return ", ".join([*parts, "no bitmap" if self.policy == RESYNC else self.policy])
+        return ", ".join([*parts, "no bitmap" if self.consistency == RESYNC else self.consistency])
 
     def capacity_bytes(self, disks: int, each_bytes: int) -> int:
         """What so many disks hold, without the little that md takes for itself."""
@@ -80,9 +82,9 @@ class Shape:
         words = ["--metadata=1.2", f"--level={self.level}", f"--raid-devices={disks}"]
         if self.striped:
             words += [f"--chunk={self.chunk_kib}K", f"--layout={self.layout}"]
-        if self.policy == PPL:
+        if self.consistency == PPL:
             return (*words, "--consistency-policy=ppl")
-        return (*words, f"--bitmap={'internal' if self.policy == BITMAP else 'none'}")
+        return (*words, f"--bitmap={'internal' if self.consistency == BITMAP else 'none'}")
 
     def ext4_words(self, disks: int) -> tuple[str, ...]:
         """The options of `mkfs.ext4` that fit its blocks to the stripe."""

@@ -10,7 +10,7 @@ from autotune.design.shape import (
     LAYOUTS,
     LEAST_DISKS,
     MDADM_CHUNK_KIB,
-    POLICIES,
+    CONSISTENCIES,
     PPL,
     Shape,
 )
@@ -25,10 +25,10 @@ LEVELS = ("raid6", "raid5", "raid10", "raid1")
 
 @dataclass(frozen=True)
 class Space:
-    """What may be chosen: each level goes with one of the policies at least."""
+    """What may be chosen: each level goes with one way at least to become consistent again."""
 
     levels: tuple[str, ...]
-    policies: tuple[str, ...]
+    consistencies: tuple[str, ...]
 
     @property
     def default(self) -> Shape:
@@ -37,8 +37,8 @@ class Space:
 
     def plain(self, level: str) -> Shape:
         """A level as mdadm makes it."""
-        policy = next(p for p in self.policies if _goes(level, p))
-        return Shape(level, LAYOUTS[level][0], MDADM_CHUNK_KIB, policy)
+        consistency = next(p for p in self.consistencies if _goes(level, p))
+        return Shape(level, LAYOUTS[level][0], MDADM_CHUNK_KIB, consistency)
 
     @property
     def choices(self) -> dict[str, tuple[Value, ...]]:
@@ -48,7 +48,7 @@ class Space:
             "level": self.levels,
             "layout": tuple(layouts),
             "chunk_kib": CHUNKS_KIB if striped else (MDADM_CHUNK_KIB,),
-            "policy": self.policies,
+            "consistency": self.consistencies,
         }
 
     def allowed(self, setting: Setting) -> bool:
@@ -58,8 +58,8 @@ class Space:
             shape.level in self.levels
             and shape.layout in LAYOUTS[shape.level]
             and (shape.striped or shape.chunk_kib == MDADM_CHUNK_KIB)
-            and shape.policy in self.policies
-            and _goes(shape.level, shape.policy)
+            and shape.consistency in self.consistencies
+            and _goes(shape.level, shape.consistency)
         )
 
     @property
@@ -85,7 +85,7 @@ class Space:
         )
 
     def dimensions(self, phases: Iterable[Phase]) -> tuple[Dimension, ...]:
-        """The axes, with the figures that each can move. A policy is about writes alone."""
+        """The axes, with the figures that each can move. Consistency is about writes alone."""
         phases = list(phases)
 
         def moved(name: str) -> frozenset[str]:
@@ -99,25 +99,25 @@ class Space:
 
 def moves(name: str, phase: Phase) -> bool:
     """Whether a dimension can move what a phase shows."""
-    return name != "policy" or phase.writes
+    return name != "consistency" or phase.writes
 
 
-def _goes(level: str, policy: str) -> bool:
-    return policy != PPL or level == "raid5"
+def _goes(level: str, consistency: str) -> bool:
+    return consistency != PPL or level == "raid5"
 
 
-def space(disks: int, levels: Sequence[str] = (), policies: Sequence[str] = ()) -> Space:
-    """What may be made of so many disks: of the levels and policies that are asked for, or of all
+def space(disks: int, levels: Sequence[str] = (), consistencies: Sequence[str] = ()) -> Space:
+    """What may be made of so many disks: of what is asked for, or of all
     that survive the failure of a disk and a crash without a resync in full.
 
-    Raise UsageError if there is no such level or policy, or nothing to choose from.
+    Raise UsageError if there is no such level or consistency, or nothing to choose from.
     """
     _check_names(levels, LEVELS, "RAID level that a design can have")
-    _check_names(policies, POLICIES, "consistency policy")
+    _check_names(consistencies, CONSISTENCIES, "consistency")
     asked = tuple(dict.fromkeys(levels)) or tuple(
         level for level in LEVELS if level != "raid1" or disks == LEAST_DISKS[level]
     )
-    chosen = tuple(dict.fromkeys(policies)) or (BITMAP, PPL)
+    chosen = tuple(dict.fromkeys(consistencies)) or (BITMAP, PPL)
     fitting = tuple(level for level in asked if disks >= LEAST_DISKS[level])
     if not fitting:
         raise UsageError(
@@ -126,13 +126,15 @@ def space(disks: int, levels: Sequence[str] = (), policies: Sequence[str] = ()) 
         )
     fitting = tuple(level for level in fitting if any(_goes(level, p) for p in chosen))
     if not fitting:
-        raise UsageError("Only raid5 can have the policy ppl; take it too with --level raid5.")
-    used = tuple(policy for policy in chosen if any(_goes(level, policy) for level in fitting))
+        raise UsageError("Only raid5 can have the consistency ppl; take it too with --level raid5.")
+    used = tuple(
+        consistency for consistency in chosen if any(_goes(level, consistency) for level in fitting)
+    )
     found = Space(fitting, used)
     if len(found.shapes) < 2:
         raise UsageError(
             f"There is nothing to choose: {found.default} is all that there is; allow another "
-            "--level or --policy."
+            "--level or --consistency."
         )
     return found
 

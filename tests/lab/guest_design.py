@@ -142,7 +142,12 @@ def test_a_design_ends_with_a_winner_and_clean_disks(fast: Path, tmp_path: Path)
     options = ("--level", "raid5", "--workload", fast, "--time", "5min")
     found = autotune_json(*words(*options), state=tmp_path)
     assert_clean(tmp_path)
-    default = {"level": "raid5", "layout": "left-symmetric", "chunk_kib": 512, "policy": "bitmap"}
+    default = {
+        "level": "raid5",
+        "layout": "left-symmetric",
+        "chunk_kib": 512,
+        "consistency": "bitmap",
+    }
     assert found["default"] == default
     assert found["finalists"][0]["setting"] == default
     assert found["winner"] in [each["setting"] for each in found["finalists"]]

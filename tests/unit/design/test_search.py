@@ -48,7 +48,7 @@ def speed(shape: Shape, phase: str) -> float:
     """Best at 128 KiB; far copies read fast and write slowly; a PPL costs writes."""
     away = abs(math.log2(shape.chunk_kib / 128))
     factor = LEVELS[shape.level] * LAYOUTS[shape.layout] ** (1 if phase == "read" else -0.7)
-    if phase == "write" and shape.policy == "ppl":
+    if phase == "write" and shape.consistency == "ppl":
         factor *= 0.7
     return 1e8 * factor * 0.9**away
 
@@ -68,7 +68,7 @@ class MadeUp:
 
     @contextlib.contextmanager
     def made(self, shape: Shape) -> Iterator[Shape]:
-        if shape.policy == self.lacking:
+        if shape.consistency == self.lacking:
             raise InfeasibleError("The kernel does not have it.")
         self.shapes.append(shape)
         yield shape
@@ -126,7 +126,7 @@ def test_the_best_shape_is_found_and_proven_in_time(
     assert proof.rounds >= 2
 
 
-def test_only_what_a_policy_can_move_is_measured_again(
+def test_only_what_a_consistency_can_move_is_measured_again(
     measured: list[tuple[str, Shape]],
 ) -> None:
     trials, _, _ = designed(space(5, ["raid5"]), 20, MadeUp())
@@ -143,7 +143,7 @@ def test_what_the_kernel_does_not_make_is_passed_over(
 ) -> None:
     slices = MadeUp(lacking="ppl")
     trials, _, proof = designed(space(5, ["raid5"]), 20, slices)
-    assert not any(shape.policy == "ppl" for shape in slices.shapes)
+    assert not any(shape.consistency == "ppl" for shape in slices.shapes)
     refused = [r for r in trials.records if r.status is Status.INFEASIBLE]
     # Each is asked for once at most.
     assert len({setting_key(r.requested) for r in refused}) == len(refused)

@@ -15,7 +15,7 @@ def test_every_shape_is_allowed_and_has_one_setting() -> None:
     found = space(5)
     assert found.levels == ("raid6", "raid5", "raid10")
     shapes = found.shapes
-    # RAID 6 has two layouts, RAID 5 two with two policies, RAID 10 three.
+    # RAID 6 has two layouts, RAID 5 two with two consistencies, RAID 10 three.
     assert len(shapes) == len(CHUNKS_KIB) * (2 + 2 * 2 + 3)
     assert len(set(shapes)) == len(shapes)
     assert all(Shape.of(shape.setting) == shape for shape in shapes)
@@ -28,38 +28,38 @@ def test_what_means_nothing_for_a_level_has_one_value() -> None:
     assert [shape for shape in found.shapes if shape.level == "raid1"] == [
         Shape("raid1", "none", 512, "bitmap")
     ]
-    assert not any(shape.policy == "ppl" for shape in found.shapes)
+    assert not any(shape.consistency == "ppl" for shape in found.shapes)
 
 
 def test_without_a_bitmap_only_if_asked() -> None:
-    assert not any(shape.policy == "resync" for shape in space(5).shapes)
+    assert not any(shape.consistency == "resync" for shape in space(5).shapes)
     asked = space(5, ["raid6"], ["resync"])
-    assert {shape.policy for shape in asked.shapes} == {"resync"}
+    assert {shape.consistency for shape in asked.shapes} == {"resync"}
 
 
 @pytest.mark.parametrize(
-    ("disks", "levels", "policies", "text"),
+    ("disks", "levels", "consistencies", "text"),
     [
         (3, ["raid6"], [], "needs 4 disks, and 3 are named"),
         (5, ["raid0"], [], 'no RAID level that a design can have called "raid0"'),
-        (5, ["raid6"], ["ppl"], "Only raid5 can have the policy ppl"),
+        (5, ["raid6"], ["ppl"], "Only raid5 can have the consistency ppl"),
         (5, [], ["bitmaps"], 'did you mean "bitmap"'),
         (2, ["raid1"], ["bitmap"], "There is nothing to choose"),
     ],
 )
 def test_what_cannot_be_is_refused(
-    disks: int, levels: list[str], policies: list[str], text: str
+    disks: int, levels: list[str], consistencies: list[str], text: str
 ) -> None:
     with pytest.raises(UsageError, match=text):
-        space(disks, levels, policies)
+        space(disks, levels, consistencies)
 
 
-def test_a_policy_moves_only_what_writes() -> None:
+def test_a_consistency_moves_only_what_writes() -> None:
     phases = load_workload("balanced").phases
     moved = {d.knob: d.moves for d in space(5).dimensions(phases)}
     assert "read.throughput" in moved["chunk_kib"]
-    assert "read.throughput" not in moved["policy"]
-    assert "write.throughput" in moved["policy"]
+    assert "read.throughput" not in moved["consistency"]
+    assert "write.throughput" in moved["consistency"]
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def test_the_commands_say_all_that_was_measured() -> None:
     assert mirror.ext4 == "mkfs.ext4 -U u-u /dev/md0"
 
 
-def test_the_default_has_a_policy_that_is_allowed() -> None:
+def test_the_default_has_a_consistency_that_is_allowed() -> None:
     found = Space(("raid5",), ("ppl", "resync"))
-    assert found.default.policy == "ppl"
+    assert found.default.consistency == "ppl"
     assert found.allowed(found.default.setting)
