@@ -19,6 +19,7 @@
 # make bench-guard   rebuilds under guard, beside fixed limits (20 min)
 # make bench-forecast   forecasts beside the rebuilds that follow them (two hours)
 # make bench-rebuild   creation, check and rebuild by level and disks (a day; goes on where cut)
+# make bench-design   designs of five disks beside a complete grid (six hours; goes on where cut)
 # make bench-search   compare the strategies on synthetic arrays (an hour)
 # make bench-grids    compare them on recorded arrays (some minutes)
 # make bench-panel  the default command on real arrays, judged by fio (a day; goes on where cut)
@@ -37,7 +38,7 @@ test lint unit lab-tests slow-tests: PACKAGES += $(CONSUMERS)
 
 .PHONY: setup system demo test lint unit lab-tests slow-tests faults soak check-kills fuzz \
   bench-measure bench-persist bench-guard bench-forecast bench-rebuild bench-search bench-year bench-grids bench-panel \
-  bench-published record-grids
+  bench-published bench-design record-grids
 
 setup: system .venv/installed
 
@@ -193,6 +194,9 @@ bench-grids: setup
 bench-panel: setup
 	.venv/bin/python -m benchmarks.panel --best
 	.venv/bin/python -m benchmarks.panel --seeds 3
+
+bench-design: setup
+	.venv/bin/python -m benchmarks.design
 
 bench-published: setup
 	.venv/bin/python -m benchmarks.published

@@ -13,19 +13,15 @@ from autotune.design.orders import Orders, orders
 from autotune.design.plot import Plot, create, first_free, last_free, slice_of
 from autotune.design.proof import Finalist, Proof, prove
 from autotune.design.search import Search
-from autotune.design.slices import Slices
+from autotune.design.slices import on_slices
 from autotune.design.space import Space, space
 from autotune.design.trials import Trials
-from autotune.errors import RefusalError, SignalledError
+from autotune.errors import RefusalError
 from autotune.measure.workload import Workload
 from autotune.preflight.checks import fio_missing
 from autotune.problem.ceilings import Ceiling, check_phases
 from autotune.problem.figure import Figure
-from autotune.safety.guardian import guarded
-from autotune.safety.journal import Journal
 from autotune.safety.locks import lock
-from autotune.safety.paths import journal_path
-from autotune.safety.signals import Signals
 from autotune.store import TrialRecord
 from autotune.tuning.preload import Loading
 from autotune.tuning.reporter import Reporter
@@ -81,35 +77,18 @@ def design(options: Options, state_dir: Path, reporter: Reporter) -> Result:
     """
     began = time.monotonic()
     plot, among = _prepare(options)
-    for disk in plot.disks:
-        disk.look_again()
-    path = journal_path(state_dir, plot.uuid)
-    signals = Signals()
-    with lock(plot, path):
-        factory = Loading(lambda: load_strategy(find_strategy(STRATEGY)))
-        journal = Journal.open(path, plot.uuid, plot.device, ())
-        with signals.caught(reporter.notice), guarded(journal, reporter.notice) as guardian:
-            slices = Slices(plot, guardian, signals)
-            reporter.step("Filling a slice of each disk")
-            slices.prepare(lambda share: reporter.progress("filling", share, None))
-            factory.wait()
-            deadline = began + options.time_s
-            phases = options.workload.phases
-            trials = Trials(slices, phases, reporter, deadline, options.seed)
-            search = Search(among, trials, phases, options.seed)
-            asked = options.ceilings or options.workload.limits
-            try:
-                reporter.step("Measuring what mdadm makes by itself")
-                search.measure_default(asked)
-                reporter.step("Searching")
-                search.run(factory)
-                best = search.finalists()
-                named = {ceiling.phase for ceiling in options.ceilings}
-                proof = prove(trials, among.default, best, named, reporter)
-            except SignalledError:
-                raise SignalledError(
-                    f"Stopped by {signals.name}; what was made is removed."
-                ) from None
+    factory = Loading(lambda: load_strategy(find_strategy(STRATEGY)))
+    phases = options.workload.phases
+    with on_slices(plot, state_dir, reporter) as slices:
+        factory.wait()
+        trials = Trials(slices, phases, reporter, began + options.time_s, options.seed)
+        search = Search(among, trials, phases, options.seed)
+        reporter.step("Measuring what mdadm makes by itself")
+        search.measure_default(options.ceilings or options.workload.limits)
+        reporter.step("Searching")
+        search.run(factory)
+        asked = {ceiling.phase for ceiling in options.ceilings}
+        proof = prove(trials, among.default, search.finalists(), asked, reporter)
     device = f"/dev/{first_free()}"
     given = [disk.given for disk in plot.disks]
     return Result(

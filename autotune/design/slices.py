@@ -18,10 +18,41 @@ from autotune.measure.phase import Bench
 from autotune.measure.workload import Phase
 from autotune.measure.write_budget import Written
 from autotune.safety import own_array
-from autotune.safety.guardian import Guardian
+from autotune.safety.guardian import Guardian, guarded
+from autotune.safety.journal import Journal
+from autotune.safety.locks import lock
+from autotune.safety.paths import journal_path
 from autotune.safety.signals import Signals
 from autotune.safety.watch import Watch
 from autotune.system.array import read_array
+from autotune.tuning.reporter import Reporter
+
+
+@contextmanager
+def on_slices(plot: Plot, state_dir: Path, reporter: Reporter) -> Iterator["Slices"]:
+    """The slices of a plot, filled, under a lock, a journal and a guardian; at the end, however it
+    comes, nothing is left of what was made there.
+
+    Raise RefusalError, with nothing written, if a disk is not blank or not free.
+    """
+    for disk in plot.disks:
+        disk.look_again()
+    path = journal_path(state_dir, plot.uuid)
+    signals = Signals()
+    with (
+        lock(plot, path),
+        signals.caught(reporter.notice),
+        guarded(Journal.open(path, plot.uuid, plot.device, ()), reporter.notice) as guardian,
+    ):
+        slices = Slices(plot, guardian, signals)
+        reporter.step("Filling a slice of each disk")
+        slices.prepare(lambda share: reporter.progress("filling", share, None))
+        try:
+            yield slices
+        except SignalledError:
+            # The watch of an array speaks of its settings.
+            slices.look()
+            raise
 
 
 class Slices:

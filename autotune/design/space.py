@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from autotune.design.shape import (
     BITMAP,
     CHUNKS_KIB,
+    CONSISTENCIES,
     LAYOUTS,
     LEAST_DISKS,
     MDADM_CHUNK_KIB,
-    CONSISTENCIES,
     PPL,
     Shape,
 )
@@ -107,8 +107,8 @@ def _goes(level: str, consistency: str) -> bool:
 
 
 def space(disks: int, levels: Sequence[str] = (), consistencies: Sequence[str] = ()) -> Space:
-    """What may be made of so many disks: of what is asked for, or of all
-    that survive the failure of a disk and a crash without a resync in full.
+    """What may be made of so many disks: of what is asked for, or of all that survive the failure
+    of a disk, and a crash without a resync in full.
 
     Raise UsageError if there is no such level or consistency, or nothing to choose from.
     """
