@@ -75,6 +75,7 @@ def design(
 
     from autotune.design.design import Options, make
     from autotune.design.design import design as find
+    from autotune.errors import AutotuneError
     from autotune.measure.workload import load_workload
     from autotune.preflight.checks import require_root
     from autotune.problem.ceilings import parse_ceiling
@@ -93,12 +94,16 @@ def design(
         parse_seconds(time),
     )
     require_root()
-    with LiveReporter(console(stderr=True), CTRL_C) as reporter:
+    with LiveReporter(console(stderr=True), CTRL_C, "mdadm's default") as reporter:
         result = find(options, state_dir, reporter)
     if not as_json:
         report.print_design(console(), result)
     if create:
-        make(result)
+        try:
+            make(result)
+        except AutotuneError as error:
+            # What was measured is not lost.
+            raise AutotuneError(str(error), document(result, made=False)) from None
     if as_json:
         print(json.dumps(document(result, create), indent=2))
     elif create:
