@@ -33,17 +33,12 @@ def fill(
     def work(index: int) -> None:
         with mmap.mmap(-1, PART_BYTES) as part:
             part.write(os.urandom(PART_BYTES))
-            # Nobody else's, and past the page cache, which has better uses.
-            flags = os.O_WRONLY | os.O_EXCL | os.O_DIRECT | os.O_CLOEXEC
-            descriptor = os.open(disks[index].device, flags)
-            try:
+            with disks[index].held() as descriptor:
                 while done[index] < size_bytes and not over.is_set():
                     left = memoryview(part)[: size_bytes - done[index]]
                     done[index] += os.pwritev(descriptor, [left], offset_bytes + done[index])
                     left.release()
                 os.fsync(descriptor)
-            finally:
-                os.close(descriptor)
 
     with ThreadPoolExecutor(len(disks)) as pool:
         jobs = [pool.submit(work, index) for index in range(len(disks))]

@@ -2,7 +2,8 @@
 
 import os
 import stat
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -50,6 +51,23 @@ class Disk:
             raise RefusalError(f"{self.device} is not written to: it is read-only.")
         raw_device.refuse_if_used(self)
 
+    @contextmanager
+    def held(self) -> Iterator[int]:
+        """A descriptor for large writes past the page cache, while nobody can mount or hold the
+        disk. Raise RefusalError if it is another one, or somebody was faster; OSError if it cannot
+        be opened."""
+        flags = os.O_WRONLY | os.O_EXCL | os.O_DIRECT | os.O_CLOEXEC
+        descriptor = os.open(self.device, flags)
+        try:
+            found = raw_device.signature(self)
+            if self.identity.split()[-1] != _numbers(os.fstat(descriptor)):
+                found = "it is another disk by now"
+            if found:
+                raise RefusalError(f"{self.device} is not written to: {found}.")
+            yield descriptor
+        finally:
+            os.close(descriptor)
+
 
 def find_disks(given: Sequence[str], named_again: Sequence[str]) -> tuple[Disk, ...]:
     """The disks that are named, each of them twice.
@@ -84,8 +102,7 @@ def _disk(given: str) -> Disk:
         raise UsageError(f"{plain(given)} cannot be looked at: {error.strerror}.") from None
     if not stat.S_ISBLK(status.st_mode):
         raise UsageError(f"{plain(given)} is not a block device; name disks, such as /dev/sdb.")
-    numbers = f"{os.major(status.st_rdev)}:{os.minor(status.st_rdev)}"
-    block = Path("/sys/dev/block", numbers).resolve()
+    block = Path("/sys/dev/block", _numbers(status)).resolve()
     name = block.name
     if (block / "partition").exists() or any((block / kind).is_dir() for kind in ("md", "dm")):
         raise UsageError(
@@ -96,9 +113,13 @@ def _disk(given: str) -> Disk:
         name,
         number(block / "size") * SECTOR,
         media_of(name, Path("/")),
-        f"{sysfs.identity(block)} {numbers}",
+        f"{sysfs.identity(block)} {_numbers(status)}",
         hardware(name, Path("/")),
     )
+
+
+def _numbers(status: os.stat_result) -> str:
+    return f"{os.major(status.st_rdev)}:{os.minor(status.st_rdev)}"
 
 
 def _kind(name: str) -> str:

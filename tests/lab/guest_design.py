@@ -20,6 +20,7 @@ from autotune.design.design import Options, design
 from autotune.design.gate import find_disks
 from autotune.design.shape import Shape
 from autotune.errors import RefusalError
+from autotune.lab.guest.system import load_modules
 from autotune.measure.workload import parse_workload
 from autotune.safety.paths import open_journals
 from autotune.system.array import find_array, list_arrays
@@ -48,6 +49,7 @@ def read_only(device: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def signature_of_btrfs_on_several(device: str) -> Iterator[None]:
+    load_modules(("btrfs",))
     sh("mkfs.btrfs", "-q", "-f", device, DISKS[4])
     sh("mount", DISKS[4], FOLDER)
     with undone("umount", FOLDER):
