@@ -45,6 +45,8 @@ def fill(
         try:
             while not all(job.done() for job in jobs):
                 look()
+                if any(job.done() and job.exception() for job in jobs):
+                    break
                 progress(sum(done) / (size_bytes * len(disks)))
                 time.sleep(LOOK_S)
         finally:

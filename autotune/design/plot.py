@@ -17,8 +17,9 @@ OFFSET_BYTES = 16 * MIB
 every shape, whatever mdadm would choose for each."""
 TAIL_BYTES = MIB
 """Left alone at the end, where older superblocks would be."""
-LARGEST_BYTES = {Media.HDD: 4096 * MIB, Media.SSD: 8192 * MIB, Media.NVME: 16384 * MIB}
-"""More than a phase reads of a disk, so nothing is read twice from memory."""
+LARGEST_BYTES = {Media.HDD: 8192 * MIB, Media.SSD: 16384 * MIB, Media.NVME: 65536 * MIB}
+"""Twice what a disk gives in a phase, since copies halve the array: what would be read once more
+would come from memory."""
 LEAST_BYTES = 64 * MIB
 STEP_BYTES = 4 * MIB
 """A multiple of every chunk."""
