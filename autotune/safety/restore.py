@@ -59,7 +59,7 @@ def restore(journal: Journal, root: Path = Path("/")) -> Outcome:
         gone = {path for path in paths if not (path.exists() and record.is_same(path))}
         if _another_array(record, block, root):
             gone |= {path for path in paths if path.is_relative_to(block)}
-        elif record.checking and record.is_same(block / "md/sync_action"):
+        elif record.checking and not record.making and record.is_same(block / "md/sync_action"):
             _stop_check(block, outcome)
         outcome.gone = [str(path) for path in paths if path in gone]
         there = {path: text for path, text in paths.items() if path not in gone}
