@@ -20,6 +20,7 @@
 # make bench-forecast   forecasts beside the rebuilds that follow them (two hours)
 # make bench-requests   writes in requests of whole stripes, beside the default (half an hour, quiet)
 # make bench-rebuild   creation, check and rebuild by level and disks (a day; goes on where cut)
+# make bench-design   designs of five disks beside a complete grid (six hours; goes on where cut)
 # make bench-search   compare the strategies on synthetic arrays (an hour)
 # make bench-grids    compare them on recorded arrays (some minutes)
 # make bench-panel  the default command on real arrays, judged by fio (a day; goes on where cut)
@@ -39,7 +40,7 @@ test lint unit lab-tests slow-tests: PACKAGES += $(CONSUMERS)
 
 .PHONY: setup system demo test lint unit lab-tests slow-tests faults soak check-kills fuzz \
   bench-measure bench-persist bench-guard bench-forecast bench-rebuild bench-requests bench-search bench-year bench-grids bench-panel \
-  bench-published bench-time-left record-grids
+  bench-published bench-design bench-time-left record-grids
 
 setup: system .venv/installed
 
@@ -203,6 +204,9 @@ bench-panel: setup
 
 bench-time-left: setup
 	.venv/bin/python -m benchmarks.time_left
+
+bench-design: setup
+	.venv/bin/python -m benchmarks.design
 
 bench-published: setup
 	.venv/bin/python -m benchmarks.published

@@ -9,7 +9,7 @@ GROUPS = {
         *("show", "doctor", "advise", "status", "history", "report", "profiles", "diff"),
         "forecast",
     ),
-    "Tune": ("run", "solve", "lab"),
+    "Tune": ("run", "solve", "design", "lab"),
     "Keep": ("apply", "restore", "unpersist"),
     "Share": ("export", "import"),
     "Automate": ("retune", "guard", "check", "service", "config"),

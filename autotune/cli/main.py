@@ -12,6 +12,7 @@ from autotune.cli.advise import advise
 from autotune.cli.apply import apply, unpersist
 from autotune.cli.check import check
 from autotune.cli.config import config
+from autotune.cli.design import design
 from autotune.cli.diff import diff
 from autotune.cli.doctor import doctor
 from autotune.cli.ending import ending
@@ -36,7 +37,7 @@ from autotune.tuning.supervised import supervise
 
 COMPLETING = "_AUTOTUNE_COMPLETE"
 """Set by the shells: `_AUTOTUNE_COMPLETE=source_bash autotune` prints what makes bash ask."""
-SUPERVISED = ("run", "import", "retune")
+SUPERVISED = ("run", "import", "retune", "design")
 """What calculates with native libraries, which can end a process without a word."""
 
 app = typer.Typer(
@@ -52,6 +53,7 @@ app.command()(run)
 app.command()(show)
 app.command()(doctor)
 app.command()(advise)
+app.command()(design)
 app.command()(apply)
 app.command()(restore)
 app.command()(unpersist)

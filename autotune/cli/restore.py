@@ -179,10 +179,15 @@ def _tell_persisted(array: "Array | None") -> None:
 def _print(name: str, outcome: "Outcome") -> None:
     if outcome.rebooted:
         print(f"{name}: a reboot has reset its settings since.")
-        for text in outcome.restored:
+        for text in (*outcome.removed, *outcome.restored):
             print(f"  removed: {text}")
         return
-    print(f"{name}: {_put_back(outcome.restored)}.")
+    if outcome.restored or not outcome.removed:
+        print(f"{name}: {_put_back(outcome.restored)}.")
+    else:
+        print(f"{name}:")
+    for text in outcome.removed:
+        print(f"  removed: {text}")
     for text in outcome.waiting:
         print(f"  {text}")
     for text in outcome.foreign:

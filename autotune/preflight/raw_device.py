@@ -1,4 +1,5 @@
-"""The gate before writes to a raw array: `--destructive DEVICE` must pass all of it.
+"""The gate before writes to a raw array, or to blank disks: `--destructive DEVICE` must pass all of
+it.
 
 fio's own guard compares paths with /etc/mtab, and ends with exit status 0 when it trips; through
 a symlink or a dm device on top it wrote, and destroyed data (MD_FACTS §6). So this one asks the
@@ -12,6 +13,7 @@ from pathlib import Path
 
 from autotune.errors import RefusalError, UsageError
 from autotune.system.array import Array
+from autotune.system.blockdev import Device
 from autotune.system.device_users import loop_over, program_with
 from autotune.system.programs import find
 from autotune.system.stack import Stack, read_stack
@@ -35,15 +37,15 @@ def check_named_twice(array: Array, named: str) -> None:
         )
 
 
-def refuse_if_used(array: Array) -> None:
-    """Raise RefusalError if anything at all is, or may be, on the raw array."""
+def refuse_if_used(array: Device) -> None:
+    """Raise RefusalError if anything at all is, or may be, on the raw device."""
     reason = in_use(read_stack(array)) or not_exclusive(array) or opened(array) or signature(array)
     if reason:
         raise RefusalError(f"{array.device} is not written to: {reason}.")
 
 
 def in_use(stack: Stack) -> str | None:
-    """What lies on the array, by name."""
+    """What lies on the device, by name."""
     if stack.mounts:
         mount = stack.mounts[0]
         return f"/dev/{mount.device} is mounted on {mount.mountpoint}"
@@ -55,7 +57,7 @@ def in_use(stack: Stack) -> str | None:
     return None
 
 
-def opened(array: Array) -> str | None:
+def opened(array: Device) -> str | None:
     """Who has it open without holding it."""
     device = Path(array.device)
     if loop := loop_over(device):
@@ -65,7 +67,7 @@ def opened(array: Array) -> str | None:
     return None
 
 
-def signature(array: Array) -> str | None:
+def signature(array: Device) -> str | None:
     """A filesystem, partition table or other signature on the raw device."""
     try:
         with Path(array.device).open("rb", buffering=0) as file:
@@ -77,7 +79,7 @@ def signature(array: Array) -> str | None:
     return _known_to_blkid(array) or unknown_to_blkid(start, end)
 
 
-def _known_to_blkid(array: Array) -> str | None:
+def _known_to_blkid(array: Device) -> str | None:
     blkid = find("blkid")
     if blkid is None:
         return "blkid is missing, so it cannot be seen what is on it (package util-linux)"
@@ -107,7 +109,7 @@ def unknown_to_blkid(start: bytes, end: bytes) -> str | None:
     return None
 
 
-def not_exclusive(array: Array) -> str | None:
+def not_exclusive(array: Device) -> str | None:
     """Whether anybody has the device, in any mount namespace: then O_EXCL is refused."""
     try:
         os.close(os.open(Path(array.device), os.O_RDONLY | os.O_EXCL))

@@ -5,16 +5,16 @@ from rich.markup import escape
 
 from autotune.problem.figure import Estimate
 from autotune.report.display import Display
-from autotune.report.live_view import NARROW, Shown, View, table
+from autotune.report.live_view import HOME, NARROW, Shown, View, table
 from autotune.store import TrialRecord
 
 
 class LiveReporter(Display):
     """A run as it goes on: see `live_view`. At its end the trials remain. `ending`: what Ctrl-C
-    would do, as a sentence."""
+    would do, as a sentence. `home`: what all is compared with."""
 
-    def __init__(self, console: Console, ending: str = "") -> None:
-        self._view = View(ending)
+    def __init__(self, console: Console, ending: str = "", home: str = HOME) -> None:
+        self._view = View(ending, home=home)
         super().__init__(console, self._view)
 
     def _say_last(self) -> None:

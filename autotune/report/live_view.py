@@ -17,6 +17,7 @@ from autotune.report.spark import spark
 from autotune.report.tables import show_setting, show_span
 from autotune.store import TrialRecord
 
+HOME = "the original settings"
 NARROW = 76
 """Columns below which there is no bar, and no column that can be done without."""
 MOST_ROWS = 8
@@ -38,13 +39,14 @@ class Shown:
 @dataclass
 class View:
     """The state of a run, as rich draws it. `ending`: what Ctrl-C would do; "" if that is not to
-    be said."""
+    be said. `home`: what all is compared with."""
 
     ending: str = ""
     what: str = ""
     share: float = 0.0
     left_s: float | None = None
     trials: list[Shown] = field(default_factory=list)
+    home: str = HOME
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         narrow = options.max_width < NARROW
@@ -77,7 +79,7 @@ class View:
         good = [each for each in self.trials if each.gain and each.holds and not _is_home(each)]
         best = max(good, key=lambda each: each.gain.value if each.gain else 0.0, default=None)
         if best is None or best.gain is None or best.gain.value <= 1.0:
-            return one_line("best so far: the original settings")
+            return one_line(f"best so far: {self.home}")
         setting = show_setting(best.record.requested, self._baseline)
         span = show_span(*best.gain.interval)
         return one_line(f"best so far ×{best.gain.value:.2f} ({span}): {setting}", "bold")

@@ -253,6 +253,11 @@ class Journal:
         """Note that a scratch folder is gone."""
         self._add({"kind": "removed", "path": str(folder)})
 
+    def making(self, disks: Iterable[str]) -> None:
+        """Announce arrays of ours with this journal's UUID, which a restore is to remove, on these
+        disks (kernel names)."""
+        self._add({"kind": "making", "disks": list(disks)})
+
     def checking(self, running: bool, moved: bool = False) -> None:
         """Announce that a check of ours starts, or note that it has ended, and whether that left
         its bounds moved, since something else took the array over."""

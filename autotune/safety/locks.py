@@ -11,19 +11,28 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Protocol
 
 from autotune.errors import RefusalError
 from autotune.safety.lock_holders import holder
 from autotune.safety.shared_folder import open_common, open_own
-from autotune.system.array import Array
+from autotune.system.blockdev import Device
 
 LOCKS = Path("/run/autotune")
 """Where it is remembered what runs left, for the whole machine, whatever the --state-dir."""
 
 
+class Lockable(Device, Protocol):
+    """What is locked, by its UUID, with the disks below it: an array, or disks that one is to be
+    made of."""
+
+    @property
+    def uuid(self) -> str: ...
+
+
 @contextmanager
 def lock(
-    array: Array, journal: Path | None = None, folder: Path = LOCKS, guard: bool = False
+    array: Lockable, journal: Path | None = None, folder: Path = LOCKS, guard: bool = False
 ) -> Iterator[None]:
     """Hold the array (by UUID, since names move) and its physical disks. `journal` is where the
     journal of what is to be changed will be; the lock remembers it for whoever comes next. A
@@ -68,7 +77,7 @@ def _open_place(folder: Path) -> int:
     return open_own(folder / "locks", folder / "locks")
 
 
-def _remember(memory: int, name: str, journal: Path | None, array: Array) -> None:
+def _remember(memory: int, name: str, journal: Path | None, array: Lockable) -> None:
     """Note the journal, or leave what is noted. Raise RefusalError if there is another one."""
     flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
     descriptor = os.open(name, flags, 0o600, dir_fd=memory)
@@ -88,7 +97,7 @@ def _remember(memory: int, name: str, journal: Path | None, array: Array) -> Non
         file.write(f"{os.getpid()}\n{journal or earlier}\n")
 
 
-def _refuse_if_there(journal: Path, array: Array) -> None:
+def _refuse_if_there(journal: Path, array: Lockable) -> None:
     if journal.exists():
         raise RefusalError(
             f"An earlier run left settings on {array.device} or its disks; run "
@@ -117,7 +126,7 @@ def is_held(uuid: str, folder: Path = LOCKS) -> bool:
     return False
 
 
-def _hold(descriptor: int, how: int, array: Array, name: str) -> None:
+def _hold(descriptor: int, how: int, array: Lockable, name: str) -> None:
     try:
         fcntl.flock(descriptor, how | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -59,6 +59,9 @@ class Record:
     folders: dict[str, str] = field(default_factory=dict)
     """What the folder of each device was known by: names change hands."""
 
+    making: list[str] = field(default_factory=list)
+    """The disks (kernel names) that arrays of ours with this UUID are made of, to be removed."""
+
     lost: bool = False
     """Somebody emptied the journal: nothing is known but the originals."""
 
@@ -143,6 +146,8 @@ class Record:
                     self.devices[path] = number
             case {"kind": "hanging", "path": str(path)}:
                 self.hanging.add(path)
+            case {"kind": "making", "disks": list(disks)}:
+                self.making = [str(disk) for disk in disks]
             case {"kind": "removed", "path": str(path)}:
                 self.scratch = [folder for folder in self.scratch if folder != path]
             case {"kind": "check", "running": bool(running)}:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from autotune.errors import AutotuneError
 from autotune.knobs.write_order import WAITING, restoring, unsafe_now
+from autotune.safety import own_array
 from autotune.safety.journal import Journal
 from autotune.safety.record import Record
 from autotune.safety.scratch_folder import (
@@ -25,15 +26,16 @@ IDLE_TIMEOUT_S = 30.0
 
 @dataclass
 class Outcome:
-    """What a restore did: files put back, left to whoever changed them, gone, and failed; and what
-    waits for the end of a sync. After a reboot every setting is gone, and only scratch folders are
-    left to remove."""
+    """What a restore did: files put back, left to whoever changed them, gone, and failed; what
+    waits for the end of a sync; and what was removed of arrays of ours. After a reboot every
+    setting is gone, and only such arrays and scratch folders are left to remove."""
 
     restored: list[str] = field(default_factory=list)
     foreign: list[str] = field(default_factory=list)
     gone: list[str] = field(default_factory=list)
     failed: list[str] = field(default_factory=list)
     waiting: list[str] = field(default_factory=list)
+    removed: list[str] = field(default_factory=list)
     checking: bool = False
     """A check of ours that does not end is still to be ended."""
     rebooted: bool = False
@@ -59,7 +61,7 @@ def restore(journal: Journal, root: Path = Path("/")) -> Outcome:
         gone = {path for path in paths if not (path in there and record.is_same(path))}
         if _another_array(record, block, root):
             gone |= {path for path in paths if path.is_relative_to(block)}
-        elif record.checking and record.is_same(block / "md/sync_action"):
+        elif record.checking and not record.making and record.is_same(block / "md/sync_action"):
             _stop_check(block, outcome)
         outcome.gone = [str(path) for path in paths if path in gone]
         # Who set a value is judged before the first write: a switch of the scheduler back resets
@@ -72,6 +74,7 @@ def restore(journal: Journal, root: Path = Path("/")) -> Outcome:
     else:
         # The kernel has forgotten every value since; only what is on disk is left to remove.
         outcome.gone, outcome.rebooted = list(record.originals), True
+    _remove_arrays(record, outcome)
     settled = outcome.complete
     for name in list(record.scratch):
         failed = len(outcome.failed)
@@ -193,6 +196,13 @@ def _stop_check(block: Path, outcome: Outcome) -> None:
 def _unbound(block: Path) -> None:
     if (bound := block / "md/sync_max").exists():
         sysfs.write(bound, "max")
+
+
+def _remove_arrays(record: Record, outcome: Outcome) -> None:
+    if record.making:
+        removal = own_array.remove(record.uuid, () if outcome.rebooted else record.making)
+        outcome.removed += removal.removed
+        outcome.failed += removal.failed
 
 
 def _remove_scratch(folder: Path, record: Record, outcome: Outcome) -> None:

@@ -6,6 +6,7 @@ import stat
 import sys
 from enum import StrEnum
 from pathlib import Path
+from typing import Protocol
 
 from autotune.errors import UsageError
 from autotune.system import sysfs
@@ -21,6 +22,20 @@ class Media(StrEnum):
     HDD = "hdd"
     SSD = "ssd"
     NVME = "nvme"
+
+
+class Device(Protocol):
+    """A block device on which something may lie: an array, or a disk. `leaves` are the physical
+    disks below it; `root` is "/" but in tests."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def device(self) -> str: ...
+    @property
+    def leaves(self) -> frozenset[str]: ...
+    @property
+    def root(self) -> Path: ...
 
 
 def whole_disk(name: str, root: Path = Path("/")) -> str:

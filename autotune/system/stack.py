@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from autotune.system import sysfs
-from autotune.system.array import Array, list_arrays
+from autotune.system.array import list_arrays
+from autotune.system.blockdev import Device
 
 
 @dataclass(frozen=True)
@@ -85,8 +86,8 @@ def mount_number(path: Path) -> int:
     return int(text.split("mnt_id:")[1].split()[0])
 
 
-def read_stack(array: Array) -> Stack:
-    """Walk up from the array through holders and partitions, and match mounts and swap."""
+def read_stack(array: Device) -> Stack:
+    """Walk up from an array or a disk through holders and partitions, and match mounts and swap."""
     holders = _above(array.name, array.root)
     names = {array.name, *(holder.name for holder in holders)}
     numbers = {

@@ -1,16 +1,27 @@
 """What a strategy is told: the problem, and the trials so far without drift."""
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import Protocol
 
 from autotune.problem.figure import Estimate, Figure
 from autotune.problem.setting import Setting, setting_key
 from autotune.problem.strategy import Dimension, Problem, Strategy, StrategyFactory
 from autotune.problem.trial import Trial
-from autotune.stats.drift import without_drift
+from autotune.stats.drift import Anchor, without_drift
+from autotune.store import TrialRecord
 from autotune.tuning.prepare import Preparation
 from autotune.tuning.relevance import figures_moved
 from autotune.tuning.trials import Trials
+
+
+class Measured(Protocol):
+    """Trials, and among them those of the baseline through the run."""
+
+    @property
+    def records(self) -> Sequence[TrialRecord]: ...
+    @property
+    def anchors(self) -> list[Anchor]: ...
 
 
 def problem_of(preparation: Preparation, trials: Trials, figures: list[Figure]) -> Problem:
@@ -39,7 +50,7 @@ def problem_of(preparation: Preparation, trials: Trials, figures: list[Figure]) 
     )
 
 
-def informed(factory: StrategyFactory, problem: Problem, trials: Trials) -> Strategy:
+def informed(factory: StrategyFactory, problem: Problem, trials: Measured) -> Strategy:
     """A strategy that has been told all trials, as they would have been without drift."""
     strategy = factory(problem)
     for trial in trials_without_drift(trials):
@@ -47,7 +58,7 @@ def informed(factory: StrategyFactory, problem: Problem, trials: Trials) -> Stra
     return strategy
 
 
-def trials_without_drift(trials: Trials) -> Iterator[Trial]:
+def trials_without_drift(trials: Measured) -> Iterator[Trial]:
     """What a strategy is told, as it would have been at the start."""
     anchors = trials.anchors
     measured_s: dict[tuple[str, Estimate], float] = {}

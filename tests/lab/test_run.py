@@ -39,6 +39,7 @@ LIMIT_S = {"guest_retune.py": 1800}
         ("tests/lab/neighbours.toml", "guest_neighbours.py"),
         ("tests/lab/advise.toml", "guest_advise.py"),
         ("raid6-hdd", "guest_gate.py"),
+        ("tests/lab/design.toml", "guest_design.py"),
         ("raid6-hdd", "guest_knobs.py"),
         ("raid5-ssd", "guest_scsi.py"),
         ("raid1-hdd", "guest_time_base.py"),

@@ -17,7 +17,7 @@ def autotune(*words: str) -> subprocess.CompletedProcess[str]:
 COMMANDS = (
     *("run", "show", "doctor", "apply", "restore", "unpersist", "export", "history", "solve"),
     *("lab", "status", "import", "profiles", "diff", "retune", "config", "service", "guard"),
-    *("check", "forecast", "report"),
+    *("check", "forecast", "report", "design"),
 )
 
 

@@ -1,5 +1,6 @@
 """A run's progress on terminals of several sizes: nothing wraps, and nothing is left over."""
 
+import io
 import os
 import subprocess
 import sys
@@ -135,3 +136,14 @@ def test_off_a_terminal_only_notices_are_said() -> None:
     notice = "Something that must be said, in a sentence longer than a line.\n"
     assert done.stderr == notice
     assert done.stdout == ""
+
+
+def test_what_all_is_compared_with_has_its_name() -> None:
+    figures = synthetic_run.figures(100, 30, 100, 40)
+    home = Shown(synthetic_run.trial(1, "baseline", {}, figures), Estimate(1.0, 0.1), True)
+    console = Console(width=80, record=True, file=io.StringIO())
+    console.print(View(trials=[home]))
+    console.print(View(trials=[home], home="mdadm's default"))
+    shown = console.export_text()
+    assert "best so far: the original settings" in shown
+    assert "best so far: mdadm's default" in shown

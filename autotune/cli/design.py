@@ -1,0 +1,115 @@
+"""`autotune design`."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from autotune.cli import complete
+from autotune.cli.options import STATE_DIR, Json, StateDir
+from autotune.cli.terminal import console
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+Option = typer.Option
+CTRL_C = "Ctrl-C removes what was made."
+
+
+def design(
+    disks: Annotated[
+        list[str],
+        typer.Argument(metavar="DISK", help="The blank disks, such as /dev/sdb /dev/sdc."),
+    ],
+    destructive: Annotated[
+        list[str] | None,
+        Option(
+            metavar="DISKS",
+            help="The same disks again, separated by commas or repeated: what is on them is lost.",
+        ),
+    ] = None,
+    level: Annotated[
+        list[str] | None,
+        Option(
+            metavar="NAMES",
+            help="Only these levels: raid1, raid5, raid6, raid10. [default: all that survive the "
+            "failure of a disk]",
+        ),
+    ] = None,
+    consistency: Annotated[
+        list[str] | None,
+        Option(
+            metavar="NAMES",
+            help="Only these: bitmap, ppl (RAID 5), resync (no bitmap). [default: bitmap,ppl]",
+        ),
+    ] = None,
+    workload: Annotated[
+        str,
+        Option(
+            metavar="NAME|FILE",
+            autocompletion=complete.workloads,
+            help="What the array will be used for, as `autotune run` takes it.",
+        ),
+    ] = "balanced",
+    time: Annotated[
+        str, Option(metavar="TIME", help="How long the whole design may take, such as 2h.")
+    ] = "30min",
+    p99_ceiling: Annotated[
+        list[str] | None,
+        Option(
+            metavar="LIMIT",
+            help="Limit for the p99: 20ms, 1.5x (of the idle array's), or PHASE=20ms; repeatable.",
+        ),
+    ] = None,
+    create: Annotated[
+        bool, Option("--create", help="Make the array that was found, once all is measured.")
+    ] = False,
+    as_json: Json = False,
+    state_dir: StateDir = STATE_DIR,
+) -> None:
+    """Measure on blank disks which array to make: level, chunk, layout, bitmap.
+
+    Small arrays are made on a slice of each disk, one after the other, and removed. A disk with
+    anything on it is refused, named twice or not.
+    """
+    import json
+
+    from autotune.design.design import Options, make
+    from autotune.design.design import design as find
+    from autotune.errors import AutotuneError
+    from autotune.measure.workload import load_workload
+    from autotune.preflight.checks import require_root
+    from autotune.problem.ceilings import parse_ceiling
+    from autotune.quantities import parse_seconds
+    from autotune.report import design as report
+    from autotune.report.design_document import document
+    from autotune.report.live import LiveReporter
+
+    options = Options(
+        tuple(disks),
+        _names(destructive),
+        load_workload(workload),
+        _names(level),
+        _names(consistency),
+        tuple(parse_ceiling(text) for text in p99_ceiling or ()),
+        parse_seconds(time),
+    )
+    require_root()
+    with LiveReporter(console(stderr=True), CTRL_C, "mdadm's default") as reporter:
+        result = find(options, state_dir, reporter)
+    if not as_json:
+        report.print_design(console(), result)
+    if create:
+        try:
+            make(result)
+        except AutotuneError as error:
+            # What was measured is not lost.
+            raise AutotuneError(str(error), document(result, made=False)) from None
+    if as_json:
+        print(json.dumps(document(result, create), indent=2))
+    elif create:
+        report.print_made(console(), result)
+
+
+def _names(given: "Iterable[str] | None") -> tuple[str, ...]:
+    """What is repeated, or separated by commas."""
+    return tuple(name.strip() for text in given or () for name in text.split(",") if name.strip())

@@ -1,0 +1,1 @@
+"""`autotune design`: the array to make of blank disks, measured before there is data."""

@@ -1,0 +1,132 @@
+"""A design from end to end: the Python API, and what `autotune design` calls."""
+
+import secrets
+import shutil
+import time
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from autotune.design.gate import Disk, find_disks
+from autotune.design.orders import Orders, orders
+from autotune.design.plot import Plot, create, first_free, last_free, slice_of
+from autotune.design.proof import Finalist, Proof, prove
+from autotune.design.search import Search
+from autotune.design.slices import on_slices
+from autotune.design.space import Space, space
+from autotune.design.trials import Trials
+from autotune.errors import RefusalError
+from autotune.measure.workload import Workload
+from autotune.preflight.checks import fio_missing
+from autotune.problem.ceilings import Ceiling, check_phases
+from autotune.problem.figure import Figure
+from autotune.safety.locks import lock
+from autotune.store import TrialRecord
+from autotune.tuning.preload import Loading
+from autotune.tuning.reporter import Reporter
+from autotune.tuning.run import find_strategy, load_strategy
+
+STRATEGY = "bayes"
+
+
+@dataclass(frozen=True)
+class Options:
+    """What was asked for: the disks, named twice; what may be chosen (nothing: all that is safe);
+    what counts, under which ceilings; and for how long."""
+
+    disks: tuple[str, ...]
+    destructive: tuple[str, ...]
+    workload: Workload
+    levels: tuple[str, ...] = ()
+    consistencies: tuple[str, ...] = ()
+    ceilings: tuple[Ceiling, ...] = ()
+    time_s: float = 1800.0
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a design found. `figures` have their ceilings; `orders` are the winner's; `stopped` is
+    why the search ended."""
+
+    plot: Plot
+    space: Space
+    workload: Workload
+    figures: tuple[Figure, ...]
+    proof: Proof
+    orders: Orders
+    device: str
+    """Which the orders make."""
+    stopped: str
+    records: tuple[TrialRecord, ...]
+    seconds: float
+    bytes_written: int
+
+    @property
+    def winner(self) -> Finalist:
+        return self.proof.winner
+
+
+def design(options: Options, state_dir: Path, reporter: Reporter) -> Result:
+    """Measure shapes on slices of the disks, and remove all that was made for it.
+
+    Raise UsageError or RefusalError, with nothing written, if the disks are not blank, or what is
+    asked for cannot be; any other AutotuneError with everything removed, RestoreError if something
+    could not be.
+    """
+    began = time.monotonic()
+    plot, among = _prepare(options)
+    factory = Loading(lambda: load_strategy(find_strategy(STRATEGY)))
+    phases = options.workload.phases
+    with on_slices(plot, state_dir, reporter) as slices:
+        factory.wait()
+        trials = Trials(slices, phases, reporter, began + options.time_s, options.seed)
+        search = Search(among, trials, phases, options.seed)
+        reporter.step("Measuring what mdadm makes by itself")
+        search.measure_default(options.ceilings or options.workload.limits)
+        reporter.step("Searching")
+        search.run(factory)
+        asked = {ceiling.phase for ceiling in options.ceilings}
+        proof = prove(trials, among.default, search.finalists(), asked, reporter)
+    device = f"/dev/{first_free()}"
+    given = [disk.given for disk in plot.disks]
+    return Result(
+        plot,
+        among,
+        options.workload,
+        tuple(trials.figures),
+        proof,
+        orders(proof.winner.shape, device, given, str(uuid.uuid4())),
+        device,
+        search.stopped,
+        tuple(trials.records),
+        time.monotonic() - began,
+        slices.written.total,
+    )
+
+
+def make(result: Result) -> None:
+    """Make the array that was found. Raise RefusalError if a disk is not blank any more, or its
+    name is taken, InfeasibleError if mdadm does not make it."""
+    with lock(result.plot):
+        if result.device != f"/dev/{first_free()}":
+            raise RefusalError(f"{result.device} is there by now, so nothing was made.")
+        for disk in result.plot.disks:
+            disk.look_again()
+        create(result.device, result.winner.shape, _devices(result.plot.disks))
+
+
+def _prepare(options: Options) -> tuple[Plot, Space]:
+    disks = find_disks(options.disks, options.destructive)
+    among = space(len(disks), options.levels, options.consistencies)
+    check_phases(options.ceilings, options.workload.figures)
+    if missing := fio_missing():
+        raise RefusalError(missing)
+    if not shutil.which("mdadm"):
+        raise RefusalError("mdadm is not installed; install the package mdadm.")
+    return Plot(disks, secrets.token_hex(16), last_free(), slice_of(disks)), among
+
+
+def _devices(disks: Sequence[Disk]) -> list[str]:
+    return [disk.device for disk in disks]

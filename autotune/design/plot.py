@@ -1,0 +1,130 @@
+"""Where a design works: the disks, the slice of each, and how mdadm makes an array there."""
+
+import subprocess
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from autotune.design.gate import Disk
+from autotune.design.shape import Shape
+from autotune.errors import InfeasibleError, RefusalError
+from autotune.system import sysfs
+from autotune.system.blockdev import Media
+
+MIB = 1 << 20
+OFFSET_BYTES = 16 * MIB
+"""Where a slice begins on its disk: behind the superblock, the bitmap and a PPL, and the same for
+every shape, whatever mdadm would choose for each."""
+TAIL_BYTES = MIB
+"""Left alone at the end, where older superblocks would be."""
+LARGEST_BYTES = {Media.HDD: 8192 * MIB, Media.SSD: 16384 * MIB, Media.NVME: 65536 * MIB}
+"""Twice what a disk gives in a phase, since copies halve the array: what would be read once more
+would come from memory."""
+LEAST_BYTES = 64 * MIB
+STEP_BYTES = 4 * MIB
+"""A multiple of every chunk."""
+NAME = "autotune-design"
+HIGHEST = 127
+"""The number in the last name that mdadm gives."""
+CREATE_S = 60.0
+
+
+@dataclass(frozen=True)
+class Plot:
+    """The disks, the slice of each, and the name and UUID of all arrays that will be made there,
+    one after the other."""
+
+    disks: tuple[Disk, ...]
+    uuid: str
+    name: str
+    slice_bytes: int
+
+    @property
+    def mdadm_uuid(self) -> str:
+        """As mdadm writes it: four words with colons."""
+        return ":".join(self.uuid[i : i + 8] for i in range(0, len(self.uuid), 8))
+
+    @property
+    def device(self) -> str:
+        return f"/dev/{self.name}"
+
+    @property
+    def leaves(self) -> frozenset[str]:
+        return frozenset(leaf for disk in self.disks for leaf in disk.leaves)
+
+    @property
+    def root(self) -> Path:
+        return Path("/")
+
+    @property
+    def each_bytes(self) -> int:
+        """What each disk can give to an array: as much as the smallest has."""
+        return min(disk.size_bytes for disk in self.disks)
+
+    @property
+    def media(self) -> Media:
+        """The slowest disk's."""
+        return min((disk.media for disk in self.disks), key=list(Media).index)
+
+
+def slice_of(disks: Sequence[Disk]) -> int:
+    """How many bytes of each disk the small arrays have. Raise RefusalError if there is no room to
+    measure anything."""
+    smallest = min(disks, key=lambda disk: disk.size_bytes)
+    most = min(LARGEST_BYTES[disk.media] for disk in disks)
+    room = min(most, smallest.size_bytes - OFFSET_BYTES - TAIL_BYTES)
+    size = room // STEP_BYTES * STEP_BYTES
+    if size < LEAST_BYTES:
+        raise RefusalError(
+            f"{smallest.device} is too small to measure on; a disk of "
+            f"{(LEAST_BYTES + OFFSET_BYTES + TAIL_BYTES) // MIB} MiB is the least."
+        )
+    return size
+
+
+def first_free() -> str:
+    """The lowest kernel name of an array that is not there. Raise RefusalError if all are taken."""
+    return _free(range(HIGHEST + 1))
+
+
+def last_free() -> str:
+    """The highest one, likewise."""
+    return _free(range(HIGHEST, -1, -1))
+
+
+def _free(minors: Iterable[int]) -> str:
+    for minor in minors:
+        if sysfs.read_or(Path(f"/sys/block/md{minor}/md/array_state"), "clear") == "clear":
+            return f"md{minor}"
+    raise RefusalError("All names from /dev/md0 to /dev/md127 are taken; stop an array.")
+
+
+def create(
+    device: str, shape: Shape, disks: Sequence[str], words: Iterable[str] = (), *inherited: int
+) -> None:
+    """Make an array with mdadm. `inherited` are descriptors that it keeps open meanwhile.
+
+    Raise InfeasibleError if it does not make it, RefusalError if it cannot be asked.
+    """
+    command = ("mdadm", "--create", device, "--run", *shape.mdadm_words(len(disks)))
+    try:
+        done = subprocess.run(
+            (*command, *words, *disks),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=CREATE_S,
+            check=False,
+            pass_fds=inherited,
+        )
+    except OSError as error:
+        raise RefusalError(f"mdadm cannot be started: {error.strerror}.") from None
+    except subprocess.TimeoutExpired:
+        raise RefusalError(
+            f"mdadm did not make {device} within {CREATE_S:.0f} s; look at the kernel log."
+        ) from None
+    if done.returncode:
+        said = [line for line in done.stderr.splitlines() if line.strip()]
+        why = said[-1].removeprefix("mdadm: ").rstrip(".") if said else "it does not say why"
+        raise InfeasibleError(f"mdadm does not make {shape}: {why}.")

@@ -1,0 +1,146 @@
+"""The search of a design: the default first and now and then again, each level once, and then what
+the strategy asks for."""
+
+from autotune.design.shape import Shape
+from autotune.design.space import Space
+from autotune.design.trials import BASELINE, Trials
+from autotune.errors import MeasurementError, RefusalError
+from autotune.measure.workload import Phase
+from autotune.problem import ceilings
+from autotune.problem.ceilings import Ceiling
+from autotune.problem.objective import Figures, gain, p_hold
+from autotune.problem.setting import setting_key
+from autotune.problem.strategy import Problem, StrategyFactory
+from autotune.problem.trial import Status
+from autotune.quantities import show_seconds
+from autotune.results.proof import mean, original
+from autotune.tuning.prepare import BASELINE_TRIALS
+from autotune.tuning.search import BASELINE_EVERY
+from autotune.tuning.strategy_input import informed, trials_without_drift
+
+ROUNDS = 2
+"""So often each finalist is measured in the proof at least: A B … B A."""
+CHALLENGERS = 3
+"""So many finalists beside the default, where there is time for them."""
+MOST_TRIALS = 60
+
+
+class Search:
+    """What was found of a space; `phases` are those of the workload."""
+
+    def __init__(self, space: Space, trials: Trials, phases: tuple[Phase, ...], seed: int) -> None:
+        self._space, self._trials, self._phases, self._seed = space, trials, phases, seed
+        self.stopped = ""
+        """Why it ended."""
+        self._recommended: Shape | None = None
+
+    def measure_default(self, asked: tuple[Ceiling, ...]) -> None:
+        """Measure what mdadm makes by itself, more than once, and resolve the ceilings by it.
+
+        Raise RefusalError if there is no time for anything else, or no shape can hold a ceiling.
+        """
+        trials = self._trials
+        for _ in range(BASELINE_TRIALS):
+            record = trials.run(BASELINE, self._space.default)
+            if record.status is not Status.COMPLETE:
+                raise RefusalError(record.reason)
+            ceilings.resolve(trials.figures, asked, record.figures)
+            least_s = trials.seconds * (1 + 2 * ROUNDS)
+            if trials.left_s < least_s:
+                whole_s = least_s + trials.seconds * BASELINE_TRIALS
+                raise RefusalError(
+                    f"A trial takes {show_seconds(trials.seconds)} here, so there is no time to "
+                    f"try and prove anything; allow {show_seconds(whole_s)} or more (--time)."
+                )
+        before = self.default_figures
+        missing = [f.name for f in trials.figures if f.weight > 0 and f.name not in before]
+        if missing:
+            raise MeasurementError(
+                f"The default gave no figure for {', '.join(missing)}; the phase is too short for "
+                "these disks: raise its max_seconds in the workload."
+            )
+        trials.resolved(ceilings.resolve(trials.figures, asked, before))
+
+    @property
+    def default_figures(self) -> Figures:
+        return original(self._trials.records)
+
+    def run(self, factory: StrategyFactory) -> None:
+        """Try shapes until the strategy sees no more worth it, or the rest of the time is the
+        proof's."""
+        trials = self._trials
+        reserve_s = self._reserve_s()
+        for shape in self._space.first:
+            if trials.left_s - reserve_s > trials.seconds:
+                trials.run("search", shape, reuse=True)
+        budget = int((trials.left_s - reserve_s) / trials.seconds) + len(self._space.first)
+        problem = self._problem(max(1, min(budget, MOST_TRIALS)))
+        strategy = informed(factory, problem, trials)
+        while True:
+            if trials.left_s - reserve_s < trials.seconds:
+                self.stopped = "the rest of the time is for the proof (--time)"
+                return
+            if self._since_default() >= BASELINE_EVERY:
+                trials.run(BASELINE, self._space.default)
+                strategy = informed(factory, problem, trials)
+                continue
+            setting = strategy.ask()
+            if setting is None:
+                self.stopped = "no other shape promises enough to be worth a trial"
+                return
+            strategy.tell(trials.run("search", Shape.of(setting), reuse=True).trial)
+            self._recommended = Shape.of(strategy.recommend().setting)
+
+    def finalists(self) -> list[Shape]:
+        """What is worth a proof, beside the default: what the strategy recommends, the best seen of
+        each level, and the best of the rest; as many as there is time for."""
+        before = self.default_figures
+        seen: dict[Shape, list[Figures]] = {}
+        for trial in trials_without_drift(self._trials):
+            shape = Shape.of(trial.setting)
+            if trial.status is Status.COMPLETE and shape != self._space.default:
+                seen.setdefault(shape, []).append(trial.figures)
+
+        def worth(shape: Shape) -> tuple[bool, float]:
+            shown = mean(seen[shape])
+            found = gain(self._trials.figures, shown, before)
+            holds = p_hold(self._trials.figures, shown, before) >= 0.5
+            return holds, found.value if found else 0.0
+
+        order = sorted(seen, key=worth, reverse=True)
+        levels: dict[str, Shape] = {}
+        for shape in order:
+            levels.setdefault(shape.level, shape)
+        first = self._recommended
+        chosen = dict.fromkeys(
+            shape
+            for shape in (first, *levels.values(), *order)
+            if shape is not None and shape != self._space.default
+        )
+        room = int(self._trials.left_s / (ROUNDS * self._trials.seconds)) - 1
+        return list(chosen)[: max(1, min(room, CHALLENGERS))]
+
+    def _reserve_s(self) -> float:
+        """What is kept for the proof: for all challengers, if that leaves half to the search."""
+        each_s = ROUNDS * self._trials.seconds
+        wanted_s = each_s * (1 + CHALLENGERS)
+        return wanted_s if wanted_s < self._trials.left_s / 2 else each_s * 2
+
+    def _problem(self, budget: int) -> Problem:
+        return Problem(
+            self._space.dimensions(self._phases),
+            tuple(self._trials.figures),
+            self._space.default.setting,
+            self._space.allowed,
+            budget,
+            self._seed,
+            hints=self._space.hints,
+            seconds=dict(self._trials.phase_seconds),
+            carried=True,
+        )
+
+    def _since_default(self) -> int:
+        """The trials since the default was measured."""
+        home = setting_key(self._space.default.setting)
+        keys = [setting_key(record.requested) for record in reversed(self._trials.records)]
+        return keys.index(home) if home in keys else len(keys)

@@ -1,0 +1,140 @@
+"""Small arrays on the same slice of each disk, one after the other, each with a bench to measure it
+on."""
+
+import contextlib
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+
+from autotune.design.filling import fill
+from autotune.design.plot import NAME, OFFSET_BYTES, Plot, create
+from autotune.design.shape import Shape
+from autotune.errors import RestoreError, SignalledError, StoppedError
+from autotune.knobs import stripe_cache
+from autotune.measure.fio import Target
+from autotune.measure.phase import Bench
+from autotune.measure.workload import Phase
+from autotune.measure.write_budget import Written
+from autotune.safety import own_array
+from autotune.safety.guardian import Guardian, guarded
+from autotune.safety.journal import Journal
+from autotune.safety.locks import lock
+from autotune.safety.paths import journal_path
+from autotune.safety.signals import Signals
+from autotune.safety.watch import Watch
+from autotune.system.array import read_array
+from autotune.tuning.reporter import Reporter
+
+
+@contextmanager
+def on_slices(plot: Plot, state_dir: Path, reporter: Reporter) -> Iterator["Slices"]:
+    """The slices of a plot, filled, under a lock, a journal and a guardian; at the end, however it
+    comes, nothing is left of what was made there.
+
+    Raise RefusalError, with nothing written, if a disk is not blank or not free.
+    """
+    for disk in plot.disks:
+        disk.look_again()
+    path = journal_path(state_dir, plot.uuid)
+    signals = Signals()
+    with (
+        lock(plot, path),
+        signals.caught(reporter.notice),
+        guarded(Journal.open(path, plot.uuid, plot.device, ()), reporter.notice) as guardian,
+    ):
+        slices = Slices(plot, guardian, signals)
+        reporter.step("Filling a slice of each disk")
+        slices.prepare(lambda share: reporter.progress("filling", share, None))
+        try:
+            yield slices
+        except SignalledError:
+            # The watch of an array speaks of its settings.
+            slices.look()
+            raise
+
+
+class Slices:
+    """Makes arrays on a plot and removes them. `written` counts what the loads write."""
+
+    def __init__(self, plot: Plot, guardian: Guardian, signals: Signals) -> None:
+        self.plot = plot
+        self.written = Written()
+        self.progress: Callable[[Phase, float], None] = lambda _phase, _share: None
+        self._guardian, self._signals = guardian, signals
+
+    def look(self) -> None:
+        """Raise StoppedError if the work is to end."""
+        if not self._signals.going():
+            raise SignalledError(f"Stopped by {self._signals.name}; what was made is removed.")
+        if not self._guardian.alive:
+            raise StoppedError(
+                "Stopped: the guardian process was killed or stopped, and without it a kill of "
+                "autotune would leave an array behind; what was made is removed."
+            )
+
+    def prepare(self, progress: Callable[[float], None]) -> None:
+        """Announce the arrays, and fill the slices. Raise RefusalError if a disk is not blank."""
+        for disk in self.plot.disks:
+            disk.look_again()
+        self._guardian.journal.making([disk.name for disk in self.plot.disks])
+        fill(self.plot.disks, OFFSET_BYTES, self.plot.slice_bytes, self.look, progress)
+        self.written.add(self.plot.slice_bytes * len(self.plot.disks))
+
+    @contextmanager
+    def made(self, shape: Shape) -> Iterator[Bench]:
+        """An array of this shape on the slices, for as long as the context lasts.
+
+        Raise InfeasibleError if mdadm or the kernel does not make it, RefusalError if a disk is not
+        blank any more, RestoreError if it cannot be removed.
+        """
+        self.look()
+        for disk in self.plot.disks:
+            disk.look_again()
+        try:
+            self._create(shape)
+            with self._bench(shape) as bench:
+                yield bench
+        finally:
+            removal = own_array.remove(self.plot.uuid, [disk.name for disk in self.plot.disks])
+            if removal.failed:
+                raise RestoreError("; ".join(removal.failed) + ".")
+
+    def _create(self, shape: Shape) -> None:
+        plot, held = self.plot, self._guardian.journal.held
+        assert held is not None
+        words = (
+            *(f"--size={plot.slice_bytes // 1024}K", f"--data-offset={OFFSET_BYTES // 1024}K"),
+            # Redundancy that is not consistent costs no more and no less than one that is.
+            *("--assume-clean", f"--uuid={plot.mdadm_uuid}"),
+            *(f"--name={NAME}", "--homehost=any"),
+        )
+        # With it goes the lock of the journal: if this process is killed now, the guardian waits
+        # until mdadm is done.
+        create(plot.device, shape, [d.device for d in plot.disks], words, held.fileno())
+
+    @contextmanager
+    def _bench(self, shape: Shape) -> Iterator[Bench]:
+        plot, journal = self.plot, self._guardian.journal
+        array = read_array(plot.name)
+        if (array.uuid, array.level) != (plot.uuid, shape.level):
+            raise StoppedError(f"Stopped: {plot.device} is not the array that was made just now.")
+        watch = Watch(array, ())
+        watch.signals = self._signals
+        watch.rely_on(self._guardian)
+        with contextlib.ExitStack() as stack:
+            # Held to the end, so that nobody can mount it or make a filesystem meanwhile.
+            stack.callback(os.close, os.open(array.device, os.O_RDONLY | os.O_EXCL))
+            whole = Target(Path(array.device), array.size_bytes)
+            yield Bench(
+                array.name,
+                whole,
+                whole,
+                journal,
+                watch,
+                partial(stripe_cache.shrink, array, journal.store),
+                self.progress,
+                written=self.written,
+                stripes=partial(stripe_cache.stripes, array),
+            )

@@ -1,0 +1,149 @@
+"""One trial after the other: make an array of a shape, measure it, remove it."""
+
+import time
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from autotune.design.shape import Shape
+from autotune.design.slices import Slices
+from autotune.design.space import moves
+from autotune.errors import InfeasibleError, MeasurementError
+from autotune.measure.phase import (
+    Bench,
+    Clear,
+    Hopeless,
+    PhaseResult,
+    measure,
+    never_clear,
+    never_hopeless,
+)
+from autotune.measure.workload import Phase
+from autotune.problem.figure import Estimate, Figure
+from autotune.problem.objective import broken_ceilings, gain
+from autotune.problem.trial import Status
+from autotune.stats.drift import Anchor
+from autotune.store import TrialRecord
+from autotune.tuning.early_stop import EarlyEnd
+from autotune.tuning.phase_runs import BROKEN_IN_A_ROW
+from autotune.tuning.reporter import Reporter
+
+BASELINE = "baseline"
+"""The role of the trials of the default, which all others are compared with."""
+PROOF = "proof"
+MARGIN = 1.1
+"""No two trials take the same time."""
+
+
+class Trials:
+    """The trials of one design, `records`. `figures` have their ceilings once the baseline has told
+    them. `deadline` is on the monotonic clock; `phase_seconds` is what each phase takes."""
+
+    def __init__(
+        self,
+        slices: Slices,
+        phases: Sequence[Phase],
+        reporter: Reporter,
+        deadline: float,
+        seed: int = 0,
+    ) -> None:
+        self._slices, self._phases, self._reporter = slices, phases, reporter
+        self._seed = seed
+        self._known: dict[object, PhaseResult] = {}
+        self._early = EarlyEnd()
+        self.deadline = deadline
+        self.records: list[TrialRecord] = []
+        self.figures: list[Figure] = [f for phase in phases for f in phase.figures()]
+        self.phase_seconds = {phase.name: phase.expected_seconds for phase in phases}
+        slices.progress = self._progress
+
+    @property
+    def anchors(self) -> list[Anchor]:
+        """The default's measurements until now."""
+        return [Anchor(r.middle_s, r.figures) for r in self.records if r.role == BASELINE]
+
+    @property
+    def seconds(self) -> float:
+        """What a trial of all phases takes, with some reserve."""
+        whole = [r.seconds for r in self.records if len(r.measured) == len(self._phases)]
+        return MARGIN * (sum(whole) / len(whole) if whole else sum(self.phase_seconds.values()))
+
+    @property
+    def left_s(self) -> float:
+        return self.deadline - time.monotonic()
+
+    def resolved(self, figures: list[Figure]) -> None:
+        """Take note of the ceilings, which count for the trials until now too."""
+        self.figures, self._early = figures, EarlyEnd()
+        for record in self.records:
+            self._early.learn(record, figures)
+
+    def run(self, role: str, shape: Shape, reuse: bool = False) -> TrialRecord:
+        """Measure a shape. With `reuse`, a phase that was measured where nothing that can move it
+        was different keeps its figures, unless that is so of all; and a trial that is surely not
+        worth it ends early."""
+        started, began, written = datetime.now(UTC), time.monotonic(), self._slices.written.total
+        results: list[PhaseResult] = []
+        measured: list[str] = []
+        status, reason = Status.COMPLETE, ""
+        carried = reuse and any(_key(phase, shape) not in self._known for phase in self._phases)
+        try:
+            with self._slices.made(shape) as bench:
+                for phase in self._phases:
+                    known = self._known.get(_key(phase, shape)) if carried else None
+                    if known is not None:
+                        results.append(known)
+                        continue
+                    hopeless = self._early.judge(phase, results) if reuse else never_hopeless
+                    clear = self._early.clear(phase) if reuse else never_clear
+                    result = self._measure(phase, bench, hopeless, clear)
+                    measured.append(phase.name)
+                    results.append(result)
+                    if result.hopeless:
+                        status, reason = Status.ABORTED, result.hopeless
+                        break
+                    self._known[_key(phase, shape)] = result
+                    self.phase_seconds[phase.name] = result.seconds
+        except InfeasibleError as error:
+            status, reason = Status.INFEASIBLE, str(error)
+        record = TrialRecord(
+            len(self.records) + 1,
+            role,
+            started,
+            time.monotonic() - began,
+            status,
+            reason,
+            shape.setting,
+            shape.setting,
+            {name: e for result in results for name, e in result.figures.items()},
+            tuple(measured),
+            self._slices.written.total - written,
+        )
+        self.records.append(record)
+        self._early.learn(record, self.figures)
+        self._reporter.trial(record, *self._judged(record))
+        return record
+
+    def _measure(self, phase: Phase, bench: Bench, hopeless: Hopeless, clear: Clear) -> PhaseResult:
+        """Measure a phase; again if that breaks, as often as it is not certain that it always
+        does."""
+        seed = self._seed + 1000 * (len(self.records) + 1)
+        for attempt in range(BROKEN_IN_A_ROW - 1):
+            try:
+                return measure(phase, bench, seed + attempt, hopeless, clear)
+            except MeasurementError:
+                continue
+        return measure(phase, bench, seed + BROKEN_IN_A_ROW, hopeless, clear)
+
+    def _judged(self, record: TrialRecord) -> tuple[Estimate | None, bool]:
+        before = self.records[0].figures
+        shown = gain(self.figures, record.figures, before)
+        return shown, not broken_ceilings(self.figures, record.figures, before)
+
+    def _progress(self, phase: Phase, share: float) -> None:
+        text = f"Trial {len(self.records) + 1}: {phase.name}"
+        self._reporter.progress(text, share, max(self.left_s, 0.0))
+
+
+def _key(phase: Phase, shape: Shape) -> object:
+    """What of a shape can move a phase: equal keys, equal figures but for noise."""
+    return phase.name, tuple(v for name, v in shape.setting.items() if moves(name, phase))

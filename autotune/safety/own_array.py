@@ -1,0 +1,158 @@
+"""Arrays that autotune has made on blank disks, and their removal: they are stopped, and their
+superblocks zeroed, nothing else. Light: the guardian runs it when their maker is dead.
+
+They are known by a UUID that was recorded before they were made. Superblock: kernel
+include/uapi/linux/raid/md_p.h, `struct mdp_superblock_1`; version 1.2 lies 4 KiB from the start.
+"""
+
+import errno
+import mmap
+import os
+import subprocess
+import time
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from autotune.system import sysfs
+from autotune.system.blockdev import md_uuid
+
+AT_BYTES = SIZE_BYTES = 4096
+MAGIC = (0xA92B4EFC).to_bytes(4, "little") + (1).to_bytes(4, "little")
+UUID_AT = 16
+PATIENCE_S = 30.0
+"""A load that was killed, or udev, may have it open for moments."""
+LOOK_S = 0.2
+COMMAND_S = 20.0
+
+
+@dataclass
+class Removal:
+    """What was removed, and what could not be, in words."""
+
+    removed: list[str] = field(default_factory=list)
+    failed: list[str] = field(default_factory=list)
+
+
+def remove(uuid: str, disks: Collection[str] = ()) -> Removal:
+    """Stop the arrays with this UUID (32 hex digits), and zero the superblocks that have it.
+    `disks` are the kernel names of where those may be; none: anywhere, as after a reboot, when
+    names have moved.
+
+    Never raises for one of them: what could not be removed is told.
+    """
+    found = Removal()
+    block = Path("/sys/class/block")
+    disks = disks or sorted(entry.name for entry in block.iterdir())
+    members = [disk for disk in disks if _bears(disk, uuid)]
+    for name in _arrays(uuid, members):
+        if fault := _stop(name):
+            found.failed.append(f"/dev/{name} cannot be stopped: {fault}")
+        else:
+            found.removed.append(f"/dev/{name}")
+    for disk in members:
+        if fault := _zero(disk, uuid):
+            found.failed.append(f"the superblock of /dev/{disk} cannot be zeroed: {fault}")
+        else:
+            found.removed.append(f"the superblock on /dev/{disk}")
+    return found
+
+
+def _arrays(uuid: str, members: Iterable[str]) -> list[str]:
+    """Those that are known by their UUID, and those, begun perhaps, that have such a member."""
+    names = {
+        folder.parent.name: None
+        for folder in sorted(Path("/sys/block").glob("*/md"))
+        if md_uuid(folder.parent.name, sysfs.read_or(folder / "metadata_version", ""), Path("/"))
+        == uuid
+    }
+    for member in members:
+        for holder in sorted(Path("/sys/class/block", member, "holders").glob("*/md")):
+            names[holder.parent.name] = None
+    return list(names)
+
+
+def _stop(name: str) -> str:
+    """Stop an array; what prevents it, "" if nothing does."""
+    md = Path("/sys/block", name, "md")
+    fault = ""
+    for _ in _patiently():
+        if sysfs.read_or(md / "array_state", "clear") == "clear":
+            return ""
+        fault = _run("mdadm", "--stop", f"/dev/{name}")
+    return fault
+
+
+def _run(*words: str) -> str:
+    try:
+        done = subprocess.run(
+            words,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=COMMAND_S,
+            check=False,
+        )
+    except OSError as error:
+        return f"{words[0]}: {error.strerror}"
+    except subprocess.TimeoutExpired:
+        return f"{words[0]} does not answer"
+    lines = done.stderr.strip().splitlines()
+    return lines[-1].rstrip(".") if done.returncode and lines else ""
+
+
+def _patiently() -> Iterator[None]:
+    """Again and again, until the patience is at its end."""
+    deadline = time.monotonic() + PATIENCE_S
+    yield
+    while time.monotonic() < deadline:
+        time.sleep(LOOK_S)
+        yield
+
+
+def _bears(disk: str, uuid: str) -> bool:
+    """Whether there is a superblock with this UUID on a disk."""
+    try:
+        # Past the page cache, which does not see what md writes.
+        descriptor = os.open(f"/dev/{disk}", os.O_RDONLY | os.O_DIRECT | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        return _is_ours(descriptor, uuid)
+    except OSError:
+        return False
+    finally:
+        os.close(descriptor)
+
+
+def _is_ours(descriptor: int, uuid: str) -> bool:
+    # Direct requests need memory of whole pages.
+    with mmap.mmap(-1, SIZE_BYTES) as page:
+        os.preadv(descriptor, [page], AT_BYTES)
+        return page[: len(MAGIC)] == MAGIC and page[UUID_AT : UUID_AT + 16].hex() == uuid
+
+
+def _zero(disk: str, uuid: str) -> str:
+    """Zero the superblock with this UUID; what prevents it, "" if nothing does."""
+    fault = ""
+    for _ in _patiently():
+        try:
+            flags = os.O_RDWR | os.O_EXCL | os.O_DIRECT | os.O_CLOEXEC
+            descriptor = os.open(f"/dev/{disk}", flags)
+        except OSError as error:
+            fault = error.strerror or str(error)
+            if error.errno != errno.EBUSY:
+                return fault
+            continue
+        try:
+            if _is_ours(descriptor, uuid):
+                with mmap.mmap(-1, SIZE_BYTES) as page:
+                    os.pwritev(descriptor, [page], AT_BYTES)
+                os.fsync(descriptor)
+            return ""
+        except OSError as error:
+            return error.strerror or str(error)
+        finally:
+            os.close(descriptor)
+    return fault

@@ -1,0 +1,1 @@
+"""Whether `autotune design` finds what a complete grid shows to be best."""

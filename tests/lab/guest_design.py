@@ -1,0 +1,302 @@
+"""`autotune design` on five blank disks: what it refuses to touch, and that nothing of what it made
+is left, however it ends; `test_run.py` runs this on design.toml."""
+
+import contextlib
+import hashlib
+import os
+import shlex
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from guest import FAST, Follower, autotune, autotune_json, running, start, wait_until
+from stacks import FOLDER, STACKS, link_to, make_ext4, sh, text, undone
+
+from autotune.design.design import Options, design
+from autotune.design.gate import find_disks
+from autotune.design.shape import Shape
+from autotune.errors import RefusalError
+from autotune.lab.guest.system import load_modules
+from autotune.measure.workload import parse_workload
+from autotune.safety.paths import open_journals
+from autotune.system.array import find_array, list_arrays
+
+NAMES = ("vda", "vdb", "vdc", "vdd", "vde")
+DISKS = tuple(f"/dev/{name}" for name in NAMES)
+DEVICE = DISKS[2]
+EDGE_BYTES = 16 << 20
+Stack = Callable[[str], contextlib.AbstractContextManager[None]]
+
+
+@contextlib.contextmanager
+def superblock_of_a_stopped_array(device: str) -> Iterator[None]:
+    create = ("mdadm", "--create", "/dev/md9", "--run", "--level=1", "--raid-devices=2")
+    sh(*create, "--metadata=1.0", device, "missing")
+    sh("mdadm", "--stop", "/dev/md9")
+    yield
+
+
+@contextlib.contextmanager
+def read_only(device: str) -> Iterator[None]:
+    sh("blockdev", "--setro", device)
+    with undone("blockdev", "--setrw", device):
+        yield
+
+
+@contextlib.contextmanager
+def signature_of_btrfs_on_several(device: str) -> Iterator[None]:
+    load_modules(("btrfs",))
+    sh("mkfs.btrfs", "-q", "-f", device, DISKS[4])
+    sh("mount", DISKS[4], FOLDER)
+    with undone("umount", FOLDER):
+        yield
+
+
+OTHERS: dict[Stack, str] = {
+    superblock_of_a_stopped_array: "it has a signature of linux_raid_member",
+    read_only: "is not written to: it is read-only",
+    signature_of_btrfs_on_several: f"{DEVICE} is not written to: ",
+}
+
+
+@pytest.fixture(autouse=True)
+def bare() -> Iterator[None]:
+    """Disks with nothing on them."""
+    FOLDER.mkdir(exist_ok=True)
+    yield
+    for disk in DISKS:
+        sh("wipefs", "-q", "-a", "-f", disk)
+
+
+def digests() -> list[str]:
+    """Of each disk, all of the one that has something on it, else the edges."""
+    os.sync()
+    Path("/proc/sys/vm/drop_caches").write_text("3")
+    found = []
+    for disk in DISKS:
+        with Path(disk).open("rb") as file:
+            if disk == DEVICE:
+                found.append(hashlib.file_digest(file, "sha256").hexdigest())
+                continue
+            first = file.read(EDGE_BYTES)
+            file.seek(-EDGE_BYTES, os.SEEK_END)
+            found.append(hashlib.sha256(first + file.read()).hexdigest())
+    return found
+
+
+def words(*more: object, disks: tuple[str, ...] = DISKS) -> list[object]:
+    return ["design", *disks, "--destructive", ",".join(disks), *more]
+
+
+@pytest.fixture
+def fast(tmp_path: Path) -> Path:
+    """A workload that takes seconds."""
+    path = tmp_path / "fast.toml"
+    path.write_text(FAST)
+    return path
+
+
+def assert_clean(state: Path) -> None:
+    """Nothing is left of a design: no array, no superblock, no journal, and the gate is open."""
+    assert [array.device for array in list_arrays()] == []
+    for disk in DISKS:
+        examined = subprocess.run(("mdadm", "--examine", disk), capture_output=True, check=False)
+        assert examined.returncode != 0, examined.stdout.decode()
+    assert not open_journals(state)
+    for disk in find_disks(DISKS, DISKS):
+        disk.look_again()
+
+
+@pytest.mark.parametrize("stack", [*STACKS, *OTHERS], ids=lambda stack: stack.__name__)
+def test_a_disk_with_anything_on_it_is_refused_by_name_and_none_is_touched(
+    stack: Stack, tmp_path: Path
+) -> None:
+    named = tuple(str(link_to(disk)) if disk == DEVICE else disk for disk in DISKS)
+    with stack(DEVICE):
+        before = digests()
+        done = autotune(*words(disks=named), state=tmp_path)
+        assert done.returncode == 1, done.stdout
+        assert (OTHERS[stack] if stack in OTHERS else text(stack, DEVICE)) in done.stderr
+        assert digests() == before
+        assert not open_journals(tmp_path)
+        # Named once, it is not even looked at.
+        once = autotune("design", *DISKS, "--destructive", DISKS[0], state=tmp_path)
+        assert once.returncode == 2, once.stdout
+        assert digests() == before
+
+
+def test_what_is_no_whole_disk_is_refused(tmp_path: Path) -> None:
+    sh("sfdisk", "-q", DEVICE, data=b"label: dos\n, 16M\n")
+    wait_until(lambda: Path(f"{DEVICE}1").exists(), 10, "the partition")
+    before = digests()
+    done = autotune(*words(disks=(DISKS[0], f"{DEVICE}1")), state=tmp_path)
+    assert done.returncode == 2
+    assert f"{DEVICE}1 is no whole disk but a partition of {DEVICE}" in done.stderr
+    assert digests() == before
+    sh("sfdisk", "-q", "--delete", DEVICE)
+
+
+def test_a_design_ends_with_a_winner_and_clean_disks(fast: Path, tmp_path: Path) -> None:
+    options = ("--level", "raid5", "--workload", fast, "--time", "5min")
+    found = autotune_json(*words(*options), state=tmp_path)
+    assert_clean(tmp_path)
+    default = {
+        "level": "raid5",
+        "layout": "left-symmetric",
+        "chunk_kib": 512,
+        "consistency": "bitmap",
+    }
+    assert found["default"] == default
+    assert found["finalists"][0]["setting"] == default
+    assert found["winner"] in [each["setting"] for each in found["finalists"]]
+    assert {trial["role"] for trial in found["trials"]} == {"baseline", "search", "proof"}
+    assert found["rounds"] >= 2
+    # Whole stripes of many small chunks come sooner than those of 512 KiB: never the same twice.
+    tried = [tuple(t["setting"].values()) for t in found["trials"] if t["role"] == "search"]
+    assert len(set(tried)) == len(tried) > 0
+    broken = [trial for trial in found["trials"] if trial["status"] == "infeasible"]
+    assert not broken, broken
+
+
+def chunk_of(found: dict[str, Any]) -> int:
+    return int(found["winner"]["chunk_kib"])
+
+
+def test_the_array_is_made_as_printed_and_can_be_tuned(fast: Path, tmp_path: Path) -> None:
+    options = ("--level", "raid10", "--workload", fast, "--time", "4min", "--create")
+    found = autotune_json(*words(*options), state=tmp_path)
+    made, shape = found["made"], Shape.of(found["winner"])
+    assert made == "/dev/md0"
+
+    def as_it_is() -> tuple[object, ...]:
+        array = find_array(made)
+        layout = (array.md / "layout").read_text()
+        policy = (array.md / "consistency_policy").read_text()
+        return array.level, array.chunk_bytes >> 10, layout, policy, array.size_bytes
+
+    first = as_it_is()
+    assert first[:2] == ("raid10", shape.chunk_kib)
+    assert first[3] == "bitmap\n"
+    # Never measured with, so never consistent by itself: it syncs.
+    assert Path("/sys/block/md0/md/sync_action").read_text() in ("resync\n", "idle\n")
+    assert found["next"].startswith("autotune run /dev/md0 ")
+    sh("mdadm", "--stop", made)
+    sh("mdadm", "--zero-superblock", *DISKS)
+    sh(*shlex.split(found["commands"]["mdadm"]), data=b"y\n")
+    assert as_it_is() == first
+    for kind in ("ext4", "xfs"):
+        sh("wipefs", "-q", "-a", made)
+        sh(*shlex.split(found["commands"][kind]))
+        uuid = subprocess.check_output(("blkid", "-o", "value", "-s", "UUID", made), text=True)
+        assert found["commands"][f"{kind}_fstab"].startswith(f"UUID={uuid.strip()} ")
+    sh("mdadm", "--stop", made)
+    sh("mdadm", "--zero-superblock", *DISKS)
+
+
+def is_filling() -> bool:
+    return any("making" in path.read_text() for path in open_journals(Path("/tmp/killed")))
+
+
+def is_made() -> bool:
+    return bool(list_arrays())
+
+
+def is_measuring() -> bool:
+    return bool(running("fio"))
+
+
+MOMENTS = (is_filling, is_made, is_measuring)
+
+
+def guardians() -> list[int]:
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if b"autotune.safety.guardian" in (folder / "cmdline").read_bytes():
+                found.append(int(folder.name))
+    return found
+
+
+@pytest.fixture
+def begun(fast: Path) -> Iterator[Callable[[Callable[[], bool]], subprocess.Popen[str]]]:
+    """Return a function that starts a design and waits for a moment of it."""
+    state = Path("/tmp/killed")
+    processes = []
+
+    def begin(moment: Callable[[], bool]) -> subprocess.Popen[str]:
+        process = start(*words("--workload", fast), state=state)
+        processes.append(process)
+        wait_until(moment, 120, moment.__name__)
+        return process
+
+    yield begin
+    for process in processes:
+        process.kill()
+        process.communicate()
+
+
+def left() -> bool:
+    return bool(open_journals(Path("/tmp/killed")) or list_arrays() or running("fio"))
+
+
+@pytest.mark.parametrize("moment", MOMENTS, ids=lambda moment: moment.__name__)
+def test_the_guardian_removes_what_a_killed_design_has_made(
+    moment: Callable[[], bool],
+    begun: Callable[[Callable[[], bool]], subprocess.Popen[str]],
+) -> None:
+    begun(moment).kill()
+    wait_until(lambda: not left(), 120, "the removal")
+    assert_clean(Path("/tmp/killed"))
+
+
+def test_restore_removes_what_is_left_if_the_guardian_is_killed_too(
+    begun: Callable[[Callable[[], bool]], subprocess.Popen[str]],
+) -> None:
+    process = begun(is_measuring)
+    for pid in guardians():
+        os.kill(pid, signal.SIGKILL)
+    process.kill()
+    process.wait()
+    time.sleep(2)
+    assert left()
+    state = Path("/tmp/killed")
+    # Until it is removed, nobody else uses the disks.
+    again = autotune(*words(), state=state)
+    assert again.returncode == 1
+    done = autotune("restore", state=state)
+    assert done.returncode == 0, done.stderr
+    assert "removed: /dev/md127" in done.stdout
+    assert "removed: the superblock on /dev/vda" in done.stdout
+    assert_clean(state)
+
+
+def test_ctrl_c_ends_it_with_clean_disks(
+    begun: Callable[[Callable[[], bool]], subprocess.Popen[str]],
+) -> None:
+    process = begun(is_measuring)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=120)
+    assert process.returncode == 1
+    assert "Stopped by SIGINT; what was made is removed." in errors
+    assert_clean(Path("/tmp/killed"))
+
+
+def test_a_disk_that_somebody_takes_between_two_trials_is_theirs(
+    fast: Path, tmp_path: Path
+) -> None:
+    taken: list[list[str]] = []
+
+    def take() -> None:
+        if not taken:
+            make_ext4(DEVICE)
+            taken.append(digests())
+
+    options = Options(DISKS, DISKS, parse_workload(fast.read_text(), "fast"), ("raid6",))
+    with pytest.raises(RefusalError, match=f"{DEVICE} is not written to: it has a signature"):
+        design(options, tmp_path, Follower(take))
+    assert digests() == taken[0]
+    assert not open_journals(tmp_path)

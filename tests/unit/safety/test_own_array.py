@@ -1,0 +1,85 @@
+"""Arrays of ours: known by the journal before they are made, by their superblock after, and removed
+by whoever restores. With real arrays: `tests/lab/guest_design.py`."""
+
+import json
+import os
+from collections.abc import Collection
+from pathlib import Path
+
+import pytest
+
+from autotune.safety import own_array
+from autotune.safety.journal import Journal
+from autotune.safety.own_array import AT_BYTES, MAGIC, UUID_AT, Removal
+from autotune.safety.restore import restore
+
+UUID = "0123456789abcdef0123456789abcdef"
+
+
+@pytest.fixture
+def journal(tmp_path: Path) -> Journal:
+    found = Journal.open(tmp_path / "journal/a.jsonl", UUID, "/dev/md127", ())
+    found.making(["vda", "vdb"])
+    return found
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Collection[str]]]:
+    """What is asked to be removed, and never is."""
+    calls: list[tuple[str, Collection[str]]] = []
+
+    def remove(uuid: str, disks: Collection[str] = ()) -> Removal:
+        calls.append((uuid, disks))
+        return Removal(["/dev/md127"], ["the superblock of /dev/vdb cannot be zeroed: busy"])
+
+    monkeypatch.setattr(own_array, "remove", remove)
+    return calls
+
+
+def test_a_restore_removes_what_the_journal_announces_and_keeps_it_until_all_is_gone(
+    journal: Journal, asked: list[tuple[str, Collection[str]]]
+) -> None:
+    loaded = Journal.load(journal.path)
+    assert loaded.record.making == ["vda", "vdb"]
+    outcome = restore(loaded)
+    assert asked == [(UUID, ["vda", "vdb"])]
+    assert outcome.removed == ["/dev/md127"]
+    assert not outcome.complete
+    assert journal.path.exists()
+
+
+def test_after_a_reboot_they_are_looked_for_on_every_disk(
+    journal: Journal, asked: list[tuple[str, Collection[str]]]
+) -> None:
+    lines = journal.path.read_text().splitlines()
+    head = {**json.loads(lines[0]), "boot": "another", "started_s": 1.0}
+    journal.path.write_text("\n".join([json.dumps(head), *lines[1:]]) + "\n")
+    assert restore(Journal.load(journal.path)).rebooted
+    assert asked == [(UUID, ())]
+
+
+def test_without_arrays_of_ours_nothing_is_looked_for(
+    tmp_path: Path, asked: list[tuple[str, Collection[str]]]
+) -> None:
+    bare = Journal.open(tmp_path / "journal/b.jsonl", UUID, "/dev/md127", ())
+    assert restore(Journal.load(bare.path)).complete
+    assert not asked
+
+
+@pytest.mark.parametrize(
+    ("magic", "uuid", "ours"),
+    [(MAGIC, UUID, True), (MAGIC, UUID[::-1], False), (b"\0" * 8, UUID, False)],
+)
+def test_a_superblock_is_ours_by_its_uuid_alone(
+    tmp_path: Path, magic: bytes, uuid: str, ours: bool
+) -> None:
+    disk = tmp_path / "disk"
+    block = bytearray(4096)
+    block[: len(magic)] = magic
+    block[UUID_AT : UUID_AT + 16] = bytes.fromhex(uuid)
+    disk.write_bytes(bytes(AT_BYTES) + block)
+    descriptor = os.open(disk, os.O_RDONLY)
+    try:
+        assert own_array._is_ours(descriptor, UUID) is ours
+    finally:
+        os.close(descriptor)
