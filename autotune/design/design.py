@@ -1,7 +1,6 @@
 """A design from end to end: the Python API, and what `autotune design` calls."""
 
 import secrets
-import shutil
 import time
 import uuid
 from collections.abc import Sequence
@@ -23,6 +22,7 @@ from autotune.problem.ceilings import Ceiling, check_phases
 from autotune.problem.figure import Figure
 from autotune.safety.locks import lock
 from autotune.store import TrialRecord
+from autotune.system.programs import find
 from autotune.tuning.preload import Loading
 from autotune.tuning.reporter import Reporter
 from autotune.tuning.run import find_strategy, load_strategy
@@ -123,7 +123,7 @@ def _prepare(options: Options) -> tuple[Plot, Space]:
     check_phases(options.ceilings, options.workload.figures)
     if missing := fio_missing():
         raise RefusalError(missing)
-    if not shutil.which("mdadm"):
+    if find("mdadm") is None:
         raise RefusalError("mdadm is not installed; install the package mdadm.")
     return Plot(disks, secrets.token_hex(16), last_free(), slice_of(disks)), among
 

@@ -10,6 +10,7 @@ from autotune.design.shape import Shape
 from autotune.errors import InfeasibleError, RefusalError
 from autotune.system import sysfs
 from autotune.system.blockdev import Media
+from autotune.system.programs import find
 
 MIB = 1 << 20
 OFFSET_BYTES = 16 * MIB
@@ -106,7 +107,13 @@ def create(
 
     Raise InfeasibleError if it does not make it, RefusalError if it cannot be asked.
     """
-    command = ("mdadm", "--create", device, "--run", *shape.mdadm_words(len(disks)))
+    command = (
+        find("mdadm") or "mdadm",
+        "--create",
+        device,
+        "--run",
+        *shape.mdadm_words(len(disks)),
+    )
     try:
         done = subprocess.run(
             (*command, *words, *disks),

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from autotune.system import sysfs
 from autotune.system.blockdev import md_uuid
+from autotune.system.programs import find
 
 AT_BYTES = SIZE_BYTES = 4096
 MAGIC = (0xA92B4EFC).to_bytes(4, "little") + (1).to_bytes(4, "little")
@@ -86,7 +87,7 @@ def _stop(name: str) -> str:
 def _run(*words: str) -> str:
     try:
         done = subprocess.run(
-            words,
+            (find(words[0]) or words[0], *words[1:]),
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
