@@ -124,6 +124,8 @@ def create(
             timeout=CREATE_S,
             check=False,
             pass_fds=inherited,
+            # Ctrl-C is for autotune to handle.
+            start_new_session=True,
         )
     except OSError as error:
         raise RefusalError(f"mdadm cannot be started: {error.strerror}.") from None
