@@ -19,6 +19,7 @@ from autotune.guard import announce
 from autotune.guard.aside import Aside
 from autotune.guard.before import put_back_leftovers
 from autotune.guard.promise import Promise
+from autotune.preflight import checks
 from autotune.safety.locks import lock
 from autotune.safety.paths import journal_path
 from autotune.safety.signals import Signals
@@ -126,6 +127,8 @@ class _Checking:
         if not self._began:
             for text in self._news.before():
                 self._wanted.notice(text)
+            if not record.parts and (found := checks.mismatched(array)):
+                self._wanted.notice(found)
         elif self._noticed:
             self._wanted.notice(f"The check of {array.device} goes on at {record.share:.0%}.")
         self._began, self._noticed = True, ""

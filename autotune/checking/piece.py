@@ -36,6 +36,7 @@ REST_S = 20.0
 """So long the end of the leash is waited for; what was read beyond `sync_completed` is read again
 otherwise."""
 CHECK = "check"
+DONE = "all is read"
 
 
 @dataclass(frozen=True)
@@ -117,13 +118,14 @@ class Going:
 
     def updated(self) -> CheckRecord:
         """The record, with this part as far as it is."""
+        ended = self.ended or (DONE if self.leash.complete else "")
         part = Part(
             start=self.leash.start,
             end=self.leash.position,
             began=self.began,
             seconds=round(time.monotonic() - self.began_s, 1),
             mismatches=self.leash.mismatches,
-            **({"ended": self.ended} if self.ended else {}),
+            **({"ended": ended} if ended else {}),
         )
         return self.record.changed(size=self.leash.size).with_part(part)
 

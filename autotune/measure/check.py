@@ -46,10 +46,12 @@ def end(
         journal.checking(False)
         return None
     if ours and sysfs.read(action) == "check":
-        # A check that cannot be ended, since a disk hangs, must not be bounded: the recovery that
-        # follows would be.
-        journal.store(md / "sync_max", "max")
-        journal.store(action, "idle")
+        try:
+            journal.store(action, "idle")
+        except InfeasibleError:
+            # A disk hangs. The recovery that follows must not be bounded.
+            journal.store(md / "sync_max", "max")
+            raise
     deadline = time.monotonic() + IDLE_TIMEOUT_S
     while ours and sysfs.read(action) == "check":
         if time.monotonic() > deadline:
@@ -131,6 +133,9 @@ class Check:
         position = sync_position_kib(sysfs.read(self._mdstat), self._name)
         if position is not None and self._is_another(position[0]):
             self._ours = False
+            # A recovery or resync is another one too, which the watch says better.
+            time.sleep(SHOWS_AFTER_S)
+            self._watch()
             raise StoppedError(
                 f"Stopped: somebody else ended the check of {self._name} and started another one, "
                 "which goes first."

@@ -18,6 +18,7 @@ from autotune.knobs.write_order import CACHE, WAITING, unsafe_now
 from autotune.safety.lock_holders import holder
 from autotune.safety.paths import is_waiting, waiting_path
 from autotune.safety.record import Record, boot_id, kernel_start_s
+from autotune.safety.shared_folder import kernel_mark
 from autotune.system import sysfs
 
 _UNREADABLE = (
@@ -51,6 +52,7 @@ class Journal:
         values, which must never be taken for originals.
         """
         record = Record(uuid, device, boot_id(root), os.getpid(), {}, kernel_start_s(root))
+        record.kernel = kernel_mark() if root == Path("/") else ""
         record.originals = {str(p): sysfs.original(p) for p in paths}
         record.originals.update(_still_to_go_back(path, record))
         folders = {sysfs.device(Path(name)) for name in record.originals}
@@ -61,6 +63,7 @@ class Journal:
             "device": device,
             "boot": record.boot,
             "started_s": record.started_s,
+            "kernel": record.kernel,
             "pid": record.pid,
             "originals": record.originals,
             "folders": record.folders,
@@ -137,6 +140,7 @@ class Journal:
                 {str(p): str(t) for p, t in head["originals"].items()},
                 None if (start := head.get("started_s")) is None else float(start),
                 folders={str(f): str(i) for f, i in dict(head.get("folders", {})).items()},
+                kernel=str(head.get("kernel", "")),
             )
         except _UNREADABLE:
             raise AutotuneError(

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from autotune.knobs.write_order import WAITING, resets
+from autotune.safety.shared_folder import kernel_mark
 from autotune.system import sysfs
 from autotune.system.sync import NAMES
 
@@ -41,6 +42,8 @@ class Record:
     originals: dict[str, str] = field(default_factory=dict)
     started_s: float | None = None
     """When the kernel started; None in journals of an earlier version."""
+    kernel: str = ""
+    """Its mark (`kernel_mark`); "" if that is not known."""
     ours: dict[str, list[str]] = field(default_factory=dict)
     unsettled: set[str] = field(default_factory=set)
     """The files announced for writing since it was last noted what took effect."""
@@ -82,15 +85,18 @@ class Record:
     def of_this_boot(self, root: Path) -> bool:
         """Whether the kernel has not forgotten what was written. A container that was started anew
         has another boot's name, and yet the same kernel."""
-        return self._is_of(boot_id(root), kernel_start_s(root))
+        mark = kernel_mark() if root == Path("/") else ""
+        return self._is_of(boot_id(root), kernel_start_s(root), mark)
 
     def same_boot(self, other: "Record") -> bool:
         """Whether both are of one boot of the kernel."""
-        return self._is_of(other.boot, other.started_s)
+        return self._is_of(other.boot, other.started_s, other.kernel)
 
-    def _is_of(self, boot: str, started_s: float | None) -> bool:
-        if self.boot == boot or self.started_s is None or started_s is None:
-            return self.boot == boot
+    def _is_of(self, boot: str, started_s: float | None, kernel: str) -> bool:
+        if self.boot == boot or (self.kernel and self.kernel == kernel):
+            return True
+        if self.started_s is None or started_s is None:
+            return False
         return abs(started_s - self.started_s) < CLOCK_SLEW_S
 
     def action(self, root: Path) -> Path:

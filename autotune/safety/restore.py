@@ -174,8 +174,6 @@ def _stop_check(block: Path, outcome: Outcome) -> None:
         return
     try:
         if sysfs.read(action) == "check":
-            # Should it hang, the recovery that follows must not be bounded. This waits for nothing.
-            _unbound(block)
             outcome.checking = True
             sysfs.write(action, "idle")
             deadline = time.monotonic() + IDLE_TIMEOUT_S
@@ -184,6 +182,7 @@ def _stop_check(block: Path, outcome: Outcome) -> None:
         outcome.checking = sysfs.read(action) == "check"
         if outcome.checking:
             outcome.failed.append(f"the check of {block.name} does not end")
+            _unbound(block)
             return
         if sysfs.read(action) == "idle":
             # A check may have been bounded, and a sync_min above the sync_max would be refused.
@@ -191,6 +190,10 @@ def _stop_check(block: Path, outcome: Outcome) -> None:
         outcome.restored.append(str(action))
     except (AutotuneError, OSError) as error:
         outcome.failed.append(_because(action, error))
+        if outcome.checking:
+            # A disk hangs. The recovery that follows must not be bounded; this waits for nothing.
+            with contextlib.suppress(AutotuneError):
+                _unbound(block)
 
 
 def _unbound(block: Path) -> None:

@@ -82,7 +82,7 @@ class Bench:
             deadline = time.monotonic() + CLOCK_S + 2
             while time.monotonic() < deadline:
                 self._watch()
-                self._look(foreground, time.monotonic())
+                foreground.look(time.monotonic())
                 time.sleep(LOOK_S)
             busy = foreground.busy and foreground.counted
             passed_ms = (time.monotonic() - began) * 1000 * max(len(self._array.disks), 1)
@@ -94,14 +94,6 @@ class Bench:
         Documentation/block/stat.rst, io_ticks)."""
         stats = (self._array.root / "sys/block" / disk / "stat" for disk in self._array.disks)
         return sum(int(sysfs.read(stat).split()[9]) for stat in stats)
-
-    def _look(self, foreground: Foreground | None, now_s: float) -> Second | None:
-        try:
-            return foreground.look(now_s) if foreground is not None else None
-        except OSError:
-            # The array was stopped, perhaps, which the watch says better.
-            self._watch.look()
-            raise
 
     def check(self, place: float, seconds: float, foreground: Foreground | None = None) -> Seen:
         """A check from a place (0 to 1) for so long after its ramp."""
@@ -124,7 +116,7 @@ class Bench:
             check is not None and len(spans) < MIN_BATCHES and now - began < PATIENCE * seconds
         ):
             self._watch()
-            second = self._look(foreground, now)
+            second = foreground.look(now) if foreground is not None else None
             if now - began < RAMP_S:
                 if foreground is not None:
                     foreground.forget()

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from autotune.errors import MeasurementError, RefusalError, UsageError
+from autotune.errors import MeasurementError, RefusalError, StoppedError, UsageError
 from autotune.knobs.sync_speed import SyncSpeedMax
 from autotune.measure.foreground import PROBE, Foreground
 from autotune.preflight import checks
@@ -86,7 +86,12 @@ def forecast(array: Array, asked: Asked) -> Forecast:
         ):
             watch.rely_on(by)
             bench = Bench(array, by.journal, watch, asked.ceiling_ns)
-            return _Steps(array, bench, asked, began).run()
+            try:
+                return _Steps(array, bench, asked, began).run()
+            except OSError:
+                if array.md.is_dir():
+                    raise
+                raise StoppedError(f"Stopped: {array.device} was stopped.") from None
 
 
 class _Steps:

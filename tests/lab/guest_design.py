@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from guest import FAST, Follower, autotune, autotune_json, running, start, wait_until
-from stacks import FOLDER, STACKS, link_to, make_ext4, sh, text, undone
+from stacks import FOLDER, STACKS, link_to, make_ext4, sh, signature_of_ext4, text, undone
 
 from autotune.design.design import Options, design
 from autotune.design.gate import find_disks
@@ -61,6 +61,10 @@ OTHERS: dict[Stack, str] = {
     read_only: "is not written to: it is read-only",
     signature_of_btrfs_on_several: f"{DEVICE} is not written to: ",
 }
+
+
+SAMPLE = (signature_of_ext4, superblock_of_a_stopped_array)
+"""Those for every change; each takes long."""
 
 
 @pytest.fixture(autouse=True)
@@ -111,7 +115,14 @@ def assert_clean(state: Path) -> None:
         disk.look_again()
 
 
-@pytest.mark.parametrize("stack", [*STACKS, *OTHERS], ids=lambda stack: stack.__name__)
+@pytest.mark.parametrize(
+    "stack",
+    [
+        pytest.param(stack, marks=pytest.mark.sample if stack in SAMPLE else ())
+        for stack in (*STACKS, *OTHERS)
+    ],
+    ids=lambda stack: stack.__name__,
+)
 def test_a_disk_with_anything_on_it_is_refused_by_name_and_none_is_touched(
     stack: Stack, tmp_path: Path
 ) -> None:
@@ -128,6 +139,7 @@ def test_a_disk_with_anything_on_it_is_refused_by_name_and_none_is_touched(
         assert digests() == before
 
 
+@pytest.mark.sample
 def test_what_is_no_whole_disk_is_refused(tmp_path: Path) -> None:
     sh("sfdisk", "-q", DEVICE, data=b"label: dos\n, 16M\n")
     wait_until(lambda: Path(f"{DEVICE}1").exists(), 10, "the partition")

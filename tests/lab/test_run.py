@@ -12,6 +12,7 @@ PYTEST = (sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", 
 
 
 SAMPLE = {
+    "guest_design.py": "sample",
     "guest_faults.py": "sample",
     "guest_faults_above.py": "sample",
     "guest_guard.py": "sample",
@@ -75,6 +76,7 @@ def test_in_the_lab(lab: Lab, scenario: str, tests: str) -> None:
         ("raid5-hdd", "guest_guard.py", "not sample"),
         ("tests/lab/forecast.toml", "guest_forecast.py", "slow"),
         ("tests/lab/check.toml", "guest_check.py", "slow"),
+        ("tests/lab/design.toml", "guest_design.py", "not sample"),
         ("tests/lab/advise.toml", "guest_advise.py", "slow"),
         ("tests/lab/neighbours.toml", "guest_neighbours.py", "slow"),
         ("tests/lab/fewer.toml", "guest_import.py", "slow"),

@@ -3,7 +3,9 @@
 from pathlib import Path
 
 import fake_sysfs
+import pytest
 
+from autotune.deploy import persist
 from autotune.guard.before import put_back_leftovers, refusal
 from autotune.guard.valve import files
 from autotune.safety.journal import Journal
@@ -47,3 +49,20 @@ def test_no_limit_is_shown_as_a_negative_one(tmp_path: Path) -> None:
     machine.put("sys/block/md0/md/sync_speed_max", "-1 (local)")
     said = str(refusal(find_array("md0", tmp_path)))
     assert "only ever lowers it" not in said
+
+
+def test_what_is_persisted_is_set_once_the_journal_of_before_the_boot_is_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Since the boot, the journal has kept udev from it."""
+    woken: list[str] = []
+    monkeypatch.setattr(persist, "wake", lambda uuids, _notice: woken.extend(uuids))
+    machine = fake_sysfs.raid6(tmp_path)
+    machine.put("proc/sys/kernel/random/boot_id", "boot-1")
+    array = find_array("md0", tmp_path)
+    path = tmp_path / "journal/u.jsonl"
+    for boot in ("boot-1", "boot-2"):
+        Journal.open(path, array.uuid, array.device, files(array), tmp_path).release()
+        machine.put("proc/sys/kernel/random/boot_id", boot)
+        put_back_leftovers(array, path, lambda _text: None)
+        assert woken == ([] if boot == "boot-1" else [array.uuid])

@@ -71,13 +71,17 @@ def test_a_check_that_somebody_else_ended_stays_ended(
 
 @pytest.mark.parametrize(("sync_min", "done_kib"), [(4096, 301_000), (0, 500)])
 def test_a_check_that_somebody_started_after_ours_goes_on(
-    running: tuple[fake_sysfs.FakeMachine, Check], sync_min: int, done_kib: int
+    running: tuple[fake_sysfs.FakeMachine, Check],
+    sync_min: int,
+    done_kib: int,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """It begins where ours got to, as far as the kernel has noted that."""
     machine, check = running
     for ours_kib in range(0, 300_001, 30_000):
         go_on(machine, check, ours_kib)
     machine.put(f"{MD}/sync_min", str(sync_min))
+    monkeypatch.setattr("autotune.measure.check.SHOWS_AFTER_S", 0.0)
     with pytest.raises(StoppedError, match="started another one"):
         go_on(machine, check, done_kib)
     check.__exit__(None, None, None)

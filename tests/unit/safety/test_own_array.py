@@ -52,7 +52,7 @@ def test_after_a_reboot_they_are_looked_for_on_every_disk(
     journal: Journal, asked: list[tuple[str, Collection[str]]]
 ) -> None:
     lines = journal.path.read_text().splitlines()
-    head = {**json.loads(lines[0]), "boot": "another", "started_s": 1.0}
+    head = {**json.loads(lines[0]), "boot": "another", "started_s": 1.0, "kernel": ""}
     journal.path.write_text("\n".join([json.dumps(head), *lines[1:]]) + "\n")
     assert restore(Journal.load(journal.path)).rebooted
     assert asked == [(UUID, ())]

@@ -15,7 +15,9 @@ from autotune.safety import journal as journal_module
 from autotune.safety import record as record_module
 from autotune.safety.journal import Journal
 from autotune.safety.paths import applied_path, open_journals
+from autotune.safety.record import Record
 from autotune.safety.restore import restore
+from autotune.safety.shared_folder import kernel_mark
 from autotune.system import sysfs
 
 __all__ = ["files", "resetting"]
@@ -259,6 +261,19 @@ def test_a_container_that_was_started_anew_has_the_same_kernel(
     start_s += 1.0
     assert restore(files.reload(), files.root).restored
     assert sysfs.read(cache) == "256"
+
+
+def test_nor_does_a_step_of_the_clock_make_another_one_of_it() -> None:
+    """A clock that is set right after the boot; and a kernel that is another one."""
+    first = Record("u", "/dev/md0", "boot-1", 1, {}, 1000.0, kernel="mark")
+    assert first.same_boot(Record("u", "/dev/md0", "boot-2", 1, {}, 5000.0, kernel="mark"))
+    assert not first.same_boot(Record("u", "/dev/md0", "boot-2", 1, {}, 5000.0, kernel="other"))
+    assert not first.same_boot(Record("u", "/dev/md0", "boot-2", 1, {}, 5000.0))
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root has that folder")
+def test_a_kernel_has_one_mark() -> None:
+    assert kernel_mark() == kernel_mark()
 
 
 def test_files_that_are_gone_are_no_failure(files: Files) -> None:
