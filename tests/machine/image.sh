@@ -10,8 +10,8 @@ trap 'rm -rf --one-file-system "$folder"' EXIT
 # No package is built for the newest: the wheel is installed there, with libraries from PyPI.
 set --
 [ "$suite" != unstable ] || set -- --include=python3-venv \
-  --customize-hook="copy-in $constraints /root" \
-  --customize-hook='chroot "$1" sh -c "python3 -m venv /root/pip && /root/pip/bin/pip download -q -d /var/cache/wheels -r /root/constraints.txt && rm -r /root/pip /root/constraints.txt"'
+  --customize-hook="copy-in $constraints /etc/ssl/certs/ca-certificates.crt /root" \
+  --customize-hook='chroot "$1" sh -c "python3 -m venv /root/pip && /root/pip/bin/pip --cert /root/ca-certificates.crt download -q -d /var/cache/wheels -r /root/constraints.txt && rm -r /root/pip /root/constraints.txt /root/ca-certificates.crt"'
 mmdebstrap --quiet --variant=minbase --aptopt='Acquire::Check-Valid-Until "false"' \
   --aptopt='APT::Install-Recommends "false"' --skip=cleanup/apt \
   --dpkgopt='force-unsafe-io' --dpkgopt='path-exclude=/usr/share/man/*' \
