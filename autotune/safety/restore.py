@@ -212,30 +212,33 @@ def _remove_scratch(folder: Path, record: Record, outcome: Outcome) -> None:
     # The journal is root's own file, but a folder that is not one of ours is never removed.
     if not folder.name.startswith(SCRATCH_PREFIX):
         return
+    there = False
     try:
-        if not folder.exists() and (why := _out_of_sight(folder, record, outcome.rebooted)):
+        there = folder.exists()
+        if not there and (why := _out_of_sight(folder, record, outcome.rebooted)):
             # Cleared now, the journal would leave a large file that nobody knows of.
             outcome.failed.append(
                 f"{folder} may still be there, but {why}, or delete the journal if that "
                 "filesystem is gone for good"
             )
             return
-        if folder.is_symlink() or not folder.exists():
+        if folder.is_symlink() or not (there or folder.parent.is_dir()):
             return
-        if folder.stat().st_uid != os.geteuid():
+        if there and folder.stat().st_uid != os.geteuid():
             outcome.failed.append(f"{folder} belongs to somebody else, so it is left")
             return
         # Whoever waits for the run's end does not wait for what hangs, which goes by itself.
         ending = Path(f"/proc/{record.pid}").exists() and str(folder) in record.hanging
         remove(folder, HANGING_TIMEOUT_S if ending else REMOVE_TIMEOUT_S)
     except OSError as error:
-        if isinstance(error, FileNotFoundError) and not folder.exists():
+        if isinstance(error, FileNotFoundError) and there and not folder.exists():
             # Who was left to remove it has come first; or it is out of sight since.
             _remove_scratch(folder, record, outcome)
             return
         outcome.failed.append(_because(folder, error))
         return
-    outcome.restored.append(str(folder))
+    if there:
+        outcome.restored.append(str(folder))
 
 
 def _out_of_sight(folder: Path, record: Record, rebooted: bool) -> str:

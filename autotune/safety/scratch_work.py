@@ -5,6 +5,7 @@ the present folder, so that nothing mounted over it since makes a difference. It
 written so far, a number a line; at a failure, "error" and its number, and exits with 1.
 """
 
+import contextlib
 import fcntl
 import os
 import struct
@@ -49,9 +50,12 @@ def fill(folder: str, name: str, size: int, fstype: str) -> None:
 
 
 def remove(folder: str, name: str) -> None:
-    """Remove the file and its folder, which has to hold nothing else."""
+    """Remove the file and its folder, which has to hold nothing else, and see to it that they do
+    not come back: a filesystem that breaks forgets what it has not written yet."""
     Path(folder, name).unlink(missing_ok=True)
-    Path(folder).rmdir()
+    with contextlib.suppress(FileNotFoundError):
+        Path(folder).rmdir()
+    os.fsync(os.open(".", os.O_RDONLY | os.O_DIRECTORY))
 
 
 def main(words: list[str]) -> int:

@@ -14,7 +14,7 @@ from autotune.measure.scratch import remove
 from autotune.safety import journal as journal_module
 from autotune.safety import record as record_module
 from autotune.safety.journal import Journal
-from autotune.safety.paths import applied_path, open_journals
+from autotune.safety.paths import applied_path, open_journals, waiting_path
 from autotune.safety.record import Record
 from autotune.safety.restore import restore
 from autotune.safety.shared_folder import kernel_mark
@@ -374,6 +374,26 @@ def test_a_scratch_of_an_earlier_boot_is_not_forgotten_for_a_sync(
     assert record.scratch == [str(folder)]
     assert record.originals[str(bound)] == "0"
     assert not record.devices
+
+
+def test_a_removal_that_the_filesystem_does_not_keep_is_none(
+    files: Files, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on one that has just broken: the folder seems to be gone, and is back after a repair."""
+
+    def broken(*_: object) -> None:
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    journal = files.open()
+    folder = files.root / ".autotune-0123"
+    journal.scratch(folder)
+    monkeypatch.setattr("autotune.safety.restore.remove", broken)
+    assert not restore(files.reload(), files.root).complete
+    monkeypatch.undo()
+    path = waiting_path(files.path)
+    folder.mkdir()
+    assert restore(Journal.load(path), files.root).restored == [str(folder)]
+    assert not folder.exists()
 
 
 def test_the_journal_waits_while_another_filesystem_hides_the_scratch(files: Files) -> None:
