@@ -112,6 +112,7 @@ def test_it_warns_and_says_what_ended_it(state: Path) -> None:
     mdadm("--assemble", "/dev/md0", *members)
 
 
+@pytest.mark.slow
 def test_somebody_elses_check_after_ours_goes_on(state: Path) -> None:
     """As cron's checkarray starts one, in the moment after ours was ended."""
 
