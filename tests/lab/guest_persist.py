@@ -185,7 +185,9 @@ def test_nothing_is_set_while_a_journal_is_open_nor_forgotten_once_a_boot_has_cl
     assert values(DEFAULTS) == DEFAULTS
     # As if a power cut had ended that run.
     head = json.loads(journal.path.read_text())
-    journal.path.write_text(json.dumps({**head, "boot": "another boot", "started_s": 1.0}) + "\n")
+    journal.path.write_text(
+        json.dumps({**head, "boot": "another boot", "started_s": 1.0, "kernel": ""}) + "\n"
+    )
     done = autotune("restore", state=state)
     assert (done.returncode, journal.path.exists()) == (0, False), done.stderr
     back()
