@@ -154,6 +154,16 @@ class Book(_Strict):
         """The newest of which all was read."""
         return next((c for c in reversed(self.checks) if c.ended is not None), None)
 
+    @property
+    def differing(self) -> CheckRecord | None:
+        """The newest check that found mismatches, if none has read all since and found none."""
+        for check in reversed(self.checks):
+            if check.mismatches:
+                return check
+            if check.ended is not None:
+                return None
+        return None
+
     def is_due(self, every_s: float, now: datetime) -> bool:
         """Whether a check is to go on, or the newest of which all was read began so long ago, or at
         a time that is still to come: the clock was wrong then. `now` with its time zone."""

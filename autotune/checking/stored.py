@@ -9,6 +9,9 @@ from pydantic import ValidationError
 from autotune import durable
 from autotune.checking.record import Book
 from autotune.errors import AutotuneError
+from autotune.quantities import show_count
+from autotune.system import sysfs
+from autotune.system.array import Array
 from autotune.untrusted import first_fault, read_file
 
 MAX_FILE_BYTES = 1 << 20
@@ -57,6 +60,24 @@ def _text(book: Book) -> str:
 def by_uuid(state_dir: Path) -> Mapping[str, Book]:
     """Those of all arrays that were ever checked with this folder. AutotuneError as `load`."""
     return {path.stem: load(path) for path in sorted((state_dir / "checks").glob("*.json"))}
+
+
+def mismatched(array: Array, state_dir: Path) -> str | None:
+    """What the checks say of mismatches where md does not: its counter is that of the last part."""
+    if sysfs.read_or(array.md / "mismatch_cnt", "0") != "0":
+        return None
+    try:
+        found = load(path_of(state_dir, array.uuid)).differing
+    except AutotuneError:
+        # The next check says it.
+        return None
+    if found is None:
+        return None
+    return (
+        f"The check of {array.device} that began on {found.began.astimezone():%Y-%m-%d} has found "
+        f"{show_count(found.mismatches, 'sector')} that differ; look into that, and then let "
+        f"`autotune check {array.device} --restart` read all again."
+    )
 
 
 def every(state_dir: Path) -> Sequence[Book]:

@@ -10,6 +10,7 @@ from autotune.cli.terminal import console, say
 
 if TYPE_CHECKING:
     from autotune.system.array import Array
+    from autotune.tuning.diagnosis import Diagnosis
 
 
 def doctor(
@@ -33,6 +34,7 @@ def doctor(
     from dataclasses import replace
 
     from autotune.advice.advise import advise
+    from autotune.checking.stored import mismatched
     from autotune.errors import AutotuneError, UsageError
     from autotune.preflight import leftovers
     from autotune.preflight.checks import Finding
@@ -47,13 +49,15 @@ def doctor(
     arrays = [find_array(device)] if device else list_arrays()
     journals = {str(path): leftovers.describe(path) for path in open_journals(state_dir)}
     known = {folder for _, folders in journals.values() for folder in folders}
-    found, nobody = [diagnose(array, state_dir, known) for array in arrays], unchecked()
-    found = [
-        replace(each, findings=(*each.findings, Finding("warn", nobody[each.device])))
-        if each.device in nobody
-        else each
-        for each in found
-    ]
+    nobody = unchecked()
+
+    def look(array: "Array") -> "Diagnosis":
+        each = diagnose(array, state_dir, known)
+        texts = filter(None, (mismatched(array, state_dir), nobody.get(array.device)))
+        more = (Finding("warn", text) for text in texts)
+        return replace(each, findings=(*each.findings, *more))
+
+    found = [look(array) for array in arrays]
     silence = _silenced()
     advice = {a.device: advise(a, state_dir, silence, measure=False) for a in arrays}
     refused = [each.device for each in found if each.run is None]

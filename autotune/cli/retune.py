@@ -50,6 +50,7 @@ def retune(
     """
     import json
 
+    from autotune.checking.stored import mismatched
     from autotune.errors import UsageError
     from autotune.preflight.checks import require_root
     from autotune.report.live import LiveReporter
@@ -84,7 +85,10 @@ def retune(
     reports = []
     with LiveReporter(console(stderr=True), CTRL_C) as reporter:
         for array in arrays:
-            report = one_pass(array, settings, state_dir, reporter, destructive=destructive)
+            differs = mismatched(array, state_dir)
+            report = one_pass(
+                array, settings, state_dir, reporter, destructive=destructive, differs=differs
+            )
             reports.append(report)
             if not as_json:
                 out.print(f"{report.device}: {report.outcome}. {report.text}")

@@ -67,8 +67,10 @@ def retune(
     reporter: Reporter,
     now: Callable[[], datetime] = datetime.now,
     destructive: str | None = None,
+    differs: str | None = None,
 ) -> Report:
-    """Look whether the array's profile is still true, and act on it. `now` is local time.
+    """Look whether the array's profile is still true, and act on it. `now` is local time; `differs`
+    says that a check has found mismatches, if md does not know it any more.
 
     What goes wrong is in the report, what was in force being back. Raise SignalledError if the
     user wants an end.
@@ -79,7 +81,7 @@ def retune(
         if not in_force:
             text = "No profile is in force; `autotune run --apply` finds one."
             return Report(array.device, array.uuid, "no profile", text)
-        why = _not_now(array, care, now())
+        why = _not_now(array, care, now(), differs)
         if why:
             return Report(array.device, array.uuid, "postponed", f"Left alone, since {why}.")
         before = history.load(state_dir, array.uuid)
@@ -115,10 +117,10 @@ def in_the_configuration(text: str) -> str:
     return _OPTION.sub(lambda option: f"{_KEYS[option[0]]} in the configuration", text)
 
 
-def _not_now(array: Array, care: Care, now: datetime) -> str:
+def _not_now(array: Array, care: Care, now: datetime, differs: str | None) -> str:
     if array.sync_action not in ("idle", "frozen"):
         return f"a {array.sync_action} is under way"
-    if array.level in PARITY and (found := mismatched(array)):
+    if array.level in PARITY and (found := mismatched(array) or differs):
         # On mirrors, swap and writes that were overtaken make some that mean nothing.
         return found[0].lower() + found[1:].rstrip(".")
     phases = load_workload(care.workload).phases

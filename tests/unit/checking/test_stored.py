@@ -3,12 +3,14 @@
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import fake_sysfs
 import pytest
 from pydantic import ValidationError
 
 from autotune.checking import stored
 from autotune.checking.record import MOST_CHECKS, MOST_PARTS, Book, CheckRecord, Felt, Part
 from autotune.errors import AutotuneError
+from autotune.system.array import find_array
 
 NOON = datetime(2026, 11, 1, 12, tzinfo=UTC)
 
@@ -113,6 +115,26 @@ def test_when_a_check_is_due() -> None:
     assert book.begun(record(), "").is_due(30 * day_s, NOON)
     # The clock was ahead as it began, and is right again.
     assert book.is_due(30 * day_s, NOON - timedelta(days=1))
+
+
+def test_what_differs_is_known_until_a_whole_check_finds_nothing(tmp_path: Path) -> None:
+    machine = fake_sysfs.raid6(tmp_path)
+    array = find_array("md0", tmp_path)
+    path, state = stored.path_of(tmp_path / "state", array.uuid), tmp_path / "state"
+    assert stored.mismatched(array, state) is None
+    bad, clean = part(0, 1000, 0, mismatches=64), part(0, 1000, 0)
+    book = Book().begun(record().with_part(bad).changed(ended=NOON), "")
+    # Of the last part, md says 0; and so far the next check has found nothing.
+    for known in (book, book.begun(record().with_part(part(0, 8, 0)), "")):
+        stored.save(known, path)
+        assert "2026-11-01 has found 64 sectors that differ" in str(stored.mismatched(array, state))
+    machine.put("sys/block/md0/md/mismatch_cnt", "64")
+    assert stored.mismatched(array, state) is None, "md says it"
+    machine.put("sys/block/md0/md/mismatch_cnt", "0")
+    stored.save(book.begun(record().with_part(clean).changed(ended=NOON), ""), path)
+    assert stored.mismatched(array, state) is None
+    path.write_text("{")
+    assert stored.mismatched(array, state) is None
 
 
 def test_how_it_disturbed() -> None:

@@ -4,16 +4,20 @@ import contextlib
 import json
 import shutil
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
 
 import fake_sysfs
 import pytest
 import typer
 
+from autotune.checking import stored
+from autotune.checking.record import Book, CheckRecord, Part
 from autotune.cli import doctor, retune, service, status
 from autotune.errors import RefusalError
 from autotune.preflight import checks
-from autotune.service import install, take_over
+from autotune.service import install, one_pass, take_over
 from autotune.service import unchecked as unchecked_module
 from autotune.service.unchecked import are_off, refuse_if_unchecked, unchecked
 from autotune.system import array as arrays
@@ -22,6 +26,7 @@ from autotune.system.array import find_array
 pytestmark = pytest.mark.skipif(not shutil.which("systemctl"), reason="needs systemctl")
 CRON = "57 0 * * 0 root /usr/share/mdadm/checkarray --cron --all\n"
 MD1 = "11111111-22222222-33333333-44444444"
+NOON = datetime(2026, 11, 1, 12, tzinfo=UTC)
 NOBODY = "Nobody checks /dev/md0, since it is a test."
 
 
@@ -117,6 +122,26 @@ def test_doctor_says_so(tmp_path: Path, told: pytest.CaptureFixture[str]) -> Non
         doctor.doctor(None, as_json=True, state_dir=tmp_path)
     findings = json.loads(told.readouterr().out)["arrays"]["/dev/md0"]
     assert {"severity": "warn", "message": NOBODY} in findings
+
+
+def test_mismatches_that_only_the_stored_checks_know_leave_the_array_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, told: pytest.CaptureFixture[str]
+) -> None:
+    array = find_array("md0", tmp_path)
+    part = Part(start=0, end=8, began=NOON, mismatches=8)
+    known = CheckRecord(began=NOON, array="", members=(), size=8, parts=(part,), ended=NOON)
+    stored.save(Book(checks=(known,)), stored.path_of(tmp_path, array.uuid))
+    with contextlib.suppress(typer.Exit):
+        doctor.doctor(None, as_json=True, state_dir=tmp_path)
+    findings = json.loads(told.readouterr().out)["arrays"]["/dev/md0"]
+    assert any("has found 8 sectors that differ" in each["message"] for each in findings)
+    config = tmp_path / "config.toml"
+    config.write_text("")
+    monkeypatch.setattr(one_pass, "active", lambda *_: [SimpleNamespace(profile=None)])
+    retune.retune(None, all_=True, config=config, as_json=True, state_dir=tmp_path)
+    (report,) = json.loads(told.readouterr().out)
+    assert report["outcome"] == "postponed"
+    assert "has found 8 sectors that differ" in report["text"]
 
 
 def test_a_pass_over_all_arrays_says_so(tmp_path: Path, told: pytest.CaptureFixture[str]) -> None:
