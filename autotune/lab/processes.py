@@ -1,5 +1,6 @@
 """The lab's processes on the host, and the keeper that ends them."""
 
+import contextlib
 import os
 import shutil
 import subprocess
@@ -25,6 +26,8 @@ PACKAGES = {
 }
 """The Debian package of each program that a lab may need."""
 
+_ONCE_TOLD = ("sh", "-c", 'read -r _ && exec "$@" </dev/null', "sh")
+"""A program that starts only when it is let, and never if whoever would do that is killed."""
 _TEMPORARY = ("TMPDIR", "TMP", "TEMP")
 
 _PLUGIN_HEADER = Path("/usr/include/nbdkit-plugin.h")
@@ -91,10 +94,10 @@ class Processes:
         """Start a program in the folder, its output appended to the file `log` there."""
         with (self.folder / log).open("ab") as file:
             child = subprocess.Popen(
-                command,
+                (*_ONCE_TOLD, *command),
                 cwd=self.folder,
                 env=_environment(),
-                stdin=subprocess.DEVNULL,
+                stdin=subprocess.PIPE,
                 stdout=file,
                 stderr=file,
                 pass_fds=pass_fds,
@@ -104,6 +107,11 @@ class Processes:
         assert self._keeper.stdin
         self._keeper.stdin.write(b"%d\n" % child.pid)
         self._keeper.stdin.flush()
+        # Killed before this, it would leave what its keeper does not know of.
+        assert child.stdin
+        with contextlib.suppress(BrokenPipeError):
+            child.stdin.write(b"\n")
+            child.stdin.close()
 
     def all_run(self) -> bool:
         """Whether every program that was started still runs."""

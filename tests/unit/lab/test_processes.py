@@ -66,6 +66,29 @@ time.sleep(1000)
     assert soon(lambda: not any(alive(pid) for pid in pids))
 
 
+def test_nothing_stays_of_a_lab_that_is_killed_before_it_could_tell_its_keeper() -> None:
+    folder = f"/{os.getpid()}-is-there"
+    source = f"""
+import os, signal
+from types import SimpleNamespace
+from autotune.lab.processes import Processes
+running = Processes()
+killed = SimpleNamespace(write=lambda _line: os.kill(os.getpid(), signal.SIGKILL))
+keeper, running._keeper = running._keeper, SimpleNamespace(stdin=killed)
+running.start(("tail", "-f", "/dev/null", {folder!r}), log="log")
+"""
+    assert subprocess.run([sys.executable, "-c", source], check=False).returncode == -signal.SIGKILL
+
+    def left() -> bool:
+        return any(
+            f"tail\0-f\0/dev/null\0{folder}" in path.read_text(errors="replace")
+            for path in Path("/proc").glob("[0-9]*/cmdline")
+            if path.exists()
+        )
+
+    assert soon(lambda: not left())
+
+
 def test_an_early_death_is_noticed() -> None:
     with Processes() as running:
         running.start(["false"], log="log")
