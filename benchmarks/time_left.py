@@ -38,7 +38,7 @@ DEMO = "--workload quick --p99-ceiling resync=600ms --trials 12 --time 10min --r
 RUNS: dict[str, tuple[str, tuple[str, ...]]] = {
     "demo": ("raid6-hdd", (*RAW, *DEMO.split())),
     "default": ("raid5-ssd", RAW),
-    "short": ("raid5-ssd", (*RAW, "--time", "8min")),
+    "short": ("raid5-ssd", (*RAW, "--time", "10min")),
 }
 
 

@@ -141,13 +141,23 @@ def _lowest(study: Study, phases: set[str | None]) -> float | None:
 
 def _pick(study: Study, name: Name) -> Point | None:
     if name == "throughput":
-        return fastest(study.points, study.asked)
+        return _faster_than_proven(study, fastest(study.points, study.asked))
     if name == "latency":
         return calmest(study.points, study.every)
     if study.decided is not None:
         wanted = setting_key(study.decided)
         return next((p for p in study.points if setting_key(p.setting) == wanted), None)
     return fastest(study.points, study.every)
+
+
+def _faster_than_proven(study: Study, point: Point | None) -> Point | None:
+    """The point, or what was proven if that measured at least as fast: the spread of a proof is
+    wider than that of a few trials, which would let a slower setting come first."""
+    home = study.points[0]
+    proven = next((p for p in study.points[1:] if p.confirmed), None)
+    if point is None or proven is None or not proven.holds(study.asked, home):
+        return point
+    return proven if proven.gain.value >= point.gain.value else point
 
 
 def named(run: RunRecord, trials: Sequence[TrialRecord]) -> Named | None:

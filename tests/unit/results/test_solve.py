@@ -216,6 +216,27 @@ def test_a_confirmed_answer_keeps_the_evidence_of_its_run() -> None:
     assert solution.profile.evidence.figures["write.p99"].ceiling == 50 * MS
 
 
+def test_what_is_called_throughput_is_no_slower_than_what_was_proven() -> None:
+    unsure = {"write.throughput": Estimate(170e6, 0.2)}
+    turns = [figures(n, 30, 100, 40) | (unsure if n > 100 else {}) for n in (100, 170, 170, 100)]
+    roles = ("confirm-baseline", "confirm-winner", "confirm-winner", "confirm-baseline")
+    trials = [
+        *(baseline(1), baseline(2), trial(3, "search", FAST, figures(165, 30, 100, 40))),
+        *(
+            trial(number, role, MIDDLE if role == "confirm-winner" else {}, shown)
+            for number, role, shown in zip(range(4, 8), roles, turns, strict=True)
+        ),
+    ]
+    proven = solve(run(), trials, name="balanced").profile
+    assert proven is not None
+    document = proven.model_dump(mode="json") | {"knobs": {**BASELINE, **MIDDLE}}
+    document["evidence"] |= {"confirmed": True}
+    roomy = problem(idle=1e9, write=1e9, resync=1e9)
+    answers = named(run("done", roomy, document), trials)
+    assert answers.throughput is not None and answers.balanced is not None
+    assert answers.throughput.gain.value >= answers.balanced.gain.value
+
+
 def test_a_saved_answer_can_be_loaded(tmp_path: Path) -> None:
     profile = solve(run(), TRIALS).profile
     assert profile is not None
