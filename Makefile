@@ -16,7 +16,7 @@
 # make bench-measure   whether measurements in the lab can be relied on (an hour)
 # make bench-persist   how soon a persisted profile is back (some minutes)
 # make bench-year   ten thousand passes of re-tuning, on synthetic arrays (an hour)
-# make bench-guard   rebuilds under guard, beside fixed limits (20 min)
+# make bench-guard   rebuilds under guard: with dates, by policy, beside fixed limits (three hours; goes on where cut)
 # make bench-forecast   forecasts beside the rebuilds that follow them (two hours)
 # make bench-requests   writes in requests of whole stripes, beside the default (half an hour, quiet)
 # make bench-rebuild   creation, check and rebuild by level and disks (a day; goes on where cut)
@@ -123,7 +123,7 @@ bench-persist: setup
 	  .venv/bin/python -m benchmarks.persist /dev/md0 examples/profile.json
 
 bench-guard: setup
-	.venv/bin/autotune lab tests/lab/guard.toml -- .venv/bin/python -m benchmarks.guard /dev/md0
+	.venv/bin/python -m benchmarks.guard
 
 bench-requests: setup
 	for array in raid5-ssd raid6-hdd; do \

@@ -32,6 +32,7 @@ EVERY_S = 60.0
 NEAR = 0.3
 FIRST_PART = 1 / 3
 SAYS = re.compile(r"about ((?:\d+ (?:h|min|s) ?)+)left")
+DOES = re.compile(r"Trial (\d+) \(([^)]*)\)")
 UNIT_S = {"h": 3600, "min": 60, "s": 1}
 RAW = ("--destructive", "/dev/md0")
 DEMO = "--workload quick --p99-ceiling resync=600ms --trials 12 --time 10min --ram-budget 128MiB"
@@ -44,10 +45,11 @@ RUNS: dict[str, tuple[str, tuple[str, ...]]] = {
 
 @dataclass(frozen=True)
 class Seen:
-    """Seconds since the run said something first, and what it said is left."""
+    """Seconds since the run said something first, what it said is left, and what it did then."""
 
     at_s: float
     left_s: float
+    doing: str
 
 
 def said(lines: Sequence[str]) -> float | None:
@@ -61,9 +63,15 @@ def said(lines: Sequence[str]) -> float | None:
     )
 
 
-def watch(scenario: str, words: Sequence[str]) -> tuple[list[Seen], float]:
+def doing(lines: Sequence[str]) -> str:
+    """What a screen says that is measured."""
+    found = DOES.search("\n".join(lines))
+    return f"{found[1]}, {found[2]}" if found else ""
+
+
+def watch(scenario: str, words: Sequence[str], out: Path) -> tuple[list[Seen], float]:
     """Everything that a run says of its time left, and when it was over, in seconds since it said
-    something first."""
+    something first. Its state is kept in `out`."""
     above, below = pty.openpty()
     ioctl(below, termios.TIOCSWINSZ, struct.pack("HHHH", HEIGHT, WIDTH, 0, 0))
     env = {k: v for k, v in os.environ.items() if k not in ("COLUMNS", "LINES")}
@@ -71,31 +79,30 @@ def watch(scenario: str, words: Sequence[str]) -> tuple[list[Seen], float]:
     stream = pyte.ByteStream(screen)
     seen: list[Seen] = []
     began, last, shows = 0.0, 0.0, False
-    with TemporaryDirectory() as state:
-        run = ("autotune", "run", "/dev/md0", *words, "--state-dir", state)
-        process = subprocess.Popen(
-            [AUTOTUNE, "lab", scenario, "--", *run],
-            stdin=below, stdout=below, stderr=below, env={**env, "TERM": "xterm-256color"},
-        )  # fmt: skip
-        os.close(below)
-        while True:
-            if select.select([above], [], [], 1.0)[0]:
-                try:
-                    got = os.read(above, 1 << 16)
-                except OSError:
-                    break
-                stream.feed(got)
-            now = time.monotonic()
-            left_s = said(screen.display)
-            if shows or left_s is not None:
-                last = now
-            shows = left_s is not None
-            if left_s is not None:
-                began = began or now
-                seen.append(Seen(now - began, left_s))
-        os.close(above)
-        if process.wait():
-            sys.exit("\n".join(line for line in screen.display if line.strip()))
+    run = ("autotune", "run", "/dev/md0", *words, "--state-dir", str(out))
+    process = subprocess.Popen(
+        [AUTOTUNE, "lab", scenario, "--out", str(out), "--", *run],
+        stdin=below, stdout=below, stderr=below, env={**env, "TERM": "xterm-256color"},
+    )  # fmt: skip
+    os.close(below)
+    while True:
+        if select.select([above], [], [], 1.0)[0]:
+            try:
+                got = os.read(above, 1 << 16)
+            except OSError:
+                break
+            stream.feed(got)
+        now = time.monotonic()
+        left_s = said(screen.display)
+        if shows or left_s is not None:
+            last = now
+        shows = left_s is not None
+        if left_s is not None:
+            began = began or now
+            seen.append(Seen(now - began, left_s, doing(screen.display)))
+    os.close(above)
+    if process.wait():
+        sys.exit("\n".join(line for line in screen.display if line.strip()))
     return seen, last - began
 
 
@@ -116,18 +123,23 @@ def is_near(each: Seen, end_s: float) -> bool:
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.time_left")
     parser.add_argument("runs", nargs="*", help=f"of {', '.join(RUNS)}; all, if none is named")
-    names = parser.parse_args().runs or list(RUNS)
+    parser.add_argument("--out", type=Path, help="folder for what the runs stored")
+    chosen = parser.parse_args()
     good = count = 0
-    for name in names:
-        seen, end_s = watch(*RUNS[name])
+    for name in chosen.runs or list(RUNS):
+        with TemporaryDirectory() as folder:
+            out = (chosen.out or Path(folder)) / name
+            out.mkdir(parents=True, exist_ok=True)
+            seen, end_s = watch(*RUNS[name], out)
         title = f"{name}: {show_seconds(end_s)}"
-        table = Table("minute", "says left", "was left", "ratio", box=None, title=title)
+        table = Table("minute", "trial", "says left", "was left", "ratio", box=None, title=title)
         for each in each_minute(seen, end_s):
             later = each.at_s > FIRST_PART * end_s
             count, good = count + later, good + (later and is_near(each, end_s))
             left_s = end_s - each.at_s
             table.add_row(
                 f"{each.at_s / 60:.0f}",
+                each.doing,
                 show_seconds(each.left_s),
                 show_seconds(left_s),
                 f"{each.left_s / left_s:.2f}{'' if later else ' (first third)'}",

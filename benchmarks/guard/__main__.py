@@ -1,0 +1,125 @@
+"""python -m benchmarks.guard: rebuilds under `autotune guard`, beside users who come and go.
+
+Three tables: rebuilds under a ceiling and a date on several arrays; one under a ceiling beside
+fixed limits; the policies. Each array has its own machine in the lab. What is there is kept, so a
+run that was cut goes on.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from autotune.quantities import show_seconds
+
+ARRAYS = Path(__file__).parents[1] / "forecast" / "arrays"
+IOPS = {"hdd": 15, "ssd": 100}
+ONE = "raid5-4hdd"
+"""The array of the ladder and the policies."""
+IMPOSSIBLE = "cannot be over by"
+
+
+def jobs() -> list[tuple[str, str]]:
+    """What is measured: a part, and the array for it."""
+    names = sorted(path.stem for path in ARRAYS.glob("*.toml"))
+    return [*(("dates", name) for name in names), ("policies", ONE), ("ladder", ONE)]
+
+
+def measured(out: Path, part: str, name: str) -> None:
+    """Run a part in the lab; its rows are a file in `out`."""
+    words = (part, "--iops", str(IOPS[name[-3:]]), "--out", str(out / f"{part}-{name}.json"))
+    inside = (sys.executable, "-m", "benchmarks.guard.guest", *words)
+    lab = (sys.executable, "-m", "autotune.lab", "--out", str(out))
+    subprocess.run((*lab, str(ARRAYS / f"{name}.toml"), "--", *inside), check=True)
+
+
+def read(out: Path, part: str) -> list[dict[str, Any]]:
+    """The rows of a part, of every array."""
+    files = sorted(out.glob(f"{part}-*.json"))
+    return [row for file in files for row in json.loads(file.read_text())]
+
+
+def held(row: Mapping[str, Any]) -> str:
+    return f"{row['held']} of {row['windows']}"
+
+
+def dates_table(rows: Sequence[Mapping[str, Any]]) -> Table:
+    found = Table("array", "took", "date", "p99 held", "at arrival", "both possible", box=None)
+    for row in rows:
+        found.add_row(
+            row["array"],
+            show_seconds(row["seconds"]),
+            f"{show_seconds(row['date_s'])}, {'met' if is_met(row) else 'missed'}",
+            held(row),
+            f"{row['held_at_arrival']} of {row['arrivals']}",
+            "yes" if is_possible(row) else "said not",
+        )
+    return found
+
+
+def is_met(row: Mapping[str, Any]) -> bool:
+    return bool(row["seconds"] <= row["date_s"])
+
+
+def is_possible(row: Mapping[str, Any]) -> bool:
+    """Whether the guard did not say otherwise."""
+    return IMPOSSIBLE not in " ".join(row["said"].split())
+
+
+def dates_summary(rows: Sequence[Mapping[str, Any]]) -> str:
+    possible = [row for row in rows if is_possible(row)]
+    windows = sum(row["windows"] for row in possible)
+    return (
+        f"Date met in {sum(map(is_met, rows))} of {len(rows)}, and in "
+        f"{sum(map(is_met, possible))} of the {len(possible)} where both were possible. There the "
+        f"ceiling held in {sum(row['held'] for row in possible)} of {windows} half minutes."
+    )
+
+
+def plain_table(rows: Sequence[Mapping[str, Any]]) -> Table:
+    found = Table("", "rebuild", "p99 held", "p99 of all", box=None)
+    for row in rows:
+        p99 = f"{row['p99_ms']:.0f} ms"
+        found.add_row(row["name"], show_seconds(row["seconds"]), held(row), p99)
+    return found
+
+
+def about(rows: Sequence[Mapping[str, Any]]) -> str:
+    """What the rows of one array are held against."""
+    row = rows[0]
+    return (
+        f"{row['array']}: {show_seconds(row['full_s'])} at full speed without users; p99 "
+        f"{row['quiet_ms']:.0f} ms without a rebuild, {row['full_ms']:.0f} ms at full speed; "
+        f"ceiling {row['ceiling_ms']:.0f} ms."
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.guard")
+    parser.add_argument("--out", type=Path, default=Path("guarded"), help="folder of the rows")
+    parser.add_argument("--print", action="store_true", help="measure nothing")
+    parser.add_argument("parts", nargs="*", help="of dates, policies, ladder; all by default")
+    chosen = parser.parse_args()
+    chosen.out.mkdir(parents=True, exist_ok=True)
+    for part, name in () if chosen.print else jobs():
+        wanted = not chosen.parts or part in chosen.parts
+        if wanted and not (chosen.out / f"{part}-{name}.json").exists():
+            measured(chosen.out, part, name)
+    console = Console()
+    if rows := read(chosen.out, "dates"):
+        console.print(dates_table(rows))
+        console.print(dates_summary(rows))
+    for part in ("policies", "ladder"):
+        if rows := read(chosen.out, part):
+            console.print(about(rows))
+            console.print(plain_table(rows))
+
+
+if __name__ == "__main__":
+    main()

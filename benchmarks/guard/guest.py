@@ -1,0 +1,175 @@
+"""In the lab: rebuilds of an array's last member, beside users who come and go.
+
+First the array is known: the p99 without a sync, and how a rebuild at full speed goes. The ceiling
+lies between the two p99s, and a date is some times what full speed takes. Each rebuild is a row.
+"""
+
+import argparse
+import json
+import math
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from autotune.system.array import Array, find_array
+from benchmarks.forecast.rebuild import is_idle, mdadm, take_out, wait_for
+from benchmarks.guard.users import Users, p99
+
+QUIET_S = 40.0
+DATES = (2.0, 4.0)
+"""How many times as long as at full speed a rebuild may take."""
+LADDER = (0.15, 0.2, 0.3, 0.45, 0.6, 0.8)
+"""Fixed limits, as shares of full speed."""
+REPETITIONS = 3
+POLICIES = ("foreground", "balanced", "rebuild")
+LISTENS_S = 10.0
+"""Until a guard that waits has started, in the lab."""
+
+
+@dataclass(frozen=True)
+class Known:
+    """What the rows are held against: seconds of a rebuild at full speed without users, its speed
+    in KiB/s, and p99s in ns: without a sync, and at full speed."""
+
+    full_s: float
+    full_kib_s: float
+    quiet_ns: float
+    full_ns: float
+
+    @property
+    def ceiling_ns(self) -> float:
+        return math.sqrt(self.quiet_ns * self.full_ns)
+
+
+def get_known(array: Array, iops: int) -> Known:
+    """Measure both; three rebuilds' worth of time."""
+    quiet = Users(array, iops, stay=True)
+    until = time.monotonic() + QUIET_S
+    quiet.watch(lambda: time.monotonic() > until)
+    full_s = rebuilt(array, Users(array, 0))
+    busy = Users(array, iops, stay=True)
+    rebuilt(array, busy)
+    member_kib = int((array.md / "component_size").read_text())
+    return Known(full_s, member_kib / full_s, quiet.whole_p99(), busy.whole_p99())
+
+
+def rebuilt(array: Array, users: Users) -> float:
+    """Put the last member in again beside the users; the seconds it takes."""
+    member = f"/dev/{array.members[-1].name}"
+    take_out(array, member)
+    mdadm(array.device, "--add", member)
+    wait_for(array, idle=False)
+    began = time.monotonic()
+    if users.iops:
+        return users.watch(lambda: is_idle(array))
+    wait_for(array, idle=True)
+    return time.monotonic() - began
+
+
+@contextmanager
+def guarding(array: Array, words: Sequence[str], said: Path) -> Iterator[None]:
+    """A guard of the sync that comes; what it says is in a file."""
+    with TemporaryDirectory() as state, said.open("w") as file:
+        command = (sys.executable, "-m", "autotune", "guard", array.device, "--wait", *words)
+        with subprocess.Popen(
+            (*command, "--state-dir", state),
+            stdout=subprocess.DEVNULL, stderr=file, env=os.environ,
+        ) as child:  # fmt: skip
+            time.sleep(LISTENS_S)
+            try:
+                yield
+            finally:
+                child.terminate()
+
+
+def row(name: str, known: Known, users: Users, seconds: float) -> dict[str, Any]:
+    """What a rebuild was like. Latencies in ms."""
+    held = sum(p99_ns <= known.ceiling_ns for p99_ns in users.p99s())
+    came = sum(p99(window) <= known.ceiling_ns for window in users.arrivals)
+    return {
+        "name": name,
+        "seconds": seconds,
+        "full_s": known.full_s,
+        "quiet_ms": known.quiet_ns / 1e6,
+        "full_ms": known.full_ns / 1e6,
+        "ceiling_ms": known.ceiling_ns / 1e6,
+        "held": held,
+        "windows": len(users.windows),
+        "held_at_arrival": came,
+        "arrivals": len(users.arrivals),
+        "p99_ms": users.whole_p99() / 1e6,
+    }
+
+
+def guarded(
+    array: Array, known: Known, users: Users, name: str, words: Sequence[str]
+) -> dict[str, Any]:
+    """A rebuild under guard; `said` is what it told people."""
+    with TemporaryDirectory() as folder:
+        said = Path(folder) / "said"
+        with guarding(array, words, said):
+            seconds = rebuilt(array, users)
+        return {**row(name, known, users, seconds), "said": said.read_text()}
+
+
+def fixed(array: Array, known: Known, users: Users, share: float) -> dict[str, Any]:
+    """A rebuild at a fixed limit."""
+    (array.md / "sync_speed_max").write_text(str(round(share * known.full_kib_s)))
+    found = row(f"fixed {share:.0%}", known, users, rebuilt(array, users))
+    (array.md / "sync_speed_max").write_text("system")
+    return found
+
+
+def dates(array: Array, known: Known, iops: int) -> Iterator[Mapping[str, Any]]:
+    """Under a ceiling and a date."""
+    for times in DATES:
+        date_s = math.ceil(times * known.full_s)
+        words = (f"--p99-ceiling={known.ceiling_ns / 1e6:.1f}ms", f"--finish-within={date_s}s")
+        found = guarded(array, known, Users(array, iops), f"date ×{times:.0f}", words)
+        yield {**found, "date_s": date_s}
+
+
+def ladder(array: Array, known: Known, iops: int) -> Iterator[Mapping[str, Any]]:
+    """Under a ceiling, beside fixed limits, in turn."""
+    words = (f"--p99-ceiling={known.ceiling_ns / 1e6:.1f}ms",)
+    for _ in range(REPETITIONS):
+        yield guarded(array, known, Users(array, iops), "guard", words)
+        for share in LADDER:
+            yield fixed(array, known, Users(array, iops), share)
+
+
+def policies(array: Array, known: Known, iops: int) -> Iterator[Mapping[str, Any]]:
+    """By the name of a policy, beside users who stay."""
+    for policy in POLICIES:
+        users = Users(array, iops, stay=True)
+        yield guarded(array, known, users, policy, (f"--policy={policy}",))
+
+
+PARTS = {"dates": dates, "ladder": ladder, "policies": policies}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.guard.guest")
+    parser.add_argument("part", choices=PARTS)
+    parser.add_argument("--iops", type=int, required=True, help="of the users")
+    parser.add_argument("--out", type=Path, required=True, help="file for the rows")
+    chosen = parser.parse_args()
+    array = find_array("/dev/md0")
+    known = get_known(array, chosen.iops)
+    rows = []
+    for found in PARTS[chosen.part](array, known, chosen.iops):
+        rows.append({"array": f"{array.level}-{array.raid_disks}{array.media.value}", **found})
+        print(json.dumps(rows[-1]), flush=True)
+        chosen.out.with_suffix(".cut").write_text(json.dumps(rows, indent=1) + "\n")
+    chosen.out.with_suffix(".cut").replace(chosen.out)
+
+
+if __name__ == "__main__":
+    main()
