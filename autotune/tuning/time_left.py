@@ -17,11 +17,13 @@ from autotune.store import TrialRecord
 from autotune.tuning.prepare import BASELINE_EVERY, BASELINE_TRIALS, CONFIRM_ORDER, Preparation
 from autotune.tuning.relevance import is_movable
 
-LIKELY_PAIRS = 2
-"""Most proofs are clear then, and after one pair what is better by much more than the noise: by
-CLEAR times the spread of its gain. (Of two runs in the lab, the one at 6.6 took two, the one at 8.3
-took one.)"""
+LIKELY_PAIRS = 1.5
+"""Of a proof that is still to come: about as many are clear after one pair as after two. After one
+is what is better by much more than the noise: by CLEAR times the spread of its gain. (Of two runs
+in the lab, the one at 6.6 took two, the one at 8.3 took one.)"""
 CLEAR = 7.0
+ROOM_PAIRS = 2
+"""As in `search`: it leaves room for so many."""
 TIME_MARGIN = 1.1
 """As in `remaining`: a pair that would fit but just is not begun."""
 PROOF = (WINNER, BASELINE)
@@ -41,10 +43,10 @@ class Plan:
     moved_s: float
     long_s: float
     role: str = "search"
-    pairs: int = LIKELY_PAIRS
+    pairs: float = LIKELY_PAIRS
 
 
-def likely_pairs(best: Estimate | None) -> int:
+def likely_pairs(best: Estimate | None) -> float:
     """How many pairs will probably be enough, if what is proven showed such a gain."""
     clear = best is not None and math.log(max(best.value, 1.0)) > CLEAR * best.spread
     return 1 if clear else LIKELY_PAIRS
@@ -92,9 +94,11 @@ def expected_left_s(plan: Plan, records: Sequence[TrialRecord], allowed_s: float
     again = (roles[last:].count("search") + to_search) // BASELINE_EVERY
     baselines = max(0, BASELINE_TRIALS - roles.count("baseline")) + again
     search_s = to_search * (trial_s + gap_s)
-    # A search that its time ends keeps more of it for the proof than most need: three runs of 8
-    # minutes in the lab left 20, 39 and 50 s, at trials of 53, 37 and 30 s.
-    return min(baselines * plan.whole_s + search_s + proof_s, max(0.0, allowed_s - trial_s))
+    # A search that its time ends keeps more of it for the proof than most need: it ends about
+    # half a trial before there is no room for another one and two pairs.
+    room_s = (trial_s / 2 + 2 * ROOM_PAIRS * (plan.moved_s + gap_s)) * TIME_MARGIN + plan.long_s
+    unused_s = max(trial_s, room_s - proof_s)
+    return min(baselines * plan.whole_s + search_s + proof_s, max(0.0, allowed_s - unused_s))
 
 
 def _proof_left_s(plan: Plan, roles: Sequence[str], gap_s: float, allowed_s: float) -> float:
@@ -104,7 +108,7 @@ def _proof_left_s(plan: Plan, roles: Sequence[str], gap_s: float, allowed_s: flo
     begun = proven + 2 - proven % 2
     room_s = allowed_s - (begun - proven) * plan.moved_s
     fit = begun + 2 * max(0, int(room_s / (2 * plan.moved_s * TIME_MARGIN)))
-    wanted = max(begun, min(2 * plan.pairs, fit))
+    wanted = max(begun, min(2 * math.ceil(plan.pairs), fit))
     return (wanted - proven) * (plan.moved_s + gap_s) + plan.long_s
 
 

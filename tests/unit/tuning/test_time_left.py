@@ -27,22 +27,22 @@ def a_run(*roles: str, gap_s: float = 1.0, seconds: float = 15.0) -> list[TrialR
 
 
 def test_at_the_start_everything_is_still_to_come() -> None:
-    assert expected_left_s(PLAN, [], 1e6) == 3 * 20 + 10 * 15 + 4 * 15 + 120
+    assert expected_left_s(PLAN, [], 1e6) == 3 * 20 + 10 * 15 + 3 * 15 + 120
 
 
 def test_the_original_settings_come_back_in_the_search() -> None:
     for searched, again in ((0, 1), (5, 1), (6, 1)):
         done = a_run("baseline", "baseline", *["search"] * searched, gap_s=0)
-        expected = again * 20 + (10 - searched) * 15 + 4 * 15 + 120
+        expected = again * 20 + (10 - searched) * 15 + 3 * 15 + 120
         assert expected_left_s(PLAN, done, 1e6) == pytest.approx(expected), searched
     back = a_run("baseline", "baseline", *["search"] * 6, "baseline", gap_s=0)
-    assert expected_left_s(PLAN, back, 1e6) == pytest.approx(4 * 15 + 4 * 15 + 120)
+    assert expected_left_s(PLAN, back, 1e6) == pytest.approx(4 * 15 + 3 * 15 + 120)
 
 
 def test_what_is_clearly_better_needs_one_pair() -> None:
-    assert likely_pairs(None) == 2
-    assert likely_pairs(Estimate(1.02, 0.05)) == 2
-    assert likely_pairs(Estimate(0.5, 0.01)) == 2
+    assert likely_pairs(None) == 1.5
+    assert likely_pairs(Estimate(1.02, 0.05)) == 1.5
+    assert likely_pairs(Estimate(0.5, 0.01)) == 1.5
     assert likely_pairs(Estimate(1.5, 0.05)) == 1
     plan = replace(PLAN, pairs=1, role="confirm-baseline")
     done = a_run("search", "confirm-winner")
@@ -51,12 +51,14 @@ def test_what_is_clearly_better_needs_one_pair() -> None:
 
 def test_a_search_goes_on_as_it_went() -> None:
     done = a_run("baseline", "baseline", *["search"] * 4)
-    assert expected_left_s(PLAN, done, 1e6) == pytest.approx(6 * 16 + 20 + 4 * 16 + 120)
+    assert expected_left_s(PLAN, done, 1e6) == pytest.approx(6 * 16 + 20 + 3 * 16 + 120)
 
 
 def test_the_time_allowed_ends_a_search_before_its_trials_do() -> None:
     done = a_run("baseline", "baseline", "search")
-    assert expected_left_s(PLAN, done, 100.0) == pytest.approx(100 - 15)
+    # Room is left for two pairs, and half a trial before that the search has ended.
+    unused = 1.1 * (15 / 2 + 4 * 16) - 3 * 16
+    assert expected_left_s(PLAN, done, 300.0) == pytest.approx(300 - unused)
 
 
 def test_a_proof_takes_two_pairs_and_perhaps_one_more() -> None:
