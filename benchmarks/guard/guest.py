@@ -29,7 +29,7 @@ LADDER = (0.15, 0.2, 0.3, 0.45, 0.6, 0.8)
 """Fixed limits, as shares of full speed."""
 REPETITIONS = 3
 POLICIES = ("foreground", "balanced", "rebuild")
-LISTENS_S = 10.0
+LISTENS_S = 20.0
 """Until a guard that waits has started, in the lab."""
 
 
