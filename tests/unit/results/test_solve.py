@@ -233,7 +233,8 @@ def test_what_is_called_throughput_is_no_slower_than_what_was_proven() -> None:
     document["evidence"] |= {"confirmed": True}
     roomy = problem(idle=1e9, write=1e9, resync=1e9)
     answers = named(run("done", roomy, document), trials)
-    assert answers.throughput is not None and answers.balanced is not None
+    assert answers.throughput is not None
+    assert answers.balanced is not None
     assert answers.throughput.gain.value >= answers.balanced.gain.value
 
 
