@@ -8,7 +8,9 @@ import argparse
 import json
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from autotune.quantities import show_latency, show_seconds
 from benchmarks.published.tables import ARRAY, Published, Rounds, Step, steps, tables
@@ -45,11 +47,31 @@ def run(table: Published, path: Path) -> None:
     path.write_text(json.dumps(found, indent=1) + "\n")
 
 
-def in_the_lab(name: str, scenario: Path, path: Path) -> None:
+def in_the_lab(name: str, scenario: Path, path: Path, *options: str) -> None:
     """Boot a scenario, and measure there what a table asks for."""
     lab = ("-m", "autotune", "lab", str(scenario), "--out", str(path.parent), "--")
-    inside = (sys.executable, "-m", "benchmarks.published.guest", name, "--out", str(path))
-    subprocess.run((sys.executable, *lab, *inside), check=True)
+    inside = ("-m", "benchmarks.published.guest", name, "--out", str(path), *options)
+    subprocess.run((sys.executable, *lab, sys.executable, *inside), check=True)
+
+
+def found_by_itself(table: Published, found: Mapping[str, Any]) -> list[str]:
+    """What `autotune run` tried and kept, as lines of text, the smallest value first."""
+    tried = []
+    for point in found["points"]:
+        name, _, value = point["setting"].rpartition(" ")
+        if name == table.setting:
+            gain = point["gain"]
+            span = f"×{gain['value']:.2f} ({gain['low']:.2f}–{gain['high']:.2f})"
+            tried.append((int(value), f"  {value:>12} {'':15} {span}"))
+    gain = found["gain"]
+    kept = " and ".join(f"{change['knob']} {change['after']}" for change in found["changes"])
+    return [
+        f"  autotune run {table.run}, by itself, in {show_seconds(found['seconds'])}:",
+        *(line for _, line in sorted(tried)),
+        f"  kept: {kept}, ×{gain['ratio']:.2f} ({gain['low']:.2f}–{gain['high']:.2f})"
+        if kept
+        else "  kept: the original settings",
+    ]
 
 
 def shown(table: Published, rounds: Rounds) -> list[str]:
@@ -88,7 +110,13 @@ def main() -> None:
         path = chosen.out.resolve() / f"{name}.json"
         if not path.exists():
             run(known[name], path)
-        print("\n".join(shown(known[name], json.loads(path.read_text()))), end="\n\n", flush=True)
+        lines = shown(known[name], json.loads(path.read_text()))
+        if known[name].run:
+            own = path.with_name(f"{name}-run.json")
+            if not own.exists():
+                in_the_lab(name, known[name].scenario_path, own, "--run")
+            lines += found_by_itself(known[name], json.loads(own.read_text()))
+        print("\n".join(lines), end="\n\n", flush=True)
 
 
 if __name__ == "__main__":

@@ -4,8 +4,11 @@ import argparse
 import contextlib
 import json
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 
 from autotune.knobs import by_name, for_array, read_setting
 from autotune.problem.setting import Setting
@@ -65,13 +68,29 @@ def measured(table: Published) -> dict[str, list[dict[str, float]]]:
     return found
 
 
+def searched(table: Published) -> dict[str, Any]:
+    """What `autotune run` finds by itself: its points, and what it keeps."""
+    beside = users if table.busy else contextlib.nullcontext
+    with TemporaryDirectory() as state, beside():
+        autotune = (sys.executable, "-m", "autotune")
+        words = ("run", DEVICE, *table.run.split(), "--state-dir", state)
+        subprocess.run((*autotune, *words), check=True)
+        report = (*autotune, "report", "1", "--json", "--state-dir", state)
+        found = json.loads(subprocess.run(report, check=True, stdout=subprocess.PIPE).stdout)
+    return {name: found[name] for name in ("points", "changes", "gain", "seconds")}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.published.guest")
     parser.add_argument("table", choices=tables())
     parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--run", action="store_true", help="what `autotune run` finds by itself")
     chosen = parser.parse_args()
     table = tables()[chosen.table]
-    found = rebuilds() if table.setting == ARRAY else measured(table)
+    if chosen.run:
+        found: object = searched(table)
+    else:
+        found = rebuilds() if table.setting == ARRAY else measured(table)
     chosen.out.write_text(json.dumps(found, indent=1) + "\n")
 
 

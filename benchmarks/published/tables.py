@@ -28,7 +28,8 @@ class Published:
     """One table. `figures`: by figure ("write.throughput") and value what was published, or "more"
     or "less" than the first value. `scale`: by how much the values are smaller in the lab. `busy`:
     somebody reads and writes at random all the while. Where the setting is the array itself, each
-    value is a level and a number of disks, and there is no scenario."""
+    value is a level and a number of disks, and there is no scenario. `run`: options with which
+    `autotune run` looks for the best value by itself."""
 
     name: str
     says: str
@@ -39,6 +40,7 @@ class Published:
     busy: bool = False
     scale: int = 1
     note: str = ""
+    run: str = ""
 
     @property
     def scenario_path(self) -> Path:
@@ -67,7 +69,7 @@ class Step:
 def tables() -> dict[str, Published]:
     """All of them, by name."""
     found = tomllib.loads((HERE / "tables.toml").read_text())
-    known = {"says", "scenario", "setting", "values", "busy", "scale", "note"}
+    known = {"says", "scenario", "setting", "values", "busy", "scale", "note", "run"}
     return {
         name: Published(
             name,
