@@ -76,7 +76,7 @@ def searched(table: Published) -> dict[str, Any]:
         words = ("run", DEVICE, *table.run.split(), "--state-dir", state)
         subprocess.run((*autotune, *words), check=True)
         report = (*autotune, "report", "1", "--json", "--state-dir", state)
-        found = json.loads(subprocess.run(report, check=True, stdout=subprocess.PIPE).stdout)
+        (found,) = json.loads(subprocess.run(report, check=True, stdout=subprocess.PIPE).stdout)
     return {name: found[name] for name in ("points", "changes", "gain", "seconds")}
 
 
