@@ -16,7 +16,7 @@
 # make bench-measure   whether measurements in the lab can be relied on (an hour)
 # make bench-persist   how soon a persisted profile is back (some minutes)
 # make bench-year   ten thousand passes of re-tuning, on synthetic arrays (an hour)
-# make bench-guard   rebuilds under guard: with dates, by policy, beside fixed limits (three hours; goes on where cut)
+# make bench-guard   rebuilds under guard: with dates, by policy, beside fixed limits (a day; goes on where cut)
 # make bench-forecast   forecasts beside the rebuilds that follow them (two hours)
 # make bench-requests   writes in requests of whole stripes, beside the default (half an hour, quiet)
 # make bench-rebuild   creation, check and rebuild by level and disks (a day; goes on where cut)
