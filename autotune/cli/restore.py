@@ -86,7 +86,7 @@ def _put_back_each(
     paths: "Iterable[Path]", applied: "Mapping[Path, Array]"
 ) -> "tuple[dict[str, Outcome], list[Path], list[str], list[str]]":
     """Put back what these journals hold. What became of each, those that were cut short, the
-    arrays whose persisted values udev kept away from meanwhile, and what failed."""
+    arrays whose persisted values a journal kept udev from, and what failed."""
     import contextlib
 
     from autotune.errors import AutotuneError
@@ -110,7 +110,7 @@ def _put_back_each(
                     hand_down(path)
                 record, outcome = put_back(path)
             outcomes[f"{record.device} ({path.parent.name})"] = outcome
-            if outcome.rebooted:
+            if path not in applied and not path.exists():
                 barred.append(record.uuid)
         except FileNotFoundError:
             # Whoever held it has put everything back meanwhile.

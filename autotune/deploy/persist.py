@@ -124,7 +124,7 @@ def unpersist(uuid: str, root: Path = Path("/")) -> list[Path]:
 
 def wake(uuids: Iterable[str], notice: Callable[[str], None]) -> None:
     """Let udev set what is persisted for these arrays, where a journal that is now gone has kept
-    it from that since the boot."""
+    it from that. What it has set before stays as it reads now."""
     for array in list_arrays():
         if array.uuid in uuids and rule_path(array.uuid).exists():
             tell_udev(array, notice)

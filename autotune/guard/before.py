@@ -44,14 +44,13 @@ def put_back_leftovers(array: Array, path: Path, notice: Callable[[str], None]) 
     the journal is opened."""
     if not path.exists():
         return
-    barred = False
     with contextlib.suppress(AutotuneError, OSError):
-        barred = clear_if_torn(path) or put_back(path, array.root)[1].rebooted
+        if not clear_if_torn(path):
+            put_back(path, array.root)
     if path.exists():
         return
     notice(f"What an earlier run left on {array.device} is put back.")
-    if barred:
-        # Since the boot, that journal has kept udev from what is persisted.
-        from autotune.deploy.persist import wake  # noqa: PLC0415  (too heavy for a guard)
+    # That journal has kept udev from what is persisted: at the boot, or for a disk that was added.
+    from autotune.deploy.persist import wake  # noqa: PLC0415  (too heavy for a guard)
 
-        wake([array.uuid], notice)
+    wake([array.uuid], notice)

@@ -359,14 +359,19 @@ class Journal:
 
 def _is_out_of_the_way(path: Path, root: Path) -> bool:
     """Whether a journal that was left need not bar anybody, and does not any more: nothing was
-    changed, by a kill in its first moments, or only what waits for the end of a sync."""
+    changed, by a kill in its first moments, or only what waits for the end of a sync.
+
+    One of an earlier boot bars: since then it has kept udev from what is persisted, for which a
+    restore asks udev again."""
     try:
         journal = Journal.claimed(path)
     except (AutotuneError, OSError):
         return False
     record = journal.record
     try:
-        if record.scratch or not all(_has_to_wait(Path(name)) for name in record.ours):
+        if not record.of_this_boot(root) or record.scratch:
+            return False
+        if not all(_has_to_wait(Path(name)) for name in record.ours):
             return False
         if not (record.ours or record.moved):
             path.unlink()

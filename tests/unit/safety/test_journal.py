@@ -308,6 +308,15 @@ def test_a_journal_that_was_left_before_anything_was_changed_is_in_nobodys_way(
     assert files.open().record.originals[str(files.md / "stripe_cache_size")] == "512"
 
 
+def test_one_of_an_earlier_boot_is_for_a_restore(files: Files) -> None:
+    """It has kept udev from what is persisted since, and a restore asks udev again."""
+    files.open().release()
+    files.boot("boot-2")
+    with pytest.raises(RefusalError, match="autotune restore"):
+        files.open()
+    assert files.path.exists()
+
+
 def test_tuned_values_never_become_originals(files: Files) -> None:
     files.write(files.open(), files.md / "stripe_cache_size", "4096")
     with pytest.raises(RefusalError, match="autotune restore"):
