@@ -21,14 +21,17 @@ before they count as excluding each other."""
 LATE_S = 10.0
 """Likewise of a date that is lost even at full speed: a sync that begins is slow for a moment."""
 RAMP_LOOKS = 2
+"""So many seconds it takes to get to full speed, or from there to a pace."""
 MEMORY = 60
+RECENT = 20
+"""A slow pace is kept in bursts, with seconds without progress between them."""
 SLOWER = 0.9
 
 
 @dataclass(frozen=True)
 class Outlook:
-    """How long the rest takes in seconds: at the paces of the last minute, at full speed (if all
-    users left), and at somewhat less than these paces. None as long as that cannot be known."""
+    """How long the rest takes in seconds: at the mean pace of the last minute, at full speed (if
+    all users left), and at somewhat less than that mean. None as long as it cannot be known."""
 
     left_s: float | None = None
     low_s: float | None = None
@@ -50,6 +53,7 @@ class Course:
         self._measured_s: float | None = None
         self._size_kib, self.place, self._now_s = 0.0, 0.0, 0.0
         self._rates: deque[float] = deque(maxlen=MEMORY)
+        self._held = 0
         self._looks = 0
         self._conflict_since_s: float | None = None
         self._late_since_s: float | None = None
@@ -74,6 +78,10 @@ class Course:
         self._size_kib, self.place, self._now_s = size_kib, place, now_s
         if self._measured_s is None or now_s - self._measured_s >= AGAIN_S + LONGEST_S:
             self._measured_s = now_s
+        self._held += held
+        if held and self._held <= RAMP_LOOKS + 1:
+            # How fast it was until then says nothing about how long its pace takes.
+            self._rates.clear()
         self._rates.append(rate_kib)
         self._looks += 1
         if self._looks <= RAMP_LOOKS:
@@ -120,12 +128,14 @@ class Course:
 
     def outlook(self) -> Outlook:
         """How long the rest takes."""
-        remains = self.remains
-        rates = [rate for rate in self._rates if rate > 0]
-        if remains is None or not rates:
+        remains, rates = self.remains, list(self._rates)
+        pace = _mean(rates)
+        if not pace:
             return Outlook()
-        slow = min(sum(rates) / len(rates), sum(rates[-5:]) / len(rates[-5:]))
-        left, high = remains.seconds(sum(rates) / len(rates)), remains.seconds(SLOWER * slow)
+        if remains is None:
+            return Outlook((1 - self.place) * self._size_kib / pace)
+        slow = min(pace, _mean(rates[-RECENT:]) or pace)
+        left, high = remains.seconds(pace), remains.seconds(SLOWER * slow)
         date_s = self._date_left_s()
         if date_s is not None and self.promise.binds and not self.late:
             # The pace rises as the date comes near.
@@ -163,3 +173,7 @@ class Course:
             return remains.seconds(pace_kib) > date_s
         at_least = pace_kib <= 1.01 * self.least_kib
         return at_least and p99_ns is not None and p99_ns > self.promise.ceiling_ns
+
+
+def _mean(rates: list[float]) -> float:
+    return sum(rates) / len(rates) if rates else 0.0

@@ -160,7 +160,6 @@ class Hold:
 
     def _window(self, foreground: Foreground, rate_kib: float, iops: float) -> Window:
         percentile, samples = foreground.p99()
-        left = self._progress.left_kib
         self.windows += 1
         if percentile is not None and samples >= ENOUGH:
             self.judged += 1
@@ -183,7 +182,7 @@ class Hold:
             round(min(pace, self._valve.limit_kib)),
             iops if foreground.counted else None,
             self._progress.share,
-            outlook.left_s or (left / rate_kib if left is not None and rate_kib > 0 else None),
+            outlook.left_s,
             outlook.low_s,
             outlook.high_s,
             self.reach.out_for_s > 0,

@@ -42,13 +42,12 @@ def wait_for_one(array: Array, pause: Callable[[float], bool], for_the_next: boo
 
 
 class Progress:
-    """How much of each member was synced since this was made, and how much is left."""
+    """How much of each member was synced since this was made, and how far it is."""
 
     def __init__(self, array: Array) -> None:
         self._array = array
         self._position_kib: int | None = None
         self.done_kib = 0
-        self.left_kib: int | None = None
         self.size_kib = 0
         self.share = 0.0
 
@@ -56,11 +55,10 @@ class Progress:
         """KiB of each member until now. A sync that waits for another array's has no position."""
         position = sync_position_kib(sysfs.read(self._array.root / "proc/mdstat"), self._array.name)
         if position is None:
-            self._position_kib = self.left_kib = None
+            self._position_kib = None
             return self.done_kib
         if self._position_kib is not None:
             self.done_kib += max(0, position[0] - self._position_kib)
-        self._position_kib, self.left_kib = position[0], position[1] - position[0]
-        self.size_kib = position[1]
+        self._position_kib, self.size_kib = position
         self.share = position[0] / max(position[1], 1)
         return self.done_kib

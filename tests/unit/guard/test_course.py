@@ -119,6 +119,29 @@ def test_what_is_left_lies_between_users_that_leave_and_users_that_stay() -> Non
     assert outlook.low_s == pytest.approx((1 - course.place) * SIZE_KIB / 10_000, rel=0.01)
 
 
+@pytest.mark.parametrize("known", [None, flat(100_000)])
+@pytest.mark.parametrize("every", [1, 5, 10])
+def test_what_is_left_at_a_slow_pace_is_true(known: Platter | None, every: int) -> None:
+    """The valve keeps it by bursts, after some seconds at full speed."""
+    size, pace, done = 1e7, 1000.0, 0.0
+    course = Course(Promise(50 * MS), 1000, rotating=False, known=known)
+    for second in range(10):
+        done += 100_000
+        course.look(size, done / size, 100_000, second > 7, second)
+    for second in range(10, 100):
+        rate = pace * every if second % every == 0 else 0.0
+        done += rate
+        course.look(size, done / size, rate, True, second)
+        outlook = course.outlook()
+        if second < 60:
+            continue
+        true_s = (size - done) / pace
+        assert outlook.left_s is not None
+        assert outlook.high_s is not None
+        assert outlook.left_s == pytest.approx(true_s, rel=0.25)
+        assert outlook.high_s > 0.95 * true_s
+
+
 @pytest.mark.parametrize("known", [None, flat(3000)])
 def test_a_policy_that_began_at_a_peak_learns_that_it_is_over(known: Platter | None) -> None:
     course = Course(Promise(share=0.15), 1000, rotating=False, known=known)
