@@ -50,7 +50,16 @@ def advise(
 
 def _finding(check: Check, seen: Seen) -> Finding:
     cost = seen.cost or check.cost
-    return Finding(check.name, seen.text, cost, check.source, seen.commands, seen.live, seen.note)
+    return Finding(
+        check.name,
+        seen.text,
+        cost,
+        check.source,
+        seen.commands,
+        not seen.risk,
+        seen.note,
+        seen.risk,
+    )
 
 
 def _proven(array: Array, state_dir: Path) -> frozenset[str]:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from shlex import quote
 
-from autotune.advice.finding import Check, Seen
+from autotune.advice.finding import NEW_IS_LOST, Check, Seen
 from autotune.advice.scene import Scene, block_bytes, show_kib, start_bytes
 from autotune.system import layers
 from autotune.system.blockdev import SECTOR, number
@@ -11,7 +11,7 @@ from autotune.system.programs import output
 
 SMALL_BYTES = 64 << 20
 """A smaller partition is for booting or the like, where speed is nothing."""
-_NEEDS_BACKUP = "It makes it anew, and what is on it is lost: only after a backup."
+_LOST = "{} is made anew, and all that is on it is lost, so only after a backup."
 
 
 def _members(scene: Scene) -> Iterator[Seen]:
@@ -32,7 +32,8 @@ def _members(scene: Scene) -> Iterator[Seen]:
                     f"mdadm {scene.array.device} --add NEW",
                     f"mdadm {scene.array.device} --replace /dev/{member.name} --with NEW",
                 ),
-                note="NEW is a partition on a spare disk that begins at 1 MiB. The array keeps its "
+                NEW_IS_LOST,
+                "NEW is a partition on a spare disk that begins at 1 MiB. The array keeps its "
                 "redundancy meanwhile; it takes as long as a rebuild.",
             )
 
@@ -52,8 +53,7 @@ def _partitions(scene: Scene) -> Iterator[Seen]:
             f"The partition {holder.name} begins at {show_kib(start)}, which is no multiple of the "
             f"array's {what} of {show_kib(grain)}.",
             (f"echo 'start={sectors}, size=+' | sfdisk -N {number(entry / 'partition')} {table}",),
-            live=False,
-            note=_NEEDS_BACKUP,
+            _LOST.format(holder.name),
             cost=_cost(what),
         )
 
@@ -82,7 +82,8 @@ def _lvm(scene: Scene) -> Iterator[Seen]:
                 f"pvcreate --dataalignment {grain // 1024}k {device}",
                 f"vgextend {group} {device}",
             ),
-            note="pvmove needs room for all of it on other disks of the group, and hours; move the "
+            "each line needs the one before to have ended without an error.",
+            "pvmove needs room for all of it on other disks of the group, and hours; move the "
             "volumes back the same way.",
             cost=_cost(what),
         )
@@ -105,8 +106,7 @@ def _crypt(scene: Scene) -> Iterator[Seen]:
                 f"The encrypted data of {holder.label} begin at {show_kib(start)}, which is no "
                 f"multiple of the array's {what} of {show_kib(grain)}.",
                 (f"cryptsetup luksFormat --align-payload={grain // SECTOR} {device}",),
-                live=False,
-                note=_NEEDS_BACKUP,
+                _LOST.format(holder.label),
                 cost=_cost(what),
             )
 

@@ -49,11 +49,10 @@ def _fine(scene: Scene) -> Iterator[Seen]:
     yield Seen(
         f"A bit of the bitmap stands for {show_kib(chunk)}; mdadm's default is {DEFAULT_MIB} MiB.",
         (
-            f"mdadm --grow --bitmap=none {array.device}",
+            f"mdadm --grow --bitmap=none {array.device} && "
             f"mdadm --grow --bitmap=internal --bitmap-chunk={DEFAULT_MIB}M {array.device}",
         ),
-        note="Run both at once: a crash between them is followed by a whole resync. Not while a "
-        "sync runs.",
+        note="A crash between the two is followed by a whole resync. Not while a sync runs.",
     )
 
 

@@ -5,19 +5,22 @@ from dataclasses import dataclass
 
 from autotune.advice.scene import Scene
 
+NEW_IS_LOST = "what is on NEW is lost."
+
 
 @dataclass(frozen=True)
 class Seen:
     """One fault that a check saw.
 
-    `commands` mend it, as they are for a shell; none if nothing is known that does. `live`: they
-    are safe while the array is in use. `note` is what to know before they are run. `cost` stands
-    for the check's own where more is known.
+    `commands` mend it, as they are for a shell; none if nothing is known that does. `risk`: why
+    nobody may run them unread, such as what is lost, or has to be unmounted; "" if they are safe
+    while the array is in use. `note` is what else to know. `cost` stands for the check's own where
+    more is known.
     """
 
     text: str
     commands: tuple[str, ...] = ()
-    live: bool = True
+    risk: str = ""
     note: str = ""
     cost: str = ""
 
@@ -48,6 +51,7 @@ class Finding:
     commands: tuple[str, ...]
     live: bool
     note: str
+    risk: str = ""
 
 
 @dataclass(frozen=True)

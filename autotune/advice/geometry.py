@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from shlex import quote
 
 from autotune.advice.finding import Check, Seen
-from autotune.advice.mounted_anew import mounted_anew
+from autotune.advice.mounted_anew import UNMOUNTED, mounted_anew
 from autotune.advice.scene import Scene, show_kib
 from autotune.system.blockdev import SECTOR
 from autotune.system.programs import output
@@ -61,19 +61,15 @@ def _xfs(scene: Scene) -> Iterator[Seen]:
             text += f" Its stripe unit is {show_kib(unit)}, the array's chunk {show_kib(chunk)}."
         if options := _allowed(unit, chunk, stripe):
             commands, more = mounted_anew(scene, mount, {"sunit", "swidth"}, options)
-            note = (
-                "XFS keeps the values, for what is written from then on. It is unmounted for a "
-                f"moment. {more}"
-            )
-            yield Seen(text, commands, live=False, note=note.strip())
+            note = f"XFS keeps the values, for what is written from then on. {more}"
+            yield Seen(text, commands, UNMOUNTED, note.strip())
         elif "noalign" in mount.options:
             commands, more = mounted_anew(scene, mount, {"noalign"})
             note = f"It is mounted with noalign; take that out of /etc/fstab first. {more}"
-            yield Seen(text, commands, live=False, note=note.strip())
+            yield Seen(text, commands, UNMOUNTED, note.strip())
         else:
             yield Seen(
                 text,
-                live=False,
                 note="The stripe unit is fixed when XFS is made, and mkfs.xfs sees the array's by "
                 "itself; with a backup, it can be made anew.",
             )

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from statistics import median
 
-from autotune.advice.finding import Check, Seen
+from autotune.advice.finding import NEW_IS_LOST, Check, Seen
 from autotune.advice.scene import Scene, listed
 from autotune.quantities import show_rate
 from autotune.system.array import Array, Media, read_array
@@ -40,7 +40,8 @@ def _same_disk(scene: Scene) -> Iterator[Seen]:
             yield Seen(
                 f"The members {listed(names)} lie on the same disk, {disk}.",
                 _replace(scene, names[1:]),
-                note=f"NEW is on a disk of its own. {_REPLACING}",
+                NEW_IS_LOST,
+                f"NEW is on a disk of its own. {_REPLACING}",
             )
 
 
@@ -79,7 +80,8 @@ def _mixed_media(scene: Scene) -> Iterator[Seen]:
         yield Seen(
             f"Hard disks beside flash: {listed([m.name for m in hdds])}.",
             _replace(scene, [m.name for m in hdds]),
-            note=f"NEW is flash like the others. {_REPLACING}",
+            NEW_IS_LOST,
+            f"NEW is flash like the others. {_REPLACING}",
         )
     elif names:
         files = (f"/sys/block/{scene.array.name}/md/dev-{name}/state" for name in names)
@@ -106,7 +108,8 @@ def _slow(scene: Scene) -> Iterator[Seen]:
             yield Seen(
                 f"{name} reads at {speed / usual:.2f} of the others ({rates}).",
                 _replace(scene, [name]) if scene.array.redundant else (),
-                note="First look at `smartctl -x` and the kernel log for its reason: a cable, "
+                NEW_IS_LOST,
+                "First look at `smartctl -x` and the kernel log for its reason: a cable, "
                 f"retries, a shingled disk. NEW is a disk like the others. {_REPLACING}",
             )
 

@@ -6,6 +6,7 @@ from shlex import quote
 from autotune.advice.scene import Scene, listed
 from autotune.system.stack import Mount
 
+UNMOUNTED = "the filesystem is unmounted for a moment, so nothing may use it."
 _KERNELS_OWN = {"rw", "relatime", "seclabel", "attr2", "inode64", "noquota"}
 """Shown of a filesystem that nobody gave any option."""
 

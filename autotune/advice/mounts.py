@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from shlex import quote
 
 from autotune.advice.finding import Check, Seen
-from autotune.advice.mounted_anew import mounted_anew
+from autotune.advice.mounted_anew import UNMOUNTED, mounted_anew
 from autotune.advice.scene import Scene
 from autotune.system.blockdev import number, whole_disk
 
@@ -28,16 +28,17 @@ def _discard(scene: Scene) -> Iterator[Seen]:
         queue = scene.entry(whole_disk(mount.device, scene.array.root)) / "queue"
         if "discard" not in mount.options or not number(queue / "discard_max_bytes"):
             continue
-        note = ""
+        note = risk = ""
         again: tuple[str, ...] = (f"mount -o remount,nodiscard {quote(str(mount.mountpoint))}",)
         if mount.fstype != "ext4":
             # XFS takes it at a mount alone.
             again, note = mounted_anew(scene, mount, {"discard"})
+            risk = UNMOUNTED
         yield Seen(
             f"{mount.mountpoint} is mounted with discard.",
             (*again, "systemctl enable --now fstrim.timer"),
-            live=mount.fstype == "ext4",
-            note=f"{_FSTAB} fstrim then tells the disks once a week what is free. {note}".strip(),
+            risk,
+            f"{_FSTAB} fstrim then tells the disks once a week what is free. {note}".strip(),
         )
 
 

@@ -45,8 +45,9 @@ def _write_cache(scene: Scene) -> Iterator[Seen]:
     yield Seen(
         f"The write cache of {listed(off)} is off, that of {listed(on)} on.",
         tuple(f"hdparm -W 1 /dev/{name}" for name in off) if sata else (),
-        note="The kernel empties the cache whenever a filesystem asks for it. Where a cache was "
-        "turned off on purpose, turn off the others too.",
+        "a power cut loses what is in a cache, if a disk does not empty it when it is told to.",
+        "The kernel tells it whenever a filesystem asks for that. Where a cache was turned off on "
+        "purpose, turn off the others too.",
     )
 
 

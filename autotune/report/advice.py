@@ -1,5 +1,6 @@
 """What could be better about an array, for people and for programs."""
 
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -13,6 +14,7 @@ from autotune.untrusted import harmless
 
 LIVE = "Safe while the array is in use."
 NOT_LIVE = "Not while the array is in use."
+"""Of what an earlier version has kept."""
 
 
 def print_advice(console: Console, advice: Advice) -> None:
@@ -35,12 +37,25 @@ def _print(console: Console, finding: Finding) -> None:
     console.print(Text(finding.name, style="bold"))
     print_indented(console, harmless(finding.seen))
     print_indented(console, f"{finding.cost} ({finding.source})")
-    for command in finding.commands:
+    for command in commands(finding):
         # Whole, so that it can be copied.
         console.print(Text(f"    {harmless(command)}"), soft_wrap=True)
-    safe = (LIVE if finding.live else NOT_LIVE) if finding.commands else ""
-    if said := f"{safe} {finding.note}".strip():
-        print_indented(console, said)
+    if said := advised(asdict(finding)):
+        print_indented(console, harmless(said))
+
+
+def commands(finding: Finding) -> list[str]:
+    """As they are printed: who copies all of them runs none unread that does harm."""
+    mark = "" if finding.live else "# "
+    return [mark + command.replace("\n", f"\n{mark}") for command in finding.commands]
+
+
+def advised(finding: Mapping[str, Any]) -> str:
+    """What is to be said beside what was seen and what mends it, from its document."""
+    safe = LIVE if finding["live"] else NOT_LIVE
+    if finding["risk"]:
+        safe = f"Commented out: {finding['risk']}"
+    return f"{safe if finding['commands'] else ''} {finding['note']}".strip()
 
 
 def advice_line(advice: Advice) -> str:
@@ -55,7 +70,11 @@ def advice_document(advice: Advice) -> dict[str, Any]:
     """The same for programs."""
     return {
         "device": advice.device,
-        "findings": [asdict(finding) for finding in advice.findings],
-        "silenced": [asdict(finding) for finding in advice.silenced],
+        "findings": [_document(finding) for finding in advice.findings],
+        "silenced": [_document(finding) for finding in advice.silenced],
         "not_looked_at": {each.name: each.reason for each in advice.not_looked_at},
     }
+
+
+def _document(finding: Finding) -> dict[str, Any]:
+    return {**asdict(finding), "commands": commands(finding)}

@@ -7,7 +7,6 @@ from typing import Any
 from autotune.guard.session import Summary
 from autotune.quantities import show_count, show_seconds
 from autotune.report import check as checks
-from autotune.report.advice import LIVE, NOT_LIVE
 from autotune.report.array_rows import (
     MOST_CHECKS,
     MOST_PASSES,
@@ -99,12 +98,6 @@ def advice_line(advice: Document) -> str:
     names = ", ".join(dict.fromkeys(each["name"] for each in advice["findings"]))
     count = show_count(len(advice["findings"]), "finding") if names else "no finding"
     return f"{moment(advice['looked'])}: {count}{names and f' ({names})'}."
-
-
-def advised(finding: Document) -> str:
-    """What is to be said beside what was seen and what mends it."""
-    safe = (LIVE if finding["live"] else NOT_LIVE) if finding["commands"] else ""
-    return f"{safe} {finding['note']}".strip()
 
 
 def not_advised(advice: Document) -> list[str]:

@@ -7,6 +7,7 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
 from autotune.report import array_rows, array_words, sentences, several_runs
+from autotune.report.advice import advised
 from autotune.report.array_pictures import array_pictures
 from autotune.report.drawing import Picture
 from autotune.report.pictures import pictures
@@ -29,6 +30,7 @@ def html(documents: list[dict[str, Any]]) -> str:
         said=sentences,
         several=several_runs,
         words=array_words,
+        advised=advised,
         tables=array_rows,
         how=array_words.how(list(arrays.values())),
     )

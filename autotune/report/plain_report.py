@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.text import Text
 
 from autotune.report import array_rows, array_words, sentences, several_runs
+from autotune.report.advice import advised
 from autotune.report.grid import Grid
 
 WIDTH = 100
@@ -114,7 +115,7 @@ def _array(
         for each in advice["findings"]:
             parts.append(head(3, each["name"]))
             parts += [said(each["seen"]), said(f"{each['cost']} ({each['source']})")]
-            parts += ["\n".join(map(code, each["commands"])), said(array_words.advised(each))]
+            parts += ["\n".join(map(code, each["commands"])), said(advised(each))]
         parts += [said(words) for words in array_words.not_advised(advice)]
     parts.append(head(2, "Not shown"))
     return parts + [said(words) for words in (*array_words.not_shown(array), PICTURES)]

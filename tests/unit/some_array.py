@@ -11,7 +11,7 @@ from some_forecast import point, some_forecast
 from some_windows import FIRST, MS, WINDOW_S, some_windows
 
 from autotune.advice import stored as advices
-from autotune.advice.finding import Advice, Finding, NotLookedAt
+from autotune.advice.finding import NEW_IS_LOST, Advice, Finding, NotLookedAt
 from autotune.checking import stored as checked
 from autotune.checking.record import Book, CheckRecord, Felt, Part
 from autotune.guard import stored as guarded
@@ -143,7 +143,14 @@ def some_advice() -> Advice:
         *("shared-disk", "vda is a member of md0 and md1.", "Syncs wait for each other.", "md(4)"),
         *((), True, "Nothing but another disk helps."),
     )
-    slow = dataclasses.replace(disk, name="slow-member", seen="vdd reads at 0.60 of the others.")
+    slow = dataclasses.replace(
+        disk,
+        name="slow-member",
+        seen="vdd reads at 0.60 of the others.",
+        commands=("mdadm /dev/md0 --add NEW", "mdadm /dev/md0 --replace /dev/vdd --with NEW"),
+        live=False,
+        risk=NEW_IS_LOST,
+    )
     missing = NotLookedAt("lvm-alignment", "needs lvm2 (`apt install lvm2`)")
     return Advice(DEVICE, (stripe, slow), (disk,), (missing,))
 

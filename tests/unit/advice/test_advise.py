@@ -74,8 +74,35 @@ def test_the_report_fits_and_commands_stay_whole(
 def test_the_document_has_everything(tmp_path: Path) -> None:
     document = json.loads(json.dumps(advice_document(look(planted(tmp_path)))))
     assert set(document) == {"device", "findings", "silenced", "not_looked_at"}
-    keys = {"name", "seen", "cost", "source", "commands", "live", "note"}
+    keys = {"name", "seen", "cost", "source", "commands", "live", "note", "risk"}
     assert all(set(finding) == keys for finding in document["findings"])
+
+
+def test_what_does_harm_is_run_by_nobody_who_copies_all_commands(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    machine = planted(tmp_path)
+    machine.partition("md0", "md0p1")
+    machine.put("sys/block/md0/md0p1/start", "2048")
+    machine.put("sys/block/md0/md0p1/size", str(1 << 30))
+    advice = look(machine)
+    print_advice(Console(width=80), advice)
+    printed = capsys.readouterr().out
+    commands = [line.strip() for line in printed.splitlines() if line.startswith("    ")]
+    assert commands == [c for f in advice_document(advice)["findings"] for c in f["commands"]]
+    (harmful,) = (command for command in commands if "sfdisk" in command)
+    assert harmful.startswith("# echo")
+    assert "Commented out: md0p1 is made anew, and all that is on it is lost" in printed
+    assert len([command for command in commands if not command.startswith("#")]) == 2
+
+
+def test_each_line_of_a_commented_command_is_a_comment(tmp_path: Path) -> None:
+    machine = array(tmp_path, "raid5", 4)
+    machine.mount("md0", Path("/a\\012b"), fstype="xfs", options=("rw,relatime", "noalign"))
+    (finding,) = advice_document(look(machine))["findings"]
+    assert finding["risk"]
+    for command in finding["commands"]:
+        assert all(line.startswith("# ") for line in command.splitlines())
 
 
 def test_control_characters_of_names_do_not_reach_the_terminal(

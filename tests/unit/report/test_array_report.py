@@ -110,6 +110,9 @@ def test_it_says_what_check_history_and_advise_said(state: Path) -> None:
     marked = asked(state, "report", DEVICE, "--format", "markdown")
     assert "    tune2fs -E stride=16,stripe_width=48 /dev/md0\n" in marked
     assert "    advise" not in marked
+    assert "    # mdadm /dev/md0 --add NEW\n    # mdadm" in marked
+    assert "Commented out: what is on NEW is lost." in marked
+    assert found["advice"]["findings"][1]["commands"][0] == "# mdadm /dev/md0 --add NEW"
     text = asked(state, "report", DEVICE, "--format", "text")
     for said in (
         "2026-10-27 01:00 UTC: stands at 50% in 2 parts, 6 h 28 min: no mismatch.",
