@@ -30,6 +30,13 @@ def restore(
     all_: Annotated[
         bool, typer.Option("--all", help="Undo what was applied or persisted, on every array.")
     ] = False,
+    abandoned: Annotated[
+        bool,
+        typer.Option(
+            "--abandoned",
+            help="As the timer does: leave alone what is under way or waits for a sync's end.",
+        ),
+    ] = False,
     as_json: Json = False,
     state_dir: StateDir = STATE_DIR,
 ) -> None:
@@ -42,7 +49,11 @@ def restore(
 
     if all_ and device is not None:
         raise UsageError("Name an array or take --all, not both.")
+    if abandoned and (all_ or device is not None):
+        raise UsageError("--abandoned goes without an array and without --all.")
     paths = open_journals(state_dir)
+    if abandoned:
+        paths = [path for path in paths if not _is_held(path)]
     array = find_array(device) if device is not None else None
     arrays = list_arrays() if all_ else [array] if array is not None else []
     # Looked up first: what was applied since the boot was so on top of what is persisted.
@@ -80,6 +91,18 @@ def restore(
             + ". Correct that and run `autotune restore` again.",
             document,
         )
+
+
+def _is_held(path: Path) -> bool:
+    """Whether a process holds a journal, or has just cleared it."""
+    from autotune.errors import AutotuneError
+    from autotune.safety.paths import is_held
+
+    try:
+        return is_held(path)
+    except (AutotuneError, OSError):
+        # What is wrong with it is told when it is opened.
+        return not path.exists()
 
 
 def _put_back_each(

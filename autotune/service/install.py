@@ -17,7 +17,7 @@ from autotune.untrusted import plain
 
 SHIPPED_COMMAND = "/usr/local/bin/autotune"
 FOLDER = Path("etc/systemd/system")
-ENABLED = ("autotune-restore.service", "autotune-retune.timer")
+ENABLED = ("autotune-restore.service", "autotune-restore.timer", "autotune-retune.timer")
 GUARD = "autotune-guard@{}.service"
 ARRAY_DROP_IN = "array.conf"
 EARLIER_DROP_IN = "ceiling.conf"
@@ -105,7 +105,7 @@ def command() -> Path:
 
 
 def install(root: Path = Path("/")) -> list[Path]:
-    """Write the units and enable the timer. Raise AutotuneError if that fails, nothing being left
+    """Write the units and enable them. Raise AutotuneError if that fails, nothing being left
     of a first installation."""
     wanted = files(command(), root)
     hook = load_config(root / CONFIG.relative_to("/")).notify
@@ -121,7 +121,7 @@ def install(root: Path = Path("/")) -> list[Path]:
         systemctl(root, "enable", *ENABLED, *guards, *timers)
         if runs(root):
             systemctl(root, "daemon-reload")
-            systemctl(root, "start", "autotune-retune.timer", *timers)
+            systemctl(root, "start", *ENABLED[1:], *timers)
             if guards:
                 # One that runs has the old ceiling.
                 systemctl(root, "restart", *guards)
@@ -175,9 +175,11 @@ def remove(root: Path = Path("/")) -> list[Path]:
     there = [path for path in shipped if path.exists()]
     _remove_instances(instances, root)
     if there:
+        # Not all of an earlier version's are.
+        enabled = [name for name in ENABLED if folder / name in there]
         if runs(root):
-            systemctl(root, "stop", "autotune-retune.timer")
-        systemctl(root, "disable", *ENABLED)
+            systemctl(root, "stop", *(name for name in enabled if name.endswith(".timer")))
+        systemctl(root, "disable", *enabled)
     for path in there:
         path.unlink()
     _remove_if_empty((folder / DROP_IN).parent)

@@ -16,6 +16,7 @@ from checked import (
     SLACK_SECTORS,
     document,
     ended,
+    kill_guardians,
     mend,
     newest,
     plant,
@@ -28,6 +29,7 @@ from checked import (
     wait_for,
 )
 from guest import autotune, autotune_json, read, running, wait_until
+from guest import start as start_autotune
 from screen import Terminal
 
 from autotune.checking import check as check_module
@@ -289,6 +291,43 @@ def test_a_replacement_goes_first(state: Path, tmp_path: Path) -> None:
     assert ended(child) == 0, output.read_text()
     mdadm("/dev/md0", "--remove", f"/dev/{old}")
     assert settings() == found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("who", ["restore", "guard"])
+def test_no_rebuild_stands_at_the_bound_of_a_check_that_was_killed_with_its_guardian(
+    tmp_path: Path, who: str
+) -> None:
+    """The timer comes to it, and a guard that waits at once."""
+    found, old = settings(), members()[-1]
+    new = next(name for name in (*MEMBERS, "vdd") if name not in members())
+    child = start(tmp_path, tmp_path / "output", "--restart")
+    wait_until(lambda: "check =" in read(Path("/proc/mdstat")), 60, "the check")
+    wait_until(lambda: read(MD / "sync_max") != "max", 60, "its bound")
+    words = ("guard", "/dev/md0", "--wait", "--policy", "rebuild")
+    guard = start_autotune(*words, state=tmp_path) if who == "guard" else None
+    time.sleep(5 if guard else 0)
+    assert autotune("restore", "--abandoned", state=tmp_path).returncode == 0
+    assert read(MD / "sync_action") == "check"
+    assert read(MD / "sync_max") != "max"
+    kill_guardians()
+    os.kill(child, signal.SIGKILL)
+    ended(child)
+    try:
+        if guard is None:
+            bound = read(MD / "sync_max")
+            mdadm("/dev/md0", "--fail", f"/dev/{old}", "--remove", f"/dev/{old}")
+            mdadm("/dev/md0", "--add", f"/dev/{new}")
+            wait_until(lambda: read(MD / "sync_action") == "recover", 60, "the recovery")
+            assert read(MD / "sync_max") == bound
+            assert autotune("restore", "--abandoned", state=tmp_path).returncode == 0
+            wait_until(lambda: read(MD / "degraded") == "0", 300, "the recovery's end")
+        wait_until(lambda: settings() == found, 60, "what was found")
+        assert not list((tmp_path / "journal").glob(f"*{'.waiting' if guard else ''}.jsonl"))
+    finally:
+        if guard is not None:
+            guard.terminate()
+            assert guard.wait(60) == 0
 
 
 def test_a_degraded_array_is_not_checked(state: Path, tmp_path: Path) -> None:

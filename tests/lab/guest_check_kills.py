@@ -3,7 +3,6 @@
 AUTOTUNE_KILLS says how many, every second one of the guardian too, and AUTOTUNE_SEED which moments.
 """
 
-import contextlib
 import os
 import random
 import signal
@@ -11,7 +10,18 @@ import time
 from pathlib import Path
 
 import pytest
-from checked import ended, newest, plant, position, settings, size, start, wait_for
+from checked import (
+    ended,
+    guardians,
+    kill_guardians,
+    newest,
+    plant,
+    position,
+    settings,
+    size,
+    start,
+    wait_for,
+)
 from guest import autotune_json, wait_until
 
 KILLS = int(os.environ.get("AUTOTUNE_KILLS", "4"))
@@ -19,15 +29,6 @@ SEED = int(os.environ.get("AUTOTUNE_SEED", "0"))
 LATEST_S = 8.0
 PLANTS = 24
 """Spread over the array, each is 8 sectors: what was skipped would be missed."""
-
-
-def guardians() -> list[int]:
-    found = []
-    for folder in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):
-            if "autotune.safety.guardian" in (folder / "cmdline").read_text():
-                found.append(int(folder.name))
-    return found
 
 
 def test_no_kill_leaves_a_limit_or_skips_a_part(
@@ -46,9 +47,7 @@ def test_no_kill_leaves_a_limit_or_skips_a_part(
         time.sleep(rng.uniform(0, LATEST_S))
         mid += settings() != found
         if number % 2:
-            for pid in guardians():
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
+            kill_guardians()
         os.kill(child, signal.SIGKILL)
         code = ended(child)
         assert code in (0, -signal.SIGKILL), output.read_text()

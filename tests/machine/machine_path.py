@@ -38,7 +38,7 @@ def test_install(machine: Machine, way: Way) -> None:
     """It installs, the package from apt or the wheel with pip, and no unit is enabled"""
     machine.do(way.install, timeout_s=2 * COMMAND_S)
     assert machine.do("autotune --version").startswith("autotune ")
-    for unit in ("autotune-restore.service", "autotune-retune.timer"):
+    for unit in ("autotune-restore.service", "autotune-restore.timer", "autotune-retune.timer"):
         assert state_of(machine, unit) in ("disabled", "not-found", "")
     if way.is_package:
         assert "[defaults]" in machine.do("cat /etc/autotune/config.toml")
@@ -79,7 +79,8 @@ def test_service(machine: Machine) -> None:
         "> /etc/autotune/config.toml"
     )
     machine.do("autotune config check && autotune service install")
-    assert state_of(machine, "autotune-retune.timer") == "enabled"
+    for timer in ("autotune-retune.timer", "autotune-restore.timer"):
+        assert state_of(machine, timer) == "enabled"
     machine.until(f"systemctl is-active {guard_of(machine)}")
     machine.do("autotune service status")
 
@@ -172,7 +173,8 @@ def test_upgrade(machine: Machine, way: Way) -> None:
     assert before.splitlines()[:-1] == after.splitlines()[:-1]
     assert before.splitlines()[-1] != after.splitlines()[-1] != "0"
     assert machine.do(READ).split() == KEPT
-    assert state_of(machine, "autotune-retune.timer") == "enabled"
+    for timer in ("autotune-retune.timer", "autotune-restore.timer"):
+        assert state_of(machine, timer) == "enabled"
     machine.do("autotune status")
 
 

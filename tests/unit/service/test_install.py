@@ -66,9 +66,20 @@ def test_it_restores_once_the_filesystems_are_there() -> None:
     parser = unit("autotune-restore.service")
     assert parser["Unit"]["After"] == "local-fs.target"
     assert parser["Unit"]["ConditionDirectoryNotEmpty"] == "/var/lib/autotune/journal"
-    service = parser["Service"]
-    assert (service["Type"], service["ExecStart"]) == ("oneshot", f"{SHIPPED_COMMAND} restore")
+    service, restore = parser["Service"], f"{SHIPPED_COMMAND} restore --abandoned"
+    assert (service["Type"], service["ExecStart"]) == ("oneshot", restore)
+    # What waits for the end of a sync outlives it.
+    assert service["KillMode"] == "process"
     assert parser["Install"]["WantedBy"] == "multi-user.target"
+
+
+def test_what_was_killed_with_its_guardian_is_looked_for_every_few_minutes() -> None:
+    """A rebuild would stand still at the bound of a killed check."""
+    timer = unit("autotune-restore.timer")
+    assert timer["Timer"]["OnCalendar"] == "*:0/5"
+    assert timer["Install"]["WantedBy"] == "timers.target"
+    assert "autotune-restore.timer" in install.ENABLED
+    assert unit("autotune-restore.service")["Install"]["Also"] == "autotune-restore.timer"
 
 
 def test_a_guard_waits_for_as_long_as_its_array_is_there() -> None:
