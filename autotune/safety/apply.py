@@ -28,9 +28,12 @@ def apply(
 ) -> Setting:
     """Bring the array to the setting; return what took effect, read back.
 
-    Raise InfeasibleError, the array being somewhere in between, if a value must not be written
-    now, the memory for it is not there, the kernel refuses it, or takes another value.
+    Raise InfeasibleError, the array being somewhere in between, if an earlier store has not come
+    through yet, a value must not be written now, the memory for it is not there, the kernel refuses
+    it, or takes another value.
     """
+    # What it would store, the files would seem to have by now.
+    sysfs.await_late()
     writes = plan(array, setting, knobs)
     cost = ram_bytes(array, setting) - ram_bytes(array, read_setting(array, knobs))
     if writes:

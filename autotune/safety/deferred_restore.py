@@ -1,5 +1,6 @@
 """What cannot go back while a sync runs, and so waits for its end: in a journal of its own, which
-bars nobody. And a check of ours that does not end, which does. Light: the guardian runs on it."""
+bars nobody. And a check of ours that does not end, or a store that does not come through, which do.
+Light: the guardian runs on it."""
 
 import contextlib
 import select
@@ -10,6 +11,7 @@ from pathlib import Path
 
 from autotune.errors import AutotuneError, RefusalError
 from autotune.knobs.write_order import is_reshaping
+from autotune.safety import scope
 from autotune.safety.journal import Journal
 from autotune.safety.paths import is_waiting, waiting_path
 from autotune.safety.record import Record
@@ -25,7 +27,8 @@ TURN_S = 15.0
 
 def see_through(journal: Journal, root: Path = Path("/")) -> Outcome:
     """Wait for the end of the sync, however long that takes, and put back what waits for it; end a
-    check of ours that did not end. The journal stays held; nobody else needs to hold it."""
+    check of ours that did not end; wait for a late store of ours, and undo it. The journal stays
+    held; nobody else needs to hold it."""
     while True:
         _pause(journal.record, root)
         # Nobody clears it in order without that hold: if it is gone, what waited in it still waits.
@@ -36,8 +39,15 @@ def see_through(journal: Journal, root: Path = Path("/")) -> Outcome:
                 journal = Journal.read(path, path.read_bytes())
                 journal.held = held
         outcome = restore(journal, root)
-        if not (outcome.waiting or outcome.checking):
+        if not is_unfinished(outcome):
             return outcome
+        if outcome.late:
+            time.sleep(LOOK_S)
+
+
+def is_unfinished(outcome: Outcome) -> bool:
+    """Whether somebody has to see it through."""
+    return bool(outcome.waiting) or outcome.checking or outcome.late
 
 
 def _pause(record: Record, root: Path) -> None:
@@ -61,7 +71,7 @@ def _is_syncing(record: Record, root: Path) -> bool:
 
 def start(path: Path) -> None:
     """Start a process that sees a waiting journal through."""
-    subprocess.Popen(
+    process = subprocess.Popen(
         (sys.executable, "-P", "-m", "autotune.safety.guardian", "--wait", str(path.absolute())),
         cwd="/",
         stdin=subprocess.DEVNULL,
@@ -69,6 +79,8 @@ def start(path: Path) -> None:
         stderr=subprocess.DEVNULL,
         start_new_session=True,
     )
+    # It may have to wait for days, and the unit that has started it is over soon.
+    scope.move(process.pid)
 
 
 def put_back(path: Path, root: Path = Path("/")) -> tuple[Record, Outcome]:
@@ -96,7 +108,7 @@ def put_back(path: Path, root: Path = Path("/")) -> tuple[Record, Outcome]:
     journal.release()
     if outcome.waiting:
         start(waiting_path(journal.path))
-    elif outcome.checking:
+    elif is_unfinished(outcome):
         start(journal.path)
     return journal.record, outcome
 

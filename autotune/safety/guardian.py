@@ -109,6 +109,11 @@ def guarded(journal: Journal, notice: Callable[[str], None]) -> Iterator[Guardia
                 f"The check of {journal.record.device} does not end, as if a disk hangs; a process "
                 "of autotune goes on trying, and then puts the rest back."
             )
+        if outcome.late and not mended:
+            raise RestoreError(
+                f"A setting of {journal.record.device} has not taken effect yet, as if a disk "
+                "hangs; a process of autotune waits for that, and then puts the rest back."
+            )
         if not outcome.complete and not mended:
             raise RestoreError(
                 "Not everything could be put back: "
@@ -139,7 +144,7 @@ def watch_over(path: Path) -> int:
         if journal is None:
             return 0
         outcome = restore(journal)
-        if outcome.waiting or outcome.checking:
+        if deferred_restore.is_unfinished(outcome):
             # Whoever waits for this process need not wait for that.
             if os.fork():
                 return 0

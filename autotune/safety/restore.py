@@ -38,6 +38,8 @@ class Outcome:
     removed: list[str] = field(default_factory=list)
     checking: bool = False
     """A check of ours that does not end is still to be ended."""
+    late: bool = False
+    """A store of ours has not come through yet, so what its file reads says nothing."""
     rebooted: bool = False
 
     @property
@@ -120,6 +122,10 @@ def _because(path: Path, error: AutotuneError | OSError) -> str:
 def _restore_one(record: Record, write: sysfs.Write, found: str, outcome: Outcome) -> bool:
     """Put one file back. False if that has to wait for the end of a sync."""
     name, wanted = str(write.path), write.text
+    if name in record.unsettled and record.pid != os.getpid() and _hangs(record.pid):
+        outcome.late = True
+        outcome.failed.append(f"{name}: a store to it has not come through, as if a disk hangs")
+        return True
     if foreign := _is_foreign(record, write, found):
         wanted = found
         outcome.foreign.append(f"{name} reads {found}, which autotune did not write")
@@ -127,7 +133,7 @@ def _restore_one(record: Record, write: sysfs.Write, found: str, outcome: Outcom
         # A switch of the scheduler back may have reset it just now.
         now = sysfs.original(write.path)
         # "": the scheduler that it belongs to is not in force, or was not when it was recorded.
-        if now == wanted or "" in (now, wanted):
+        if (now == wanted or "" in (now, wanted)) and not sysfs.is_late(write.path):
             return True
         if unsafe_now(write.path):
             return False
@@ -144,7 +150,15 @@ def _restore_one(record: Record, write: sysfs.Write, found: str, outcome: Outcom
         if write.path.name in WAITING and action != "idle":
             return False
         outcome.failed.append(_because(write.path, error))
+        outcome.late |= sysfs.is_late(write.path)
     return True
+
+
+def _hangs(pid: int) -> bool:
+    """Whether a process waits in the kernel for what cannot be interrupted, though it may be dead
+    otherwise: a store that it began still comes through then."""
+    threads = Path(f"/proc/{pid}/task").glob("*/stat")
+    return any(sysfs.read_or(stat, "").rpartition(")")[2].split()[:1] == ["D"] for stat in threads)
 
 
 def _is_foreign(record: Record, write: sysfs.Write, found: str) -> bool:

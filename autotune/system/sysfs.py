@@ -132,6 +132,25 @@ def write(path: Path, text: str, timeout_s: float = 30.0) -> None:
         _raise(path, text, failure[0])
 
 
+def is_late(path: Path) -> bool:
+    """Whether a store of this process has not come through though its caller gave up: what the file
+    reads may change yet."""
+    thread = _stores.get(path)
+    return thread is not None and thread.is_alive()
+
+
+def await_late(timeout_s: float = 30.0) -> None:
+    """Wait for all such stores. Raise InfeasibleError if one does not come through in time."""
+    deadline = time.monotonic() + timeout_s
+    for path, thread in list(_stores.items()):
+        thread.join(max(deadline - time.monotonic(), 0.0))
+        if thread.is_alive():
+            raise InfeasibleError(
+                f"An earlier store to {path} has not come through yet, as if a disk hangs; look at "
+                "the kernel log, then try again."
+            )
+
+
 def _late(path: Path, text: str, timeout_s: float) -> str:
     return (
         f"{path} did not take {text} within {timeout_s:g} s because the array is busy; "

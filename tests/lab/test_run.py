@@ -41,6 +41,7 @@ LIMIT_S = {"guest_retune.py": 1800, "guest_design.py": 3600}
         ("tests/lab/advise.toml", "guest_advise.py"),
         ("raid6-hdd", "guest_gate.py"),
         ("tests/lab/design.toml", "guest_design.py"),
+        pytest.param("tests/lab/design.toml", "guest_late.py", marks=pytest.mark.slow),
         ("raid6-hdd", "guest_knobs.py"),
         ("raid5-ssd", "guest_scsi.py"),
         ("raid1-hdd", "guest_time_base.py"),

@@ -4,6 +4,7 @@ import errno
 import json
 import os
 import shutil
+import threading
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from autotune.errors import AutotuneError, InfeasibleError, RefusalError
 from autotune.measure.scratch import remove
 from autotune.safety import journal as journal_module
 from autotune.safety import record as record_module
+from autotune.safety import restore as restore_module
 from autotune.safety.journal import Journal
 from autotune.safety.paths import applied_path, open_journals, waiting_path
 from autotune.safety.record import Record
@@ -29,6 +31,54 @@ def test_what_was_changed_goes_back_and_the_journal_with_it(files: Files) -> Non
     outcome = restore(files.reload(), files.root)
     assert sysfs.read(cache) == "256"
     assert outcome.restored == [str(cache)]
+    assert not files.path.exists()
+
+
+def store_late(path: Path, text: str) -> threading.Event:
+    """A store that the kernel holds back, as while a disk hangs; it comes through once this is
+    set."""
+    answers = threading.Event()
+
+    def store() -> None:
+        answers.wait(20)
+        path.write_text(text)
+
+    sysfs._stores[path] = thread = threading.Thread(target=store)
+    thread.start()
+    return answers
+
+
+def test_what_a_store_of_ours_has_not_reached_yet_is_not_taken_for_put_back(files: Files) -> None:
+    cache = files.md / "stripe_cache_size"
+    journal = files.open()
+    journal.writing(cache, "4096")
+    answers = store_late(cache, "4096")
+    threading.Timer(0.5, answers.set).start()
+    outcome = restore(journal, files.root)
+    assert answers.is_set()
+    assert outcome.complete
+    assert sysfs.read(cache) == "256"
+    assert not files.path.exists()
+
+
+def test_a_journal_stays_until_a_store_of_its_process_is_through(
+    files: Files, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The guardian waits for it: the process is dead, but for the thread that the kernel keeps."""
+    cache = files.md / "stripe_cache_size"
+    journal = files.open()
+    journal.writing(cache, "4096")
+    journal.record.pid += 1
+    monkeypatch.setattr(restore_module, "_hangs", lambda pid: pid == os.getpid() + 1)
+    outcome = restore(journal, files.root)
+    assert outcome.late
+    assert not outcome.complete
+    assert files.path.exists()
+    cache.write_text("4096")
+    monkeypatch.setattr(restore_module, "_hangs", lambda _: False)
+    outcome = restore(journal, files.root)
+    assert not outcome.late
+    assert sysfs.read(cache) == "256"
     assert not files.path.exists()
 
 

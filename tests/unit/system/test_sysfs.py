@@ -1,7 +1,11 @@
 """What is read from sysfs to be put back."""
 
+import threading
 from pathlib import Path
 
+import pytest
+
+from autotune.errors import InfeasibleError
 from autotune.system import sysfs
 
 
@@ -12,3 +16,15 @@ def test_a_speed_that_reads_as_negative_is_put_back_as_it_was_set(tmp_path: Path
     other = tmp_path / "other"
     other.write_text("-1\n")
     assert sysfs.original(other) == "-1"
+
+
+def test_a_store_that_comes_through_late_is_known_till_then(tmp_path: Path) -> None:
+    file, answers = tmp_path / "group_thread_cnt", threading.Event()
+    sysfs._stores[file] = thread = threading.Thread(target=answers.wait, args=(20,))
+    thread.start()
+    assert sysfs.is_late(file)
+    with pytest.raises(InfeasibleError, match="has not come through"):
+        sysfs.await_late(0.1)
+    answers.set()
+    sysfs.await_late()
+    assert not sysfs.is_late(file)
