@@ -40,7 +40,14 @@ def install(
     require_root()
     if take_over_checks or unchecked.are_off():
         unchecked.refuse_if_unchecked()
+    stale = units.by_name()
     written = [str(path) for path in units.install()]
+    if unguarded := {_array(name) for name in stale} - {*units.guarded().values()}:
+        arrays = " and ".join(sorted(unguarded))
+        notice(
+            f"Guards go by the array's UUID now, so nothing guards {arrays} any more; set "
+            f"guard_p99 in {units.CONFIG} and install again."
+        )
     taken = take_over.take() if take_over_checks else []
     lines = [*(f"Wrote {path}" for path in written), *(f"Turned off {name}" for name in taken)]
     print(json.dumps([*written, *taken]) if as_json else "\n".join(lines))
@@ -82,6 +89,11 @@ def status(as_json: Json = False) -> None:
     print(json.dumps(shown, indent=2) if as_json else text)
     if set(shown.values()) != {"as shipped"}:
         raise typer.Exit(1)
+
+
+def _array(guard: str) -> str:
+    """The name in a guard's unit."""
+    return guard.partition("@")[2].removesuffix(".service")
 
 
 def _joined(texts: dict[str, str]) -> str:

@@ -114,6 +114,10 @@ def install(root: Path = Path("/")) -> list[Path]:
     anew = not any(path.exists() for path in wanted)
     try:
         _remove_instances([path for path in _drop_ins(root) if path not in wanted], root)
+        if stale := by_name(root):
+            if runs(root):
+                systemctl(root, "stop", *stale)
+            systemctl(root, "disable", *stale)
         for path, text in wanted.items():
             path.parent.mkdir(parents=True, exist_ok=True)
             durable.replace(path, text, 0o644)
@@ -138,6 +142,12 @@ def install(root: Path = Path("/")) -> list[Path]:
 def timer(unit: str) -> str:
     """What starts a check."""
     return f"{unit.removesuffix('.service')}.timer"
+
+
+def by_name(root: Path = Path("/")) -> list[str]:
+    """The enabled guards that go by the name of an array, as in an earlier version."""
+    found = {path.name for path in (root / FOLDER).glob(f"*.wants/{GUARD.format('*')}")}
+    return sorted(name for name in found if ":" not in name)
 
 
 def _drop_ins(root: Path) -> list[Path]:

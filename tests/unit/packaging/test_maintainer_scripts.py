@@ -18,6 +18,15 @@ list-units)
     done ;;
 stop) shift; for unit; do rm -f "/run/active/$unit"; done ;;
 start) shift; for unit; do touch "/run/active/$unit"; done ;;
+enable|disable)
+    wants=/run/root/etc/systemd/system/x.wants; mkdir -p $wants
+    for unit; do
+        case $1/$unit in
+        enable/autotune*) touch "$wants/$unit" ;;
+        disable/autotune*) rm -f "$wants/$unit" ;;
+        esac
+    done ;;
+is-enabled) false ;;
 esac
 """
 AUTOTUNE = """#!/bin/sh
@@ -76,6 +85,15 @@ def test_a_removed_package_leaves_nothing_running(tmp_path: Path) -> None:
 
 def _active(folder: Path, what: str) -> list[str]:
     """The units that are active after these calls."""
+    return _active_of(_run(folder, what))
+
+
+def _active_of(said: str) -> list[str]:
+    return said.partition("ACTIVE\n")[2].split()
+
+
+def _run(folder: Path, what: str) -> str:
+    """What these calls say, and in the end which units are active."""
     tools = folder / "tools"
     tools.mkdir()
     for name, text in (
@@ -95,4 +113,40 @@ def _active(folder: Path, what: str) -> list[str]:
         timeout=60,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout.partition("ACTIVE\n")[2].split()
+    return done.stdout
+
+
+GUARDED = """
+export DPKG_ROOT=/run/root
+units=$DPKG_ROOT/etc/systemd/system
+mkdir -p $units/dev-md0.device.wants $DPKG_ROOT/dev/disk/by-id $DPKG_ROOT/etc/autotune
+touch $DPKG_ROOT/dev/md0
+ln -s ../../md0 $DPKG_ROOT/dev/disk/by-id/md-uuid-0:1:2:3
+systemctl enable autotune-guard@md0.service
+script prerm upgrade 2
+"""
+RENAMED = "autotune-guard@0:1:2:3.service"
+
+
+@pytest.mark.parametrize("ceiling", ["50ms", "80ms", ""])
+def test_a_guard_by_name_goes_on_by_uuid(tmp_path: Path, ceiling: str) -> None:
+    """It had its ceiling in the unit, and has it in the configuration now, if there is one."""
+    of_its_own = (
+        'mkdir "$units/autotune-guard@md0.service.d"; printf "[Service]\\nEnvironment='
+        f'P99_CEILING={ceiling}\\n" > "$units/autotune-guard@md0.service.d/override.conf"'
+    )
+    configured = "echo 'guard_p99 = \"40ms\"' > $DPKG_ROOT/etc/autotune/config.toml"
+    more = {"80ms": of_its_own, "50ms": "", "": configured}[ceiling]
+    script = f"{GUARDED}{more}\nscript postinst configure 1\ncat $units/*.d/*.conf || true\n"
+    script += "ls $units/*/ | grep -v conf"
+    done = _run(tmp_path, script)
+    assert _active_of(done) == [RENAMED, "autotune-retune.timer"]
+    assert "autotune-guard@md0" not in done.partition("x.wants")[2]
+    assert RENAMED in done.partition("x.wants")[2]
+    assert (f"--p99-ceiling {ceiling}\n" in done) == bool(ceiling)
+    assert ("--p99-ceiling" in done) == bool(ceiling)
+
+
+def test_a_guard_of_an_array_that_is_not_here_is_told(tmp_path: Path) -> None:
+    script = f"{GUARDED}rm $DPKG_ROOT/dev/md0\nscript postinst configure 1 2>&1"
+    assert "there is no md0 here" in _run(tmp_path, script)

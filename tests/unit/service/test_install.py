@@ -166,6 +166,21 @@ def test_a_guard_that_is_not_wanted_any_more_goes_with_the_next_installation(roo
     assert set(install.status(root).values()) == {"as shipped"}
 
 
+@pytest.mark.skipif(not shutil.which("systemctl"), reason="needs systemctl")
+def test_a_guard_that_goes_by_a_name_is_replaced(root: Path) -> None:
+    """An earlier version's package had it enabled by hand, without a file of the service."""
+    folder = root / "etc/systemd/system/dev-md0.device.wants"
+    folder.mkdir(parents=True)
+    (folder / "autotune-guard@md0.service").symlink_to(
+        "/usr/lib/systemd/system/autotune-guard@.service"
+    )
+    assert install.by_name(root) == ["autotune-guard@md0.service"]
+    install.install(root)
+    assert install.by_name(root) == []
+    (guard,) = root.glob("etc/systemd/system/dev-*.wants/*")
+    assert guard.name == GUARD
+
+
 def test_what_cannot_be_written_leaves_nothing(root: Path) -> None:
     (root / "etc").mkdir(exist_ok=True)
     (root / "etc/systemd").write_text("a file")
