@@ -14,7 +14,7 @@ from autotune.measure.sync_progress import Progress, running
 from autotune.sync_forecast.platter import Platter
 from autotune.system import sysfs
 from autotune.system.array import Array, Media
-from autotune.system.sync import NAMES
+from autotune.system.sync import CHECKS, NAMES, REBUILDS
 
 WINDOW_S = 5.0
 OVER_AFTER_S = 2.0
@@ -78,8 +78,8 @@ class Hold:
         return self._least_kib * 1024
 
     def run(self, going: Callable[[], bool], on_window: Callable[[Window], None]) -> bool:
-        """Guard until the sync is over (True), or is released, or `going`, asked all the while,
-        says no (False).
+        """Guard until the sync is over, or a recovery takes the place of a check (True), or it is
+        released, or `going`, asked all the while, says no (False).
 
         Raise StoppedError if somebody else sets what is moved here, MeasurementError if the probe
         breaks.
@@ -101,6 +101,8 @@ class Hold:
                     self._learn(foreground, second, rate, now)
                     second_at, second_kib = now, done
                     self._valve.check()
+                    if self.overtaken:
+                        return True
                     if running(self._array):
                         seen_s = now
                     elif now - seen_s >= OVER_AFTER_S:
@@ -118,6 +120,13 @@ class Hold:
                 else:
                     time.sleep(IDLE_LOOK_S)
         return False
+
+    @property
+    def overtaken(self) -> bool:
+        """Whether a recovery has taken the place of the check that was to be guarded. It has other
+        promises, and what is said of a check would be wrong of it."""
+        action = sysfs.read_or(self._array.md / "sync_action", "idle")
+        return self._array.sync_action in CHECKS and action in REBUILDS
 
     def _learn(self, foreground: Foreground, second: Second, rate_kib: float, now: float) -> None:
         held, self._valve.held = self._valve.held, False

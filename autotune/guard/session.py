@@ -51,6 +51,8 @@ class Summary:
     late_s: float | None = None
     """How much later than that the sync was over; negative if it was sooner, None if it is not
     over."""
+    overtaken: bool = False
+    """It was a check, in whose place there is a recovery or resync now, which is guarded next."""
 
 
 @dataclass(frozen=True)
@@ -97,7 +99,7 @@ def guard(device: str, wanted: Wanted, wait: bool = False) -> bool:
                 done, text = _one(array.now(), wanted, signals, bool(warned))
                 wanted.finished(done)
                 noticed, warned = "", text or warned
-                if not wait:
+                if not (wait or done.overtaken):
                     break
                 rest_s = AGAIN_S if done.released else 0.0
             except UsageError:
@@ -123,6 +125,10 @@ def _sit_out(array: Array, seconds: float, signals: Signals) -> bool:
         if not signals.pause(PAUSE_S):
             break
     return there
+
+
+def _late_s(hold: Hold, promise: Promise) -> float | None:
+    return hold.now_s() - promise.finish_s if promise.finish_s is not None else None
 
 
 def _promise(wanted: Wanted, action: str) -> Promise:
@@ -182,11 +188,14 @@ def _one(array: Array, wanted: Wanted, signals: Signals, warned: bool) -> tuple[
             curve = announce.curve(array, action, known) if known else None
             hold = Hold(array, valve, promise, wanted.least_kib, curve)
             over = hold.run(going, on_window)
+            overtaken = over and hold.overtaken
         except OSError:
             if array.md.is_dir():
                 raise
             raise StoppedError(f"Stopped: {array.device} was stopped.") from None
     ended = f"the {what} is over" if over else f"stopped by {signals.name}"
+    if overtaken:
+        ended = f"a recovery or resync goes before the {what}"
     if hold.released:
         ended = f"the ceiling is out of reach, so the {what} runs at full speed again"
     summary = Summary(
@@ -199,6 +208,7 @@ def _one(array: Array, wanted: Wanted, signals: Signals, warned: bool) -> tuple[
         ended,
         hold.released,
         promise.finish_s,
-        hold.now_s() - promise.finish_s if over and promise.finish_s is not None else None,
+        _late_s(hold, promise) if over and not overtaken else None,
+        overtaken,
     )
     return summary, said

@@ -47,6 +47,14 @@ def writer() -> Iterator[None]:
     yield
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()
+    wait_until(_is_stopped, 60, "the array's end")
+    for member in members:
+        sh("mdadm", "--zero-superblock", member)
+        sh("dmsetup", "remove", Path(member).name)
+
+
+def _is_stopped() -> bool:
+    return not subprocess.run(["mdadm", "--stop", "/dev/md0"], check=False).returncode
 
 
 @pytest.mark.parametrize("killed", [False, True])

@@ -25,6 +25,7 @@ class Plant:
         self.iops = iops
         self.limits = {"sync_speed_min": "1000 (system)", "sync_speed_max": "200000 (system)"}
         self.size_kib = size_kib
+        self.action = "recover"
         self.clock = 1.0
         """How fast the kernel's own goes, by which it counts what requests take."""
         self.now_s = self.set_back_s = 0.0
@@ -106,7 +107,7 @@ class Plant:
         if path.name == "stat":
             return " ".join(map(str, self.counts))
         if path.name == "sync_action":
-            return "idle" if self.synced else "recover"
+            return "idle" if self.synced else self.action
         if path.name in self.limits:
             return self.limits[path.name]
         return path.read_text().strip()

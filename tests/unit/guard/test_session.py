@@ -149,6 +149,23 @@ def test_an_end_of_the_sync_is_the_end(guarded: Callable[..., Guarded]) -> None:
     assert plant.now_s < 200
 
 
+def test_a_recovery_in_the_place_of_a_check_is_guarded_as_one(
+    guarded: Callable[..., Guarded],
+) -> None:
+    """A check that a ceiling slows down may be stopped, which nobody is to be told of a recovery;
+    and a date goes first of a recovery alone."""
+    plant = Plant()
+    plant.action = "check"
+    guard = guarded(plant)
+    array = dataclasses.replace(guard.array, sync_action="check")
+    guard.hold = Hold(array, guard.valve, Promise(CEILING_NS))
+    assert not guard.run(20)
+    assert not guard.hold.overtaken
+    plant.action = "recover"
+    assert guard.run(20)
+    assert guard.hold.overtaken
+
+
 def test_everything_is_as_it_was_found(guarded: Callable[..., Guarded]) -> None:
     plant = Plant()
     plant.limits |= {"sync_speed_min": "50000 (local)", "sync_speed_max": "90000 (local)"}

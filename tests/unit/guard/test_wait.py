@@ -123,6 +123,18 @@ def test_a_signal_ends_a_guard_in_the_middle_of_a_sync(machine: Machine) -> None
     assert machine.said == ["stopped by SIGTERM"]
 
 
+@pytest.mark.parametrize("wait", [True, False])
+def test_a_recovery_in_the_place_of_a_check_is_guarded_next(machine: Machine, wait: bool) -> None:
+    def overtaken() -> Summary:
+        machine.sync("recover", SYNC)
+        return Summary("check", 1.0, 1, 1, 1, 0, "", False, overtaken=True)
+
+    machine.sync("check", SYNC)
+    machine.turns = [overtaken, machine.guarded]
+    assert machine.guard(wait)
+    assert machine.said == ["", "the recovery is over"]
+
+
 def test_without_waiting_no_sync_is_nothing_to_guard(machine: Machine) -> None:
     machine.sync("idle", IDLE)
     assert not machine.guard(wait=False)
