@@ -28,8 +28,8 @@ def install(
 
     from autotune.cli.terminal import notice
     from autotune.preflight.checks import require_root
+    from autotune.service import CONFIG, take_over, unchecked
     from autotune.service import install as units
-    from autotune.service import take_over, unchecked
 
     if dry_run:
         texts = {str(path): text for path, text in units.files(units.command()).items()}
@@ -46,7 +46,7 @@ def install(
         arrays = " and ".join(sorted(unguarded))
         notice(
             f"Guards go by the array's UUID now, so nothing guards {arrays} any more; set "
-            f"guard_p99 in {units.CONFIG} and install again."
+            f"guard_p99 in {CONFIG} and install again."
         )
     taken = take_over.take() if take_over_checks else []
     lines = [*(f"Wrote {path}" for path in written), *(f"Turned off {name}" for name in taken)]
