@@ -13,7 +13,7 @@ from autotune.checking.leash import Leash
 from autotune.checking.record import CheckRecord, Part
 from autotune.errors import AutotuneError, StoppedError
 from autotune.guard import announce
-from autotune.guard.before import put_back_leftovers
+from autotune.guard.before import put_back_leftovers, wake_udev
 from autotune.guard.loop import ENOUGH, Hold
 from autotune.guard.promise import Promise
 from autotune.guard.valve import Valve, files
@@ -141,6 +141,7 @@ def run(array: Array, record: CheckRecord, terms: Terms) -> tuple[CheckRecord, s
     going: Going | None = None
     try:
         with contextlib.ExitStack() as stack:
+            stack.callback(_wake_for_a_new_member, array, terms.notice)
             stack.enter_context(lock(array, path))
             put_back_leftovers(array, path, terms.notice)
             settle(path, array.root)
@@ -163,6 +164,11 @@ def run(array: Array, record: CheckRecord, terms: Terms) -> tuple[CheckRecord, s
                 record = record.changed(ended=datetime.now(UTC))
             terms.keep(record)
     return record, going.ended
+
+
+def _wake_for_a_new_member(array: Array, notice: Callable[[str], None]) -> None:
+    if array.has_gained_a_member:
+        wake_udev(array, notice)
 
 
 def _hold(array: Array, journal: Journal, going: Going, alive: Callable[[], bool]) -> None:

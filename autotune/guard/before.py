@@ -50,7 +50,15 @@ def put_back_leftovers(array: Array, path: Path, notice: Callable[[str], None]) 
     if path.exists():
         return
     notice(f"What an earlier run left on {array.device} is put back.")
-    # That journal has kept udev from what is persisted: at the boot, or for a disk that was added.
+    wake_udev(array, notice)
+
+
+def wake_udev(array: Array, notice: Callable[[str], None]) -> None:
+    """A journal that is gone now has kept udev from what is persisted: at the boot, or for a disk
+    that was added meanwhile."""
+    rules = array.root / "etc/udev/rules.d"
+    if not any(rules.glob(f"*-{array.uuid}.rules")):
+        return
     from autotune.deploy.persist import wake  # noqa: PLC0415  (too heavy for a guard)
 
     wake([array.uuid], notice)

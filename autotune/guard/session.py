@@ -11,7 +11,7 @@ from pathlib import Path
 
 from autotune.errors import AutotuneError, RefusalError, StoppedError, UsageError
 from autotune.guard import announce
-from autotune.guard.before import put_back_leftovers, refusal
+from autotune.guard.before import put_back_leftovers, refusal, wake_udev
 from autotune.guard.loop import Hold
 from autotune.guard.promise import Goals, Promise
 from autotune.guard.valve import FLOOR_KIB, Valve, files
@@ -24,7 +24,7 @@ from autotune.safety.paths import journal_path
 from autotune.safety.signals import PAUSE_S, Signals
 from autotune.sync_forecast import stored
 from autotune.system.array import Array, find_array
-from autotune.system.sync import NAMES
+from autotune.system.sync import NAMES, REBUILDS
 
 BROKEN_S = 10.0
 """After its probe or its guardian has broken, so long passes until it is tried again."""
@@ -155,6 +155,9 @@ def _one(array: Array, wanted: Wanted, signals: Signals, warned: bool) -> tuple[
     path = journal_path(wanted.state_dir, array.uuid)
     said = ""
     with contextlib.ExitStack() as stack:
+        if action in REBUILDS:
+            # Onto a disk that was added just before.
+            stack.callback(wake_udev, array, wanted.notice)
         stack.enter_context(lock(array, path, guard=True))
         put_back_leftovers(array, path, wanted.notice)
         journal = Journal.open(path, array.uuid, array.device, files(array))

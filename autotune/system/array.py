@@ -162,6 +162,12 @@ class Array:
     def array_class(self) -> ArrayClass:
         return ArrayClass(self.level, self.raid_disks, self.chunk_bytes, self.media, self.kernel)
 
+    @property
+    def has_gained_a_member(self) -> bool:
+        """Whether a disk was added since this was read."""
+        names = {path.name.removeprefix("dev-") for path in self.md.glob("dev-*")}
+        return not names <= {member.name for member in self.members}
+
     def now(self) -> "Array":
         """The same array, looked at again. RefusalError if it is not running any more under this
         name."""

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
+from autotune.deploy import persist
 from autotune.knobs import stripe_cache
 from autotune.measure.fio import Target
 from autotune.measure.live_sync import Recovery
@@ -20,6 +21,7 @@ from autotune.safety.journal import Journal
 from autotune.safety.paths import journal_path
 from autotune.safety.scratch_watch import Footing
 from autotune.safety.watch import Watch
+from autotune.system.array import Array
 from autotune.system.scratch_space import scratch_bytes
 from autotune.tuning.prepare import Preparation
 from autotune.tuning.reporter import Reporter
@@ -39,6 +41,7 @@ def session(
     path = journal_path(state_dir, array.uuid)
     paths = journaled_paths(array, knobs, checks=not preparation.live)
     with (
+        _woken(array, reporter),
         watch.signals.caught(reporter.notice),
         guarded(Journal.open(path, array.uuid, array.device, paths), reporter.notice) as guardian,
         contextlib.ExitStack() as stack,
@@ -60,6 +63,16 @@ def session(
             partial(stripe_cache.stripes, array),
         )
         yield bench, watch
+
+
+@contextmanager
+def _woken(array: Array, reporter: Reporter) -> Iterator[None]:
+    """A journal keeps udev from what is persisted, also for a disk that is added meanwhile."""
+    try:
+        yield
+    finally:
+        if array.has_gained_a_member:
+            persist.wake([array.uuid], reporter.notice)
 
 
 def _where_to_write(

@@ -2,12 +2,13 @@
 
 import json
 import subprocess
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from unittest import mock
 
 import pytest
-from guest import autotune, autotune_json, knob_files, read, wait_until
+from guest import autotune, autotune_json, knob_files, read, start, wait_until
 
 from autotune.deploy import persist
 from autotune.deploy.persist import profile_path, rule_path
@@ -214,6 +215,31 @@ def test_a_replaced_member_gets_its_scheduler_also_if_it_is_a_partition(state: P
         subprocess.run(["mdadm", "--wait", "/dev/md0"], check=False)
     busy.unlink()
     run("udevadm", "control", "--reload")
+
+
+@pytest.mark.slow
+def test_a_disk_that_is_added_during_a_check_gets_its_scheduler_after_it(
+    state: Path, tmp_path: Path
+) -> None:
+    """The journal keeps udev from it, as from all, until then."""
+    keep(state)
+    new = next(disk for disk in (f"/dev/vd{n}" for n in "abcde") if disk not in MEMBERS)
+    scheduler(new).write_text("mq-deadline")
+    limit = Path("/proc/sys/dev/raid/speed_limit_max")
+    limit.write_text("3000")
+    # The journal that the rules know of.
+    check = start("check", "/dev/md0", "--policy", "foreground", state=state)
+    wait_until(journal_path(state, UUID).exists, 60, "the check")
+    run("mdadm", "/dev/md0", "--add", new)
+    time.sleep(3)
+    settle()
+    assert "[kyber]" not in read(scheduler(new))
+    check.terminate()
+    assert check.wait(90) == 0
+    wait_until(lambda: "[kyber]" in read(scheduler(new)), 20, "the scheduler")
+    limit.write_text("200000")
+    run("mdadm", "/dev/md0", "--remove", new)
+    run("mdadm", "--zero-superblock", new)
 
 
 def test_what_udev_must_not_set_blindly(state: Path) -> None:

@@ -82,6 +82,7 @@ def test_in_the_lab(lab: Lab, scenario: str, tests: str) -> None:
         ("tests/lab/neighbours.toml", "guest_neighbours.py", "slow"),
         ("tests/lab/fewer.toml", "guest_import.py", "slow"),
         ("tests/lab/elsewhere.toml", "guest_exports.py", "slow"),
+        ("tests/lab/elsewhere.toml", "guest_persist.py", "slow"),
     ],
 )
 def test_the_rest_in_the_lab(lab: Lab, scenario: str, tests: str, which: str) -> None:

@@ -60,6 +60,7 @@ def test_what_is_persisted_is_set_once_a_journal_that_was_left_is_gone(
     machine = fake_sysfs.raid6(tmp_path)
     machine.put("proc/sys/kernel/random/boot_id", "boot-1")
     array = find_array("md0", tmp_path)
+    machine.put(f"etc/udev/rules.d/99-autotune-{array.uuid}.rules", "")
     path = tmp_path / "journal/u.jsonl"
     for boot in ("boot-1", "boot-2"):
         Journal.open(path, array.uuid, array.device, files(array), tmp_path).release()
