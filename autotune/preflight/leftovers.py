@@ -14,6 +14,7 @@ from autotune.safety.scratch_folder import SCRATCH_PREFIX
 from autotune.system import sysfs
 from autotune.system.array import Array
 from autotune.system.stack import Stack
+from autotune.system.sync import CHECKS
 
 
 def find(array: Array, stack: Stack, known: Collection[str]) -> list[Finding]:
@@ -66,9 +67,11 @@ def _bounds(array: Array) -> Iterator[str]:
     if array.sync_action != "idle":
         bound = sysfs.read_or(array.md / "sync_max", "max")
         if bound != "max":
+            # Nobody means to bound a recovery.
+            unless = "unless a check in parts is at work, " if array.sync_action in CHECKS else ""
             yield (
                 f"What runs on {array.device} ({array.sync_action}) goes no further than to sector "
-                f"{bound} (sync_max); unless a check in parts is at work, let it go on with "
+                f"{bound} (sync_max); {unless}let it go on with "
                 f"`echo max > {array.md / 'sync_max'}`."
             )
         return
