@@ -192,6 +192,19 @@ def _felt(estimate: Estimate | None) -> str:
     return f", with a p99 of {low} to {high}"
 
 
+def waiting_behind(device: str, what: str, hold: Hold) -> str:
+    """That something which cannot wait has to wait for the sync, and what follows."""
+    if hold.released:
+        return (
+            f"The {what} of {device} runs at full speed again, since {hold.behind}; whoever stops "
+            f"the {what} makes that begin at once."
+        )
+    return (
+        f"While the {what} of {device} is slowed down, {hold.behind}; a larger ceiling or a least "
+        "speed (--least) brings both sooner to their end."
+    )
+
+
 def out_of_reach(device: str, what: str, promise: Promise, window: Window, hold: Hold) -> str:
     """That the least pace does not hold the ceiling either, and what follows."""
     seen = f" ({show_latency(window.p99_ns)} of late)" if window.p99_ns is not None else ""

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable
 
+from autotune.guard.behind import behind
 from autotune.guard.course import Course
 from autotune.guard.pace import WANTED, Pace, Share, first_pace
 from autotune.guard.promise import Promise
@@ -33,7 +34,8 @@ class Hold:
 
     A ceiling that the least pace does not hold is out of reach (`reach`). A sync that gives the
     array its redundancy back is then `released`: each hour that it takes longer is a greater risk
-    than slow requests. A check or repair of a whole array stays at the least pace.
+    than slow requests. So is a check or repair of somebody else's that a recovery waits `behind`,
+    such as that of an array beside; else it stays at the least pace.
     """
 
     def __init__(
@@ -51,6 +53,8 @@ class Hold:
         self.course = Course(promise, self._least_kib, array.media is Media.HDD, known)
         self.reach = Reach(promise.ceiling_ns, self._least_kib, WINDOW_S)
         self.released = False
+        self.behind = ""
+        """What waits for the end of this sync, as the rest of a sentence."""
         self._started_s = time.time() - time.monotonic()
         self._progress = Progress(array)
         self._pace: Pace | Share | None = None
@@ -176,7 +180,10 @@ class Hold:
         paced = self._pace.kib if self._paced and self._pace else None
         p99_ns = percentile.likely if percentile else None
         self.reach.look(paced, p99_ns)
-        self.released = self.reach.out_for_s > 0 and self._at_risk()
+        self.behind = behind(self._array)
+        self.released = (self.reach.out_for_s > 0 and self._at_risk()) or (
+            self.behind != "" and self._array.sync_action in CHECKS
+        )
         self.course.judge(p99_ns, paced)
         outlook, needed = self.course.outlook(), self.course.needed_kib
         pace = paced if paced is not None else self._valve.limit_kib

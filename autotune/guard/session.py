@@ -24,7 +24,7 @@ from autotune.safety.paths import journal_path
 from autotune.safety.signals import PAUSE_S, Signals
 from autotune.sync_forecast import stored
 from autotune.system.array import Array, find_array
-from autotune.system.sync import NAMES, REBUILDS
+from autotune.system.sync import CHECKS, NAMES, REBUILDS
 
 BROKEN_S = 10.0
 """After its probe or its guardian has broken, so long passes until it is tried again."""
@@ -153,7 +153,7 @@ def _one(array: Array, wanted: Wanted, signals: Signals, warned: bool) -> tuple[
     action, started = under_way(array) or array.sync_action, time.monotonic()
     what = NAMES.get(action, action)
     path = journal_path(wanted.state_dir, array.uuid)
-    said = ""
+    said = told = ""
     with contextlib.ExitStack() as stack:
         if action in REBUILDS:
             # Onto a disk that was added just before.
@@ -176,11 +176,15 @@ def _one(array: Array, wanted: Wanted, signals: Signals, warned: bool) -> tuple[
         news = announce.News(array.device, action, wanted.goals, promise, known)
 
         def on_window(window: Window) -> None:
-            nonlocal said
+            nonlocal said, told
             wanted.on_window(window)
             for text in news.of(window):
                 wanted.notice(text)
-            if window.out_of_reach and not (warned or said):
+            if hold.behind and not told:
+                told = announce.waiting_behind(array.device, what, hold)
+                (wanted.unheld if hold.released and not warned else wanted.notice)(told)
+                said = told if hold.released else said
+            elif window.out_of_reach and not (warned or said):
                 said = announce.out_of_reach(array.device, what, promise, window, hold)
                 wanted.unheld(said)
 
@@ -200,7 +204,8 @@ def _one(array: Array, wanted: Wanted, signals: Signals, warned: bool) -> tuple[
     if overtaken:
         ended = f"a recovery or resync goes before the {what}"
     if hold.released:
-        ended = f"the ceiling is out of reach, so the {what} runs at full speed again"
+        why = hold.behind if action in CHECKS and hold.behind else "the ceiling is out of reach"
+        ended = f"{why}, so the {what} runs at full speed again"
     summary = Summary(
         what,
         time.monotonic() - started,

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from autotune.system import sysfs
 from autotune.system.array import Array
 from autotune.system.blockdev import leaves
+from autotune.system.sync import NAMES, REBUILDS
 
 
 def neighbour_syncing(array: Array) -> str | None:
@@ -19,6 +20,21 @@ def neighbour_syncing(array: Array) -> str | None:
     for name, action in _busy(array, mdstat):
         if _leaves(array, name) & array.leaves:
             return f"/dev/{name} shares disks with {array.device} and {action}"
+    return None
+
+
+def rebuild_behind(array: Array) -> str | None:
+    """Which array beside one waits for the end of its sync to get its redundancy back: "the
+    recovery of /dev/md1 waits for it"; None if there is none."""
+    for folder in sorted((array.root / "sys/block").glob("*/md")):
+        name, action = folder.parent.name, sysfs.read_or(folder / "sync_action", "idle")
+        if name == array.name or action not in REBUILDS:
+            continue
+        # "none" or a position of those that need not wait.
+        if sysfs.read_or(folder / "sync_completed", "") != "delayed":
+            continue
+        if _leaves(array, name) & array.leaves:
+            return f"the {NAMES[action]} of /dev/{name} waits for it"
     return None
 
 

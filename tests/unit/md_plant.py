@@ -106,7 +106,7 @@ class Plant:
             )
         if path.name == "stat":
             return " ".join(map(str, self.counts))
-        if path.name == "sync_action":
+        if path.name == "sync_action" and path.parent.parent.name == "md0":
             return "idle" if self.synced else self.action
         if path.name in self.limits:
             return self.limits[path.name]

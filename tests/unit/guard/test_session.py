@@ -40,7 +40,7 @@ class Guarded:
         ceiling_ns: float,
         promise: Promise | None = None,
     ) -> None:
-        machine = fake_sysfs.raid6(folder)
+        self.machine = machine = fake_sysfs.raid6(folder)
         machine.put("proc/sys/kernel/random/boot_id", "boot")
         for name in plant.limits:
             machine.put(f"sys/block/md0/md/{name}", "0")
@@ -164,6 +164,63 @@ def test_a_recovery_in_the_place_of_a_check_is_guarded_as_one(
     plant.action = "recover"
     assert guard.run(20)
     assert guard.hold.overtaken
+
+
+def _beside(guard: Guarded, action: str, completed: str = "delayed") -> None:
+    """Another array on the same disks, and what its sync is at."""
+    machine = guard.machine
+    if not (guard.folder / "sys/block/md1").exists():
+        machine.array("md1", "raid1", ["sda", "sdb"])
+    machine.put("sys/block/md1/md/sync_action", action)
+    machine.put("sys/block/md1/md/sync_completed", completed)
+
+
+def _checked(guard: Guarded) -> None:
+    array = dataclasses.replace(guard.array, sync_action="check")
+    guard.plant.action = "check"
+    guard.hold = Hold(array, guard.valve, Promise(CEILING_NS))
+
+
+@pytest.mark.parametrize("action", ["check", "recover"])
+def test_no_check_is_held_back_that_a_recovery_waits_for(
+    guarded: Callable[..., Guarded], action: str
+) -> None:
+    """md runs one sync at a time on a disk: a slowed check of one array keeps the other without
+    its redundancy for weeks."""
+    guard = guarded(Plant())
+    _checked(guard)
+    _beside(guard, "check")
+    guard.run(20)
+    assert (guard.hold.behind, guard.hold.released) == ("", False)
+    _beside(guard, "recover", "1024 / 2048")
+    guard.run(20)
+    assert (guard.hold.behind, guard.hold.released) == ("", False)
+    if action == "recover":
+        guard.hold = Hold(guard.array, guard.valve, Promise(CEILING_NS))
+        guard.plant.action = "recover"
+    _beside(guard, "recover")
+    guard.run(20)
+    assert guard.hold.behind == "the recovery of /dev/md1 waits for it"
+    assert guard.hold.released == (action == "check")
+
+
+@pytest.mark.parametrize("what", ["want_replacement", "degraded"])
+def test_nor_one_that_a_disk_of_its_own_waits_for(
+    guarded: Callable[..., Guarded], what: str
+) -> None:
+    guard = guarded(Plant())
+    machine = guard.machine
+    _checked(guard)
+    machine.put("sys/block/md0/md/dev-sde/state", "spare")
+    guard.run(20)
+    assert (guard.hold.behind, guard.hold.released) == ("", False)
+    if what == "degraded":
+        machine.put("sys/block/md0/md/degraded", "1")
+    else:
+        machine.put("sys/block/md0/md/dev-sda/state", "in_sync,want_replacement")
+    guard.run(20)
+    assert guard.hold.behind
+    assert guard.hold.released
 
 
 def test_everything_is_as_it_was_found(guarded: Callable[..., Guarded]) -> None:
