@@ -139,20 +139,22 @@ def _holder(name: str, root: Path) -> Holder:
 
 def _mounts(numbers: dict[str, str], names: set[str], root: Path) -> tuple[Mount, ...]:
     """Fields of mountinfo: proc_pid_mountinfo(5). btrfs (and other filesystems of several
-    devices) show an anonymous number there, so the source device is looked at too."""
+    devices) show an anonymous number there, so the source device is looked at too. Whoever mounts a
+    FUSE filesystem chooses what is shown as its source, so only root's word counts there."""
     mounts = []
     for line in sysfs.read_or(root / "proc/self/mountinfo", "").splitlines():
         fields = line.split(" ")
         dash = fields.index("-") if "-" in fields else -1
         if dash < 6 or len(fields) < dash + 4:
             continue
-        source = _kernel_name(_plain(fields[dash + 2]), root)
+        kind = fields[dash + 1]
+        options = frozenset(fields[5].split(",") + fields[dash + 3].split(","))
+        anybodys = kind.partition(".")[0] == "fuse" and "user_id=0" not in options
+        source = "" if anybodys else _kernel_name(_plain(fields[dash + 2]), root)
         device = numbers.get(fields[2]) or (source if source in names else None)
         if device is not None:
-            options = frozenset(fields[5].split(",") + fields[dash + 3].split(","))
             where = Path(_plain(fields[4]))
             read_only = "ro" in options
-            kind = fields[dash + 1]
             seen, number = _plain(fields[3]), int(fields[0])
             mounts.append(Mount(number, where, kind, device, read_only, options, seen))
     return tuple(mounts)

@@ -46,6 +46,16 @@ def test_btrfs_is_found_by_its_source(machine: fake_sysfs.FakeMachine) -> None:
     assert [mount.fstype for mount in stack_of(machine).mounts] == ["btrfs"]
 
 
+@pytest.mark.parametrize(("who", "fstype"), [("0", "fuse.fuse2fs"), ("1000", "fuse.sshfs")])
+def test_of_fuse_only_roots_word_counts(
+    machine: fake_sysfs.FakeMachine, who: str, fstype: str
+) -> None:
+    """Any user may mount one, and choose what it shows as its source."""
+    options = ("rw,nosuid", f"rw,user_id={who},group_id={who}")
+    machine.mount("md0", Path("/home/mallory/mnt"), fstype, "0:99", options)
+    assert bool(stack_of(machine).in_use) == (who == "0")
+
+
 def test_other_filesystems_are_left_out(machine: fake_sysfs.FakeMachine) -> None:
     machine.disk("sdz")
     machine.mount("sdz", Path("/other"))
