@@ -22,7 +22,7 @@ def passing(array: Array) -> str:
     action = array.sync_action
     if action in NAMES:
         return f"a {NAMES[action]} of it is under way"
-    return neighbour_syncing(array) or ""
+    return neighbour_syncing(array, pending=False) or ""
 
 
 def too_warm(array: Array, limit_c: int, was: bool = False) -> str:
@@ -38,7 +38,8 @@ def too_warm(array: Array, limit_c: int, was: bool = False) -> str:
 
 def lasting(array: Array) -> str:
     """Why the array cannot be checked until somebody does something: a sentence; "" if it can."""
-    return next(iter(checks.refusals(checks.check(array, read_stack(array)))), "")
+    found = checks.check(array, read_stack(array), pending=False)
+    return next(iter(checks.refusals(found)), "")
 
 
 def size_sectors(array: Array) -> int:

@@ -98,7 +98,7 @@ class Going:
         why, at_once = self.terms.stop()
         if why:
             return why, at_once
-        if first := neighbour_syncing(self.array) or replacement_waits(self.array):
+        if first := neighbour_syncing(self.array, pending=False) or replacement_waits(self.array):
             return first, True
         if now - self._warm_s >= WARM_LOOK_S:
             self._warm_s = now

@@ -29,11 +29,17 @@ class Finding:
 
 
 def check(
-    array: Array, stack: Stack, live: str = "", told: bool = False, writes: bool = True
+    array: Array,
+    stack: Stack,
+    live: str = "",
+    told: bool = False,
+    writes: bool = True,
+    pending: bool = True,
 ) -> list[Finding]:
     """Every finding on the array, refusals first. `told`: somebody has said where to write.
     `writes`: whether data is to be written. `live`: its real sync ("recover", "resync") is what the
-    work is about, so that is no obstacle, and neither is the member that it lacks."""
+    work is about, so that is no obstacle, and neither is the member that it lacks. `pending`: what
+    only waits to sync, on an array beside, is one."""
     refusals = [
         not_root(array),
         unknown_driver(array),
@@ -46,7 +52,7 @@ def check(
         None if live else degraded(array),
         reshaping(array),
         held(array) if live else syncing(array),
-        neighbour_syncing(array),
+        neighbour_syncing(array, pending),
         speeds_crossed(array),
         fio_missing(),
     ]
@@ -230,10 +236,14 @@ def spread(array: Array, stack: Stack) -> str | None:
     return None
 
 
-def neighbour_syncing(array: Array) -> str | None:
+def neighbour_syncing(array: Array, pending: bool = True) -> str | None:
     """md delays a sync while another array on the same disks has one."""
-    found = neighbours.neighbour_syncing(array)
-    return f"{found}; wait until it has ended." if found else None
+    found = neighbours.neighbour_syncing(array, pending)
+    if found is None:
+        return None
+    if found.endswith(neighbours.PENDING):
+        return f"{found}; let it begin with `mdadm --readwrite {found.split()[0]}`."
+    return f"{found}; wait until it has ended."
 
 
 def speeds_crossed(array: Array) -> str | None:

@@ -11,12 +11,17 @@ from autotune.system.array import Array
 from autotune.system.blockdev import leaves
 from autotune.system.sync import NAMES, REBUILDS
 
+PENDING = "waits for its first write to resync"
 
-def neighbour_syncing(array: Array) -> str | None:
+
+def neighbour_syncing(array: Array, pending: bool = True) -> str | None:
     """What sync an array beside runs, or waits to run: "/dev/md1 shares disks with /dev/md0 and
     runs a recover"; None if there is none. It is looked for anew each time, since arrays and
-    members come and go."""
-    mdstat = sysfs.read_or(array.root / "proc/mdstat", "")
+    members come and go.
+
+    Not `pending`: a sync that waits for somebody to write to that array does not count. That may
+    take months."""
+    mdstat = sysfs.read_or(array.root / "proc/mdstat", "") if pending else ""
     for name, action in _busy(array, mdstat):
         if _leaves(array, name) & array.leaves:
             return f"/dev/{name} shares disks with {array.device} and {action}"
@@ -57,7 +62,7 @@ def _busy(array: Array, mdstat: str) -> Iterator[tuple[str, str]]:
             is_pending(array, name, mdstat)
             and sysfs.read_or(folder / "array_state", "") == "read-auto"
         ):
-            yield name, "waits for its first write to resync"
+            yield name, PENDING
 
 
 def _leaves(array: Array, name: str) -> frozenset[str]:

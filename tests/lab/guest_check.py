@@ -316,12 +316,13 @@ def test_no_rebuild_stands_at_the_bound_of_a_check_that_was_killed_with_its_guar
     try:
         if guard is None:
             bound = read(MD / "sync_max")
-            mdadm("/dev/md0", "--fail", f"/dev/{old}", "--remove", f"/dev/{old}")
             mdadm("/dev/md0", "--add", f"/dev/{new}")
+            mdadm("/dev/md0", "--fail", f"/dev/{old}")
             wait_until(lambda: read(MD / "sync_action") == "recover", 60, "the recovery")
             assert read(MD / "sync_max") == bound
             assert autotune("restore", "--abandoned", state=tmp_path).returncode == 0
             wait_until(lambda: read(MD / "degraded") == "0", 300, "the recovery's end")
+            mdadm("/dev/md0", "--remove", f"/dev/{old}")
         wait_until(lambda: settings() == found, 60, "what was found")
         assert not list((tmp_path / "journal").glob(f"*{'.waiting' if guard else ''}.jsonl"))
     finally:

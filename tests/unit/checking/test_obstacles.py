@@ -8,8 +8,10 @@ import pytest
 
 from autotune.checking import obstacles
 from autotune.errors import RefusalError
+from autotune.preflight import checks
 from autotune.system import programs
 from autotune.system.array import Array, find_array
+from autotune.system.stack import read_stack
 from autotune.system.temperature import temperatures
 
 
@@ -141,3 +143,19 @@ def test_an_answer_that_cannot_be_had_is_no_other_answer(
         mdadm(machine, text)
     with pytest.raises(RefusalError, match=f"about the member sda of /dev/md0: {why}"):
         obstacles.members(array)
+
+
+def test_a_resync_that_only_waits_for_a_write_holds_up_no_check(
+    machine: fake_sysfs.FakeMachine,
+) -> None:
+    """Nobody may write to that array for months, and a check gives way to it once it begins."""
+    machine.array("md1", "raid1", ["sda", "sdb"])
+    machine.put("sys/block/md1/md/array_state", "read-auto")
+    machine.put("proc/mdstat", "md1 : active (auto-read-only) raid1\n      resync=PENDING\n")
+    array = find_array("md0", machine.root)
+    assert obstacles.passing(array) == ""
+    assert "/dev/md1" not in obstacles.lasting(array)
+    findings = checks.refusals(checks.check(array, read_stack(array)))
+    assert any("`mdadm --readwrite /dev/md1`" in text for text in findings)
+    machine.put("sys/block/md1/md/sync_action", "resync")
+    assert obstacles.passing(array) == "/dev/md1 shares disks with /dev/md0 and runs a resync"
