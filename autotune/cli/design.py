@@ -92,15 +92,17 @@ def design(
         _names(consistency),
         tuple(parse_ceiling(text) for text in p99_ceiling or ()),
         parse_seconds(time),
+        workload_given=workload,
     )
     require_root()
-    with LiveReporter(console(stderr=True), CTRL_C, "mdadm's default") as reporter:
+    shown = console(stderr=True)
+    with LiveReporter(shown, CTRL_C, "mdadm's default", report.show_shape) as reporter:
         result = find(options, state_dir, reporter)
     if not as_json:
         report.print_design(console(), result)
     if create:
         try:
-            make(result)
+            make(result, shown.print)
         except AutotuneError as error:
             # What was measured is not lost.
             raise AutotuneError(str(error), document(result, made=False)) from None

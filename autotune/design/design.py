@@ -3,24 +3,26 @@
 import secrets
 import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from autotune.design.gate import Disk, find_disks
+from autotune.design.gate import find_disks, look_at_all_again
 from autotune.design.orders import Orders, orders
-from autotune.design.plot import Plot, create, first_free, last_free, slice_of
+from autotune.design.plot import Plot, create, first_free, in_words, last_free, slice_of
 from autotune.design.proof import Finalist, Proof, prove
 from autotune.design.search import Search
 from autotune.design.slices import on_slices
 from autotune.design.space import Space, space
 from autotune.design.trials import Trials
-from autotune.errors import RefusalError
+from autotune.errors import AutotuneError, RefusalError, SignalledError
 from autotune.measure.workload import Workload
 from autotune.preflight.checks import fio_missing
 from autotune.problem.ceilings import Ceiling, check_phases
 from autotune.problem.figure import Figure
+from autotune.safety import own_array
 from autotune.safety.locks import lock
+from autotune.safety.signals import Signals
 from autotune.store import TrialRecord
 from autotune.system.programs import find
 from autotune.tuning.preload import Loading
@@ -33,7 +35,8 @@ STRATEGY = "bayes"
 @dataclass(frozen=True)
 class Options:
     """What was asked for: the disks, named twice; what may be chosen (nothing: all that is safe);
-    what counts, under which ceilings; and for how long."""
+    what counts, under which ceilings; and for how long. `workload_given` is what the user called
+    the workload."""
 
     disks: tuple[str, ...]
     destructive: tuple[str, ...]
@@ -43,6 +46,7 @@ class Options:
     ceilings: tuple[Ceiling, ...] = ()
     time_s: float = 1800.0
     seed: int = 0
+    workload_given: str = ""
 
 
 @dataclass(frozen=True)
@@ -62,6 +66,7 @@ class Result:
     records: tuple[TrialRecord, ...]
     seconds: float
     bytes_written: int
+    workload_given: str
 
     @property
     def winner(self) -> Finalist:
@@ -103,18 +108,29 @@ def design(options: Options, state_dir: Path, reporter: Reporter) -> Result:
         tuple(trials.records),
         time.monotonic() - began,
         slices.written.total,
+        options.workload_given or options.workload.name,
     )
 
 
-def make(result: Result) -> None:
-    """Make the array that was found. Raise RefusalError if a disk is not blank any more, or its
-    name is taken, InfeasibleError if mdadm does not make it."""
-    with lock(result.plot):
+def make(result: Result, notice: Callable[[str], None] = lambda _text: None) -> None:
+    """Make the array that was found. A signal ends it before mdadm starts, or not at all.
+
+    Raise RefusalError if a disk is not blank any more, or its name is taken, SignalledError if it
+    is not to be made any more, InfeasibleError if mdadm does not make it, with nothing left of it.
+    """
+    signals, uuid = Signals(), secrets.token_hex(16)
+    with signals.caught(notice), lock(result.plot):
         if result.device != f"/dev/{first_free()}":
             raise RefusalError(f"{result.device} is there by now, so nothing was made.")
-        for disk in result.plot.disks:
-            disk.look_again()
-        create(result.device, result.winner.shape, _devices(result.plot.disks))
+        look_at_all_again(result.plot.disks)
+        if not signals.going():
+            raise SignalledError(f"Stopped by {signals.name}; nothing was made.")
+        try:
+            devices = [disk.device for disk in result.plot.disks]
+            create(result.device, result.winner.shape, devices, [f"--uuid={in_words(uuid)}"])
+        except AutotuneError:
+            own_array.remove(uuid, [disk.name for disk in result.plot.disks])
+            raise
 
 
 def _prepare(options: Options) -> tuple[Plot, Space]:
@@ -126,7 +142,3 @@ def _prepare(options: Options) -> tuple[Plot, Space]:
     if find("mdadm") is None:
         raise RefusalError("mdadm is not installed; install the package mdadm.")
     return Plot(disks, secrets.token_hex(16), last_free(), slice_of(disks)), among
-
-
-def _devices(disks: Sequence[Disk]) -> list[str]:
-    return [disk.device for disk in disks]

@@ -3,7 +3,7 @@
 import os
 import stat
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -35,9 +35,9 @@ class Disk:
     def leaves(self) -> frozenset[str]:
         return frozenset(leaves(self.name, self.root))
 
-    def look_again(self) -> None:
+    def look_again(self, inside: bool = True) -> None:
         """Raise RefusalError if the name has gone to another disk, or anything at all is, or may
-        be, on this one by now."""
+        be, on this one by now. `inside`: signatures are looked for, too."""
         try:
             same = _disk(self.given) == self
         except UsageError:
@@ -49,15 +49,16 @@ class Disk:
             )
         if number(self.root / "sys/block" / self.name / "ro"):
             raise RefusalError(f"{self.device} is not written to: it is read-only.")
-        raw_device.refuse_if_used(self)
+        found = raw_device.users(self) or (raw_device.signature(self) if inside else None)
+        if found:
+            raise RefusalError(f"{self.device} is not written to: {found}.")
 
     @contextmanager
-    def held(self) -> Iterator[int]:
-        """A descriptor for large writes past the page cache, while nobody can mount or hold the
-        disk. Raise RefusalError if it is another one, or somebody was faster; OSError if it cannot
-        be opened."""
-        flags = os.O_WRONLY | os.O_EXCL | os.O_DIRECT | os.O_CLOEXEC
-        descriptor = os.open(self.device, flags)
+    def held(self, mode: int = os.O_WRONLY | os.O_DIRECT) -> Iterator[int]:
+        """A descriptor, for large writes past the page cache if nothing else is asked for, while
+        nobody can mount or hold the disk. Raise RefusalError if it is another one, or somebody was
+        faster; OSError if it cannot be opened."""
+        descriptor = os.open(self.device, mode | os.O_EXCL | os.O_CLOEXEC)
         try:
             found = raw_device.signature(self)
             if self.identity.split()[-1] != _numbers(os.fstat(descriptor)):
@@ -67,6 +68,27 @@ class Disk:
             yield descriptor
         finally:
             os.close(descriptor)
+
+
+def look_at_all_again(disks: Sequence[Disk]) -> None:
+    """The last look before mdadm writes: as `look_again`, with what is on them read while all are
+    held, so that none can change while the others are looked at.
+
+    mdadm has to hold them itself, so they are let go at the end; until it has begun, some
+    milliseconds later, nothing can keep them.
+    """
+    for disk in disks:
+        disk.look_again(inside=False)
+    with ExitStack() as held:
+        for disk in disks:
+            try:
+                # Only for reading: when a writer closes it, udev looks at a disk.
+                held.enter_context(disk.held(os.O_RDONLY))
+            except OSError as error:
+                raise RefusalError(
+                    f"{disk.device} is not written to: somebody has just taken it "
+                    f"({error.strerror})."
+                ) from None
 
 
 def find_disks(given: Sequence[str], named_again: Sequence[str]) -> tuple[Disk, ...]:

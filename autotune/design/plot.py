@@ -4,6 +4,7 @@ import subprocess
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryFile
 
 from autotune.design.gate import Disk
 from autotune.design.shape import Shape
@@ -11,6 +12,7 @@ from autotune.errors import InfeasibleError, RefusalError
 from autotune.system import sysfs
 from autotune.system.blockdev import Media
 from autotune.system.programs import find
+from autotune.untrusted import plain
 
 MIB = 1 << 20
 OFFSET_BYTES = 16 * MIB
@@ -42,8 +44,8 @@ class Plot:
 
     @property
     def mdadm_uuid(self) -> str:
-        """As mdadm writes it: four words with colons."""
-        return ":".join(self.uuid[i : i + 8] for i in range(0, len(self.uuid), 8))
+        """As mdadm writes it."""
+        return in_words(self.uuid)
 
     @property
     def device(self) -> str:
@@ -66,6 +68,11 @@ class Plot:
     def media(self) -> Media:
         """The slowest disk's."""
         return min((disk.media for disk in self.disks), key=list(Media).index)
+
+
+def in_words(uuid: str) -> str:
+    """A UUID as mdadm writes it: four words with colons."""
+    return ":".join(uuid[i : i + 8] for i in range(0, len(uuid), 8))
 
 
 def slice_of(disks: Sequence[Disk]) -> int:
@@ -115,18 +122,21 @@ def create(
         *shape.mdadm_words(len(disks)),
     )
     try:
-        done = subprocess.run(
-            (*command, *words, *disks),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=CREATE_S,
-            check=False,
-            pass_fds=inherited,
-            # Ctrl-C is for autotune to handle.
-            start_new_session=True,
-        )
+        # Not into a pipe: mdadm would die with whoever reads it, half way.
+        with TemporaryFile("w+", errors="replace") as output:
+            done = subprocess.run(
+                (*command, *words, *disks),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=output,
+                timeout=CREATE_S,
+                check=False,
+                pass_fds=inherited,
+                # Ctrl-C is for autotune to handle.
+                start_new_session=True,
+            )
+            output.seek(0)
+            said = [line for line in output.read().splitlines() if line.strip()]
     except OSError as error:
         raise RefusalError(f"mdadm cannot be started: {error.strerror}.") from None
     except subprocess.TimeoutExpired:
@@ -134,6 +144,5 @@ def create(
             f"mdadm did not make {device} within {CREATE_S:.0f} s; look at the kernel log."
         ) from None
     if done.returncode:
-        said = [line for line in done.stderr.splitlines() if line.strip()]
-        why = said[-1].removeprefix("mdadm: ").rstrip(".") if said else "it does not say why"
+        why = plain(said[-1].removeprefix("mdadm: ").rstrip(".")) if said else "it does not say why"
         raise InfeasibleError(f"mdadm does not make {shape}: {why}.")

@@ -1,6 +1,8 @@
 """The search of a design: the default first and now and then again, each level once, and then what
 the strategy asks for."""
 
+import math
+
 from autotune.design.shape import Shape
 from autotune.design.space import Space
 from autotune.design.trials import BASELINE, Trials
@@ -39,17 +41,18 @@ class Search:
         Raise RefusalError if there is no time for anything else, or no shape can hold a ceiling.
         """
         trials = self._trials
-        for _ in range(BASELINE_TRIALS):
+        for done in range(1, BASELINE_TRIALS + 1):
             record = trials.run(BASELINE, self._space.default)
             if record.status is not Status.COMPLETE:
                 raise RefusalError(record.reason)
             ceilings.resolve(trials.figures, asked, record.figures)
-            least_s = trials.seconds * (1 + 2 * ROUNDS)
+            # The rest of the baseline, one of the search, and a proof.
+            least_s = trials.seconds * (BASELINE_TRIALS - done + 1 + 2 * ROUNDS)
             if trials.left_s < least_s:
-                whole_s = least_s + trials.seconds * BASELINE_TRIALS
+                lacking = show_seconds(60 * math.ceil((least_s - trials.left_s) / 60))
                 raise RefusalError(
                     f"A trial takes {show_seconds(trials.seconds)} here, so there is no time to "
-                    f"try and prove anything; allow {show_seconds(whole_s)} or more (--time)."
+                    f"try and prove anything; allow {lacking} more (--time)."
                 )
         before = self.default_figures
         missing = [f.name for f in trials.figures if f.weight > 0 and f.name not in before]

@@ -53,10 +53,17 @@ class Shape:
     def striped(self) -> bool:
         return self.level != "raid1"
 
+    @property
+    def chunk(self) -> str:
+        """Its size, for people."""
+        return (
+            f"{self.chunk_kib // 1024} MiB" if self.chunk_kib >= 1024 else f"{self.chunk_kib} KiB"
+        )
+
     def __str__(self) -> str:
         parts = [self.level]
         if self.striped:
-            parts += [self.layout, f"{self.chunk_kib} KiB chunks"]
+            parts += [self.layout, f"{self.chunk} chunks"]
         return ", ".join([*parts, "no bitmap" if self.consistency == RESYNC else self.consistency])
 
     def capacity_bytes(self, disks: int, each_bytes: int) -> int:
@@ -76,6 +83,10 @@ class Shape:
         if self.level == "raid1":
             return 1
         return disks // COPIES if self.layout == "n2" and disks % COPIES == 0 else disks
+
+    def checked_share(self, disks: int) -> float:
+        """How many bytes of each disk a check reads for each byte that md counts."""
+        return COPIES / disks if self.level == "raid10" else 1.0
 
     def mdadm_words(self, disks: int) -> tuple[str, ...]:
         """The options of `mdadm --create`."""

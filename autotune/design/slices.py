@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from autotune.design.filling import fill
+from autotune.design.gate import look_at_all_again
 from autotune.design.plot import NAME, OFFSET_BYTES, Plot, create
 from autotune.design.shape import Shape
 from autotune.errors import RestoreError, SignalledError, StoppedError
@@ -27,6 +28,11 @@ from autotune.safety.watch import Watch
 from autotune.system.array import read_array
 from autotune.tuning.reporter import Reporter
 
+STAYS = (
+    "Ctrl-Z does not stop this, since a small array would stay on the disks; Ctrl-C ends it, and "
+    "removes the array."
+)
+
 
 @contextmanager
 def on_slices(plot: Plot, state_dir: Path, reporter: Reporter) -> Iterator["Slices"]:
@@ -38,7 +44,7 @@ def on_slices(plot: Plot, state_dir: Path, reporter: Reporter) -> Iterator["Slic
     for disk in plot.disks:
         disk.look_again()
     path = journal_path(state_dir, plot.uuid)
-    signals = Signals()
+    signals = Signals(STAYS)
     with (
         lock(plot, path),
         signals.caught(reporter.notice),
@@ -90,8 +96,7 @@ class Slices:
         blank any more, RestoreError if it cannot be removed.
         """
         self.look()
-        for disk in self.plot.disks:
-            disk.look_again()
+        look_at_all_again(self.plot.disks)
         try:
             self._create(shape)
             with self._bench(shape) as bench:

@@ -1,8 +1,10 @@
 """One trial after the other: make an array of a shape, measure it, remove it."""
 
+import dataclasses
 import time
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from functools import partial
 
 from autotune.design.shape import Shape
 from autotune.design.slices import Slices
@@ -19,7 +21,7 @@ from autotune.measure.phase import (
 )
 from autotune.measure.workload import Phase
 from autotune.problem.figure import Estimate, Figure
-from autotune.problem.objective import broken_ceilings, gain
+from autotune.problem.objective import Figures, broken_ceilings, gain
 from autotune.problem.trial import Status
 from autotune.stats.drift import Anchor
 from autotune.store import TrialRecord
@@ -95,7 +97,7 @@ class Trials:
                         continue
                     hopeless = self._early.judge(phase, results) if reuse else never_hopeless
                     clear = self._early.clear(phase) if reuse else never_clear
-                    result = self._measure(phase, bench, hopeless, clear)
+                    result = self._measure(phase, shape, bench, hopeless, clear)
                     measured.append(phase.name)
                     results.append(result)
                     if result.hopeless:
@@ -123,16 +125,26 @@ class Trials:
         self._reporter.trial(record, *self._judged(record))
         return record
 
-    def _measure(self, phase: Phase, bench: Bench, hopeless: Hopeless, clear: Clear) -> PhaseResult:
+    def _measure(
+        self, phase: Phase, shape: Shape, bench: Bench, hopeless: Hopeless, clear: Clear
+    ) -> PhaseResult:
         """Measure a phase; again if that breaks, as often as it is not certain that it always
         does."""
+        by = partial(by_disk, phase, shape, len(self._slices.plot.disks))
+
+        def once(seed: int) -> PhaseResult:
+            result = measure(
+                phase, bench, seed, lambda f, h: hopeless(by(f), h), lambda f: clear(by(f))
+            )
+            return dataclasses.replace(result, figures=by(result.figures))
+
         seed = self._seed + 1000 * (len(self.records) + 1)
         for attempt in range(BROKEN_IN_A_ROW - 1):
             try:
-                return measure(phase, bench, seed + attempt, hopeless, clear)
+                return once(seed + attempt)
             except MeasurementError:
                 continue
-        return measure(phase, bench, seed + BROKEN_IN_A_ROW, hopeless, clear)
+        return once(seed + BROKEN_IN_A_ROW)
 
     def _judged(self, record: TrialRecord) -> tuple[Estimate | None, bool]:
         before = self.records[0].figures
@@ -142,6 +154,16 @@ class Trials:
     def _progress(self, phase: Phase, share: float) -> None:
         text = f"Trial {len(self.records) + 1}: {phase.name}"
         self._reporter.progress(text, share, max(self.left_s, 0.0))
+
+
+def by_disk(phase: Phase, shape: Shape, disks: int, figures: Figures) -> dict[str, Estimate]:
+    """Figures with the rate of a check as what is read of each disk, alike for all levels: on
+    RAID 10 md counts in the array's own addresses (raid10.c, resync_max_sectors)."""
+    found, name = dict(figures), f"{phase.name}.throughput"
+    if phase.check and name in found:
+        known = found[name]
+        found[name] = Estimate(known.value * shape.checked_share(disks), known.spread)
+    return found
 
 
 def _key(phase: Phase, shape: Shape) -> object:

@@ -8,6 +8,7 @@ kernel, by opening the device exclusively, and looks at what is on it.
 
 import errno
 import os
+import signal
 import subprocess
 from pathlib import Path
 
@@ -17,9 +18,10 @@ from autotune.system.blockdev import Device
 from autotune.system.device_users import loop_over, program_with
 from autotune.system.programs import find
 from autotune.system.stack import Stack, read_stack
+from autotune.untrusted import plain
 
 BLKID_TIMEOUT_S = 30
-NOTHING_FOUND = 2
+NOTHING_FOUND, AMBIVALENT = 2, 8
 EDGE_BYTES = 64 * 1024
 BCACHEFS_AT = 4096 + 24
 BCACHEFS = bytes.fromhex("c68573f666ce90a9d96a60cf803df7ef")
@@ -39,9 +41,14 @@ def check_named_twice(array: Array, named: str) -> None:
 
 def refuse_if_used(array: Device) -> None:
     """Raise RefusalError if anything at all is, or may be, on the raw device."""
-    reason = in_use(read_stack(array)) or not_exclusive(array) or opened(array) or signature(array)
+    reason = users(array) or signature(array)
     if reason:
         raise RefusalError(f"{array.device} is not written to: {reason}.")
+
+
+def users(array: Device) -> str | None:
+    """Who or what uses the device, whatever is on it."""
+    return in_use(read_stack(array)) or not_exclusive(array) or opened(array)
 
 
 def in_use(stack: Stack) -> str | None:
@@ -86,7 +93,13 @@ def _known_to_blkid(array: Device) -> str | None:
     command = (blkid, "--probe", "--output", "export", array.device)
     try:
         done = subprocess.run(
-            command, capture_output=True, text=True, timeout=BLKID_TIMEOUT_S, check=False
+            command,
+            capture_output=True,
+            text=True,
+            timeout=BLKID_TIMEOUT_S,
+            check=False,
+            # Ctrl-C is for autotune to handle: a blkid that it ends could tell nothing.
+            start_new_session=True,
         )
     except subprocess.TimeoutExpired:
         return f"blkid did not answer within {BLKID_TIMEOUT_S} s"
@@ -97,7 +110,16 @@ def _known_to_blkid(array: Device) -> str | None:
         return f"it has a partition table ({found['PTTYPE']})"
     if "TYPE" in found:
         return f"it has a signature of {found['TYPE']} (`wipefs -a` removes it, and the data)"
-    return "blkid cannot tell what is on it"
+    return f"blkid cannot tell what is on it ({_why(done)})"
+
+
+def _why(done: subprocess.CompletedProcess[str]) -> str:
+    if done.returncode == AMBIVALENT:
+        return "it has signatures of more than one kind"
+    if done.returncode < 0:
+        return f"{signal.Signals(-done.returncode).name} has ended it"
+    said = done.stderr.strip().splitlines()
+    return f"exit status {done.returncode}" + (f": {plain(said[-1])}" if said else "")
 
 
 def unknown_to_blkid(start: bytes, end: bytes) -> str | None:

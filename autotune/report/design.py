@@ -1,6 +1,7 @@
 """What a design found, for people."""
 
 import math
+import shlex
 import string
 
 from rich.console import Console
@@ -8,7 +9,9 @@ from rich.console import Console
 from autotune.design.design import Result
 from autotune.design.proof import Finalist
 from autotune.design.rebuild import rebuild_s
+from autotune.design.shape import Shape
 from autotune.problem.figure import Estimate, Figure
+from autotune.problem.setting import Setting
 from autotune.quantities import show_bytes, show_count, show_latency, show_rate, show_seconds
 from autotune.report.grid import Grid
 from autotune.report.tables import QUIET_QUANTITIES, show_change
@@ -22,14 +25,15 @@ def print_design(console: Console, result: Result) -> None:
     console.print(_figures(result))
     console.print()
     _print_answer(console, result)
-    _print_rebuild(console, result)
     console.print(f"The search ended: {result.stopped}.")
     plot = result.plot
     console.print(
-        f"{show_count(len(result.records), 'trial')} in {show_seconds(result.seconds)}, on the "
-        f"{show_bytes(plot.slice_bytes)} behind the beginning of each disk; "
-        f"{show_bytes(result.bytes_written)} written. What was made for it is removed."
+        f"{show_count(len(result.records), 'trial')} in {show_seconds(result.seconds)}, on "
+        f"{show_bytes(plot.slice_bytes)} of each disk; {show_bytes(result.bytes_written)} "
+        "written. All small arrays are removed."
     )
+    _print_rebuild(console, result)
+    console.print()
     _print_orders(console, result)
 
 
@@ -38,7 +42,7 @@ def _finalists(result: Result) -> Grid:
         "", "shape", "capacity", "may fail", "overall (95 %)", right=[2, 3], whole=[0, 2, 3]
     )
     count = len(result.plot.disks)
-    for letter, each in zip(string.ascii_uppercase, result.proof.finalists, strict=False):
+    for letter, each in _lettered(result):
         capacity = show_bytes(each.shape.capacity_bytes(count, result.plot.each_bytes))
         gain = show_change(each.gain) if each.gain else "mdadm's default"
         style = "bold" if each is result.winner else ""
@@ -49,8 +53,8 @@ def _finalists(result: Result) -> Grid:
 
 def _figures(result: Result) -> Grid:
     finalists = result.proof.finalists
-    letters = string.ascii_uppercase[: len(finalists)]
-    table = Grid("", *letters, right=range(1, len(letters) + 1), whole=range(len(letters) + 1))
+    letters = [letter for letter, _ in _lettered(result)]
+    table = Grid("", *letters, right=range(1, len(letters) + 1), whole=[0])
     for figure in result.figures:
         if figure.name.endswith(QUIET_QUANTITIES):
             continue
@@ -60,7 +64,19 @@ def _figures(result: Result) -> Grid:
             figure.name,
             *(f"[red]{c}, over[/]" if b else c for c, b in zip(cells, broken, strict=True)),
         )
+    times = [_rebuild_s(result, each) for each in finalists]
+    if any(times):
+        table.add_row("a rebuild", *("–" if t is None else show_seconds(t) for t in times))
     return table
+
+
+def _lettered(result: Result) -> list[tuple[str, Finalist]]:
+    """Each finalist with the letter that it has in the tables."""
+    return list(zip(string.ascii_uppercase, result.proof.finalists, strict=False))
+
+
+def _rebuild_s(result: Result, each: Finalist) -> float | None:
+    return rebuild_s(each.figures, result.workload.phases, result.plot)
 
 
 def _cell(figure: Figure, estimate: Estimate | None) -> str:
@@ -74,35 +90,37 @@ def _cell(figure: Figure, estimate: Estimate | None) -> str:
 
 def _print_answer(console: Console, result: Result) -> None:
     winner = result.winner
+    letter = next(letter for letter, each in _lettered(result) if each is winner)
     if winner.gain is None:
-        reasons = "; ".join(f"{each.shape}: {each.reason}" for each in _others(result))
-        console.print(f"[bold]Take mdadm's default[/], {winner.shape}: nothing was proven better.")
-        if reasons:
-            console.print(f"  {reasons}.")
-        return
-    console.print(f"[bold]Take {winner.shape}[/]: {winner.reason}.")
+        console.print(
+            f"[bold]Take {letter}, {winner.shape}[/]: nothing was proven better than mdadm's "
+            "default."
+        )
+    else:
+        console.print(f"[bold]Take {letter}, {winner.shape}[/]: {winner.reason}.")
+    for letter, each in _lettered(result):
+        if each.gain is not None and not each.kept:
+            console.print(f"  Not {letter}: {each.reason}.")
     levels = {each.shape.level for each in result.proof.finalists}
     if len(levels) > 1:
         console.print(
-            "Capacity and the disks that may fail are for you to weigh: --level designs for one "
-            "level alone."
+            "Capacity and the disks that may fail are for you to weigh. To have another level, "
+            f"run it again with --level, such as --level {_another_level(result)}."
         )
 
 
-def _others(result: Result) -> tuple[Finalist, ...]:
-    return tuple(each for each in result.proof.finalists if each.gain is not None)
+def _another_level(result: Result) -> str:
+    levels = [each.shape.level for each in result.proof.finalists]
+    return next(level for level in levels if level != result.winner.shape.level)
 
 
 def _print_rebuild(console: Console, result: Result) -> None:
-    seconds = rebuild_s(
-        result.winner.shape, result.winner.figures, result.workload.phases, result.plot
-    )
-    later = f"`autotune forecast {result.device}` tells it with its interval, once there is one."
-    if seconds is None:
-        console.print(f"How long a rebuild takes: {later}")
+    later = f"`autotune forecast {result.device}` tells more once the array is made."
+    if _rebuild_s(result, result.winner) is None:
+        console.print(f"How long a rebuild takes was not measured; {later}")
     else:
         console.print(
-            f"A rebuild of a disk: about {show_seconds(seconds)}, at the speed of the check here; "
+            "A rebuild of a disk is estimated from the speed of the check, for the whole disk; "
             f"{later}"
         )
 
@@ -119,15 +137,21 @@ def _print_orders(console: Console, result: Result) -> None:
             console.print(f"  {line}", soft_wrap=True, highlight=False, markup=False)
 
 
+def show_shape(setting: Setting, _default: Setting) -> str:
+    """A shape in one line, as the live view takes it."""
+    return str(Shape.of(setting))
+
+
 def print_made(console: Console, result: Result) -> None:
     """What comes after the array was made."""
     console.print(
-        f"{result.device} is made, and its first sync runs (`autotune guard {result.device}` keeps "
-        "it from disturbing). Then, with a filesystem on it:",
+        f"\n{result.device} is made, and its first sync runs: /proc/mdstat shows it, and `autotune "
+        f"guard {result.device}` keeps it from disturbing. When it has ended and a filesystem is "
+        "mounted, go on with:",
     )
     console.print(f"  {next_command(result)}", soft_wrap=True, highlight=False)
 
 
 def next_command(result: Result) -> str:
     """What to go on with once the array is made."""
-    return f"autotune run {result.device} --workload {result.workload.name}"
+    return f"autotune run {result.device} --workload {shlex.quote(result.workload_given)}"

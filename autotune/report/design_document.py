@@ -64,7 +64,7 @@ def _finalist(result: Result, each: Finalist) -> dict[str, Any]:
         "reason": each.reason,
         "figures": _figures(each.figures),
         "ceilings": {name: held.value for name, held in each.held.items()},
-        "rebuild_seconds": rebuild_s(each.shape, each.figures, result.workload.phases, result.plot),
+        "rebuild_seconds": rebuild_s(each.figures, result.workload.phases, result.plot),
     }
 
 

@@ -5,23 +5,27 @@ from rich.markup import escape
 
 from autotune.problem.figure import Estimate
 from autotune.report.display import Display
-from autotune.report.live_view import HOME, NARROW, Shown, View, table
+from autotune.report.live_view import HOME, NARROW, Show, Shown, View, table
+from autotune.report.tables import show_setting
 from autotune.store import TrialRecord
 
 
 class LiveReporter(Display):
     """A run as it goes on: see `live_view`. At its end the trials remain. `ending`: what Ctrl-C
-    would do, as a sentence. `home`: what all is compared with."""
+    would do, as a sentence. `home`: what all is compared with. `show`: how a setting is said."""
 
-    def __init__(self, console: Console, ending: str = "", home: str = HOME) -> None:
-        self._view = View(ending, home=home)
+    def __init__(
+        self, console: Console, ending: str = "", home: str = HOME, show: Show = show_setting
+    ) -> None:
+        self._view = View(ending, home=home, show=show)
         super().__init__(console, self._view)
 
     def _say_last(self) -> None:
         trials = self._view.trials
         if trials and self._console.is_terminal:
             narrow = self._console.width < NARROW
-            self._console.print(table(trials, trials[0].record.requested, narrow))
+            baseline = trials[0].record.requested
+            self._console.print(table(trials, baseline, narrow, self._view.show))
 
     def step(self, text: str) -> None:
         """A new part of the run begins."""

@@ -1,6 +1,6 @@
 """What is on the terminal while a run goes on: a few lines that fit it, drawn again and again."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from rich.console import Console, ConsoleOptions, RenderResult
@@ -18,6 +18,8 @@ from autotune.report.tables import show_setting, show_span
 from autotune.store import TrialRecord
 
 HOME = "the original settings"
+Show = Callable[[Setting, Setting], str]
+"""A setting in one line, beside the baseline's."""
 NARROW = 76
 """Columns below which there is no bar, and no column that can be done without."""
 MOST_ROWS = 8
@@ -39,7 +41,7 @@ class Shown:
 @dataclass
 class View:
     """The state of a run, as rich draws it. `ending`: what Ctrl-C would do; "" if that is not to
-    be said. `home`: what all is compared with."""
+    be said. `home`: what all is compared with. `show`: how a setting is said."""
 
     ending: str = ""
     what: str = ""
@@ -47,6 +49,7 @@ class View:
     left_s: float | None = None
     trials: list[Shown] = field(default_factory=list)
     home: str = HOME
+    show: Show = show_setting
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         narrow = options.max_width < NARROW
@@ -55,7 +58,7 @@ class View:
             yield self._best()
             yield from self._sparks(options.max_width, console.encoding)
             rows = max(1, min(MOST_ROWS, console.height - OTHER_LINES))
-            yield table(self.trials[-rows:], self._baseline, narrow)
+            yield table(self.trials[-rows:], self._baseline, narrow, self.show)
         if self.ending:
             yield one_line(self.ending, "dim")
 
@@ -80,7 +83,7 @@ class View:
         best = max(good, key=lambda each: each.gain.value if each.gain else 0.0, default=None)
         if best is None or best.gain is None or best.gain.value <= 1.0:
             return one_line(f"best so far: {self.home}")
-        setting = show_setting(best.record.requested, self._baseline)
+        setting = self.show(best.record.requested, self._baseline)
         span = show_span(*best.gain.interval)
         return one_line(f"best so far ×{best.gain.value:.2f} ({span}): {setting}", "bold")
 
@@ -119,7 +122,9 @@ def p99_name(trials: Sequence[Shown]) -> str:
     return list(dict.fromkeys(names))[-1] if names else ""
 
 
-def table(trials: Sequence[Shown], baseline: Setting, narrow: bool) -> Table:
+def table(
+    trials: Sequence[Shown], baseline: Setting, narrow: bool, show: Show = show_setting
+) -> Table:
     """A line a trial, cut off at the right; without what a narrow terminal has no room for."""
     name = p99_name(trials)
     grid = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold", expand=True)
@@ -134,7 +139,7 @@ def table(trials: Sequence[Shown], baseline: Setting, narrow: bool) -> Table:
         record = each.record
         complete = record.status is Status.COMPLETE
         overall = f"×{each.gain.value:.2f}" if each.gain else "–"
-        setting = show_setting(record.requested, baseline)
+        setting = show(record.requested, baseline)
         if not complete:
             overall, setting = record.status.value, f"{record.reason}: {setting}"
         cells = [str(record.number)]

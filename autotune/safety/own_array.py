@@ -80,7 +80,7 @@ def _stop(name: str) -> str:
     for _ in _patiently():
         if sysfs.read_or(md / "array_state", "clear") == "clear":
             return ""
-        fault = _run("mdadm", "--stop", f"/dev/{name}")
+        fault = _run("mdadm", "--stop", f"/dev/{name}") or "mdadm --stop had no effect"
     return fault
 
 
@@ -112,11 +112,16 @@ def _patiently() -> Iterator[None]:
         yield
 
 
+def _node(disk: str) -> str:
+    """Where a disk is opened; the kernel writes a slash of its name as an exclamation mark."""
+    return f"/dev/{disk.replace('!', '/')}"
+
+
 def _bears(disk: str, uuid: str) -> bool:
     """Whether there is a superblock with this UUID on a disk."""
     try:
         # Past the page cache, which does not see what md writes.
-        descriptor = os.open(f"/dev/{disk}", os.O_RDONLY | os.O_DIRECT | os.O_CLOEXEC)
+        descriptor = os.open(_node(disk), os.O_RDONLY | os.O_DIRECT | os.O_CLOEXEC)
     except OSError:
         return False
     try:
@@ -136,15 +141,17 @@ def _is_ours(descriptor: int, uuid: str) -> bool:
 
 def _zero(disk: str, uuid: str) -> str:
     """Zero the superblock with this UUID; what prevents it, "" if nothing does."""
-    fault = ""
+    fault = "it is in use"
     for _ in _patiently():
         try:
             flags = os.O_RDWR | os.O_EXCL | os.O_DIRECT | os.O_CLOEXEC
-            descriptor = os.open(f"/dev/{disk}", flags)
+            descriptor = os.open(_node(disk), flags)
         except OSError as error:
-            fault = error.strerror or str(error)
             if error.errno != errno.EBUSY:
-                return fault
+                return error.strerror or str(error)
+            # As udev does that hears late of the new superblock: it has begun the array again.
+            for name in _arrays(uuid, [disk]):
+                _stop(name)
             continue
         try:
             if _is_ours(descriptor, uuid):

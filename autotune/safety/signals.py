@@ -17,8 +17,10 @@ class Signals:
     """SIGINT, SIGTERM and SIGHUP only leave a mark, their `name`: nothing is cut off in the
     middle. No terminal stops the process: what stops is not there to put anything back."""
 
-    def __init__(self) -> None:
+    def __init__(self, stays: str = STAYS) -> None:
+        """`stays`: what is said to Ctrl-Z."""
         self.name = ""
+        self._stays = stays
         self.count = 0
         """How many came."""
         self._notice: Callable[[str], None] = lambda _text: None
@@ -52,7 +54,7 @@ class Signals:
         """Whether no signal has asked for the end yet."""
         if self._to_stop:
             self._to_stop = False
-            self._notice(STAYS)
+            self._notice(self._stays)
         return not self.name
 
     def pause(self, seconds: float) -> bool:

@@ -59,12 +59,15 @@ class Look:
 @dataclass(frozen=True)
 class Terms:
     """What is judged: `figures` with their limits, `what` the setting is called, `asked` the
-    phases whose ceilings the user asked for (None: all), `given` if no worse is good enough."""
+    phases whose ceilings the user asked for (None: all), `given` if no worse is good enough;
+    `found` is what it is called where it is not better, `home` what it is compared with."""
 
     figures: Sequence[Figure]
     what: str = "the winner"
     asked: frozenset[str | None] = frozenset()
     given: bool = False
+    found: str = "the best found"
+    home: str = "the original settings"
 
 
 def ceilings_held(
@@ -119,7 +122,7 @@ def look(
     slower = verdict.overall.conclusion is Conclusion.WORSE
     if any(not slower or terms.asked & {None, f.phase} for f in calmer):
         but = "slower, but " if slower else ""
-        return Look(Step.KEEP, f"{but}it holds the ceilings, which the original settings break")
+        return Look(Step.KEEP, f"{but}it holds the ceilings, which {terms.home} break")
     if terms.given and last:
         return _no_worse(terms, verdict, moved)
     return _not_better(terms, verdict, pairs, last, bool(over))
@@ -133,7 +136,7 @@ def _no_worse(terms: Terms, verdict: Verdict, moved: Sequence[Figure]) -> Look:
             return Look(Step.DROP, reason, over=True)
     if verdict.overall.conclusion is Conclusion.WORSE:
         return Look(Step.DROP, "worse beyond noise")
-    return Look(Step.KEEP, "no worse than the original settings")
+    return Look(Step.KEEP, f"no worse than {terms.home}")
 
 
 def _not_better(terms: Terms, verdict: Verdict, pairs: int, last: bool, over: bool) -> Look:
@@ -143,11 +146,11 @@ def _not_better(terms: Terms, verdict: Verdict, pairs: int, last: bool, over: bo
     if over and not last:
         return Look(Step.MORE, "whether it is calmer is not clear")
     if overall.conclusion is Conclusion.WORSE:
-        return Look(Step.DROP, "the best found is slower when measured in turn")
+        return Look(Step.DROP, f"{terms.found} is slower when measured in turn")
     half = math.log(overall.high / overall.low) / 2
     promising = math.log(overall.ratio) > max(NOTABLE, _PROMISING.get(pairs, 1.0) * half)
     if last or not (promising or terms.given):
-        reason = "the best found does not differ from the original settings beyond noise"
+        reason = f"{terms.found} does not differ from {terms.home} beyond noise"
         return Look(Step.DROP, reason)
     return Look(Step.MORE, "the difference is not clear yet")
 

@@ -3,6 +3,7 @@
 import argparse
 import json
 import random
+import shlex
 import subprocess
 import time
 from collections.abc import Iterable
@@ -13,12 +14,13 @@ from typing import Any
 
 from rich.console import Console
 
-from autotune.design.design import Options, Result, design, make
+from autotune.design.design import Options, Result, design
 from autotune.design.gate import find_disks
 from autotune.design.plot import Plot, last_free, slice_of
 from autotune.design.shape import Shape
 from autotune.design.slices import on_slices
 from autotune.design.space import space
+from autotune.design.trials import by_disk
 from autotune.knobs import stripe_cache
 from autotune.measure.fio import Target
 from autotune.measure.phase import Bench, measure
@@ -35,10 +37,13 @@ CONSISTENCY = ("bitmap",)
 """One alone: the grid is of chunks and layouts."""
 
 
-def shown(workload: Workload, bench: Bench, seed: int) -> dict[str, list[float]]:
+def shown(workload: Workload, shape: Shape, bench: Bench, seed: int) -> dict[str, list[float]]:
     """Every figure, with its spread."""
-    results = [measure(phase, bench, seed) for phase in workload.phases]
-    return {n: [e.value, e.spread] for r in results for n, e in r.figures.items()}
+    found: dict[str, list[float]] = {}
+    for phase in workload.phases:
+        figures = by_disk(phase, shape, len(DISKS), measure(phase, bench, seed).figures)
+        found |= {name: [e.value, e.spread] for name, e in figures.items()}
+    return found
 
 
 def grid(workload: Workload, levels: Iterable[str], passes: int, out: Path) -> None:
@@ -64,7 +69,7 @@ def grid(workload: Workload, levels: Iterable[str], passes: int, out: Path) -> N
         for done, (number, shape) in enumerate(todo):
             reporter.progress(f"{done + 1} of {len(todo)}", done / len(todo), None)
             with slices.made(shape) as bench:
-                figures = shown(workload, bench, 1000 * number + done)
+                figures = shown(workload, shape, bench, 1000 * number + done)
             line = {"pass": number, "setting": shape.setting, "figures": figures}
             with out.open("a") as file:
                 file.write(json.dumps(line) + "\n")
@@ -82,7 +87,7 @@ def designed(workload: Workload, levels: Iterable[str], minutes: float, out: Pat
 
 def as_printed(workload: Workload, result: Result) -> dict[str, Any]:
     """What the array shows that the printed command makes; it is removed."""
-    make(result)
+    subprocess.run(shlex.split(result.orders.mdadm), input=b"y\n", check=True)
     array = find_array(result.device)
     action = array.md / "sync_action"
     while action.read_text().strip() != "idle":
@@ -101,7 +106,7 @@ def as_printed(workload: Workload, result: Result) -> dict[str, Any]:
             partial(stripe_cache.shrink, array),
             lambda _phase, _share: None,
         )
-        figures = shown(workload, bench, 7)
+        figures = shown(workload, result.winner.shape, bench, 7)
         journal.close()
     subprocess.run(("mdadm", "--stop", result.device), check=True)
     subprocess.run(("mdadm", "--zero-superblock", *DISKS), check=True)

@@ -113,10 +113,12 @@ def autotune_json(*words: object, state: Path) -> Any:
     return json.loads(done.stdout)
 
 
-def start(*words: object, state: Path) -> subprocess.Popen[str]:
+def start(
+    *words: object, state: Path, program: tuple[str, ...] = AUTOTUNE
+) -> subprocess.Popen[str]:
     """Start a command of autotune in a session of its own."""
     return subprocess.Popen(
-        [*AUTOTUNE, *map(str, words)],
+        [*program, *map(str, words)],
         env={**os.environ, "AUTOTUNE_STATE_DIR": str(state)},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

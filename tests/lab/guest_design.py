@@ -4,20 +4,23 @@ is left, however it ends; `test_run.py` runs this on design.toml."""
 import contextlib
 import hashlib
 import os
+import re
 import shlex
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from guest import FAST, Follower, autotune, autotune_json, running, start, wait_until
+from guest import AUTOTUNE, FAST, Follower, autotune, autotune_json, running, start, wait_until
 from stacks import FOLDER, STACKS, link_to, make_ext4, sh, signature_of_ext4, text, undone
 
 from autotune.design.design import Options, design
-from autotune.design.gate import find_disks
+from autotune.design.gate import Disk, find_disks, look_at_all_again
+from autotune.design.orders import MOUNT
 from autotune.design.shape import Shape
 from autotune.errors import RefusalError
 from autotune.lab.guest.system import load_modules
@@ -199,13 +202,47 @@ def test_the_array_is_made_as_printed_and_can_be_tuned(fast: Path, tmp_path: Pat
     sh("mdadm", "--zero-superblock", *DISKS)
     sh(*shlex.split(found["commands"]["mdadm"]), data=b"y\n")
     assert as_it_is() == first
-    for kind in ("ext4", "xfs"):
+    wait_until(is_idle, 120, "the first sync")
+    for kind in ("xfs", "ext4"):
         sh("wipefs", "-q", "-a", made)
         sh(*shlex.split(found["commands"][kind]))
-        uuid = subprocess.check_output(("blkid", "-o", "value", "-s", "UUID", made), text=True)
-        assert found["commands"][f"{kind}_fstab"].startswith(f"UUID={uuid.strip()} ")
+        # The mount point is of the machine that runs the tests.
+        table = tmp_path / "fstab"
+        table.write_text(found["commands"][f"{kind}_fstab"].replace(MOUNT, str(FOLDER)) + "\n")
+        sh("mount", "--fstab", table, FOLDER)
+        with undone("umount", FOLDER):
+            assert stripe_of(kind, made) == (shape.chunk_kib, shape.width(len(DISKS)))
+            if kind == "ext4":
+                following = shlex.split(found["next"])
+                assert following[:3] == ["autotune", "run", made]
+                few = ("--strategy", "recipe", "--trials", 3, "--ram-budget", "96MiB")
+                done = autotune(*following[1:], *few, state=tmp_path)
+                assert done.returncode == 0, done.stderr
     sh("mdadm", "--stop", made)
     sh("mdadm", "--zero-superblock", *DISKS)
+
+
+def is_idle() -> bool:
+    return Path("/sys/block/md0/md/sync_action").read_text() == "idle\n"
+
+
+def stripe_of(kind: str, device: str) -> tuple[int, int]:
+    """The chunk in KiB, and the chunks in a stripe, as the filesystem has them."""
+    if kind == "ext4":
+        said = subprocess.check_output(
+            ("dumpe2fs", "-h", device), text=True, stderr=subprocess.DEVNULL
+        )
+        values = dict(line.split(":", 1) for line in said.splitlines() if ":" in line)
+        blocks = int(values["Block size"]) // 1024
+        stride, width = int(values["RAID stride"]), int(values["RAID stripe width"])
+        return stride * blocks, width // stride
+    said = subprocess.check_output(("xfs_info", device), text=True)
+    unit, width, block = (
+        int(match[1])
+        for name in ("sunit=", "swidth=", "bsize=")
+        if (match := re.search(rf"{name}(\d+)", said[said.index("data ") :]))
+    )
+    return unit * block // 1024, width // unit
 
 
 def is_filling() -> bool:
@@ -220,7 +257,31 @@ def is_measuring() -> bool:
     return bool(running("fio"))
 
 
-MOMENTS = (is_filling, is_made, is_measuring)
+def is_proving() -> bool:
+    return PROVING.exists() and is_measuring()
+
+
+MOMENTS = (is_filling, is_made, is_measuring, is_proving)
+PROVING = Path("/tmp/proving")
+SHORT = """
+import pathlib
+from autotune.cli.main import main
+from autotune.design import design, search
+from autotune.design.shape import Shape
+
+prove = design.prove
+
+def told(*words):
+    pathlib.Path("/tmp/proving").touch()
+    return prove(*words)
+
+def once(self, factory):
+    self._trials.run("search", Shape("raid10", "f2", 64, "bitmap"))
+
+design.prove, search.Search.run = told, once
+main()
+"""
+"""`autotune` with one trial of the search, which says when the proof begins."""
 
 
 def guardians() -> list[int]:
@@ -239,9 +300,12 @@ def begun(fast: Path) -> Iterator[Callable[[Callable[[], bool]], subprocess.Pope
     processes = []
 
     def begin(moment: Callable[[], bool]) -> subprocess.Popen[str]:
-        process = start(*words("--workload", fast), state=state)
+        PROVING.unlink(missing_ok=True)
+        more = ("--workload", fast, "--time", "20min")
+        program = (sys.executable, "-c", SHORT) if moment is is_proving else AUTOTUNE
+        process = start(*words(*more), state=state, program=program)
         processes.append(process)
-        wait_until(moment, 120, moment.__name__)
+        wait_until(moment, 300, moment.__name__)
         return process
 
     yield begin
@@ -311,3 +375,74 @@ def test_a_disk_that_somebody_takes_between_two_trials_is_theirs(
         design(options, tmp_path, Follower(take))
     assert digests() == taken[0]
     assert not open_journals(tmp_path)
+
+
+def test_a_disk_that_is_taken_after_its_look_is_theirs(monkeypatch: pytest.MonkeyPatch) -> None:
+    disks = find_disks(DISKS, DISKS)
+    look = Disk.look_again
+
+    def and_take(disk: Disk, inside: bool = True) -> None:
+        look(disk, inside)
+        if disk.device == DISKS[-1]:
+            make_ext4(DEVICE)
+
+    monkeypatch.setattr(Disk, "look_again", and_take)
+    with pytest.raises(RefusalError, match=f"{DEVICE} is not written to: it has a signature"):
+        look_at_all_again(disks)
+
+
+def test_a_disk_that_is_held_by_then_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    disks = find_disks(DISKS, DISKS)
+    monkeypatch.setattr(Disk, "look_again", lambda _disk, inside: None)
+    descriptor = os.open(DEVICE, os.O_RDONLY | os.O_EXCL)
+    with pytest.raises(RefusalError, match=f"{DEVICE} is not written to: somebody has just taken"):
+        look_at_all_again(disks)
+    os.close(descriptor)
+
+
+MAKE = """
+import sys
+from types import SimpleNamespace
+from autotune.design.design import make
+from autotune.design.gate import find_disks
+from autotune.design.plot import Plot, slice_of
+from autotune.design.shape import Shape
+
+disks = find_disks(sys.argv[1:], sys.argv[1:])
+winner = SimpleNamespace(shape=Shape("raid6", "left-symmetric", 64, "bitmap"))
+plot = Plot(disks, "c" * 32, "md127", slice_of(disks))
+print("ready", flush=True)
+make(SimpleNamespace(plot=plot, device="/dev/md0", winner=winner))
+print("made", flush=True)
+"""
+"""What `--create` does once all is measured."""
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT], ids=["kill", "ctrl-c"])
+@pytest.mark.parametrize("delay_s", [0.0, 0.1, 0.3])
+def test_the_array_is_made_as_a_whole_or_not_at_all(
+    delay_s: float, number: int, tmp_path: Path
+) -> None:
+    process = start(*DISKS, state=tmp_path, program=(sys.executable, "-c", MAKE))
+    assert process.stdout
+    assert process.stdout.readline() == "ready\n"
+    wait_until(lambda: bool(running("mdadm")) or process.poll() is not None, 60, "mdadm")
+    time.sleep(delay_s)
+    process.send_signal(number)
+    said, errors = process.communicate(timeout=120)
+    wait_until(lambda: not running("mdadm"), 60, "the end of mdadm")
+    assert not list(Path("/run/mdadm").glob("creating-*"))
+    if number == signal.SIGINT:
+        assert (said, process.returncode) == ("made\n", 0), errors
+    if not list_arrays():
+        assert_clean(tmp_path)
+        return
+    md = Path("/sys/block/md0/md")
+    assert [(md / name).read_text().strip() for name in ("level", "raid_disks", "degraded")] == [
+        "raid6",
+        "5",
+        "0",
+    ]
+    sh("mdadm", "--stop", "/dev/md0")
+    sh("mdadm", "--zero-superblock", *DISKS)
+    assert_clean(tmp_path)

@@ -5,6 +5,7 @@ import math
 import random
 import time
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,10 +16,10 @@ from autotune.design.proof import Proof, prove
 from autotune.design.search import Search
 from autotune.design.shape import Shape
 from autotune.design.space import Space, space
-from autotune.design.trials import BASELINE, Trials
+from autotune.design.trials import BASELINE, Trials, by_disk
 from autotune.errors import InfeasibleError, RefusalError
 from autotune.measure.phase import PhaseResult
-from autotune.measure.workload import Phase, Workload
+from autotune.measure.workload import Phase, Workload, load_workload
 from autotune.measure.write_budget import Written
 from autotune.problem.figure import Estimate
 from autotune.problem.setting import setting_key
@@ -62,6 +63,7 @@ class MadeUp:
 
     def __init__(self, lacking: str = "") -> None:
         self.written = Written()
+        self.plot = SimpleNamespace(disks=range(5))
         self.progress: Any = None
         self.lacking = lacking
         self.shapes: list[Shape] = []
@@ -163,5 +165,17 @@ def test_where_nothing_is_better_mdadms_default_is_the_answer(
 def test_too_little_time_is_refused_with_what_it_takes(
     measured: list[tuple[str, Shape]],
 ) -> None:
-    with pytest.raises(RefusalError, match=r"allow .* or more"):
+    with pytest.raises(RefusalError, match=r"allow \d+ min more"):
         designed(space(5), 1, MadeUp())
+
+
+def test_the_rate_of_a_check_is_that_of_each_disk_on_every_level() -> None:
+    phase = load_workload("streaming").phases[-1]
+    shown = {"resync.throughput": Estimate(100e6, 0.02)}
+    mirrors = by_disk(phase, Shape("raid10", "n2", 64, "bitmap"), 5, shown)
+    # md counts bytes of the array, each of which two of the five disks have.
+    assert mirrors == {"resync.throughput": Estimate(40e6, 0.02)}
+    assert by_disk(phase, Shape("raid6", "left-symmetric", 64, "bitmap"), 5, shown) == shown
+    load = WORKLOAD.phases[0]
+    shown = {"read.throughput": Estimate(100e6, 0.02)}
+    assert by_disk(load, Shape("raid10", "n2", 64, "bitmap"), 5, shown) == shown

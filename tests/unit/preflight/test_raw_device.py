@@ -2,14 +2,23 @@
 
 import os
 import subprocess
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
+from autotune.preflight import raw_device
 from autotune.preflight.raw_device import BCACHEFS, BCACHEFS_AT, EDGE_BYTES, GPT, unknown_to_blkid
 from autotune.system import device_users
 
 NOTHING = bytes(EDGE_BYTES)
+
+
+@dataclass(frozen=True)
+class Array:
+    """Of a device, what a look for signatures needs."""
+
+    device: str
 
 
 def test_what_blkid_does_not_know_is_seen() -> None:
@@ -19,6 +28,29 @@ def test_what_blkid_does_not_know_is_seen() -> None:
     for sector in (512, 4096):
         end = NOTHING[:-sector] + GPT.ljust(sector, b"\0")
         assert "partition table" in str(unknown_to_blkid(NOTHING, end))
+
+
+@pytest.mark.parametrize(
+    ("blkid", "found"),
+    [
+        ("exit 2", None),
+        ("echo TYPE=ext4", "it has a signature of ext4"),
+        ("exit 8", "(it has signatures of more than one kind)"),
+        ("echo no memory >&2; exit 4", "(exit status 4: no memory)"),
+        # As Ctrl-C, to a whole group of processes: this one's is another.
+        ("kill -INT 0; exit 2", "(SIGINT has ended it)"),
+    ],
+)
+def test_what_blkid_cannot_tell_is_refused_with_why(
+    blkid: str, found: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program, device = tmp_path / "blkid", tmp_path / "device"
+    program.write_text(f"#!/bin/sh\n{blkid}\n")
+    program.chmod(0o755)
+    device.write_bytes(2 * NOTHING)
+    monkeypatch.setattr(raw_device, "find", lambda _name: str(program))
+    said = raw_device.signature(Array(str(device)))  # type: ignore[arg-type]
+    assert said is None if found is None else found in str(said)
 
 
 def test_a_program_is_known_by_what_it_opened_not_by_the_name_that_it_used(

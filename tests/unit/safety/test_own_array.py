@@ -1,6 +1,7 @@
 """Arrays of ours: known by the journal before they are made, by their superblock after, and removed
 by whoever restores. With real arrays: `tests/lab/guest_design.py`."""
 
+import errno
 import json
 import os
 from collections.abc import Collection
@@ -83,3 +84,26 @@ def test_a_superblock_is_ours_by_its_uuid_alone(
         assert own_array._is_ours(descriptor, UUID) is ours
     finally:
         os.close(descriptor)
+
+
+def test_what_udev_begins_again_meanwhile_is_stopped_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    disk = tmp_path / "cciss/disk"
+    disk.parent.mkdir()
+    disk.write_bytes(bytes(2 * AT_BYTES))
+    begun, opened, opens = ["md127"], [], os.open
+
+    def while_it_is_held(path: str, *more: int) -> int:
+        opened.append(path)
+        if begun:
+            raise OSError(errno.EBUSY, "Device or resource busy")
+        return opens(disk, os.O_RDWR)
+
+    monkeypatch.setattr(own_array, "LOOK_S", 0.0)
+    monkeypatch.setattr(own_array, "_arrays", lambda _uuid, _members: list(begun))
+    monkeypatch.setattr(own_array, "_stop", lambda name: begun.remove(name) or "")
+    monkeypatch.setattr(own_array.os, "open", while_it_is_held)
+    assert own_array._zero("cciss!disk", UUID) == ""
+    assert not begun
+    assert opened == ["/dev/cciss/disk"] * 2
