@@ -57,7 +57,8 @@ def design(
         list[str] | None,
         Option(
             metavar="LIMIT",
-            help="Limit for the p99: 20ms, 1.5x (of the idle array's), or PHASE=20ms; repeatable.",
+            help="Limit for the p99: 20ms, 1.5x (of the idle array's), or PHASE=20ms; repeatable. "
+            "[default: the workload's, or none]",
         ),
     ] = None,
     create: Annotated[

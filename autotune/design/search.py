@@ -1,7 +1,9 @@
 """The search of a design: the default first and now and then again, each level once, and then what
 the strategy asks for."""
 
+import dataclasses
 import math
+from collections.abc import Sequence
 
 from autotune.design.shape import Shape
 from autotune.design.space import Space
@@ -10,6 +12,7 @@ from autotune.errors import MeasurementError, RefusalError
 from autotune.measure.workload import Phase
 from autotune.problem import ceilings
 from autotune.problem.ceilings import Ceiling
+from autotune.problem.figure import Figure
 from autotune.problem.objective import Figures, gain, p_hold
 from autotune.problem.setting import setting_key
 from autotune.problem.strategy import Problem, StrategyFactory
@@ -24,6 +27,13 @@ ROUNDS = 2
 CHALLENGERS = 3
 """So many finalists beside the default, where there is time for them."""
 MOST_TRIALS = 60
+
+
+def limited(figures: Sequence[Figure], asked: Sequence[Ceiling], default: Figures) -> list[Figure]:
+    """The figures with the ceilings that were asked for, and no others: nobody uses these disks
+    yet, whose latency could become worse. Raise RefusalError as `ceilings.resolve` does."""
+    resolved = ceilings.resolve(figures, asked, default)
+    return [dataclasses.replace(figure, ratio=None) for figure in resolved]
 
 
 class Search:
@@ -45,7 +55,7 @@ class Search:
             record = trials.run(BASELINE, self._space.default)
             if record.status is not Status.COMPLETE:
                 raise RefusalError(record.reason)
-            ceilings.resolve(trials.figures, asked, record.figures)
+            limited(trials.figures, asked, record.figures)
             # The rest of the baseline, one of the search, and a proof.
             least_s = trials.seconds * (BASELINE_TRIALS - done + 1 + 2 * ROUNDS)
             if trials.left_s < least_s:
@@ -61,7 +71,7 @@ class Search:
                 f"The default gave no figure for {', '.join(missing)}; the phase is too short for "
                 "these disks: raise its max_seconds in the workload."
             )
-        trials.resolved(ceilings.resolve(trials.figures, asked, before))
+        trials.resolved(limited(trials.figures, asked, before))
 
     @property
     def default_figures(self) -> Figures:

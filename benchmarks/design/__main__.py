@@ -16,10 +16,10 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from autotune.design.search import limited
 from autotune.design.shape import Shape
 from autotune.design.space import space
 from autotune.measure.workload import load_workload
-from autotune.problem import ceilings
 from autotune.problem.figure import Estimate
 from autotune.problem.objective import Figures, broken_ceilings, gain
 from autotune.results.proof import mean
@@ -49,12 +49,12 @@ def scores(grid: Path, workload: str, levels: Sequence[str]) -> dict[Shape, floa
         seen.setdefault(Shape.of(line["setting"]), []).append(figures(line["figures"]))
     default = mean(seen[space(DISKS, levels, ("bitmap",)).default])
     asked = load_workload(workload)
-    limited = ceilings.resolve(asked.figures, asked.limits, default)
+    held = limited(asked.figures, asked.limits, default)
     found = {}
     for shape, each in seen.items():
         known = mean(each)
-        score = gain(limited, known, default)
-        if score is not None and not broken_ceilings(limited, known, default):
+        score = gain(held, known, default)
+        if score is not None and not broken_ceilings(held, known, default):
             found[shape] = score.value
     return found
 
