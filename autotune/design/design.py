@@ -7,9 +7,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from autotune.design.gate import find_disks, look_at_all_again
+from autotune.design.creation import create
+from autotune.design.gate import find_disks
 from autotune.design.orders import Orders, orders
-from autotune.design.plot import Plot, create, first_free, in_words, last_free, slice_of
+from autotune.design.plot import Plot, first_free, in_words, last_free, slice_of
 from autotune.design.proof import Finalist, Proof, prove
 from autotune.design.search import Search
 from autotune.design.slices import on_slices
@@ -122,14 +123,13 @@ def make(result: Result, notice: Callable[[str], None] = lambda _text: None) -> 
     with signals.caught(notice), lock(result.plot):
         if result.device != f"/dev/{first_free()}":
             raise RefusalError(f"{result.device} is there by now, so nothing was made.")
-        look_at_all_again(result.plot.disks)
         if not signals.going():
             raise SignalledError(f"Stopped by {signals.name}; nothing was made.")
+        disks = result.plot.disks
         try:
-            devices = [disk.device for disk in result.plot.disks]
-            create(result.device, result.winner.shape, devices, [f"--uuid={in_words(uuid)}"])
+            create(result.device, result.winner.shape, disks, [f"--uuid={in_words(uuid)}"])
         except AutotuneError:
-            own_array.remove(uuid, [disk.name for disk in result.plot.disks])
+            own_array.remove(uuid, [disk.name for disk in disks])
             raise
 
 

@@ -74,8 +74,7 @@ def look_at_all_again(disks: Sequence[Disk]) -> None:
     """The last look before mdadm writes: as `look_again`, with what is on them read while all are
     held, so that none can change while the others are looked at.
 
-    mdadm has to hold them itself, so they are let go at the end; until it has begun, some
-    milliseconds later, nothing can keep them.
+    mdadm has to hold them itself, so they are let go at the end.
     """
     for disk in disks:
         disk.look_again(inside=False)

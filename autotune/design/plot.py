@@ -1,18 +1,13 @@
-"""Where a design works: the disks, the slice of each, and how mdadm makes an array there."""
+"""Where a design works: the disks, and the slice of each."""
 
-import subprocess
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryFile
 
 from autotune.design.gate import Disk
-from autotune.design.shape import Shape
-from autotune.errors import InfeasibleError, RefusalError
+from autotune.errors import RefusalError
 from autotune.system import sysfs
 from autotune.system.blockdev import Media
-from autotune.system.programs import find
-from autotune.untrusted import plain
 
 MIB = 1 << 20
 OFFSET_BYTES = 16 * MIB
@@ -29,7 +24,6 @@ STEP_BYTES = 4 * MIB
 NAME = "autotune-design"
 HIGHEST = 127
 """The number in the last name that mdadm gives."""
-CREATE_S = 60.0
 
 
 @dataclass(frozen=True)
@@ -105,44 +99,3 @@ def _free(minors: Iterable[int]) -> str:
         if sysfs.read_or(Path(f"/sys/block/md{minor}/md/array_state"), "clear") == "clear":
             return f"md{minor}"
     raise RefusalError("All names from /dev/md0 to /dev/md127 are taken; stop an array.")
-
-
-def create(
-    device: str, shape: Shape, disks: Sequence[str], words: Iterable[str] = (), *inherited: int
-) -> None:
-    """Make an array with mdadm. `inherited` are descriptors that it keeps open meanwhile.
-
-    Raise InfeasibleError if it does not make it, RefusalError if it cannot be asked.
-    """
-    command = (
-        find("mdadm") or "mdadm",
-        "--create",
-        device,
-        "--run",
-        *shape.mdadm_words(len(disks)),
-    )
-    try:
-        # Not into a pipe: mdadm would die with whoever reads it, half way.
-        with TemporaryFile("w+", errors="replace") as output:
-            done = subprocess.run(
-                (*command, *words, *disks),
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=output,
-                timeout=CREATE_S,
-                check=False,
-                pass_fds=inherited,
-                # Ctrl-C is for autotune to handle.
-                start_new_session=True,
-            )
-            output.seek(0)
-            said = [line for line in output.read().splitlines() if line.strip()]
-    except OSError as error:
-        raise RefusalError(f"mdadm cannot be started: {error.strerror}.") from None
-    except subprocess.TimeoutExpired:
-        raise RefusalError(
-            f"mdadm did not make {device} within {CREATE_S:.0f} s; look at the kernel log."
-        ) from None
-    if done.returncode:
-        why = plain(said[-1].removeprefix("mdadm: ").rstrip(".")) if said else "it does not say why"
-        raise InfeasibleError(f"mdadm does not make {shape}: {why}.")

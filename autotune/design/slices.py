@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
+from autotune.design.creation import create
 from autotune.design.filling import fill
-from autotune.design.gate import look_at_all_again
-from autotune.design.plot import NAME, OFFSET_BYTES, Plot, create
+from autotune.design.plot import NAME, OFFSET_BYTES, Plot
 from autotune.design.shape import Shape
 from autotune.errors import RestoreError, SignalledError, StoppedError
 from autotune.knobs import stripe_cache
@@ -96,7 +96,6 @@ class Slices:
         blank any more, RestoreError if it cannot be removed.
         """
         self.look()
-        look_at_all_again(self.plot.disks)
         try:
             self._create(shape)
             with self._bench(shape) as bench:
@@ -117,7 +116,7 @@ class Slices:
         )
         # With it goes the lock of the journal: if this process is killed now, the guardian waits
         # until mdadm is done.
-        create(plot.device, shape, [d.device for d in plot.disks], words, held.fileno())
+        create(plot.device, shape, plot.disks, words, held.fileno())
 
     @contextmanager
     def _bench(self, shape: Shape) -> Iterator[Bench]:

@@ -101,6 +101,8 @@ def _print_answer(console: Console, result: Result) -> None:
     for letter, each in _lettered(result):
         if each.gain is not None and not each.kept:
             console.print(f"  Not {letter}: {each.reason}.")
+    if winner.gain is None:
+        console.print("With more time (--time), smaller differences can be proven.")
     levels = {each.shape.level for each in result.proof.finalists}
     if len(levels) > 1:
         console.print(

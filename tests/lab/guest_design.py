@@ -18,6 +18,7 @@ import pytest
 from guest import AUTOTUNE, FAST, Follower, autotune, autotune_json, running, start, wait_until
 from stacks import FOLDER, STACKS, link_to, make_ext4, sh, signature_of_ext4, text, undone
 
+from autotune.design import creation
 from autotune.design.design import Options, design
 from autotune.design.gate import Disk, find_disks, look_at_all_again
 from autotune.design.orders import MOUNT
@@ -27,6 +28,7 @@ from autotune.lab.guest.system import load_modules
 from autotune.measure.workload import parse_workload
 from autotune.safety.paths import open_journals
 from autotune.system.array import find_array, list_arrays
+from autotune.system.programs import find
 
 NAMES = ("vda", "vdb", "vdc", "vdd", "vde")
 DISKS = tuple(f"/dev/{name}" for name in NAMES)
@@ -155,7 +157,7 @@ def test_what_is_no_whole_disk_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_design_ends_with_a_winner_and_clean_disks(fast: Path, tmp_path: Path) -> None:
-    options = ("--level", "raid5", "--workload", fast, "--time", "20min")
+    options = ("--level", "raid5", "--workload", fast, "--time", "8min")
     found = autotune_json(*words(*options), state=tmp_path)
     assert_clean(tmp_path)
     default = {
@@ -181,7 +183,7 @@ def chunk_of(found: dict[str, Any]) -> int:
 
 
 def test_the_array_is_made_as_printed_and_can_be_tuned(fast: Path, tmp_path: Path) -> None:
-    options = ("--level", "raid10", "--workload", fast, "--time", "20min", "--create")
+    options = ("--level", "raid10", "--workload", fast, "--time", "8min", "--create")
     found = autotune_json(*words(*options), state=tmp_path)
     made, shape = found["made"], Shape.of(found["winner"])
     assert made == "/dev/md0"
@@ -446,3 +448,27 @@ def test_the_array_is_made_as_a_whole_or_not_at_all(
     sh("mdadm", "--stop", "/dev/md0")
     sh("mdadm", "--zero-superblock", *DISKS)
     assert_clean(tmp_path)
+
+
+LATE = """#!/bin/sh
+# What comes in the moment before mdadm begins.
+case "$*" in *--create*) mkfs.ext4 -q -F {device};; esac
+exec {mdadm} "$@"
+"""
+
+
+@pytest.mark.parametrize("all_of_it", [False, True], ids=["slice", "whole"])
+def test_a_filesystem_that_comes_when_mdadm_is_called_stays(
+    all_of_it: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / "mdadm"
+    program.write_text(LATE.format(device=DEVICE, mdadm=find("mdadm")))
+    program.chmod(0o755)
+    monkeypatch.setattr(creation, "find", lambda _name: str(program))
+    disks = find_disks(DISKS, DISKS)
+    words = () if all_of_it else ("--size=64M", "--assume-clean")
+    shape = Shape("raid5", "left-symmetric", 64, "bitmap")
+    with pytest.raises(RefusalError, match="appears to contain an ext2fs"):
+        creation.create("/dev/md0", shape, disks, words)
+    assert [array.device for array in list_arrays()] == []
+    sh("e2fsck", "-f", "-n", DEVICE)
