@@ -51,6 +51,7 @@ class Search:
         Raise RefusalError if there is no time for anything else, or no shape can hold a ceiling.
         """
         trials = self._trials
+        trials.warm_up(self._space.default)
         for done in range(1, BASELINE_TRIALS + 1):
             record = trials.run(BASELINE, self._space.default)
             if record.status is not Status.COMPLETE:

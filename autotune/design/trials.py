@@ -26,7 +26,7 @@ from autotune.problem.trial import Status
 from autotune.stats.drift import Anchor
 from autotune.store import TrialRecord
 from autotune.tuning.early_stop import EarlyEnd
-from autotune.tuning.phase_runs import BROKEN_IN_A_ROW
+from autotune.tuning.phase_runs import BROKEN_IN_A_ROW, WARM_UP_S
 from autotune.tuning.reporter import Reporter
 
 BASELINE = "baseline"
@@ -52,6 +52,8 @@ class Trials:
         self._seed = seed
         self._known: dict[object, PhaseResult] = {}
         self._early = EarlyEnd()
+        self._broken = 0
+        """How many trials in a row could not be measured."""
         self.deadline = deadline
         self.records: list[TrialRecord] = []
         self.figures: list[Figure] = [f for phase in phases for f in phase.figures()]
@@ -79,10 +81,23 @@ class Trials:
         for record in self.records:
             self._early.learn(record, figures)
 
+    def warm_up(self, shape: Shape) -> None:
+        """Run each load once on such an array, for no figure: the first touch of everything is
+        slower, and as a figure it would be taken for noise."""
+        with self._slices.made(shape) as bench:
+            for phase in self._phases:
+                if phase.load is not None or phase.check:
+                    seconds = min(phase.min_seconds, WARM_UP_S)
+                    short = {"min_seconds": seconds, "max_seconds": seconds}
+                    measure(phase.model_copy(update=short), bench, self._seed)
+
     def run(self, role: str, shape: Shape, reuse: bool = False) -> TrialRecord:
         """Measure a shape. With `reuse`, a phase that was measured where nothing that can move it
         was different keeps its figures, unless that is so of all; and a trial that is surely not
-        worth it ends early."""
+        worth it ends early.
+
+        Raise MeasurementError if the default cannot be measured, or not one shape after another.
+        """
         started, began, written = datetime.now(UTC), time.monotonic(), self._slices.written.total
         results: list[PhaseResult] = []
         measured: list[str] = []
@@ -107,6 +122,13 @@ class Trials:
                     self.phase_seconds[phase.name] = result.seconds
         except InfeasibleError as error:
             status, reason = Status.INFEASIBLE, str(error)
+        except MeasurementError as error:
+            self._broken += 1
+            if role == BASELINE or self._broken == BROKEN_IN_A_ROW:
+                raise
+            status, reason = Status.FAILED, str(error)
+        else:
+            self._broken = 0
         record = TrialRecord(
             len(self.records) + 1,
             role,

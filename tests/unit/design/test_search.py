@@ -17,7 +17,7 @@ from autotune.design.search import Search
 from autotune.design.shape import Shape
 from autotune.design.space import Space, space
 from autotune.design.trials import BASELINE, Trials, by_disk
-from autotune.errors import InfeasibleError, RefusalError
+from autotune.errors import InfeasibleError, MeasurementError, RefusalError
 from autotune.measure.phase import PhaseResult
 from autotune.measure.workload import Phase, Workload, load_workload
 from autotune.measure.write_budget import Written
@@ -150,6 +150,35 @@ def test_what_the_kernel_does_not_make_is_passed_over(
     # Each is asked for once at most.
     assert len({setting_key(r.requested) for r in refused}) == len(refused)
     assert proof.winner.shape.chunk_kib in (64, 128, 256)
+
+
+def test_a_shape_that_cannot_be_measured_is_passed_over_and_two_in_a_row_end_it(
+    measured: list[tuple[str, Shape]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As if fio hung on far copies, and on everything later."""
+    measure, hanging = trials_module.measure, ["f2"]
+
+    def hang(phase: Phase, bench: Any, *how: Any) -> PhaseResult:
+        if bench.layout in hanging:
+            raise MeasurementError("fio has said nothing.")
+        return measure(phase, bench, *how)
+
+    monkeypatch.setattr(trials_module, "measure", hang)
+    among = space(5, ["raid10"])
+    trials = Trials(MadeUp(), WORKLOAD.phases, Silent(), time.monotonic() + 3600)  # type: ignore[arg-type]
+    search = Search(among, trials, WORKLOAD.phases, 0)
+    search.measure_default(())
+    far, near = Shape("raid10", "f2", 64, "bitmap"), Shape("raid10", "n2", 64, "bitmap")
+    for shape, status in (
+        (far, Status.FAILED),
+        (near, Status.COMPLETE),
+        (far, Status.FAILED),
+    ):
+        assert trials.run("search", shape).status is status
+    assert "fio has said nothing." in trials.records[-1].reason
+    hanging.append("n2")
+    with pytest.raises(MeasurementError):
+        trials.run("search", near)
 
 
 def test_where_nothing_is_better_mdadms_default_is_the_answer(
