@@ -22,6 +22,7 @@ from autotune.system import sysfs
 from autotune.system.blockdev import md_uuid
 
 IDLE_TIMEOUT_S = 30.0
+QUEUE_DEPTH = "queue_depth"
 
 
 @dataclass
@@ -133,7 +134,8 @@ def _restore_one(record: Record, write: sysfs.Write, found: str, outcome: Outcom
         # A switch of the scheduler back may have reset it just now.
         now = sysfs.original(write.path)
         # "": the scheduler that it belongs to is not in force, or was not when it was recorded.
-        if (now == wanted or "" in (now, wanted)) and not sysfs.is_late(write.path):
+        stays = not (sysfs.is_late(write.path) or _lowers_itself(record, write.path))
+        if (now == wanted or "" in (now, wanted)) and stays:
             return True
         if unsafe_now(write.path):
             return False
@@ -172,7 +174,15 @@ def _is_foreign(record: Record, write: sysfs.Write, found: str) -> bool:
         # Ours is stopped by now; another one goes by what its owner has set.
         return sysfs.read_or(write.path.parent / "sync_action", "idle") == "check"
     known = ("", write.text, *record.ours.get(name, ()))
+    if _lowers_itself(record, write.path) and found.isdecimal():
+        return int(found) > max(int(text) for text in known if text.isdecimal())
     return found not in known and name not in record.reset
+
+
+def _lowers_itself(record: Record, path: Path) -> bool:
+    """Whether the kernel may have lowered what we have set, and raises it again as far as that:
+    SCSI does so with the depth of a disk whose queue is full (scsi_error.c, track_queue_depth)."""
+    return path.name == QUEUE_DEPTH and str(path) in record.ours
 
 
 def _another_array(record: Record, block: Path, root: Path) -> bool:

@@ -7,6 +7,7 @@ from autotune.errors import SignalledError, StoppedError
 from autotune.knobs import Knob, read_setting
 from autotune.problem.setting import Setting
 from autotune.safety.guardian import Guardian
+from autotune.safety.restore import QUEUE_DEPTH
 from autotune.safety.signals import Signals
 from autotune.system import sysfs
 from autotune.system.array import Array
@@ -128,7 +129,11 @@ class Watch:
         except OSError:
             return f"a setting of {self._array.device} can no longer be read"
         for name, value in current.items():
-            if value != self._expected.get(name, value):
+            expected = self._expected.get(name, value)
+            if name == QUEUE_DEPTH and isinstance(value, int) and value < int(expected):
+                # The kernel itself lowers it for a disk whose queue is full.
+                continue
+            if value != expected:
                 return (
                     f"somebody else set {name} to {value} (autotune had set "
                     f"{self._expected[name]}); theirs is left as it is"

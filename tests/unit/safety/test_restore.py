@@ -82,6 +82,28 @@ def test_a_journal_stays_until_a_store_of_its_process_is_through(
     assert not files.path.exists()
 
 
+@pytest.mark.parametrize(("lowered", "left"), [("41", "64"), ("64", "64"), ("200", "200")])
+def test_a_depth_that_the_kernel_has_lowered_is_put_back(
+    files: Files, monkeypatch: pytest.MonkeyPatch, lowered: str, left: str
+) -> None:
+    """Up to what was stored last the kernel raises it again; more, somebody else has set."""
+    depth = files.root / "sys/block/sda/device/queue_depth"
+    depth.parent.mkdir()
+    depth.write_text("64\n")
+    journal = Journal.open(files.path, UUID, "/dev/md0", [depth], files.root)
+    files.write(journal, depth, "128")
+    journal.settled()
+    depth.write_text(f"{lowered}\n")
+    stored: list[str] = []
+    true_write = sysfs.write
+    monkeypatch.setattr(
+        sysfs, "write", lambda path, text: (stored.append(text), true_write(path, text))
+    )
+    assert restore(journal, files.root).complete
+    assert sysfs.read(depth) == left
+    assert stored == [left]
+
+
 def test_a_value_that_followed_the_system_follows_it_again(files: Files) -> None:
     low = files.md / "sync_speed_min"
     files.write(files.open(), low, "30000")
