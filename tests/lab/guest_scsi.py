@@ -1,6 +1,7 @@
 """Disks with a queue of their own, on raid5-ssd, whose array is left alone: the kernel's simulated
 SCSI disks; `test_run.py` runs this there."""
 
+import os
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,7 +10,7 @@ import pytest
 from guest import Follower, knob_files, wait_until
 
 from autotune.knobs import by_name
-from autotune.lab.guest.system import load_modules
+from autotune.lab.guest.system import MODULES, load_modules
 from autotune.measure.phase import measure
 from autotune.measure.workload import parse_workload
 from autotune.measure.write_budget import Written
@@ -37,7 +38,7 @@ def run(*words: str) -> None:
 @pytest.fixture(scope="module")
 def array() -> Iterator[str]:
     load_modules(("sd_mod", "scsi_mod"))
-    (module,) = Path("/usr/lib/uml/modules").rglob("scsi_debug.ko")
+    (module,) = (MODULES / os.uname().release).resolve().rglob("scsi_debug.ko*")
     run("insmod", str(module), *SLOWLY.split())
     wait_until(lambda: len(list(Path("/sys/block").glob("sd?"))) == 3, 30, "the disks")
     disks = [f"/dev/{path.name}" for path in sorted(Path("/sys/block").glob("sd?"))]

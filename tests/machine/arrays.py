@@ -34,9 +34,21 @@ def guard_of(machine: Machine) -> str:
     return f"autotune-guard@{machine.do(asked).strip()}"
 
 
+def start_run(machine: Machine, name: str, folder: str, workload: str) -> None:
+    """Start a run in a unit, and wait until its scratch file is in a folder."""
+    words = f"{name} --workload {workload} --trials 8 --time 2h"
+    machine.do(f"systemd-run --unit=cut autotune run {words}")
+    scratch = f"ls -d {folder}/.autotune-*"
+    machine.until(f"{scratch} || ! systemctl --quiet is-active cut")
+    machine.do(f"{scratch} || (journalctl -u cut -o cat; false)")
+
+
 def has_cleaned_up(machine: Machine) -> None:
     """After a power cut: the unit has done its work, and nothing is left of what was cut."""
     machine.until("systemctl show -P ActiveState autotune-restore | grep -v activating")
+    # The array was not marked clean. What may not change meanwhile waits for the end of that.
+    machine.until("test $(cat /sys/block/md*/md/sync_action) = idle")
+    machine.until(f'test -z "$(ls {STATE}/journal)"')
+    machine.do("udevadm settle")
     assert machine.do("systemctl show -P Result autotune-restore.service").strip() == "success"
     assert machine.do("find / -maxdepth 2 -path /proc -prune -o -name '.autotune-*' -print") == ""
-    assert machine.do(f"ls {STATE}/journal").split() == []

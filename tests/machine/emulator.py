@@ -1,11 +1,11 @@
 """How QEMU is called: what a machine is made of, and what makes it start soon in emulation."""
 
 import os
+from dataclasses import dataclass
 from pathlib import Path
 
 DISKS = "bcdef"
 """Four of an array, and a spare one."""
-DISK_BYTES = 512 * 1024**2
 DISK_BYTES_PER_S = 40_000_000
 MEMORY_MIB = 1536
 CPU = "Nehalem"
@@ -18,6 +18,15 @@ CHEAP = (
 )
 
 
+@dataclass(frozen=True)
+class Disks:
+    """What the disks of an array are: how large, and whether they are SCSI disks (sda and so on),
+    which have a queue of their own, or virtio's (vdb and so on)."""
+
+    mib: int = 512
+    scsi: bool = False
+
+
 def accelerator() -> str:
     """Emulated where the processor cannot do it: there KVM may be seen and not work."""
     words = Path("/proc/cpuinfo").read_text().split()
@@ -27,15 +36,19 @@ def accelerator() -> str:
 
 
 def command(
-    folder: Path, first: Path, root: str, kernel: Path, initrd: Path, agent: Path
+    folder: Path, first: Path, root: str, kernel: Path, initrd: Path, agent: Path, scsi: bool
 ) -> list[str]:
     """The command of a machine whose disks are in a folder, the `first` beside them; `root` is as
     the kernel is told it, `agent` is the socket of its agent."""
-    disks = [
-        f"file={folder}/vd{letter}.img,format=raw,if=virtio,cache=writeback,"
-        f"throttling.bps-total={DISK_BYTES_PER_S}"
-        for letter in DISKS
-    ]
+    disks = ["-device", "virtio-scsi-pci"] if scsi else []
+    for letter in DISKS:
+        how = f"if=none,id={letter}" if scsi else "if=virtio"
+        disks += (
+            "-drive",
+            f"file={folder}/vd{letter}.img,format=raw,{how},cache=writeback,"
+            f"throttling.bps-total={DISK_BYTES_PER_S}",
+        )
+        disks += ["-device", f"scsi-hd,drive={letter}"] if scsi else []
     return [
         *("qemu-system-x86_64", "-accel", accelerator(), "-cpu", CPU, "-smp", "2"),
         *("-m", str(MEMORY_MIB), "-display", "none", "-nic", "none", "-no-reboot"),
@@ -43,7 +56,7 @@ def command(
         *("-append", f"root={root} rw console=ttyS0 {CHEAP}"),
         *("-serial", f"file:{folder}/console", "-device", "virtio-serial"),
         *("-drive", f"file={first},format=raw,if=virtio"),
-        *(word for disk in disks for word in ("-drive", disk)),
+        *disks,
         *("-chardev", f"socket,path={agent},server=on,wait=off,id=agent"),
         *("-device", "virtserialport,chardev=agent,name=org.qemu.guest_agent.0"),
     ]

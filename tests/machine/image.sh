@@ -17,7 +17,7 @@ mmdebstrap --quiet --variant=minbase --aptopt='Acquire::Check-Valid-Until "false
   --dpkgopt='force-unsafe-io' --dpkgopt='path-exclude=/usr/share/man/*' \
   --include="linux-image-cloud-amd64,systemd-sysv,udev,dbus,kmod,initramfs-tools,mdadm,e2fsprogs,busybox,qemu-guest-agent,procps,apt-utils" \
   --essential-hook='mkdir -p "$1/etc/initramfs-tools/conf.d"; echo MODULES=list > "$1/etc/initramfs-tools/conf.d/machine"' \
-  --essential-hook='printf "%s\n" virtio_pci virtio_blk ext4 raid456 > "$1/etc/initramfs-tools/modules"' \
+  --essential-hook='printf "%s\n" virtio_pci virtio_blk virtio_scsi sd_mod ext4 raid456 > "$1/etc/initramfs-tools/modules"' \
   --customize-hook='chroot "$1" apt-get install -q -y --download-only fio python3 util-linux' \
   --customize-hook='chroot "$1" systemctl mask apt-daily.timer apt-daily-upgrade.timer dpkg-db-backup.timer e2scrub_all.timer fstrim.timer e2scrub_reap.service systemd-timesyncd.service' \
   --customize-hook='echo "/dev/vda / ext4 defaults 0 1" > "$1/etc/fstab"' \

@@ -42,9 +42,12 @@ class Done:
 class Machine:
     """One machine, with a disk of its own that is a copy of the image. A context manager."""
 
-    def __init__(self, image: Path, files: Iterable[Path], folder: Path) -> None:
+    def __init__(
+        self, image: Path, files: Iterable[Path], folder: Path, disks: emulator.Disks
+    ) -> None:
         """`files` are in /root of the machine."""
         self._folder = folder
+        self._disks = disks
         self.root = "/dev/vda"
         """The root filesystem of the next boot."""
         self._disk = folder / "root.img"
@@ -56,7 +59,7 @@ class Machine:
             self._debugfs(f"write {file} /root/{file.name}", write=True)
         for letter in emulator.DISKS:
             with (folder / f"vd{letter}.img").open("wb") as disk:
-                disk.truncate(emulator.DISK_BYTES)
+                disk.truncate(disks.mib << 20)
 
     def __enter__(self) -> "Machine":
         try:
@@ -88,7 +91,9 @@ class Machine:
         # A disk that a cut left has a journal, which debugfs does not read.
         subprocess.run(["e2fsck", "-p", str(self._disk)], capture_output=True, check=False)
         kernel, initrd = self._newest("vmlinuz"), self._newest("initrd")
-        words = emulator.command(self._folder, self._disk, self.root, kernel, initrd, agent)
+        words = emulator.command(
+            self._folder, self._disk, self.root, kernel, initrd, agent, self._disks.scsi
+        )
         self._process = subprocess.Popen(words, stdin=subprocess.DEVNULL)
         self._wait(agent.exists, BOOT_S, "QEMU did not start")
         self._socket = socket.socket(socket.AF_UNIX)

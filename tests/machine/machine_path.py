@@ -13,6 +13,7 @@ from arrays import (
     guard_of,
     has_cleaned_up,
     name_of,
+    start_run,
 )
 from latency import beside
 from machine import COMMAND_S, Machine
@@ -180,9 +181,7 @@ def test_upgrade(machine: Machine, way: Way) -> None:
 
 def test_power_cut(machine: Machine) -> None:
     """A power cut in mid-run: after the boot nothing is half"""
-    name = name_of(machine)
-    machine.do(f"systemd-run --unit=cut autotune run {name} --workload quick --trials 8 --time 2h")
-    machine.until("ls -d /data/.autotune-*")
+    start_run(machine, name_of(machine), "/data", "quick")
     machine.do("sync")
     machine.cut()
     machine.boot()

@@ -31,7 +31,7 @@ WHEEL = Way(
     upgrade="systemctl stop 'autotune-guard@*' && "
     f"{PIP} --force-reinstall --no-deps /root/*.whl && autotune service install",
     remove="autotune service remove && autotune restore --all && rm /usr/local/bin/autotune && "
-    "rm -r /opt/autotune /var/lib/autotune /etc/autotune",
+    "rm -rf /opt/autotune /var/lib/autotune /etc/autotune",
     python="/opt/autotune/bin/python3",
     is_package=False,
 )
