@@ -72,7 +72,9 @@ def build_deb(suite: str, wheel: Path) -> Path:
         run("tar", "--extract", "--file", system, "--directory", root)
         source = Path(root, "build", "autotune-md")
         _lay_out(source, suite, wheels)
-        inside = ("chroot", root, "env", "-C", "/build/autotune-md", "LC_ALL=C.UTF-8", "HOME=/root")
+        # What make was told of (PYTHON=...) is for this machine, not for the package's own make.
+        inside = ("chroot", root, "env", "-u", "MAKEFLAGS", "-u", "MAKEOVERRIDES",
+                  "-C", "/build/autotune-md", "LC_ALL=C.UTF-8", "HOME=/root")  # fmt: skip
         run(*inside, "dpkg-buildpackage", "--build=binary", "--no-sign")
         (made,) = source.parent.glob("*.deb")
         run(*inside, "lintian", "--fail-on=error,warning", "--tag-display-limit=0",

@@ -4,14 +4,18 @@
 # It starts in emulation, so it has a small kernel, a small initramfs and no work of its own.
 set -eu
 suite=$1 file=$2
-constraints=$(dirname "$0")/../../packaging/constraints.txt
+top=$(realpath "$(dirname "$0")/../..")
 folder=$(mktemp -d "$file.XXXXXX")
 trap 'rm -rf --one-file-system "$folder"' EXIT
-# No package is built for the newest: the wheel is installed there, with libraries from PyPI.
+# No package is built for the newest: the wheel is installed there, with libraries from PyPI. They
+# are fetched from here, where pip is known to trust what it has to.
+wheels='python=$(chroot "$1" python3 -c "import sys; print(\"%d.%d\" % sys.version_info[:2])") &&
+  "$top/.venv/bin/python" -m pip download -q --only-binary=:all: --python-version="$python" \
+    --platform=manylinux_2_28_x86_64 --platform=manylinux2014_x86_64 \
+    -d "$1/var/cache/wheels" -r "$top/packaging/constraints.txt"'
+export top
 set --
-[ "$suite" != unstable ] || set -- --include=python3-venv \
-  --customize-hook="copy-in $constraints /etc/ssl/certs/ca-certificates.crt /root" \
-  --customize-hook='chroot "$1" sh -c "python3 -m venv /root/pip && /root/pip/bin/pip --cert /root/ca-certificates.crt download -q -d /var/cache/wheels -r /root/constraints.txt && rm -r /root/pip /root/constraints.txt /root/ca-certificates.crt"'
+[ "$suite" != unstable ] || set -- --include=python3-venv --customize-hook="$wheels"
 mmdebstrap --quiet --variant=minbase --aptopt='Acquire::Check-Valid-Until "false"' \
   --aptopt='APT::Install-Recommends "false"' --skip=cleanup/apt \
   --dpkgopt='force-unsafe-io' --dpkgopt='path-exclude=/usr/share/man/*' \
