@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from emulator import Disks
-from machine import Machine
+from machine import Machine, install
 from ways import PACKAGE, WHEEL, Way
 
 TOP = Path(__file__).parents[2]
@@ -49,14 +49,30 @@ def disks() -> Disks:
 
 
 @pytest.fixture(scope="session")
+def is_installed() -> bool:
+    """Whether the machine has it from the start."""
+    return False
+
+
+@pytest.fixture(scope="session")
 def machine(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, disks: Disks
+    request: pytest.FixtureRequest,
+    tmp_path_factory: pytest.TempPathFactory,
+    disks: Disks,
+    way: Way,
+    is_installed: bool,
 ) -> Iterator[Machine]:
     suite = request.config.getoption("--suite")
     folder = tmp_path_factory.mktemp("machine")
-    here = Path(__file__).parent
-    files = [*_installed(suite, folder), _profile(suite, folder), here / "workload.toml"]
-    with Machine(CACHE / f"{suite}.img", files, folder, disks) as machine:
+    image, packages = CACHE / f"{suite}.img", _packages(suite, folder)
+    if is_installed:
+        made = folder / "installed.img"
+        subprocess.run(["cp", "--sparse=always", image, made], check=True)
+        install(made, packages, way.install)
+        image, packages = made, []
+    workload = Path(__file__).parent / "workload.toml"
+    files = [*packages, _profile(suite, folder), workload]
+    with Machine(image, files, folder, disks) as machine:
         yield machine
         # Not before: Python comes with the package.
         _versions[:] = machine.do(VERSIONS).split()
@@ -68,7 +84,7 @@ def way(request: pytest.FixtureRequest) -> Way:
     return PACKAGE if request.config.getoption("--suite") in RELEASES else WHEEL
 
 
-def _installed(suite: str, folder: Path) -> list[Path]:
+def _packages(suite: str, folder: Path) -> list[Path]:
     """What is installed in a machine: the package and its next version, or the wheel."""
     if suite not in RELEASES:
         (wheel,) = (TOP / "dist").glob("autotune_md-*.whl")

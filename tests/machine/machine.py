@@ -8,6 +8,7 @@ import base64
 import contextlib
 import json
 import os
+import shutil
 import socket
 import subprocess
 import time
@@ -37,6 +38,22 @@ class Done:
     @property
     def text(self) -> str:
         return f"exit code {self.code}\n{self.out}\n{self.err}"
+
+
+def install(image: Path, files: Iterable[Path], command: str) -> None:
+    """Run a command in an image with these files in its /root, without a machine: many times as
+    fast, where installing is not what is tried."""
+    folder = image.with_suffix(".mounted")
+    folder.mkdir()
+    subprocess.run(["mount", "-o", "loop", image, folder], check=True)
+    try:
+        given = [Path(shutil.copy(file, folder / "root")) for file in files]
+        words = ["chroot", folder, "env", "-i", f"PATH={PATH}", "HOME=/root", "sh", "-c", command]
+        subprocess.run(words, check=True, stdout=subprocess.DEVNULL)
+        for file in given:
+            file.unlink()
+    finally:
+        subprocess.run(["umount", folder], check=True)
 
 
 class Machine:
