@@ -25,6 +25,7 @@ PATIENCE_S = 30.0
 """A load that was killed, or udev, may have it open for moments."""
 LOOK_S = 0.2
 COMMAND_S = 20.0
+BLOCK = Path("/sys/class/block")
 
 
 @dataclass
@@ -43,9 +44,18 @@ def remove(uuid: str, disks: Collection[str] = ()) -> Removal:
     Never raises for one of them: what could not be removed is told.
     """
     found = Removal()
-    block = Path("/sys/class/block")
-    disks = disks or sorted(entry.name for entry in block.iterdir())
-    members = [disk for disk in disks if _bears(disk, uuid)]
+    everything = sorted(entry.name for entry in BLOCK.iterdir())
+    members, unseen = _members(uuid, disks or everything)
+    if disks and unseen:
+        # One that was unplugged and is back has another name.
+        moved = _members(uuid, [disk for disk in everything if disk not in disks])[0]
+        members += moved
+        unseen = {} if len(moved) >= len(unseen) else unseen
+        found.failed += [
+            f"whether /dev/{disk} has a superblock of ours cannot be seen ({why}); plug it in "
+            "again, or delete the journal if it is gone for good"
+            for disk, why in unseen.items()
+        ]
     for name in _arrays(uuid, members):
         if fault := _stop(name):
             found.failed.append(f"/dev/{name} cannot be stopped: {fault}")
@@ -57,6 +67,19 @@ def remove(uuid: str, disks: Collection[str] = ()) -> Removal:
         else:
             found.removed.append(f"the superblock on /dev/{disk}")
     return found
+
+
+def _members(uuid: str, disks: Iterable[str]) -> tuple[list[str], dict[str, str]]:
+    """The disks that have a superblock with this UUID, and those of which that cannot be seen, with
+    the reason."""
+    found, unseen = [], {}
+    for disk in disks:
+        try:
+            if _bears(disk, uuid):
+                found.append(disk)
+        except OSError as error:
+            unseen[disk] = error.strerror or str(error)
+    return found, unseen
 
 
 def _arrays(uuid: str, members: Iterable[str]) -> list[str]:
@@ -118,16 +141,11 @@ def _node(disk: str) -> str:
 
 
 def _bears(disk: str, uuid: str) -> bool:
-    """Whether there is a superblock with this UUID on a disk."""
-    try:
-        # Past the page cache, which does not see what md writes.
-        descriptor = os.open(_node(disk), os.O_RDONLY | os.O_DIRECT | os.O_CLOEXEC)
-    except OSError:
-        return False
+    """Whether there is a superblock with this UUID on a disk. OSError if it cannot be read."""
+    # Past the page cache, which does not see what md writes.
+    descriptor = os.open(_node(disk), os.O_RDONLY | os.O_DIRECT | os.O_CLOEXEC)
     try:
         return _is_ours(descriptor, uuid)
-    except OSError:
-        return False
     finally:
         os.close(descriptor)
 

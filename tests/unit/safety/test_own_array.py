@@ -107,3 +107,29 @@ def test_what_udev_begins_again_meanwhile_is_stopped_again(
     assert own_array._zero("cciss!disk", UUID) == ""
     assert not begun
     assert opened == ["/dev/cciss/disk"] * 2
+
+
+@pytest.mark.parametrize("back_as", ["", "vdz"])
+def test_a_disk_that_is_gone_may_have_a_superblock_of_ours_still(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, back_as: str
+) -> None:
+    """Plugged in again, udev would begin the array, and nobody would know whose it is."""
+
+    def bears(disk: str, uuid: str) -> bool:
+        if disk == "vdb":
+            raise OSError(errno.ENXIO, "No such device or address")
+        return disk in ("vda", back_as)
+
+    for name in ("vda", "vdc", *filter(None, [back_as])):
+        (tmp_path / name).mkdir()
+    monkeypatch.setattr(own_array, "BLOCK", tmp_path)
+    monkeypatch.setattr(own_array, "_bears", bears)
+    monkeypatch.setattr(own_array, "_arrays", lambda *_: [])
+    monkeypatch.setattr(own_array, "_zero", lambda *_: "")
+    removal = own_array.remove(UUID, ["vda", "vdb"])
+    zeroed = [f"the superblock on /dev/{disk}" for disk in ("vda", back_as) if disk]
+    assert removal.removed == zeroed
+    assert bool(removal.failed) == (not back_as)
+    assert all("whether /dev/vdb has" in text for text in removal.failed)
+    # After a reboot every device is looked at, and many cannot be read.
+    assert own_array.remove(UUID).failed == []
