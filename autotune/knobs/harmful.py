@@ -83,8 +83,16 @@ LIMITS: Mapping[str, Limits] = {
         lacks="any crash means a resync",
         exceeds="nearly any crash means a resync",
     ),
-    "read_expire": Limits(low=50, lacks="a hard disk seeks for each read"),
-    "fifo_batch": Limits(high=256, exceeds="requests elsewhere on a disk wait for long"),
+    "read_expire": Limits(
+        low=50,
+        high=5000,
+        most=60_000,
+        lacks="a hard disk seeks for each read",
+        exceeds="a read may wait so long behind others",
+    ),
+    "fifo_batch": Limits(
+        high=256, most=1024, exceeds="requests elsewhere on a disk, and writes, wait for long"
+    ),
     "group_thread_cnt": Limits(high=32, most=256, exceeds="threads take turns, and memory"),
     "preread_bypass_threshold": Limits(
         high=256, most=2048, exceeds="small writes can wait behind large ones without end"

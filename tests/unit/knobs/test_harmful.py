@@ -40,6 +40,8 @@ HARMFUL: list[dict[str, int | str]] = [
     {"group_thread_cnt": 8192},
     {"safe_mode_delay": 0},
     {"safe_mode_delay": 4_000_000},
+    {"fifo_batch": 2_000_000},
+    {"read_expire": 10_000_000},
 ]
 
 
