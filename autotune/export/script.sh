@@ -125,6 +125,11 @@ files() {
     fi
 }
 
+# The files of mq-deadline's async_depth, which a change of nr_requests resets.
+depths() {
+    echo "${1%/*}/iosched/async_depth ${1%/*}/async_depth"
+}
+
 put() {
     case $1 in
     */group_thread_cnt)
@@ -174,9 +179,13 @@ save() {
         steps | while read -r place file _ passing; do
             [ -z "$passing" ] || continue
             for path in $(files "$place" "$file"); do
-                also=
-                [ "$file" != queue/scheduler ] ||
+                case $file in
+                queue/scheduler)
                     also="${path%/*}/nr_requests ${path%/*}/wbt_lat_usec ${path%/*}/iosched/*"
+                    ;;
+                queue/nr_requests) also=$(depths "$path") ;;
+                *) also= ;;
+                esac
                 for each in $path $also; do
                     # A queue that has no throttling keeps the file but fails to read it.
                     text=$(original "$each" 2>/dev/null) && [ -n "$text" ] || continue
@@ -222,7 +231,14 @@ apply() {
         for path in $(files "$place" "$file"); do
             # A switch of the scheduler resets the queue's length.
             length=$(cat "${path%/*}/nr_requests" 2>/dev/null || :)
+            found=
+            [ "$file" != queue/nr_requests ] || for each in $(depths "$path"); do
+                [ ! -e "$each" ] || found="$found $each=$(cat "$each" 2>/dev/null || :)"
+            done
             put "$path" "$text" || exit 1
+            for each in $found; do
+                echo "${each##*=}" 2>/dev/null >"${each%=*}" || :
+            done
             if [ "$file" = queue/scheduler ] && [ -n "$length" ]; then
                 echo "$length" 2>/dev/null >"${path%/*}/nr_requests" || :
             fi

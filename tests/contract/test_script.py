@@ -142,6 +142,26 @@ def test_the_script_changes_nothing_where_it_does_not_fit(
         )
 
 
+def test_a_change_of_nr_requests_leaves_async_depth(tmp_path: Path, theirs: Profile) -> None:
+    """The kernel resets it then, which apply and undo make good."""
+    only = theirs.model_copy(update={"knobs": {"nr_requests": 64}})
+    machine = Sandbox(tmp_path / "machine", only)
+    for disk in ("sda", "sdb"):
+        machine.put(f"sys/block/{disk}/queue/iosched/async_depth", "96")
+    before = machine.held()
+    # Stands for the kernel.
+    text = machine.script.read_text()
+    store = 'echo "$2" >"$1"\n'
+    reset = '    case $1 in */nr_requests) echo 7 >"${1%/*}/iosched/async_depth" ;; esac\n'
+    assert store in text
+    machine.script.write_text(text.replace(store, store + reset))
+    assert machine.run("apply").returncode == 0
+    changed = {path for path, text in machine.held().items() if text != before[path]}
+    assert {Path(path).name for path in changed} == {"nr_requests"}
+    assert machine.run("undo").returncode == 0
+    assert machine.held() == before
+
+
 def test_what_was_started_anew_is_left_as_it_is(tmp_path: Path, theirs: Profile) -> None:
     machine = Sandbox(tmp_path / "machine", theirs)
     before = machine.held()
