@@ -7,7 +7,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from autotune.errors import RefusalError, UsageError
-from autotune.knobs import DEFAULT, Knob, consistent, for_array, harmful, ram_bytes, read_setting
+from autotune.knobs import (
+    DEFAULT,
+    Knob,
+    by_name,
+    consistent,
+    for_array,
+    harmful,
+    ram_bytes,
+    read_setting,
+)
 from autotune.measure import live_sync
 from autotune.measure.fio import Target
 from autotune.measure.scratch import refuse_if_shared
@@ -97,6 +106,10 @@ class Preparation:
     earlier: tuple[Earlier, ...] = ()
     ground: Ground = field(default_factory=Ground)
     user: str = ""
+    costs: dict[tuple[str, Value], int] = field(
+        default_factory=dict, init=False, compare=False, repr=False
+    )
+    """The RAM of each value that was asked for."""
 
     @property
     def in_use(self) -> bool:
@@ -137,9 +150,16 @@ class Preparation:
 
     def allowed(self, setting: Setting) -> bool:
         """The exact filter: inside the RAM budget, and values that go together."""
-        if ram_bytes(self.array, setting) > self.ram_budget_bytes:
+        if sum(self._cost(name, value) for name, value in setting.items()) > self.ram_budget_bytes:
             return False
         return consistent(self.array, setting) is None
+
+    def _cost(self, name: str, value: Value) -> int:
+        """A strategy asks for thousands of settings before it proposes one, and some knobs look
+        through the folders of each disk's queues."""
+        if (name, value) not in self.costs:
+            self.costs[name, value] = by_name(name).ram_bytes(self.array, value)
+        return self.costs[name, value]
 
     @property
     def reads(self) -> Target:

@@ -84,7 +84,12 @@ def knob_files(name: str = "md0") -> dict[str, str]:
         queue = Path("/sys/block") / disk / "queue"
         files += [queue / f for f in ("scheduler", "nr_requests", "wbt_lat_usec", "max_sectors_kb")]
         files += [*sorted((queue / "iosched").glob("*")), queue.parent / "device/queue_depth"]
-    return {str(file): read(file) for file in files if file.exists()}
+    found = {}
+    for file in files:
+        # What is a scheduler's own goes while it is read, if somebody switches to another one.
+        with contextlib.suppress(OSError if "iosched" in file.parts else FileNotFoundError):
+            found[str(file)] = read(file)
+    return found
 
 
 def autotune(*words: object, state: Path) -> subprocess.CompletedProcess[str]:

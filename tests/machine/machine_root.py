@@ -88,7 +88,7 @@ def test_run(machine: Machine) -> None:
     device = f"/dev/{name_of(machine)}"
     machine.do(f"autotune doctor {device}")
     machine.do(
-        # The default strategy's model of so many settings took a quarter of an hour, emulated.
+        # Emulated, the default strategy takes minutes to choose among so many settings.
         f"autotune run {device} --workload /root/workload.toml --knobs all --strategy recipe "
         "--trials 2 --time 30min --json",
         timeout_s=2 * COMMAND_S,

@@ -1,5 +1,6 @@
 """A setting that is given: measured against what is there in turn, kept if it is no worse."""
 
+import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -64,7 +65,7 @@ def test_what_cannot_be_shown_is_not_kept(
     def without_writes(*words: Any, **changes: Any) -> Any:
         preparation = prepared(*words, **changes)
         figures = tuple(f for f in preparation.figures if f.phase == "read")
-        return type(preparation)(**{**vars(preparation), "phases": only_reads, "figures": figures})
+        return dataclasses.replace(preparation, phases=only_reads, figures=figures)
 
     monkeypatch.setattr(machine, "preparation", without_writes)
     result = held(machine, {"stripe_cache_size": 2048})
