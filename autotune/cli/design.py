@@ -70,7 +70,8 @@ def design(
     """Measure on blank disks which array to make: level, chunk, layout, bitmap.
 
     Small arrays are made on a slice of each disk, one after the other, and removed. A disk with
-    anything on it is refused, named twice or not.
+    a signature, partition, mount or holder is refused, named twice or not. Data without a
+    signature, such as LUKS with its header elsewhere, are not seen, and are lost.
     """
     import json
 
