@@ -19,10 +19,10 @@ def test_it_reads_what_a_run_shows(seconds: float) -> None:
 
 
 def test_one_of_each_minute_is_judged_by_what_was_left() -> None:
-    seen = [Seen(at, 300.0 - at) for at in range(0, 300, 7)]
+    seen = [Seen(at, 300.0 - at, "") for at in range(0, 300, 7)]
     chosen = each_minute(seen, 300.0)
     assert [each.at_s for each in chosen] == [63, 126, 182, 245]
     assert all(is_near(each, 300.0) for each in chosen)
-    assert is_near(Seen(100, 125), 200)
-    assert not is_near(Seen(100, 131), 200)
-    assert not is_near(Seen(100, 69), 200)
+    assert is_near(Seen(100, 125, ""), 200)
+    assert not is_near(Seen(100, 131, ""), 200)
+    assert not is_near(Seen(100, 69, ""), 200)

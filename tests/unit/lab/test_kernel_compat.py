@@ -9,9 +9,11 @@ import pytest
 
 from autotune.lab.compiler import compile_library
 
+FITS = 77
 SET_SHORTER = """
-import ctypes, os, signal
+import ctypes, os, signal, sys
 SETREGSET, GETREGSET, XSTATE = 0x4205, 0x4204, ctypes.c_void_p(0x202)
+FITS = 77
 LEGACY_AND_AVX = 832
 class Buffer(ctypes.Structure):
     _fields_ = [("base", ctypes.c_void_p), ("length", ctypes.c_size_t)]
@@ -27,7 +29,9 @@ os.waitpid(child, 0)
 data = ctypes.create_string_buffer(1 << 16)
 buffer = Buffer(ctypes.addressof(data), len(data))
 assert ptrace(GETREGSET, child, XSTATE, ctypes.byref(buffer)) == 0
-assert buffer.length > LEGACY_AND_AVX, buffer.length
+if buffer.length <= LEGACY_AND_AVX:
+    os.kill(child, signal.SIGKILL)
+    sys.exit(FITS)
 buffer.length = LEGACY_AND_AVX
 print(ptrace(SETREGSET, child, XSTATE, ctypes.byref(buffer)))
 os.kill(child, signal.SIGKILL)
@@ -44,7 +48,7 @@ def set_shorter(environment: dict[str, str]) -> str:
         text=True,
         check=False,
     )
-    if "assert buffer.length" in result.stderr:
+    if result.returncode == FITS:
         pytest.skip("this processor has no more state than fits")
     assert result.returncode == 0, result.stderr
     return result.stdout.strip()
