@@ -1,10 +1,8 @@
 """What guest tests of checks share: checks in a process of their own, and members that differ."""
 
-import contextlib
 import json
 import mmap
 import os
-import signal
 import sys
 import time
 from collections.abc import Iterable
@@ -113,22 +111,6 @@ def start_on(descriptor: int, state: Path, *words: str, sensor: Path | None = No
     finally:
         sys.stdout.flush()
         os._exit(code)
-
-
-def guardians() -> list[int]:
-    """The processes of guardians, and of what waits for the end of a sync."""
-    found = []
-    for folder in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):
-            if "autotune.safety.guardian" in (folder / "cmdline").read_text():
-                found.append(int(folder.name))
-    return found
-
-
-def kill_guardians() -> None:
-    for pid in guardians():
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
 
 
 def wait_for(text: str, output: Path, timeout_s: float = 120) -> None:

@@ -4,6 +4,7 @@ import contextlib
 import io
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -137,6 +138,22 @@ def wait_until(condition: Callable[[], bool], timeout_s: float = 60, what: str =
     while not condition():
         assert time.monotonic() < deadline, f"not within {timeout_s} s: {what}"
         time.sleep(0.05)
+
+
+def guardians() -> list[int]:
+    """The processes of guardians, and of what waits for the end of a sync to put something back."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if b"autotune.safety.guardian" in (folder / "cmdline").read_bytes():
+                found.append(int(folder.name))
+    return found
+
+
+def signal_guardians(number: int = signal.SIGKILL) -> None:
+    for pid in guardians():
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, number)
 
 
 def running(name: str) -> list[str]:

@@ -16,7 +16,6 @@ from checked import (
     SLACK_SECTORS,
     document,
     ended,
-    kill_guardians,
     mend,
     newest,
     plant,
@@ -28,7 +27,7 @@ from checked import (
     start_on,
     wait_for,
 )
-from guest import autotune, autotune_json, read, running, wait_until
+from guest import autotune, autotune_json, read, running, signal_guardians, wait_until
 from guest import start as start_autotune
 from screen import Terminal
 
@@ -310,7 +309,7 @@ def test_no_rebuild_stands_at_the_bound_of_a_check_that_was_killed_with_its_guar
     assert autotune("restore", "--abandoned", state=tmp_path).returncode == 0
     assert read(MD / "sync_action") == "check"
     assert read(MD / "sync_max") != "max"
-    kill_guardians()
+    signal_guardians()
     os.kill(child, signal.SIGKILL)
     ended(child)
     try:

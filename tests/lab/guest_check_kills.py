@@ -12,8 +12,6 @@ from pathlib import Path
 import pytest
 from checked import (
     ended,
-    guardians,
-    kill_guardians,
     newest,
     plant,
     position,
@@ -22,7 +20,7 @@ from checked import (
     start,
     wait_for,
 )
-from guest import autotune_json, wait_until
+from guest import autotune_json, guardians, signal_guardians, wait_until
 
 KILLS = int(os.environ.get("AUTOTUNE_KILLS", "4"))
 SEED = int(os.environ.get("AUTOTUNE_SEED", "0"))
@@ -47,7 +45,7 @@ def test_no_kill_leaves_a_limit_or_skips_a_part(
         time.sleep(rng.uniform(0, LATEST_S))
         mid += settings() != found
         if number % 2:
-            kill_guardians()
+            signal_guardians()
         os.kill(child, signal.SIGKILL)
         code = ended(child)
         assert code in (0, -signal.SIGKILL), output.read_text()

@@ -15,7 +15,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from guest import AUTOTUNE, FAST, Follower, autotune, autotune_json, running, start, wait_until
+from guest import (
+    AUTOTUNE,
+    FAST,
+    Follower,
+    autotune,
+    autotune_json,
+    running,
+    signal_guardians,
+    start,
+    wait_until,
+)
 from stacks import FOLDER, STACKS, link_to, make_ext4, sh, signature_of_ext4, text, undone
 
 from autotune.design import creation
@@ -286,15 +296,6 @@ main()
 """`autotune` with one trial of the search, which says when the proof begins."""
 
 
-def guardians() -> list[int]:
-    found = []
-    for folder in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):
-            if b"autotune.safety.guardian" in (folder / "cmdline").read_bytes():
-                found.append(int(folder.name))
-    return found
-
-
 @pytest.fixture
 def begun(fast: Path) -> Iterator[Callable[[Callable[[], bool]], subprocess.Popen[str]]]:
     """Return a function that starts a design and waits for a moment of it."""
@@ -334,8 +335,7 @@ def test_restore_removes_what_is_left_if_the_guardian_is_killed_too(
     begun: Callable[[Callable[[], bool]], subprocess.Popen[str]],
 ) -> None:
     process = begun(is_measuring)
-    for pid in guardians():
-        os.kill(pid, signal.SIGKILL)
+    signal_guardians()
     process.kill()
     process.wait()
     time.sleep(2)

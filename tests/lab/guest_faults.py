@@ -8,14 +8,13 @@ import hashlib
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from guest import autotune, knob_files, read, running, wait_until
+from guest import autotune, guardians, knob_files, read, running, signal_guardians, wait_until
 from partitioned import clear, create, mdadm, partition_disks, parts, slow_down, wait_idle
 from victim import STAGES, Stage, start
 
@@ -65,10 +64,7 @@ def kill_the_tuner() -> None:
 
 
 def stop_the_guardian() -> None:
-    for folder in Path("/proc").glob("[0-9]*"):
-        with suppress(OSError):
-            if "autotune.safety.guardian" in (folder / "cmdline").read_text():
-                os.kill(int(folder.name), signal.SIGSTOP)
+    signal_guardians(signal.SIGSTOP)
 
 
 def kill_fio() -> None:
@@ -269,12 +265,6 @@ def whole_again() -> None:
         mdadm("/dev/md0", "--add", f"/dev/{min(DISKS - members())}")
         wait_until(lambda: read(MD / "degraded") == "0", 120, "the rebuild")
     wait_until(lambda: read(MD / "sync_action") == "idle", 120, "the array")
-
-
-def guardians() -> list[str]:
-    name = Path(sys.executable).resolve().name[:15]
-    lines = running(name) + running("python") + running("python3")
-    return [line for line in lines if "autotune.safety.guardian" in line]
 
 
 def removed(disk: str) -> bool:

@@ -13,7 +13,7 @@ from typing import Any
 from unittest import mock
 
 import pytest
-from guest import autotune, read, running, wait_until
+from guest import autotune, read, running, signal_guardians, wait_until
 from guest_rebuild import MD, SLOWDOWN, recover, settled_knobs
 from screen import Terminal
 
@@ -213,10 +213,7 @@ def test_a_guard_puts_back_what_one_left_that_was_killed_with_its_guardian(
     with foreground():
         child = start(state, tmp_path / "output", "--p99-ceiling", "80ms")
         wait_until(is_shut, 20, "the guard to work")
-        for folder in Path("/proc").glob("[0-9]*"):
-            with contextlib.suppress(OSError):
-                if "autotune.safety.guardian" in (folder / "cmdline").read_text():
-                    os.kill(int(folder.name), signal.SIGKILL)
+        signal_guardians()
         os.kill(child, signal.SIGKILL)
         assert ended(child) == -signal.SIGKILL
     assert list((state / "journal").glob("*"))

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from guest import FAST, autotune, autotune_json, knob_files, running, start, wait_until
+from guest import FAST, autotune, autotune_json, guardians, knob_files, running, start, wait_until
 from volumes import make_ext4, make_group, make_snapshot, make_thin, make_volume, sh, used
 
 from autotune.lab.guest.system import load_modules
@@ -269,7 +269,9 @@ def test_a_filesystem_mounted_over_it_does_not_hide_the_scratch_file(
     with under_way(tmp_path, *words) as process, covered():
         process.kill()
         process.wait()
-        wait_until(lambda: knob_files() == knobs and not running("fio"), what="the guardian")
+        wait_until(lambda: not guardians(), what="the guardian")
+        assert knob_files() == knobs
+        assert not running("fio")
         hidden = autotune("restore", state=tmp_path)
         assert hidden.returncode == 1
         assert "another filesystem is mounted over" in hidden.stderr

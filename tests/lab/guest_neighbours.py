@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from guest import Follower, autotune, knob_files, read, running, start, wait_until
+from guest import Follower, autotune, guardians, knob_files, read, running, start, wait_until
 from partitioned import clear, create, md, mdadm, partition_disks, parts, slow_down, wait_idle
 
 from autotune.errors import StoppedError
@@ -113,18 +113,6 @@ def bounds() -> tuple[str, str]:
     return read(md("md0") / "sync_min"), read(md("md0") / "sync_max")
 
 
-def waiting() -> list[int]:
-    """The processes that wait to put something back."""
-    found = []
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            if "autotune.safety.guardian" in (folder / "cmdline").read_text():
-                found.append(int(folder.name))
-        except OSError:
-            continue
-    return found
-
-
 def test_what_a_recovery_in_a_check_keeps_from_going_back_goes_back_after_it(
     workload: Callable[[int], str], tmp_path: Path
 ) -> None:
@@ -146,7 +134,7 @@ def test_what_a_recovery_in_a_check_keeps_from_going_back_goes_back_after_it(
     wait_idle("md0")
     wait_until(lambda: bounds() == ("0", "max"), 60, f"the bounds, which are {bounds()}")
     wait_until(lambda: not list((tmp_path / "journal").glob("*")), what="the journal to go")
-    wait_until(lambda: not waiting(), what="the guardian to end")
+    wait_until(lambda: not guardians(), what="the guardian to end")
     after = knob_files()
     assert {k: v for k, v in before.items() if k in after and after[k] != v} == {}
 
@@ -156,7 +144,7 @@ def test_the_weekly_pass_does_it_if_nobody_is_left_to(
     workload: Callable[[int], str], tmp_path: Path
 ) -> None:
     provoked(workload(20), tmp_path, replace_a_disk)
-    for process in waiting():
+    for process in guardians():
         os.kill(process, signal.SIGKILL)
     slow_down("e", 1)
     wait_idle("md0")

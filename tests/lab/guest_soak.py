@@ -11,8 +11,8 @@ import time
 from pathlib import Path
 
 import pytest
-from guest import autotune, knob_files, read, running, wait_until
-from guest_faults import MD, MOUNT, WORKLOAD, data, files, guardians, state
+from guest import autotune, guardians, knob_files, read, running, wait_until
+from guest_faults import MD, MOUNT, WORKLOAD, data, files, state
 from victim import Stage, start
 
 from autotune.problem.profile import load_profile, save_profile

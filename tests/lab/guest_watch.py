@@ -1,8 +1,5 @@
 """What ends a run at once, provoked, on raid5-hdd; `test_run.py` runs this there, in this order."""
 
-import contextlib
-import os
-import signal
 import subprocess
 import threading
 import time
@@ -10,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from guest import Follower, knob_files, read, running, wait_until
+from guest import Follower, knob_files, read, running, signal_guardians, wait_until
 
 from autotune.errors import StoppedError
 from autotune.measure.workload import load_workload
@@ -88,13 +85,6 @@ def start_a_check() -> None:
     (MD / "sync_action").write_text("check")
 
 
-def kill_the_guardian() -> None:
-    for folder in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):
-            if "autotune.safety.guardian" in (folder / "cmdline").read_text():
-                os.kill(int(folder.name), signal.SIGKILL)
-
-
 def end_the_check() -> None:
     (MD / "sync_action").write_text("idle")
 
@@ -108,7 +98,7 @@ CASES: dict[str, tuple[Callable[[], None], Callable[[], object], str]] = {
     "memory": (fill_the_memory, free_the_memory, "MiB of memory are available"),
     "repair": (start_a_repair, stop_the_repair, "a repair of /dev/md0 has started"),
     "check": (start_a_check, stop_the_repair, "somebody else has started a check of /dev/md0"),
-    "guardian": (kill_the_guardian, lambda: None, "the guardian process was killed"),
+    "guardian": (signal_guardians, lambda: None, "the guardian process was killed"),
     "check ended": (end_the_check, lambda: None, "somebody else ended the check"),
     "disk": (fail_a_disk, lambda: None, "/dev/md0 is degraded"),
 }
