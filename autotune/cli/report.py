@@ -76,7 +76,7 @@ def _document(name: str, state_dir: Path) -> dict[str, object]:
 
     if not name.isdecimal():
         return array_report.document(stored_array.find(name, state_dir))
-    store, number = Store.existing(state_dir), int(name)
+    store, number = Store.existing(state_dir), int(name[:18])
     if store is None or number > MOST_RUN:
         raise UsageError(f"There is no run {name}; `autotune history` lists them.")
     run, trials = as_it_is(store.run(number)), store.trials(number)

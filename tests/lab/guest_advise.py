@@ -252,6 +252,7 @@ def test_an_encrypted_device_whose_data_begin_at_the_wrong_place(tmp_path: Path)
 # Filesystems that do not know the stripe.
 
 
+@pytest.mark.slow
 def test_an_ext4_without_a_stripe(tmp_path: Path) -> None:
     raid5()
     ext4(DEVICE)
@@ -435,6 +436,7 @@ def test_a_hard_disk_beside_flash(tmp_path: Path) -> None:
 # Their queues.
 
 
+@pytest.mark.slow
 def test_a_scheduler_unlike_the_others(tmp_path: Path) -> None:
     create("md0", 5, SSDS[:3])
     Path("/sys/block/vdb/queue/scheduler").write_text("bfq")

@@ -158,6 +158,7 @@ def test_a_check_that_is_not_due_and_one_outside_its_window(state: Path, tmp_pat
     assert sectors_read() == before
 
 
+@pytest.mark.slow
 def test_after_ctrl_c_it_goes_on_and_reads_nothing_twice(
     state: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -175,8 +175,6 @@ CELLS = [
 SAMPLE = {
     ("SIGKILL to the tuner", "write"),
     ("disk failing", "resync"),
-    ("store refused (EBUSY)", "restore"),
-    ("filesystem read-only", "write"),
 }
 
 

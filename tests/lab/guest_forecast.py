@@ -93,6 +93,7 @@ def test_it_writes_nothing_and_leaves_all_as_it_was(state: Path) -> None:
     assert "/dev/md0" in autotune("history", "--forecasts", state=state).stdout
 
 
+@pytest.mark.slow
 def test_it_warns_and_says_what_ended_it(state: Path) -> None:
     """An array that nobody has written to since its assembly; and one that is stopped."""
     members = [f"/dev/{name}" for name in find_array("/dev/md0").disks]

@@ -240,7 +240,6 @@ def test_what_makes_no_sense_together_is_said(state: Path) -> None:
         assert done.stderr.count("\n") == 1, done.stderr
 
 
-@pytest.mark.sample
 def test_a_policy_holds_the_sync_and_says_what_that_costs(state: Path, tmp_path: Path) -> None:
     recovering()
     knobs, output = settled_knobs(), tmp_path / "output"

@@ -199,6 +199,7 @@ def swap_names() -> None:
     mdadm("--assemble", "/dev/md1", *parts(1, "abcd"))
 
 
+@pytest.mark.slow
 def test_an_array_that_takes_over_the_name_is_not_tuned(
     workload: Callable[[int], str], tmp_path: Path
 ) -> None:
@@ -216,6 +217,7 @@ def test_an_array_that_takes_over_the_name_is_not_tuned(
     assert not list((tmp_path / "journal").glob("*"))
 
 
+@pytest.mark.slow
 def test_the_script_undoes_nothing_of_an_array_that_took_the_name(
     tmp_path: Path,
 ) -> None:
@@ -271,6 +273,7 @@ def test_what_is_applied_after_a_reassembly_can_be_undone(tmp_path: Path) -> Non
     assert knob_files() == before
 
 
+@pytest.mark.slow
 def test_a_check_of_a_raid10_never_goes_back(tmp_path: Path) -> None:
     clear()
     create("md0", 5, parts(1, "abcd"))
@@ -301,6 +304,7 @@ def read_auto() -> None:
     assert read(md("md0") / "array_state") == "read-auto"
 
 
+@pytest.mark.slow
 def test_an_array_that_waits_for_its_first_write_can_be_tuned(
     workload: Callable[[int], str], tmp_path: Path
 ) -> None:

@@ -194,6 +194,7 @@ def test_nothing_is_set_while_a_journal_is_open_nor_forgotten_once_a_boot_has_cl
     back()
 
 
+@pytest.mark.slow
 def test_a_replaced_member_gets_its_scheduler_also_if_it_is_a_partition(state: Path) -> None:
     """Even if udevd is busy with the disk while mdadm adds it, when it hears of no close."""
     keep(state)
@@ -357,6 +358,7 @@ def test_restore_all_puts_back_what_udev_has_set_at_an_assembly(state: Path) -> 
     again()
 
 
+@pytest.mark.slow
 def test_the_cache_is_set_only_after_a_reshape(state: Path) -> None:
     """One that is too small for it stops it for good."""
     md = Path("/sys/block/md0/md")

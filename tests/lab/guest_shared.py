@@ -204,7 +204,9 @@ def test_a_recovery_that_a_run_has_kept_from_its_guard_is_guarded_from_then_on(
     assert ended(child) == 0
     assert documents(output)[-1]["ended"] == "stopped by SIGTERM"
     assert read(md("md0") / "sync_action") == "recover"
-    assert output.read_text().count("Another run") == 1
+    # It is asked each second. A run that dies lets go of the array before it does of the disks.
+    refused = [line for line in output.read_text().splitlines() if "Another run" in line]
+    assert len(refused) == len(set(refused)) <= 2, refused
 
 
 def test_a_ceiling_out_of_reach_does_not_keep_an_array_degraded(

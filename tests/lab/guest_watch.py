@@ -104,7 +104,12 @@ CASES: dict[str, tuple[Callable[[], None], Callable[[], object], str]] = {
 }
 
 
-@pytest.mark.parametrize("case", CASES)
+SLOW = {"repair", "check", "check ended"}
+
+
+@pytest.mark.parametrize(
+    "case", [pytest.param(c, marks=pytest.mark.slow if c in SLOW else ()) for c in CASES]
+)
 def test_what_goes_wrong_ends_the_trial_within_two_seconds(case: str, tmp_path: Path) -> None:
     provoke, repair, message = CASES[case]
     path = tmp_path / "long.toml"

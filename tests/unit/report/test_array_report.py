@@ -233,7 +233,7 @@ def test_what_comes_from_elsewhere_is_text(state: Path) -> None:
     assert "<" not in "".join(lines).replace("\\<", "")
 
 
-@pytest.mark.parametrize("name", ["/dev/md7", "nonsense", "7"])
+@pytest.mark.parametrize("name", ["/dev/md7", "nonsense", "7", "1" * 5000])
 def test_what_is_not_there_is_wrong_usage(state: Path, name: str) -> None:
     done = CliRunner().invoke(app, ["report", name, "--state-dir", str(state)])
     assert getattr(done.exception, "exit_code", None) == 2
