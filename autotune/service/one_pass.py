@@ -1,6 +1,7 @@
 """One pass of re-tuning on an array of this machine: when, with what, and who is notified."""
 
 import contextlib
+import dataclasses
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -76,6 +77,14 @@ def retune(
     user wants an end.
     """
     care = config.care(array.uuid)
+    told: list[Report] = []
+
+    def tell(report: Report) -> None:
+        log(report.outcome, report.device, report.uuid, report.text)
+        for event in _events(report):
+            if fault := notify(event, array.device, array.uuid, report.text, config.notify):
+                reporter.notice(fault)
+
     try:
         in_force = active(array, state_dir)
         if not in_force:
@@ -84,31 +93,48 @@ def retune(
         why = _not_now(array, care, now(), differs)
         if why:
             return Report(array.device, array.uuid, "postponed", f"Left alone, since {why}.")
+        persisted = any(each.how == "persisted" for each in in_force)
         before = history.load(state_dir, array.uuid)
         managed = ManagedArray(array, in_force[0].profile, care, state_dir, reporter, destructive)
-        done = run_pass(managed, before.known, care.adopt)
+
+        def keep(done: Pass, record: PassRecord) -> None:
+            ceilings = {f.name: limit for f in managed.figures if (limit := f.limit(done.latest))}
+            history.save(before.after(done, record, ceilings), state_dir, array.uuid)
+
+        def reverted(done: Pass) -> None:
+            if persisted:
+                persist.unpersist(array.uuid, array.root)
+                persist.tell_udev(array, reporter.notice, array.root)
+            record = _record(done, managed)
+            told.append(Report(array.device, array.uuid, "reverted", _sentence(done), record))
+            tell(told[0])
+            keep(done, record)
+
+        done = run_pass(managed, before.known, care.adopt, reverted)
+        if persisted and managed.adopted is not None:
+            # What comes back at the next start of the array must be what was proven last.
+            persist.persist(managed.adopted, array, state_dir, reporter.notice)
         record = _record(done, managed)
-        ceilings = {f.name: limit for f in managed.figures if (limit := f.limit(done.latest))}
-        history.save(before.after(done, record, ceilings), state_dir, array.uuid)
-        Store(state_dir).thin(array.uuid)
-        if any(each.how == "persisted" for each in in_force):
-            _persist_again(array, done, managed, state_dir, reporter)
+        keep(done, record)
         report = Report(array.device, array.uuid, done.outcome, _sentence(done), record)
+        Store(state_dir).thin(array.uuid)
     except InUseError as error:
         report = Report(array.device, array.uuid, "postponed", str(error))
+        if told:
+            text = f"{told[0].text} The search for better ones was cut: {error}"
+            return dataclasses.replace(told[0], text=text)
     except SignalledError:
         raise
     except (AutotuneError, OSError) as error:
         # Whatever befalls one array, the others have their turn.
-        report = Report(array.device, array.uuid, "failed", in_the_configuration(str(error)))
+        text = " ".join([in_the_configuration(str(error)), *(each.text for each in told)])
+        report = Report(array.device, array.uuid, "failed", text)
         record = PassRecord(at=datetime.now(UTC), outcome="failed", reasons=(report.text,))
         with contextlib.suppress(AutotuneError):
             before = history.load(state_dir, array.uuid)
             history.save(before.failed(record), state_dir, array.uuid)
-    log(report.outcome, report.device, report.uuid, report.text)
-    for event in _events(report):
-        if fault := notify(event, array.device, array.uuid, report.text, config.notify):
-            reporter.notice(fault)
+    if not (told and report.outcome == "reverted"):
+        tell(report)
     return report
 
 
@@ -148,17 +174,6 @@ def _record(done: Pass, managed: ManagedArray) -> PassRecord:
     )
 
 
-def _persist_again(
-    array: Array, done: Pass, managed: ManagedArray, state_dir: Path, reporter: Reporter
-) -> None:
-    """What comes back at the next start of the array must be what was proven last."""
-    if managed.adopted is not None:
-        persist.persist(managed.adopted, array, state_dir, reporter.notice)
-    elif done.reverted:
-        persist.unpersist(array.uuid, array.root)
-        persist.tell_udev(array, reporter.notice, array.root)
-
-
 def _sentence(done: Pass) -> str:
     why = f" ({'; '.join(done.reasons)})" if done.reasons else ""
     better = (
@@ -169,7 +184,7 @@ def _sentence(done: Pass) -> str:
     return {
         "unchanged": f"The profile is as it was{why}.",
         "kept": f"Something moved{why}, and nothing better was proven; the profile stays.",
-        "reverted": f"The original settings are back{why}, and nothing better was proven.",
+        "reverted": f"The original settings are back{why}.",
         "advised": f"Something moved{why}; a setting that is {better} was proven, not adopted.",
         "adopted": f"Something moved{why}; a setting that is {better} was proven and adopted.",
     }[done.outcome]

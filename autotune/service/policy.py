@@ -4,7 +4,7 @@ What an array can do is behind `Managed`, so that a year of passes can be tried 
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
@@ -78,7 +78,6 @@ class Pass:
 
     outcome: Literal["unchanged", "kept", "reverted", "advised", "adopted"]
     reasons: tuple[str, ...]
-    reverted: bool
     gain: Comparison | None
     better: Comparison | None
     known: Known
@@ -88,9 +87,18 @@ class Pass:
     """The objective with the incumbent over that when it was adopted; 1.0: as then."""
 
 
-def run_pass(managed: Managed, known: Known | None, adopt: bool) -> Pass:
+def run_pass(
+    managed: Managed,
+    known: Known | None,
+    adopt: bool,
+    reverted: Callable[[Pass], None] = lambda _: None,
+) -> Pass:
     """Check, and if something moved, tune; adopt only what was proven twice. Without `adopt`
-    nothing that is in force changes; that the originals would be better is advice, too."""
+    nothing that is in force changes; that the originals would be better is advice, too.
+
+    `reverted` is called once the originals are back, with the pass as it is then: what follows is
+    a search, which may be cut at any time.
+    """
     proof = managed.against_originals()
     reasons, moved = what_changed(known, managed), what_moved(known, managed, proof.before)
     if moved and not reasons:
@@ -106,26 +114,27 @@ def run_pass(managed: Managed, known: Known | None, adopt: bool) -> Pass:
     if worse and not adopt:
         better = proof.verdict.overall
         why = (*worse, *reasons)
-        return Pass("advised", why, False, gain, better, now, now.figures, drift)
+        return Pass("advised", why, gain, better, now, now.figures, drift)
     if worse:
         managed.back_to_originals()
         now = Known(managed.fingerprint, managed.incumbent, proof.after)
+        reverted(Pass("reverted", (*worse, *reasons), gain, None, now, now.figures, drift))
     elif known is None:
-        return Pass("unchanged", ("first look",), False, gain, None, now, now.figures, drift)
+        return Pass("unchanged", ("first look",), gain, None, now, now.figures, drift)
     elif not reasons:
         # The level of the day it was adopted stays what is compared with: else it could creep.
-        return Pass("unchanged", (), False, gain, None, known, now.figures, drift)
+        return Pass("unchanged", (), gain, None, known, now.figures, drift)
     setting = managed.tune()
     second = managed.prove(setting) if setting is not None else None
     why = (*worse, *reasons)
     if setting is None or second is None or not is_worth_it(managed.figures, second):
         outcome: Literal["reverted", "kept"] = "reverted" if worse else "kept"
-        return Pass(outcome, why, bool(worse), gain, None, now, now.figures, drift)
+        return Pass(outcome, why, gain, None, now, now.figures, drift)
     if not adopt:
-        return Pass("advised", why, False, gain, second.verdict.overall, now, now.figures, drift)
+        return Pass("advised", why, gain, second.verdict.overall, now, now.figures, drift)
     managed.adopt(setting, second)
     now = Known(managed.fingerprint, managed.incumbent, second.after)
-    return Pass("adopted", why, bool(worse), gain, second.verdict.overall, now, now.figures, drift)
+    return Pass("adopted", why, gain, second.verdict.overall, now, now.figures, drift)
 
 
 def what_changed(known: Known | None, managed: Managed) -> tuple[str, ...]:

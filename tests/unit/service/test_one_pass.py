@@ -1,0 +1,104 @@
+"""What a pass of re-tuning leaves and tells if it is cut, on an array that is made up."""
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from autotune.errors import AutotuneError, InUseError, SignalledError
+from autotune.problem.figure import Estimate, Figure
+from autotune.problem.setting import Setting
+from autotune.service import history, one_pass
+from autotune.service.config import Config
+from autotune.service.one_pass import Report
+from autotune.service.policy import Proof
+from autotune.stats.verdict import judge
+from autotune.system.array import Array
+
+UUID = "11111111:22222222:33333333:44444444"
+ARRAY = SimpleNamespace(device="/dev/md0", uuid=UUID, root=Path("/"))
+FIGURES = (Figure("write.throughput", "write", "throughput", 1.0),)
+
+
+class Slower:
+    """A profile that is slower than the original settings, which are put back; the search that
+    follows does not end."""
+
+    figures = FIGURES
+    fingerprint = "as ever"
+    trials, seconds, bytes_written, adopted = 2, 60.0, 0, None
+    cut: AutotuneError
+
+    def __init__(self, *_: object) -> None:
+        self.incumbent: Setting = {"stripe_cache_size": 4096}
+
+    def against_originals(self) -> Proof:
+        before, after = ({"write.throughput": Estimate(rate, 0.02)} for rate in (50e6, 100e6))
+        return Proof(judge(FIGURES, [after] * 2, [before] * 2), before, after)
+
+    def back_to_originals(self) -> None:
+        self.incumbent = {"stripe_cache_size": 256}
+
+    def tune(self) -> Setting | None:
+        raise self.cut
+
+
+@pytest.fixture
+def told(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What is notified, and what is not persisted any more."""
+    said: list[str] = []
+    in_force = [SimpleNamespace(how="persisted", profile=None)]
+    monkeypatch.setattr(one_pass, "ManagedArray", Slower)
+    monkeypatch.setattr(one_pass, "active", lambda *_: in_force)
+    monkeypatch.setattr(one_pass, "_not_now", lambda *_: "")
+    monkeypatch.setattr(one_pass, "notify", lambda event, *_: said.append(event))
+    monkeypatch.setattr(one_pass.persist, "unpersist", lambda *_: said.append("unpersisted"))
+    monkeypatch.setattr(one_pass.persist, "tell_udev", lambda *_: None)
+    return said
+
+
+def retune(state: Path, cut: AutotuneError) -> Report:
+    Slower.cut = cut
+    reporter = cast(Any, SimpleNamespace(notice=print))
+    return one_pass.retune(cast(Array, ARRAY), Config(), state, reporter)
+
+
+REVERTED = ["unpersisted", "reverted"]
+
+
+def test_users_who_come_after_the_originals_are_back(tmp_path: Path, told: list[str]) -> None:
+    report = retune(tmp_path, InUseError("The array is in use."))
+    assert report.outcome == "reverted"
+    assert "original settings are back" in report.text
+    assert "The array is in use" in report.text
+    assert told == REVERTED
+    assert [each.outcome for each in history.load(tmp_path, UUID).passes] == ["reverted"]
+
+
+def test_a_search_that_fails_after_the_originals_are_back(tmp_path: Path, told: list[str]) -> None:
+    report = retune(tmp_path, AutotuneError("The disk is full."))
+    assert report.outcome == "failed"
+    assert "original settings are back" in report.text
+    assert told == [*REVERTED, "failed"]
+    passes = history.load(tmp_path, UUID).passes
+    assert [each.outcome for each in passes] == ["reverted", "failed"]
+
+
+def test_a_signal_after_the_originals_are_back(tmp_path: Path, told: list[str]) -> None:
+    with pytest.raises(SignalledError):
+        retune(tmp_path, SignalledError("Stopped by SIGTERM."))
+    assert told == REVERTED
+    assert [each.outcome for each in history.load(tmp_path, UUID).passes] == ["reverted"]
+
+
+def test_a_history_that_cannot_be_written_hides_nothing(
+    tmp_path: Path, told: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise AutotuneError("It cannot be written: No space left on device.")
+
+    monkeypatch.setattr(history, "save", full)
+    report = retune(tmp_path, AutotuneError("not reached"))
+    assert (report.outcome, told) == ("failed", [*REVERTED, "failed"])
+    assert "original settings are back" in report.text
