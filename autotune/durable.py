@@ -47,13 +47,13 @@ def append(descriptor: int, entry: Mapping[str, object]) -> None:
         raise
 
 
-def write_beside(path: Path, text: str, mode: int | None = None) -> Path:
+def write_beside(path: Path, text: str, mode: int | None = None, encoding: str = "utf-8") -> Path:
     """Write what is to replace a file beside it, durably; return where. `mode`: the permissions,
     whatever the umask. Raise OSError, leaving nothing, if the disk does not take it."""
     part = path.with_name(f".{path.name}.part")
     part.unlink(missing_ok=True)
     try:
-        with part.open("x", encoding="utf-8") as file:
+        with part.open("x", encoding=encoding) as file:
             if mode is not None:
                 os.fchmod(file.fileno(), mode)
             file.write(text)
@@ -65,9 +65,9 @@ def write_beside(path: Path, text: str, mode: int | None = None) -> Path:
     return part
 
 
-def replace(path: Path, text: str, mode: int | None = None) -> None:
+def replace(path: Path, text: str, mode: int | None = None, encoding: str = "utf-8") -> None:
     """Write a file, whole or not at all, durably. Raise OSError if the disk does not take it."""
-    part = write_beside(path, text, mode)
+    part = write_beside(path, text, mode, encoding)
     try:
         part.replace(path)
     except OSError:

@@ -206,6 +206,7 @@ def status(root: Path = Path("/")) -> dict[str, str]:
         wanted = files(Path(SHIPPED_COMMAND), root)
     shown = {}
     for path, text in wanted.items():
-        has = path.read_text() if path.is_file() else None
-        shown[str(path)] = "missing" if has is None else "as shipped" if has == text else "changed"
+        has = path.read_bytes() if path.is_file() else None
+        same = has == text.encode()
+        shown[str(path)] = "missing" if has is None else "as shipped" if same else "changed"
     return shown

@@ -22,6 +22,7 @@ from autotune.untrusted import first_fault, read_file
 RECORD = Path("etc/autotune/taken-over.json")
 MAX_FILE_BYTES = 1 << 20
 _MODE = 0o644
+_BYTES = "latin-1"
 
 
 class _Strict(BaseModel):
@@ -37,7 +38,8 @@ class Timer(_Strict):
 
 
 class File(_Strict):
-    """A file with a switch: its text as it was found (None: there was none), and as it was made."""
+    """A file with a switch: its text as it was found (None: there was none), and as it was made.
+    A character is a byte, as nobody says what coding the file is in."""
 
     kind: Literal["file"] = "file"
     source: str
@@ -96,7 +98,7 @@ def _change(source: str, root: Path) -> Timer | File:
         return Timer(name=source, active=_is_active(source, root))
     switch = SWITCHES[source]
     try:
-        before = (root / switch.file).read_text()
+        before = _read(root / switch.file)
     except FileNotFoundError:
         before = None
     return File(source=source, before=before, after=_switched(before or "", switch, switch.off))
@@ -116,7 +118,7 @@ def _turn_off(change: Timer | File, root: Path) -> None:
         return
     path = root / SWITCHES[change.source].file
     path.parent.mkdir(parents=True, exist_ok=True)
-    durable.replace(path, change.after, _mode(path))
+    _write(path, change.after)
 
 
 def _give_back(change: Timer | File, root: Path) -> str:
@@ -130,14 +132,14 @@ def _give_back(change: Timer | File, root: Path) -> str:
         return change.name
     switch = SWITCHES[change.source]
     path = root / switch.file
-    text = path.read_text() if path.exists() else None
+    text = _read(path) if path.exists() else None
     if text == change.before or text is None:
         return ""
     if text == change.after and change.before is None:
         path.unlink()
         return change.source
     if text == change.after and change.before is not None:
-        durable.replace(path, change.before, _mode(path))
+        _write(path, change.before)
         return change.source
     return _switch_back(path, text, change, switch)
 
@@ -149,12 +151,17 @@ def _switch_back(path: Path, text: str, change: File, switch: Switch) -> str:
         return ""
     earlier = re.findall(rf"^[ \t]*{switch.key}=.*$", change.before or "", re.M)
     line = earlier[-1] if earlier else ""
-    durable.replace(path, re.sub(ours, lambda _: line, text, flags=re.M), _mode(path))
+    _write(path, re.sub(ours, lambda _: line, text, flags=re.M))
     return change.source
 
 
-def _mode(path: Path) -> int:
-    return path.stat().st_mode & 0o777 if path.exists() else _MODE
+def _read(path: Path) -> str:
+    return path.read_bytes().decode(_BYTES)
+
+
+def _write(path: Path, text: str) -> None:
+    mode = path.stat().st_mode & 0o777 if path.exists() else _MODE
+    durable.replace(path, text, mode, _BYTES)
 
 
 def _is_active(timer: str, root: Path) -> bool:

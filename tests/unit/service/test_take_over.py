@@ -38,7 +38,9 @@ def state(root: Path) -> dict[str, str]:
     """Every file and link below /etc, and what it says."""
     paths = sorted(path for path in (root / "etc").rglob("*") if not path.is_dir())
     return {
-        str(path.relative_to(root)): str(path.readlink()) if path.is_symlink() else path.read_text()
+        str(path.relative_to(root)): str(path.readlink())
+        if path.is_symlink()
+        else path.read_text("latin-1")
         for path in paths
     }
 
@@ -123,6 +125,29 @@ def test_what_fails_half_way_leaves_all_as_it_was(root: Path) -> None:
     with pytest.raises(AutotuneError, match="were not turned off"):
         take(root)
     assert state(root) == before
+
+
+@pytest.mark.parametrize("coding", ["latin-1", "utf-8"])
+@pytest.mark.parametrize("added", ["", "VERBOSE=true\n"])
+def test_a_file_is_kept_in_whatever_coding_it_is(root: Path, coding: str, added: str) -> None:
+    text = f"# gepr\u00fcft\r\n{DEFAULT}"
+    default(root).write_bytes(text.encode(coding))
+    assert take(root) == ["/etc/cron.d/mdadm", TIMER]
+    assert default(root).read_bytes() == text.replace("=true", "=false", 1).encode(coding)
+    with default(root).open("a") as file:
+        file.write(added)
+    assert sorted(give_back(root)) == ["/etc/cron.d/mdadm", TIMER]
+    assert default(root).read_bytes() == (text + added).encode(coding)
+
+
+def test_what_an_earlier_version_turned_off_comes_back(root: Path) -> None:
+    """It had such a file as text in its record."""
+    text = "# gepr\u00fcft\n" + DEFAULT
+    default(root).write_text(off := text.replace("=true", "=false", 1), "utf-8")
+    change = take_over.File(source="/etc/cron.d/mdadm", before=text, after=off)
+    take_over._save(take_over.Record(changes=(change,)), root)
+    assert give_back(root) == ["/etc/cron.d/mdadm"]
+    assert default(root).read_text("utf-8") == text
 
 
 def test_a_damaged_record_is_not_taken_for_none(root: Path) -> None:
