@@ -389,6 +389,7 @@ def test_a_bitmap_that_is_too_fine(tmp_path: Path) -> None:
 # Members.
 
 
+@pytest.mark.slow
 def test_a_slow_member(tmp_path: Path) -> None:
     raid5("--size=128M")
     slow_down("c", 4)

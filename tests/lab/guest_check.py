@@ -250,6 +250,7 @@ def test_whoever_ends_the_check_or_sets_a_limit_is_not_fought(state: Path, tmp_p
     assert settings() == found
 
 
+@pytest.mark.slow
 def test_a_recovery_goes_first_and_a_new_member_is_read_too(state: Path, tmp_path: Path) -> None:
     found, output = settings(), tmp_path / "output"
     mdadm("/dev/md0", "--add", "/dev/vdd")

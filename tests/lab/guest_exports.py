@@ -83,6 +83,7 @@ def test_the_script_applies_and_undoes(out: Path, before: dict[str, str]) -> Non
     assert knob_files() == before
 
 
+@pytest.mark.slow
 def test_a_script_that_the_kernel_refuses_half_way_puts_all_back(
     out: Path, before: dict[str, str]
 ) -> None:

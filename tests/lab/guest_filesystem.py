@@ -52,6 +52,7 @@ def trials(state: Path) -> list[dict[str, Any]]:
     return listed
 
 
+@pytest.mark.slow
 def test_a_killed_run_is_undone_then_goes_on_and_writes_nothing_outside_its_scratch_file(
     state: Path, words: tuple[object, ...]
 ) -> None:
@@ -95,12 +96,14 @@ def test_a_killed_run_is_undone_then_goes_on_and_writes_nothing_outside_its_scra
     assert autotune_json("history", state=state)[0]["state"] == "done"
 
 
+@pytest.mark.slow
 def test_a_run_that_ended_has_nothing_to_resume(state: Path, words: tuple[object, ...]) -> None:
     again = autotune(*words, "--resume", state=state)
     assert again.returncode == 1
     assert "nothing to resume" in again.stderr
 
 
+@pytest.mark.slow
 def test_another_answer_is_chosen_without_the_array(state: Path, tmp_path: Path) -> None:
     before = knob_files()
     run = autotune_json("history", 1, state=state)
@@ -255,6 +258,7 @@ def test_what_is_no_array_is_refused(device: str, reason: str, state: Path) -> N
     assert reason in done.stderr
 
 
+@pytest.mark.slow
 def test_a_ceiling_that_the_idle_array_breaks_ends_the_run_in_one_sentence(
     state: Path, tmp_path: Path
 ) -> None:

@@ -136,6 +136,7 @@ def test_somebody_elses_check_after_ours_goes_on(state: Path) -> None:
     (MD / "sync_action").write_text("idle")
 
 
+@pytest.mark.slow
 def test_a_sync_under_way_is_only_watched(state: Path) -> None:
     (MD / "sync_speed_max").write_text("4000")
     for words in (("--fail", "/dev/vdc"), ("--remove", "/dev/vdc")):

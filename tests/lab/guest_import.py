@@ -145,6 +145,7 @@ def slow(folder: Path, rate: int) -> tuple[Path, int]:
     return profile(folder, speeds, member_kib_s=4 * rate), 2000
 
 
+@pytest.mark.slow
 def test_what_is_worse_is_put_back(state: Path, tmp_path: Path, rate: int) -> None:
     before = knob_files()
     file, here = slow(tmp_path, rate)

@@ -114,6 +114,7 @@ def change_and_die(folder: Path, changed: Path, before: dict[str, str]) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
 
 
+@pytest.mark.slow
 def test_an_array_that_is_not_marked_clean_takes_writes_sooner() -> None:
     """The next write after a pause then waits for no write to the superblocks."""
     knob, array = by_name("safe_mode_delay"), find_array("md0")

@@ -214,7 +214,8 @@ def test_without_dmsetup_nothing_is_written(
     left_out(tmp_path, words, "dmsetup is not installed")
 
 
-@pytest.mark.parametrize("stage", [pytest.param("filling", marks=pytest.mark.slow), "measuring"])
+@pytest.mark.slow
+@pytest.mark.parametrize("stage", ["filling", "measuring"])
 def test_a_hanging_write_keeps_no_run_from_ending(
     stage: str, home: str, tmp_path: Path, words: tuple[object, ...]
 ) -> None:
@@ -257,6 +258,7 @@ def covered() -> Iterator[None]:
         sh("umount", MOUNT)
 
 
+@pytest.mark.slow
 def test_a_filesystem_mounted_over_it_does_not_hide_the_scratch_file(
     home: str, tmp_path: Path, words: tuple[object, ...]
 ) -> None:
@@ -271,7 +273,7 @@ def test_a_filesystem_mounted_over_it_does_not_hide_the_scratch_file(
         process.wait()
         wait_until(lambda: not guardians(), what="the guardian")
         assert knob_files() == knobs
-        assert not running("fio")
+        wait_until(lambda: not running("fio"), what="fio to end")
         hidden = autotune("restore", state=tmp_path)
         assert hidden.returncode == 1
         assert "another filesystem is mounted over" in hidden.stderr

@@ -151,6 +151,7 @@ def test_after_a_restart_disks_get_their_scheduler_too(state: Path) -> None:
     assert schedulers() == ["kyber"] * 4
 
 
+@pytest.mark.slow
 def test_after_a_restart_a_scheduler_gets_its_own_settings_too(state: Path) -> None:
     wanted = {"scheduler": "bfq", "low_latency": 0, "safe_mode_delay": 5000}
     keep(state, PROFILE.model_copy(update={"knobs": wanted}))
@@ -336,6 +337,7 @@ def test_unpersist_leaves_no_trace(state: Path) -> None:
     assert autotune("unpersist", UUID, state=state).returncode == 1
 
 
+@pytest.mark.slow
 def test_restore_all_puts_back_what_udev_has_set_at_an_assembly(state: Path) -> None:
     """The record of what was applied is of the assembly before. One value is a person's."""
     again()

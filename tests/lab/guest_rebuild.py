@@ -180,6 +180,7 @@ def test_a_recovery_goes_on_while_it_is_tuned(state: Path, written: list[str]) -
     assert not running("fio")
 
 
+@pytest.mark.slow
 def test_a_recovery_that_breaks_off_ends_the_run(state: Path, written: list[str]) -> None:
     knobs = settled_knobs()
 
