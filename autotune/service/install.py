@@ -184,11 +184,11 @@ def remove(root: Path = Path("/")) -> list[Path]:
     shipped = [*(folder / name for name in units()), folder / DROP_IN]
     there = [path for path in shipped if path.exists()]
     _remove_instances(instances, root)
-    if there:
-        # Not all of an earlier version's are.
-        enabled = [name for name in ENABLED if folder / name in there]
-        if runs(root):
-            systemctl(root, "stop", *(name for name in enabled if name.endswith(".timer")))
+    # Not all of an earlier version's are, nor of a removal that was cut.
+    if enabled := [name for name in ENABLED if folder / name in there]:
+        timers = [name for name in enabled if name.endswith(".timer")]
+        if timers and runs(root):
+            systemctl(root, "stop", *timers)
         systemctl(root, "disable", *enabled)
     for path in there:
         path.unlink()

@@ -156,6 +156,20 @@ def test_it_goes_in_and_out_without_trace(root: Path) -> None:
 
 
 @pytest.mark.skipif(not shutil.which("systemctl"), reason="needs systemctl")
+@pytest.mark.parametrize("left", ["autotune-guard@.service", str(install.DROP_IN)])
+def test_what_a_removal_that_was_cut_has_left_is_removed(root: Path, left: str) -> None:
+    """None of it is what is enabled."""
+    install.install(root)
+    file = root / install.FOLDER / left
+    text = file.read_text()
+    install.remove(root)
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(text)
+    assert install.remove(root) == [file]
+    assert install.remove(root) == []
+
+
+@pytest.mark.skipif(not shutil.which("systemctl"), reason="needs systemctl")
 def test_a_guard_that_is_not_wanted_any_more_goes_with_the_next_installation(root: Path) -> None:
     install.install(root)
     (root / "etc/autotune/config.toml").unlink()
