@@ -44,6 +44,7 @@ def restore(
     import json
 
     from autotune.errors import RestoreError, UsageError
+    from autotune.preflight.checks import require_root
     from autotune.safety.paths import applied_path, open_journals
     from autotune.system.array import find_array, list_arrays
 
@@ -51,6 +52,8 @@ def restore(
         raise UsageError("Name an array or take --all, not both.")
     if abandoned and (all_ or device is not None):
         raise UsageError("--abandoned goes without an array and without --all.")
+    # Others may not even see that there is something.
+    require_root()
     paths = open_journals(state_dir)
     if abandoned:
         paths = [path for path in paths if not _is_held(path)]

@@ -5,6 +5,7 @@ before what it announces happens. It imports nothing heavy, since the guardian r
 """
 
 import contextlib
+import errno
 import fcntl
 import json
 import os
@@ -161,8 +162,11 @@ class Journal:
     def _add(self, entry: Mapping[str, object]) -> None:
         try:
             # Never made anew: a journal without its first line would say that nothing was changed.
-            descriptor = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
+            flags = os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
+            descriptor = os.open(self.path, flags)
             try:
+                if not self._is_held(descriptor):
+                    raise OSError(errno.ESTALE, "another file has its name")
                 append(descriptor, entry)
             finally:
                 os.close(descriptor)
@@ -200,11 +204,13 @@ class Journal:
     def _is_there(self) -> bool:
         """Whether the file that is held still has the journal's name."""
         try:
-            return self.held is None or os.path.samestat(
-                self.path.stat(), os.fstat(self.held.fileno())
-            )
+            return self._is_held(self.path)
         except FileNotFoundError:
             return False
+
+    def _is_held(self, file: Path | int) -> bool:
+        """Whether a file is the one that is held, if one is."""
+        return self.held is None or os.path.samestat(os.stat(file), os.fstat(self.held.fileno()))
 
     def writing(self, path: Path, text: str) -> None:
         """Announce a sysfs write. Raise AutotuneError, writing nothing, if `path` has no

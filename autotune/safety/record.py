@@ -93,8 +93,11 @@ class Record:
         return self._is_of(other.boot, other.started_s, other.kernel)
 
     def _is_of(self, boot: str, started_s: float | None, kernel: str) -> bool:
-        if self.boot == boot or (self.kernel and self.kernel == kernel):
+        if self.boot == boot:
             return True
+        if self.kernel and kernel:
+            # Surer than the clock, which starts alike each time where no battery keeps it.
+            return self.kernel == kernel
         if self.started_s is None or started_s is None:
             return False
         return abs(started_s - self.started_s) < CLOCK_SLEW_S

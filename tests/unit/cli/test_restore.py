@@ -10,7 +10,7 @@ import pytest
 
 from autotune.cli import restore
 from autotune.deploy import undo
-from autotune.errors import UsageError
+from autotune.errors import RefusalError, UsageError
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="a journal has to be root's")
@@ -32,6 +32,14 @@ def test_what_was_put_back_and_what_failed_are_one_document(tmp_path: Path) -> N
     document = json.loads(done.stdout)
     assert "/dev/md2 (journal)" in document
     assert "could not be put back" in document["error"]
+
+
+def test_who_cannot_see_what_is_left_is_not_told_that_nothing_is(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    with pytest.raises(RefusalError, match="Only root"):
+        restore.restore(state_dir=tmp_path)
 
 
 def test_a_persisted_profile_that_cannot_be_read_keeps_nothing_else_from_going_back(

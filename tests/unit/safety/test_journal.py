@@ -33,6 +33,21 @@ def test_a_journal_that_is_gone_is_not_made_anew(files: Files) -> None:
     assert not files.path.exists()
 
 
+@pytest.mark.parametrize("other", ["link", "file"])
+def test_another_file_with_its_name_gets_no_line(files: Files, other: str) -> None:
+    journal = files.open()
+    files.path.rename(files.path.with_suffix(".away"))
+    victim = files.path.with_name("victim")
+    victim.write_text("")
+    if other == "link":
+        files.path.symlink_to(victim)
+    else:
+        victim.rename(files.path)
+    with pytest.raises(AutotuneError, match="cannot be written"):
+        journal.writing(files.md / "stripe_cache_size", "4096")
+    assert files.path.read_text() == ""
+
+
 def test_a_journal_of_a_run_under_way_is_not_restored(files: Files) -> None:
     journal = files.open()
     with pytest.raises(RefusalError, match="under way"):

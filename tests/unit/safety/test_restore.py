@@ -340,6 +340,8 @@ def test_nor_does_a_step_of_the_clock_make_another_one_of_it() -> None:
     first = Record("u", "/dev/md0", "boot-1", 1, {}, 1000.0, kernel="mark")
     assert first.same_boot(Record("u", "/dev/md0", "boot-2", 1, {}, 5000.0, kernel="mark"))
     assert not first.same_boot(Record("u", "/dev/md0", "boot-2", 1, {}, 5000.0, kernel="other"))
+    # Without a battery the clock starts alike at each boot.
+    assert not first.same_boot(Record("u", "/dev/md0", "boot-2", 1, {}, 1001.0, kernel="other"))
     assert not first.same_boot(Record("u", "/dev/md0", "boot-2", 1, {}, 5000.0))
 
 
