@@ -165,7 +165,7 @@ class Journal:
             flags = os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
             descriptor = os.open(self.path, flags)
             try:
-                if not self._is_held(descriptor):
+                if not self._is_held(os.fstat(descriptor)):
                     raise OSError(errno.ESTALE, "another file has its name")
                 append(descriptor, entry)
             finally:
@@ -204,13 +204,13 @@ class Journal:
     def _is_there(self) -> bool:
         """Whether the file that is held still has the journal's name."""
         try:
-            return self._is_held(self.path)
+            return self._is_held(self.path.stat())
         except FileNotFoundError:
             return False
 
-    def _is_held(self, file: Path | int) -> bool:
+    def _is_held(self, file: os.stat_result) -> bool:
         """Whether a file is the one that is held, if one is."""
-        return self.held is None or os.path.samestat(os.stat(file), os.fstat(self.held.fileno()))
+        return self.held is None or os.path.samestat(file, os.fstat(self.held.fileno()))
 
     def writing(self, path: Path, text: str) -> None:
         """Announce a sysfs write. Raise AutotuneError, writing nothing, if `path` has no
