@@ -24,7 +24,7 @@ Usage: sh ${0##*/} apply|status|undo DEVICE
 
 apply   set the values on the array DEVICE, such as /dev/md0; all or none
 status  say which values are in effect
-undo    put back what was there before apply
+undo    put back what was there before the first apply, of whatever profile
 
 Exit codes: 0 done, 1 not all values are in effect, 2 not possible, or wrong usage.
 What is set holds until the array is stopped or the machine restarts.
@@ -57,7 +57,10 @@ find_array() {
     [ -n "$uuid" ] || uuid=$(PATH=$PATH:/usr/sbin:/sbin mdadm --detail --export "$node" 2>/dev/null |
         sed -n 's/^MD_UUID=//p' | tr -d :)
     [ -n "$uuid" ] || fail "$1 has no UUID that can be read, so it cannot be told from others."
-    saved=$RUN/autotune-profile/$name-$uuid
+    # One for all profiles: each would take what another one has set for the originals.
+    saved=$RUN/autotune-profile/$uuid
+    # Where an earlier version of this script saved.
+    older=$RUN/autotune-profile/$name-$uuid
 }
 
 # What tells a device, by its folder, from another one that has its name later.
@@ -169,46 +172,67 @@ put() {
     echo "$2" >"$1"
 }
 
-# Keeps what is there now of every file that is about to change, or that the kernel changes with it:
-# the device, its number, the file, its text. An array may have another name by the time of undo.
-save() {
-    [ ! -e "$saved" ] || known >"$saved.known" || return 1
-    {
-        [ ! -e "$saved.known" ] || cat "$saved.known" || return 1
-        # A full disk may refuse any line of these.
-        steps | while read -r place file _ passing; do
-            [ -z "$passing" ] || continue
-            for path in $(files "$place" "$file"); do
-                case $file in
-                queue/scheduler)
-                    also="${path%/*}/nr_requests ${path%/*}/wbt_lat_usec ${path%/*}/iosched/*"
-                    ;;
-                queue/nr_requests) also=$(depths "$path") ;;
-                *) also= ;;
-                esac
-                for each in $path $also; do
-                    # A queue that has no throttling keeps the file but fails to read it.
-                    text=$(original "$each" 2>/dev/null) && [ -n "$text" ] || continue
-                    device=${each%/*/*}
-                    line="$(number "$device") ${each#"$device/"}"
-                    [ "$place" = disk ] || device=array
-                    grep -qF -- "$device $line " "$saved.known" 2>/dev/null ||
-                        echo "$device $line $text" || exit 1
-                done
+# What is there now of every file that is about to change, or that the kernel changes with it: the
+# device, its number, the file, its text. An array may have another name by the time of undo.
+now() {
+    steps | while read -r place file _ passing; do
+        [ -z "$passing" ] || continue
+        for path in $(files "$place" "$file"); do
+            case $file in
+            queue/scheduler)
+                also="${path%/*}/nr_requests ${path%/*}/wbt_lat_usec ${path%/*}/iosched/*"
+                ;;
+            queue/nr_requests) also=$(depths "$path") ;;
+            *) also= ;;
+            esac
+            for each in $path $also; do
+                # A queue that has no throttling keeps the file but fails to read it.
+                text=$(original "$each" 2>/dev/null) || continue
+                [ -n "$text" ] || continue
+                device=${each%/*/*}
+                line="$(number "$device") ${each#"$device/"}"
+                [ "$place" = disk ] || device=array
+                echo "$device $line $text"
             done
         done
-    } >"$saved.part" && rm -f "$saved.known" && mv "$saved.part" "$saved"
+    done
 }
 
-# What was kept of devices that were not started anew since, and have not forgotten what was set.
+# Keeps these lines, but of what was kept before, which what is there now may come from.
+save() {
+    # shellcheck disable=SC2012,SC2046
+    known "$saved" $(ls -tr -- "${saved%/*}"/*-"$uuid" 2>/dev/null)
+    {
+        printf '%s' "$kept" || return 1
+        # A full disk may refuse any line of these.
+        printf '%s\n' "$1" | while read -r device found file text; do
+            [ -z "$file" ] || is_kept || echo "$device $found $file $text" || exit 1
+        done
+    } >"$saved.part" && mv "$saved.part" "$saved"
+}
+
+# In "kept", what these records have of devices that were not started anew since, and have not
+# forgotten what was set. The first one's word counts.
 known() {
-    ! grep -Eqx '[^ ]+ [^ ]+' "$saved" ||
-        fail "An earlier version of this script wrote $saved; undo with that one."
-    while read -r device found rest; do
-        folder=$device
-        [ "$device" != array ] || folder=$block
-        [ "$(number "$folder")" != "$found" ] || echo "$device $found $rest" || return 1
-    done <"$saved"
+    kept=
+    for record; do
+        [ -e "$record" ] || continue
+        ! grep -Eqx '[^ ]+ [^ ]+' "$record" ||
+            fail "An earlier version of this script wrote $record; undo with that one."
+        while read -r device found file text; do
+            folder=$device
+            [ "$device" != array ] || folder=$block
+            [ "$(number "$folder")" != "$found" ] || is_kept ||
+                kept="$kept$device $found $file $text
+"
+        done <"$record"
+    done
+}
+
+is_kept() {
+    case "
+$kept" in *"
+$device $found $file "*) ;; *) return 1 ;; esac
 }
 
 # One at a time: two at once would save each other's values for the originals.
@@ -226,7 +250,10 @@ alone() {
 apply() {
     check_memory
     check_speed "$1"
-    save || fail "What $1 has now cannot be saved in ${saved%/*}, so nothing was changed."
+    before=$(now)
+    first=
+    [ -e "$saved" ] || first=1
+    save "$before" || fail "What $1 has now cannot be saved in ${saved%/*}, so nothing was changed."
     steps | while read -r place file text _; do
         for path in $(files "$place" "$file"); do
             # A switch of the scheduler resets the queue's length.
@@ -244,7 +271,8 @@ apply() {
             fi
         done
     done || {
-        undo "$1"
+        put_back "$before"
+        [ -z "$first" ] || rm -f "$saved"
         fail "Not every value could be set on $1, so all are as they were."
     }
     status
@@ -270,28 +298,38 @@ status() {
 }
 
 undo() {
-    [ -e "$saved" ] || {
+    [ -e "$saved" ] || [ -e "$older" ] || {
         echo "Nothing of $1 was saved since the machine started, so there is nothing to undo."
         return 0
     }
     # In memory: a full disk must keep nothing from going back.
-    kept=$(known) || exit 2
-    case $kept in
+    known "$saved" "$older"
+    put_back "$kept"
+    rm -f "$saved" "$older"
+}
+
+# Puts back what these lines have, in their order but for files that others depend on: a switch of the
+# scheduler resets the queue, and preread_bypass_threshold must not be above stripe_cache_size.
+put_back() {
+    case $1 in
     *"array "*sync_speed_max*)
         # Out of the way, so that the max fits whatever it is.
-        case $kept in *"array "*sync_speed_min*) put "$block/md/sync_speed_min" 1 ;; esac
+        case $1 in *"array "*sync_speed_min*) put "$block/md/sync_speed_min" 1 ;; esac
         ;;
     esac
-    printf '%s\n' "$kept" | while read -r device _ file text; do
+    needed=' (queue/scheduler|md/stripe_cache_size) '
+    {
+        printf '%s\n' "$1" | grep -E "$needed"
+        printf '%s\n' "$1" | grep -Ev "$needed"
+    } | while read -r device _ file text; do
         [ "$device" != array ] || device=$block
         path=$device/$file
         if [ -z "$file" ] || [ ! -e "$path" ] || [ "$(original "$path")" = "$text" ]; then
             continue
         fi
         put "$path" "$text" ||
-            fail "$path could not be put back to $text; what was there is still in $saved."
+            fail "$path could not be put back to $text; what was there is still in ${saved%/*}."
     done || exit
-    rm -f "$saved.known" "$saved"
 }
 
 [ $# = 2 ] || {

@@ -12,6 +12,8 @@ _LACKS = (
     "does.",
     "rescale the values to other members or less memory; it refuses a stripe cache that would "
     "take over half of what is free.",
+    "stop one of two such units of the same array: the values of both are undone. Stop the one of "
+    "another profile first.",
 )
 
 

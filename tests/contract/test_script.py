@@ -4,6 +4,7 @@ import re
 import shutil
 import subprocess
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -62,20 +63,25 @@ class Sandbox:
         (root / "run").mkdir()
         (root / "dev").mkdir()
         (root / "dev/md0").touch()
-        (text,) = FORMATS["shell"](profile, UUID).values()
+        self.script = self.export(profile)
+
+    def export(self, profile: Profile) -> Path:
+        """A profile's script, for this machine."""
+        ((file, text),) = FORMATS["shell"](profile, UUID).items()
         for name in ("sys", "run", "var/lib", "proc"):
-            text = re.sub(rf"^([A-Z]+)=/{name}", rf"\1={root}/{name}", text, flags=re.M)
-        self.script = root / "script"
-        self.script.write_text(text)
+            text = re.sub(rf"^([A-Z]+)=/{name}", rf"\1={self.root}/{name}", text, flags=re.M)
+        script = self.root / file
+        script.write_text(text)
+        return script
 
     def put(self, path: str, text: str) -> None:
         file = self.root / path
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text + "\n")
 
-    def run(self, word: str) -> subprocess.CompletedProcess[str]:
+    def run(self, word: str, script: Path | None = None) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            ["dash", self.script, word, self.root / "dev/md0"],
+            ["dash", script or self.script, word, self.root / "dev/md0"],
             capture_output=True,
             text=True,
             check=False,
@@ -181,11 +187,102 @@ def test_what_was_started_anew_is_left_as_it_is(tmp_path: Path, theirs: Profile)
 def test_what_an_earlier_script_saved_is_not_misread(tmp_path: Path, theirs: Profile) -> None:
     machine = Sandbox(tmp_path / "machine", theirs)
     assert machine.run("apply").returncode == 0
-    (saved,) = (machine.root / "run/autotune-profile").glob(f"*-{UUID}")
+    saved = machine.root / "run/autotune-profile" / UUID
     saved.write_text(f"{machine.block}/md/rmw_level 0\n")
     for word in ("undo", "apply"):
         done = machine.run(word)
         assert (done.returncode, "earlier version" in done.stderr) == (2, True)
+
+
+@dataclass
+class Two:
+    """A machine, the scripts of two profiles for it, and what it had before either."""
+
+    machine: Sandbox
+    older: Path
+    newer: Path
+    before: dict[str, str]
+
+    def do(self, word: str, script: Path) -> None:
+        done = self.machine.run(word, script)
+        assert (done.returncode, done.stderr) == (0, ""), done.stdout
+
+    def are_undone(self) -> bool:
+        """Whether all is as before, and nothing but that is kept."""
+        kept = {path.name for path in (self.machine.root / "run").rglob("*") if path.is_file()}
+        return self.machine.held() == self.before and kept == {"lock"}
+
+
+@pytest.fixture
+def two(tmp_path: Path) -> Two:
+    machine = Sandbox(tmp_path / "machine", profile())
+    # As they read when they have been written.
+    for file, text in {"min": "1000", "max": "200000"}.items():
+        machine.put(f"sys/block/md0/md/sync_speed_{file}", text)
+    machine.put("sys/block/md0/md/sync_io_depth", "32")
+    for disk in ("sda", "sdb"):
+        machine.put(f"sys/block/{disk}/queue/scheduler", "kyber")
+    machine.put("sys/block/md0/md/preread_bypass_threshold", "200")
+    few = {"nr_requests": 32, "preread_bypass_threshold": 8, "rmw_level": 0}
+    return Two(
+        machine,
+        machine.export(profile(name="few", knobs=few)),
+        machine.export(profile(name="many")),
+        machine.held(),
+    )
+
+
+@pytest.mark.parametrize("orders", ["AB-AB", "AB-BA", "BA-AB", "BA-BA", "ABA-BA", "AB-B"])
+def test_what_two_profiles_have_set_is_undone_in_any_order(two: Two, orders: str) -> None:
+    scripts = {"A": two.older, "B": two.newer}
+    applied, undone = orders.split("-")
+    # The kernel refuses a threshold above the cache, and resets a queue with its scheduler.
+    text = "".join(
+        f"    case $1 in {case} esac\n"
+        for case in (
+            '*/scheduler) echo 7 >"${1%/*}/nr_requests" ;;',
+            '*/preread_bypass_threshold) [ "$2" -le "$(cat "${1%/*}/stripe_cache_size")" ] || '
+            "return 1 ;;",
+        )
+    )
+    for script in scripts.values():
+        store = '    echo "$2" >"$1"\n'
+        assert store in script.read_text()
+        script.write_text(script.read_text().replace(store, text + store))
+    for each in applied:
+        two.do("apply", scripts[each])
+        assert two.machine.run("status", scripts[each]).returncode == 0
+    for each in undone:
+        two.do("undo", scripts[each])
+    assert two.are_undone()
+
+
+@pytest.mark.parametrize("others", [True, False])
+def test_what_an_earlier_script_has_set_is_undone(two: Two, others: bool) -> None:
+    """Each profile's had a record of its own."""
+    two.do("apply", two.older)
+    folder = two.machine.root / "run/autotune-profile"
+    (folder / UUID).rename(record := folder / f"few-{UUID}")
+    if others:
+        two.do("apply", two.newer)
+        two.do("undo", two.newer)
+        # It is for that profile's script to forget it.
+        assert two.machine.held() == two.before
+        assert record.exists()
+    two.do("undo", two.older)
+    assert two.are_undone()
+
+
+def test_what_fails_leaves_another_profile_in_force(two: Two) -> None:
+    two.do("apply", two.older)
+    before = two.machine.held()
+    two.machine.put("sys/block/md0/md/reshape_position", "4096")
+    done = two.machine.run("apply", two.newer)
+    assert (done.returncode, "all are as they were" in done.stderr) == (2, True)
+    (two.machine.block / "md/reshape_position").unlink()
+    assert two.machine.held() == before
+    two.do("undo", two.older)
+    assert two.are_undone()
 
 
 def test_scripts_are_clean(tmp_path: Path) -> None:
@@ -211,9 +308,9 @@ def test_what_cannot_be_saved_whole_is_not_changed(tmp_path: Path, lacks: str) -
     before = machine.held()
     # `echo` of these lines fails, as on a disk that is full for a moment.
     text = machine.script.read_text()
-    line = 'echo "$device $line $text"'
+    line = 'echo "$device $found $file $text"'
     assert line in text
-    refused = 'case $line in *md/rmw_level*) false ;; *) echo "$device $line $text" ;; esac'
+    refused = f"case $file in md/rmw_level) false ;; *) {line} ;; esac"
     machine.script.write_text(text.replace(line, f"{{ {refused}; }}"))
     done = machine.run("apply")
     assert (done.returncode, "cannot be saved" in done.stderr) == (2, True)
