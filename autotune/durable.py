@@ -47,13 +47,23 @@ def append(descriptor: int, entry: Mapping[str, object]) -> None:
         raise
 
 
-def write_beside(path: Path, text: str, mode: int | None = None, encoding: str = "utf-8") -> Path:
+def write_beside(
+    path: Path,
+    text: str,
+    mode: int | None = None,
+    encoding: str = "utf-8",
+    owner: tuple[int, int] | None = None,
+) -> Path:
     """Write what is to replace a file beside it, durably; return where. `mode`: the permissions,
-    whatever the umask. Raise OSError, leaving nothing, if the disk does not take it."""
+    whatever the umask; `owner`: user and group, as far as this user may give files away. Raise
+    OSError, leaving nothing, if the disk does not take it."""
     part = path.with_name(f".{path.name}.part")
     part.unlink(missing_ok=True)
     try:
         with part.open("x", encoding=encoding) as file:
+            if owner is not None:
+                with contextlib.suppress(PermissionError):
+                    os.fchown(file.fileno(), *owner)
             if mode is not None:
                 os.fchmod(file.fileno(), mode)
             file.write(text)
@@ -65,9 +75,16 @@ def write_beside(path: Path, text: str, mode: int | None = None, encoding: str =
     return part
 
 
-def replace(path: Path, text: str, mode: int | None = None, encoding: str = "utf-8") -> None:
-    """Write a file, whole or not at all, durably. Raise OSError if the disk does not take it."""
-    part = write_beside(path, text, mode, encoding)
+def replace(
+    path: Path,
+    text: str,
+    mode: int | None = None,
+    encoding: str = "utf-8",
+    owner: tuple[int, int] | None = None,
+) -> None:
+    """Write a file, whole or not at all, durably; a link of that name is replaced, never followed.
+    Raise OSError if the disk does not take it."""
+    part = write_beside(path, text, mode, encoding, owner)
     try:
         part.replace(path)
     except OSError:
@@ -77,17 +94,31 @@ def replace(path: Path, text: str, mode: int | None = None, encoding: str = "utf
 
 
 def save(path: Path, text: str) -> None:
-    """Write a file that a person named. A device or pipe, such as /dev/stdout, is written to and
-    stays what it is. Raise AutotuneError for what can hold no text, OSError as `replace`."""
-    with contextlib.suppress(FileNotFoundError):
-        mode = path.stat().st_mode
-        if stat.S_ISCHR(mode) or stat.S_ISFIFO(mode):
-            with path.open("w", encoding="utf-8") as file:
-                file.write(text)
-            return
-        if not stat.S_ISREG(mode):
-            raise AutotuneError(f"{path} is no file that can be replaced; name another one.")
-    replace(path, text)
+    """Write a file that a person named: through a link, to the file behind it, whose mode and
+    owner stay. A device or pipe, such as /dev/stdout, is written to and stays what it is. Raise
+    AutotuneError for what can hold no text, OSError as `replace`."""
+    try:
+        descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
+    except FileNotFoundError:
+        if path.is_symlink():
+            raise AutotuneError(
+                f"{path} is a link to a file that is not there; make that, or name another one."
+            ) from None
+        replace(path, text)
+        return
+    try:
+        status = os.fstat(descriptor)
+        # The file that was opened: the kernel follows no stranger's link in /tmp, `resolve` would.
+        behind = Path(f"/proc/self/fd/{descriptor}").readlink()
+    finally:
+        os.close(descriptor)
+    if stat.S_ISCHR(status.st_mode) or stat.S_ISFIFO(status.st_mode):
+        with path.open("w", encoding="utf-8") as file:
+            file.write(text)
+        return
+    if not stat.S_ISREG(status.st_mode):
+        raise AutotuneError(f"{path} is no file that can be replaced; name another one.")
+    replace(behind, text, status.st_mode & 0o777, owner=(status.st_uid, status.st_gid))
 
 
 def private_folder(folder: Path) -> None:

@@ -57,7 +57,7 @@ def solve(
         raise UsageError(f"There is no run {run}; nothing has been run with {state_dir} yet.")
     solution = find(store.run(run), store.trials(run), asked, name)
     if save and solution.profile is not None:
-        save_profile(solution.profile, save)
+        save_profile(solution.profile, save, named=True)
     saved = save if solution.profile is not None else None
     document = report.document(solution, saved)
     unsaved = save is not None and solution.profile is None

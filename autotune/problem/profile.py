@@ -118,10 +118,12 @@ def load_profile(path: Path) -> Profile:
     return parse_profile(read_text(path, MAX_FILE_BYTES, "The profile"), plain(str(path)))
 
 
-def save_profile(profile: Profile, path: Path) -> None:
-    """Write a profile, whole or not at all. Raise AutotuneError if the disk does not take it."""
+def save_profile(profile: Profile, path: Path, named: bool = False) -> None:
+    """Write a profile, whole or not at all. `named`: a person named the file, so a link leads to
+    it. Raise AutotuneError if the disk does not take it."""
+    write = durable.save if named else durable.replace
     try:
         durable.private_folder(path.parent)
-        durable.save(path, profile.model_dump_json(indent=2) + "\n")
+        write(path, profile.model_dump_json(indent=2) + "\n")
     except OSError as error:
         raise AutotuneError(f"The profile {path} cannot be written: {error.strerror}.") from None

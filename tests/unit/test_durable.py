@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from autotune.durable import private_folder, save
+from autotune.durable import private_folder, replace, save
 from autotune.errors import AutotuneError
 
 
@@ -22,6 +22,42 @@ def test_a_file_is_replaced_whole(tmp_path: Path) -> None:
     path.write_text("what was there before")
     save(path, "new")
     assert path.read_text() == "new"
+
+
+def test_a_link_leads_to_the_file_which_keeps_its_mode_and_owner(tmp_path: Path) -> None:
+    path, link = tmp_path / "file", tmp_path / "link"
+    path.write_text("what was there before")
+    path.chmod(0o600)
+    if os.geteuid() == 0:
+        os.chown(path, 1, 1)
+    before = path.stat()
+    link.symlink_to(path)
+    save(link, "new")
+    assert link.is_symlink()
+    assert path.read_text() == "new"
+    after = path.stat()
+    assert (after.st_mode, after.st_uid, after.st_gid) == (
+        before.st_mode,
+        before.st_uid,
+        before.st_gid,
+    )
+
+
+def test_a_link_to_nothing_is_refused(tmp_path: Path) -> None:
+    link = tmp_path / "link"
+    link.symlink_to(tmp_path / "nothing")
+    with pytest.raises(AutotuneError, match="is a link to a file that is not there"):
+        save(link, "new")
+    assert link.is_symlink()
+
+
+def test_what_nobody_named_is_not_followed(tmp_path: Path) -> None:
+    path, link = tmp_path / "file", tmp_path / "link"
+    path.write_text("somebody's")
+    link.symlink_to(path)
+    replace(link, "new")
+    assert path.read_text() == "somebody's"
+    assert link.read_text() == "new"
 
 
 def test_what_holds_no_text_is_refused_by_name(tmp_path: Path) -> None:
