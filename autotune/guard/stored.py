@@ -35,9 +35,18 @@ def keep(sync: GuardedSync, state_dir: Path) -> None:
     """Write a sync, and forget the oldest of its array. OSError if the disk does not take it."""
     folder = state_dir / "guarded"
     private_folder(folder)
-    replace(folder / f"{sync.uuid}-{sync.began_s:.0f}.json", json.dumps(sync.document()), 0o600)
-    for path in sorted(folder.glob(f"{sync.uuid}-*.json"))[:-KEPT]:
-        path.unlink(missing_ok=True)
+    path = folder / f"{sync.uuid}-{sync.began_s:.0f}.json"
+    replace(path, json.dumps(sync.document()), 0o600)
+    now_s = path.stat().st_mtime
+
+    def written(other: Path) -> tuple[bool, float, str]:
+        # What is of the future was written before the clock was set back, so it is older.
+        then_s = other.stat().st_mtime
+        return then_s <= now_s, then_s, other.name
+
+    others = [other for other in folder.glob(f"{sync.uuid}-*.json") if other != path]
+    for old in sorted(others, key=written, reverse=True)[KEPT - 1 :]:
+        old.unlink(missing_ok=True)
 
 
 class Recorder:

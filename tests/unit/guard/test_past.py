@@ -1,6 +1,7 @@
 """What is kept of a guarded sync: little, whole, and no more than so many."""
 
 import json
+import os
 from pathlib import Path
 
 import fake_sysfs
@@ -76,6 +77,20 @@ def test_the_newest_are_kept_and_what_is_damaged_is_passed_over(tmp_path: Path) 
     ):  # fmt: skip
         files[number].write_text(text)
     assert len(stored.every(tmp_path)) == stored.KEPT - 9
+
+
+def test_a_clock_that_was_set_back_lets_the_oldest_be_forgotten_and_not_what_is_written(
+    tmp_path: Path,
+) -> None:
+    ahead = [recorded(3, time_s=6e9 + 1000 * number) for number in range(stored.KEPT)]
+    for sync in ahead:
+        stored.keep(sync, tmp_path)
+        path = tmp_path / "guarded" / f"{sync.uuid}-{sync.began_s:.0f}.json"
+        os.utime(path, (sync.began_s, sync.began_s))
+    now = [recorded(3, time_s=time_s) for time_s in (5000.0, 4000.0)]
+    for sync in now:
+        stored.keep(sync, tmp_path)
+    assert stored.every(tmp_path) == [*reversed(ahead[2:]), *now]
 
 
 @pytest.fixture
