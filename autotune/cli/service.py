@@ -63,6 +63,7 @@ def remove(as_json: Json = False) -> None:
     """Stop and remove the units, and turn on again the checks that were turned off for them."""
     import json
 
+    from autotune.cli.terminal import notice
     from autotune.preflight.checks import require_root
     from autotune.service import install as units
     from autotune.service import take_over
@@ -70,11 +71,14 @@ def remove(as_json: Json = False) -> None:
     require_root()
     # First: if that fails, all is as it was.
     given = take_over.give_back()
+    kept = units.others()
     removed = [str(path) for path in units.remove()]
     lines = [*(f"Turned on {name}" for name in given), *(f"Removed {path}" for path in removed)]
     print(
         json.dumps([*given, *removed]) if as_json else "\n".join(lines or ["It was not installed."])
     )
+    for path, now in kept.items():
+        notice(f"{path} was not as autotune wrote it, so it is kept as {now}.")
 
 
 @service.command()

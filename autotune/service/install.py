@@ -9,6 +9,7 @@ from autotune.errors import AutotuneError, RefusalError
 from autotune.export.udev import forms
 from autotune.service import CONFIG
 from autotune.service.config import load_config
+from autotune.service.ours import is_ours, marked, refuse_others
 from autotune.service.systemd import runs, systemctl
 from autotune.system import ownership
 from autotune.system.array import list_arrays
@@ -68,7 +69,7 @@ def files(command: Path, root: Path = Path("/")) -> dict[Path, str]:
             f"# It was {name} when this was written; what is wanted is in {CONFIG}.\n[Service]\n"
             + "".join(f"ReadWritePaths=-{_quoted(path)}\n" for path in metrics)
         )
-    return {root / FOLDER / name: text for name, text in texts.items()}
+    return {root / FOLDER / name: marked(text) for name, text in texts.items()}
 
 
 def _metrics_folder(root: Path) -> list[Path]:
@@ -105,9 +106,11 @@ def command() -> Path:
 
 
 def install(root: Path = Path("/")) -> list[Path]:
-    """Write the units and enable them. Raise AutotuneError if that fails, nothing being left
-    of a first installation."""
+    """Write the units and enable them. Raise RefusalError for what somebody else has in their
+    places, AutotuneError if it fails, nothing being left of a first installation."""
     wanted = files(command(), root)
+    for path in wanted:
+        refuse_others(path)
     hook = load_config(root / CONFIG.relative_to("/")).notify
     if hook is not None and (found := ownership.refuse_words(hook.command)):
         raise RefusalError(f"Root would run a command for events that others can change: {found}")
@@ -178,11 +181,22 @@ def _remove_if_empty(folder: Path) -> None:
         folder.rmdir()
 
 
+def _installed(root: Path) -> list[Path]:
+    """What there is in the places of the shipped units. A link stays, as no file of ours is one."""
+    paths = (root / FOLDER / name for name in (*units(), str(DROP_IN)))
+    return [path for path in paths if path.is_file() and not path.is_symlink()]
+
+
+def others(root: Path = Path("/")) -> dict[Path, Path]:
+    """What somebody has changed or put in the places of units, and where `remove` keeps it."""
+    paths = (path for path in _installed(root) if not is_ours(path))
+    return {path: path.with_name(f"{path.name}.kept") for path in paths}
+
+
 def remove(root: Path = Path("/")) -> list[Path]:
     """Take the units out; return those that were there. Raise AutotuneError if one stays."""
     folder, instances = root / FOLDER, _drop_ins(root)
-    shipped = [*(folder / name for name in units()), folder / DROP_IN]
-    there = [path for path in shipped if path.exists()]
+    there, kept = _installed(root), others(root)
     _remove_instances(instances, root)
     # Not all of an earlier version's are, nor of a removal that was cut.
     if enabled := [name for name in ENABLED if folder / name in there]:
@@ -191,7 +205,10 @@ def remove(root: Path = Path("/")) -> list[Path]:
             systemctl(root, "stop", *timers)
         systemctl(root, "disable", *enabled)
     for path in there:
-        path.unlink()
+        if path in kept:
+            path.replace(kept[path])
+        else:
+            path.unlink()
     _remove_if_empty((folder / DROP_IN).parent)
     if (there or instances) and runs(root):
         systemctl(root, "daemon-reload")

@@ -13,6 +13,7 @@ import pytest
 from autotune.errors import AutotuneError, RefusalError
 from autotune.service import install
 from autotune.service.install import SHIPPED_COMMAND, units
+from autotune.service.ours import marked
 
 AUTOTUNE = Path(sys.executable).with_name("autotune")
 NEEDS_SYSTEMD = pytest.mark.skipif(
@@ -149,10 +150,51 @@ def test_it_goes_in_and_out_without_trace(root: Path) -> None:
     assert check.is_symlink()
     written[0].write_bytes("f\u00fcr".encode("latin-1"))
     assert "changed" in install.status(root).values()
+    (kept,) = install.others(root).values()
     assert install.remove(root) == written
     left = [path for path in sorted(root.rglob("*")) if path not in before and not path.is_dir()]
-    assert left == []
+    assert left == [kept]
+    assert kept.suffix == ".kept"
     assert install.remove(root) == []
+
+
+@pytest.mark.skipif(not shutil.which("systemctl"), reason="needs systemctl")
+def test_what_somebody_else_has_made_of_a_unit_is_not_replaced(root: Path) -> None:
+    written = install.install(root)
+    unit = root / install.FOLDER / "autotune-retune.timer"
+    text = unit.read_text()
+    for others in (text.replace("Sun 02:00", "monthly"), "", f"{text}# and more\n"):
+        unit.write_text(others)
+        with pytest.raises(RefusalError, match=r"retune\.timer is not as autotune wrote it"):
+            install.install(root)
+        assert unit.read_text() == others
+    install.remove(root)
+    unit.symlink_to("/dev/null")
+    with pytest.raises(RefusalError, match=r"`systemctl unmask autotune-retune\.timer`"):
+        install.install(root)
+    assert install.remove(root) == []
+    assert str(unit.readlink()) == "/dev/null"
+    unit.unlink()
+    assert install.install(root) == written
+
+
+@pytest.mark.skipif(not shutil.which("systemctl"), reason="needs systemctl")
+def test_a_unit_of_another_version_is_replaced(root: Path) -> None:
+    """Before this version, units had no checksum."""
+    earlier = Path(__file__).parents[1] / "recorded/2026-11/etc/systemd/system"
+    shutil.copytree(earlier, folder := root / install.FOLDER, symlinks=True)
+    service = folder / "autotune-retune.service"
+    text = service.read_text()
+    service.write_text(text.replace("=/usr/local/bin/", "=/opt/"))
+    (folder / "autotune-check@.timer").write_text(marked("[Timer]\nOnCalendar=daily\n"))
+    (folder / install.DROP_IN).write_text(
+        '# Where the arrays are mounted.\n[Service]\nReadWritePaths=-"/srv"\n'
+    )
+    install.install(root)
+    assert set(install.status(root).values()) == {"as shipped"}
+    service.write_text(text.replace("TimeoutStopSec=60", "TimeoutStopSec=5"))
+    with pytest.raises(RefusalError, match=r"retune\.service is not as"):
+        install.install(root)
 
 
 @pytest.mark.skipif(not shutil.which("systemctl"), reason="needs systemctl")
