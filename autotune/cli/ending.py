@@ -31,8 +31,7 @@ def ending(as_json: bool) -> Iterator[None]:
         notice("Interrupted.")
         sys.exit(1)
     except BrokenPipeError:
-        # Python flushes once more at its end, and would complain.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _close_stdout()
         sys.exit(1)
     except OSError as error:
         from autotune.untrusted import plain
@@ -45,6 +44,16 @@ def ending(as_json: bool) -> Iterator[None]:
 
 
 def _say(text: str, as_json: bool, document: Mapping[str, object] | None = None) -> None:
-    if as_json:
-        print(json.dumps({**(document or {}), "error": text}))
+    try:
+        if as_json:
+            print(json.dumps({**(document or {}), "error": text}))
+        sys.stdout.flush()
+    except OSError:
+        # The answer goes nowhere, as on a full disk; what was wrong is said all the same.
+        _close_stdout()
     notice(text)
+
+
+def _close_stdout() -> None:
+    """Python flushes once more at its end, and would complain."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

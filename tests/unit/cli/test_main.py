@@ -65,6 +65,15 @@ def test_an_error_is_one_sentence_and_json_if_asked_for() -> None:
     assert done.stderr.count("\n") == 1
 
 
+@pytest.mark.parametrize("words", ["history --json", "history", "run /dev/nonsense --json"])
+def test_an_answer_that_the_disk_does_not_take_is_one_sentence(words: str, tmp_path: Path) -> None:
+    command = f"{sys.executable} -m autotune {words} --state-dir {tmp_path} > /dev/full"
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False)
+    assert done.returncode in (1, 2)
+    assert done.stderr.startswith("autotune: ")
+    assert done.stderr.count("\n") == 1
+
+
 def test_restore_with_nothing_to_do_is_silent_off_a_terminal(tmp_path: object) -> None:
     done = autotune("restore", "--state-dir", str(tmp_path))
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
