@@ -19,6 +19,7 @@ from autotune.results import solve, stored_run
 from autotune.results.stored_run import StoredProblem
 from autotune.safety.locks import is_held
 from autotune.store import RunRecord, TrialRecord
+from autotune.untrusted import harmless
 
 
 def as_it_is(run: RunRecord) -> RunRecord:
@@ -112,8 +113,9 @@ def _shown(trial: TrialRecord, name: str) -> str:
 def _asked(problem: StoredProblem) -> str:
     """What --resume has to be told again."""
     return (
-        f"Workload {problem.workload.name}, strategy {problem.strategy}, at most "
-        f"{show_count(problem.trials, 'candidate')}, changing {', '.join(problem.knobs)}."
+        f"Workload {harmless(problem.workload.name)}, strategy {harmless(problem.strategy)}, at "
+        f"most {show_count(problem.trials, 'candidate')}, changing "
+        f"{harmless(', '.join(problem.knobs))}."
     )
 
 

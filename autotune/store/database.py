@@ -52,8 +52,7 @@ class Store:
         try:
             with self._sessions.begin() as session:
                 yield session
-        # ValueError and TypeError: a row is there, but not what was stored.
-        except (SQLAlchemyError, ValueError, TypeError) as error:
+        except (SQLAlchemyError, *sqlite.NONSENSE) as error:
             raise sqlite.failure(self._where, error) from None
 
     def start_run(self, uuid: str, device: str, fingerprint: str, problem: dict[str, Any]) -> int:

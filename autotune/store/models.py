@@ -10,8 +10,13 @@ from sqlalchemy import JSON, DateTime, Double, ForeignKey, String, UniqueConstra
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column, relationship
 
 from autotune.problem.figure import Estimate
+from autotune.problem.setting import Setting
 from autotune.problem.trial import Status
 from autotune.store.records import RunRecord, TrialRecord
+from autotune.untrusted import harmless, harmless_throughout
+
+LARGEST = 1e30
+"""Nothing that is measured comes near it."""
 
 
 class Base(DeclarativeBase):
@@ -75,19 +80,33 @@ def _utc(stored: datetime) -> datetime:
     return stored.replace(tzinfo=UTC) if stored.tzinfo is None else stored
 
 
+def _whole(stored: int) -> int:
+    """SQLite keeps a text in a column of numbers."""
+    if not isinstance(stored, int):
+        raise TypeError(f"{stored!r} is no number")
+    return stored
+
+
+def _text(stored: str) -> str:
+    """What moves no cursor, whoever wrote it."""
+    if not isinstance(stored, str):
+        raise TypeError(f"{stored!r} is no text")
+    return harmless(stored)
+
+
 def run_record(row: RunRow) -> RunRecord:
     """A run, free of its session. Raise ValueError or TypeError if it makes no sense."""
     return RunRecord(
         row.id,
-        row.uuid,
-        row.device,
-        row.fingerprint,
+        _text(row.uuid),
+        _text(row.device),
+        _text(row.fingerprint),
         _utc(row.started),
         _utc(row.ended) if row.ended else None,
-        row.state,
-        row.outcome,
+        _text(row.state),
+        _text(row.outcome),
         dict(row.problem),
-        row.profile,
+        dict(row.profile) if row.profile is not None else None,
         len(row.trials),
     )
 
@@ -95,15 +114,33 @@ def run_record(row: RunRow) -> RunRecord:
 def trial_record(row: TrialRow) -> TrialRecord:
     """A trial, free of its session. Raise ValueError or TypeError if it makes no sense."""
     return TrialRecord(
-        row.number,
-        row.role,
+        _whole(row.number),
+        _text(row.role),
         _utc(row.started),
-        row.seconds,
+        _amount(row.seconds),
         Status(row.status),
-        row.reason,
-        dict(row.requested),
-        dict(row.effective),
-        {name: Estimate(*pair) for name, pair in dict(row.figures).items()},
-        tuple(row.measured),
-        row.bytes_written,
+        _text(row.reason),
+        _setting(row.requested),
+        _setting(row.effective),
+        {_text(name): _estimate(*pair) for name, pair in dict(row.figures).items()},
+        tuple(map(_text, row.measured)),
+        _whole(row.bytes_written),
     )
+
+
+def _setting(stored: dict[str, Any]) -> Setting:
+    """The values of knobs: whole numbers and words."""
+    if not all(isinstance(value, int | str) for value in stored.values()):
+        raise TypeError(f"{stored!r} is no setting")
+    return dict(harmless_throughout(stored))
+
+
+def _estimate(value: float, spread: float) -> Estimate:
+    return Estimate(_amount(value), _amount(spread))
+
+
+def _amount(stored: float) -> float:
+    """What can be measured: it has a size."""
+    if not isinstance(stored, int | float) or not 0 <= stored < LARGEST:
+        raise ValueError(f"{stored!r} is no amount")
+    return stored

@@ -9,12 +9,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from autotune.errors import AutotuneError
+from autotune.untrusted import plain
 
 if TYPE_CHECKING:
     from sqlalchemy import URL, Engine
 
 DRIVER_ERRORS = (OSError, sqlite3.Error)
 """What may be raised beside SQLAlchemy's own errors."""
+
+NONSENSE = (ValueError, TypeError, AttributeError, OverflowError, RecursionError)
+"""What is raised where a row is there, but not what was stored."""
 
 BUSY_TIMEOUT_S = 30
 _FULL = "The disk that holds the store {where} is full; free some space on it, or {elsewhere}."
@@ -111,8 +115,8 @@ def failure(where: Path, error: Exception) -> AutotuneError:
     cause = getattr(error, "orig", None) or error
     if isinstance(cause, OSError):
         return _error(_BY_ERRNO.get(cause.errno or 0, _OTHER), where, cause.strerror or str(cause))
-    if isinstance(error, ValueError | TypeError):
-        return damaged(where, str(error))
+    if isinstance(error, NONSENSE):
+        return damaged(where, plain(str(error)))
     if str(cause).startswith("Could not decode to UTF-8"):
         # Python's own, which has no code, and quotes the whole text.
         return damaged(where, "a text is not UTF-8")

@@ -1,5 +1,6 @@
 """A store that is damaged, somebody else's, or was left by a process that was killed."""
 
+import json
 import os
 import random
 import sqlite3
@@ -79,14 +80,49 @@ def test_garbage_in_a_database_is_refused_or_not_seen_but_never_a_traceback(
         "status = 'splendid'",
         "started = 'yesterday'",
         "measured = 7",
+        "number = 'two'",
+        "role = x'ff'",
+        "seconds = 'long'",
+        "figures = '{\"read.throughput\": [1e8, Infinity]}'",
+        "figures = '{\"read.throughput\": [-1, 0]}'",
+        "requested = '{\"scheduler\": null}'",
+        "courses = '[1]'",
+        "courses = '{\"read\": 1}'",
     ],
 )
 def test_a_trial_that_makes_no_sense_is_damage(tmp_path: Path, change: str) -> None:
     file = filled(tmp_path)
     with sqlite3.connect(file) as connection:
         connection.execute(f"UPDATE trials SET {change} WHERE number = 2")
+    store = Store(tmp_path)
     with pytest.raises(AutotuneError, match="is damaged"):
-        Store(tmp_path).trials(1)
+        store.courses(store.trials(1)[0].number)
+
+
+@pytest.mark.parametrize("change", ["problem = '7'", "profile = '[1]'", "outcome = x'ff'"])
+def test_a_run_that_makes_no_sense_is_damage(tmp_path: Path, change: str) -> None:
+    file = filled(tmp_path)
+    with sqlite3.connect(file) as connection:
+        connection.execute(f"UPDATE runs SET {change}")
+    with pytest.raises(AutotuneError, match="is damaged"):
+        Store(tmp_path).runs()
+
+
+def test_texts_come_out_of_a_store_without_control_characters(tmp_path: Path) -> None:
+    """Whoever wrote them: they are shown on root's terminal."""
+    file, nasty = filled(tmp_path, 1, 1), "a\x1b[2J"
+    with sqlite3.connect(file) as connection:
+        connection.execute("UPDATE runs SET outcome = ?, device = ?", (nasty, nasty))
+        setting = json.dumps({nasty: nasty})
+        changes = "reason = ?, role = ?, requested = ?, figures = ?, measured = ?"
+        figures, measured = json.dumps({nasty: [1, 0]}), json.dumps([nasty])
+        connection.execute(
+            f"UPDATE trials SET {changes}", (nasty, nasty, setting, figures, measured)
+        )
+    store = Store(tmp_path)
+    for shown in (store.run(1), *store.trials(1)):
+        assert "a?[2J" in str(shown)
+        assert "x1b" not in str(shown)
 
 
 def test_a_damaged_store_that_was_moved_away_leaves_nothing_behind(tmp_path: Path) -> None:
