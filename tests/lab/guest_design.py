@@ -154,7 +154,6 @@ def test_a_disk_with_anything_on_it_is_refused_by_name_and_none_is_touched(
         assert digests() == before
 
 
-@pytest.mark.sample
 def test_what_is_no_whole_disk_is_refused(tmp_path: Path) -> None:
     sh("sfdisk", "-q", DEVICE, data=b"label: dos\n, 16M\n")
     wait_until(lambda: Path(f"{DEVICE}1").exists(), 10, "the partition")

@@ -125,6 +125,7 @@ def assemble_anew() -> None:
     run("udevadm", "settle")
 
 
+@pytest.mark.slow
 def test_a_unit_is_one_that_systemd_takes(
     out: Path, before: dict[str, str], tmp_path: Path
 ) -> None:

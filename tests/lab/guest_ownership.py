@@ -50,6 +50,7 @@ def test_the_service_runs_no_program_in_a_folder_of_everybody(shared: Path) -> N
     assert str(shared) not in installed(program).stderr
 
 
+@pytest.mark.slow
 def test_nor_is_a_command_for_events_or_a_configuration_there_used(
     shared: Path, tmp_path: Path
 ) -> None:

@@ -268,6 +268,7 @@ def test_what_udev_must_not_set_blindly(state: Path) -> None:
     back(wanted={"md/group_thread_cnt": "1"})
 
 
+@pytest.mark.slow
 def test_a_persist_that_cannot_be_written_leaves_all_as_it_was(state: Path) -> None:
     keep(state)
     profile = profile_path(UUID).read_bytes()
@@ -282,6 +283,7 @@ def test_a_persist_that_cannot_be_written_leaves_all_as_it_was(state: Path) -> N
         run("umount", str(RULES))
 
 
+@pytest.mark.slow
 def test_another_rule_for_the_same_knob_is_named_and_what_it_did_too(state: Path) -> None:
     theirs = RULES / "99-zz-openmediavault-md-raid.rules"
     rule = 'SUBSYSTEM=="block", KERNEL=="md*", ATTR{md/stripe_cache_size}="8192"\n'

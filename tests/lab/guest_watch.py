@@ -104,7 +104,7 @@ CASES: dict[str, tuple[Callable[[], None], Callable[[], object], str]] = {
 }
 
 
-SLOW = {"memory", "repair", "check", "check ended"}
+SLOW = {"memory", "guardian", "repair", "check", "check ended"}
 
 
 @pytest.mark.parametrize(

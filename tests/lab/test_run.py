@@ -72,6 +72,7 @@ def test_in_the_lab(lab: Lab, scenario: str, tests: str) -> None:
     ("scenario", "tests", "which"),
     [
         ("raid5-hdd", "guest_filesystem.py", "slow"),
+        ("raid5-ssd", "guest_ownership.py", "slow"),
         ("raid5-ssd", "guest_layers.py", "slow"),
         ("raid5-hdd", "guest_rebuild.py", "slow"),
         ("raid6-hdd", "guest_knobs.py", "slow"),

@@ -163,7 +163,7 @@ def test_metrics_go_through_no_link_in_a_folder_that_others_can_write(tmp_path: 
 
 def test_passes_are_remembered_and_old_ones_forgotten(tmp_path: Path) -> None:
     known = Known("print", {"stripe_cache_size": 256}, {"write.throughput": Estimate(1e8, 0.1)})
-    done = Pass("unchanged", (), False, None, None, known, known.figures, 1.0)
+    done = Pass("unchanged", (), None, None, known, known.figures, 1.0)
     kept = history.load(tmp_path, "u")
     assert kept.known is None
     for number in range(MOST_PASSES + 5):
@@ -192,7 +192,7 @@ def test_an_empty_memory_is_a_first_pass() -> None:
 
 def test_a_pass_that_failed_is_remembered_and_what_is_compared_with_stays() -> None:
     known = Known("print", {"stripe_cache_size": 256}, {"write.throughput": Estimate(1e8, 0.1)})
-    done = Pass("unchanged", (), False, None, None, known, known.figures, 1.0)
+    done = Pass("unchanged", (), None, None, known, known.figures, 1.0)
     kept = Remembered().after(done, PassRecord(at=NOW, outcome="unchanged"), {})
     failed = kept.failed(PassRecord(at=NOW, outcome="failed", reasons=("why",)))
     assert failed.known == known
