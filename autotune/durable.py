@@ -69,8 +69,10 @@ def write_beside(
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
-    except OSError:
+    except OSError as error:
         part.unlink(missing_ok=True)
+        # Of a write to an open file Python does not know whose it was.
+        error.filename = str(path)
         raise
     return part
 
@@ -113,8 +115,12 @@ def save(path: Path, text: str) -> None:
     finally:
         os.close(descriptor)
     if stat.S_ISCHR(status.st_mode) or stat.S_ISFIFO(status.st_mode):
-        with path.open("w", encoding="utf-8") as file:
-            file.write(text)
+        try:
+            with path.open("w", encoding="utf-8") as file:
+                file.write(text)
+        except OSError as error:
+            error.filename = str(path)
+            raise
         return
     if not stat.S_ISREG(status.st_mode):
         raise AutotuneError(f"{path} is no file that can be replaced; name another one.")

@@ -137,7 +137,8 @@ def install(root: Path = Path("/")) -> list[Path]:
             remove(root)
         why = str(error)
         if isinstance(error, OSError):
-            why = f"{error.filename} cannot be written ({error.strerror}); run autotune as root."
+            todo = "run autotune as root" if isinstance(error, PermissionError) else "mend that"
+            why = f"{error.filename} cannot be written ({error.strerror}); {todo}."
         raise AutotuneError(f"The service was not installed: {why}") from None
     return sorted(wanted)
 

@@ -1,5 +1,6 @@
 """Files that a person names to be written."""
 
+import errno
 import os
 from pathlib import Path
 
@@ -63,6 +64,20 @@ def test_what_nobody_named_is_not_followed(tmp_path: Path) -> None:
 def test_what_holds_no_text_is_refused_by_name(tmp_path: Path) -> None:
     with pytest.raises(AutotuneError, match=f"{tmp_path} is no file that can be replaced"):
         save(tmp_path, "a report")
+
+
+def test_a_full_disk_is_told_with_the_files_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with pytest.raises(OSError, match="'/dev/full'"):
+        save(Path("/dev/full"), "a report")
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match=f"'{tmp_path}/report'"):
+        save(tmp_path / "report", "a report")
+    assert not list(tmp_path.iterdir())
 
 
 def test_every_folder_that_is_made_is_private(tmp_path: Path) -> None:
