@@ -87,14 +87,12 @@ def _judge_here(profile: "Profile", uuid: str) -> None:
 
 def _profile(source: str | None, state_dir: Path) -> "Profile":
     """The profile of a file, of a run, or of the newest run that has one."""
-    import json
-
     from autotune.deploy.catalogue import find_profile
     from autotune.errors import UsageError
-    from autotune.problem.profile import parse_profile
 
     if source is not None and not (source.isascii() and source.isdigit()):
         return find_profile(source, state_dir)
+    from autotune.results import stored_run
     from autotune.store.database import Store
 
     store = Store.existing(state_dir)
@@ -107,11 +105,12 @@ def _profile(source: str | None, state_dir: Path) -> "Profile":
         found = runs[0]
     else:
         found = store.run(int(source[:18]))
-    if found.profile is None:
+    profile = stored_run.profile(found)
+    if profile is None:
         raise UsageError(
             f"Run {found.id} found nothing better than the original settings, so it has no profile."
         )
-    return parse_profile(json.dumps(found.profile), f"run {found.id}")
+    return profile
 
 
 def _write(files: dict[str, str], out: Path) -> None:

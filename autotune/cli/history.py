@@ -34,6 +34,7 @@ def history(
 
     from autotune.errors import UsageError
     from autotune.report import history as report
+    from autotune.results.stored_run import understood
     from autotune.store.database import Store
 
     if sum((run is not None, forecasts, checks)) > 1:
@@ -46,19 +47,21 @@ def history(
         return
     store = Store.existing(state_dir)
     if run is None:
-        runs = [report.as_it_is(each) for each in store.runs()] if store else []
-        if as_json:
-            print(json.dumps(report.runs_document(runs), indent=2))
-        else:
-            report.print_runs(console(), runs)
+        with understood("the runs"):
+            runs = [report.as_it_is(each) for each in store.runs()] if store else []
+            if as_json:
+                print(json.dumps(report.runs_document(runs), indent=2))
+            else:
+                report.print_runs(console(), runs)
         return
     if store is None:
         raise UsageError(f"There is no run {run}; nothing has been run with {state_dir} yet.")
-    record, trials = report.as_it_is(store.run(run)), store.trials(run)
-    if as_json:
-        print(json.dumps(report.run_document(record, trials), indent=2))
-    else:
-        report.print_run(console(), record, trials)
+    with understood(f"run {run}"):
+        record, trials = report.as_it_is(store.run(run)), store.trials(run)
+        if as_json:
+            print(json.dumps(report.run_document(record, trials), indent=2))
+        else:
+            report.print_run(console(), record, trials)
 
 
 def _checks(as_json: bool, state_dir: "Path") -> None:

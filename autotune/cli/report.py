@@ -44,6 +44,7 @@ def report(
 
     from autotune import durable
     from autotune.errors import UsageError, closest
+    from autotune.results.stored_run import understood
 
     if form not in FORMATS:
         hint = closest(form, FORMATS)
@@ -51,12 +52,13 @@ def report(
     if as_json and out is not None:
         raise UsageError("--json prints every figure, so it goes without --out; leave one out.")
     names = list(dict.fromkeys(what))
-    documents = [_document(name, state_dir) for name in names]
+    with understood(" and ".join(f"run {n}" if n.isdecimal() else n for n in names)):
+        documents = [_document(name, state_dir) for name in names]
+        # Through JSON, so that the page shows what the document says, and nothing else.
+        written = "" if as_json else _written(json.loads(json.dumps(documents)), form)
     if as_json:
         print(json.dumps(documents, indent=2))
         return
-    # Through JSON, so that the page shows what the document says, and nothing else.
-    written = _written(json.loads(json.dumps(documents)), form)
     if form == "html" and out is None:
         kinds = "run-" if all(map(str.isdecimal, names)) else ""
         out = Path(f"autotune-{kinds}{'-'.join(Path(name).name for name in names)}.html")

@@ -49,22 +49,25 @@ def solve(
     from autotune.problem.profile import save_profile
     from autotune.report import solution as report
     from autotune.results.solve import solve as find
+    from autotune.results.stored_run import understood
     from autotune.store.database import Store
 
     asked = [parse_ceiling(text) for text in p99_ceiling or ()]
     store = Store.existing(state_dir)
     if store is None:
         raise UsageError(f"There is no run {run}; nothing has been run with {state_dir} yet.")
-    solution = find(store.run(run), store.trials(run), asked, name)
+    with understood(f"run {run}"):
+        solution = find(store.run(run), store.trials(run), asked, name)
     if save and solution.profile is not None:
         save_profile(solution.profile, save, named=True)
     saved = save if solution.profile is not None else None
-    document = report.document(solution, saved)
     unsaved = save is not None and solution.profile is None
-    if not as_json:
-        report.print_solution(console(), solution, saved)
-    elif not unsaved:
-        print(json.dumps(document, indent=2))
+    with understood(f"run {run}"):
+        document = report.document(solution, saved)
+        if not as_json:
+            report.print_solution(console(), solution, saved)
+        elif not unsaved:
+            print(json.dumps(document, indent=2))
     if unsaved:
         raise RefusalError(
             f"No profile was saved to {save}: the answer is the original settings, "

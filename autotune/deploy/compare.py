@@ -13,6 +13,7 @@ from autotune.export.steps import steps
 from autotune.knobs import ALL, for_array, read_setting
 from autotune.problem.profile import Profile
 from autotune.problem.setting import Setting, Value
+from autotune.results import stored_run
 from autotune.system.array import find_array
 
 
@@ -87,13 +88,13 @@ def _run_profile(number: int, state_dir: Path) -> Profile:
     store = Store.existing(state_dir)
     if store is None:
         raise UsageError(f"There is no run {number}; nothing has been run with {state_dir} yet.")
-    profile = store.run(number).profile
+    profile = stored_run.profile(store.run(number))
     if profile is None:
         raise RefusalError(
             f"Run {number} has no profile: it kept the original settings; `autotune history "
             f"{number}` shows its trials."
         )
-    return Profile.model_validate(profile)
+    return profile
 
 
 def knob_rows(a: Side, b: Side) -> list[Row]:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from autotune.advice.stored import Kept
-from autotune.errors import UsageError
+from autotune.errors import RefusalError
 from autotune.guard.past import GuardedSync
 from autotune.report import check, run_report, sync_forecast, sync_forecast_document
 from autotune.report.advice import advice_document
@@ -79,17 +79,18 @@ def _under(forecast: Forecast, limit_kib_s: float) -> Document:
 
 
 def _run(past: PastRun) -> Document:
-    run, workload, given = past.record, "", ""
-    with contextlib.suppress(UsageError):
+    run, workload, given, profile = past.record, "", "", None
+    with contextlib.suppress(RefusalError):
         problem = stored_run.read(run)
         workload, given = problem.workload.name, problem.given
-    profile = stored_run.profile(run)
+    with contextlib.suppress(RefusalError):
+        profile = stored_run.profile(run)
     return {
         "run": run.id,
         "began": _moment(run.started.timestamp()),
         "state": run.state,
         "outcome": run.outcome,
-        "adopt": run.state == "done" and profile is not None,
+        "adopt": run.state == "done" and run.profile is not None,
         "workload": workload,
         "given": given,
         "trials": run.trials,

@@ -8,7 +8,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from autotune.errors import UsageError
+from autotune.errors import RefusalError
 from autotune.problem.setting import Setting
 from autotune.problem.trial import ROLES
 from autotune.quantities import show_count
@@ -59,7 +59,7 @@ def print_run(console: Console, run: RunRecord, trials: Sequence[TrialRecord]) -
     baseline = trials[0].requested if trials else {}
     outcome = f" {run.outcome[:1].upper()}{run.outcome[1:].rstrip('.')}." if run.outcome else ""
     console.print(f"Run {run.id} on {run.device}: {run.state}.{outcome}", markup=False)
-    with contextlib.suppress(UsageError):
+    with contextlib.suppress(RefusalError):
         console.print(_asked(stored_run.read(run)))
     console.print(_trials(trials, baseline))
     console.print()

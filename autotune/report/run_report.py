@@ -26,8 +26,8 @@ def document(
     `low` and `high` the ends of 95 % intervals. `said`: what the run said at its end, None if that
     is not stored; `courses`: what phases showed second by second, by trial.
 
-    Raise RefusalError if the original settings were never measured, UsageError if another version
-    stored the run in a form that cannot be read.
+    Raise RefusalError if the original settings were never measured, or another version stored the
+    run in a form that cannot be read.
     """
     study, told = solve.study_of(run, trials), said or {}
     problem, answer = study.problem, _answer(run, trials)

@@ -3,17 +3,20 @@
 It holds all that it takes to choose another setting from the stored trials, without the array.
 """
 
-from collections.abc import Mapping
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from autotune.errors import UsageError
+from autotune.errors import RefusalError, UsageError
 from autotune.problem.ceilings import Ceiling
 from autotune.problem.figure import Figure
-from autotune.problem.profile import Profile, ProvenOn
+from autotune.problem.profile import Profile, ProvenOn, parse_profile
 from autotune.problem.setting import Setting, Value
 from autotune.store import RunRecord
+from autotune.untrusted import plain
 
 
 class _Model(BaseModel):
@@ -93,16 +96,40 @@ class StoredProblem(_Model):
 
 
 def read(run: RunRecord) -> StoredProblem:
-    """A run's problem. Raise UsageError if an autotune too old to say all of it stored it."""
+    """A run's problem. Raise RefusalError if an autotune too old to say all of it stored it."""
     try:
         return StoredProblem.model_validate(run.problem)
     except ValidationError:
-        raise UsageError(
+        raise RefusalError(
             f"Run {run.id} was stored by another version of autotune, which did not keep what this "
             "needs; tune the array again."
         ) from None
 
 
 def profile(run: RunRecord) -> Profile | None:
-    """The profile that a run ended with; None if nothing was better."""
-    return Profile.model_validate(run.profile) if run.profile else None
+    """The profile that a run ended with; None if nothing was better. Raise RefusalError if it is
+    of another version, or no profile."""
+    if not run.profile:
+        return None
+    try:
+        return parse_profile(json.dumps(run.profile), f"run {run.id}")
+    except UsageError as error:
+        raise RefusalError(str(error)) from None
+
+
+@contextmanager
+def understood(what: str) -> Iterator[None]:
+    """Around all that is made of stored runs. What is damaged, or of a newer version, may hold
+    anything that JSON can, so what trips over it is refused here and not at each place. Raise
+    RefusalError."""
+    try:
+        yield
+    except (
+        *(ArithmeticError, AttributeError, LookupError),
+        *(RecursionError, TypeError, ValueError),
+    ) as error:
+        raise RefusalError(
+            f"What is stored of {what} cannot be understood "
+            f"({type(error).__name__}: {plain(str(error)).rstrip('.')}): it is damaged, or a newer "
+            "autotune stored it; use that one, or choose another run."
+        ) from error

@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
-from autotune.errors import UsageError
+from autotune.errors import RefusalError
 from autotune.problem.figure import Estimate
 from autotune.problem.setting import Setting
 from autotune.problem.trial import Earlier, Status
@@ -40,18 +40,19 @@ def earlier_trials(
     for run, trials in runs:
         try:
             then = stored_run.read(run)
-        except UsageError:
-            # An autotune too old to say all of it stored it.
+            if not _comparable(then, problem):
+                continue
+            months = (now - run.started).total_seconds() / MONTH_S
+            doubts = [DOUBT, DOUBT_A_MONTH * max(months, 0.0)]
+            if run.uuid != uuid:
+                doubts.append(DOUBT_OTHER)
+            elif run.fingerprint != fingerprint:
+                doubts.append(DOUBT_CHANGED)
+            with stored_run.understood(f"run {run.id}"):
+                found.extend(_of_run(then, trials, problem, math.hypot(*doubts)))
+        except RefusalError:
+            # An autotune too old to say all of it stored it, or it is damaged.
             continue
-        if not _comparable(then, problem):
-            continue
-        months = (now - run.started).total_seconds() / MONTH_S
-        doubts = [DOUBT, DOUBT_A_MONTH * max(months, 0.0)]
-        if run.uuid != uuid:
-            doubts.append(DOUBT_OTHER)
-        elif run.fingerprint != fingerprint:
-            doubts.append(DOUBT_CHANGED)
-        found.extend(_of_run(then, trials, problem, math.hypot(*doubts)))
     return tuple(found)
 
 

@@ -4,7 +4,7 @@ stored trials tell. Touches no array."""
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from autotune.errors import RefusalError, UsageError
+from autotune.errors import RefusalError
 from autotune.measure.phase import PhaseResult
 from autotune.measure.workload import Phase
 from autotune.problem.trial import Status
@@ -54,7 +54,7 @@ def _can_resume(run: RunRecord) -> bool:
     """What was given is soon measured again. What another version stored is refused by name."""
     try:
         return stored_run.read(run).strategy != GIVEN
-    except UsageError:
+    except RefusalError:
         return True
 
 
@@ -104,7 +104,7 @@ def to_resume(
         )
     try:
         why = difference(stored_run.read(run), problem)
-    except UsageError:
+    except RefusalError:
         why = "another version of autotune stored it"
     if why is None and run.fingerprint != fingerprint:
         why = "the array's disks, its shape or the kernel changed"
