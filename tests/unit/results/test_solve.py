@@ -169,7 +169,7 @@ def test_wrong_names_and_phases_are_wrong_usage() -> None:
 def test_a_run_that_nothing_can_be_said_of_says_so() -> None:
     with pytest.raises(RefusalError, match="original settings"):
         solve(run(), [])
-    with pytest.raises(UsageError, match="another version"):
+    with pytest.raises(RefusalError, match="another version"):
         solve(run(document={"workload": {}}), TRIALS)
 
 
