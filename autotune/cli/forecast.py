@@ -77,7 +77,8 @@ def forecast(
             reporter.progress,
         )
         made = measuring.forecast(array, asked)
-    stored.keep(made, state_dir)
+    if aside := stored.keep(made, state_dir):
+        notice(f"The earlier forecasts of {device} are damaged; their file is now {aside}.")
     if as_json:
         print(json.dumps(sync_forecast_document.document(made, within_s, ceiling_ns), indent=2))
     else:

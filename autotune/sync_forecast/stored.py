@@ -1,8 +1,10 @@
 """The forecasts of each array, in a file of their own: a guard reads them without a database."""
 
+import contextlib
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from autotune.durable import private_folder, replace
 from autotune.errors import AutotuneError
@@ -18,18 +20,27 @@ def _path(state_dir: Path, uuid: str) -> Path:
     return state_dir / "forecasts" / f"{uuid}.json"
 
 
-def keep(forecast: Forecast, state_dir: Path) -> None:
-    """Add a forecast. Raise AutotuneError if that cannot be written."""
-    path = _path(state_dir, forecast.uuid)
-    found = [*_read(path), forecast][-KEPT:]
+def keep(forecast: Forecast, state_dir: Path) -> Path | None:
+    """Add a forecast. What is not understood of those before it stays as it is; a file that is no
+    list of them is put aside, and its new name returned. Raise
+    AutotuneError if that cannot be written."""
+    path, aside = _path(state_dir, forecast.uuid), None
     try:
         private_folder(path.parent)
-        replace(path, json.dumps([each.document() for each in found]), 0o600)
+        try:
+            found = _entries(path)
+        except FileNotFoundError:
+            found = []
+        except _NONSENSE:
+            aside = path.replace(path.with_suffix(".damaged"))
+            found = []
+        replace(path, json.dumps([*found, forecast.document()][-KEPT:]), 0o600)
     except OSError as error:
         raise AutotuneError(
             f"The forecast cannot be stored in {path}: {error.strerror}; free some space, or "
             "choose another folder with --state-dir."
         ) from None
+    return aside
 
 
 def newest(array: Array, state_dir: Path) -> Forecast | None:
@@ -55,8 +66,20 @@ def every(state_dir: Path) -> list[Forecast]:
 def _read(path: Path) -> Sequence[Forecast]:
     # A forecast can be made again, so what is damaged counts as not there.
     try:
-        return [from_document(each) for each in json.loads(path.read_text())]
-    except FileNotFoundError:
-        return []
+        entries = _entries(path)
     except (*_NONSENSE, OSError):
         return []
+    found = []
+    for entry in entries:
+        # One may be of a newer version.
+        with contextlib.suppress(*_NONSENSE):
+            found.append(from_document(entry))
+    return found
+
+
+def _entries(path: Path) -> list[Any]:
+    """As stored. OSError if they cannot be read, one of `_NONSENSE` if they are no list."""
+    entries = json.loads(path.read_text())
+    if not isinstance(entries, list):
+        raise TypeError("no list")
+    return entries

@@ -77,6 +77,38 @@ def test_numbers_that_no_array_has_count_as_damaged(
     assert stored.every(tmp_path) == []
 
 
+def test_what_one_entry_holds_costs_no_other_and_is_kept(tmp_path: Path, array: Array) -> None:
+    """It may be of a newer version, which reads it again."""
+    for made_s in (1.0, 2.0, 3.0):
+        stored.keep(of(array, made_s), tmp_path)
+    path = tmp_path / "forecasts" / f"{array.uuid}.json"
+    entries = json.loads(path.read_text())
+    entries[1] = {**entries[1], "of_a_newer_version": 1}
+    path.write_text(json.dumps(entries))
+    assert [each.made_s for each in stored.every(tmp_path)] == [3.0, 1.0]
+    stored.keep(of(array, 4.0), tmp_path)
+    assert [each.made_s for each in stored.every(tmp_path)] == [4.0, 3.0, 1.0]
+    assert json.loads(path.read_text())[:3] == entries
+
+
+def test_a_damaged_file_is_put_aside(tmp_path: Path, array: Array) -> None:
+    stored.keep(of(array), tmp_path)
+    path = tmp_path / "forecasts" / f"{array.uuid}.json"
+    path.write_text("[{")
+    aside = stored.keep(of(array), tmp_path)
+    assert aside is not None
+    assert aside.read_text() == "[{"
+    assert stored.keep(of(array), tmp_path) is None
+
+
+def test_what_cannot_be_read_is_not_written_over(tmp_path: Path, array: Array) -> None:
+    path = tmp_path / "forecasts" / f"{array.uuid}.json"
+    path.mkdir(parents=True)
+    with pytest.raises(AutotuneError, match="cannot be stored"):
+        stored.keep(of(array), tmp_path)
+    assert list(path.parent.iterdir()) == [path]
+
+
 def test_a_folder_that_cannot_be_made_is_one_sentence(tmp_path: Path, array: Array) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(AutotuneError, match=r"cannot be stored in .* choose another folder"):
