@@ -245,6 +245,8 @@ alone() {
         fail "Nothing can be saved in ${saved%/*}, so nothing was changed."
     exec 9>>"${saved%/*}/lock"
     flock -w 60 9 || fail "Another run of this script has $1 for a minute now; end that first."
+    # Half of it may do harm: to set both sync speeds, the min is 1 for a moment.
+    trap '' HUP INT PIPE TERM
 }
 
 apply() {
@@ -310,26 +312,35 @@ undo() {
 
 # Puts back what these lines have, in their order but for files that others depend on: a switch of the
 # scheduler resets the queue, and preread_bypass_threshold must not be above stripe_cache_size.
+# What is refused, such as the one of two sync speeds that does not fit the other yet, has its turn
+# again after the rest. What is refused then keeps nothing else from going back.
 put_back() {
-    case $1 in
-    *"array "*sync_speed_max*)
-        # Out of the way, so that the max fits whatever it is.
-        case $1 in *"array "*sync_speed_min*) put "$block/md/sync_speed_min" 1 ;; esac
-        ;;
-    esac
     needed=' (queue/scheduler|md/stripe_cache_size) '
-    {
+    lines=$(
         printf '%s\n' "$1" | grep -E "$needed"
         printf '%s\n' "$1" | grep -Ev "$needed"
-    } | while read -r device _ file text; do
-        [ "$device" != array ] || device=$block
-        path=$device/$file
-        if [ -z "$file" ] || [ ! -e "$path" ] || [ "$(original "$path")" = "$text" ]; then
-            continue
-        fi
-        put "$path" "$text" ||
-            fail "$path could not be put back to $text; what was there is still in ${saved%/*}."
-    done || exit
+    )
+    each_back 2>/dev/null || each_back ||
+        fail "Not all could be put back; what was there is still in ${saved%/*}."
+}
+
+# Puts back each of "lines" that can be.
+each_back() {
+    printf '%s\n' "$lines" | {
+        refused=0
+        while read -r device _ file text; do
+            [ "$device" != array ] || device=$block
+            path=$device/$file
+            if [ -z "$file" ] || [ ! -e "$path" ] || [ "$(original "$path")" = "$text" ]; then
+                continue
+            fi
+            put "$path" "$text" || {
+                echo "$path could not be put back to $text." >&2
+                refused=1
+            }
+        done
+        return $refused
+    }
 }
 
 [ $# = 2 ] || {

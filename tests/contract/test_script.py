@@ -285,6 +285,39 @@ def test_what_fails_leaves_another_profile_in_force(two: Two) -> None:
     assert two.are_undone()
 
 
+@pytest.mark.parametrize(
+    ("file", "busy", "speeds"),
+    [
+        ("sync_action", "recover", ("1500", "250000")),
+        ("reshape_position", "4096", ("600000", "700000")),
+    ],
+)
+def test_what_a_sync_keeps_from_going_back_keeps_nothing_else(
+    tmp_path: Path, file: str, busy: str, speeds: tuple[str, str]
+) -> None:
+    """At a min of 1 a rebuild of an array in use would stand still."""
+    machine = Sandbox(tmp_path / "machine", profile())
+    for speed, text in zip(("min", "max"), speeds, strict=True):
+        machine.put(f"sys/block/md0/md/sync_speed_{speed}", text)
+    idle = {"sync_action": "idle", "reshape_position": "none"}
+    machine.put("sys/block/md0/md/reshape_position", "none")
+    before = {path: re.sub(r".*\[|\].*| .*", "", text) for path, text in machine.held().items()}
+    assert machine.run("apply").returncode == 0
+    machine.put(f"sys/block/md0/md/{file}", busy)
+    done = machine.run("undo")
+    assert (done.returncode, "could not be put back" in done.stderr) == (2, True)
+    left = {
+        Path(path).name
+        for path, text in machine.held().items()
+        if re.sub(r" \(.*", "", text) not in (before[path], "system")
+    }
+    kept = "group_thread_cnt" if file == "sync_action" else "stripe_cache_size"
+    assert left == {file, kept}
+    machine.put(f"sys/block/md0/md/{file}", idle[file])
+    assert machine.run("undo").returncode == 0
+    assert "nothing to undo" in machine.run("undo").stdout
+
+
 def test_scripts_are_clean(tmp_path: Path) -> None:
     for name in ("shell", "tuned"):
         for path, text in FORMATS[name](profile(), UUID).items():
