@@ -6,7 +6,14 @@ from typing import Annotated
 import typer
 
 from autotune.cli import complete
-from autotune.cli.options import STATE_DIR, Json, Persist, StateDir, print_persisted
+from autotune.cli.options import (
+    STATE_DIR,
+    Json,
+    Persist,
+    StateDir,
+    persist_applied,
+    print_persisted,
+)
 from autotune.cli.terminal import console, notice
 
 
@@ -58,30 +65,30 @@ def apply(
         raise RefusalError(f"{text} `autotune run {device}` finds what is right for it.")
     if persist:
         from autotune.deploy.persist import check
-        from autotune.deploy.persist import persist as keep
 
         check(array, state_dir, wanted)
     before, after = apply_profile(wanted, device, state_dir, notice, force=force)
-    files: tuple[Path, ...] = ()
-    if persist:
-        # That has the values of this array before.
-        known = load_profile(applied_profile_path(state_dir, array.uuid))
-        files = keep(known, find_array(device), state_dir, notice)
     if not wanted.evidence.confirmed:
         notice(
             f"The profile {wanted.name} is not proven: no measurements in turn with the original "
             f"settings have shown that it is better. `autotune import {profile} --device {device}` "
             "measures it."
         )
+    if not as_json:
+        out = console()
+        for knob, value in after.items():
+            out.print(show_value_change(out, knob, before[knob], value).rstrip(), highlight=False)
+        out.print(f"Applied to {device}.")
+    document = {"device": device, "before": before, "after": after}
+    files: tuple[Path, ...] = ()
+    if persist:
+        # That has the values of this array before.
+        known = load_profile(applied_profile_path(state_dir, array.uuid))
+        files = persist_applied(known, device, state_dir, {**document, "persisted": []})
     if as_json:
-        document = {"device": device, "before": before, "after": after}
         print(json.dumps({**document, "persisted": [str(f) for f in files]}, indent=2))
-        return
-    out = console()
-    for knob, value in after.items():
-        out.print(show_value_change(out, knob, before[knob], value).rstrip(), highlight=False)
-    out.print(f"Applied to {device}.")
-    print_persisted(files, device)
+    else:
+        print_persisted(files, device)
 
 
 def unpersist(

@@ -21,12 +21,23 @@ EXAMPLES = (
     ("autotune apply PROFILE /dev/md0", "use what was found; --persist keeps it over reboots"),
 )
 
+_INTERRUPTED = "Interrupted; `autotune status` says what is in force."
+
 
 class GroupedCommands(TyperGroup):
     """Lists commands by group, each with its whole summary, and then some examples.
 
     The types are click's own, which newer versions of typer carry inside.
     """
+
+    def invoke(self, ctx: Any) -> Any:
+        """As ever, but that Ctrl-C ends it with a sentence, and not in silence with 130."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            from autotune.errors import AutotuneError
+
+            raise AutotuneError(_INTERRUPTED) from None
 
     def list_commands(self, ctx: Any) -> list[str]:
         return [name for names in GROUPS.values() for name in names]

@@ -1,13 +1,16 @@
 """Options and messages that several commands share."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from autotune.cli.terminal import LOG_FORMAT, LOG_FORMATS, say
-from autotune.errors import UsageError
+from autotune.cli.terminal import LOG_FORMAT, LOG_FORMATS, notice, say
+from autotune.errors import AutotuneError, UsageError
+
+if TYPE_CHECKING:
+    from autotune.problem.profile import Profile
 
 StateDir = Annotated[
     Path,
@@ -39,6 +42,24 @@ LogFormat = Annotated[
     ),
 ]
 STATE_DIR = Path("/var/lib/autotune")
+
+
+def persist_applied(
+    profile: "Profile", device: str, state_dir: Path, document: Mapping[str, object]
+) -> tuple[Path, ...]:
+    """Persist a profile that has just been applied; return the files. Raise AutotuneError, with the
+    document of what was done, if that fails: the profile stays in force then."""
+    from autotune.deploy.persist import persist
+    from autotune.system.array import find_array
+
+    try:
+        return persist(profile, find_array(device), state_dir, notice)
+    except AutotuneError as error:
+        raise AutotuneError(
+            f"The profile is applied to {device} until the next reboot, but it is not persisted: "
+            f"{error}",
+            document,
+        ) from None
 
 
 def print_persisted(files: Iterable[Path], device: str) -> None:

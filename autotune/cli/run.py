@@ -6,7 +6,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from autotune.cli import complete
-from autotune.cli.options import STATE_DIR, Json, LogFormat, Persist, StateDir, print_persisted
+from autotune.cli.options import (
+    STATE_DIR,
+    Json,
+    LogFormat,
+    Persist,
+    StateDir,
+    persist_applied,
+    print_persisted,
+)
 from autotune.cli.terminal import console, notice
 
 if TYPE_CHECKING:
@@ -242,7 +250,6 @@ def _run(
     options: "Options", state_dir: Path, apply: bool, persist: bool, resume: bool, as_json: bool
 ) -> dict[str, Any]:
     from autotune.deploy.persist import check
-    from autotune.deploy.persist import persist as stay
     from autotune.report.live import LiveReporter
     from autotune.system.array import find_array
     from autotune.tuning.run import run as tune_array
@@ -251,11 +258,12 @@ def _run(
         check(find_array(options.device), state_dir)
     with LiveReporter(console(stderr=True), CTRL_C) as reporter:
         done = tune_array(options, state_dir, reporter, apply, resume)
-    files: tuple[Path, ...] = ()
-    if persist and done.profile is not None:
-        files = stay(done.profile, find_array(options.device), state_dir, notice)
     if not as_json:
         _print(done, options.device, apply)
+    files: tuple[Path, ...] = ()
+    if persist and done.profile is not None:
+        files = persist_applied(done.profile, options.device, state_dir, _document(done, ()))
+    if not as_json:
         print_persisted(files, options.device)
     return _document(done, files)
 

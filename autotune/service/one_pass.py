@@ -80,10 +80,7 @@ def retune(
     told: list[Report] = []
 
     def tell(report: Report) -> None:
-        log(report.outcome, report.device, report.uuid, report.text)
-        for event in _events(report):
-            if fault := notify(event, array.device, array.uuid, report.text, config.notify):
-                reporter.notice(fault)
+        _tell(report, config, reporter)
 
     try:
         in_force = active(array, state_dir)
@@ -111,13 +108,18 @@ def retune(
             keep(done, record)
 
         done = run_pass(managed, before.known, care.adopt, reverted)
+        record = _record(done, managed)
+        report = Report(array.device, array.uuid, done.outcome, _sentence(done), record)
+        # First of all: whatever fails from here on, this is in force.
+        if done.outcome != "reverted":
+            told.append(report)
+            tell(report)
         if persisted and managed.adopted is not None:
             # What comes back at the next start of the array must be what was proven last.
             persist.persist(managed.adopted, array, state_dir, reporter.notice)
-        record = _record(done, managed)
         keep(done, record)
-        report = Report(array.device, array.uuid, done.outcome, _sentence(done), record)
         Store(state_dir).thin(array.uuid)
+        return report
     except InUseError as error:
         report = Report(array.device, array.uuid, "postponed", str(error))
         if told:
@@ -129,13 +131,23 @@ def retune(
         # Whatever befalls one array, the others have their turn.
         text = " ".join([in_the_configuration(str(error)), *(each.text for each in told)])
         report = Report(array.device, array.uuid, "failed", text)
-        record = PassRecord(at=datetime.now(UTC), outcome="failed", reasons=(report.text,))
-        with contextlib.suppress(AutotuneError):
-            before = history.load(state_dir, array.uuid)
-            history.save(before.failed(record), state_dir, array.uuid)
-    if not (told and report.outcome == "reverted"):
-        tell(report)
+        _remember_failure(report, state_dir)
+    tell(report)
     return report
+
+
+def _tell(report: Report, config: Config, reporter: Reporter) -> None:
+    log(report.outcome, report.device, report.uuid, report.text)
+    for event in _events(report):
+        if fault := notify(event, report.device, report.uuid, report.text, config.notify):
+            reporter.notice(fault)
+
+
+def _remember_failure(report: Report, state_dir: Path) -> None:
+    record = PassRecord(at=datetime.now(UTC), outcome="failed", reasons=(report.text,))
+    with contextlib.suppress(AutotuneError):
+        before = history.load(state_dir, report.uuid)
+        history.save(before.failed(record), state_dir, report.uuid)
 
 
 def in_the_configuration(text: str) -> str:

@@ -148,6 +148,12 @@ def run(
                     profile = _profile(preparation, result, watch, state_dir)
                     path = state_dir / "profiles" / f"{array.name}-run{number}.json"
                     save_profile(profile, path)
+                # Before anything stays in force: a disk that is full by now is an end with the
+                # originals.
+                final = stored_problem(preparation, problem.figures, written.total)
+                store.update_problem(number, final.document())
+                said = whole_document(preparation, result, path, trials.spent)
+                store.finish_run(number, "done", result.reason, _dumped(profile), said)
                 if keep and profile is not None:
                     _leave_in_force(preparation, result, profile, bench.journal, watch, state_dir)
         except StoppedError as error:
@@ -158,10 +164,6 @@ def run(
         except BaseException as error:
             _note(store, number, "failed", str(error))
             raise
-        final = stored_problem(preparation, problem.figures, written.total)
-        store.update_problem(number, final.document())
-        said = whole_document(preparation, result, path, trials.spent)
-        store.finish_run(number, "done", result.reason, _dumped(profile), said)
     return Done(
         number,
         result,

@@ -17,7 +17,7 @@ from typing import Any
 
 from autotune.errors import AutotuneError
 from autotune.safety.journal import Journal
-from autotune.safety.paths import journal_path, waiting_path
+from autotune.safety.paths import applied_path, journal_path, waiting_path
 
 _ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 _PR_SET_PDEATHSIG = 1
@@ -55,6 +55,7 @@ def supervise() -> int | None:
     sys.stdout.flush()
     sys.stderr.flush()
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {*_ENDS, signal.SIGCHLD})
+    began_s = time.time()
     above, worker = os.getpid(), os.fork()
     if not worker:
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -82,7 +83,8 @@ def supervise() -> int | None:
     os.lseek(trace, 0, os.SEEK_SET)
     with os.fdopen(trace, "rb") as file:
         where = _place(file.read().decode("utf-8", "replace"))
-    raise AutotuneError(_what_happened(-code, where, json.loads(told[-1]) if told else None))
+    run = json.loads(told[-1]) if told else None
+    raise AutotuneError(_what_happened(-code, where, run, began_s))
 
 
 def _wait(worker: int) -> int:
@@ -107,13 +109,20 @@ def _place(trace: str) -> str:
     return f" in {found[1].rpartition('site-packages/')[2]}, line {found[2]}"
 
 
-def _what_happened(number: int, where: str, told: dict[str, Any] | None) -> str:
+def _what_happened(number: int, where: str, told: dict[str, Any] | None, began_s: float) -> str:
     cause = _CAUSES.get(number) or f"the signal {signal.Signals(number).name}"  # type: ignore[call-overload]
     text = f"The command was ended by {cause}{where}."
     if told is None:
         return text
     state_dir, run = Path(told["state"]), told["run"]
-    text += _what_is_back(journal_path(state_dir, told["uuid"]))
+    kept = applied_path(state_dir, told["uuid"])
+    if kept.exists() and kept.stat().st_mtime > began_s:
+        text += (
+            f" What it found is in force; `autotune restore {told['device']}` puts the original "
+            "settings back."
+        )
+    else:
+        text += _what_is_back(journal_path(state_dir, told["uuid"]))
     try:
         trials = _mark(state_dir, run, f"It was ended by {cause}{where}.")
     except AutotuneError as error:

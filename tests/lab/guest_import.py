@@ -12,8 +12,10 @@ from unittest import mock
 import pytest
 from guest import autotune, autotune_json, knob_files, read, start, wait_until
 
+from autotune.errors import AutotuneError
 from autotune.measure import phase
 from autotune.measure.member_speed import member_kib_s
+from autotune.store.database import Store
 from autotune.system.array import find_array
 from autotune.system.memory import total_bytes
 from autotune.tuning.trials import Trials
@@ -135,6 +137,25 @@ def test_what_is_no_worse_is_kept_and_status_follows_it(state: Path, tmp_path: P
     (MD / "stripe_cache_size").write_text(str(knob["wanted"]))
 
     assert autotune("restore", "/dev/md0", state=state).returncode == 0
+    assert knob_files() == before
+    assert autotune_json("status", state=state)["arrays"][0]["profile"] is None
+
+
+@pytest.mark.slow
+def test_a_winner_whose_run_cannot_be_stored_does_not_stay(state: Path, tmp_path: Path) -> None:
+    before, finish = knob_files(), Store.finish_run
+
+    def full(store: Store, run: int, outcome: str, *rest: Any) -> None:
+        if outcome == "done":
+            raise AutotuneError("The disk that holds the store is full.")
+        finish(store, run, outcome, *rest)
+
+    workload = tmp_path / "check.toml"
+    workload.write_text(WORKLOAD)
+    words = ("import", profile(tmp_path), "--device", "/dev/md0", "--workload", workload)
+    with mock.patch.object(Store, "finish_run", full):
+        done = autotune(*words, state=state)
+    assert (done.returncode, "is full" in done.stderr) == (1, True), done.stderr
     assert knob_files() == before
     assert autotune_json("status", state=state)["arrays"][0]["profile"] is None
 

@@ -6,6 +6,11 @@ import sys
 from pathlib import Path
 
 import pytest
+import typer
+from typer.testing import CliRunner
+
+from autotune.cli.groups import GroupedCommands
+from autotune.errors import AutotuneError
 
 
 def autotune(*words: str) -> subprocess.CompletedProcess[str]:
@@ -144,3 +149,19 @@ def test_closed_streams_keep_nothing_from_being_done(closed: str, tmp_path: Path
     done = subprocess.run(["sh", "-c", words], capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert "2>" in closed or done.stderr.startswith("autotune: There is no /dev/none")
+
+
+def test_an_interrupted_command_says_so() -> None:
+    """Typer would end it with 130 and without a word."""
+    interrupted = typer.Typer(cls=GroupedCommands)
+
+    @interrupted.command()
+    def show() -> None:
+        raise KeyboardInterrupt
+
+    @interrupted.command()
+    def doctor() -> None: ...
+
+    done = CliRunner().invoke(interrupted, ["show"])
+    assert isinstance(done.exception, AutotuneError)
+    assert "Interrupted" in str(done.exception)

@@ -11,7 +11,7 @@ import pytest
 from store_records import record
 
 from autotune.safety.journal import Journal
-from autotune.safety.paths import journal_path
+from autotune.safety.paths import applied_path, journal_path
 from autotune.store.database import Store
 from autotune.tuning.resume import interrupted
 
@@ -78,6 +78,19 @@ def test_a_run_is_marked_and_its_trials_are_kept(tmp_path: Path, state: str) -> 
     assert after.state == "interrupted"
     assert "segmentation fault" in after.outcome
     assert interrupted([after]) == after
+
+
+def test_what_stays_in_force_is_not_said_to_be_back(tmp_path: Path) -> None:
+    folder, kept = str(tmp_path), applied_path(tmp_path, "u")
+    kept.parent.mkdir()
+    kept.touch()
+    dies = f"tell(Path({folder!r}), 'u', '/dev/md0', 1); ctypes.string_at(0)"
+    os.utime(kept, (1e9, 1e9))
+    # Applied before the run, it is what the run has put back.
+    assert "The original settings are back." in ended(dies)[1]
+    _, errors = ended(f"Path({str(kept)!r}).touch(); {dies}")
+    assert "What it found is in force; `autotune restore /dev/md0`" in errors
+    assert "are back." not in errors
 
 
 def test_what_waits_for_the_end_of_a_sync_is_not_said_to_be_back(tmp_path: Path) -> None:
