@@ -5,6 +5,7 @@ They are known by a UUID that was recorded before they were made. Superblock: ke
 include/uapi/linux/raid/md_p.h, `struct mdp_superblock_1`; version 1.2 lies 4 KiB from the start.
 """
 
+import contextlib
 import errno
 import mmap
 import os
@@ -36,10 +37,11 @@ class Removal:
     failed: list[str] = field(default_factory=list)
 
 
-def remove(uuid: str, disks: Collection[str] = ()) -> Removal:
+def remove(uuid: str, disks: Collection[str] = (), left_alone: bool = False) -> Removal:
     """Stop the arrays with this UUID (32 hex digits), and zero the superblocks that have it.
     `disks` are the kernel names of where those may be; none: anywhere, as after a reboot, when
-    names have moved.
+    names have moved. One that was `left_alone`, its maker being dead, stays if somebody has put
+    something on it: a design makes no filesystem.
 
     Never raises for one of them: what could not be removed is told.
     """
@@ -56,7 +58,11 @@ def remove(uuid: str, disks: Collection[str] = ()) -> Removal:
             "again, or delete the journal if it is gone for good"
             for disk, why in unseen.items()
         ]
-    for name in _arrays(uuid, members):
+    arrays = _arrays(uuid, members)
+    if left_alone and (theirs := [fault for name in arrays if (fault := _content(name))]):
+        found.failed += theirs
+        return found
+    for name in arrays:
         if fault := _stop(name):
             found.failed.append(f"/dev/{name} cannot be stopped: {fault}")
         else:
@@ -94,6 +100,37 @@ def _arrays(uuid: str, members: Iterable[str]) -> list[str]:
         for holder in sorted(Path("/sys/class/block", member, "holders").glob("*/md")):
             names[holder.parent.name] = None
     return list(names)
+
+
+def _content(name: str) -> str:
+    """Why an array may be somebody's by now, "" if nothing is known of it."""
+    with contextlib.suppress(OSError, subprocess.TimeoutExpired):
+        done = subprocess.run(
+            (
+                find("blkid") or "blkid",
+                "-p",
+                "-o",
+                "value",
+                "-s",
+                "TYPE",
+                "-s",
+                "PTTYPE",
+                _node(name),
+            ),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=COMMAND_S,
+            check=False,
+        )
+        if kind := " ".join(done.stdout.split()):
+            return (
+                f"/dev/{name} was left by a design, but somebody has put {kind} on it since, so it "
+                f"stays; `wipefs --all /dev/{name}` if that is of no use to anybody, or delete the "
+                "journal to keep the array"
+            )
+    return ""
 
 
 def _stop(name: str) -> str:

@@ -227,7 +227,8 @@ def _unbound(block: Path) -> None:
 
 def _remove_arrays(record: Record, outcome: Outcome) -> None:
     if record.making:
-        removal = own_array.remove(record.uuid, () if outcome.rebooted else record.making)
+        disks = () if outcome.rebooted else record.making
+        removal = own_array.remove(record.uuid, disks, left_alone=True)
         outcome.removed += removal.removed
         outcome.failed += removal.failed
 

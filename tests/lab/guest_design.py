@@ -343,6 +343,13 @@ def test_restore_removes_what_is_left_if_the_guardian_is_killed_too(
     # Until it is removed, nobody else uses the disks.
     again = autotune(*words(), state=state)
     assert again.returncode == 1
+    # What somebody takes for theirs is theirs.
+    subprocess.run(["mkfs.ext4", "-q", "-F", "/dev/md127"], check=True)
+    kept = autotune("restore", state=state)
+    assert kept.returncode == 1
+    assert "somebody has put ext4 on it" in kept.stderr
+    subprocess.run(["e2fsck", "-fn", "/dev/md127"], check=True)
+    subprocess.run(["wipefs", "-q", "--all", "/dev/md127"], check=True)
     done = autotune("restore", state=state)
     assert done.returncode == 0, done.stderr
     assert "removed: /dev/md127" in done.stdout

@@ -29,7 +29,9 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Collection[str]]]:
     """What is asked to be removed, and never is."""
     calls: list[tuple[str, Collection[str]]] = []
 
-    def remove(uuid: str, disks: Collection[str] = ()) -> Removal:
+    def remove(uuid: str, disks: Collection[str] = (), left_alone: bool = False) -> Removal:
+        # Somebody may have taken it for theirs.
+        assert left_alone
         calls.append((uuid, disks))
         return Removal(["/dev/md127"], ["the superblock of /dev/vdb cannot be zeroed: busy"])
 
@@ -133,3 +135,18 @@ def test_a_disk_that_is_gone_may_have_a_superblock_of_ours_still(
     assert all("whether /dev/vdb has" in text for text in removal.failed)
     # After a reboot every device is looked at, and many cannot be read.
     assert own_array.remove(UUID).failed == []
+
+
+def test_an_array_with_something_on_it_stays_with_its_superblocks(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    stopped: list[str] = []
+    monkeypatch.setattr(own_array, "_members", lambda _uuid, disks: (list(disks), {}))
+    monkeypatch.setattr(own_array, "_arrays", lambda _uuid, _members: ["md126", "md127"])
+    monkeypatch.setattr(own_array, "_content", lambda name: "ext4" if name == "md127" else "")
+    monkeypatch.setattr(own_array, "_stop", lambda name: stopped.append(name) or "")
+    monkeypatch.setattr(own_array, "_zero", lambda disk, _uuid: stopped.append(disk) or "")
+    assert own_array.remove(UUID, ["vda"], left_alone=True).failed == ["ext4"]
+    assert not stopped
+    assert own_array.remove(UUID, ["vda"]).removed
+    assert stopped == ["md126", "md127", "vda"]
