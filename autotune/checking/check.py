@@ -5,7 +5,7 @@ import time
 from datetime import UTC, datetime
 
 from autotune.checking import obstacles, piece, stored
-from autotune.checking.record import CheckRecord
+from autotune.checking.record import Book, CheckRecord
 from autotune.checking.wanted import (
     ASKED_ANEW,
     REPLACED,
@@ -66,7 +66,7 @@ class _Checking:
         self._path = stored.path_of(wanted.state_dir, array.uuid)
         self._book = stored.load(self._path)
         self._anew = wanted.anew
-        self._began = self._ran = self._stopping = False
+        self._began = self._ran = self._stopping = self._is_lost = False
         self._signals = Signals()
         self._promise: Promise = wanted.goals.promise(piece.CHECK, datetime.now())
         known = forecasts.newest(array, wanted.state_dir)
@@ -197,7 +197,19 @@ class _Checking:
             self._wanted.mismatched(record)
         record = record.changed(told=told)
         book = self._book = self._book.now(self._array.device, record)
-        self._aside(lambda: stored.save(book, self._path))
+        self._aside(lambda: self._save(book))
+
+    def _save(self, book: Book) -> None:
+        """What the disk does not take is said once; a later record may go through."""
+        try:
+            stored.save(book, self._path)
+        except OSError as error:
+            if not self._is_lost:
+                self._is_lost = True
+                self._wanted.notice(
+                    f"{self._path} cannot be written: {error.strerror}. Free some space there, or "
+                    "the next check begins where the stored one ends."
+                )
 
     def _see_who_ended_it(self, record: CheckRecord) -> None:
         """Raise StoppedError if nothing of the array's own did."""

@@ -1,6 +1,7 @@
 """A check from its start to its end, on a model of md, in time that passes at once."""
 
 import contextlib
+import errno
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 from itertools import pairwise
@@ -135,6 +136,20 @@ def test_it_reads_all_once_and_tells_of_what_differs(site: Site) -> None:
     assert site.read_once
     assert (site.md.low, site.md.read(Path("sync_max"))) == (0, "max")
     assert stored.load(next((site.state / "checks").iterdir())).checks == (record,)
+
+
+def test_a_full_disk_ends_no_check_and_is_said_once(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device", "checks")
+
+    monkeypatch.setattr(stored, "save", full)
+    record, why = site.check()
+    assert record is not None
+    assert record.ended is not None
+    assert (why, record.position) == ("", SIZE)
+    assert sum("No space left" in text for text in site.notices) == 1
 
 
 def test_three_windows_read_each_sector_once(site: Site) -> None:
