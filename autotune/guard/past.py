@@ -1,6 +1,7 @@
 """A sync that was guarded, as it is kept for a report: how pace, p99 and the expected end went on,
 in no more points than a picture can show. Pure."""
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any
@@ -61,8 +62,8 @@ class GuardedSync:
 
     @classmethod
     def read(cls, document: Mapping[str, Any]) -> "GuardedSync":
-        """What `document` made. Raise TypeError, ValueError, KeyError or AttributeError if it makes
-        no sense."""
+        """What `document` made. Raise TypeError, ValueError, KeyError, AttributeError or
+        OverflowError if it makes no sense."""
         columns, summary = document["points"], document["summary"]
         rows = zip(*(columns[name] for name in NAMES), strict=True)
         points = tuple(Point(*(None if v is None else float(v) for v in row)) for row in rows)  # type: ignore[arg-type]
@@ -70,7 +71,7 @@ class GuardedSync:
         found = cls(**{**document, "points": points, "summary": told})
         numbers = (found.began_s, found.ceiling_ns or 0.0, found.finish_s or 0.0)
         whole = all(None not in (p.seconds, p.sync_bytes_per_s, p.share) for p in points)
-        if not points or not whole or not all(isinstance(n, float | int) for n in numbers):
+        if not points or not whole or not all(math.isfinite(n) for n in numbers):
             raise ValueError("what is kept of a sync is not whole")
         return found
 

@@ -15,7 +15,14 @@ KEPT = 20
 """Of each array; older ones are forgotten."""
 SAVE_S = 300.0
 """Written so often while a sync is under way, for the case that the guard is killed."""
-_NONSENSE = (ValueError, TypeError, KeyError, AttributeError, RecursionError)
+_NONSENSE = (
+    ValueError,
+    TypeError,
+    KeyError,
+    AttributeError,
+    OverflowError,
+    RecursionError,
+)
 
 
 def every(state_dir: Path) -> list[GuardedSync]:

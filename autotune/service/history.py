@@ -4,7 +4,14 @@ from datetime import datetime
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    NonNegativeFloat,
+    PositiveFloat,
+    ValidationError,
+)
 
 from autotune import durable
 from autotune.errors import AutotuneError
@@ -16,6 +23,10 @@ from autotune.untrusted import first_fault, read_file
 MAX_FILE_BYTES = 1 << 20
 MOST_PASSES = 200
 """Older ones are forgotten: four years of a weekly timer."""
+
+
+Measured = tuple[PositiveFloat, NonNegativeFloat]
+"""A figure, of which there is no logarithm at 0, and its spread."""
 
 
 class _Strict(BaseModel):
@@ -43,9 +54,9 @@ class Remembered(_Strict):
 
     fingerprint: str = ""
     setting: dict[KnobName, KnobValue] = Field(default_factory=dict)
-    figures: dict[FigureName, tuple[float, float]] = Field(default_factory=dict)
-    latest: dict[FigureName, tuple[float, float]] = Field(default_factory=dict)
-    ceilings: dict[FigureName, float] = Field(default_factory=dict)
+    figures: dict[FigureName, Measured] = Field(default_factory=dict)
+    latest: dict[FigureName, Measured] = Field(default_factory=dict)
+    ceilings: dict[FigureName, PositiveFloat] = Field(default_factory=dict)
     passes: Annotated[tuple[PassRecord, ...], Field(max_length=MOST_PASSES)] = ()
 
     @property

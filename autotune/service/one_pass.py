@@ -26,6 +26,7 @@ from autotune.store.database import Store
 from autotune.system.array import PARITY, Array
 from autotune.tuning.prepare import LEAST_TRIALS
 from autotune.tuning.reporter import Reporter
+from autotune.untrusted import plain
 
 DRIFTED = 0.9
 """Below this share of the speed at adoption the administrator is told."""
@@ -127,9 +128,9 @@ def retune(
             return dataclasses.replace(told[0], text=text)
     except SignalledError:
         raise
-    except (AutotuneError, OSError) as error:
+    except Exception as error:
         # Whatever befalls one array, the others have their turn.
-        text = " ".join([in_the_configuration(str(error)), *(each.text for each in told)])
+        text = " ".join([_fault(error), *(each.text for each in told)])
         report = Report(array.device, array.uuid, "failed", text)
         _remember_failure(report, state_dir)
     tell(report)
@@ -148,6 +149,12 @@ def _remember_failure(report: Report, state_dir: Path) -> None:
     with contextlib.suppress(AutotuneError):
         before = history.load(state_dir, report.uuid)
         history.save(before.failed(record), state_dir, report.uuid)
+
+
+def _fault(error: Exception) -> str:
+    if isinstance(error, AutotuneError | OSError):
+        return in_the_configuration(str(error))
+    return f"An error in autotune: {plain(repr(error))}."
 
 
 def in_the_configuration(text: str) -> str:

@@ -13,7 +13,14 @@ from autotune.system import sysfs
 from autotune.system.array import Array
 
 KEPT = 50
-_NONSENSE = (ValueError, TypeError, KeyError, AttributeError, RecursionError)
+_NONSENSE = (
+    ValueError,
+    TypeError,
+    KeyError,
+    AttributeError,
+    OverflowError,
+    RecursionError,
+)
 
 
 def _path(state_dir: Path, uuid: str) -> Path:

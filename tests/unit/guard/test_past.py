@@ -9,7 +9,7 @@ import pytest
 from some_windows import FIRST, MS, WINDOW_S, some_windows
 
 from autotune.guard import stored
-from autotune.guard.past import GAP_S, MOST_POINTS, GuardedSync, Recording
+from autotune.guard.past import GAP_S, MOST_POINTS, NAMES, GuardedSync, Recording
 from autotune.guard.session import Summary
 from autotune.guard.stored import Recorder
 from autotune.system.array import find_array
@@ -58,6 +58,23 @@ def test_what_is_read_is_what_was_kept_and_it_is_small(tmp_path: Path) -> None:
     assert stored.every(tmp_path) == [sync]
     (file,) = (tmp_path / "guarded").iterdir()
     assert file.stat().st_size < 64 * 1024
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("began_s", 10**400),
+        ("ceiling_ns", 10**400),
+        ("finish_s", float("inf")),
+        ("points", {name: [10**400] for name in NAMES}),
+    ],
+    ids=["began_s", "ceiling_ns", "finish_s", "points"],
+)
+def test_a_number_that_is_none_of_ours_is_damage(tmp_path: Path, key: str, value: object) -> None:
+    stored.keep(recorded(3), tmp_path)
+    (file,) = (tmp_path / "guarded").iterdir()
+    file.write_text(json.dumps({**json.loads(file.read_text()), key: value}))
+    assert stored.every(tmp_path) == []
     assert file.stat().st_mode & 0o777 == 0o600
 
 

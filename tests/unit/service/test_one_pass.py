@@ -28,7 +28,7 @@ class Slower:
     figures = FIGURES
     fingerprint = "as ever"
     trials, seconds, bytes_written, adopted = 2, 60.0, 0, None
-    cut: AutotuneError
+    cut: Exception
 
     def __init__(self, *_: object) -> None:
         self.incumbent: Setting = {"stripe_cache_size": 4096}
@@ -58,7 +58,7 @@ def told(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return said
 
 
-def retune(state: Path, cut: AutotuneError) -> Report:
+def retune(state: Path, cut: Exception) -> Report:
     Slower.cut = cut
     reporter = cast(Any, SimpleNamespace(notice=print))
     return one_pass.retune(cast(Array, ARRAY), Config(), state, reporter)
@@ -83,6 +83,30 @@ def test_a_search_that_fails_after_the_originals_are_back(tmp_path: Path, told: 
     assert told == [*REVERTED, "failed"]
     passes = history.load(tmp_path, UUID).passes
     assert [each.outcome for each in passes] == ["reverted", "failed"]
+
+
+def test_an_error_of_ours_is_a_pass_that_failed(tmp_path: Path, told: list[str]) -> None:
+    """It must not take the turn of the arrays that come after this one."""
+    report = retune(tmp_path, ZeroDivisionError("division by zero"))
+    assert report.outcome == "failed"
+    assert report.text.startswith("An error in autotune: ZeroDivisionError('division by zero').")
+    assert told == [*REVERTED, "failed"]
+    passes = history.load(tmp_path, UUID).passes
+    assert [each.outcome for each in passes] == ["reverted", "failed"]
+
+
+@pytest.mark.parametrize("figure", ["[0.0, 0.0]", "[-1.0, 0.0]", "[1e999, 0.0]", "[1.0, -1.0]"])
+@pytest.mark.parametrize("which", ["figures", "latest"])
+def test_a_figure_that_cannot_be_is_damage(
+    tmp_path: Path, told: list[str], which: str, figure: str
+) -> None:
+    path = history.path_of(tmp_path, UUID)
+    path.parent.mkdir()
+    path.write_text(f'{{"fingerprint": "as ever", "{which}": {{"write.throughput": {figure}}}}}')
+    report = retune(tmp_path, AutotuneError("not reached"))
+    assert report.outcome == "failed"
+    assert "is damaged" in report.text
+    assert told == ["failed"]
 
 
 def test_a_signal_after_the_originals_are_back(tmp_path: Path, told: list[str]) -> None:
