@@ -12,7 +12,8 @@ from tempfile import TemporaryDirectory
 
 from autotune.deploy.persist import persist, unpersist
 from autotune.knobs import by_name, read_setting
-from autotune.problem.profile import Profile, load_profile
+from autotune.knobs.profile_file import load_profile
+from autotune.problem.profile import Profile
 from autotune.system.array import Array, find_array
 
 ASSEMBLIES = 20

@@ -49,8 +49,8 @@ def apply(
     from autotune.deploy.catalogue import find_profile
     from autotune.deploy.rescale import misfits
     from autotune.errors import RefusalError, UsageError
+    from autotune.knobs.profile_file import load_profile
     from autotune.preflight.checks import require_root
-    from autotune.problem.profile import load_profile
     from autotune.report.tables import show_value_change
     from autotune.safety.paths import applied_profile_path
     from autotune.system.array import find_array

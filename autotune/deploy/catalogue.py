@@ -14,7 +14,8 @@ from pydantic import Field, ValidationError, model_validator
 from autotune.deploy.rescale import Plan, plan, plan_values
 from autotune.errors import UsageError
 from autotune.knobs import by_name
-from autotune.problem.profile import KnobName, KnobValue, Profile, ShortText, Strict, load_profile
+from autotune.knobs.profile_file import impossible, load_profile
+from autotune.problem.profile import KnobName, KnobValue, Profile, ShortText, Strict
 from autotune.problem.setting import Setting
 from autotune.system.array import Array
 from autotune.untrusted import first_fault, plain, read_text, read_toml
@@ -45,12 +46,14 @@ class StartingPoint(Strict):
     knobs: Annotated[dict[KnobName, Published], Field(min_length=1, max_length=40)]
 
     @model_validator(mode="after")
-    def _knobs_exist(self) -> "StartingPoint":
+    def _values_are_possible(self) -> "StartingPoint":
         try:
             for name in self.knobs:
                 by_name(name)
         except UsageError as error:
             raise ValueError(str(error).rstrip(".")) from None
+        if reason := impossible(self.values):
+            raise ValueError(reason.rstrip("."))
         return self
 
     @property

@@ -6,7 +6,8 @@ from typing import Literal
 
 from autotune.deploy.persist import profile_path
 from autotune.errors import UsageError
-from autotune.problem.profile import Profile, load_profile
+from autotune.knobs.profile_file import load_profile
+from autotune.problem.profile import Profile
 from autotune.safety.applied import is_applied
 from autotune.safety.paths import applied_profile_path
 from autotune.system import ownership

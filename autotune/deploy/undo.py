@@ -10,7 +10,7 @@ from pathlib import Path
 from autotune.deploy.in_force import active
 from autotune.deploy.persist import profile_path
 from autotune.knobs import ALL, by_name, for_array, read_setting
-from autotune.problem.profile import load_profile
+from autotune.knobs.profile_file import load_profile
 from autotune.problem.setting import Setting
 from autotune.safety import deferred_restore
 from autotune.safety.apply import apply, journaled_paths

@@ -89,11 +89,8 @@ def _step(knob: Knob, value: Value) -> Step:
             )
         return Step(True, "queue/scheduler", str(value))
     assert isinstance(knob, ArrayNumber | MemberNumber)
-    if not isinstance(value, int) or not knob.low <= value <= knob.high:
-        raise UsageError(
-            f"{knob.name} must be a whole number from {knob.low} to {knob.high}, "
-            f"not {harmless(str(value))}."
-        )
+    if reason := knob.impossible(value):
+        raise UsageError(reason)
     if isinstance(knob, MemberNumber):
         return Step(True, knob.file, knob.text(value))
     return Step(False, knob.file, knob.text(value))

@@ -8,6 +8,7 @@ from autotune.problem.setting import Value
 from autotune.system import sysfs
 from autotune.system.array import Array
 from autotune.system.sysfs import Write
+from autotune.untrusted import plain
 
 
 class PhaseKind(Protocol):
@@ -61,6 +62,10 @@ class Knob(Protocol):
     def legal(self, array: Array) -> str:
         """The full range that this kernel takes, for people: "17 to 32768"."""
 
+    def impossible(self, value: Value) -> str | None:
+        """None if there may be an array that takes the value, else a sentence saying why not.
+        Whatever is not impossible can be asked about: its RAM, whether it is valid."""
+
     def valid(self, array: Array, value: Value) -> str | None:
         """None if this kernel takes the value on this array, else a sentence saying why not."""
 
@@ -97,6 +102,14 @@ class Number:
     def legal(self, array: Array) -> str:
         low, high = self.bounds(array)
         return f"{low} to {high}"
+
+    def impossible(self, value: Value) -> str | None:
+        if isinstance(value, int) and self.low <= value <= self.high:
+            return None
+        return (
+            f"{self.name} must be a whole number from {self.low} to {self.high}, "
+            f"not {plain(str(value))}."
+        )
 
     def valid(self, array: Array, value: Value) -> str | None:
         low, high = self.bounds(array)

@@ -55,6 +55,10 @@ class Scheduler:
     def legal(self, array: Array) -> str:
         return " ".join(offered(array))
 
+    def impossible(self, value: Value) -> str | None:
+        """Of names, there may be new ones."""
+        return None if isinstance(value, str) else f"scheduler must be a name, not {value}."
+
     def valid(self, array: Array, value: Value) -> str | None:
         names = str(value).split(",")
         if len(names) not in (1, len(array.disks)):

@@ -11,15 +11,13 @@ from pydantic import (
     Field,
     StrictInt,
     StrictStr,
-    ValidationError,
 )
 
 from autotune import durable
-from autotune.errors import AutotuneError, UsageError
-from autotune.untrusted import first_fault, plain, printable, read_text
+from autotune.errors import AutotuneError
+from autotune.untrusted import printable
 
 SCHEMA: Literal[1] = 1
-MAX_FILE_BYTES = 1 << 20
 
 ShortText = Annotated[str, Field(max_length=200), AfterValidator(printable)]
 KnobName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,40}$")]
@@ -97,25 +95,6 @@ class Profile(Strict):
     ram_bytes: Bytes
     ram_budget_bytes: Bytes
     evidence: Evidence
-
-
-def parse_profile(text: str, source: str) -> Profile:
-    """A profile from JSON. Raise UsageError naming `source` and the first fault."""
-    try:
-        return Profile.model_validate_json(text)
-    except ValidationError as error:
-        fault = first_fault(error)
-        if fault.startswith("schema_version: "):
-            raise UsageError(
-                f'The profile "{source}" is of another schema version than {SCHEMA}; '
-                "use the autotune that wrote it, or a newer one."
-            ) from None
-        raise UsageError(f'The profile "{source}" is not valid: {fault}.') from None
-
-
-def load_profile(path: Path) -> Profile:
-    """A profile from a file. Raise UsageError if it cannot be read or is not a valid profile."""
-    return parse_profile(read_text(path, MAX_FILE_BYTES, "The profile"), plain(str(path)))
 
 
 def save_profile(profile: Profile, path: Path, named: bool = False) -> None:

@@ -11,9 +11,10 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from autotune.errors import RefusalError, UsageError
+from autotune.knobs.profile_file import parse_profile
 from autotune.problem.ceilings import Ceiling
 from autotune.problem.figure import Figure
-from autotune.problem.profile import Profile, ProvenOn, parse_profile
+from autotune.problem.profile import Profile, ProvenOn
 from autotune.problem.setting import Setting, Value
 from autotune.store import RunRecord
 from autotune.untrusted import plain

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from autotune.problem.profile import Profile, load_profile
+from autotune.knobs.profile_file import load_profile
+from autotune.problem.profile import Profile
 
 PROFILE = load_profile(Path(__file__).parents[2] / "examples/profile.json")
 UUID = PROFILE.proven_on.uuid

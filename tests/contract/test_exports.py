@@ -21,7 +21,8 @@ from autotune.errors import UsageError
 from autotune.export import FORMATS
 from autotune.export.steps import steps
 from autotune.export.udev import _at_least, _at_most, forms
-from autotune.problem.profile import Profile, parse_profile
+from autotune.knobs.profile_file import parse_profile
+from autotune.problem.profile import Profile
 
 __all__ = ["theirs"]
 

@@ -96,6 +96,7 @@ def test_choices_are_legal_and_within_memory(array: Array, name: str) -> None:
     assert len(set(choices)) == len(choices)
     for value in choices:
         assert knob.valid(array, value) is None
+        assert knob.impossible(value) is None
         assert knob.ram_bytes(array, value) <= MEMORY
     if knob.ordered:
         assert all(type(value) is int for value in choices)

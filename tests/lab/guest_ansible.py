@@ -10,7 +10,7 @@ from guest import autotune, knob_files, read
 
 from autotune.export.ansible import role_name
 from autotune.knobs import by_name, read_setting
-from autotune.problem.profile import load_profile
+from autotune.knobs.profile_file import load_profile
 from autotune.system.array import find_array
 
 PROFILE = Path(os.environ.get("AUTOTUNE_PROFILE", "examples/profile.json"))

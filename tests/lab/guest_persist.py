@@ -13,7 +13,8 @@ from guest import autotune, autotune_json, knob_files, read, start, wait_until
 from autotune.deploy import persist
 from autotune.deploy.persist import profile_path, rule_path
 from autotune.errors import AutotuneError
-from autotune.problem.profile import Profile, load_profile, save_profile
+from autotune.knobs.profile_file import load_profile
+from autotune.problem.profile import Profile, save_profile
 from autotune.safety.journal import Journal
 from autotune.safety.paths import journal_path
 from autotune.system.array import find_array

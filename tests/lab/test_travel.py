@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 import pytest
 from conftest import Lab
 
-from autotune.problem.profile import load_profile
+from autotune.knobs.profile_file import load_profile
 
 pytestmark = [pytest.mark.lab, pytest.mark.quiet, pytest.mark.slow]
 

@@ -22,7 +22,10 @@ PROFILE = {
     "created": "2026-01-01T00:00:00Z",
     "proven_on": {"level": "raid6", "members": 5, "chunk_kib": 64, "media": "hdd", "kernel": "6"},
     "workload": "balanced",
-    "knobs": {"stripe_cache_size": 4096, "scheduler": "bfq"},
+    "knobs": {
+        **{"stripe_cache_size": 4096, "scheduler": "bfq", "read_ahead_kb": 4096},
+        **{"nr_requests": 128, "sync_speed_max": 200_000},
+    },
     "before": {"stripe_cache_size": 256, "scheduler": "none"},
     "ram_bytes": 1,
     "ram_budget_bytes": 2,

@@ -3,9 +3,9 @@
 import ast
 from pathlib import Path
 
+from autotune.knobs.profile_file import load_profile
 from autotune.lab.scenario import load
 from autotune.measure.workload import load_workload
-from autotune.problem.profile import load_profile
 from autotune.service.config import load_config
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

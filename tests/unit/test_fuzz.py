@@ -1,16 +1,20 @@
 """Whatever a stranger's file or a program's output holds, it is understood or refused in one plain
 line, in little time. `make fuzz` looks longer: AUTOTUNE_FUZZ names the Hypothesis profile."""
 
+import atexit
 import json
 import math
 import os
+import tempfile
 import time
 import tracemalloc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
+import fake_sysfs
 import pytest
 from fuzz_inputs import (
     FIO,
@@ -31,13 +35,17 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from autotune.deploy import catalogue
+from autotune.deploy.rescale import plan
 from autotune.errors import AutotuneError
+from autotune.export import FORMATS
+from autotune.knobs import ALL
+from autotune.knobs.harmful import judge_on, ram_budget_for
+from autotune.knobs.profile_file import load_profile, parse_profile
 from autotune.lab.scenario import load, parse_scenario
 from autotune.measure import check, fio_output
 from autotune.measure.fio_output import Documents
 from autotune.measure.workload import load_workload, parse_fio_job, parse_workload
 from autotune.problem.ceilings import parse_ceiling
-from autotune.problem.profile import load_profile, parse_profile
 from autotune.quantities import (
     parse_bytes,
     parse_latency_ns,
@@ -47,6 +55,7 @@ from autotune.quantities import (
 )
 from autotune.safety.journal import Journal
 from autotune.stats import histogram
+from autotune.system.array import Array, find_array
 
 settings.register_profile("few", max_examples=30, derandomize=True, database=None, deadline=None)
 settings.register_profile(
@@ -54,6 +63,7 @@ settings.register_profile(
 )
 settings.load_profile(os.environ.get("AUTOTUNE_FUZZ", "few"))
 
+UUID = fake_sysfs.UUID.replace("-", "")
 MAX_CPU_S = 2.0
 MAX_HEAP_BYTES = 64 << 20
 
@@ -71,10 +81,24 @@ def refused_or_understood() -> Iterator[None]:
     assert time.process_time() - started < MAX_CPU_S
 
 
+@cache
+def some_array() -> Array:
+    """One of another shape than the profile's, so that its values have to be rescaled."""
+    folder = tempfile.TemporaryDirectory()
+    atexit.register(folder.cleanup)
+    fake_sysfs.raid6(root := Path(folder.name), "raid6", 6)
+    return find_array("md0", root)
+
+
 def use_profile(text: str) -> None:
-    profile = parse_profile(text, "own.json")
+    profile, array = parse_profile(text, "own.json"), some_array()
     json.dumps(profile.model_dump(mode="json"), allow_nan=False)
     show_bytes(profile.ram_bytes)
+    planned = plan(profile, array, 1 << 30, 100_000)
+    assert all(each.isprintable() for each in (*planned.refusals, *planned.notes))
+    judge_on(array, profile.knobs, ram_budget_for(profile, array))
+    for render in FORMATS.values():
+        render(profile, UUID)
 
 
 def use_workload(parse: Callable[[str, str], Any], text: str) -> None:
@@ -136,6 +160,20 @@ def test_any_text_is_understood_or_refused(kind: str) -> None:
             use(text)
 
     holds()
+
+
+numbers = st.one_of(st.integers(-2, 1 << 20), st.integers(-(1 << 62), 1 << 62))
+words = st.sampled_from(["hdd", "bfq", "none", "mq-deadline", "bfq,none", "system"])
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from([knob.name for knob in ALL]), numbers | words, min_size=1, max_size=3
+    )
+)
+def test_any_values_of_a_profile_are_understood_or_refused(knobs: dict[str, int | str]) -> None:
+    with refused_or_understood():
+        use_profile(json.dumps({**PROFILE, "knobs": knobs}))
 
 
 @given(st.one_of(values, altered(FIO)))

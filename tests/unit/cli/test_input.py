@@ -7,16 +7,11 @@ import pytest
 
 from autotune.errors import AutotuneError, RefusalError, UsageError
 from autotune.knobs import parse_knobs
+from autotune.knobs.profile_file import MAX_FILE_BYTES, load_profile, parse_profile
 from autotune.measure.workload import load_workload, parse_workload, shipped
 from autotune.problem.ceilings import Ceiling, check_phases, doubt, parse_ceiling, resolve
 from autotune.problem.figure import Estimate, Figure
-from autotune.problem.profile import (
-    MAX_FILE_BYTES,
-    Profile,
-    load_profile,
-    parse_profile,
-    save_profile,
-)
+from autotune.problem.profile import Profile, save_profile
 from autotune.quantities import (
     parse_bytes,
     parse_latency_ns,
@@ -214,6 +209,12 @@ def test_a_profile_survives_a_file(tmp_path: Path) -> None:
         ('"schema_version": 1', '"schema_version": 2'),
         ("4096", '"$(reboot)"'),
         ("4096", "4096.5"),
+        ("4096", '"hdd"'),
+        ("4096", "16"),
+        ("4096", "32769"),
+        ('"stripe_cache_size": 4096', '"read_ahead_kb": -1'),
+        ('"stripe_cache_size": 4096', '"nr_requests": "hdd"'),
+        ('"scheduler": "bfq"', '"scheduler": 1'),
         ('"stripe_cache_size": 4096', '"../../etc/passwd": 1'),
         ('"gain": 1.5', '"gain": NaN'),
         ('"gain": 1.5', '"gain": -1'),

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from synthetic_run import baseline, figures, problem, trial
 
-from autotune.problem.profile import load_profile
+from autotune.knobs.profile_file import load_profile
 from autotune.store.database import Store
 
 

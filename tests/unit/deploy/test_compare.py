@@ -74,7 +74,7 @@ def test_the_exit_code_is_0_whether_they_differ_or_not(tmp_path: Path) -> None:
         assert json.loads(done.stdout)["same"] == same
 
 
-@pytest.mark.parametrize("knobs", [{"rmw_level": 7}, {"no_such_knob": 1}, {"scheduler": "magic"}])
+@pytest.mark.parametrize("knobs", [{"nr_requests": 5}, {"no_such_knob": 1}, {"scheduler": "magic"}])
 def test_what_could_be_applied_nowhere_is_named(
     tmp_path: Path, knobs: dict[str, int | str]
 ) -> None:

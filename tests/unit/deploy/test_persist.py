@@ -11,7 +11,8 @@ import pytest
 
 from autotune.deploy import persist
 from autotune.errors import AutotuneError, RefusalError, UsageError
-from autotune.problem.profile import Profile, load_profile
+from autotune.knobs.profile_file import load_profile
+from autotune.problem.profile import Profile
 from autotune.system.array import Array, find_array
 
 EXAMPLE = load_profile(Path(__file__).parents[3] / "examples/profile.json")

@@ -13,7 +13,7 @@ from autotune.deploy.rescale import plan, plan_values
 from autotune.errors import RefusalError, UsageError
 from autotune.export import FORMATS
 from autotune.knobs import ALL, for_array, harmful, read_setting
-from autotune.problem.profile import load_profile, parse_profile
+from autotune.knobs.profile_file import load_profile, parse_profile
 from autotune.system.array import Array, find_array
 
 GIB = 1 << 30

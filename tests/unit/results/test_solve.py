@@ -8,9 +8,10 @@ import pytest
 from synthetic_run import BASELINE, MS, baseline, figures, problem, run, trial
 
 from autotune.errors import RefusalError, UsageError
+from autotune.knobs.profile_file import load_profile
 from autotune.problem.ceilings import parse_ceiling
 from autotune.problem.figure import Estimate
-from autotune.problem.profile import load_profile, save_profile
+from autotune.problem.profile import save_profile
 from autotune.problem.trial import Status
 from autotune.results.ended_early import sentence
 from autotune.results.pareto import Point, Pool, front
