@@ -29,6 +29,8 @@ _CAUSES = {
     signal.SIGKILL: "SIGKILL: somebody's, the kernel's because memory ran short, or the guardian's "
     "because the command was stopped for a minute",
 }
+TICK_S = 0.1
+"""The time of a file is that of the kernel's last tick, which may be before the clock's."""
 _line: int | None = None
 """Where the worker tells what it works on; None if nobody listens."""
 
@@ -55,7 +57,7 @@ def supervise() -> int | None:
     sys.stdout.flush()
     sys.stderr.flush()
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {*_ENDS, signal.SIGCHLD})
-    began_s = time.time()
+    began_s = time.time() - TICK_S
     above, worker = os.getpid(), os.fork()
     if not worker:
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
