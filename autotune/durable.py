@@ -5,7 +5,7 @@ import contextlib
 import json
 import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import BinaryIO
 
@@ -60,7 +60,7 @@ def write_beside(
     part = path.with_name(f".{path.name}.part")
     part.unlink(missing_ok=True)
     try:
-        with part.open("x", encoding=encoding) as file:
+        with _naming(path), part.open("x", encoding=encoding) as file:
             if owner is not None:
                 with contextlib.suppress(PermissionError):
                     os.fchown(file.fileno(), *owner)
@@ -69,12 +69,20 @@ def write_beside(
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
-    except OSError as error:
+    except OSError:
         part.unlink(missing_ok=True)
-        # Of a write to an open file Python does not know whose it was.
-        error.filename = str(path)
         raise
     return part
+
+
+@contextlib.contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    """Around writes to an open file: Python does not know whose they were when one fails."""
+    try:
+        yield
+    except OSError as error:
+        error.filename = str(path)
+        raise
 
 
 def replace(
@@ -115,12 +123,8 @@ def save(path: Path, text: str) -> None:
     finally:
         os.close(descriptor)
     if stat.S_ISCHR(status.st_mode) or stat.S_ISFIFO(status.st_mode):
-        try:
-            with path.open("w", encoding="utf-8") as file:
-                file.write(text)
-        except OSError as error:
-            error.filename = str(path)
-            raise
+        with _naming(path), path.open("w", encoding="utf-8") as file:
+            file.write(text)
         return
     if not stat.S_ISREG(status.st_mode):
         raise AutotuneError(f"{path} is no file that can be replaced; name another one.")

@@ -17,6 +17,15 @@ MAX_LINE = 4096
 """The time that tomllib takes for a dotted key grows with the square of its parts: 20 s for one
 that fills 64 KiB."""
 MAX_FAULT = 300
+NONSENSE = (
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
+"""What reading a document trips over that is damaged, or of another version."""
 _IS_TYPE = re.compile(r"(constrained|function|literal|nullable)\b")
 _IN_PLAIN = {
     "extra_forbidden": "there is no such setting",

@@ -11,6 +11,7 @@ from autotune.errors import RefusalError, UsageError
 from autotune.preflight import raw_device
 from autotune.system import sysfs
 from autotune.system.blockdev import SECTOR, Media, hardware, leaves, media_of, number, what_is
+from autotune.system.signature import signature
 from autotune.untrusted import plain
 
 
@@ -49,7 +50,7 @@ class Disk:
             )
         if number(self.root / "sys/block" / self.name / "ro"):
             raise RefusalError(f"{self.device} is not written to: it is read-only.")
-        found = raw_device.users(self) or (raw_device.signature(self) if inside else None)
+        found = raw_device.users(self) or (signature(self.device) if inside else None)
         if found:
             raise RefusalError(f"{self.device} is not written to: {found}.")
 
@@ -60,7 +61,7 @@ class Disk:
         faster; OSError if it cannot be opened."""
         descriptor = os.open(self.device, mode | os.O_EXCL | os.O_CLOEXEC)
         try:
-            found = raw_device.signature(self)
+            found = signature(self.device)
             if self.identity.split()[-1] != _numbers(os.fstat(descriptor)):
                 found = "it is another disk by now"
             if found:

@@ -10,19 +10,12 @@ from autotune.guard.past import GuardedSync, Recording
 from autotune.guard.session import Summary
 from autotune.guard.window import Window
 from autotune.system.array import Array
+from autotune.untrusted import NONSENSE
 
 KEPT = 20
 """Of each array; older ones are forgotten."""
 SAVE_S = 300.0
 """Written so often while a sync is under way, for the case that the guard is killed."""
-_NONSENSE = (
-    ValueError,
-    TypeError,
-    KeyError,
-    AttributeError,
-    OverflowError,
-    RecursionError,
-)
 
 
 def every(state_dir: Path) -> list[GuardedSync]:
@@ -34,7 +27,7 @@ def every(state_dir: Path) -> list[GuardedSync]:
 def _read(path: Path) -> GuardedSync | None:
     try:
         return GuardedSync.read(json.loads(path.read_text()))
-    except (*_NONSENSE, OSError):
+    except (*NONSENSE, OSError):
         return None
 
 

@@ -17,7 +17,7 @@ from autotune.problem.figure import Figure
 from autotune.problem.profile import Profile, ProvenOn
 from autotune.problem.setting import Setting, Value
 from autotune.store import RunRecord
-from autotune.untrusted import plain
+from autotune.untrusted import NONSENSE, plain
 
 
 class _Model(BaseModel):
@@ -125,10 +125,7 @@ def understood(what: str) -> Iterator[None]:
     RefusalError."""
     try:
         yield
-    except (
-        *(ArithmeticError, AttributeError, LookupError),
-        *(RecursionError, TypeError, ValueError),
-    ) as error:
+    except NONSENSE as error:
         raise RefusalError(
             f"What is stored of {what} cannot be understood "
             f"({type(error).__name__}: {plain(str(error)).rstrip('.')}): it is damaged, or a newer "

@@ -5,7 +5,6 @@ They are known by a UUID that was recorded before they were made. Superblock: ke
 include/uapi/linux/raid/md_p.h, `struct mdp_superblock_1`; version 1.2 lies 4 KiB from the start.
 """
 
-import contextlib
 import errno
 import mmap
 import os
@@ -18,6 +17,7 @@ from pathlib import Path
 from autotune.system import sysfs
 from autotune.system.blockdev import md_uuid
 from autotune.system.programs import find
+from autotune.system.signature import signature
 
 AT_BYTES = SIZE_BYTES = 4096
 MAGIC = (0xA92B4EFC).to_bytes(4, "little") + (1).to_bytes(4, "little")
@@ -103,33 +103,16 @@ def _arrays(uuid: str, members: Iterable[str]) -> list[str]:
 
 
 def _content(name: str) -> str:
-    """Why an array may be somebody's by now, "" if nothing is known of it."""
-    with contextlib.suppress(OSError, subprocess.TimeoutExpired):
-        done = subprocess.run(
-            (
-                find("blkid") or "blkid",
-                "-p",
-                "-o",
-                "value",
-                "-s",
-                "TYPE",
-                "-s",
-                "PTTYPE",
-                _node(name),
-            ),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=COMMAND_S,
-            check=False,
+    """Why an array may be somebody's by now, "" if nothing is on it."""
+    # One that is not active has nothing on it yet, and cannot be read.
+    if sysfs.read_or(BLOCK / name / "size", "0") == "0":
+        return ""
+    if found := signature(_node(name)):
+        return (
+            f"/dev/{name} was left by a design, but may be somebody's by now, so it stays: "
+            f"{found}; `wipefs -a /dev/{name}` if nobody needs that, or delete the journal to "
+            "keep the array"
         )
-        if kind := " ".join(done.stdout.split()):
-            return (
-                f"/dev/{name} was left by a design, but somebody has put {kind} on it since, so it "
-                f"stays; `wipefs --all /dev/{name}` if that is of no use to anybody, or delete the "
-                "journal to keep the array"
-            )
     return ""
 
 

@@ -16,6 +16,7 @@ from autotune.store import sqlite
 from autotune.store.models import RunRow, TrialRow, run_record, trial_record
 from autotune.store.opening import bring_up_to_date
 from autotune.store.records import RunRecord, TrialRecord
+from autotune.untrusted import NONSENSE
 
 FILE_NAME = "autotune.db"
 WHOLE, RUNS = 50, 1000
@@ -52,7 +53,7 @@ class Store:
         try:
             with self._sessions.begin() as session:
                 yield session
-        except (SQLAlchemyError, *sqlite.NONSENSE) as error:
+        except (SQLAlchemyError, *NONSENSE) as error:
             raise sqlite.failure(self._where, error) from None
 
     def start_run(self, uuid: str, device: str, fingerprint: str, problem: dict[str, Any]) -> int:

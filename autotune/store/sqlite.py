@@ -9,16 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from autotune.errors import AutotuneError
-from autotune.untrusted import plain
+from autotune.untrusted import NONSENSE, plain
 
 if TYPE_CHECKING:
     from sqlalchemy import URL, Engine
 
 DRIVER_ERRORS = (OSError, sqlite3.Error)
 """What may be raised beside SQLAlchemy's own errors."""
-
-NONSENSE = (ValueError, TypeError, AttributeError, OverflowError, RecursionError)
-"""What is raised where a row is there, but not what was stored."""
 
 BUSY_TIMEOUT_S = 30
 _FULL = "The disk that holds the store {where} is full; free some space on it, or {elsewhere}."

@@ -11,16 +11,9 @@ from autotune.errors import AutotuneError
 from autotune.sync_forecast.model import Forecast, from_document
 from autotune.system import sysfs
 from autotune.system.array import Array
+from autotune.untrusted import NONSENSE
 
 KEPT = 50
-_NONSENSE = (
-    ValueError,
-    TypeError,
-    KeyError,
-    AttributeError,
-    OverflowError,
-    RecursionError,
-)
 
 
 def _path(state_dir: Path, uuid: str) -> Path:
@@ -38,7 +31,7 @@ def keep(forecast: Forecast, state_dir: Path) -> Path | None:
             found = _entries(path)
         except FileNotFoundError:
             found = []
-        except _NONSENSE:
+        except NONSENSE:
             aside = path.replace(path.with_suffix(".damaged"))
             found = []
         replace(path, json.dumps([*found, forecast.document()][-KEPT:]), 0o600)
@@ -74,18 +67,18 @@ def _read(path: Path) -> Sequence[Forecast]:
     # A forecast can be made again, so what is damaged counts as not there.
     try:
         entries = _entries(path)
-    except (*_NONSENSE, OSError):
+    except (*NONSENSE, OSError):
         return []
     found = []
     for entry in entries:
         # One may be of a newer version.
-        with contextlib.suppress(*_NONSENSE):
+        with contextlib.suppress(*NONSENSE):
             found.append(from_document(entry))
     return found
 
 
 def _entries(path: Path) -> list[Any]:
-    """As stored. OSError if they cannot be read, one of `_NONSENSE` if they are no list."""
+    """As stored. OSError if they cannot be read, one of `NONSENSE` if they are no list."""
     entries = json.loads(path.read_text())
     if not isinstance(entries, list):
         raise TypeError("no list")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from guest import wait_until
 
-from autotune.preflight.raw_device import BCACHEFS, BCACHEFS_AT, GPT
+from autotune.system.signature import BCACHEFS, BCACHEFS_AT, GPT
 
 FOLDER = Path("/mnt/here")
 KEY = Path("/tmp/key")

@@ -2,23 +2,14 @@
 
 import os
 import subprocess
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from autotune.preflight import raw_device
-from autotune.preflight.raw_device import BCACHEFS, BCACHEFS_AT, EDGE_BYTES, GPT, unknown_to_blkid
-from autotune.system import device_users
+from autotune.system import device_users, signature
+from autotune.system.signature import BCACHEFS, BCACHEFS_AT, EDGE_BYTES, GPT, unknown_to_blkid
 
 NOTHING = bytes(EDGE_BYTES)
-
-
-@dataclass(frozen=True)
-class Array:
-    """Of a device, what a look for signatures needs."""
-
-    device: str
 
 
 def test_what_blkid_does_not_know_is_seen() -> None:
@@ -49,8 +40,8 @@ def test_what_blkid_cannot_tell_is_refused_with_why(
     program.write_text(f"#!/bin/sh\n{blkid}\n")
     program.chmod(0o755)
     device.write_bytes(2 * NOTHING)
-    monkeypatch.setattr(raw_device, "find", lambda _name: str(program))
-    said = raw_device.signature(Array(str(device)))  # type: ignore[arg-type]
+    monkeypatch.setattr(signature, "find", lambda _name: str(program))
+    said = signature.signature(str(device))
     assert said is None if found is None else found in str(said)
 
 

@@ -150,3 +150,14 @@ def test_an_array_with_something_on_it_stays_with_its_superblocks(
     assert not stopped
     assert own_array.remove(UUID, ["vda"]).removed
     assert stopped == ["md126", "md127", "vda"]
+
+
+@pytest.mark.parametrize(("sectors", "stays"), [("0", False), ("8", True)])
+def test_an_array_whose_content_cannot_be_seen_stays_unless_it_was_only_begun(
+    sectors: str, stays: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "md_gone").mkdir()
+    (tmp_path / "md_gone/size").write_text(f"{sectors}\n")
+    monkeypatch.setattr(own_array, "BLOCK", tmp_path)
+    said = own_array._content("md_gone")
+    assert ("cannot be seen what is on it" in said) is stays

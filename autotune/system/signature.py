@@ -1,0 +1,75 @@
+"""What is on a device: a filesystem, a partition table, or another signature."""
+
+import os
+import signal
+import subprocess
+from pathlib import Path
+
+from autotune.system.programs import find
+from autotune.untrusted import plain
+
+BLKID_TIMEOUT_S = 30
+NOTHING_FOUND, AMBIVALENT = 2, 8
+EDGE_BYTES = 64 * 1024
+BCACHEFS_AT = 4096 + 24
+BCACHEFS = bytes.fromhex("c68573f666ce90a9d96a60cf803df7ef")
+"""`BCHFS_MAGIC` in a superblock in sector 8 (kernel fs/bcachefs/bcachefs_format.h, 6.7)."""
+GPT = b"EFI PART"
+"""The start of a GPT's header; its copy is in the last sector (UEFI 2.10, 5.3.2)."""
+
+
+def signature(device: str) -> str | None:
+    """A filesystem, partition table or other signature on the raw device."""
+    try:
+        with Path(device).open("rb", buffering=0) as file:
+            start = file.read(EDGE_BYTES)
+            file.seek(-EDGE_BYTES, os.SEEK_END)
+            end = file.read(EDGE_BYTES)
+    except OSError as error:
+        return f"it cannot be read ({error.strerror}), so it cannot be seen what is on it"
+    return _known_to_blkid(device) or unknown_to_blkid(start, end)
+
+
+def _known_to_blkid(device: str) -> str | None:
+    blkid = find("blkid")
+    if blkid is None:
+        return "blkid is missing, so it cannot be seen what is on it (package util-linux)"
+    command = (blkid, "--probe", "--output", "export", device)
+    try:
+        done = subprocess.run(
+            command,
+            capture_output=True,
+            text=True,
+            timeout=BLKID_TIMEOUT_S,
+            check=False,
+            # Ctrl-C is for autotune to handle: a blkid that it ends could tell nothing.
+            start_new_session=True,
+        )
+    except subprocess.TimeoutExpired:
+        return f"blkid did not answer within {BLKID_TIMEOUT_S} s"
+    if done.returncode == NOTHING_FOUND and not done.stdout.strip():
+        return None
+    found = dict(line.split("=", 1) for line in done.stdout.splitlines() if "=" in line)
+    if "PTTYPE" in found:
+        return f"it has a partition table ({found['PTTYPE']})"
+    if "TYPE" in found:
+        return f"it has a signature of {found['TYPE']} (`wipefs -a` removes it, and the data)"
+    return f"blkid cannot tell what is on it ({_why(done)})"
+
+
+def _why(done: subprocess.CompletedProcess[str]) -> str:
+    if done.returncode == AMBIVALENT:
+        return "it has signatures of more than one kind"
+    if done.returncode < 0:
+        return f"{signal.Signals(-done.returncode).name} has ended it"
+    said = done.stderr.strip().splitlines()
+    return f"exit status {done.returncode}" + (f": {plain(said[-1])}" if said else "")
+
+
+def unknown_to_blkid(start: bytes, end: bytes) -> str | None:
+    """What blkid 2.38 does not see: bcachefs, and a GPT of which only the copy is left."""
+    if start[BCACHEFS_AT:].startswith(BCACHEFS):
+        return "it has a signature of bcachefs"
+    if any(end[-sector:].startswith(GPT) for sector in (512, 4096)):
+        return "it has the copy of a partition table (gpt) at its end"
+    return None
