@@ -24,7 +24,7 @@ from autotune.safety.paths import journal_path
 from autotune.system.array import Array, list_arrays
 from autotune.system.programs import find
 
-_FOLDER = Path("etc/autotune/persisted")
+_FOLDER = udev.PERSISTED.relative_to("/")
 _RULES = Path("etc/udev/rules.d")
 _UDEV_S = 30
 
@@ -36,13 +36,17 @@ def profile_path(uuid: str, root: Path = Path("/")) -> Path:
 
 def rule_path(uuid: str, root: Path = Path("/")) -> Path:
     """Where the udev rules lie that bring its values back."""
-    return root / _RULES / udev.rule_name(uuid)
+    return root / _RULES / _rule_name(uuid)
+
+
+def _rule_name(uuid: str) -> str:
+    return f"99-autotune-{uuid}.rules"
 
 
 def persisted(root: Path = Path("/")) -> list[str]:
     """The UUIDs of the arrays that a profile is persisted for."""
     profiles = (root / _FOLDER).glob("*.json")
-    rules = (root / _RULES).glob(udev.rule_name("*"))
+    rules = (root / _RULES).glob(_rule_name("*"))
     names = [path.stem for path in profiles]
     return sorted({*names, *(path.stem.removeprefix("99-autotune-") for path in rules)})
 
@@ -88,7 +92,9 @@ def persist(
     for text in conflicts.setting(array, profile.knobs):
         notice(text)
     journal = journal_path(state_dir.absolute(), uuid)
-    rule = udev.rules(profile, *udev.forms(uuid), journal, profile_path(uuid))
+    # initramfs-tools copies rules into the initramfs, where they would outlive their removal.
+    gate = f'TEST!="{profile_path(uuid)}"'
+    rule = udev.rules(profile, *udev.forms(uuid), journal, gate)
     files = {
         profile_path(uuid, root): profile.model_dump_json(indent=2) + "\n",
         rule_path(uuid, root): rule,

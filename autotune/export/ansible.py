@@ -22,11 +22,11 @@ def render(profile: Profile, _uuid: str) -> dict[str, str]:
     header = comment(profile, lacks=_LACKS)
     files = {
         "files/apply.sh": shell.script(profile, _LACKS),
-        "templates/udev.rules.j2": udev.rules(
+        "templates/udev.rules.j2": udev.exported(
             profile,
             "{{ autotune_md_uuid }}",
             "{{ autotune_fs_uuid }}",
-            udev.JOURNALS / "{{ autotune_uuid }}.jsonl",
+            "{{ autotune_uuid }}",
         ),
     }
     for name in ("tasks/main", "tasks/present", "tasks/absent", "handlers/main", "defaults/main"):

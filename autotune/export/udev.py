@@ -23,6 +23,8 @@ from autotune.export.steps import BYPASS, CACHE, MAX, MIN, THREADS, Step, lastin
 from autotune.problem.profile import Profile
 
 JOURNALS = Path("/var/lib/autotune/journal")
+PERSISTED = Path("/etc/autotune/persisted")
+"""The folder of the profiles that `--persist` keeps."""
 
 _LACKS = (
     "look at the free memory before it makes the stripe cache larger.",
@@ -34,14 +36,22 @@ _LACKS = (
 )
 
 
-def rule_name(uuid: str) -> str:
-    """The file's name: late, after the rules that find the UUID and those of the distribution."""
-    return f"99-autotune-{uuid}.rules"
+def export_name(uuid: str) -> str:
+    """The name of an exported file: late, after the rules that find the UUID and those of the
+    distribution. `--persist` has another, so neither replaces or removes the other's."""
+    return f"98-autotune-export-{uuid}.rules"
 
 
 def render(profile: Profile, uuid: str) -> dict[str, str]:
     """The rules file for the array of this UUID (32 hex digits)."""
-    return {rule_name(uuid): rules(profile, *forms(uuid), JOURNALS / f"{uuid}.jsonl")}
+    return {export_name(uuid): exported(profile, *forms(uuid), uuid)}
+
+
+def exported(profile: Profile, md_uuid: str, fs_uuid: str, uuid: str) -> str:
+    """The text of an exported file, which does nothing where a profile is persisted: both would
+    set theirs in turn at each event. The UUID in its three forms, each perhaps a variable."""
+    gate = f'TEST=="{PERSISTED}/{uuid}.json"'
+    return rules(profile, md_uuid, fs_uuid, f"{JOURNALS}/{uuid}.jsonl", gate)
 
 
 def forms(uuid: str) -> tuple[str, str]:
@@ -64,11 +74,10 @@ def rules(
     md_uuid: str,
     fs_uuid: str,
     journal: Path | str,
-    with_file: Path | None = None,
+    nothing_if: str,
 ) -> str:
-    """The rules' text. `journal` is there while a run of autotune is under way. Without
-    `with_file` they do nothing: initramfs-tools copies rules into the initramfs, where they would
-    outlive their removal."""
+    """The rules' text. `journal` is there while a run of autotune is under way. They do nothing
+    where the match `nothing_if` holds."""
     wanted = steps(profile)
     on_array = [step for step in wanted if not step.on_disks]
     waiting = {name: [s for s in on_array if s.file in files] for name, files in _WAITING.items()}
@@ -79,8 +88,7 @@ def rules(
     at_once = [step for step in on_array if not any(step in found for found in waiting.values())]
     on_disks = [step for step in wanted if step.on_disks]
     text = comment(profile, _INSTALL, lacks=_LACKS) + _HEAD
-    if with_file is not None:
-        text += f'TEST!="{with_file}", ' + _TO_END
+    text += f"{nothing_if}, " + _TO_END
     if on_array:
         text += (
             f'KERNEL=="md*", ENV{{DEVTYPE}}=="disk", ENV{{MD_UUID}}=="{md_uuid}", '

@@ -102,7 +102,7 @@ def _udev(root: Path) -> Iterator[Rival]:
     for folder in _UDEV:
         for file in sorted((root / folder).glob("*.rules")):
             # /lib is /usr/lib on most systems; and what autotune itself wrote is no rival.
-            if file.name in seen or file.name.startswith("99-autotune-"):
+            if file.name in seen or re.match("9[89]-autotune-", file.name):
                 continue
             seen.add(file.name)
             for place, line in _lines(file, root):

@@ -57,7 +57,7 @@ def test_ansible_checks_runs_changes_nothing_twice_and_rolls_back(tmp_path: Path
     done = autotune("export", PROFILE, "--format", "ansible", "--out", out, state=tmp_path)
     assert done.returncode == 0, done.stderr
     (out / "site.yml").write_text(PLAYBOOK)
-    rule = Path(f"/etc/udev/rules.d/99-autotune-{array.uuid}.rules")
+    rule = Path(f"/etc/udev/rules.d/98-autotune-export-{array.uuid}.rules")
     assert play(out, "--check") != "0"
     assert (knob_files(), rule.exists()) == (before, False)
     assert play(out) != "0"

@@ -99,7 +99,7 @@ def test_a_script_that_the_kernel_refuses_half_way_puts_all_back(
 def test_udev_takes_the_rule(out: Path) -> None:
     export("udev", out, "--array", "/dev/md0")
     (rule,) = out.iterdir()
-    assert rule.name == f"99-autotune-{ARRAY.uuid}.rules"
+    assert rule.name == f"98-autotune-export-{ARRAY.uuid}.rules"
     installed = Path("/etc/udev/rules.d", rule.name)
     shutil.copy(rule, installed)
     try:

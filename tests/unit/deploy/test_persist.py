@@ -11,6 +11,7 @@ import pytest
 
 from autotune.deploy import persist
 from autotune.errors import AutotuneError, RefusalError, UsageError
+from autotune.export import udev
 from autotune.knobs.profile_file import load_profile
 from autotune.problem.profile import Profile
 from autotune.system.array import Array, find_array
@@ -151,6 +152,20 @@ def test_rules_of_others_for_the_same_knobs_are_named_and_ours_are_not(
     machine.put("etc/udev/rules.d/99-ahead.rules", 'ATTR{queue/read_ahead_kb}="64"')
     (said,) = [text for text in kept(machine) if "disable it" in text]
     assert "/etc/udev/rules.d/99-mine.rules:2" in said
+
+
+def test_an_exported_rule_stays_and_does_nothing_while_a_profile_is_persisted(
+    machine: fake_sysfs.FakeMachine,
+) -> None:
+    uuid = array(machine).uuid
+    ((name, text),) = udev.render(PROFILE, uuid).items()
+    exported = machine.put(f"etc/udev/rules.d/{name}", text)
+    assert persist.persisted(machine.root) == []
+    assert [said for said in kept(machine) if "disable it" in said] == []
+    gate = f'TEST=="{persist.profile_path(uuid)}", GOTO="autotune_end"'
+    assert gate in text.splitlines()
+    assert exported not in persist.unpersist(uuid, machine.root)
+    assert exported.exists()
 
 
 def test_without_udevd_it_says_when_the_rules_count(machine: fake_sysfs.FakeMachine) -> None:
