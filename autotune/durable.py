@@ -146,3 +146,15 @@ def sync_folder(folder: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def refuse_if_shared(folder: Path) -> None:
+    """Raise AutotuneError if anybody can write to a folder, or to the one above: what is to put
+    an array back must not be removed by others."""
+    for each in (folder, folder.parent):
+        mode = each.stat().st_mode
+        if mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
+            raise AutotuneError(
+                f"Anybody can write to {each}, so nothing is kept there and nothing was changed; "
+                f"`chmod o-w {each}`, or choose another --state-dir."
+            )

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import BinaryIO
 
-from autotune.durable import append, open_roots_own, private_folder, sync_folder
+from autotune.durable import append, open_roots_own, private_folder, refuse_if_shared, sync_folder
 from autotune.errors import AutotuneError, RefusalError, StoppedError
 from autotune.knobs.write_order import CACHE, WAITING, unsafe_now
 from autotune.safety.lock_holders import holder
@@ -71,6 +71,7 @@ class Journal:
         }
         try:
             private_folder(path.parent)
+            refuse_if_shared(path.parent)
             with path.open("x") as file:
                 os.fchmod(file.fileno(), 0o600)
                 append(file.fileno(), head)
