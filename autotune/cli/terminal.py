@@ -46,13 +46,18 @@ def choose_log_format(words: Sequence[str]) -> None:
 
 
 def say(text: str, stream: TextIO | None = None) -> None:
-    """Print each line of the text, on a terminal wrapped between words; to stdout by default."""
+    """Print each line of the text, on a terminal wrapped between words; to stdout by default.
+    Names in it may be a stranger's, so they move no cursor."""
     stream = stream or sys.stdout
+    lines = text.splitlines()
+    if not all(map(str.isprintable, lines)):
+        from autotune.untrusted import harmless
+
+        lines = [harmless(line) for line in lines]
     if stream.isatty():
         width = shutil.get_terminal_size().columns
-        lines = [line for part in text.splitlines() for line in _wrapped(part, width)]
-        text = "\n".join(lines)
-    print(text, file=stream)
+        lines = [line for part in lines for line in _wrapped(part, width)]
+    print("\n".join(lines), file=stream)
 
 
 def _wrapped(line: str, width: int) -> list[str]:

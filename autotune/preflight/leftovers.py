@@ -1,7 +1,9 @@
 """What earlier runs left on an array, or interrupted checks did. Changes nothing."""
 
 import contextlib
+import os
 import shlex
+import stat
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
@@ -96,7 +98,9 @@ def _scratch(stack: Stack, known: Collection[str]) -> Iterator[str]:
                 status = folder.lstat()
                 # A filesystem may be mounted in several places.
                 place = (status.st_dev, status.st_ino)
-                if folder.is_symlink() or not folder.is_dir() or place in seen:
+                # Whoever may write there can make one, for root to remove.
+                theirs = status.st_uid not in (0, os.geteuid())
+                if theirs or not stat.S_ISDIR(status.st_mode) or place in seen:
                     continue
                 seen.add(place)
                 if str(folder) not in known:

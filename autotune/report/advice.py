@@ -27,7 +27,7 @@ def print_advice(console: Console, advice: Advice) -> None:
     if advice.not_looked_at:
         console.print("\nNot looked at:")
         for each in advice.not_looked_at:
-            print_indented(console, f"{each.name}: {harmless(each.reason)}.")
+            print_indented(console, f"{each.name}: {each.reason}.")
     if advice.silenced:
         names = ", ".join(dict.fromkeys(finding.name for finding in advice.silenced))
         console.print(Text(f"\nFound, but silenced in the configuration: {names}."))
@@ -35,13 +35,13 @@ def print_advice(console: Console, advice: Advice) -> None:
 
 def _print(console: Console, finding: Finding) -> None:
     console.print(Text(finding.name, style="bold"))
-    print_indented(console, harmless(finding.seen))
+    print_indented(console, finding.seen)
     print_indented(console, f"{finding.cost} ({finding.source})")
     for command in commands(finding):
         # Whole, so that it can be copied.
         console.print(Text(f"    {harmless(command)}"), soft_wrap=True)
     if said := advised(asdict(finding)):
-        print_indented(console, harmless(said))
+        print_indented(console, said)
 
 
 def commands(finding: Finding) -> list[str]:

@@ -40,6 +40,9 @@ BASELINE_EVERY = 6
 """After so many trials of the search the baseline comes back, so that a drift is seen."""
 GIVEN = "given"
 """What a run that searches nothing has for a strategy in the store."""
+DOUBTS = 4
+"""At most so many trials are made of whether each change of a candidate is needed, without the
+doubtful ones and with all of them in turn."""
 CONFIRM_ORDER = ("winner", "baseline", "baseline", "winner")
 LEAST_TRIALS = 1 + BASELINE_TRIALS + 1 + len(CONFIRM_ORDER)
 """The time of so many trials is needed to warm up, try one setting and prove it."""

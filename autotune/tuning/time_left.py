@@ -14,7 +14,13 @@ from autotune.measure.workload import Phase
 from autotune.problem.figure import Estimate
 from autotune.results.proof import BASELINE, WINNER
 from autotune.store import TrialRecord
-from autotune.tuning.prepare import BASELINE_EVERY, BASELINE_TRIALS, CONFIRM_ORDER, Preparation
+from autotune.tuning.prepare import (
+    BASELINE_EVERY,
+    BASELINE_TRIALS,
+    CONFIRM_ORDER,
+    DOUBTS,
+    Preparation,
+)
 from autotune.tuning.relevance import is_movable
 
 LIKELY_PAIRS = 1.5
@@ -22,6 +28,8 @@ LIKELY_PAIRS = 1.5
 is what is better by much more than the noise: by CLEAR times the spread of its gain. (Of two runs
 in the lab, the one at 6.6 took two, the one at 8.3 took one.)"""
 CLEAR = 7.0
+LIKELY_CHECKS = 2
+"""Of the trials of whether each change is needed, of which there are none to DOUBTS."""
 ROOM_PAIRS = 2
 """As in `search`: it leaves room for so many."""
 TIME_MARGIN = 1.1
@@ -90,10 +98,17 @@ def expected_left_s(plan: Plan, records: Sequence[TrialRecord], allowed_s: float
     trial_s = fmean(searched[-RECENT:]) if searched else plan.moved_s
     proof_s = 2 * plan.pairs * (plan.moved_s + gap_s) + plan.long_s
     to_search = max(0, plan.trials - len(searched))
+    checks = _checks_left(plan, roles)
     last = max((i for i, role in enumerate(roles) if role == "baseline"), default=0)
     again = (roles[last:].count("search") + to_search) // BASELINE_EVERY
     baselines = max(0, BASELINE_TRIALS - roles.count("baseline")) + again
-    search_s = to_search * (trial_s + gap_s)
+    if plan.role == "baseline":
+        # It comes back at the end of a search, too.
+        baselines = max(1, baselines)
+    if plan.role == "check":
+        # The search is over, for whatever reason.
+        to_search = baselines = 0
+    search_s = (to_search + checks) * (trial_s + gap_s)
     # A search that its time ends keeps more of it for the proof than most need: it ends about
     # half a trial before there is no room for another one and two pairs.
     room_s = (trial_s / 2 + 2 * ROOM_PAIRS * (plan.moved_s + gap_s)) * TIME_MARGIN + plan.long_s
@@ -110,6 +125,15 @@ def _proof_left_s(plan: Plan, roles: Sequence[str], gap_s: float, allowed_s: flo
     fit = begun + 2 * max(0, int(room_s / (2 * plan.moved_s * TIME_MARGIN)))
     wanted = max(begun, min(2 * math.ceil(plan.pairs), fit))
     return (wanted - proven) * (plan.moved_s + gap_s) + plan.long_s
+
+
+def _checks_left(plan: Plan, roles: Sequence[str]) -> float:
+    """How many trials will probably be made of whether each change is needed, the one that begins
+    now among them."""
+    done = sum(1 for _ in takewhile("check".__eq__, reversed(roles)))
+    if plan.role == "check":
+        return 1 + (DOUBTS - 1 - done) / 2
+    return LIKELY_CHECKS if plan.trials and not done else 0
 
 
 def _gap_s(records: Sequence[TrialRecord]) -> float:

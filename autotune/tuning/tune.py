@@ -19,7 +19,7 @@ from autotune.stats.verdict import Verdict
 from autotune.tuning.conclusion import Afterword, afterword
 from autotune.tuning.confirm import Decision, confirm
 from autotune.tuning.long_load import GROWS, LongLoad, long_phases
-from autotune.tuning.prepare import BASELINE_TRIALS, Preparation
+from autotune.tuning.prepare import BASELINE_TRIALS, DOUBTS, Preparation
 from autotune.tuning.reasons import ceilings_given_up, nothing_better, still_broken
 from autotune.tuning.remaining import lacking, pairs_left
 from autotune.tuning.reporter import Reporter
@@ -31,8 +31,6 @@ CANDIDATES = 3
 """So many settings are looked at for one that is worth a proof."""
 WORTH_A_TRIAL = math.log(1.02)
 """An expected loss by which a trial without the doubtful changes is worth its time."""
-DOUBTS = 4
-"""So many such trials, in turn with ones that have all changes, are made for a candidate."""
 
 
 @dataclass(frozen=True)
