@@ -3,17 +3,18 @@
 import contextlib
 import dataclasses
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
 from autotune.deploy import persist
-from autotune.deploy.in_force import active
+from autotune.deploy.in_force import Active, active
 from autotune.errors import AutotuneError, InUseError, SignalledError
 from autotune.measure.workload import load_workload
 from autotune.preflight.checks import mismatched
+from autotune.problem.profile import Profile
 from autotune.service import history
 from autotune.service.config import Care, Config, Event
 from autotune.service.history import PassRecord
@@ -91,7 +92,7 @@ def retune(
         why = _not_now(array, care, now(), differs)
         if why:
             return Report(array.device, array.uuid, "postponed", f"Left alone, since {why}.")
-        persisted = any(each.how == "persisted" for each in in_force)
+        persisted = _Persisted.of(array, in_force)
         before = history.load(state_dir, array.uuid)
         managed = ManagedArray(array, in_force[0].profile, care, state_dir, reporter, destructive)
 
@@ -100,22 +101,24 @@ def retune(
             history.save(before.after(done, record, ceilings), state_dir, array.uuid)
 
         def reverted(done: Pass) -> None:
-            if persisted:
+            if persisted.is_measured():
                 persist.unpersist(array.uuid, array.root)
                 persist.tell_udev(array, reporter.notice, array.root)
             record = _record(done, managed)
-            told.append(Report(array.device, array.uuid, "reverted", _sentence(done), record))
+            told.append(
+                Report(array.device, array.uuid, "reverted", persisted.sentence(done), record)
+            )
             tell(told[0])
             keep(done, record)
 
         done = run_pass(managed, before.known, care.adopt, reverted)
         record = _record(done, managed)
-        report = Report(array.device, array.uuid, done.outcome, _sentence(done), record)
+        report = Report(array.device, array.uuid, done.outcome, persisted.sentence(done), record)
         # First of all: whatever fails from here on, this is in force.
         if done.outcome != "reverted":
             told.append(report)
             tell(report)
-        if persisted and managed.adopted is not None:
+        if managed.adopted is not None and persisted.is_measured():
             # What comes back at the next start of the array must be what was proven last.
             persist.persist(managed.adopted, array, state_dir, reporter.notice)
         keep(done, record)
@@ -135,6 +138,36 @@ def retune(
         _remember_failure(report, state_dir)
     tell(report)
     return report
+
+
+@dataclass(frozen=True)
+class _Persisted:
+    """What comes back when the array is assembled again, if anything. Over one that is persisted
+    somebody may try another until the next reboot: then a pass measures that one alone."""
+
+    array: Array
+    profile: Profile | None
+    measured: bool
+
+    @classmethod
+    def of(cls, array: Array, in_force: Sequence[Active]) -> "_Persisted":
+        found = next((each.profile for each in in_force if each.how == "persisted"), None)
+        same = found is not None and found.knobs == in_force[0].profile.knobs
+        return cls(array, found, same)
+
+    def is_measured(self) -> bool:
+        """Whether what is measured is persisted; somebody may have taken it back meanwhile."""
+        return self.measured and persist.profile_path(self.array.uuid, self.array.root).exists()
+
+    def sentence(self, done: Pass) -> str:
+        """What became of the pass, and what was not looked at."""
+        text = _sentence(done)
+        if self.profile is None or self.measured or done.outcome not in ("reverted", "adopted"):
+            return text
+        return (
+            f"{text} The persisted profile {plain(self.profile.name)} was not measured, and comes "
+            "back when the array is assembled again."
+        )
 
 
 def _tell(report: Report, config: Config, reporter: Reporter) -> None:

@@ -6,6 +6,7 @@ from typing import Any, cast
 
 import pytest
 
+from autotune.deploy import persist
 from autotune.errors import AutotuneError, InUseError, SignalledError
 from autotune.problem.figure import Estimate, Figure
 from autotune.problem.setting import Setting
@@ -17,7 +18,9 @@ from autotune.stats.verdict import judge
 from autotune.system.array import Array
 
 UUID = "11111111:22222222:33333333:44444444"
-ARRAY = SimpleNamespace(device="/dev/md0", uuid=UUID, root=Path("/"))
+ARRAY = SimpleNamespace(device="/dev/md0", uuid=UUID)
+TRIED = SimpleNamespace(name="tried", knobs={"stripe_cache_size": 4096})
+PROVEN = SimpleNamespace(name="proven", knobs={"stripe_cache_size": 1024})
 FIGURES = (Figure("write.throughput", "write", "throughput", 1.0),)
 
 
@@ -45,10 +48,28 @@ class Slower:
 
 
 @pytest.fixture
-def told(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def in_force() -> list[SimpleNamespace]:
+    """Applied and persisted, as by `apply --persist`."""
+    return [SimpleNamespace(how=how, profile=TRIED) for how in ("applied", "persisted")]
+
+
+@pytest.fixture
+def persisted(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The persisted profile's file."""
+    monkeypatch.setattr(ARRAY, "root", tmp_path_factory.mktemp("root"), raising=False)
+    path = persist.profile_path(UUID, ARRAY.root)
+    path.parent.mkdir(parents=True)
+    path.write_text("{}")
+    return path
+
+
+@pytest.fixture
+def told(
+    in_force: list[SimpleNamespace], persisted: Path, monkeypatch: pytest.MonkeyPatch
+) -> list[str]:
     """What is notified, and what is not persisted any more."""
+    assert persisted.exists()
     said: list[str] = []
-    in_force = [SimpleNamespace(how="persisted", profile=None)]
     monkeypatch.setattr(one_pass, "ManagedArray", Slower)
     monkeypatch.setattr(one_pass, "active", lambda *_: in_force)
     monkeypatch.setattr(one_pass, "_not_now", lambda *_: "")
@@ -93,6 +114,33 @@ def test_an_error_of_ours_is_a_pass_that_failed(tmp_path: Path, told: list[str])
     assert told == [*REVERTED, "failed"]
     passes = history.load(tmp_path, UUID).passes
     assert [each.outcome for each in passes] == ["reverted", "failed"]
+
+
+def test_what_is_persisted_stays_if_another_one_was_measured(
+    tmp_path: Path, told: list[str], in_force: list[SimpleNamespace]
+) -> None:
+    in_force[-1].profile = PROVEN
+    report = retune(tmp_path, InUseError("The array is in use."))
+    assert told == ["reverted"]
+    assert "The persisted profile proven was not measured, and comes back when" in report.text
+
+
+def test_what_was_taken_back_meanwhile_is_not_persisted_again(
+    tmp_path: Path, told: list[str], persisted: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Adopts(Slower):
+        adopted = TRIED  # type: ignore[assignment]
+
+        def back_to_originals(self) -> None:
+            persisted.unlink()
+
+    monkeypatch.setattr(one_pass, "ManagedArray", Adopts)
+    monkeypatch.setattr(Slower, "tune", lambda _: None)
+    monkeypatch.setattr(one_pass.persist, "persist", lambda *_: told.append("persisted"))
+    monkeypatch.setattr(one_pass, "Store", lambda _: SimpleNamespace(thin=lambda _: None))
+    report = retune(tmp_path, AutotuneError("not reached"))
+    assert report.outcome == "reverted"
+    assert told == ["reverted"]
 
 
 @pytest.mark.parametrize("figure", ["[0.0, 0.0]", "[-1.0, 0.0]", "[1e999, 0.0]", "[1.0, -1.0]"])
