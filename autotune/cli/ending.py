@@ -1,5 +1,6 @@
 """How a command ends: errors become one sentence and an exit code here and nowhere else. Light."""
 
+import errno
 import io
 import json
 import os
@@ -7,6 +8,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
+from autotune.cli.output import loss
 from autotune.cli.terminal import notice
 from autotune.errors import AutotuneError
 
@@ -21,8 +23,16 @@ def ending(as_json: bool) -> Iterator[None]:
     try:
         try:
             yield
+        except SystemExit as end:
+            if end.code:
+                raise
         finally:
             sys.stdout.flush()
+        if lost := loss():
+            # A reader that has seen enough, such as `head`, is nothing to speak of.
+            if lost.errno != errno.EPIPE:
+                notice(f"What this printed could not be written: {lost.strerror}.")
+            sys.exit(1)
     except AutotuneError as error:
         _say(str(error), as_json, error.document)
         sys.exit(error.exit_code)

@@ -23,6 +23,7 @@ from autotune.cli.guard import guard
 from autotune.cli.history import history
 from autotune.cli.import_ import import_
 from autotune.cli.lab import lab
+from autotune.cli.output import outlast_readers
 from autotune.cli.profiles import profiles
 from autotune.cli.report import report
 from autotune.cli.restore import restore
@@ -103,7 +104,11 @@ def main(supervised: bool = False) -> None:
     """Run the command line."""
     # Ignored by whoever started this, it would never tell of the worker's end, nor how fio's was.
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    if os.geteuid() == 0:
+        # What root makes, such as folders of units, is for nobody else to change.
+        os.umask(os.umask(0o022) | 0o022)
     open_what_is_closed()
+    outlast_readers()
     choose_log_format(sys.argv[1:])
     with ending("--json" in sys.argv[1:]):
         code = supervise() if supervised else None

@@ -5,6 +5,7 @@ import dataclasses
 import time
 from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
+from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -146,7 +147,7 @@ def run(
                 profile, path = None, None
                 if result.keep:
                     profile = _profile(preparation, result, watch, state_dir)
-                    path = state_dir / "profiles" / f"{array.name}-run{number}.json"
+                    path = _free(state_dir / "profiles" / f"{array.name}-run{number}.json")
                     save_profile(profile, path)
                 # Before anything stays in force: a disk that is full by now is an end with the
                 # originals.
@@ -175,6 +176,12 @@ def run(
         solve.named(store.run(number), store.trials(number)),
         trials.spent,
     )
+
+
+def _free(path: Path) -> Path:
+    """This path, or one like it that is not taken: a new store counts its runs from 1 again."""
+    also = (path.with_stem(f"{path.stem}-{number}") for number in count(2))
+    return next(each for each in chain((path,), also) if not each.exists())
 
 
 def _dumped(profile: Profile | None) -> dict[str, Any] | None:

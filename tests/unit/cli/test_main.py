@@ -79,6 +79,29 @@ def test_an_answer_that_the_disk_does_not_take_is_one_sentence(words: str, tmp_p
     assert done.stderr.count("\n") == 1
 
 
+def test_a_reader_that_has_seen_enough_keeps_nothing_from_being_done() -> None:
+    """As `autotune run --apply --persist | head`: the rest is done, in silence."""
+    script = """
+from autotune.cli.ending import ending
+from autotune.cli.output import outlast_readers
+import sys
+outlast_readers()
+with ending(False):
+    for number in range(100_000):
+        print(number)
+    sys.stdout.flush()
+    print("and done", file=sys.stderr)
+"""
+    command = ["sh", "-c", f"{sys.executable} -c '{script}' | true"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.stderr == "and done\n"
+    command = ["sh", "-c", f"{sys.executable} -c '{script}' > /dev/full"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    words = "What this printed could not be written: No space left on device."
+    assert done.stderr == f"and done\nautotune: {words}\n"
+
+
 def test_restore_with_nothing_to_do_is_silent_off_a_terminal(tmp_path: object) -> None:
     done = autotune("restore", "--state-dir", str(tmp_path))
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

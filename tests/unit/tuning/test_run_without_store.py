@@ -148,3 +148,11 @@ def test_a_disk_that_fills_up_ends_a_run_with_everything_put_back(
     assert store.run(run.id).state == "done"
     assert store.trials(run.id)[: len(stored)] == stored
     assert machine.texts() == machine.originals
+
+
+def test_a_new_store_replaces_no_profile_of_an_older_one(tmp_path: Path) -> None:
+    path = tmp_path / "md0-run1.json"
+    for expected in ("md0-run1.json", "md0-run1-2.json", "md0-run1-3.json"):
+        free = running._free(path)
+        assert free.name == expected
+        free.write_text("{}")
