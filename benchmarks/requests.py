@@ -19,7 +19,8 @@ from autotune.problem.setting import Setting
 from autotune.report.live import LiveReporter
 from autotune.safety.apply import apply
 from autotune.stats.verdict import Verdict, judge
-from autotune.tuning.prepare import Options, Preparation, prepare
+from autotune.tuning.preparation import Options, Preparation
+from autotune.tuning.prepare import prepare
 from autotune.tuning.session import session
 
 LIMIT = by_name("array_max_sectors_kb")

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from autotune.measure.workload import load_workload
 from autotune.report.live import LiveReporter
-from autotune.tuning.prepare import Options
+from autotune.tuning.preparation import Options
 from autotune.tuning.run import run
 
 options = Options(

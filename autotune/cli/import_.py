@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from autotune.deploy.catalogue import StartingPoint
     from autotune.problem.profile import Profile
     from autotune.tuning.import_profile import Arrival
-    from autotune.tuning.prepare import Options
+    from autotune.tuning.preparation import Options
 
 Option = typer.Option
 CTRL_C = "Ctrl-C puts the original settings back."
@@ -102,7 +102,7 @@ def import_(
     from autotune.report import import_profile as report
     from autotune.system.array import list_arrays
     from autotune.tuning.import_profile import workload_of
-    from autotune.tuning.prepare import Options
+    from autotune.tuning.preparation import Options
 
     if (not device) != all_:
         raise UsageError("Name one array (--device /dev/md0), or try it on every array (--all).")

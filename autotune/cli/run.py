@@ -20,7 +20,7 @@ from autotune.cli.terminal import console, notice
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from autotune.tuning.prepare import Options
+    from autotune.tuning.preparation import Options
     from autotune.tuning.run import Done
 
 Option = typer.Option
@@ -134,7 +134,7 @@ def run(
     from autotune.preflight.checks import require_root
     from autotune.problem.ceilings import parse_ceiling
     from autotune.quantities import parse_bytes, parse_seconds, parse_share
-    from autotune.tuning.prepare import Options
+    from autotune.tuning.preparation import Options
 
     options = Options(
         device="",

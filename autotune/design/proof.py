@@ -22,7 +22,7 @@ from autotune.stats.sequential import (
     spending,
 )
 from autotune.stats.verdict import Comparison, judge
-from autotune.tuning.prepare import BASELINE_TRIALS
+from autotune.tuning.preparation import BASELINE_TRIALS
 from autotune.tuning.reporter import Reporter
 
 LEAST_ROUNDS = 2

@@ -19,7 +19,7 @@ from autotune.problem.strategy import Problem, StrategyFactory
 from autotune.problem.trial import Status
 from autotune.quantities import show_seconds
 from autotune.results.proof import mean, original
-from autotune.tuning.prepare import BASELINE_EVERY, BASELINE_TRIALS
+from autotune.tuning.preparation import BASELINE_EVERY, BASELINE_TRIALS
 from autotune.tuning.strategy_input import informed, trials_without_drift
 
 ROUNDS = 2

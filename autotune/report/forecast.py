@@ -6,7 +6,7 @@ from typing import Any
 from autotune.quantities import show_bytes, show_rate, show_seconds
 from autotune.system.array import Media
 from autotune.tuning.forecast import Forecast, forecast
-from autotune.tuning.prepare import Preparation
+from autotune.tuning.preparation import Preparation
 
 
 def forecast_document(forecast: Forecast) -> dict[str, Any]:

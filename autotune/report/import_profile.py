@@ -11,7 +11,7 @@ from autotune.quantities import show_bytes, show_seconds
 from autotune.report.grid import Grid
 from autotune.tuning.document import comparison_document
 from autotune.tuning.import_profile import Arrival
-from autotune.tuning.prepare import BASELINE_TRIALS, CONFIRM_ORDER, Preparation
+from autotune.tuning.preparation import BASELINE_TRIALS, CONFIRM_ORDER, Preparation
 
 
 def print_plan(console: Console, device: str, plan: Plan) -> None:

@@ -20,7 +20,7 @@ from autotune.report.lines import print_indented
 from autotune.safety.scratch_folder import SCRATCH_PREFIX
 from autotune.system.scratch_space import scratch_bytes
 from autotune.tuning.forecast import forecast
-from autotune.tuning.prepare import Preparation
+from autotune.tuning.preparation import Preparation
 
 
 def _writes(preparation: Preparation) -> Target | None:

@@ -24,7 +24,7 @@ from autotune.quantities import (
 from autotune.service import CONFIG
 from autotune.service.quiet_time import Window, parse_window
 from autotune.system import ownership
-from autotune.tuning.prepare import LEAST_TRIALS
+from autotune.tuning.preparation import LEAST_TRIALS
 from autotune.untrusted import first_fault, plain, read_file, read_toml
 
 MAX_FILE_BYTES = 64 * 1024

@@ -19,7 +19,7 @@ from autotune.store import TrialRecord
 from autotune.store.database import Store
 from autotune.system.array import Array
 from autotune.system.memory import budget_bytes, total_bytes
-from autotune.tuning.prepare import GIVEN, Given, Options
+from autotune.tuning.preparation import GIVEN, Given, Options
 from autotune.tuning.reporter import Reporter
 from autotune.tuning.resume import interrupted
 from autotune.tuning.run import Done, run

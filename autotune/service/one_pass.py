@@ -25,7 +25,7 @@ from autotune.service.quiet_time import busy_share, unsuitable
 from autotune.stats.verdict import Comparison
 from autotune.store.database import Store
 from autotune.system.array import PARITY, Array
-from autotune.tuning.prepare import LEAST_TRIALS
+from autotune.tuning.preparation import LEAST_TRIALS
 from autotune.tuning.reporter import Reporter
 from autotune.untrusted import plain
 

@@ -16,7 +16,7 @@ from autotune.results.offers import Offer, offers, roomy
 from autotune.results.pareto import Point, points
 from autotune.stats.verdict import Verdict
 from autotune.store import TrialRecord
-from autotune.tuning.prepare import Preparation
+from autotune.tuning.preparation import Preparation
 from autotune.tuning.remaining import Stop
 from autotune.tuning.stored_problem import stored_problem
 

@@ -24,7 +24,7 @@ from autotune.stats.sequential import (
 )
 from autotune.stats.verdict import ERROR, Verdict, judge
 from autotune.tuning.long_load import LongLoad, long_phases, may_write, measure_long
-from autotune.tuning.prepare import BASELINE_TRIALS, CONFIRM_ORDER, Preparation
+from autotune.tuning.preparation import BASELINE_TRIALS, CONFIRM_ORDER, Preparation
 from autotune.tuning.relevance import differing
 from autotune.tuning.remaining import pairs_left, time_left_s
 from autotune.tuning.reporter import Reporter

@@ -11,7 +11,8 @@ from autotune.preflight.checks import Finding, check, refusals
 from autotune.safety.paths import journal_path
 from autotune.system.array import Array
 from autotune.system.stack import read_stack
-from autotune.tuning.prepare import Options, Preparation, prepare
+from autotune.tuning.preparation import Options, Preparation
+from autotune.tuning.prepare import prepare
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from autotune.preflight.environment import environment
 from autotune.stats.verdict import Comparison
 from autotune.tuning.conclusion import Afterword
 from autotune.tuning.long_load import LongLoad
-from autotune.tuning.prepare import Preparation
+from autotune.tuning.preparation import Preparation
 from autotune.tuning.time_spent import MEASURING, Spent
 from autotune.tuning.tune import Result
 

@@ -11,7 +11,7 @@ from autotune.stats.sequential import MOST_PAIRS
 from autotune.system.array import PARITY, Array, Media
 from autotune.system.scratch_space import scratch_bytes
 from autotune.tuning.long_load import GROWS, long_phases
-from autotune.tuning.prepare import BASELINE_TRIALS, Preparation
+from autotune.tuning.preparation import BASELINE_TRIALS, Preparation
 
 STREAM = {Media.HDD: 200e6, Media.SSD: 500e6, Media.NVME: 2500e6}
 """Bytes a second that a usual member takes at best, one after the other."""

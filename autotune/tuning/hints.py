@@ -7,7 +7,7 @@ from autotune.deploy.catalogue import Entry, StartingPoint, plan_of
 from autotune.errors import UsageError
 from autotune.problem.profile import Profile
 from autotune.problem.setting import Setting, Value, setting_key
-from autotune.tuning.prepare import Preparation
+from autotune.tuning.preparation import Preparation
 
 NEWEST = 20
 """So many own profiles are looked at."""

@@ -16,7 +16,7 @@ from autotune.problem.setting import Setting
 from autotune.safety.paths import applied_profile_path
 from autotune.system.array import Array, find_array
 from autotune.system.memory import budget_bytes
-from autotune.tuning.prepare import GIVEN, Given, Options
+from autotune.tuning.preparation import GIVEN, Given, Options
 from autotune.tuning.reporter import Reporter
 from autotune.tuning.run import Done, run
 

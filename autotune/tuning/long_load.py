@@ -10,7 +10,7 @@ from autotune.problem.figure import Estimate, Figure
 from autotune.problem.setting import Setting
 from autotune.problem.trial import Status
 from autotune.stats.verdict import NOTABLE, Comparison, Conclusion, Verdict, compare_once
-from autotune.tuning.prepare import Preparation
+from autotune.tuning.preparation import Preparation
 from autotune.tuning.remaining import WRITE_MARGIN
 from autotune.tuning.trials import Trials
 

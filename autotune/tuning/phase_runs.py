@@ -17,7 +17,7 @@ from autotune.measure.workload import Phase
 from autotune.problem.setting import Setting
 from autotune.store import TrialRecord
 from autotune.tuning import resume
-from autotune.tuning.prepare import Preparation
+from autotune.tuning.preparation import Preparation
 from autotune.tuning.relevance import relevant
 from autotune.tuning.time_spent import MEASURING, RAMP, STARTING, Spent
 

@@ -6,7 +6,7 @@ from autotune.knobs import ram_bytes
 from autotune.problem.profile import Evidence, FigureEvidence, LongEvidence, Profile
 from autotune.problem.setting import Setting
 from autotune.stats.verdict import Conclusion
-from autotune.tuning.prepare import Preparation
+from autotune.tuning.preparation import Preparation
 from autotune.tuning.stored_problem import proven_on
 from autotune.tuning.tune import Result
 

@@ -8,7 +8,7 @@ from typing import Literal
 
 from autotune.measure.workload import Phase
 from autotune.quantities import show_seconds
-from autotune.tuning.prepare import BASELINE_TRIALS, Preparation
+from autotune.tuning.preparation import BASELINE_TRIALS, Preparation
 from autotune.tuning.relevance import is_movable
 from autotune.tuning.trials import Trials
 

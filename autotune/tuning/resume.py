@@ -11,7 +11,7 @@ from autotune.problem.trial import Status
 from autotune.results import stored_run
 from autotune.results.stored_run import StoredProblem
 from autotune.store import RunRecord, TrialRecord
-from autotune.tuning.prepare import GIVEN
+from autotune.tuning.preparation import GIVEN
 
 if TYPE_CHECKING:
     from autotune.store.database import Store

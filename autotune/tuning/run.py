@@ -34,7 +34,8 @@ from autotune.tuning.document import whole_document
 from autotune.tuning.earlier_runs import earlier_trials
 from autotune.tuning.hints import hints as catalogue_hints
 from autotune.tuning.preload import Loading
-from autotune.tuning.prepare import Options, Preparation, prepare
+from autotune.tuning.preparation import Options, Preparation
+from autotune.tuning.prepare import prepare
 from autotune.tuning.proven_profile import make_profile, settled
 from autotune.tuning.reporter import Reporter
 from autotune.tuning.resume import interrupted, to_resume

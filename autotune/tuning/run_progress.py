@@ -10,7 +10,7 @@ from autotune.problem.objective import broken_ceilings, gain
 from autotune.problem.trial import Status
 from autotune.results.proof import BASELINE, WINNER
 from autotune.store import TrialRecord
-from autotune.tuning.prepare import Preparation
+from autotune.tuning.preparation import Preparation
 from autotune.tuning.reporter import Reporter
 from autotune.tuning.time_left import expected_left_s, plan_of
 

@@ -15,7 +15,7 @@ from autotune.results.seen import best_seen
 from autotune.stats.drift import is_moving
 from autotune.stats.verdict import Verdict
 from autotune.tuning.long_load import long_phases
-from autotune.tuning.prepare import BASELINE_EVERY, Preparation
+from autotune.tuning.preparation import BASELINE_EVERY, Preparation
 from autotune.tuning.relevance import differing
 from autotune.tuning.remaining import Stop, lacking
 from autotune.tuning.reporter import Reporter

@@ -23,7 +23,7 @@ from autotune.safety.scratch_watch import Footing
 from autotune.safety.watch import Watch
 from autotune.system.array import Array
 from autotune.system.scratch_space import scratch_bytes
-from autotune.tuning.prepare import Preparation
+from autotune.tuning.preparation import Preparation
 from autotune.tuning.reporter import Reporter
 
 

@@ -7,7 +7,7 @@ from autotune.problem.figure import Figure
 from autotune.problem.profile import ProvenOn
 from autotune.results.stored_run import StoredArray, StoredKnob, StoredProblem, StoredWorkload
 from autotune.system.array import Array
-from autotune.tuning.prepare import Preparation
+from autotune.tuning.preparation import Preparation
 from autotune.tuning.relevance import figures_moved
 
 

@@ -10,7 +10,7 @@ from autotune.problem.strategy import Dimension, Problem, Strategy, StrategyFact
 from autotune.problem.trial import Trial
 from autotune.stats.drift import Anchor, without_drift
 from autotune.store import TrialRecord
-from autotune.tuning.prepare import Preparation
+from autotune.tuning.preparation import Preparation
 from autotune.tuning.relevance import figures_moved
 from autotune.tuning.trials import Trials
 

@@ -14,7 +14,7 @@ from autotune.measure.workload import Phase
 from autotune.problem.figure import Estimate
 from autotune.results.proof import BASELINE, WINNER
 from autotune.store import TrialRecord
-from autotune.tuning.prepare import (
+from autotune.tuning.preparation import (
     BASELINE_EVERY,
     BASELINE_TRIALS,
     CONFIRM_ORDER,

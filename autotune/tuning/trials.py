@@ -20,7 +20,7 @@ from autotune.stats.drift import Anchor, is_moving
 from autotune.store import TrialRecord
 from autotune.tuning.early_stop import EarlyEnd
 from autotune.tuning.phase_runs import PhaseRuns
-from autotune.tuning.prepare import BASELINE_TRIALS, Preparation
+from autotune.tuning.preparation import BASELINE_TRIALS, Preparation
 from autotune.tuning.relevance import is_movable
 from autotune.tuning.reporter import Reporter
 from autotune.tuning.run_progress import RunProgress

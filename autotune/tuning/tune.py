@@ -19,7 +19,7 @@ from autotune.stats.verdict import Verdict
 from autotune.tuning.conclusion import Afterword, afterword
 from autotune.tuning.confirm import Decision, confirm
 from autotune.tuning.long_load import GROWS, LongLoad, long_phases
-from autotune.tuning.prepare import BASELINE_TRIALS, DOUBTS, Preparation
+from autotune.tuning.preparation import BASELINE_TRIALS, DOUBTS, Preparation
 from autotune.tuning.reasons import ceilings_given_up, nothing_better, still_broken
 from autotune.tuning.remaining import lacking, pairs_left
 from autotune.tuning.reporter import Reporter

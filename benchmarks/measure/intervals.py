@@ -17,7 +17,8 @@ from autotune.measure.write_budget import Written
 from autotune.problem.figure import Estimate
 from autotune.report.live import LiveReporter
 from autotune.safety.apply import apply
-from autotune.tuning.prepare import Options, prepare
+from autotune.tuning.preparation import Options
+from autotune.tuning.prepare import prepare
 from autotune.tuning.session import session
 
 COUNT = 10

@@ -17,7 +17,7 @@ from autotune.problem.setting import Value
 from autotune.report.live import LiveReporter
 from autotune.system.array import Array
 from autotune.system.sysfs import Write
-from autotune.tuning.prepare import Options
+from autotune.tuning.preparation import Options
 from autotune.tuning.run import run
 
 RUNS = 20

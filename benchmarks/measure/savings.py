@@ -19,7 +19,7 @@ from autotune.report.tables import show_setting
 from autotune.store.database import Store
 from autotune.tuning import phase_runs
 from autotune.tuning.early_stop import EarlyEnd
-from autotune.tuning.prepare import Options
+from autotune.tuning.preparation import Options
 from autotune.tuning.run import Done, run
 
 

@@ -25,7 +25,8 @@ from autotune.measure.write_budget import Written
 from autotune.problem.setting import Setting
 from autotune.report.live import LiveReporter
 from autotune.safety.apply import apply
-from autotune.tuning.prepare import Options, Preparation, prepare
+from autotune.tuning.preparation import Options, Preparation
+from autotune.tuning.prepare import prepare
 from autotune.tuning.session import session
 from benchmarks.panel.judge import RELATIVE_CEILING
 from benchmarks.search.record import Cell, every_cell, moving, thinned

@@ -12,7 +12,7 @@ from autotune.results.proof import mean
 from autotune.stats.sequential import ERRORS, MOST_PAIRS, Step, Terms, look, order, spending
 from autotune.stats.verdict import judge
 from autotune.strategies.surrogate.importance import weigh
-from autotune.tuning.prepare import DOUBTS
+from autotune.tuning.preparation import DOUBTS
 from autotune.tuning.strategy_input import without
 from autotune.tuning.tune import WORTH_A_TRIAL
 from benchmarks.search.instance import Instance, Tried, measured

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from autotune.problem.strategy import Problem, Recommendation, Strategy, StrategyFactory
 from autotune.problem.trial import Trial
-from autotune.tuning.prepare import BASELINE_TRIALS
+from autotune.tuning.preparation import BASELINE_TRIALS
 from benchmarks.search.instance import Instance, Tried, Verdict, judge, measured
 from benchmarks.search.proof import prove
 

@@ -24,7 +24,8 @@ from autotune.problem.setting import Setting, Value
 from autotune.quantities import parse_bytes
 from autotune.report.live import LiveReporter
 from autotune.safety.apply import apply
-from autotune.tuning.prepare import Options, Preparation, prepare
+from autotune.tuning.preparation import Options, Preparation
+from autotune.tuning.prepare import prepare
 from autotune.tuning.session import session
 
 Cell = tuple[Phase, Setting]

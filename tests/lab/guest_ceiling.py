@@ -16,7 +16,8 @@ from autotune.problem.figure import Estimate
 from autotune.problem.setting import Setting
 from autotune.safety.apply import apply
 from autotune.store import TrialRecord
-from autotune.tuning.prepare import Options, prepare
+from autotune.tuning.preparation import Options
+from autotune.tuning.prepare import prepare
 from autotune.tuning.run import run
 from autotune.tuning.session import session
 

@@ -9,7 +9,7 @@ from autotune.knobs.stripe_cache import StripeCacheSize
 from autotune.measure.workload import load_workload
 from autotune.problem.figure import Estimate
 from autotune.store import TrialRecord
-from autotune.tuning.prepare import Options
+from autotune.tuning.preparation import Options
 from autotune.tuning.run import run
 
 DISKS = ("vda", "vdb", "vdc", "vdd", "vde")

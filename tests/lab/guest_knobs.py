@@ -20,7 +20,8 @@ from autotune.problem.setting import Setting, Value
 from autotune.safety.apply import apply
 from autotune.system import sysfs
 from autotune.system.array import find_array
-from autotune.tuning.prepare import Options, Preparation, prepare
+from autotune.tuning.preparation import Options, Preparation
+from autotune.tuning.prepare import prepare
 from autotune.tuning.session import session
 
 SETTINGS = 20

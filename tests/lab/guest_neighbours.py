@@ -19,7 +19,7 @@ from autotune.measure.workload import load_workload
 from autotune.safety.journal import Journal
 from autotune.safety.paths import journal_path
 from autotune.system.array import find_array
-from autotune.tuning.prepare import Options
+from autotune.tuning.preparation import Options
 from autotune.tuning.run import run
 
 CHECKED = """

@@ -16,7 +16,7 @@ from autotune.measure.check import sync_position_kib
 from autotune.measure.workload import load_workload
 from autotune.store.database import Store
 from autotune.system import sysfs
-from autotune.tuning.prepare import Options
+from autotune.tuning.preparation import Options
 from autotune.tuning.run import run
 
 MD = Path("/sys/block/md0/md")

@@ -15,7 +15,8 @@ from autotune.measure.phase import measure
 from autotune.measure.workload import parse_workload
 from autotune.measure.write_budget import Written
 from autotune.safety.apply import apply
-from autotune.tuning.prepare import Options, prepare
+from autotune.tuning.preparation import Options
+from autotune.tuning.prepare import prepare
 from autotune.tuning.session import session
 
 DEVICE = "/dev/md7"

@@ -12,7 +12,7 @@ from guest import Follower, knob_files, read, running, signal_guardians, wait_un
 from autotune.errors import StoppedError
 from autotune.measure.workload import load_workload
 from autotune.system.memory import available_bytes, reserve_bytes
-from autotune.tuning.prepare import Options
+from autotune.tuning.preparation import Options
 from autotune.tuning.run import run
 
 MD = Path("/sys/block/md0/md")

@@ -26,7 +26,7 @@ from autotune.system.array import find_array
 from autotune.system.stack import read_stack
 from autotune.tuning import phase_runs, resume, trials, tune
 from autotune.tuning.document import result_document
-from autotune.tuning.prepare import Options, Preparation
+from autotune.tuning.preparation import Options, Preparation
 from autotune.tuning.proven_profile import make_profile
 from autotune.tuning.run import find_strategy, load_strategy
 from autotune.tuning.stored_problem import stored_problem

@@ -10,7 +10,7 @@ import pytest
 
 from autotune.errors import UsageError
 from autotune.problem.figure import Figure
-from autotune.tuning.prepare import Preparation
+from autotune.tuning.preparation import Preparation
 from benchmarks.panel import best
 from benchmarks.panel.entries import Entry, entries, result_path
 from benchmarks.panel.judge import broken, gained

@@ -11,7 +11,7 @@ import typer
 from autotune.cli.run import _for_each
 from autotune.errors import RefusalError, SignalledError
 from autotune.measure.workload import load_workload
-from autotune.tuning.prepare import Options
+from autotune.tuning.preparation import Options
 
 EACH = [Options(device, load_workload("quick")) for device in ("/dev/md0", "/dev/md1", "/dev/md2")]
 

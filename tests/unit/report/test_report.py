@@ -22,7 +22,7 @@ from autotune.problem.setting import Value
 from autotune.report.page import html as page_of
 from autotune.report.sentences import costs, verdict
 from autotune.store.database import Store
-from autotune.tuning.prepare import GIVEN, Given
+from autotune.tuning.preparation import GIVEN, Given
 
 pytestmark = pytest.mark.filterwarnings("error")
 RECORDED = Path(__file__).parents[1] / "recorded/2026-11/state"

@@ -12,7 +12,7 @@ from autotune.problem.setting import Setting
 from autotune.report.plan import plan_document, print_plan
 from autotune.system.array import Media
 from autotune.tuning.forecast import forecast
-from autotune.tuning.prepare import Preparation
+from autotune.tuning.preparation import Preparation
 
 
 @pytest.fixture

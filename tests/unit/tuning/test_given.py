@@ -10,7 +10,7 @@ from fake_run import Machine
 from autotune.problem.ceilings import parse_ceiling
 from autotune.store.database import Store
 from autotune.tuning import resume
-from autotune.tuning.prepare import GIVEN, Given
+from autotune.tuning.preparation import GIVEN, Given
 from autotune.tuning.tune import Result
 
 

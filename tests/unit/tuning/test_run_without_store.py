@@ -24,7 +24,7 @@ from autotune.system import sysfs
 from autotune.system.array import find_array
 from autotune.tuning import phase_runs, prepare
 from autotune.tuning import run as running
-from autotune.tuning.prepare import Options
+from autotune.tuning.preparation import Options
 from autotune.tuning.resume import unfinished
 from autotune.tuning.run import Done
 
