@@ -22,6 +22,7 @@ from autotune.safety.deferred_restore import settle
 from autotune.safety.guardian import guarded
 from autotune.safety.journal import Journal
 from autotune.safety.locks import lock
+from autotune.safety.new_journal import new_journal
 from autotune.safety.paths import journal_path
 from autotune.sync_forecast import stored as forecasts
 from autotune.system.array import Array
@@ -146,7 +147,7 @@ def run(array: Array, record: CheckRecord, terms: Terms) -> tuple[CheckRecord, s
             put_back_leftovers(array, path, terms.notice)
             settle(path, array.root)
             bounds = [array.md / "sync_min", array.md / "sync_max"]
-            journal = Journal.open(path, array.uuid, array.device, [*files(array), *bounds])
+            journal = new_journal(path, array.uuid, array.device, [*files(array), *bounds])
             guardian = stack.enter_context(guarded(journal, terms.notice))
             leash = Leash(array, journal, record.position, record.size)
             going = Going(array, leash, terms, record, datetime.now(UTC), time.monotonic())

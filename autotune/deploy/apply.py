@@ -23,8 +23,8 @@ from autotune.safety import deferred_restore
 from autotune.safety.applied import keep_applied
 from autotune.safety.apply import apply, journaled_paths
 from autotune.safety.guardian import guarded
-from autotune.safety.journal import Journal
 from autotune.safety.locks import lock
+from autotune.safety.new_journal import new_journal
 from autotune.safety.paths import journal_path
 from autotune.safety.watch import Watch
 from autotune.system import sync
@@ -66,7 +66,7 @@ def apply_profile(
     with (
         lock(array, path),
         watch.signals.caught(notice),
-        guarded(Journal.open(path, array.uuid, array.device, paths), notice) as guardian,
+        guarded(new_journal(path, array.uuid, array.device, paths), notice) as guardian,
     ):
         watch.rely_on(guardian)
         watch.look()

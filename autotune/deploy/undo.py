@@ -15,8 +15,8 @@ from autotune.problem.setting import Setting
 from autotune.safety import deferred_restore
 from autotune.safety.apply import apply, journaled_paths
 from autotune.safety.guardian import guarded
-from autotune.safety.journal import Journal
 from autotune.safety.locks import lock
+from autotune.safety.new_journal import new_journal
 from autotune.safety.paths import journal_path
 from autotune.system import sysfs
 from autotune.system.array import Array
@@ -73,7 +73,7 @@ def put_back_persisted(
     paths = journaled_paths(array, for_array(array, ALL), checks=False)
     with (
         lock(array, path),
-        guarded(Journal.open(path, array.uuid, array.device, paths), notice) as guardian,
+        guarded(new_journal(path, array.uuid, array.device, paths), notice) as guardian,
     ):
         journal = guardian.journal
         apply(array, knobs, before, journal)

@@ -20,8 +20,8 @@ from autotune.measure.workload import Phase
 from autotune.measure.write_budget import Written
 from autotune.safety import own_array
 from autotune.safety.guardian import Guardian, guarded
-from autotune.safety.journal import Journal
 from autotune.safety.locks import lock
+from autotune.safety.new_journal import new_journal
 from autotune.safety.paths import journal_path
 from autotune.safety.signals import Signals
 from autotune.safety.watch import Watch
@@ -48,7 +48,7 @@ def on_slices(plot: Plot, state_dir: Path, reporter: Reporter) -> Iterator["Slic
     with (
         lock(plot, path),
         signals.caught(reporter.notice),
-        guarded(Journal.open(path, plot.uuid, plot.device, ()), reporter.notice) as guardian,
+        guarded(new_journal(path, plot.uuid, plot.device, ()), reporter.notice) as guardian,
     ):
         slices = Slices(plot, guardian, signals)
         reporter.step("Filling a slice of each disk")

@@ -18,8 +18,8 @@ from autotune.guard.valve import FLOOR_KIB, Valve, files
 from autotune.guard.window import Window
 from autotune.measure.sync_progress import WAIT_S, running, under_way, wait_for_one
 from autotune.safety.guardian import guarded
-from autotune.safety.journal import Journal
 from autotune.safety.locks import lock
+from autotune.safety.new_journal import new_journal
 from autotune.safety.paths import journal_path
 from autotune.safety.signals import PAUSE_S, Signals
 from autotune.sync_forecast import stored
@@ -160,7 +160,7 @@ def _one(array: Array, wanted: Wanted, signals: Signals, warned: bool) -> tuple[
             stack.callback(wake_udev, array, wanted.notice)
         stack.enter_context(lock(array, path, guard=True))
         put_back_leftovers(array, path, wanted.notice)
-        journal = Journal.open(path, array.uuid, array.device, files(array))
+        journal = new_journal(path, array.uuid, array.device, files(array))
         guardian = stack.enter_context(guarded(journal, wanted.notice))
 
         def going() -> bool:

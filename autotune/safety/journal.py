@@ -13,20 +13,14 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import BinaryIO
 
-from autotune.durable import append, open_roots_own, private_folder, refuse_if_shared, sync_folder
+from autotune.durable import append, open_roots_own, private_folder, sync_folder
 from autotune.errors import AutotuneError, RefusalError, StoppedError
-from autotune.knobs.write_order import CACHE, WAITING, unsafe_now
+from autotune.knobs.write_order import CACHE
 from autotune.safety.lock_holders import holder
 from autotune.safety.paths import is_waiting, waiting_path
-from autotune.safety.record import Record, boot_id, kernel_start_s
-from autotune.safety.shared_folder import kernel_mark
+from autotune.safety.record import Record
 from autotune.system import sysfs
-
-_UNREADABLE = (
-    *(IndexError, ValueError, KeyError, TypeError, AttributeError),
-    *(OverflowError, RecursionError),
-)
-
+from autotune.untrusted import NONSENSE
 
 OVER = b'{"kind": "over"}\n'
 """The last line of a journal whose run has nothing more to put back."""
@@ -42,70 +36,6 @@ class Journal:
         self.cleared = False
         self.held: BinaryIO | None = None
         """The file, locked, once it is claimed."""
-
-    @classmethod
-    def open(
-        cls, path: Path, uuid: str, device: str, paths: Iterable[Path], root: Path = Path("/")
-    ) -> "Journal":
-        """Record the present texts of `paths`, in the order in which they are to be restored.
-
-        Raise RefusalError if a journal is already open: what is in the kernel now may be tuned
-        values, which must never be taken for originals.
-        """
-        record = Record(uuid, device, boot_id(root), os.getpid(), {}, kernel_start_s(root))
-        record.kernel = kernel_mark() if root == Path("/") else ""
-        record.originals = {str(p): sysfs.original(p) for p in paths}
-        record.originals.update(_still_to_go_back(path, record))
-        folders = {sysfs.device(Path(name)) for name in record.originals}
-        record.folders = {str(folder): sysfs.identity(folder) for folder in folders}
-        head = {
-            "kind": "open",
-            "uuid": uuid,
-            "device": device,
-            "boot": record.boot,
-            "started_s": record.started_s,
-            "kernel": record.kernel,
-            "pid": record.pid,
-            "originals": record.originals,
-            "folders": record.folders,
-        }
-        try:
-            private_folder(path.parent)
-            refuse_if_shared(path.parent)
-            with path.open("x") as file:
-                os.fchmod(file.fileno(), 0o600)
-                append(file.fileno(), head)
-        except FileExistsError:
-            if _is_out_of_the_way(path, root):
-                return cls.open(path, uuid, device, paths, root)
-            raise RefusalError(
-                f"An earlier run left settings on {device} that were not put back; "
-                f"run `autotune restore` first (journal: {path})."
-            ) from None
-        except OSError as error:
-            with contextlib.suppress(OSError):
-                path.unlink(missing_ok=True)
-            raise AutotuneError(
-                f"The journal {path} cannot be written ({error.strerror}), "
-                "so nothing was changed; free some space or choose another --state-dir."
-            ) from None
-        journal = cls(path, record)
-        try:
-            sync_folder(path.parent)
-            journal.claim()
-        except FileNotFoundError:
-            raise RefusalError(
-                f"Another process has just removed the journal {path}, so nothing was changed; "
-                "try again."
-            ) from None
-        except OSError as error:
-            # As on a network's filesystem without locks.
-            path.unlink(missing_ok=True)
-            raise AutotuneError(
-                f"The journal {path} cannot be held ({error.strerror}), so nothing was changed; "
-                "choose another --state-dir."
-            ) from None
-        return journal
 
     @classmethod
     def load(cls, path: Path) -> "Journal":
@@ -144,7 +74,7 @@ class Journal:
                 folders={str(f): str(i) for f, i in dict(head.get("folders", {})).items()},
                 kernel=str(head.get("kernel", "")),
             )
-        except _UNREADABLE:
+        except NONSENSE:
             raise AutotuneError(
                 f"The journal {path} has no readable first line; since that is written before "
                 "anything is changed, nothing was: remove the file."
@@ -362,50 +292,3 @@ class Journal:
         self.cleared = True
         sync_folder(applied.parent)
         sync_folder(folder)
-
-
-def _is_out_of_the_way(path: Path, root: Path) -> bool:
-    """Whether a journal that was left need not bar anybody, and does not any more: nothing was
-    changed, by a kill in its first moments, or only what waits for the end of a sync.
-
-    One of an earlier boot bars: since then it has kept udev from what is persisted, for which a
-    restore asks udev again."""
-    try:
-        journal = Journal.claimed(path)
-    except (AutotuneError, OSError):
-        return False
-    record = journal.record
-    try:
-        if not record.of_this_boot(root) or record.scratch:
-            return False
-        if not all(_has_to_wait(Path(name)) for name in record.ours):
-            return False
-        if not (record.ours or record.moved):
-            path.unlink()
-            return True
-        action = sysfs.read_or(record.action(root), "idle")
-        if action == "idle" or (action == "check" and record.checking):
-            return False
-        journal.wait()
-        return True
-    finally:
-        journal.release()
-
-
-def _has_to_wait(path: Path) -> bool:
-    return path.name in WAITING and (path.name != CACHE or unsafe_now(path) is not None)
-
-
-def _still_to_go_back(path: Path, record: Record) -> dict[str, str]:
-    """Of the files of a record, the true originals of those that wait for the end of a sync."""
-    try:
-        waiting = Journal.load(waiting_path(path)).record
-    except (AutotuneError, FileNotFoundError):
-        return {}
-    if not waiting.same_boot(record):
-        return {}
-    return {
-        name: text
-        for name, text in waiting.originals.items()
-        if name in record.originals and waiting.is_same(Path(name))
-    }

@@ -19,8 +19,8 @@ from autotune.problem.figure import Estimate
 from autotune.safety.apply import journaled_paths
 from autotune.safety.deferred_restore import settle
 from autotune.safety.guardian import guarded
-from autotune.safety.journal import Journal
 from autotune.safety.locks import lock
+from autotune.safety.new_journal import new_journal
 from autotune.safety.paths import journal_path
 from autotune.safety.watch import Watch
 from autotune.sync_forecast.bench import KNOBS, RAMP_S, Bench, Seen, probe_iops
@@ -82,7 +82,7 @@ def forecast(array: Array, asked: Asked) -> Forecast:
         journaled = journaled_paths(array, KNOBS)
         with (
             watch.signals.caught(asked.notice),
-            guarded(Journal.open(path, array.uuid, array.device, journaled), asked.notice) as by,
+            guarded(new_journal(path, array.uuid, array.device, journaled), asked.notice) as by,
         ):
             watch.rely_on(by)
             bench = Bench(array, by.journal, watch, asked.ceiling_ns)

@@ -18,6 +18,7 @@ from autotune.preflight import raw_device
 from autotune.safety.apply import journaled_paths
 from autotune.safety.guardian import guarded
 from autotune.safety.journal import Journal
+from autotune.safety.new_journal import new_journal
 from autotune.safety.paths import journal_path
 from autotune.safety.scratch_watch import Footing
 from autotune.safety.watch import Watch
@@ -43,7 +44,7 @@ def session(
     with (
         _woken(array, reporter),
         watch.signals.caught(reporter.notice),
-        guarded(Journal.open(path, array.uuid, array.device, paths), reporter.notice) as guardian,
+        guarded(new_journal(path, array.uuid, array.device, paths), reporter.notice) as guardian,
         contextlib.ExitStack() as stack,
     ):
         watch.rely_on(guardian)

@@ -28,7 +28,7 @@ from autotune.measure.workload import Workload, load_workload
 from autotune.report.design import print_design
 from autotune.report.design_document import document
 from autotune.report.live import LiveReporter
-from autotune.safety.journal import Journal
+from autotune.safety.new_journal import new_journal
 from autotune.system.array import find_array
 
 DISKS = ("/dev/vda", "/dev/vdb", "/dev/vdc", "/dev/vdd", "/dev/vde")
@@ -94,7 +94,7 @@ def as_printed(workload: Workload, result: Result) -> dict[str, Any]:
         time.sleep(1)
     array = find_array(result.device)
     with TemporaryDirectory() as state:
-        journal = Journal.open(Path(state) / "journal/x.jsonl", array.uuid, array.device, ())
+        journal = new_journal(Path(state) / "journal/x.jsonl", array.uuid, array.device, ())
         small = result.winner.shape.capacity_bytes(len(DISKS), result.plot.slice_bytes)
         target = Target(Path(array.device), min(small, array.size_bytes))
         bench = Bench(

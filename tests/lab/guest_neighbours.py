@@ -16,7 +16,7 @@ from partitioned import clear, create, md, mdadm, partition_disks, parts, slow_d
 from autotune.errors import StoppedError
 from autotune.measure.check import Check, sync_position_kib
 from autotune.measure.workload import load_workload
-from autotune.safety.journal import Journal
+from autotune.safety.new_journal import new_journal
 from autotune.safety.paths import journal_path
 from autotune.system.array import find_array
 from autotune.tuning.preparation import Options
@@ -281,7 +281,7 @@ def test_a_check_of_a_raid10_never_goes_back(tmp_path: Path) -> None:
     array = find_array("md1")
     path = journal_path(tmp_path, array.uuid)
     files = [array.md / name for name in ("sync_min", "sync_max")]
-    journal, seen, ends = Journal.open(path, array.uuid, array.device, files), [0], 0
+    journal, seen, ends = new_journal(path, array.uuid, array.device, files), [0], 0
     size_kib = array.size_bytes // 1024
     deadline = time.monotonic() + 60
     with Check("md1", journal) as check:

@@ -15,7 +15,7 @@ from autotune.deploy.persist import profile_path, rule_path
 from autotune.errors import AutotuneError
 from autotune.knobs.profile_file import load_profile
 from autotune.problem.profile import Profile, save_profile
-from autotune.safety.journal import Journal
+from autotune.safety.new_journal import new_journal
 from autotune.safety.paths import journal_path
 from autotune.system.array import find_array
 from autotune.tuning.run import Done
@@ -180,7 +180,7 @@ def test_nothing_is_set_while_a_journal_is_open_nor_forgotten_once_a_boot_has_cl
 ) -> None:
     keep(state)
     stop()
-    journal = Journal.open(journal_path(state, UUID), UUID, "/dev/md0", [])
+    journal = new_journal(journal_path(state, UUID), UUID, "/dev/md0", [])
     journal.release()
     assemble()
     settle()

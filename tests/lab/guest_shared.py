@@ -16,8 +16,8 @@ from guest_guard import documents, ended, foreground, start
 
 from autotune.errors import RefusalError
 from autotune.guard import reach
-from autotune.safety.journal import Journal
 from autotune.safety.locks import lock
+from autotune.safety.new_journal import new_journal
 from autotune.safety.paths import journal_path
 from autotune.system.array import find_array
 
@@ -153,7 +153,7 @@ def test_nobody_can_hold_a_lock(state: Path) -> None:
 
 def test_a_restore_says_who_is_in_its_way(state: Path) -> None:
     path = journal_path(state, find_array("/dev/md0").uuid)
-    Journal.open(path, "u", "/dev/md0", []).release()
+    new_journal(path, "u", "/dev/md0", []).release()
     with subprocess.Popen(["flock", path, "cat"], stdin=subprocess.PIPE) as held:
         wait_until(lambda: f" {held.pid} " in Path("/proc/locks").read_text(), what="flock")
         done = autotune("restore", state=state)

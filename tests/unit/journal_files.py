@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from autotune.safety.journal import Journal
+from autotune.safety.new_journal import new_journal
 from autotune.safety.paths import journal_path
 from autotune.safety.record import BOOT_ID
 from autotune.system import sysfs
@@ -47,7 +48,7 @@ class Files:
         path.write_text(name)
 
     def open(self) -> Journal:
-        return Journal.open(self.path, UUID, "/dev/md0", self.paths, self.root)
+        return new_journal(self.path, UUID, "/dev/md0", self.paths, self.root)
 
     def reload(self) -> Journal:
         return Journal.load(self.path)

@@ -12,7 +12,7 @@ from autotune.knobs import for_array, read_setting
 from autotune.knobs.profile_file import load_profile
 from autotune.problem.profile import save_profile
 from autotune.safety.apply import apply
-from autotune.safety.journal import Journal
+from autotune.safety.new_journal import new_journal
 from autotune.system import sysfs
 from autotune.system.array import find_array
 
@@ -43,7 +43,7 @@ def test_growing_stops_when_the_stripes_take_more_memory_than_was_thought(
 
     memory()
     monkeypatch.setattr(sysfs, "write", write)
-    journal = Journal.open(tmp_path / "j", "u", "md0", [cache], tmp_path)
+    journal = new_journal(tmp_path / "j", "u", "md0", [cache], tmp_path)
     setting = {"stripe_cache_size": 8192}
     if fits:
         assert apply(array, knobs, setting, journal) == setting

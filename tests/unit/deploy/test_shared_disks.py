@@ -16,6 +16,7 @@ from autotune.problem.profile import save_profile
 from autotune.safety.applied import hand_down
 from autotune.safety.apply import journaled_paths
 from autotune.safety.journal import Journal
+from autotune.safety.new_journal import new_journal
 from autotune.safety.paths import applied_path, journal_path
 from autotune.safety.record import BOOT_ID
 from autotune.safety.restore import restore
@@ -45,7 +46,7 @@ def applied(array: Array, state: Path, value: str) -> None:
     """As `autotune apply` leaves it."""
     paths = journaled_paths(array, for_array(array, ALL))
     path = journal_path(state, array.uuid)
-    journal = Journal.open(path, array.uuid, array.device, paths, array.root)
+    journal = new_journal(path, array.uuid, array.device, paths, array.root)
     journal.writing(scheduler(array), value)
     journal.store(scheduler(array), value)
     journal.settled()

@@ -16,6 +16,7 @@ from autotune.deploy.status import Status, status
 from autotune.errors import UsageError
 from autotune.report.status import document as as_json
 from autotune.safety.journal import Journal
+from autotune.safety.new_journal import new_journal
 from autotune.safety.paths import applied_path, applied_profile_path, journal_path
 from autotune.safety.restore import restore
 from autotune.system.array import Array, find_array
@@ -106,7 +107,7 @@ def test_a_run_or_guard_under_way_is_no_fault(machine: fake_sysfs.FakeMachine) -
     array = find_array("md0", machine.root)
     apply(array)
     path = journal_path(array.root, array.uuid)
-    journal = Journal.open(path, array.uuid, array.device, [])
+    journal = new_journal(path, array.uuid, array.device, [])
     found = look(array)
     assert found.good
     assert any("is under way" in note for note in found.notes)
@@ -179,7 +180,7 @@ def test_a_journal_that_was_left_and_a_broken_file_are_faults(
 ) -> None:
     array = find_array("md0", machine.root)
     path = journal_path(array.root, array.uuid)
-    Journal.open(path, array.uuid, array.device, [], array.root).release()
+    new_journal(path, array.uuid, array.device, [], array.root).release()
     assert "autotune restore" in " ".join(look(array).faults)
     path.unlink()
     apply(array)

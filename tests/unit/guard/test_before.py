@@ -8,7 +8,7 @@ import pytest
 from autotune.deploy import persist
 from autotune.guard.before import put_back_leftovers, refusal
 from autotune.guard.valve import files
-from autotune.safety.journal import Journal
+from autotune.safety.new_journal import new_journal
 from autotune.system import sysfs
 from autotune.system.array import find_array
 
@@ -20,7 +20,7 @@ def test_the_shut_valve_of_a_killed_guard_is_opened_first(tmp_path: Path) -> Non
     machine.put("sys/block/md0/md/sync_speed_max", "150000 (local)")
     array = find_array("md0", tmp_path)
     path, limit = tmp_path / "journal/u.jsonl", array.md / "sync_speed_max"
-    journal = Journal.open(path, array.uuid, array.device, files(array), tmp_path)
+    journal = new_journal(path, array.uuid, array.device, files(array), tmp_path)
     journal.writing(limit, "1001")
     limit.write_text("1001 (local)\n")
     assert "only ever lowers it" in str(refusal(array))
@@ -63,7 +63,7 @@ def test_what_is_persisted_is_set_once_a_journal_that_was_left_is_gone(
     machine.put(f"etc/udev/rules.d/99-autotune-{array.uuid}.rules", "")
     path = tmp_path / "journal/u.jsonl"
     for boot in ("boot-1", "boot-2"):
-        Journal.open(path, array.uuid, array.device, files(array), tmp_path).release()
+        new_journal(path, array.uuid, array.device, files(array), tmp_path).release()
         machine.put("proc/sys/kernel/random/boot_id", boot)
         put_back_leftovers(array, path, lambda _text: None)
         assert woken.pop() == array.uuid

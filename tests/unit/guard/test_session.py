@@ -19,7 +19,7 @@ from autotune.guard.session import Wanted
 from autotune.guard.valve import Valve, files
 from autotune.guard.window import Window
 from autotune.measure import foreground_probe
-from autotune.safety.journal import Journal
+from autotune.safety.new_journal import new_journal
 from autotune.safety.record import Record
 from autotune.safety.restore import restore
 from autotune.system import sysfs
@@ -52,7 +52,7 @@ class Guarded:
         self.plant = plant
         self.array: Array = find_array("md0", folder)
         paths = files(self.array)
-        self.journal = Journal.open(folder / "j", self.array.uuid, "/dev/md0", paths, folder)
+        self.journal = new_journal(folder / "j", self.array.uuid, "/dev/md0", paths, folder)
         self.valve = Valve(self.array, self.journal)
         self.hold = Hold(self.array, self.valve, promise or Promise(ceiling_ns))
         self.windows: list[Window] = []

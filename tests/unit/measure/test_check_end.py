@@ -8,7 +8,7 @@ import pytest
 
 from autotune.errors import InfeasibleError, StoppedError
 from autotune.measure.check import Check
-from autotune.safety.journal import Journal
+from autotune.safety.new_journal import new_journal
 from autotune.system import sysfs
 
 MD = "sys/block/md0/md"
@@ -25,7 +25,7 @@ def running(tmp_path: Path) -> Iterator[tuple[fake_sysfs.FakeMachine, Check]]:
         machine.put(f"{MD}/{name}", text)
     machine.put(f"{MD}/component_size", "1000000")
     paths = [tmp_path / MD / name for name in ("sync_min", "sync_max")]
-    journal = Journal.open(tmp_path / "journal/u.jsonl", "u", "/dev/md0", paths, tmp_path)
+    journal = new_journal(tmp_path / "journal/u.jsonl", "u", "/dev/md0", paths, tmp_path)
     with Check("md0", journal, root=tmp_path) as check:
         yield machine, check
         machine.put(f"{MD}/sync_action", "idle")

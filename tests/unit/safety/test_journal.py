@@ -18,6 +18,7 @@ from autotune.measure.scratch import scratch_file
 from autotune.measure.write_budget import Written
 from autotune.safety.guardian import Guardian, guarded
 from autotune.safety.journal import Journal
+from autotune.safety.new_journal import new_journal
 from autotune.safety.paths import clear_if_torn, is_held, journal_path, open_journals
 from autotune.safety.restore import restore
 from autotune.system import sysfs
@@ -60,7 +61,7 @@ def test_the_guardian_waits_until_a_dying_run_lets_go(tmp_path: Path) -> None:
     file = tmp_path / "stripe_cache_size"
     file.write_text("256\n")
     path = journal_path(tmp_path, UUID)
-    journal = Journal.open(path, UUID, "/dev/md0", [file])
+    journal = new_journal(path, UUID, "/dev/md0", [file])
     guardian = Guardian(journal)
     journal.writing(file, "4096")
     file.write_text("4096\n")
@@ -78,7 +79,7 @@ def test_the_guardian_needs_no_journal_that_is_still_there(tmp_path: Path, damag
     file = tmp_path / "stripe_cache_size"
     file.write_text("256\n")
     path = journal_path(tmp_path / "state", UUID)
-    journal = Journal.open(path, UUID, "/dev/md0", [file])
+    journal = new_journal(path, UUID, "/dev/md0", [file])
     guardian = Guardian(journal)
     journal.writing(file, "4096")
     file.write_text("4096\n")
@@ -99,7 +100,7 @@ def test_a_tuner_that_is_killed_before_its_guardian_is_ready_leaves_no_journal(
     file = tmp_path / "stripe_cache_size"
     file.write_text("256\n")
     path = journal_path(tmp_path, UUID)
-    journal = Journal.open(path, UUID, "/dev/md0", [file])
+    journal = new_journal(path, UUID, "/dev/md0", [file])
     reading, writing = os.pipe()
     os.close(reading)
     command = (sys.executable, "-P", "-m", "autotune.safety.guardian", str(path))
@@ -114,7 +115,7 @@ def test_the_guardian_outlives_the_signal_that_ends_a_service(tmp_path: Path) ->
     file = tmp_path / "stripe_cache_size"
     file.write_text("256\n")
     path = journal_path(tmp_path, UUID)
-    with guarded(Journal.open(path, UUID, "/dev/md0", [file]), print) as guardian:
+    with guarded(new_journal(path, UUID, "/dev/md0", [file]), print) as guardian:
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             guardian._process.send_signal(number)
         time.sleep(0.2)
@@ -129,10 +130,10 @@ STOPPABLE = """
 import sys, time
 from pathlib import Path
 from autotune.safety import guardian, heartbeat
-from autotune.safety.journal import Journal
+from autotune.safety.new_journal import new_journal
 path, file, sys.executable = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]
 heartbeat.BEAT_S = 0.1
-with guardian.guarded(Journal.open(path, "u", "/dev/md0", [file]), print) as guard:
+with guardian.guarded(new_journal(path, "u", "/dev/md0", [file]), print) as guard:
     guard.journal.writing(file, "4096")
     file.write_text("4096")
     print("ready", flush=True)
@@ -174,7 +175,7 @@ def test_a_tuner_that_is_stopped_does_not_keep_what_it_tries_in_force(tmp_path: 
 
 def test_a_guardian_that_is_stopped_is_none(tmp_path: Path) -> None:
     path = journal_path(tmp_path, UUID)
-    with guarded(Journal.open(path, UUID, "/dev/md0", []), print) as guardian:
+    with guarded(new_journal(path, UUID, "/dev/md0", []), print) as guardian:
         guardian._process.send_signal(signal.SIGSTOP)
         deadline = time.monotonic() + 10
         while guardian.alive and time.monotonic() < deadline:
@@ -190,7 +191,7 @@ def test_a_guardian_that_has_to_wait_for_the_kernel_is_left_to_go_on(
     file = tmp_path / "stripe_cache_size"
     file.write_text("256\n")
     path = journal_path(tmp_path, UUID)
-    journal = Journal.open(path, UUID, "/dev/md0", [file])
+    journal = new_journal(path, UUID, "/dev/md0", [file])
     guardian = Guardian(journal)
     journal.writing(file, "4096")
     file.write_text("4096\n")
@@ -247,7 +248,7 @@ def test_what_the_tuner_could_not_put_back_the_guardian_tries_once_more(
 
     def tune() -> None:
         path = journal_path(tmp_path / "state", UUID)
-        with guarded(Journal.open(path, UUID, "/dev/md0", [file]), print) as guardian:
+        with guarded(new_journal(path, UUID, "/dev/md0", [file]), print) as guardian:
             guardian.journal.writing(file, "4096")
             file.write_text("4096\n")
             monkeypatch.setattr(sysfs, "write", refused)
@@ -271,14 +272,14 @@ def test_what_a_sync_keeps_from_going_back_goes_back_after_it(tmp_path: Path) ->
     file.write_text("0\n")
     action.write_text("idle\n")
     path, told = journal_path(tmp_path / "state", UUID), list[str]()
-    with guarded(Journal.open(path, UUID, "/dev/md0", [file]), told.append) as guardian:
+    with guarded(new_journal(path, UUID, "/dev/md0", [file]), told.append) as guardian:
         guardian.journal.writing(file, "4")
         file.write_text("4\n")
         action.write_text("recover\n")
     assert "goes back by itself" in told[0]
     assert not path.exists()
     # Another's journal of the same file would not take what is tuned for the original.
-    with guarded(Journal.open(path, UUID, "/dev/md0", [file]), told.append) as guardian:
+    with guarded(new_journal(path, UUID, "/dev/md0", [file]), told.append) as guardian:
         assert guardian.journal.record.originals[str(file)] == "0"
     time.sleep(1)
     assert file.read_text() == "4\n"
@@ -295,7 +296,7 @@ def test_originals_go_back_even_if_the_journal_is_gone(tmp_path: Path) -> None:
     file = tmp_path / "stripe_cache_size"
     file.write_text("256\n")
     path = journal_path(tmp_path / "state", UUID)
-    with guarded(Journal.open(path, UUID, "/dev/md0", [file]), print) as guardian:
+    with guarded(new_journal(path, UUID, "/dev/md0", [file]), print) as guardian:
         guardian.journal.writing(file, "4096")
         file.write_text("4096\n")
         shutil.rmtree(path.parent)
@@ -453,7 +454,7 @@ def test_the_cache_goes_back_only_after_a_reshape(tmp_path: Path) -> None:
     cache.write_text("256\n")
     position.write_text("none\n")
     path, told = journal_path(tmp_path / "state", UUID), list[str]()
-    with guarded(Journal.open(path, UUID, "/dev/md0", [cache]), told.append) as guardian:
+    with guarded(new_journal(path, UUID, "/dev/md0", [cache]), told.append) as guardian:
         guardian.journal.writing(cache, "4096")
         cache.write_text("4096\n")
         position.write_text("204800\n")
@@ -475,7 +476,7 @@ def test_a_cache_that_is_back_does_not_wait_with_the_threads(tmp_path: Path) -> 
     for file in files:
         file.write_text("0\n" if file.name == "group_thread_cnt" else "256\n")
     (md / "sync_action").write_text("recover\n")
-    journal = Journal.open(journal_path(tmp_path / "state", UUID), UUID, "/dev/md0", files)
+    journal = new_journal(journal_path(tmp_path / "state", UUID), UUID, "/dev/md0", files)
     for file, text in files.items():
         journal.writing(file, text)
         file.write_text(f"{text}\n")

@@ -11,6 +11,7 @@ import pytest
 
 from autotune.safety import own_array
 from autotune.safety.journal import Journal
+from autotune.safety.new_journal import new_journal
 from autotune.safety.own_array import AT_BYTES, MAGIC, UUID_AT, Removal
 from autotune.safety.restore import restore
 
@@ -19,7 +20,7 @@ UUID = "0123456789abcdef0123456789abcdef"
 
 @pytest.fixture
 def journal(tmp_path: Path) -> Journal:
-    found = Journal.open(tmp_path / "journal/a.jsonl", UUID, "/dev/md127", ())
+    found = new_journal(tmp_path / "journal/a.jsonl", UUID, "/dev/md127", ())
     found.making(["vda", "vdb"])
     return found
 
@@ -64,7 +65,7 @@ def test_after_a_reboot_they_are_looked_for_on_every_disk(
 def test_without_arrays_of_ours_nothing_is_looked_for(
     tmp_path: Path, asked: list[tuple[str, Collection[str]]]
 ) -> None:
-    bare = Journal.open(tmp_path / "journal/b.jsonl", UUID, "/dev/md127", ())
+    bare = new_journal(tmp_path / "journal/b.jsonl", UUID, "/dev/md127", ())
     assert restore(Journal.load(bare.path)).complete
     assert not asked
 

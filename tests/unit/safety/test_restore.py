@@ -12,10 +12,11 @@ from journal_files import UUID, Files, files, resetting
 
 from autotune.errors import AutotuneError, InfeasibleError, RefusalError
 from autotune.measure.scratch import remove
-from autotune.safety import journal as journal_module
+from autotune.safety import new_journal as new_journal_module
 from autotune.safety import record as record_module
 from autotune.safety import restore as restore_module
 from autotune.safety.journal import Journal
+from autotune.safety.new_journal import new_journal
 from autotune.safety.paths import applied_path, open_journals, waiting_path
 from autotune.safety.record import Record
 from autotune.safety.restore import restore
@@ -90,7 +91,7 @@ def test_a_depth_that_the_kernel_has_lowered_is_put_back(
     depth = files.root / "sys/block/sda/device/queue_depth"
     depth.parent.mkdir()
     depth.write_text("64\n")
-    journal = Journal.open(files.path, UUID, "/dev/md0", [depth], files.root)
+    journal = new_journal(files.path, UUID, "/dev/md0", [depth], files.root)
     files.write(journal, depth, "128")
     journal.settled()
     depth.write_text(f"{lowered}\n")
@@ -325,7 +326,7 @@ def test_a_container_that_was_started_anew_has_the_same_kernel(
     files: Files, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cache, start_s = files.md / "stripe_cache_size", 1000.0
-    for module in (journal_module, record_module):
+    for module in (new_journal_module, record_module):
         monkeypatch.setattr(module, "kernel_start_s", lambda _root: start_s)
     files.write(files.open(), cache, "4096")
     # Container managers give each a boot id of its own.
@@ -582,7 +583,7 @@ def test_bounds_alone_do_not_bar_who_comes_next(files: Files) -> None:
         files.open()
     action.write_text("recover\n")
     speeds = [files.md / "sync_speed_max"]
-    Journal.open(files.path, UUID, "/dev/md0", speeds, files.root).close()
+    new_journal(files.path, UUID, "/dev/md0", speeds, files.root).close()
     (waiting,) = open_journals(files.root / "state")
     action.write_text("idle\n")
     outcome = restore(Journal.load(waiting), files.root)

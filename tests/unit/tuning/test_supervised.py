@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from store_records import record
 
-from autotune.safety.journal import Journal
+from autotune.safety.new_journal import new_journal
 from autotune.safety.paths import applied_path, journal_path
 from autotune.store.database import Store
 from autotune.tuning.resume import interrupted
@@ -97,7 +97,7 @@ def test_what_waits_for_the_end_of_a_sync_is_not_said_to_be_back(tmp_path: Path)
     folder, bound = str(tmp_path), tmp_path / "sync_min"
     bound.write_text("0\n")
     path = journal_path(tmp_path, "u")
-    journal = Journal.open(path, "u", "/dev/md0", [bound])
+    journal = new_journal(path, "u", "/dev/md0", [bound])
     bound.write_text("8192\n")
     journal.wait()
     code, errors = ended(f"tell(Path({folder!r}), 'u', '/dev/md0', 1); ctypes.string_at(0)")
