@@ -33,10 +33,15 @@ class Output(io.TextIOWrapper):
 def outlast_readers() -> None:
     """Have standard output be such a stream from now on."""
     before = sys.stdout
+    try:
+        number = before.fileno()
+    except io.UnsupportedOperation:
+        # In memory, of whoever calls this as a function.
+        return
     if isinstance(before, io.TextIOWrapper):
         before.flush()
         # Not its buffer, which is closed together with it.
-        buffer = os.fdopen(before.fileno(), "wb", closefd=False)
+        buffer = os.fdopen(number, "wb", closefd=False)
         sys.stdout = Output(
             buffer, before.encoding, before.errors, line_buffering=before.line_buffering
         )
