@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from autotune.tuning.run import Done
 
 Option = typer.Option
-CTRL_C = "Ctrl-C puts the original settings back; --resume goes on later."
+CTRL_C = "Ctrl-C puts all back; --resume goes on."
 
 
 def run(

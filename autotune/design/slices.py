@@ -74,6 +74,11 @@ class Slices:
         """Raise StoppedError if the work is to end."""
         if not self._signals.going():
             raise SignalledError(f"Stopped by {self._signals.name}; what was made is removed.")
+        if not self._guardian.journal.is_there():
+            raise StoppedError(
+                "Stopped: somebody has removed the journal, which says what to remove after a "
+                "kill; what was made is removed."
+            )
         if not self._guardian.alive:
             raise StoppedError(
                 "Stopped: the guardian process was killed or stopped, and without it a kill of "

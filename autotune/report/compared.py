@@ -11,7 +11,7 @@ from autotune.problem.figure import Estimate
 from autotune.problem.profile import Evidence
 from autotune.problem.trial import Status
 from autotune.report.tables import QUIET_QUANTITIES, show_setting
-from autotune.results.proof import WINNER, last_proof, original
+from autotune.results.proof import BASELINE, WINNER, last_proof, original
 from autotune.results.solve import Study
 from autotune.stats.histogram import total
 from autotune.store import TrialRecord
@@ -20,6 +20,7 @@ Document = dict[str, Any]
 Courses = Mapping[int, Mapping[str, Course]]
 MOST_POINTS = 100
 """Of a curve: more cannot be seen."""
+_HOME = "baseline"
 LONG = {"long-baseline": "before", "long-winner": "after"}
 
 
@@ -41,7 +42,7 @@ def sides(study: Study, trials: Sequence[TrialRecord], kept: bool) -> Sides:
     """What the newest measurements in turn were; the original settings alone if there are none."""
     proof, roles = last_proof(trials), {t.number: t.role for t in trials}
     if proof is None:
-        done = (t for t in trials if t.role == "baseline" and t.status is Status.COMPLETE)
+        done = (t for t in trials if t.role == _HOME and t.status is Status.COMPLETE)
         return Sides(tuple(t.number for t in done), (), "", False)
     long = {side: [n for n, role in roles.items() if LONG.get(role) == side] for side in _SIDES}
     before = [n for n in proof.trials if roles[n] != WINNER]
@@ -86,6 +87,7 @@ def figures(
                 "before": before[figure.name].value,
                 "after": after if change else None,
                 "change": change,
+                "reaches": before[figure.name].value * change["high"] if change else None,
                 "ceiling": figure.limit(before),
                 "held": held.get(figure.name),
             }
@@ -95,7 +97,7 @@ def figures(
 
 def drift(study: Study, trials: Sequence[TrialRecord]) -> list[Document]:
     """What the original settings showed through the run, relative to the first time."""
-    anchors = [t for t in trials if t.role == "baseline" and t.status is Status.COMPLETE]
+    anchors = [t for t in trials if t.role in (_HOME, BASELINE) and t.status is Status.COMPLETE]
     found = []
     for figure in study.every:
         seen = [

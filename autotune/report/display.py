@@ -7,8 +7,10 @@ from collections.abc import Iterator
 from types import TracebackType
 from typing import Self, TextIO, cast
 
-from rich.console import Console, RenderableType
+from rich.cells import cell_len
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.live import Live
+from rich.measure import Measurement
 from rich.text import Text
 
 from autotune.guard.aside import Aside, write
@@ -131,3 +133,21 @@ def one_line(text: str | Text, style: str = "") -> Text:
     found = text if isinstance(text, Text) else Text(text, style=style)
     found.no_wrap, found.overflow = True, "ellipsis"
     return found
+
+
+class WholeItems:
+    """A line of items, such as settings, with as many of them as fit: none is cut inside, since
+    part of a number is another number."""
+
+    def __init__(self, text: str, style: str = "") -> None:
+        self._text, self._style = text, style
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        text, items = self._text, self._text.split(", ")
+        while cell_len(text) > options.max_width and len(items) > 1:
+            items.pop()
+            text = ", ".join((*items, "…"))
+        yield one_line(text, self._style)
+
+    def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
+        return Measurement(1, max(1, cell_len(self._text)))

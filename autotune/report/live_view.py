@@ -12,7 +12,7 @@ from autotune.problem.figure import Estimate
 from autotune.problem.setting import Setting
 from autotune.problem.trial import ROLES, Status
 from autotune.quantities import show_latency, show_seconds
-from autotune.report.display import one_line
+from autotune.report.display import WholeItems, one_line
 from autotune.report.spark import spark
 from autotune.report.tables import show_setting, show_span
 from autotune.store import TrialRecord
@@ -78,14 +78,14 @@ class View:
         grid.add_row(Text(self.what), bar, Text(f"about {left}" if left else ""))
         return grid
 
-    def _best(self) -> Text:
+    def _best(self) -> Text | WholeItems:
         good = [each for each in self.trials if each.gain and each.holds and not _is_home(each)]
         best = max(good, key=lambda each: each.gain.value if each.gain else 0.0, default=None)
         if best is None or best.gain is None or best.gain.value <= 1.0:
             return one_line(f"best so far: {self.home}")
         setting = self.show(best.record.requested, self._baseline)
         span = show_span(*best.gain.interval)
-        return one_line(f"best so far ×{best.gain.value:.2f} ({span}): {setting}", "bold")
+        return WholeItems(f"best so far ×{best.gain.value:.2f} ({span}): {setting}", "bold")
 
     def _sparks(self, width: int, encoding: str) -> Sequence[Text]:
         """How throughput and p99 went from trial to trial."""
@@ -150,7 +150,7 @@ def table(
             shown = record.figures.get(name)
             cells.append(show_latency(shown.value) if shown else "–")
         style = "" if each.holds else "dim"
-        grid.add_row(*(Text(cell) for cell in (*cells, setting)), style=style)
+        grid.add_row(*map(Text, cells), WholeItems(setting), style=style)
     return grid
 
 

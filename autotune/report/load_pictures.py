@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from autotune.quantities import show_latency, show_rate
+from autotune.quantities import show_count, show_latency, show_rate
 from autotune.report.drawing import AFTER, BEFORE, Picture, figure, log_axis, picture
 
 Document = Mapping[str, Any]
@@ -19,9 +19,10 @@ def distribution(name: str, run: Document, each: Document) -> Picture:
         if side not in each:
             continue
         slower = each[side]["slower"]
+        counted = f"{label}, {show_count(each[side]['requests'], 'request')}"
         axes.plot(
             [ns for ns, _ in slower], [share for _, share in slower], style,
-            color=colour, drawstyle="steps-post", label=label,
+            color=colour, drawstyle="steps-post", label=counted,
         )  # fmt: skip
         for quantity, share in (("p50", 0.5), ("p99", 0.01), ("p999", 0.001)):
             ns = figures.get(f"{each['phase']}.{prefix}{quantity}", {}).get(side)

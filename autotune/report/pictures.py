@@ -56,7 +56,9 @@ def _intervals(
     """A dot with its interval for each row, on a log axis of ratios around 1."""
     drawing, (axes,) = figure(0.75 + 0.34 * len(rows))
     spans = [max(high, 1 / low, 1.1) for _, _, low, high, _ in rows]
-    far = min(FAR, max(spans) * 1.08)
+    # What was measured is never off the axis.
+    most = max(max(value, 1 / value) for _, value, *_ in rows)
+    far = min(max(FAR, most * 1.3), max(spans) * 1.08)
     for at, (_, value, low, high, colour) in enumerate(reversed(rows)):
         left, right = max(low, 1 / far), min(high, far)
         axes.plot([left, right], [at, at], color=colour, linewidth=2)
@@ -100,7 +102,8 @@ def _change(name: str, run: Document) -> Picture | None:
 def _effects(name: str, run: Document) -> Picture | None:
     rows = [
         (
-            f"{share['knob']}\n{share['before']} → {share['after']}",
+            f"{share['knob']}\n{share['before']} → {share['after']}"
+            + ("" if share["needed"] else " (left as it was)"),
             *(share["ratio"], share["low"], share["high"]),
             _colour("better" if share["low"] > 1 else "worse" if share["high"] < 1 else ""),
         )

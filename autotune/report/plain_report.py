@@ -13,7 +13,7 @@ from autotune.report.grid import Grid
 
 WIDTH = 100
 """Of text: a file knows no terminal."""
-PICTURES = "Pictures are in the form html."
+PICTURES = "Pictures are in the page alone (--format html)."
 Rows = Sequence[Sequence[str]]
 
 
@@ -65,7 +65,9 @@ def _whole(
     for run in runs:
         parts.append(head(1, f"autotune: {run['device']}, run {run['run']}"))
         parts.append(said(sentences.verdict(run)))
+        parts.append(said(sentences.where(run)))
         parts.append(table(sentences.figure_heads(run), sentences.figure_rows(run)))
+        parts.append("\n".join(said(words) for words in sentences.terms(run)))
         if run["changes"]:
             parts.append(table(sentences.CHANGE_HEADS, sentences.change_rows(run)))
         parts += [said(words) for words in (*sentences.costs(run), *sentences.remarks(run))]

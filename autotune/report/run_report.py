@@ -7,7 +7,7 @@ from typing import Any
 from autotune.errors import RefusalError
 from autotune.problem.course import Course
 from autotune.quantities import show_count
-from autotune.report import compared, named_answers, tried
+from autotune.report import compared, named_answers, sentences, tried
 from autotune.results import solve
 from autotune.results.solve import Study
 from autotune.store import RunRecord, TrialRecord
@@ -39,6 +39,8 @@ def document(
             "run": run.id,
             "device": run.device,
             "state": run.state,
+            "host": told.get("host", ""),
+            "lab": told.get("lab", False),
             "started": run.started.isoformat(timespec="seconds"),
             "ended": run.ended.isoformat(timespec="seconds") if run.ended else None,
             "adopt": run.state == "done" and run.profile is not None,
@@ -62,6 +64,7 @@ def document(
             "drift": compared.drift(study, trials),
             "drifts": told.get("drifts", {}),
             "long_load": told.get("long_load"),
+            "pairs": told.get("pairs", 0),
             "compared": sides.document(),
             "distributions": compared.distributions(courses, sides),
             "courses": compared.seconds(courses, sides),
@@ -121,6 +124,9 @@ def _commands(
     run: RunRecord, answer: solve.Solution | None, told: Mapping[str, Any], given: str
 ) -> list[Document]:
     """What to type to use the answer, to keep it and to undo it; to go on, if there is none."""
+    if told.get("lab"):
+        # On the host, that device is another one.
+        return []
     if answer is None or answer.profile is None:
         more = told.get("next")
         return [{"what": "try next", "command": more}] if more else []
@@ -146,7 +152,7 @@ def _commands(
 
 def _notes(told: Mapping[str, Any]) -> list[str]:
     long = told.get("long_load") or {}
-    notes = [f"A long load was not measured: {long['left_out']}."] if long.get("left_out") else []
+    notes = [sentences.no_long_load(long["left_out"])] if long.get("left_out") else []
     return notes + ([told["not_measured"]] if told.get("not_measured") else [])
 
 

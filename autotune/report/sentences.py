@@ -8,9 +8,10 @@ from autotune.report.tables import show_span
 
 Document = Mapping[str, Any]
 HOW = (
-    "Every figure is measured by fio on this array. A phase runs until its figure is steady.",
-    "What was kept was measured in turn with the original settings: new, original, original, new. "
-    "Only a difference beyond noise counts.",
+    "Every figure is measured by fio on this array. A phase runs until its figure is steady, or "
+    "until its longest time has passed.",
+    "What was kept was measured in turn with the original settings, as often as it took until it "
+    "was clear. Only a difference beyond noise counts.",
     "Overall is the mean of the throughputs' ratios (geometric, by the workload's weights).",
     "An interval contains the true value 95 times of 100, as far as the noise was seen in the run.",
     "What a search showed was measured once or twice, and the best of many looks better than it "
@@ -114,7 +115,7 @@ def change_rows(run: Document) -> list[tuple[str, ...]]:
     ]
 
 
-TRIAL_HEADS = ("trial", "role", "status", "overall", "setting")
+TRIAL_HEADS = ("trial", "role", "overall", "setting")
 
 
 def trial_rows(run: Document) -> list[tuple[str, ...]]:
@@ -123,12 +124,42 @@ def trial_rows(run: Document) -> list[tuple[str, ...]]:
         (
             str(trial["number"]),
             trial["role"],
-            trial["status"],
             f"×{trial['gain']['value']:.2f}" if trial["gain"] else "–",
-            trial["setting"] + (f" ({trial['reason']})" if trial["reason"] else ""),
+            trial["setting"] + _unfinished(trial),
         )
         for trial in run["trials"]
     ]
+
+
+def _unfinished(trial: Document) -> str:
+    if trial["status"] == "complete":
+        return ""
+    return f" ({trial['status']}{': ' if trial['reason'] else ''}{trial['reason']})"
+
+
+def where(run: Document) -> str:
+    """The machine and the day, to tell one run from another."""
+    at = _time(run["started"])
+    if run["lab"]:
+        return f"In the lab, on simulated disks; {at}"
+    return f"On {run['host']}; {at}" if run["host"] else at
+
+
+def terms(run: Document) -> list[str]:
+    """What the names in the table of figures mean."""
+    phases = run["workload"].get("phases", [])
+    loads = ", ".join(phase["name"] for phase in phases if phase.get("load"))
+    checks = ", ".join(phase["name"] for phase in phases if phase.get("check"))
+    found = [f"{loads}: short loads of the workload {run['workload']['name']}."] if loads else []
+    if checks:
+        found.append(f"{checks}: a redundancy check, as a stand-in for a resync or rebuild.")
+    found.append("throughput: of a check, what is read of each member disk.")
+    if any(figure["kind"] == "latency" for figure in run["figures"]):
+        found.append(
+            "p99: 99 of 100 small requests were answered within it while the phase ran. ceiling: "
+            "what a p99 must not pass."
+        )
+    return found
 
 
 def costs(run: Document) -> list[str]:
@@ -150,6 +181,9 @@ def costs(run: Document) -> list[str]:
         seconds = run["long_load"]["seconds"]
         said.append(f"Over {seconds:.0f} s of load, {name} is {change(long)}.")
     trials = show_count(len(run["trials"]), "trial")
+    if run["pairs"]:
+        turns = {1: "once", 2: "twice"}.get(run["pairs"], f"{run['pairs']} times")
+        said.append(f"Original and new settings were measured {turns} each, in turn.")
     took = f"The run took {show_seconds(run['seconds'])}: {trials}"
     said.append(f"{took}, {show_bytes(run['bytes_written'])} written.")
     return said
@@ -159,6 +193,7 @@ def machine(run: Document) -> list[tuple[str, str]]:
     """What it was measured on and with, as pairs."""
     array, workload = run["array"], run["workload"]
     pairs = [
+        ("host", "the lab" if run["lab"] else run["host"]),
         ("array", f"{array['level']} of {array['members']} on {array['media']}"),
         ("chunk", f"{array['chunk_kib']} KiB"),
         ("workload", workload["name"]),
@@ -178,6 +213,22 @@ def _time(stored: str) -> str:
     return stored.replace("T", " ").replace("+00:00", " UTC")
 
 
+def no_long_load(why: str) -> str:
+    """What is not known of a gain that was seen for seconds alone."""
+    return (
+        f"A long load was not measured: {why}. The kernel's own growth of the stripe cache may "
+        "make the gain on writes smaller then."
+    )
+
+
+def _reach(figure: Document) -> float | None:
+    """How high a p99 may be that holds its ceiling, if that is beyond it."""
+    if figure["held"] != "holds" or not figure["change"] or not figure["ceiling"]:
+        return None
+    high: float = figure["reaches"]
+    return high if high > figure["ceiling"] else None
+
+
 def remarks(run: Document) -> list[str]:
     """What else is to be known."""
     said = list(run["notes"])
@@ -185,6 +236,12 @@ def remarks(run: Document) -> list[str]:
         said.append(f"Nothing was searched; a given setting was measured: {run['given']}.")
     if run["stopped"]:
         said.append(f"The search ended: {run['stopped']}.")
+    said += [
+        f"{figure['name']} holds its ceiling of {show_latency(figure['ceiling'])} as it was "
+        f"measured; its 95 % interval reaches {show_latency(reach)}."
+        for figure in run["figures"]
+        if (reach := _reach(figure)) is not None
+    ]
     said += [
         f"The array itself changed: with the original settings, {name} became ×{ratio:.2f}."
         for name, ratio in run["drifts"].items()

@@ -2,6 +2,7 @@
 
 from rich.console import Console
 
+from autotune.report.sentences import no_long_load
 from autotune.report.tables import show_change, show_setting, show_span
 from autotune.stats.sequential import Held
 from autotune.tuning.tune import Result
@@ -18,10 +19,7 @@ def print_long(console: Console, result: Result) -> None:
             highlight=False,
         )
     if result.long.left_out:
-        console.print(
-            f"A long load was not measured: {result.long.left_out}. The kernel's own growth of the "
-            "stripe cache may make the gain on writes smaller then."
-        )
+        console.print(no_long_load(result.long.left_out))
 
 
 def print_words(console: Console, result: Result) -> None:

@@ -30,8 +30,10 @@ def offers(
     figures: Sequence[Figure], candidates: Sequence[Point], kept: Point, home: Point
 ) -> list[Offer]:
     """At most one of each kind. `kept` is what the run ends with, `home` the original settings."""
-    faster = [f for p in candidates if (f := _faster(figures, p, kept, home)) is not None]
-    calmer = [c for p in candidates if (c := _calmer(figures, p, kept)) is not None]
+    # To go back to the original settings needs no other ceiling.
+    others = [p for p in candidates if p.setting != home.setting]
+    faster = [f for p in others if (f := _faster(figures, p, kept, home)) is not None]
+    calmer = [c for p in others if (c := _calmer(figures, p, kept)) is not None]
     return [max(found, key=lambda each: each[0])[1] for found in (faster, calmer) if found]
 
 

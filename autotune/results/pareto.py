@@ -77,14 +77,17 @@ class Pool:
         self._phase = {figure.name: figure.phase for figure in problem.figures}
         complete = [trial for trial in trials if trial.status is Status.COMPLETE]
         home = setting_key(problem.baseline)
-        anchors = [
+        self._anchors = [
             Anchor(t.middle_s, self._fresh(t)) for t in complete if setting_key(t.requested) == home
         ]
         for trial in complete:
-            figures = without_drift(self._fresh(trial), trial.middle_s, anchors)
-            for name, estimate in figures.items():
+            for name, estimate in self.of(trial).items():
                 self._measured.setdefault(self.key(name, trial.requested), []).append(estimate)
         self._noise = {name: self._repeat_noise(name) for name in self._phase}
+
+    def of(self, trial: TrialRecord) -> Figures:
+        """What a trial measured itself, without the array's drift."""
+        return without_drift(self._fresh(trial), trial.middle_s, self._anchors)
 
     def _fresh(self, trial: TrialRecord) -> dict[str, Estimate]:
         """The figures that this trial measured itself."""

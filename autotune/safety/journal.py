@@ -116,7 +116,7 @@ class Journal:
             # Closed, and the lock with it, when nothing refers to it any more.
             self.held = open_roots_own(self.path)
             fcntl.flock(self.held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if not self._is_there():
+            if not self.is_there():
                 raise FileNotFoundError
         except BlockingIOError:
             assert self.held is not None
@@ -132,7 +132,7 @@ class Journal:
             self.held.close()
             self.held = None
 
-    def _is_there(self) -> bool:
+    def is_there(self) -> bool:
         """Whether the file that is held still has the journal's name."""
         try:
             return self._is_held(self.path.stat())
@@ -208,7 +208,7 @@ class Journal:
         """Clear the journal: everything is back."""
         self.cleared = True
         # Another run's may be there by now; or its folder is gone too, with its file system.
-        if not self._is_there():
+        if not self.is_there():
             return
         # The guardian, who keeps it open, would not see that it is gone; on a full disk it finds
         # nothing to do.

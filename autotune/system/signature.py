@@ -47,6 +47,12 @@ def _known_to_blkid(device: str) -> str | None:
         )
     except subprocess.TimeoutExpired:
         return f"blkid did not answer within {BLKID_TIMEOUT_S} s"
+    except OSError as error:
+        return f"blkid cannot be asked what is on it ({error.strerror})"
+    return _said(done)
+
+
+def _said(done: subprocess.CompletedProcess[str]) -> str | None:
     if done.returncode == NOTHING_FOUND and not done.stdout.strip():
         return None
     found = dict(line.split("=", 1) for line in done.stdout.splitlines() if "=" in line)

@@ -45,6 +45,16 @@ def test_what_blkid_cannot_tell_is_refused_with_why(
     assert said is None if found is None else found in str(said)
 
 
+def test_a_blkid_that_cannot_run_is_refused_with_why(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    device = tmp_path / "device"
+    device.write_bytes(2 * NOTHING)
+    monkeypatch.setattr(signature, "find", lambda _name: str(tmp_path / "gone"))
+    said = signature.signature(str(device))
+    assert said == "blkid cannot be asked what is on it (No such file or directory)"
+
+
 def test_a_program_is_known_by_what_it_opened_not_by_the_name_that_it_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -12,6 +12,7 @@ from terminal import on_a_terminal
 
 from autotune.problem.figure import Estimate
 from autotune.problem.trial import Status
+from autotune.report.display import WholeItems
 from autotune.report.live_view import Shown, View, show_about
 from autotune.report.spark import spark, spark_under
 
@@ -147,3 +148,18 @@ def test_what_all_is_compared_with_has_its_name() -> None:
     shown = console.export_text()
     assert "best so far: the original settings" in shown
     assert "best so far: mdadm's default" in shown
+
+
+@pytest.mark.parametrize(
+    ("width", "shown"),
+    [
+        (80, "best ×1.4: stripe_cache_size 4096, sync_speed_min 200000"),
+        (55, "best ×1.4: stripe_cache_size 4096, …"),
+        (20, "best ×1.4: stripe_c…"),
+    ],
+)
+def test_no_value_is_cut_inside(width: int, shown: str) -> None:
+    line = "best ×1.4: stripe_cache_size 4096, sync_speed_min 200000"
+    out = io.StringIO()
+    Console(file=out, width=width).print(WholeItems(line))
+    assert out.getvalue().rstrip() == shown

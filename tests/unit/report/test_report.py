@@ -1,6 +1,7 @@
 """A report shows what is stored, whatever that holds, and no figure that is not in its JSON."""
 
 import json
+import math
 import os
 import re
 import shutil
@@ -9,6 +10,7 @@ import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
+import fake_run
 import pytest
 import synthetic_run
 from fake_run import Machine
@@ -19,6 +21,7 @@ from typer.testing import CliRunner
 from autotune.cli.main import app
 from autotune.problem.ceilings import Ceiling
 from autotune.problem.setting import Value
+from autotune.report import sentences
 from autotune.report.page import html as page_of
 from autotune.report.sentences import costs, verdict
 from autotune.store.database import Store
@@ -182,6 +185,44 @@ def test_what_is_worse_is_said_with_the_verdict(tmp_path: Path) -> None:
     assert not any("resync.p99" in text for text in costs(shown))
     shown["figures"] = [{**f, "change": None} for f in shown["figures"]]
     assert "In return" not in verdict(shown)
+
+
+def test_a_run_in_the_lab_says_so_and_gives_no_commands_for_another_device(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = fake_run.result_document
+    monkeypatch.setattr(fake_run, "result_document", lambda each: {**told(each), "lab": True})
+    machine = Machine(tmp_path, monkeypatch)
+    machine.run("recipe")
+    (shown,) = documents(machine.state, "1")
+    assert shown["lab"]
+    assert shown["commands"] == []
+    assert "In the lab, on simulated disks" in page_of([shown])
+
+
+def test_a_p99_whose_interval_passes_its_ceiling_is_not_called_sure(machine: Machine) -> None:
+    (shown,) = documents(machine.state, "1")
+    (figure,) = (f for f in shown["figures"] if f["name"] == "resync.p99")
+    figure.update(
+        held="holds", ceiling=2e8, reaches=3e8, change={**shown["gain"], "conclusion": ""}
+    )
+    assert any("interval reaches 300 ms" in text for text in sentences.remarks(shown))
+    figure["reaches"] = 1e8
+    assert not any("interval reaches" in text for text in sentences.remarks(shown))
+
+
+def test_trials_have_the_gain_of_their_setting_without_drift(tmp_path: Path) -> None:
+    (shown,) = documents(from_the_lab(tmp_path), "1")
+    gains = {t["number"]: t["gain"]["value"] for t in shown["trials"] if t["gain"]}
+    originals = [
+        gains[n] for point in shown["points"] if point["original"] for n in point["trials"]
+    ]
+    assert math.prod(originals) ** (1 / len(originals)) == pytest.approx(1.0, abs=0.01)
+    compared = {*shown["compared"]["before"], *shown["compared"]["after"]}
+    for point in shown["points"]:
+        if len(point["trials"]) == 1 and not compared.intersection(point["trials"]):
+            # A point knows more of what trials of other settings measured, too.
+            assert gains[point["trials"][0]] == pytest.approx(point["gain"]["value"], rel=0.05)
 
 
 def test_several_runs_stand_side_by_side(machine: Machine) -> None:
