@@ -92,10 +92,17 @@ def fail_a_disk() -> None:
     Path(f"/run/lab/disks/{min(members())[:3]}/fail").write_text("1\n")
 
 
+def source() -> str:
+    """The device of the filesystem: the array, or a volume on it."""
+    words = ["findmnt", "--noheadings", "--output", "SOURCE", MOUNT]
+    return subprocess.run(words, check=True, capture_output=True, text=True).stdout.strip()
+
+
 def make_the_filesystem_read_only() -> None:
     """As ext4 does it by itself after an error."""
     subprocess.run(["mount", "-o", "remount,errors=remount-ro", MOUNT], check=True)
-    Path("/sys/fs/ext4/md0/trigger_fs_error").write_text("wanted by a test")
+    name = Path(source()).resolve().name
+    Path(f"/sys/fs/ext4/{name}/trigger_fs_error").write_text("wanted by a test")
 
 
 def start_a_recovery() -> None:
@@ -224,10 +231,11 @@ def mended(fault: str, state: Path, present: set[str]) -> None:
         # No guard is kept from the array.
         assert all(is_waiting(path) for path in open_journals(state))
         wait_until(lambda: not running("fio"), 30, "fio to end")
+        device = source()
         subprocess.run(["umount", MOUNT], check=True)
-        repaired = subprocess.run(["e2fsck", "-fy", "/dev/md0"], check=False, capture_output=True)
+        repaired = subprocess.run(["e2fsck", "-fy", device], check=False, capture_output=True)
         assert repaired.returncode in (0, 1)
-        subprocess.run(["mount", "/dev/md0", MOUNT], check=True)
+        subprocess.run(["mount", device, MOUNT], check=True)
     if fault == "clock stepping":
         time.clock_settime(time.CLOCK_REALTIME, time.time() + STEP_S)
     if fault == "recovery starting":
