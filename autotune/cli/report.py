@@ -10,6 +10,7 @@ from autotune.cli.options import STATE_DIR, Json, StateDir
 from autotune.cli.terminal import say
 
 FORMATS = ("html", "markdown", "text")
+ENDINGS = {".md": "markdown", ".txt": "text"}
 MOST_RUN = 2**31
 
 
@@ -27,9 +28,14 @@ def report(
         typer.Option(metavar="FILE", help="Write it to this file. [default: autotune-run-N.html]"),
     ] = None,
     form: Annotated[
-        str,
-        typer.Option("--format", metavar="NAME", help="What to write: html, markdown or text."),
-    ] = "html",
+        str | None,
+        typer.Option(
+            "--format",
+            metavar="NAME",
+            help="What to write: html, markdown or text. [default: as FILE ends (.md, .txt), else "
+            "html]",
+        ),
+    ] = None,
     as_json: Json = False,
     state_dir: StateDir = STATE_DIR,
 ) -> None:
@@ -46,6 +52,7 @@ def report(
     from autotune.errors import UsageError, closest
     from autotune.results.stored_run import understood
 
+    form = form or ENDINGS.get(out.suffix if out else "", "html")
     if form not in FORMATS:
         hint = closest(form, FORMATS)
         raise UsageError(f'There is no form "{form}"{hint}; there are {", ".join(FORMATS)}.')

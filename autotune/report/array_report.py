@@ -112,7 +112,7 @@ def _missing(stored: StoredArray) -> list[str]:
     if not stored.syncs:
         said.append("No sync was guarded; `autotune guard` keeps how one goes.")
     if not stored.checks:
-        said.append("The array was not checked; `autotune check` does that.")
+        said.append("`autotune check` has not checked the array.")
     if stored.forecast is None:
         said.append("There is no forecast; `autotune forecast` makes one.")
     if not stored.passes:

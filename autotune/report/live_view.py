@@ -140,6 +140,8 @@ def table(
         complete = record.status is Status.COMPLETE
         overall = f"×{each.gain.value:.2f}" if each.gain else "–"
         setting = show(record.requested, baseline)
+        if complete and not each.holds:
+            setting = f"over a ceiling: {setting}"
         if not complete:
             overall, setting = record.status.value, f"{record.reason}: {setting}"
         cells = [str(record.number)]

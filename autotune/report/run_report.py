@@ -127,6 +127,9 @@ def _commands(
     if told.get("lab"):
         # On the host, that device is another one.
         return []
+    if run.state != "done":
+        # Nothing is proven, so nothing is to be kept.
+        return []
     if answer is None or answer.profile is None:
         more = told.get("next")
         return [{"what": "try next", "command": more}] if more else []
@@ -166,7 +169,11 @@ def _missing(
     """What is not shown, and why."""
     said = []
     if run.state != "done":
-        said.append(f"The run came to no end ({run.state}), so nothing of it is proven.")
+        said.append(
+            f"The run came to no end ({run.state}), so nothing of it is proven and nothing is to "
+            "be applied. `autotune run --resume`, with the same options, goes on with one that "
+            "was interrupted."
+        )
     elif not told:
         said.append(
             "An older version ran it, which did not store each setting's part, the command and "

@@ -7,6 +7,7 @@ from pathlib import Path
 
 PROC = Path("/proc")
 MOST_LETTERS = 100
+GUARDIAN = "autotune.safety.guardian"
 
 
 def holder(descriptor: int) -> str:
@@ -14,6 +15,8 @@ def holder(descriptor: int) -> str:
     status = os.fstat(descriptor)
     # The one that took a lock may be dead, its child having inherited it.
     pids = [pid for pid in _lockers(status) if _command(pid)] or _openers(status)
+    # It puts everything back, so nobody is told to stop it.
+    pids = [pid for pid in pids if GUARDIAN not in _words(pid)] or pids
     names = [f"process {pid} ({_command(pid)})" for pid in pids]
     return " and ".join(names) or "a process that is not seen from here, as in another container"
 
@@ -48,11 +51,18 @@ def _has_open(process: Path, status: os.stat_result) -> bool:
     return False
 
 
+def _words(pid: int) -> list[str]:
+    """A process's command line; empty if there is no such process."""
+    with contextlib.suppress(OSError):
+        text = (PROC / str(pid) / "cmdline").read_bytes().decode("utf-8", "replace")
+        return text.split("\0")
+    return []
+
+
 def _command(pid: int) -> str:
     """A process's command line, cut short; "" if there is no such process."""
-    try:
-        words = (PROC / str(pid) / "cmdline").read_bytes().decode("utf-8", "replace").split("\0")
-    except OSError:
+    words = _words(pid)
+    if not words:
         return ""
     text = " ".join(words).strip() or "a kernel thread"
     shown = "".join(c if c.isprintable() else "?" for c in text)

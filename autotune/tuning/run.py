@@ -159,10 +159,7 @@ def run(
                 if keep and profile is not None:
                     _leave_in_force(preparation, result, profile, bench.journal, watch, state_dir)
         except StoppedError as error:
-            _note(store, number, "interrupted", str(error))
-            if store.trials(number) and options.given is None:
-                reporter.notice(f"`--resume`, with the same options, goes on with run {number}.")
-            raise
+            raise _interrupted(store, number, options, error) from None
         except BaseException as error:
             _note(store, number, "failed", str(error))
             raise
@@ -177,6 +174,17 @@ def run(
         solve.named(store.run(number), store.trials(number)),
         trials.spent,
     )
+
+
+def _interrupted(
+    store: "Store", number: int, options: Options, error: StoppedError
+) -> StoppedError:
+    """The error, noted, and with what goes on with the run if something can."""
+    _note(store, number, "interrupted", str(error))
+    if store.trials(number) and options.given is None:
+        more = f"`--resume`, with the same options, goes on with run {number}."
+        error.args = (f"{error} {more}",)
+    return error
 
 
 def _free(path: Path) -> Path:
