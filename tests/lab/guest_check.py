@@ -138,6 +138,8 @@ def test_three_windows_and_a_reboot_read_each_stripe_once(
 
 @pytest.mark.slow
 def test_a_check_that_is_not_due_and_one_outside_its_window(state: Path, tmp_path: Path) -> None:
+    if not autotune_json("history", "--checks", state=state):
+        assert autotune("check", "/dev/md0", state=state).returncode == 0
     config = tmp_path / "config.toml"
     config.write_text("[defaults]\ncheck_every = '30d'\n")
     before = sectors_read()
