@@ -15,12 +15,20 @@ FIGURES = [
 ]
 
 
-def point(gain: float, write: float, write_ms: float, sync: float, sync_ms: float) -> Point:
+def point(
+    gain: float, write: float, write_ms: float, sync: float, sync_ms: float, stripes: int = 4096
+) -> Point:
     shown = figures(write, write_ms, sync, sync_ms)
-    return Point(BASELINE, Estimate(gain, 0.02), Estimate(1.0, 0.02), shown, (3,), False)
+    setting = {**BASELINE, "stripe_cache_size": stripes}
+    return Point(setting, Estimate(gain, 0.02), Estimate(1.0, 0.02), shown, (3,), False)
 
 
-HOME = point(1.0, 100, 80, 100, 40)
+HOME = point(1.0, 100, 80, 100, 40, stripes=256)
+
+
+def test_the_original_settings_are_no_offer() -> None:
+    kept = point(1.5, 200, 80, 200, 160)
+    assert offers(FIGURES, [HOME, kept], kept, HOME) == []
 
 
 def test_throughput_that_a_ceiling_costs_is_named_with_the_option() -> None:
