@@ -140,6 +140,13 @@ def tell_udev(array: Array | None, notice: Callable[[str], None], root: Path = P
     """Let a running udevd have the rules as they are now, and look at the array, if it is there,
     and its members again. By that it remembers that the values are set, or forgets it with the
     rules."""
+    if array is not None and not profile_path(array.uuid, root).exists():
+        exported = root / _RULES / udev.export_name(array.uuid)
+        if exported.exists():
+            notice(
+                f"The exported rule {exported} is there, too: with no profile persisted it sets "
+                "its values from now on; remove it if they are not wanted."
+            )
     if not (root / "run/udev/control").exists():
         notice("udevd does not run; this takes effect when it starts next.")
         return

@@ -40,10 +40,12 @@ def new_journal(
         "originals": record.originals,
         "folders": record.folders,
     }
+    made = False
     try:
         private_folder(path.parent)
         refuse_if_shared(path.parent)
         with path.open("x") as file:
+            made = True
             os.fchmod(file.fileno(), 0o600)
             append(file.fileno(), head)
     except FileExistsError:
@@ -54,8 +56,10 @@ def new_journal(
             f"run `autotune restore` first (journal: {path})."
         ) from None
     except OSError as error:
-        with contextlib.suppress(OSError):
-            path.unlink(missing_ok=True)
+        # Without a descriptor left it is not even seen that an earlier run's is there.
+        if made:
+            with contextlib.suppress(OSError):
+                path.unlink(missing_ok=True)
         raise AutotuneError(
             f"The journal {path} cannot be written ({error.strerror}), "
             "so nothing was changed; free some space or choose another --state-dir."

@@ -15,6 +15,7 @@ from autotune.errors import AutotuneError, InUseError, SignalledError
 from autotune.measure.workload import load_workload
 from autotune.preflight.checks import mismatched
 from autotune.problem.profile import Profile
+from autotune.problem.setting import Setting
 from autotune.service import history
 from autotune.service.config import Care, Config, Event
 from autotune.service.history import PassRecord
@@ -92,9 +93,9 @@ def retune(
         why = _not_now(array, care, now(), differs)
         if why:
             return Report(array.device, array.uuid, "postponed", f"Left alone, since {why}.")
-        persisted = _Persisted.of(array, in_force)
         before = history.load(state_dir, array.uuid)
         managed = ManagedArray(array, in_force[0].profile, care, state_dir, reporter, destructive)
+        persisted = _Persisted.of(array, in_force, managed.incumbent)
 
         def keep(done: Pass, record: PassRecord) -> None:
             ceilings = {f.name: limit for f in managed.figures if (limit := f.limit(done.latest))}
@@ -150,9 +151,15 @@ class _Persisted:
     measured: bool
 
     @classmethod
-    def of(cls, array: Array, in_force: Sequence[Active]) -> "_Persisted":
+    def of(cls, array: Array, in_force: Sequence[Active], now: Setting) -> "_Persisted":
+        """`now`: what is set on the array. After a pass that put the originals back, that is not
+        the profile which comes back at the next assembly."""
         found = next((each.profile for each in in_force if each.how == "persisted"), None)
-        same = found is not None and found.knobs == in_force[0].profile.knobs
+        same = (
+            found is not None
+            and found.knobs == in_force[0].profile.knobs
+            and all(now.get(name) == value for name, value in found.knobs.items())
+        )
         return cls(array, found, same)
 
     def is_measured(self) -> bool:

@@ -165,6 +165,9 @@ def test_an_exported_rule_stays_and_does_nothing_while_a_profile_is_persisted(
     gate = f'TEST=="{persist.profile_path(uuid)}", GOTO="autotune_end"'
     assert gate in text.splitlines()
     assert exported not in persist.unpersist(uuid, machine.root)
+    said: list[str] = []
+    persist.tell_udev(array(machine), said.append, machine.root)
+    assert f"The exported rule {exported} is there, too" in said[0]
     assert exported.exists()
 
 

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from journal_files import UUID, Files, files
@@ -484,3 +485,25 @@ def test_a_cache_that_is_back_does_not_wait_with_the_threads(tmp_path: Path) -> 
     (path,) = open_journals(tmp_path / "state")
     assert list(Journal.load(path).record.originals) == [str(md / "group_thread_cnt")]
     assert (md / "stripe_cache_size").read_text() == "256"
+
+
+def test_a_journal_that_was_there_stays_where_no_file_can_be_opened(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The kernel says so before it looks whether there is one."""
+    path = journal_path(tmp_path, UUID)
+    path.parent.mkdir(parents=True)
+    path.write_text("an earlier run's")
+
+    opens = Path.open
+
+    def full(file: Path, mode: str = "r", *more: Any, **others: Any) -> Any:
+        if mode == "x":
+            raise OSError(errno.EMFILE, "Too many open files")
+        return opens(file, mode, *more, **others)
+
+    monkeypatch.setattr(Path, "open", full)
+    with pytest.raises(AutotuneError, match="Too many open files"):
+        new_journal(path, UUID, "/dev/md0", ())
+    monkeypatch.undo()
+    assert path.read_text() == "an earlier run's"

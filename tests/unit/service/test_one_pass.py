@@ -125,6 +125,17 @@ def test_what_is_persisted_stays_if_another_one_was_measured(
     assert "The persisted profile proven was not measured, and comes back when" in report.text
 
 
+def test_what_is_persisted_stays_if_other_values_are_set(
+    tmp_path: Path, told: list[str], in_force: list[SimpleNamespace], persisted: Path
+) -> None:
+    """As after a pass that put the original settings back, and left what was persisted."""
+    in_force[:] = [SimpleNamespace(how="persisted", profile=PROVEN)]
+    report = retune(tmp_path, InUseError("The array is in use."))
+    assert told == ["reverted"]
+    assert persisted.exists()
+    assert "The persisted profile proven was not measured" in report.text
+
+
 def test_what_was_taken_back_meanwhile_is_not_persisted_again(
     tmp_path: Path, told: list[str], persisted: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
