@@ -148,7 +148,7 @@ def sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
-def refuse_if_shared(folder: Path) -> None:
+def refuse_public(folder: Path) -> None:
     """Raise AutotuneError if anybody can write to a folder, or to the one above: what is to put
     an array back must not be removed by others."""
     for each in (folder, folder.parent):

@@ -19,8 +19,7 @@ from autotune.guard.promise import Promise
 from autotune.guard.valve import Valve, files
 from autotune.guard.window import Window
 from autotune.safety.deferred_restore import settle
-from autotune.safety.guardian import guarded
-from autotune.safety.journal import Journal
+from autotune.safety.guardian import Guardian, guarded
 from autotune.safety.locks import lock
 from autotune.safety.new_journal import new_journal
 from autotune.safety.paths import journal_path
@@ -152,7 +151,7 @@ def run(array: Array, record: CheckRecord, terms: Terms) -> tuple[CheckRecord, s
             leash = Leash(array, journal, record.position, record.size)
             going = Going(array, leash, terms, record, datetime.now(UTC), time.monotonic())
             stack.enter_context(leash)
-            _hold(array, guardian.journal, going, lambda: guardian.alive)
+            _hold(array, guardian, going)
     except OSError:
         if array.md.is_dir():
             raise
@@ -172,19 +171,18 @@ def _wake_for_a_new_member(array: Array, notice: Callable[[str], None]) -> None:
         wake_udev(array, notice)
 
 
-def _hold(array: Array, journal: Journal, going: Going, alive: Callable[[], bool]) -> None:
+def _hold(array: Array, guardian: Guardian, going: Going) -> None:
     terms = going.terms
     known = forecasts.newest(array, terms.state_dir)
     curve = announce.curve(array, CHECK, known) if known else None
-    valve = Valve(array, journal)
+    valve = Valve(array, guardian.journal)
     hold = Hold(array, valve, terms.promise, terms.least_kib, curve)
     told = False
 
     def goes() -> bool:
-        if not alive():
+        if why := guardian.lost:
             raise AutotuneError(
-                "Stopped: the guardian process was killed or stopped, and without it a kill of "
-                "autotune would leave settings behind."
+                f"Stopped: {why}, and without it a kill of autotune would leave settings behind."
             )
         return going()
 

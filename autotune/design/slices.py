@@ -74,15 +74,10 @@ class Slices:
         """Raise StoppedError if the work is to end."""
         if not self._signals.going():
             raise SignalledError(f"Stopped by {self._signals.name}; what was made is removed.")
-        if not self._guardian.journal.is_there():
+        if why := self._guardian.lost:
             raise StoppedError(
-                "Stopped: somebody has removed the journal, which says what to remove after a "
-                "kill; what was made is removed."
-            )
-        if not self._guardian.alive:
-            raise StoppedError(
-                "Stopped: the guardian process was killed or stopped, and without it a kill of "
-                "autotune would leave an array behind; what was made is removed."
+                f"Stopped: {why}, and without it a kill of autotune would leave an array behind; "
+                "what was made is removed."
             )
 
     def prepare(self, progress: Callable[[float], None]) -> None:

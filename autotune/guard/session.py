@@ -164,15 +164,10 @@ def _one(array: Array, wanted: Wanted, signals: Signals, warned: bool) -> tuple[
         guardian = stack.enter_context(guarded(journal, wanted.notice))
 
         def going() -> bool:
-            if not journal.is_there():
+            if why := guardian.lost:
                 raise AutotuneError(
-                    f"Stopped: somebody has removed the journal {path}, without which a kill of "
-                    "autotune would leave settings behind."
-                )
-            if not guardian.alive:
-                raise AutotuneError(
-                    "Stopped: the guardian process was killed or stopped, and without it a kill of "
-                    "autotune would leave settings behind."
+                    f"Stopped: {why}, and without it a kill of autotune would leave settings "
+                    "behind."
                 )
             return signals.going()
 

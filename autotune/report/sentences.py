@@ -152,8 +152,10 @@ def terms(run: Document) -> list[str]:
     checks = ", ".join(phase["name"] for phase in phases if phase.get("check"))
     found = [f"{loads}: short loads of the workload {run['workload']['name']}."] if loads else []
     if checks:
-        found.append(f"{checks}: a redundancy check, as a stand-in for a resync or rebuild.")
-    found.append("throughput: of a check, what is read of each member disk.")
+        found.append(
+            f"{checks}: a redundancy check, as a stand-in for a resync or rebuild. Its throughput "
+            "is what is read of each member disk."
+        )
     if any(figure["kind"] == "latency" for figure in run["figures"]):
         found.append(
             "p99: 99 of 100 small requests were answered within it while the phase ran. ceiling: "

@@ -9,7 +9,7 @@ from autotune.problem.trial import ROLES, Status
 from autotune.report import named_answers
 from autotune.report.tables import show_setting
 from autotune.results import solve
-from autotune.results.pareto import Point, Pool, front
+from autotune.results.pareto import Point, Pool, as_said, front
 from autotune.results.proof import original
 from autotune.results.solve import Study
 from autotune.store import RunRecord, TrialRecord
@@ -51,14 +51,9 @@ def trials(study: Study, records: Sequence[TrialRecord]) -> list[Document]:
         moved = study.problem.moved(trial.requested)
         # What no changed setting can move is as it was, where the trial did not measure it.
         same = {n: Estimate(e.value, 0.0) for n, e in before.items() if n not in moved}
-        known = {**pool.figures(trial.requested), **pool.of(trial)}
-        level = {
-            n: Estimate(e.value * before[n].value / home[n].value, e.spread)
-            for n, e in known.items()
-            if n in before and n in home
-        }
-        own = {n: e for n, e in level.items() if n.partition(".")[0] in trial.measured}
-        figures = {**trial.figures, **level, **same, **own}
+        own = as_said(pool.of(trial), before, home)
+        pooled = as_said(pool.figures(trial.requested), before, home)
+        figures = {**trial.figures, **pooled, **same, **own}
         shown = gain(study.every, figures, before)
         counts = trial.status is Status.COMPLETE and not broken_ceilings(
             study.every, figures, before

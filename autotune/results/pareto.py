@@ -148,10 +148,7 @@ def points(
     found = []
     for key in [home, *(key for key in settings if key not in given_up and key != home)]:
         setting = settings.get(key, problem.baseline)
-        after = {
-            n: Estimate(e.value * before[n].value / shown[n].value, e.spread) if n in shown else e
-            for n, e in pool.figures(setting).items()
-        }
+        after = as_said(pool.figures(setting), before, shown)
         moved, home_figures = problem.moved(setting), before
         if proof is not None and key == setting_key(proof.setting):
             after, home_figures = {**after, **proof.after}, {**before, **proof.before}
@@ -169,6 +166,17 @@ def points(
         proven = key == home or (confirmed is not None and key == setting_key(confirmed))
         found.append(Point(setting, improvement, latency, after, numbers, proven))
     return found
+
+
+def as_said(figures: Figures, before: Figures, shown: Figures) -> dict[str, Estimate]:
+    """Figures moved along with those of the original settings: from what all trials together have
+    `shown` to what every report says of them, `before`."""
+    return {
+        n: Estimate(e.value * before[n].value / shown[n].value, e.spread)
+        if n in shown and n in before
+        else e
+        for n, e in figures.items()
+    }
 
 
 def _latency(figures: Iterable[Figure], now: Figures, before: Figures) -> Estimate | None:

@@ -59,6 +59,13 @@ class Guardian:
         """Whether it still stands ready."""
         return self._process.poll() is None and not self._is_stopped()
 
+    @property
+    def lost(self) -> str:
+        """Why a kill would leave behind what the journal speaks of; "" if it would not."""
+        if not self.alive:
+            return "the guardian process was killed or stopped"
+        return "" if self.journal.is_there() else "somebody has removed the journal"
+
     def _is_stopped(self) -> bool:
         status = sysfs.read_or(Path(f"/proc/{self._process.pid}/stat"), "")
         return status.rpartition(")")[2].split()[:1] in (["T"], ["t"])

@@ -5,7 +5,7 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
-from autotune.durable import append, private_folder, refuse_if_shared, sync_folder
+from autotune.durable import append, private_folder, refuse_public, sync_folder
 from autotune.errors import AutotuneError, RefusalError
 from autotune.knobs.write_order import CACHE, WAITING, unsafe_now
 from autotune.safety.journal import Journal
@@ -43,7 +43,7 @@ def new_journal(
     made = False
     try:
         private_folder(path.parent)
-        refuse_if_shared(path.parent)
+        refuse_public(path.parent)
         with path.open("x") as file:
             made = True
             os.fchmod(file.fileno(), 0o600)

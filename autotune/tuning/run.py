@@ -181,9 +181,11 @@ def _interrupted(
 ) -> StoppedError:
     """The error, noted, and with what goes on with the run if something can."""
     _note(store, number, "interrupted", str(error))
-    if store.trials(number) and options.given is None:
-        more = f"`--resume`, with the same options, goes on with run {number}."
-        error.args = (f"{error} {more}",)
+    # Whatever is wrong with the store, this is why the run ended.
+    with contextlib.suppress(AutotuneError):
+        if store.trials(number) and options.given is None:
+            more = f"`--resume`, with the same options, goes on with run {number}."
+            error.args = (f"{error} {more}",)
     return error
 
 

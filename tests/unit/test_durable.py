@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from autotune.durable import private_folder, refuse_if_shared, replace, save
+from autotune.durable import private_folder, refuse_public, replace, save
 from autotune.errors import AutotuneError
 
 
@@ -94,10 +94,10 @@ def test_every_folder_that_is_made_is_private(tmp_path: Path) -> None:
 def test_a_folder_that_anybody_can_write_to_keeps_no_journal(tmp_path: Path, shared: str) -> None:
     folder = tmp_path / "state/journal"
     folder.mkdir(parents=True)
-    refuse_if_shared(folder)
+    refuse_public(folder)
     (tmp_path / shared).chmod(0o777)
     with pytest.raises(AutotuneError, match=f"Anybody can write to {tmp_path}/{shared}, so"):
-        refuse_if_shared(folder)
+        refuse_public(folder)
     # As /tmp: only owners remove their own there.
     (tmp_path / shared).chmod(0o1777)
-    refuse_if_shared(folder)
+    refuse_public(folder)

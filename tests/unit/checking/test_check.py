@@ -102,7 +102,7 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Site:
 
     @contextlib.contextmanager
     def guarded(journal: Journal, _notice: object) -> Iterator[object]:
-        yield SimpleNamespace(alive=True, journal=journal)
+        yield SimpleNamespace(lost="", journal=journal)
         journal.close()
 
     for name in ("read", "read_or", "write"):
