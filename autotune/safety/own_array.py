@@ -11,17 +11,18 @@ import os
 import subprocess
 import time
 from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from autotune.system import sysfs
-from autotune.system.blockdev import md_uuid
+from autotune.system.blockdev import SECTOR, md_uuid
 from autotune.system.programs import find
 from autotune.system.signature import signature
 
 AT_BYTES = SIZE_BYTES = 4096
 MAGIC = (0xA92B4EFC).to_bytes(4, "little") + (1).to_bytes(4, "little")
-UUID_AT = 16
+UUID_AT, DATA_AT = 16, 128
 PATIENCE_S = 30.0
 """A load that was killed, or udev, may have it open for moments."""
 LOOK_S = 0.2
@@ -59,9 +60,11 @@ def remove(uuid: str, disks: Collection[str] = (), left_alone: bool = False) -> 
             for disk, why in unseen.items()
         ]
     arrays = _arrays(uuid, members)
-    if left_alone and (theirs := [fault for name in arrays if (fault := _content(name))]):
-        found.failed += theirs
-        return found
+    if left_alone:
+        looks = map(_content, arrays) if arrays else map(_content_below, members)
+        if theirs := [fault for fault in looks if fault]:
+            found.failed += theirs
+            return found
     for name in arrays:
         if fault := _stop(name):
             found.failed.append(f"/dev/{name} cannot be stopped: {fault}")
@@ -116,6 +119,23 @@ def _content(name: str) -> str:
     return ""
 
 
+def _content_below(disk: str) -> str:
+    """The same of an array that is stopped, by what is on a member where its data begin. In each
+    layout the first chunk, with the superblock of a filesystem, is whole on one of them."""
+    try:
+        with _opened(disk) as descriptor:
+            sectors = int.from_bytes(_superblock(descriptor)[DATA_AT : DATA_AT + 8], "little")
+    except OSError as error:
+        return f"what is on /dev/{disk} cannot be seen ({error.strerror}), so it stays"
+    if found := signature(_node(disk), sectors * SECTOR):
+        return (
+            f"/dev/{disk} was left by a design, but may be somebody's by now, so it stays: where "
+            f"the array's data begin, {found}; assemble the array to look at it, or delete the "
+            "journal to keep it"
+        )
+    return ""
+
+
 def _stop(name: str) -> str:
     """Stop an array; what prevents it, "" if nothing does."""
     md = Path("/sys/block", name, "md")
@@ -162,19 +182,31 @@ def _node(disk: str) -> str:
 
 def _bears(disk: str, uuid: str) -> bool:
     """Whether there is a superblock with this UUID on a disk. OSError if it cannot be read."""
-    # Past the page cache, which does not see what md writes.
+    with _opened(disk) as descriptor:
+        return _is_ours(descriptor, uuid)
+
+
+@contextmanager
+def _opened(disk: str) -> Iterator[int]:
+    """A disk to read from, past the page cache, which does not see what md writes."""
     descriptor = os.open(_node(disk), os.O_RDONLY | os.O_DIRECT | os.O_CLOEXEC)
     try:
-        return _is_ours(descriptor, uuid)
+        yield descriptor
     finally:
         os.close(descriptor)
 
 
 def _is_ours(descriptor: int, uuid: str) -> bool:
+    block = _superblock(descriptor)
+    return block.startswith(MAGIC) and block[UUID_AT : UUID_AT + 16].hex() == uuid
+
+
+def _superblock(descriptor: int) -> bytes:
+    """What stands where a superblock of version 1.2 is, if there is one."""
     # Direct requests need memory of whole pages.
     with mmap.mmap(-1, SIZE_BYTES) as page:
         os.preadv(descriptor, [page], AT_BYTES)
-        return page[: len(MAGIC)] == MAGIC and page[UUID_AT : UUID_AT + 16].hex() == uuid
+        return page[:]
 
 
 def _zero(disk: str, uuid: str) -> str:

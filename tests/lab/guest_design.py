@@ -349,6 +349,14 @@ def test_restore_removes_what_is_left_if_the_guardian_is_killed_too(
     assert kept.returncode == 1
     assert "it has a signature of ext4" in kept.stderr
     subprocess.run(["e2fsck", "-fn", "/dev/md127"], check=True)
+    (array,) = list_arrays()
+    members = [f"/dev/{member.name}" for member in array.members]
+    subprocess.run(["mdadm", "--stop", "/dev/md127"], check=True)
+    kept = autotune("restore", state=state)
+    assert kept.returncode == 1
+    assert "where the array's data begin, it has a signature of ext4" in kept.stderr
+    subprocess.run(["mdadm", "--assemble", "/dev/md127", *members], check=True)
+    subprocess.run(["e2fsck", "-fn", "/dev/md127"], check=True)
     subprocess.run(["wipefs", "-q", "--all", "/dev/md127"], check=True)
     done = autotune("restore", state=state)
     assert done.returncode == 0, done.stderr

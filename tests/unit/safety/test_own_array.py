@@ -4,6 +4,7 @@ by whoever restores. With real arrays: `tests/lab/guest_design.py`."""
 import errno
 import json
 import os
+import subprocess
 from collections.abc import Collection
 from pathlib import Path
 
@@ -12,7 +13,7 @@ import pytest
 from autotune.safety import own_array
 from autotune.safety.journal import Journal
 from autotune.safety.new_journal import new_journal
-from autotune.safety.own_array import AT_BYTES, MAGIC, UUID_AT, Removal
+from autotune.safety.own_array import AT_BYTES, DATA_AT, MAGIC, UUID_AT, Removal
 from autotune.safety.restore import restore
 
 UUID = "0123456789abcdef0123456789abcdef"
@@ -162,3 +163,25 @@ def test_an_array_whose_content_cannot_be_seen_stays_unless_it_was_only_begun(
     monkeypatch.setattr(own_array, "BLOCK", tmp_path)
     said = own_array._content("md_gone")
     assert ("cannot be seen what is on it" in said) is stays
+
+
+@pytest.mark.parametrize(("magic", "stays"), [(b"\x53\xef", True), (b"\0\0", False)])
+def test_a_stopped_array_with_a_filesystem_on_it_stays(
+    magic: bytes, stays: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where a member's data begin, as its superblock says. A plain file stands for the disk."""
+    data_at, disk = 1 << 20, tmp_path / "disk"
+    content = bytearray(4 << 20)
+    content[AT_BYTES + DATA_AT : AT_BYTES + DATA_AT + 8] = (data_at // 512).to_bytes(8, "little")
+    disk.write_bytes(content)
+    subprocess.run(["mkfs.ext4", "-q", "-F", "-E", f"offset={data_at}", disk, "2M"], check=True)
+    with disk.open("r+b") as file:
+        file.seek(data_at + 1024 + 0x38)
+        file.write(magic)
+    monkeypatch.setattr(own_array, "_node", lambda _disk: str(disk))
+    monkeypatch.setattr(own_array, "_members", lambda _uuid, disks: (list(disks), {}))
+    monkeypatch.setattr(own_array, "_arrays", lambda *_: [])
+    monkeypatch.setattr(own_array, "_zero", lambda *_: "")
+    removal = own_array.remove(UUID, ["vda"], left_alone=True)
+    assert bool(removal.failed) is stays
+    assert not stays or "begin, it has a signature of ext4" in removal.failed[0]
