@@ -113,12 +113,19 @@ def persist(
 
 def unpersist(uuid: str, root: Path = Path("/")) -> list[Path]:
     """Remove what was persisted for an array, and folders that this leaves empty; return the
-    files. The values stay in effect until the array is stopped."""
+    files. The values stay in effect until the array is stopped. Raise AutotuneError if a file
+    cannot be removed."""
     removed = []
     for path in (rule_path(uuid, root), profile_path(uuid, root)):
         if path.exists():
-            path.unlink()
-            sync_folder(path.parent)
+            try:
+                path.unlink()
+                sync_folder(path.parent)
+            except OSError as error:
+                raise AutotuneError(
+                    f"{path} cannot be removed ({error.strerror}), so what is persisted comes back "
+                    "when the array is assembled again; mend that, and run `autotune unpersist`."
+                ) from None
             removed.append(path)
     for folder in (root / _FOLDER, root / _FOLDER.parent):
         if folder.is_dir() and not any(folder.iterdir()):

@@ -141,4 +141,5 @@ class Slices:
                 self.progress,
                 written=self.written,
                 stripes=partial(stripe_cache.stripes, array),
+                grows=stripe_cache.grows(array),
             )

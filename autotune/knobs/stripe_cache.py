@@ -71,6 +71,11 @@ def growth_bytes(array: Array, write: Write) -> int:
     return max(0, StripeCacheSize().ram_bytes(array, int(write.text) - now))
 
 
+def grows(array: Array) -> bool:
+    """Whether the array has a stripe cache, which the kernel grows under load."""
+    return StripeCacheSize().applies(array)
+
+
 def stripes(array: Array) -> int | None:
     """How many stripes the cache has now, its own growth included; None if that is not told."""
     slab = _slab(array)

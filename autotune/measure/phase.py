@@ -21,11 +21,18 @@ from autotune.safety.journal import Journal
 from autotune.stats.histogram import Histogram, percentile, samples_needed, total
 from autotune.stats.steady_state import is_steady, rate
 
-RAMP_S = 2.0
-"""Left out at the start, at most: caches fill, schedulers learn."""
 LOAD_RAMP_S = 1.0
-"""As much for a load without a check, whose second second is like those after it (RAID5 of hard
-disks in the lab; a check is still gaining speed then, 20 to 33 of 40 MB/s)."""
+"""Left out at the start of a load, whose second second is like those after it (RAID5 of hard disks
+in the lab)."""
+RAMP_S = 2.0
+"""As much of a check, which is still gaining speed then."""
+SETTLE_S = 25.0
+"""As much at most of a check on an array whose stripe cache grows: a rebuild takes hours, and its
+first seconds are not like the rest. (RAID6 of 6 hard disks in the lab, 256 stripes: after 5 s 33
+MB/s and a p99 of 0.1 s, from 20 s on 41 MB/s and 0.44 s. With 1024 stripes it is that from the
+first second on.)"""
+GROWING, LOOK_BACK_S = 1.12, 4.0
+"""A cache that became so many times as large in so many seconds still changes what is measured."""
 SILENCE_S = 20.0
 """fio speaks each second; after so long without a word it is taken for stuck."""
 TICK_S = 0.5
@@ -98,6 +105,36 @@ class Bench:
     """Counts what phases write, and says how much they still may."""
     stripes: Callable[[], int | None] = lambda: None
     """How many stripes the array's cache has now; None if that is not told."""
+    grows: bool = False
+    """Whether the array has a stripe cache, which grows under load."""
+
+
+@dataclass
+class _Start:
+    """What is left out at the start of a phase."""
+
+    phase: Phase
+    bench: Bench
+    seen: list[tuple[float, int | None]] = field(default_factory=list)
+
+    @property
+    def most_s(self) -> float:
+        """How long it takes at most."""
+        if not self.phase.check:
+            return LOAD_RAMP_S
+        # A real sync has long settled.
+        return SETTLE_S if self.bench.grows and self.bench.recovery is None else RAMP_S
+
+    def is_over(self, passed_s: float) -> bool:
+        """Whether what comes after so many seconds counts. To be asked each second."""
+        if passed_s >= self.most_s or self.most_s < LOOK_BACK_S:
+            return passed_s >= self.most_s
+        stripes = self.bench.stripes()
+        self.seen.append((passed_s, stripes))
+        earlier = [count for at_s, count in self.seen if at_s <= passed_s - LOOK_BACK_S]
+        if not (stripes and earlier and earlier[-1]):
+            return False
+        return stripes < GROWING * earlier[-1]
 
 
 @dataclass
@@ -188,7 +225,7 @@ def _measure(
     phase: Phase, bench: Bench, fio: Fio, series: _Series, hopeless: Hopeless, clear: Clear
 ) -> PhaseResult | None:
     """What `measure` does with its fio; None if that has written all that it may."""
-    settled_s, ramp_s = 0.0, RAMP_S if phase.check else LOAD_RAMP_S
+    settled_s, beginning = 0.0, _Start(phase, bench)
     called = time.monotonic()
     bench.begin()
     with contextlib.ExitStack() as stack:
@@ -205,7 +242,8 @@ def _measure(
             bench.watch()
             counters = fio.poll(TICK_S)
             now = time.monotonic()
-            bench.progress(phase, min(1.0, (now - start) / (phase.max_seconds + RAMP_S)))
+            whole_s = phase.max_seconds + (settled_s or beginning.most_s)
+            bench.progress(phase, min(1.0, (now - start) / whole_s))
             if counters is None:
                 if now - last_word > SILENCE_S:
                     raise MeasurementError(
@@ -219,7 +257,7 @@ def _measure(
             if before is not None:
                 _add(series, phase, before, state)
                 series.stripes.append(bench.stripes())
-            if before is not None or now - start >= ramp_s:
+            if before is not None or beginning.is_over(now - start):
                 settled_s = settled_s or now - start
                 before = state
             result = dataclasses.replace(

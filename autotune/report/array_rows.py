@@ -84,7 +84,7 @@ def check_rows(array: Document) -> list[Row]:
     return rows
 
 
-FORECAST_HEADS = ("each member", "check (95 %)", "rebuild (95 %)", "p99 (95 %)")
+FORECAST_HEADS = ("each member", "check (95 %)", "rebuild (95 %)", "p99 in a check")
 
 
 def forecast_rows(forecast: Document) -> list[Row]:
@@ -104,7 +104,7 @@ PASS_HEADS = ("date", "outcome", "against originals", "found against profile", "
 
 
 def pass_rows(array: Document) -> list[Row]:
-    """A row a pass of re-tuning, in order."""
+    """A row a pass of re-tuning, the newest first."""
     return [
         (
             each["at"][:10],
@@ -114,7 +114,7 @@ def pass_rows(array: Document) -> list[Row]:
             f"{show_seconds(each['seconds'])}, {show_count(each['trials'], 'trial')}",
             "; ".join(each["reasons"]),
         )
-        for each in array["passes"][-MOST_PASSES:]
+        for each in reversed(array["passes"][-MOST_PASSES:])
     ]
 
 

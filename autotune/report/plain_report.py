@@ -1,6 +1,7 @@
 """A report as text or as markdown, for a ticket."""
 
 import io
+import textwrap
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -11,7 +12,7 @@ from autotune.report import array_rows, array_words, sentences, several_runs
 from autotune.report.advice import advised
 from autotune.report.grid import Grid
 
-WIDTH = 100
+WIDTH = 80
 """Of text: a file knows no terminal."""
 PICTURES = "Pictures are in the page alone (--format html)."
 Rows = Sequence[Sequence[str]]
@@ -27,7 +28,12 @@ def text(documents: list[dict[str, Any]]) -> str:
         Console(file=out, width=WIDTH, color_system=None).print(grid)
         return "\n".join(line.rstrip() for line in out.getvalue().splitlines())
 
-    return _whole(documents, lambda level, title: title, table, str, lambda command: f"  {command}")
+    def said(words: str) -> str:
+        return textwrap.fill(words, WIDTH, break_long_words=False, break_on_hyphens=False)
+
+    return _whole(
+        documents, lambda level, title: title, table, said, lambda command: f"  {command}"
+    )
 
 
 _SPECIAL = str.maketrans({c: f"\\{c}" for c in "\\`*_[]<>#|&~$"})

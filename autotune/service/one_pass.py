@@ -102,13 +102,11 @@ def retune(
             history.save(before.after(done, record, ceilings), state_dir, array.uuid)
 
         def reverted(done: Pass) -> None:
+            record, text = _record(done, managed), persisted.sentence(done)
+            told.append(Report(array.device, array.uuid, "reverted", text, record))
             if persisted.is_measured():
                 persist.unpersist(array.uuid, array.root)
                 persist.tell_udev(array, reporter.notice, array.root)
-            record = _record(done, managed)
-            told.append(
-                Report(array.device, array.uuid, "reverted", persisted.sentence(done), record)
-            )
             tell(told[0])
             keep(done, record)
 

@@ -1,5 +1,6 @@
 """Running one phase after the other, and what is known of each by now."""
 
+import dataclasses
 import time
 
 from autotune.errors import MeasurementError
@@ -57,12 +58,13 @@ class PhaseRuns:
     def warm_up(self) -> None:
         """Run each load once as the array is, for no figure: the first touch of everything is
         slower, and as a figure it would be taken for noise."""
+        at_once = dataclasses.replace(self._bench, grows=False)
         for phase in self._prep.phases:
             if phase.load is None and not phase.check:
                 continue
             seconds = min(phase.min_seconds, WARM_UP_S)
             short = phase.model_copy(update={"min_seconds": seconds, "max_seconds": seconds})
-            self._measure(short, 0, self._prep.baseline, never_hopeless, never_clear)
+            self._measure(short, 0, self._prep.baseline, never_hopeless, never_clear, at_once)
 
     def run(
         self, phase: Phase, number: int, setting: Setting, hopeless: Hopeless, clear: Clear
@@ -89,14 +91,20 @@ class PhaseRuns:
         self._known[relevant(self._prep.knobs, phase, setting)] = result
 
     def _measure(
-        self, phase: Phase, number: int, setting: Setting, hopeless: Hopeless, clear: Clear
+        self,
+        phase: Phase,
+        number: int,
+        setting: Setting,
+        hopeless: Hopeless,
+        clear: Clear,
+        bench: Bench | None = None,
     ) -> PhaseResult:
         for attempt in range(BROKEN_IN_A_ROW):
             try:
                 seed = self._prep.options.seed + 1000 * number + attempt
                 if phase.writes:
                     self.written.expect(self.wrote.get(phase.name, 0))
-                result = measure(phase, self._bench, seed, hopeless, clear)
+                result = measure(phase, bench or self._bench, seed, hopeless, clear)
                 self._note_growth(setting)
                 break
             except MeasurementError:

@@ -62,6 +62,7 @@ def session(
             Recovery(array, watch) if preparation.live else None,
             written,
             partial(stripe_cache.stripes, array),
+            stripe_cache.grows(array),
         )
         yield bench, watch
 

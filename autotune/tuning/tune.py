@@ -12,6 +12,7 @@ from autotune.problem.figure import Estimate, Figure
 from autotune.problem.objective import Figures
 from autotune.problem.setting import Setting
 from autotune.problem.strategy import KnobShare, Problem, StrategyFactory
+from autotune.quantities import show_latency
 from autotune.results.proof import mean, original
 from autotune.stats.drift import largest_drifts
 from autotune.stats.sequential import ERRORS, Held, ceilings_held
@@ -149,7 +150,7 @@ def _find(
     hunt = Hunt(preparation, trials, factory, problem, before)
     # A run that was cut while it confirmed goes on with that.
     if not trials.count("confirm-winner"):
-        reporter.step("Searching")
+        reporter.step(_searching(figures, before))
         hunt.search()
     winner, proven, shares = _prove(preparation, trials, hunt, reporter)
     shown = original(trials.records)
@@ -173,6 +174,13 @@ def _find(
     )
     words = dataclasses.replace(words, notes=(*notes, *words.notes))
     return _Found(problem, winner, decision, shares, words)
+
+
+def _searching(figures: list[Figure], before: Figures) -> str:
+    """What begins, with the limits that hold from now on."""
+    limits = {figure.name: figure.limit(before) for figure in figures if figure.limited}
+    shown = ", ".join(f"{name} {show_latency(limit)}" for name, limit in limits.items() if limit)
+    return f"Searching; ceilings: {shown}" if shown else "Searching"
 
 
 def _prove(

@@ -52,6 +52,7 @@ def rate() -> int:
 def sooner() -> Iterator[None]:
     with (
         mock.patch.object(phase, "RAMP_S", 0.5),
+        mock.patch.object(phase, "SETTLE_S", 0.5),
         mock.patch("autotune.tuning.tune.BASELINE_TRIALS", 1),
         mock.patch.object(Trials, "warm_up"),
     ):

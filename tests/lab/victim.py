@@ -133,6 +133,7 @@ def told(stage: Stage) -> Iterator[None]:
         mock.patch.object(sysfs, "write", storing),
         mock.patch.object(restore, "_restore_one", restoring),
         mock.patch.object(phase, "RAMP_S", 0.5),
+        mock.patch.object(phase, "SETTLE_S", 0.5),
         mock.patch.object(phase, "SILENCE_S", 10.0),
         mock.patch("autotune.tuning.tune.BASELINE_TRIALS", 1),
         # As the baseline, but twelve minutes of the matrix.

@@ -121,7 +121,9 @@ def test_it_says_what_check_history_and_advise_said(state: Path) -> None:
         "silenced in the configuration: shared-disk.",
         "measured: theirs",
     ):
-        assert said in text, said
+        assert said in " ".join(text.split()), said
+    prose = (line for line in text.splitlines() if not line.startswith(" "))
+    assert max(map(len, prose)) <= 80
 
 
 def test_damaged_advice_is_none(state: Path) -> None:

@@ -116,6 +116,19 @@ def test_an_error_of_ours_is_a_pass_that_failed(tmp_path: Path, told: list[str])
     assert [each.outcome for each in passes] == ["reverted", "failed"]
 
 
+def test_what_cannot_be_unpersisted_is_told_with_what_became_of_the_settings(
+    tmp_path: Path, told: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def read_only(*_: object) -> None:
+        raise AutotuneError("The rule cannot be removed.")
+
+    monkeypatch.setattr(one_pass.persist, "unpersist", read_only)
+    report = retune(tmp_path, AutotuneError("not reached"))
+    assert report.outcome == "failed"
+    assert report.text.startswith("The rule cannot be removed. The original settings are back")
+    assert told == ["failed"]
+
+
 def test_what_is_persisted_stays_if_another_one_was_measured(
     tmp_path: Path, told: list[str], in_force: list[SimpleNamespace]
 ) -> None:

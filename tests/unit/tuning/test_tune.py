@@ -44,6 +44,15 @@ def test_a_ceiling_that_the_originals_break_is_held_at_the_price_of_speed(
     assert ("slower, but it holds" in result.reason) == (speed == 50_000)
 
 
+def test_the_ceilings_are_said_when_the_search_begins(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[str] = []
+    monkeypatch.setattr(fake_run.Silent, "step", lambda _self, text: said.append(text))
+    Calmable(tmp_path, monkeypatch).run("random", ceilings=(Ceiling("resync", 40e6, None),))
+    assert "Searching; ceilings: resync.p99 40.0 ms" in said
+
+
 def test_a_ceiling_that_the_array_breaks_and_nothing_holds_does_not_end_in_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
