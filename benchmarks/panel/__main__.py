@@ -1,7 +1,8 @@
 """python -m benchmarks.panel: `autotune run /dev/md0` on real arrays, judged by fio afterwards.
 
 Each run is one lab and one result file; what is there already is not run again, so it may be cut
-at any time and gone on with, an array at a time.
+at any time and gone on with, an array at a time. A result has the commit that it was got with:
+delete those that a change has made untrue.
 """
 
 import argparse
@@ -54,9 +55,15 @@ def run(entry: Entry, seed: int, time: str | None, path: Path) -> None:
     except UsageError as error:
         print(error, file=sys.stderr)
         return
-    command = ["benchmarks.panel.guest", entry.name, "--seed", str(seed)]
+    command = ["benchmarks.panel.guest", entry.name, "--seed", str(seed), "--commit", commit()]
     command += ["--out", str(path.resolve())] + (["--time", time] if time else [])
     in_lab(entry, path.parent, command)
+
+
+def commit() -> str:
+    """The code that is measured; with a `+` if it is not quite that."""
+    words = ("git", "-C", str(HERE), "describe", "--always", "--exclude=*", "--dirty=+")
+    return subprocess.run(words, check=True, capture_output=True, text=True).stdout.strip()
 
 
 def look_for_best(entry: Entry) -> int:

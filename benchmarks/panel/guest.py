@@ -29,10 +29,11 @@ def main() -> None:
     parser.add_argument("array")
     parser.add_argument("--seed", type=int, required=True)
     parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--commit", required=True, help="the code that is measured")
     parser.add_argument("--time")
     chosen = parser.parse_args()
     entry = entries()[chosen.array]
-    result = run(entry, chosen.seed, chosen.time)
+    result = {"commit": chosen.commit, **run(entry, chosen.seed, chosen.time)}
     partial = chosen.out.with_suffix(".part")
     partial.write_text(json.dumps(result, indent=1) + "\n")
     partial.replace(chosen.out)
