@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from autotune.errors import MeasurementError, StoppedError
 from autotune.measure.check import Check
 from autotune.measure.fio import Fio, Job, Target
-from autotune.measure.fio_output import Counters
 from autotune.measure.live_sync import Recovery
+from autotune.measure.series import Reading, Series
+from autotune.measure.settling import RAMP_S, Settling
 from autotune.measure.workload import Phase
 from autotune.measure.write_budget import Written, shares
 from autotune.problem.ceilings import QUANTITIES as CEILING_QUANTITIES
@@ -21,18 +22,6 @@ from autotune.safety.journal import Journal
 from autotune.stats.histogram import Histogram, percentile, samples_needed, total
 from autotune.stats.steady_state import is_steady, rate
 
-LOAD_RAMP_S = 1.0
-"""Left out at the start of a load, whose second second is like those after it (RAID5 of hard disks
-in the lab)."""
-RAMP_S = 2.0
-"""As much of a check, which is still gaining speed then."""
-SETTLE_S = 25.0
-"""As much at most of a check on an array whose stripe cache grows: a rebuild takes hours, and its
-first seconds are not like the rest. (RAID6 of 6 hard disks in the lab, 256 stripes: after 5 s 33
-MB/s and a p99 of 0.1 s, from 20 s on 41 MB/s and 0.44 s. With 1024 stripes it is that from the
-first second on.)"""
-GROWING, LOOK_BACK_S = 1.12, 4.0
-"""A cache that became so many times as large in so many seconds still changes what is measured."""
 SILENCE_S = 20.0
 """fio speaks each second; after so long without a word it is taken for stuck."""
 TICK_S = 0.5
@@ -109,63 +98,6 @@ class Bench:
     """Whether the array has a stripe cache, which grows under load."""
 
 
-@dataclass
-class _Start:
-    """What is left out at the start of a phase."""
-
-    phase: Phase
-    bench: Bench
-    seen: list[tuple[float, int | None]] = field(default_factory=list)
-
-    @property
-    def most_s(self) -> float:
-        """How long it takes at most."""
-        if not self.phase.check:
-            return LOAD_RAMP_S
-        # A real sync has long settled.
-        return SETTLE_S if self.bench.grows and self.bench.recovery is None else RAMP_S
-
-    def is_over(self, passed_s: float) -> bool:
-        """Whether what comes after so many seconds counts. To be asked each second."""
-        if passed_s >= self.most_s or self.most_s < LOOK_BACK_S:
-            return passed_s >= self.most_s
-        stripes = self.bench.stripes()
-        self.seen.append((passed_s, stripes))
-        earlier = [count for at_s, count in self.seen if at_s <= passed_s - LOOK_BACK_S]
-        if not (stripes and earlier and earlier[-1]):
-            return False
-        return stripes < GROWING * earlier[-1]
-
-
-@dataclass
-class _Series:
-    """What each interval after the ramp showed."""
-
-    seconds: list[float] = field(default_factory=list)
-    amounts: list[float] = field(default_factory=list)
-    reads: list[Histogram] = field(default_factory=list)
-    writes: list[Histogram] = field(default_factory=list)
-    stripes: list[int | None] = field(default_factory=list)
-
-    @property
-    def course(self) -> Course:
-        """The same for the store."""
-        told = [n for n in self.stripes if n is not None]
-        both = zip(self.reads, self.writes, strict=True)
-        return Course(
-            tuple(round(s, 3) for s in self.seconds),
-            tuple(self.amounts),
-            tuple(max((*r, *w), default=0) for r, w in both),
-            tuple(told) if len(told) == len(self.stripes) else (),
-            total(self.reads),
-            total(self.writes),
-        )
-
-    def histograms(self, quantity: str) -> list[Histogram]:
-        """The latencies of the probe that a quantity ("p99", "write_p99") is about."""
-        return self.writes if quantity.startswith("write_") else self.reads
-
-
 def fio_jobs(phase: Phase, reads: Target, writes: Target | None) -> list[Job]:
     """The jobs of a phase: what writes goes to `writes`, all else to `reads`.
 
@@ -202,7 +134,7 @@ def measure(
     fio = Fio(jobs, phase.max_seconds, seed, most)
     if fio.exhausted:
         raise bench.written.used_up()
-    series = _Series()
+    series = Series()
     try:
         result = _measure(phase, bench, fio, series, hopeless, clear)
     except MeasurementError:
@@ -222,10 +154,11 @@ def measure(
 
 
 def _measure(
-    phase: Phase, bench: Bench, fio: Fio, series: _Series, hopeless: Hopeless, clear: Clear
+    phase: Phase, bench: Bench, fio: Fio, series: Series, hopeless: Hopeless, clear: Clear
 ) -> PhaseResult | None:
     """What `measure` does with its fio; None if that has written all that it may."""
-    settled_s, beginning = 0.0, _Start(phase, bench)
+    settled_s, early = 0.0, Series()
+    settling = Settling(phase.check, bench.grows and bench.recovery is None, bench.stripes)
     called = time.monotonic()
     bench.begin()
     with contextlib.ExitStack() as stack:
@@ -237,12 +170,12 @@ def _measure(
         start = time.monotonic()
         stack.enter_context(fio)
         last_word = start
-        before: tuple[float, dict[str, Counters], int] | None = None
+        before: Reading | None = None
         while True:
             bench.watch()
             counters = fio.poll(TICK_S)
             now = time.monotonic()
-            whole_s = phase.max_seconds + (settled_s or beginning.most_s)
+            whole_s = phase.max_seconds + (settled_s or settling.most_s)
             bench.progress(phase, min(1.0, (now - start) / whole_s))
             if counters is None:
                 if now - last_word > SILENCE_S:
@@ -253,19 +186,21 @@ def _measure(
             last_word = now
             if fio.exhausted:
                 return None
-            state = (now, dict(counters), check.done_bytes() if check else 0)
+            state = Reading(now, dict(counters), check.done_bytes() if check else 0)
+            shown = series if settled_s else early
             if before is not None:
-                _add(series, phase, before, state)
-                series.stripes.append(bench.stripes())
-            if before is not None or beginning.is_over(now - start):
-                settled_s = settled_s or now - start
+                shown.add(before, state, bench.stripes())
+            if not settled_s and settling.is_over(now - start):
+                settled_s = now - start
+            if before is not None or now - start >= settling.least_s:
                 before = state
             result = dataclasses.replace(
                 _result(phase, series, now - called),
                 measured_s=sum(series.seconds),
-                settling_s=settled_s,
+                settling_s=settled_s or now - start,
             )
-            histograms = {q: series.histograms(q) for q in CEILING_QUANTITIES}
+            # What users feel while it settles they feel, too.
+            histograms = {q: shown.histograms(q) for q in CEILING_QUANTITIES}
             verdict = hopeless(result.figures, histograms)
             if verdict:
                 known = {**result.figures, **verdict.figures}
@@ -278,28 +213,7 @@ def _measure(
                 return result
 
 
-def _add(
-    series: _Series,
-    phase: Phase,
-    before: tuple[float, dict[str, Counters], int],
-    state: tuple[float, dict[str, Counters], int],
-) -> None:
-    deltas = {n: c.since(before[1][n]) for n, c in state[1].items() if n in before[1]}
-    if phase.check:
-        series.seconds.append(state[0] - before[0])
-        series.amounts.append(state[2] - before[2])
-    elif "load" in deltas:
-        series.seconds.append(deltas["load"].seconds)
-        series.amounts.append(deltas["load"].bytes)
-    else:
-        series.seconds.append(state[0] - before[0])
-        series.amounts.append(0)
-    if "probe" in deltas:
-        series.reads.append(deltas["probe"].reads)
-        series.writes.append(deltas["probe"].writes)
-
-
-def _waits(phase: Phase, series: _Series) -> bool:
+def _waits(phase: Phase, series: Series) -> bool:
     """Whether the probe has too few samples yet for the percentiles that ceilings are about."""
     return any(
         sum(total(series.histograms(quantity)).values()) < samples_needed(percent)
@@ -308,7 +222,7 @@ def _waits(phase: Phase, series: _Series) -> bool:
     )
 
 
-def _result(phase: Phase, series: _Series, seconds: float) -> PhaseResult:
+def _result(phase: Phase, series: Series, seconds: float) -> PhaseResult:
     figures: dict[str, Estimate] = {}
     unsupported: list[str] = []
     steady = True

@@ -5,7 +5,7 @@ Figures are upper bounds from what disks of a kind do at best. Pure.
 
 from dataclasses import dataclass
 
-from autotune.measure.phase import LOAD_RAMP_S
+from autotune.measure.settling import LOAD_RAMP_S
 from autotune.measure.workload import START_S, Load, Phase
 from autotune.stats.sequential import MOST_PAIRS
 from autotune.system.array import PARITY, Array, Media

@@ -13,7 +13,7 @@ import pytest
 from guest import autotune, autotune_json, knob_files, read, start, wait_until
 
 from autotune.errors import AutotuneError
-from autotune.measure import phase
+from autotune.measure import settling
 from autotune.measure.member_speed import member_kib_s
 from autotune.store.database import Store
 from autotune.system.array import find_array
@@ -51,8 +51,8 @@ def rate() -> int:
 @pytest.fixture(autouse=True)
 def sooner() -> Iterator[None]:
     with (
-        mock.patch.object(phase, "RAMP_S", 0.5),
-        mock.patch.object(phase, "SETTLE_S", 0.5),
+        mock.patch.object(settling, "RAMP_S", 0.5),
+        mock.patch.object(settling, "SETTLE_S", 0.5),
         mock.patch("autotune.tuning.tune.BASELINE_TRIALS", 1),
         mock.patch.object(Trials, "warm_up"),
     ):

@@ -18,7 +18,7 @@ from unittest import mock
 from autotune.cli.main import main
 
 # For every child at once: in the guest an import takes seconds.
-from autotune.measure import phase
+from autotune.measure import phase, settling
 from autotune.problem.figure import Estimate
 from autotune.problem.setting import Setting
 from autotune.problem.strategy import Problem, Recommendation, Weighed
@@ -132,8 +132,8 @@ def told(stage: Stage) -> Iterator[None]:
         mock.patch.object(Watch, "__call__", looking),
         mock.patch.object(sysfs, "write", storing),
         mock.patch.object(restore, "_restore_one", restoring),
-        mock.patch.object(phase, "RAMP_S", 0.5),
-        mock.patch.object(phase, "SETTLE_S", 0.5),
+        mock.patch.object(settling, "RAMP_S", 0.5),
+        mock.patch.object(settling, "SETTLE_S", 0.5),
         mock.patch.object(phase, "SILENCE_S", 10.0),
         mock.patch("autotune.tuning.tune.BASELINE_TRIALS", 1),
         # As the baseline, but twelve minutes of the matrix.
