@@ -100,7 +100,7 @@ def guarded(journal: Journal, notice: Callable[[str], None]) -> Iterator[Guardia
         yield guardian
     finally:
         # Not whether the file is there: it may have gone with its file system.
-        outcome = Outcome() if journal.cleared else restore(journal)
+        outcome = Outcome() if journal.cleared else restore(journal, at_once=True)
         left = not outcome.complete and journal.path.exists()
         # The guardian tries once more what failed, for which it needs the journal.
         journal.release()
@@ -150,7 +150,7 @@ def watch_over(path: Path) -> int:
         journal = _what_is_left(path, file, first)
         if journal is None:
             return 0
-        outcome = restore(journal)
+        outcome = restore(journal, at_once=True)
         if deferred_restore.is_unfinished(outcome):
             # Whoever waits for this process need not wait for that.
             if os.fork():

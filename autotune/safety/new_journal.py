@@ -95,7 +95,7 @@ def _is_out_of_the_way(path: Path, root: Path) -> bool:
         return False
     record = journal.record
     try:
-        if not record.of_this_boot(root) or record.scratch:
+        if not record.of_this_boot(root) or record.scratch or record.making:
             return False
         if not all(_has_to_wait(Path(name)) for name in record.ours):
             return False

@@ -5,27 +5,31 @@ They are known by a UUID that was recorded before they were made. Superblock: ke
 include/uapi/linux/raid/md_p.h, `struct mdp_superblock_1`; version 1.2 lies 4 KiB from the start.
 """
 
+import contextlib
 import errno
+import fcntl
 import mmap
 import os
 import subprocess
 import time
-from collections.abc import Collection, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from autotune.system import sysfs
-from autotune.system.blockdev import SECTOR, md_uuid
+from autotune.system.blockdev import md_uuid
 from autotune.system.programs import find
 from autotune.system.signature import signature
 
 AT_BYTES = SIZE_BYTES = 4096
 MAGIC = (0xA92B4EFC).to_bytes(4, "little") + (1).to_bytes(4, "little")
-UUID_AT, DATA_AT = 16, 128
+UUID_AT = 16
+STOP_ARRAY = 0x932
+"""`_IO(MD_MAJOR, 0x32)` (kernel include/uapi/linux/raid/md_u.h)."""
 PATIENCE_S = 30.0
 """A load that was killed, or udev, may have it open for moments."""
 LOOK_S = 0.2
+NOT_ACTIVE = "it is not active, so what is on it cannot be seen"
 COMMAND_S = 20.0
 BLOCK = Path("/sys/class/block")
 
@@ -37,45 +41,153 @@ class Removal:
     removed: list[str] = field(default_factory=list)
     failed: list[str] = field(default_factory=list)
 
+    def note(self, what: str, fault: str) -> None:
+        """Something is removed, or not for this reason."""
+        if fault:
+            self.failed.append(fault)
+        else:
+            self.removed.append(what)
 
-def remove(uuid: str, disks: Collection[str] = (), left_alone: bool = False) -> Removal:
-    """Stop the arrays with this UUID (32 hex digits), and zero the superblocks that have it.
-    `disks` are the kernel names of where those may be; none: anywhere, as after a reboot, when
-    names have moved. One that was `left_alone`, its maker being dead, stays if somebody has put
-    something on it: a design makes no filesystem.
+
+def remove(uuid: str, disks: Collection[str]) -> Removal:
+    """By whoever has just made them: stop the arrays with this UUID (32 hex digits), and zero the
+    superblocks with it on these disks (kernel names).
 
     Never raises for one of them: what could not be removed is told.
     """
     found = Removal()
-    everything = sorted(entry.name for entry in BLOCK.iterdir())
-    members, unseen = _members(uuid, disks or everything)
-    if disks and unseen:
-        # One that was unplugged and is back has another name.
-        moved = _members(uuid, [disk for disk in everything if disk not in disks])[0]
-        members += moved
-        unseen = {} if len(moved) >= len(unseen) else unseen
-        found.failed += [
-            f"whether /dev/{disk} has a superblock of ours cannot be seen ({why}); plug it in "
-            "again, or delete the journal if it is gone for good"
-            for disk, why in unseen.items()
-        ]
-    arrays = _arrays(uuid, members)
-    if left_alone:
-        looks = map(_content, arrays) if arrays else map(_content_below, members)
-        if theirs := [fault for fault in looks if fault]:
-            found.failed += theirs
-            return found
-    for name in arrays:
-        if fault := _stop(name):
-            found.failed.append(f"/dev/{name} cannot be stopped: {fault}")
-        else:
-            found.removed.append(f"/dev/{name}")
-    for disk in members:
-        if fault := _zero(disk, uuid):
-            found.failed.append(f"the superblock of /dev/{disk} cannot be zeroed: {fault}")
-        else:
-            found.removed.append(f"the superblock on /dev/{disk}")
+    members, unseen = _members(uuid, disks)
+    found.failed += map(_told, unseen.items())
+    for name in _arrays(uuid, members):
+        fault = _stop(name)
+        found.note(f"/dev/{name}", f"/dev/{name} cannot be stopped: {fault}" if fault else "")
+    _zero_all(uuid, members, found, _stop)
     return found
+
+
+def remove_left(
+    uuid: str, disks: Sequence[str], rebooted: bool = False, at_once: bool = False
+) -> Removal:
+    """The same when their maker is dead, of an array that was made of all these disks. By then
+    somebody may have put something on it. So it stays, and is told of, unless it is active, whole
+    and seen to be blank while nobody can change that.
+
+    `at_once`: by the guardian, right after the maker's death: what is not active then was only
+    begun. After a reboot disks may have other names, and any of them may be ours.
+    """
+    found = Removal()
+    members, unseen = _members(uuid, () if rebooted else disks)
+    if len(members) < len(disks):
+        # After a reboot, or plugged in again, a disk has another name.
+        others = sorted(entry.name for entry in BLOCK.iterdir() if entry.name not in members)
+        members += _members(uuid, others)[0]
+    if len(members) < len(disks):
+        found.failed += map(_told, unseen.items())
+    arrays = _arrays(uuid, members)
+    if not (members or arrays):
+        return found
+
+    def stop(name: str) -> str:
+        return _stop_blank(name, members, len(disks), at_once)
+
+    if at_once and not any(map(_is_active, arrays)):
+        fault = next(filter(None, map(_stop, arrays)), "")
+    elif len(arrays) == 1:
+        fault = stop(arrays[0])
+    else:
+        fault = f"its disks are in {' and '.join(arrays)}" if arrays else NOT_ACTIVE
+    if fault:
+        names = ", ".join(f"/dev/{disk}" for disk in members)
+        found.failed.append(
+            f"what a design has left on {names} stays, since {fault}. Assemble the array with all "
+            "its members and restore again. Or remove it yourself, if nobody needs what is on it: "
+            f"`mdadm --stop`, then `mdadm --zero-superblock {names.replace(',', '')}`. To keep the "
+            "array, delete the journal"
+        )
+        return found
+    found.removed += [f"/dev/{name}" for name in arrays]
+    _zero_all(uuid, members, found, stop)
+    return found
+
+
+def _stop_blank(name: str, members: Sequence[str], made_of: int, at_once: bool) -> str:
+    """Stop an array that nobody uses and that has nothing on it; why it stays, "" if it is
+    stopped."""
+    md = Path("/sys/block", name, "md")
+    if not _is_active(name):
+        return NOT_ACTIVE
+    if not at_once and (len(members) < made_of or sysfs.read_or(md / "degraded", "0") != "0"):
+        return f"not all {made_of} members of /dev/{name} are there"
+    fault = ""
+    for _ in _patiently():
+        try:
+            # Whoever mounts it or makes a filesystem wants it alone, too.
+            descriptor = os.open(_node(name), os.O_RDONLY | os.O_EXCL | os.O_CLOEXEC)
+        except OSError as error:
+            fault = f"/dev/{name} is in use ({error.strerror})"
+            continue
+        try:
+            if content := signature(_node(name)):
+                return f"on /dev/{name}, {content}"
+            # Refused as long as anybody else has it open.
+            fcntl.ioctl(descriptor, STOP_ARRAY)
+            return ""
+        except OSError as error:
+            fault = f"/dev/{name} cannot be stopped ({error.strerror})"
+        finally:
+            os.close(descriptor)
+    return fault
+
+
+def _is_active(name: str) -> bool:
+    """Whether an array can be read: one that is only begun, or lacks members, has no size."""
+    return sysfs.read_or(BLOCK / name / "size", "0") != "0"
+
+
+def _told(unseen: tuple[str, str]) -> str:
+    disk, why = unseen
+    return (
+        f"whether /dev/{disk} has a superblock of ours cannot be seen ({why}); plug it in again, "
+        "or delete the journal if it is gone for good"
+    )
+
+
+def _zero_all(
+    uuid: str, members: Sequence[str], found: Removal, stop: Callable[[str], object]
+) -> None:
+    """Zero the superblocks with this UUID, all of them held before the first: nobody could look at
+    what is on half an array. `stop` is for one that udev, late to hear of it, begins again."""
+    with contextlib.ExitStack() as stack:
+        held, faults = _held(uuid, members, stop, stack)
+        for disk in members:
+            fault = _zero(held[disk], uuid) if disk in held else faults[disk]
+            what = f"superblock on /dev/{disk}"
+            found.note(f"the {what}", f"the {what} cannot be zeroed: {fault}" if fault else "")
+
+
+def _held(
+    uuid: str, members: Sequence[str], stop: Callable[[str], object], stack: contextlib.ExitStack
+) -> tuple[dict[str, int], dict[str, str]]:
+    """The members, open for this process alone as long as the stack is; why others are not."""
+    flags = os.O_RDWR | os.O_EXCL | os.O_DIRECT | os.O_CLOEXEC
+    held: dict[str, int] = {}
+    faults: dict[str, str] = {}
+    for _ in _patiently():
+        with contextlib.ExitStack() as tried:
+            held, faults, busy = {}, {}, False
+            for disk in members:
+                try:
+                    held[disk] = os.open(_node(disk), flags)
+                    tried.callback(os.close, held[disk])
+                except OSError as error:
+                    busy |= error.errno == errno.EBUSY
+                    faults[disk] = error.strerror or str(error)
+            if not busy:
+                stack.enter_context(tried.pop_all())
+                return held, faults
+        for name in _arrays(uuid, members):
+            stop(name)
+    return {}, {disk: faults.get(disk, "another member is in use") for disk in members}
 
 
 def _members(uuid: str, disks: Iterable[str]) -> tuple[list[str], dict[str, str]]:
@@ -103,37 +215,6 @@ def _arrays(uuid: str, members: Iterable[str]) -> list[str]:
         for holder in sorted(Path("/sys/class/block", member, "holders").glob("*/md")):
             names[holder.parent.name] = None
     return list(names)
-
-
-def _content(name: str) -> str:
-    """Why an array may be somebody's by now, "" if nothing is on it."""
-    # One that is not active has nothing on it yet, and cannot be read.
-    if sysfs.read_or(BLOCK / name / "size", "0") == "0":
-        return ""
-    if found := signature(_node(name)):
-        return (
-            f"/dev/{name} was left by a design, but may be somebody's by now, so it stays: "
-            f"{found}; `wipefs -a /dev/{name}` if nobody needs that, or delete the journal to "
-            "keep the array"
-        )
-    return ""
-
-
-def _content_below(disk: str) -> str:
-    """The same of an array that is stopped, by what is on a member where its data begin. In each
-    layout the first chunk, with the superblock of a filesystem, is whole on one of them."""
-    try:
-        with _opened(disk) as descriptor:
-            sectors = int.from_bytes(_superblock(descriptor)[DATA_AT : DATA_AT + 8], "little")
-    except OSError as error:
-        return f"what is on /dev/{disk} cannot be seen ({error.strerror}), so it stays"
-    if found := signature(_node(disk), sectors * SECTOR):
-        return (
-            f"/dev/{disk} was left by a design, but may be somebody's by now, so it stays: where "
-            f"the array's data begin, {found}; assemble the array to look at it, or delete the "
-            "journal to keep it"
-        )
-    return ""
 
 
 def _stop(name: str) -> str:
@@ -186,7 +267,7 @@ def _bears(disk: str, uuid: str) -> bool:
         return _is_ours(descriptor, uuid)
 
 
-@contextmanager
+@contextlib.contextmanager
 def _opened(disk: str) -> Iterator[int]:
     """A disk to read from, past the page cache, which does not see what md writes."""
     descriptor = os.open(_node(disk), os.O_RDONLY | os.O_DIRECT | os.O_CLOEXEC)
@@ -209,28 +290,13 @@ def _superblock(descriptor: int) -> bytes:
         return page[:]
 
 
-def _zero(disk: str, uuid: str) -> str:
-    """Zero the superblock with this UUID; what prevents it, "" if nothing does."""
-    fault = "it is in use"
-    for _ in _patiently():
-        try:
-            flags = os.O_RDWR | os.O_EXCL | os.O_DIRECT | os.O_CLOEXEC
-            descriptor = os.open(_node(disk), flags)
-        except OSError as error:
-            if error.errno != errno.EBUSY:
-                return error.strerror or str(error)
-            # As udev does that hears late of the new superblock: it has begun the array again.
-            for name in _arrays(uuid, [disk]):
-                _stop(name)
-            continue
-        try:
-            if _is_ours(descriptor, uuid):
-                with mmap.mmap(-1, SIZE_BYTES) as page:
-                    os.pwritev(descriptor, [page], AT_BYTES)
-                os.fsync(descriptor)
-            return ""
-        except OSError as error:
-            return error.strerror or str(error)
-        finally:
-            os.close(descriptor)
-    return fault
+def _zero(descriptor: int, uuid: str) -> str:
+    """Zero a superblock, if it has this UUID; what prevents it, "" if nothing does."""
+    try:
+        if _is_ours(descriptor, uuid):
+            with mmap.mmap(-1, SIZE_BYTES) as page:
+                os.pwritev(descriptor, [page], AT_BYTES)
+            os.fsync(descriptor)
+    except OSError as error:
+        return error.strerror or str(error)
+    return ""

@@ -48,8 +48,9 @@ class Outcome:
         return not self.failed
 
 
-def restore(journal: Journal, root: Path = Path("/")) -> Outcome:
-    """Put everything back that the journal's run changed, then clear the journal.
+def restore(journal: Journal, root: Path = Path("/"), at_once: bool = False) -> Outcome:
+    """Put everything back that the journal's run changed, then clear the journal. `at_once`: right
+    after the run's end, when nobody can have come between.
 
     Never raises for one file: it goes on with the rest, and keeps the journal if any failed. What
     the kernel does not take while a sync runs waits in a journal of its own, and so does a scratch
@@ -77,7 +78,7 @@ def restore(journal: Journal, root: Path = Path("/")) -> Outcome:
     else:
         # The kernel has forgotten every value since; only what is on disk is left to remove.
         outcome.gone, outcome.rebooted = list(record.originals), True
-    _remove_arrays(record, outcome)
+    _remove_arrays(record, outcome, at_once)
     settled = outcome.complete
     for name in list(record.scratch):
         failed = len(outcome.failed)
@@ -225,10 +226,9 @@ def _unbound(block: Path) -> None:
         sysfs.write(bound, "max")
 
 
-def _remove_arrays(record: Record, outcome: Outcome) -> None:
+def _remove_arrays(record: Record, outcome: Outcome, at_once: bool) -> None:
     if record.making:
-        disks = () if outcome.rebooted else record.making
-        removal = own_array.remove(record.uuid, disks, left_alone=True)
+        removal = own_array.remove_left(record.uuid, record.making, outcome.rebooted, at_once)
         outcome.removed += removal.removed
         outcome.failed += removal.failed
 

@@ -18,25 +18,23 @@ GPT = b"EFI PART"
 """The start of a GPT's header; its copy is in the last sector (UEFI 2.10, 5.3.2)."""
 
 
-def signature(device: str, at_bytes: int = 0) -> str | None:
-    """A filesystem, partition table or other signature on the raw device, from there on."""
+def signature(device: str) -> str | None:
+    """A filesystem, partition table or other signature on the raw device."""
     try:
         with Path(device).open("rb", buffering=0) as file:
-            file.seek(at_bytes)
             start = file.read(EDGE_BYTES)
             file.seek(-EDGE_BYTES, os.SEEK_END)
             end = file.read(EDGE_BYTES)
     except OSError as error:
         return f"it cannot be read ({error.strerror}), so it cannot be seen what is on it"
-    return _known_to_blkid(device, at_bytes) or unknown_to_blkid(start, end)
+    return _known_to_blkid(device) or unknown_to_blkid(start, end)
 
 
-def _known_to_blkid(device: str, at_bytes: int) -> str | None:
+def _known_to_blkid(device: str) -> str | None:
     blkid = find("blkid")
     if blkid is None:
         return "blkid is missing, so it cannot be seen what is on it (package util-linux)"
-    where = f"--offset={at_bytes}"
-    command = (blkid, "--probe", where, "--output", "export", device)
+    command = (blkid, "--probe", "--output", "export", device)
     try:
         done = subprocess.run(
             command,

@@ -4,8 +4,7 @@ by whoever restores. With real arrays: `tests/lab/guest_design.py`."""
 import errno
 import json
 import os
-import subprocess
-from collections.abc import Collection
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,10 +12,13 @@ import pytest
 from autotune.safety import own_array
 from autotune.safety.journal import Journal
 from autotune.safety.new_journal import new_journal
-from autotune.safety.own_array import AT_BYTES, DATA_AT, MAGIC, UUID_AT, Removal
+from autotune.safety.own_array import AT_BYTES, MAGIC, UUID_AT, Removal
 from autotune.safety.restore import restore
 
 UUID = "0123456789abcdef0123456789abcdef"
+
+
+Asked = tuple[str, list[str], bool, bool]
 
 
 @pytest.fixture
@@ -27,45 +29,41 @@ def journal(tmp_path: Path) -> Journal:
 
 
 @pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Collection[str]]]:
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[Asked]:
     """What is asked to be removed, and never is."""
-    calls: list[tuple[str, Collection[str]]] = []
+    calls: list[Asked] = []
 
-    def remove(uuid: str, disks: Collection[str] = (), left_alone: bool = False) -> Removal:
-        # Somebody may have taken it for theirs.
-        assert left_alone
-        calls.append((uuid, disks))
+    def remove_left(uuid: str, disks: list[str], rebooted: bool, at_once: bool) -> Removal:
+        calls.append((uuid, disks, rebooted, at_once))
         return Removal(["/dev/md127"], ["the superblock of /dev/vdb cannot be zeroed: busy"])
 
-    monkeypatch.setattr(own_array, "remove", remove)
+    monkeypatch.setattr(own_array, "remove_left", remove_left)
     return calls
 
 
 def test_a_restore_removes_what_the_journal_announces_and_keeps_it_until_all_is_gone(
-    journal: Journal, asked: list[tuple[str, Collection[str]]]
+    journal: Journal, asked: list[Asked]
 ) -> None:
     loaded = Journal.load(journal.path)
     assert loaded.record.making == ["vda", "vdb"]
     outcome = restore(loaded)
-    assert asked == [(UUID, ["vda", "vdb"])]
+    assert asked == [(UUID, ["vda", "vdb"], False, False)]
     assert outcome.removed == ["/dev/md127"]
     assert not outcome.complete
     assert journal.path.exists()
 
 
 def test_after_a_reboot_they_are_looked_for_on_every_disk(
-    journal: Journal, asked: list[tuple[str, Collection[str]]]
+    journal: Journal, asked: list[Asked]
 ) -> None:
     lines = journal.path.read_text().splitlines()
     head = {**json.loads(lines[0]), "boot": "another", "started_s": 1.0, "kernel": ""}
     journal.path.write_text("\n".join([json.dumps(head), *lines[1:]]) + "\n")
     assert restore(Journal.load(journal.path)).rebooted
-    assert asked == [(UUID, ())]
+    assert asked == [(UUID, ["vda", "vdb"], True, False)]
 
 
-def test_without_arrays_of_ours_nothing_is_looked_for(
-    tmp_path: Path, asked: list[tuple[str, Collection[str]]]
-) -> None:
+def test_without_arrays_of_ours_nothing_is_looked_for(tmp_path: Path, asked: list[Asked]) -> None:
     bare = new_journal(tmp_path / "journal/b.jsonl", UUID, "/dev/md127", ())
     assert restore(Journal.load(bare.path)).complete
     assert not asked
@@ -93,24 +91,34 @@ def test_a_superblock_is_ours_by_its_uuid_alone(
 def test_what_udev_begins_again_meanwhile_is_stopped_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    disk = tmp_path / "cciss/disk"
-    disk.parent.mkdir()
-    disk.write_bytes(bytes(2 * AT_BYTES))
+    """All of it is held before the first superblock goes: half an array nobody could look at."""
+    disk = tmp_path / "disk"
+    disk.write_bytes(superblock())
     begun, opened, opens = ["md127"], [], os.open
 
     def while_it_is_held(path: str, *more: int) -> int:
         opened.append(path)
-        if begun:
+        if begun and path == "/dev/cciss/disk":
             raise OSError(errno.EBUSY, "Device or resource busy")
+        assert own_array._superblock(opens(disk, os.O_RDONLY)).startswith(MAGIC)
         return opens(disk, os.O_RDWR)
 
     monkeypatch.setattr(own_array, "LOOK_S", 0.0)
     monkeypatch.setattr(own_array, "_arrays", lambda _uuid, _members: list(begun))
-    monkeypatch.setattr(own_array, "_stop", lambda name: begun.remove(name) or "")
     monkeypatch.setattr(own_array.os, "open", while_it_is_held)
-    assert own_array._zero("cciss!disk", UUID) == ""
+    found = Removal()
+    own_array._zero_all(UUID, ["vda", "cciss!disk"], found, begun.remove)
     assert not begun
-    assert opened == ["/dev/cciss/disk"] * 2
+    assert found.removed == ["the superblock on /dev/vda", "the superblock on /dev/cciss!disk"]
+    assert opened == ["/dev/vda", "/dev/cciss/disk"] * 2
+    assert not disk.read_bytes()[AT_BYTES:].strip(b"\0")
+
+
+def superblock() -> bytes:
+    block = bytearray(4096)
+    block[: len(MAGIC)] = MAGIC
+    block[UUID_AT : UUID_AT + 16] = bytes.fromhex(UUID)
+    return bytes(AT_BYTES) + block
 
 
 @pytest.mark.parametrize("back_as", ["", "vdz"])
@@ -129,59 +137,81 @@ def test_a_disk_that_is_gone_may_have_a_superblock_of_ours_still(
     monkeypatch.setattr(own_array, "BLOCK", tmp_path)
     monkeypatch.setattr(own_array, "_bears", bears)
     monkeypatch.setattr(own_array, "_arrays", lambda *_: [])
-    monkeypatch.setattr(own_array, "_zero", lambda *_: "")
-    removal = own_array.remove(UUID, ["vda", "vdb"])
+    monkeypatch.setattr(own_array, "_zero_all", note_all)
+    removal = own_array.remove_left(UUID, ["vda", "vdb"], at_once=True)
     zeroed = [f"the superblock on /dev/{disk}" for disk in ("vda", back_as) if disk]
     assert removal.removed == zeroed
     assert bool(removal.failed) == (not back_as)
     assert all("whether /dev/vdb has" in text for text in removal.failed)
     # After a reboot every device is looked at, and many cannot be read.
-    assert own_array.remove(UUID).failed == []
+    assert own_array.remove_left(UUID, ["vda"], rebooted=True, at_once=True).failed == []
 
 
-def test_an_array_with_something_on_it_stays_with_its_superblocks(
-    monkeypatch: pytest.MonkeyPatch,
+def note_all(_uuid: str, members: list[str], found: Removal, _stop: object) -> None:
+    for disk in members:
+        found.note(f"the superblock on /dev/{disk}", "")
+
+
+@pytest.fixture
+def left(monkeypatch: pytest.MonkeyPatch) -> dict[str, object]:
+    """What is on three disks that a design has left, with nothing that speaks against removal."""
+    state: dict[str, object] = {"members": ["vda", "vdb", "vdc"], "arrays": ["md127"]}
+    state |= {"degraded": "0", "size": "8", "content": None, "users": 0, "stopped": 0}
+
+    def stop(_descriptor: int, request: int) -> None:
+        assert request == 0x932
+        if state["users"]:
+            # What somebody does there takes its time, and then there is something on it.
+            state["users"], state["content"] = 0, "it has a signature of ext4"
+            raise OSError(errno.EBUSY, "Device or resource busy")
+        state["stopped"] = 1
+
+    monkeypatch.setattr(own_array, "LOOK_S", 0.0)
+    monkeypatch.setattr(own_array, "_members", lambda *_: (state["members"], {}))
+    monkeypatch.setattr(own_array, "_arrays", lambda *_: state["arrays"])
+    monkeypatch.setattr(own_array, "_node", lambda _disk: "/dev/null")
+    monkeypatch.setattr(own_array.fcntl, "ioctl", stop)
+    monkeypatch.setattr(own_array, "signature", lambda _node: state["content"])
+    monkeypatch.setattr(own_array.sysfs, "read_or", lambda path, _or: state[path.name])
+    monkeypatch.setattr(own_array, "_zero_all", note_all)
+    return state
+
+
+def test_what_a_design_has_left_is_removed_where_it_is_seen_to_be_blank(
+    left: dict[str, object],
 ) -> None:
-    stopped: list[str] = []
-    monkeypatch.setattr(own_array, "_members", lambda _uuid, disks: (list(disks), {}))
-    monkeypatch.setattr(own_array, "_arrays", lambda _uuid, _members: ["md126", "md127"])
-    monkeypatch.setattr(own_array, "_content", lambda name: "ext4" if name == "md127" else "")
-    monkeypatch.setattr(own_array, "_stop", lambda name: stopped.append(name) or "")
-    monkeypatch.setattr(own_array, "_zero", lambda disk, _uuid: stopped.append(disk) or "")
-    assert own_array.remove(UUID, ["vda"], left_alone=True).failed == ["ext4"]
-    assert not stopped
-    assert own_array.remove(UUID, ["vda"]).removed
-    assert stopped == ["md126", "md127", "vda"]
+    removal = own_array.remove_left(UUID, ["vda", "vdb", "vdc"])
+    assert left["stopped"]
+    assert removal.failed == []
+    assert removal.removed[0] == "/dev/md127"
 
 
-@pytest.mark.parametrize(("sectors", "stays"), [("0", False), ("8", True)])
-def test_an_array_whose_content_cannot_be_seen_stays_unless_it_was_only_begun(
-    sectors: str, stays: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({"arrays": []}, "it is not active"),
+        ({"size": "0"}, "it is not active"),
+        ({"arrays": ["md126", "md127"]}, "its disks are in md126 and md127"),
+        ({"degraded": "1"}, "not all 3 members of /dev/md127 are there"),
+        ({"members": ["vda", "vdb"]}, "not all 3 members of /dev/md127 are there"),
+        ({"content": "it has a signature of ext4"}, "on /dev/md127, it has a signature of ext4"),
+        ({"users": 1}, "on /dev/md127, it has a signature of ext4"),
+    ],
+)
+def test_what_somebody_may_have_taken_for_theirs_stays(
+    left: dict[str, object], monkeypatch: pytest.MonkeyPatch, change: dict[str, object], why: str
 ) -> None:
-    (tmp_path / "md_gone").mkdir()
-    (tmp_path / "md_gone/size").write_text(f"{sectors}\n")
-    monkeypatch.setattr(own_array, "BLOCK", tmp_path)
-    said = own_array._content("md_gone")
-    assert ("cannot be seen what is on it" in said) is stays
+    left |= change
+    if "members" in change:
+        monkeypatch.setattr(own_array, "BLOCK", Path("/nonexistent"))
+        monkeypatch.setattr(own_array, "_members", members_of(["vda", "vdb"]))
+        monkeypatch.setattr(Path, "iterdir", lambda _self: iter(()))
+    removal = own_array.remove_left(UUID, ["vda", "vdb", "vdc"])
+    assert not (left["stopped"])
+    assert not (removal.removed)
+    assert f"since {why}" in removal.failed[0]
+    assert "`mdadm --zero-superblock /dev/vda /dev/vdb" in removal.failed[0]
 
 
-@pytest.mark.parametrize(("magic", "stays"), [(b"\x53\xef", True), (b"\0\0", False)])
-def test_a_stopped_array_with_a_filesystem_on_it_stays(
-    magic: bytes, stays: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Where a member's data begin, as its superblock says. A plain file stands for the disk."""
-    data_at, disk = 1 << 20, tmp_path / "disk"
-    content = bytearray(4 << 20)
-    content[AT_BYTES + DATA_AT : AT_BYTES + DATA_AT + 8] = (data_at // 512).to_bytes(8, "little")
-    disk.write_bytes(content)
-    subprocess.run(["mkfs.ext4", "-q", "-F", "-E", f"offset={data_at}", disk, "2M"], check=True)
-    with disk.open("r+b") as file:
-        file.seek(data_at + 1024 + 0x38)
-        file.write(magic)
-    monkeypatch.setattr(own_array, "_node", lambda _disk: str(disk))
-    monkeypatch.setattr(own_array, "_members", lambda _uuid, disks: (list(disks), {}))
-    monkeypatch.setattr(own_array, "_arrays", lambda *_: [])
-    monkeypatch.setattr(own_array, "_zero", lambda *_: "")
-    removal = own_array.remove(UUID, ["vda"], left_alone=True)
-    assert bool(removal.failed) is stays
-    assert not stays or "begin, it has a signature of ext4" in removal.failed[0]
+def members_of(found: list[str]) -> Callable[..., object]:
+    return lambda _uuid, disks: ([disk for disk in found if disk in disks], {})
