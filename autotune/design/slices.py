@@ -12,7 +12,7 @@ from autotune.design.creation import create
 from autotune.design.filling import fill
 from autotune.design.plot import NAME, OFFSET_BYTES, Plot
 from autotune.design.shape import Shape
-from autotune.errors import RestoreError, SignalledError, StoppedError
+from autotune.errors import AutotuneError, RestoreError, SignalledError, StoppedError
 from autotune.knobs import stripe_cache
 from autotune.measure.fio import Target
 from autotune.measure.phase import Bench
@@ -84,7 +84,7 @@ class Slices:
         """Announce the arrays, and fill the slices. Raise RefusalError if a disk is not blank."""
         for disk in self.plot.disks:
             disk.look_again()
-        self._guardian.journal.making([disk.name for disk in self.plot.disks])
+        self._guardian.journal.making({disk.name: disk.hardware for disk in self.plot.disks})
         fill(self.plot.disks, OFFSET_BYTES, self.plot.slice_bytes, self.look, progress)
         self.written.add(self.plot.slice_bytes * len(self.plot.disks))
 
@@ -98,9 +98,13 @@ class Slices:
         self.look()
         try:
             self._create(shape)
+            self._guardian.journal.made(whole=True)
             with self._bench(shape) as bench:
                 yield bench
         finally:
+            # Where it cannot be noted, as on a full disk, it is removed all the same.
+            with contextlib.suppress(AutotuneError):
+                self._guardian.journal.made(whole=False)
             removal = own_array.remove(self.plot.uuid, [disk.name for disk in self.plot.disks])
             if removal.failed:
                 raise RestoreError("; ".join(removal.failed) + ".")

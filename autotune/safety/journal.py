@@ -9,7 +9,7 @@ import errno
 import fcntl
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import BinaryIO
 
@@ -194,10 +194,14 @@ class Journal:
         """Note that a scratch folder is gone."""
         self._add({"kind": "removed", "path": str(folder)})
 
-    def making(self, disks: Iterable[str]) -> None:
+    def making(self, disks: Mapping[str, str]) -> None:
         """Announce arrays of ours with this journal's UUID, which a restore is to remove, on these
-        disks (kernel names)."""
-        self._add({"kind": "making", "disks": list(disks)})
+        disks (what `hardware` says of each, by its kernel name)."""
+        self._add({"kind": "making", "disks": dict(disks)})
+
+    def made(self, whole: bool) -> None:
+        """Note that such an array is whole now, or that it is about to be removed."""
+        self._add({"kind": "made", "whole": whole})
 
     def checking(self, running: bool, moved: bool = False) -> None:
         """Announce that a check of ours starts, or note that it has ended, and whether that left

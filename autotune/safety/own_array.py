@@ -1,29 +1,25 @@
 """Arrays that autotune has made on blank disks, and their removal: they are stopped, and their
 superblocks zeroed, nothing else. Light: the guardian runs it when their maker is dead.
 
-They are known by a UUID that was recorded before they were made. Superblock: kernel
-include/uapi/linux/raid/md_p.h, `struct mdp_superblock_1`; version 1.2 lies 4 KiB from the start.
+They are known by a UUID that was recorded before they were made.
 """
 
 import contextlib
 import errno
 import fcntl
-import mmap
 import os
 import subprocess
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from autotune.safety.own_superblock import bears, node, zero
 from autotune.system import sysfs
-from autotune.system.blockdev import md_uuid
+from autotune.system.blockdev import hardware, md_uuid
 from autotune.system.programs import find
 from autotune.system.signature import signature
 
-AT_BYTES = SIZE_BYTES = 4096
-MAGIC = (0xA92B4EFC).to_bytes(4, "little") + (1).to_bytes(4, "little")
-UUID_AT = 16
 STOP_ARRAY = 0x932
 """`_IO(MD_MAJOR, 0x32)` (kernel include/uapi/linux/raid/md_u.h)."""
 PATIENCE_S = 30.0
@@ -32,6 +28,7 @@ LOOK_S = 0.2
 NOT_ACTIVE = "it is not active, so what is on it cannot be seen"
 COMMAND_S = 20.0
 BLOCK = Path("/sys/class/block")
+BLOCKS = Path("/sys/block")
 
 
 @dataclass
@@ -66,43 +63,44 @@ def remove(uuid: str, disks: Collection[str]) -> Removal:
 
 
 def remove_left(
-    uuid: str, disks: Sequence[str], rebooted: bool = False, at_once: bool = False
+    uuid: str, disks: Mapping[str, str], rebooted: bool = False, begun: bool = False
 ) -> Removal:
-    """The same when their maker is dead, of an array that was made of all these disks. By then
-    somebody may have put something on it. So it stays, and is told of, unless it is active, whole
-    and seen to be blank while nobody can change that.
+    """The same when their maker is dead, of an array that was made of all these disks (what
+    `hardware` says of each, by its kernel name). By then somebody may have put something on it. So
+    it stays, and is told of, unless it is active, whole and seen to be blank while nobody can
+    change that. It stays too as long as one of its disks is not there to be looked at.
 
-    `at_once`: by the guardian, right after the maker's death: what is not active then was only
-    begun. After a reboot disks may have other names, and any of them may be ours.
+    `begun`: right after the maker's death in the midst of making or removing it: what is not active
+    then was never used.
     """
     found = Removal()
-    members, unseen = _members(uuid, () if rebooted else disks)
+    names, absent = _now_called(disks, rebooted)
+    members, unseen = _members(uuid, names)
+    if len(members) < len(disks) and not all(disks.values()):
+        # A disk that does not say what it is has another name after a reboot, or plugged in again.
+        members += _members(uuid, [name for name in _disks_here() if name not in names])[0]
     if len(members) < len(disks):
-        # After a reboot, or plugged in again, a disk has another name.
-        others = sorted(entry.name for entry in BLOCK.iterdir() if entry.name not in members)
-        members += _members(uuid, others)[0]
-    if len(members) < len(disks):
-        found.failed += map(_told, unseen.items())
+        found.failed += map(_told, (absent | unseen).items())
     arrays = _arrays(uuid, members)
     if not (members or arrays):
         return found
 
     def stop(name: str) -> str:
-        return _stop_blank(name, members, len(disks), at_once)
+        return _stop_blank(name, members, len(disks), begun)
 
-    if at_once and not any(map(_is_active, arrays)):
+    if begun and not any(map(_is_active, arrays)):
         fault = next(filter(None, map(_stop, arrays)), "")
     elif len(arrays) == 1:
         fault = stop(arrays[0])
     else:
         fault = f"its disks are in {' and '.join(arrays)}" if arrays else NOT_ACTIVE
     if fault:
-        names = ", ".join(f"/dev/{disk}" for disk in members)
+        devices = [f"/dev/{disk}" for disk in members]
         found.failed.append(
-            f"what a design has left on {names} stays, since {fault}. Assemble the array with all "
-            "its members and restore again. Or remove it yourself, if nobody needs what is on it: "
-            f"`mdadm --stop`, then `mdadm --zero-superblock {names.replace(',', '')}`. To keep the "
-            "array, delete the journal"
+            f"what a design has left on {', '.join(devices)} stays, since {fault}. Assemble the "
+            "array with all its members and restore again. Or remove it yourself, if nobody needs "
+            f"what is on it: `mdadm --stop`, then `mdadm --zero-superblock {' '.join(devices)}`. "
+            "To keep the array, delete the journal"
         )
         return found
     found.removed += [f"/dev/{name}" for name in arrays]
@@ -110,24 +108,24 @@ def remove_left(
     return found
 
 
-def _stop_blank(name: str, members: Sequence[str], made_of: int, at_once: bool) -> str:
+def _stop_blank(name: str, members: Sequence[str], made_of: int, begun: bool) -> str:
     """Stop an array that nobody uses and that has nothing on it; why it stays, "" if it is
     stopped."""
     md = Path("/sys/block", name, "md")
     if not _is_active(name):
         return NOT_ACTIVE
-    if not at_once and (len(members) < made_of or sysfs.read_or(md / "degraded", "0") != "0"):
+    if not begun and (len(members) < made_of or sysfs.read_or(md / "degraded", "0") != "0"):
         return f"not all {made_of} members of /dev/{name} are there"
     fault = ""
     for _ in _patiently():
         try:
             # Whoever mounts it or makes a filesystem wants it alone, too.
-            descriptor = os.open(_node(name), os.O_RDONLY | os.O_EXCL | os.O_CLOEXEC)
+            descriptor = os.open(node(name), os.O_RDONLY | os.O_EXCL | os.O_CLOEXEC)
         except OSError as error:
             fault = f"/dev/{name} is in use ({error.strerror})"
             continue
         try:
-            if content := signature(_node(name)):
+            if content := signature(node(name)):
                 return f"on /dev/{name}, {content}"
             # Refused as long as anybody else has it open.
             fcntl.ioctl(descriptor, STOP_ARRAY)
@@ -137,6 +135,28 @@ def _stop_blank(name: str, members: Sequence[str], made_of: int, at_once: bool) 
         finally:
             os.close(descriptor)
     return fault
+
+
+def _now_called(disks: Mapping[str, str], rebooted: bool) -> tuple[list[str], dict[str, str]]:
+    """What these disks are called now, and those that are not there, with the reason."""
+    here = {name: hardware(name, Path("/")) for name in _disks_here()}
+    names: list[str] = []
+    absent: dict[str, str] = {}
+    for name, known in disks.items():
+        if known:
+            found = [other for other, said in here.items() if said == known]
+            names += found
+            if not found:
+                absent[name] = "No such device"
+        elif not rebooted:
+            names.append(name)
+    return names, absent
+
+
+def _disks_here() -> list[str]:
+    """The disks of this machine. What has no hardware of its own, such as a device of the device
+    mapper that is suspended, might not answer for ever."""
+    return sorted(entry.name for entry in BLOCKS.iterdir() if (entry / "device").exists())
 
 
 def _is_active(name: str) -> bool:
@@ -160,7 +180,7 @@ def _zero_all(
     with contextlib.ExitStack() as stack:
         held, faults = _held(uuid, members, stop, stack)
         for disk in members:
-            fault = _zero(held[disk], uuid) if disk in held else faults[disk]
+            fault = zero(held[disk], uuid) if disk in held else faults[disk]
             what = f"superblock on /dev/{disk}"
             found.note(f"the {what}", f"the {what} cannot be zeroed: {fault}" if fault else "")
 
@@ -177,7 +197,7 @@ def _held(
             held, faults, busy = {}, {}, False
             for disk in members:
                 try:
-                    held[disk] = os.open(_node(disk), flags)
+                    held[disk] = os.open(node(disk), flags)
                     tried.callback(os.close, held[disk])
                 except OSError as error:
                     busy |= error.errno == errno.EBUSY
@@ -196,7 +216,7 @@ def _members(uuid: str, disks: Iterable[str]) -> tuple[list[str], dict[str, str]
     found, unseen = [], {}
     for disk in disks:
         try:
-            if _bears(disk, uuid):
+            if bears(disk, uuid):
                 found.append(disk)
         except OSError as error:
             unseen[disk] = error.strerror or str(error)
@@ -254,49 +274,3 @@ def _patiently() -> Iterator[None]:
     while time.monotonic() < deadline:
         time.sleep(LOOK_S)
         yield
-
-
-def _node(disk: str) -> str:
-    """Where a disk is opened; the kernel writes a slash of its name as an exclamation mark."""
-    return f"/dev/{disk.replace('!', '/')}"
-
-
-def _bears(disk: str, uuid: str) -> bool:
-    """Whether there is a superblock with this UUID on a disk. OSError if it cannot be read."""
-    with _opened(disk) as descriptor:
-        return _is_ours(descriptor, uuid)
-
-
-@contextlib.contextmanager
-def _opened(disk: str) -> Iterator[int]:
-    """A disk to read from, past the page cache, which does not see what md writes."""
-    descriptor = os.open(_node(disk), os.O_RDONLY | os.O_DIRECT | os.O_CLOEXEC)
-    try:
-        yield descriptor
-    finally:
-        os.close(descriptor)
-
-
-def _is_ours(descriptor: int, uuid: str) -> bool:
-    block = _superblock(descriptor)
-    return block.startswith(MAGIC) and block[UUID_AT : UUID_AT + 16].hex() == uuid
-
-
-def _superblock(descriptor: int) -> bytes:
-    """What stands where a superblock of version 1.2 is, if there is one."""
-    # Direct requests need memory of whole pages.
-    with mmap.mmap(-1, SIZE_BYTES) as page:
-        os.preadv(descriptor, [page], AT_BYTES)
-        return page[:]
-
-
-def _zero(descriptor: int, uuid: str) -> str:
-    """Zero a superblock, if it has this UUID; what prevents it, "" if nothing does."""
-    try:
-        if _is_ours(descriptor, uuid):
-            with mmap.mmap(-1, SIZE_BYTES) as page:
-                os.pwritev(descriptor, [page], AT_BYTES)
-            os.fsync(descriptor)
-    except OSError as error:
-        return error.strerror or str(error)
-    return ""

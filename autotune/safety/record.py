@@ -62,8 +62,11 @@ class Record:
     folders: dict[str, str] = field(default_factory=dict)
     """What the folder of each device was known by: names change hands."""
 
-    making: list[str] = field(default_factory=list)
-    """The disks (kernel names) that arrays of ours with this UUID are made of, to be removed."""
+    making: dict[str, str] = field(default_factory=dict)
+    """The disks that arrays of ours with this UUID are made of, to be removed: what `hardware` says
+    of each ("": nothing, as in journals of an earlier version), by its kernel name."""
+    made: bool = False
+    """Such an array is whole, so that somebody may have put something on it since."""
 
     lost: bool = False
     """Somebody emptied the journal: nothing is known but the originals."""
@@ -156,7 +159,11 @@ class Record:
             case {"kind": "hanging", "path": str(path)}:
                 self.hanging.add(path)
             case {"kind": "making", "disks": list(disks)}:
-                self.making = [str(disk) for disk in disks]
+                self.making = {str(disk): "" for disk in disks}
+            case {"kind": "making", "disks": dict(disks)}:
+                self.making = {str(disk): str(known) for disk, known in disks.items()}
+            case {"kind": "made", "whole": bool(whole)}:
+                self.made = whole
             case {"kind": "removed", "path": str(path)}:
                 self.scratch = [folder for folder in self.scratch if folder != path]
             case {"kind": "check", "running": bool(running)}:

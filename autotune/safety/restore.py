@@ -228,7 +228,9 @@ def _unbound(block: Path) -> None:
 
 def _remove_arrays(record: Record, outcome: Outcome, at_once: bool) -> None:
     if record.making:
-        removal = own_array.remove_left(record.uuid, record.making, outcome.rebooted, at_once)
+        # Somebody may have used a whole one even now, where the guardian was kept from its turn.
+        begun = at_once and not record.made
+        removal = own_array.remove_left(record.uuid, record.making, outcome.rebooted, begun)
         outcome.removed += removal.removed
         outcome.failed += removal.failed
 

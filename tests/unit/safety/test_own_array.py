@@ -9,22 +9,24 @@ from pathlib import Path
 
 import pytest
 
-from autotune.safety import own_array
+from autotune.safety import own_array, own_superblock
 from autotune.safety.journal import Journal
 from autotune.safety.new_journal import new_journal
-from autotune.safety.own_array import AT_BYTES, MAGIC, UUID_AT, Removal
+from autotune.safety.own_array import Removal
+from autotune.safety.own_superblock import AT_BYTES, MAGIC, UUID_AT
 from autotune.safety.restore import restore
 
 UUID = "0123456789abcdef0123456789abcdef"
 
 
-Asked = tuple[str, list[str], bool, bool]
+Asked = tuple[str, dict[str, str], bool, bool]
+MAKING = {"vda": "0123456789ab", "vdb": ""}
 
 
 @pytest.fixture
 def journal(tmp_path: Path) -> Journal:
     found = new_journal(tmp_path / "journal/a.jsonl", UUID, "/dev/md127", ())
-    found.making(["vda", "vdb"])
+    found.making(MAKING)
     return found
 
 
@@ -33,8 +35,8 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[Asked]:
     """What is asked to be removed, and never is."""
     calls: list[Asked] = []
 
-    def remove_left(uuid: str, disks: list[str], rebooted: bool, at_once: bool) -> Removal:
-        calls.append((uuid, disks, rebooted, at_once))
+    def remove_left(uuid: str, disks: dict[str, str], rebooted: bool, begun: bool) -> Removal:
+        calls.append((uuid, disks, rebooted, begun))
         return Removal(["/dev/md127"], ["the superblock of /dev/vdb cannot be zeroed: busy"])
 
     monkeypatch.setattr(own_array, "remove_left", remove_left)
@@ -45,9 +47,9 @@ def test_a_restore_removes_what_the_journal_announces_and_keeps_it_until_all_is_
     journal: Journal, asked: list[Asked]
 ) -> None:
     loaded = Journal.load(journal.path)
-    assert loaded.record.making == ["vda", "vdb"]
+    assert loaded.record.making == MAKING
     outcome = restore(loaded)
-    assert asked == [(UUID, ["vda", "vdb"], False, False)]
+    assert asked == [(UUID, MAKING, False, False)]
     assert outcome.removed == ["/dev/md127"]
     assert not outcome.complete
     assert journal.path.exists()
@@ -60,7 +62,23 @@ def test_after_a_reboot_they_are_looked_for_on_every_disk(
     head = {**json.loads(lines[0]), "boot": "another", "started_s": 1.0, "kernel": ""}
     journal.path.write_text("\n".join([json.dumps(head), *lines[1:]]) + "\n")
     assert restore(Journal.load(journal.path)).rebooted
-    assert asked == [(UUID, ["vda", "vdb"], True, False)]
+    assert asked == [(UUID, MAKING, True, False)]
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_a_late_guardian_takes_no_array_that_was_whole_for_one_that_was_only_begun(
+    journal: Journal, asked: list[Asked], whole: bool
+) -> None:
+    """Somebody may have made a filesystem on it and stopped it, while the guardian was stopped."""
+    journal.made(whole=True)
+    journal.made(whole=whole)
+    restore(Journal.load(journal.path), at_once=True)
+    assert asked == [(UUID, MAKING, False, not whole)]
+
+
+def test_a_journal_of_an_earlier_version_says_nothing_of_the_disks(journal: Journal) -> None:
+    journal.record.learn({"kind": "making", "disks": ["vdc"]})
+    assert journal.record.making == {"vdc": ""}
 
 
 def test_without_arrays_of_ours_nothing_is_looked_for(tmp_path: Path, asked: list[Asked]) -> None:
@@ -83,7 +101,7 @@ def test_a_superblock_is_ours_by_its_uuid_alone(
     disk.write_bytes(bytes(AT_BYTES) + block)
     descriptor = os.open(disk, os.O_RDONLY)
     try:
-        assert own_array._is_ours(descriptor, UUID) is ours
+        assert own_superblock._is_ours(descriptor, UUID) is ours
     finally:
         os.close(descriptor)
 
@@ -100,7 +118,7 @@ def test_what_udev_begins_again_meanwhile_is_stopped_again(
         opened.append(path)
         if begun and path == "/dev/cciss/disk":
             raise OSError(errno.EBUSY, "Device or resource busy")
-        assert own_array._superblock(opens(disk, os.O_RDONLY)).startswith(MAGIC)
+        assert own_superblock._superblock(opens(disk, os.O_RDONLY)).startswith(MAGIC)
         return opens(disk, os.O_RDWR)
 
     monkeypatch.setattr(own_array, "LOOK_S", 0.0)
@@ -133,23 +151,45 @@ def test_a_disk_that_is_gone_may_have_a_superblock_of_ours_still(
         return disk in ("vda", back_as)
 
     for name in ("vda", "vdc", *filter(None, [back_as])):
-        (tmp_path / name).mkdir()
-    monkeypatch.setattr(own_array, "BLOCK", tmp_path)
-    monkeypatch.setattr(own_array, "_bears", bears)
+        (tmp_path / name / "device").mkdir(parents=True)
+    monkeypatch.setattr(own_array, "BLOCKS", tmp_path)
+    monkeypatch.setattr(own_array, "bears", bears)
     monkeypatch.setattr(own_array, "_arrays", lambda *_: [])
     monkeypatch.setattr(own_array, "_zero_all", note_all)
-    removal = own_array.remove_left(UUID, ["vda", "vdb"], at_once=True)
+    removal = own_array.remove_left(UUID, {"vda": "", "vdb": ""}, begun=True)
     zeroed = [f"the superblock on /dev/{disk}" for disk in ("vda", back_as) if disk]
     assert removal.removed == zeroed
     assert bool(removal.failed) == (not back_as)
     assert all("whether /dev/vdb has" in text for text in removal.failed)
-    # After a reboot every device is looked at, and many cannot be read.
-    assert own_array.remove_left(UUID, ["vda"], rebooted=True, at_once=True).failed == []
+    # After a reboot every disk is looked at, and many cannot be read.
+    assert own_array.remove_left(UUID, {"vda": ""}, rebooted=True, begun=True).failed == []
+
+
+@pytest.mark.parametrize("rebooted", [False, True])
+def test_a_disk_that_is_not_there_yet_keeps_the_journal_and_no_other_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rebooted: bool
+) -> None:
+    """At boot a disk may come late; and a suspended device that is none of ours never answers."""
+    (tmp_path / "vdx/device").mkdir(parents=True)
+    (tmp_path / "vdy/device").mkdir(parents=True)
+    (tmp_path / "dm-0").mkdir()
+    read: list[str] = []
+    monkeypatch.setattr(own_array, "BLOCKS", tmp_path)
+    monkeypatch.setattr(own_array, "hardware", lambda name, _root: {"vdx": "11", "vdy": "33"}[name])
+    monkeypatch.setattr(own_array, "bears", lambda disk, _uuid: read.append(disk))
+    monkeypatch.setattr(own_array, "_arrays", lambda *_: [])
+    (fault,) = own_array.remove_left(UUID, {"vda": "11", "vdb": "22"}, rebooted).failed
+    assert "whether /dev/vdb has a superblock of ours cannot be seen (No such device)" in fault
+    assert read == ["vdx"]
+    assert own_array.remove_left(UUID, {"vda": "11", "vdb": "33"}, rebooted).failed == []
 
 
 def note_all(_uuid: str, members: list[str], found: Removal, _stop: object) -> None:
     for disk in members:
         found.note(f"the superblock on /dev/{disk}", "")
+
+
+LEFT_ON = dict.fromkeys(("vda", "vdb", "vdc"), "")
 
 
 @pytest.fixture
@@ -169,10 +209,10 @@ def left(monkeypatch: pytest.MonkeyPatch) -> dict[str, object]:
     monkeypatch.setattr(own_array, "LOOK_S", 0.0)
     monkeypatch.setattr(own_array, "_members", lambda *_: (state["members"], {}))
     monkeypatch.setattr(own_array, "_arrays", lambda *_: state["arrays"])
-    monkeypatch.setattr(own_array, "_node", lambda _disk: "/dev/null")
+    monkeypatch.setattr(own_array, "node", lambda _disk: "/dev/null")
     monkeypatch.setattr(own_array.fcntl, "ioctl", stop)
     monkeypatch.setattr(own_array, "signature", lambda _node: state["content"])
-    monkeypatch.setattr(own_array.sysfs, "read_or", lambda path, _or: state[path.name])
+    monkeypatch.setattr(own_array.sysfs, "read_or", lambda path, x: state.get(path.name, x))
     monkeypatch.setattr(own_array, "_zero_all", note_all)
     return state
 
@@ -180,7 +220,7 @@ def left(monkeypatch: pytest.MonkeyPatch) -> dict[str, object]:
 def test_what_a_design_has_left_is_removed_where_it_is_seen_to_be_blank(
     left: dict[str, object],
 ) -> None:
-    removal = own_array.remove_left(UUID, ["vda", "vdb", "vdc"])
+    removal = own_array.remove_left(UUID, LEFT_ON)
     assert left["stopped"]
     assert removal.failed == []
     assert removal.removed[0] == "/dev/md127"
@@ -203,10 +243,9 @@ def test_what_somebody_may_have_taken_for_theirs_stays(
 ) -> None:
     left |= change
     if "members" in change:
-        monkeypatch.setattr(own_array, "BLOCK", Path("/nonexistent"))
         monkeypatch.setattr(own_array, "_members", members_of(["vda", "vdb"]))
         monkeypatch.setattr(Path, "iterdir", lambda _self: iter(()))
-    removal = own_array.remove_left(UUID, ["vda", "vdb", "vdc"])
+    removal = own_array.remove_left(UUID, LEFT_ON)
     assert not (left["stopped"])
     assert not (removal.removed)
     assert f"since {why}" in removal.failed[0]

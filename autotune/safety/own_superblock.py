@@ -1,0 +1,60 @@
+"""The superblocks of arrays that autotune has made, on their members. Light, as the journal.
+
+Kernel include/uapi/linux/raid/md_p.h, `struct mdp_superblock_1`; version 1.2 lies 4 KiB from the
+start.
+"""
+
+import contextlib
+import mmap
+import os
+from collections.abc import Iterator
+
+AT_BYTES = SIZE_BYTES = 4096
+MAGIC = (0xA92B4EFC).to_bytes(4, "little") + (1).to_bytes(4, "little")
+UUID_AT = 16
+
+
+def node(disk: str) -> str:
+    """Where a disk is opened; the kernel writes a slash of its name as an exclamation mark."""
+    return f"/dev/{disk.replace('!', '/')}"
+
+
+def bears(disk: str, uuid: str) -> bool:
+    """Whether there is a superblock with this UUID on a disk. OSError if it cannot be read."""
+    with _opened(disk) as descriptor:
+        return _is_ours(descriptor, uuid)
+
+
+@contextlib.contextmanager
+def _opened(disk: str) -> Iterator[int]:
+    """A disk to read from, past the page cache, which does not see what md writes."""
+    descriptor = os.open(node(disk), os.O_RDONLY | os.O_DIRECT | os.O_CLOEXEC)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _is_ours(descriptor: int, uuid: str) -> bool:
+    block = _superblock(descriptor)
+    return block.startswith(MAGIC) and block[UUID_AT : UUID_AT + 16].hex() == uuid
+
+
+def _superblock(descriptor: int) -> bytes:
+    """What stands where a superblock of version 1.2 is, if there is one."""
+    # Direct requests need memory of whole pages.
+    with mmap.mmap(-1, SIZE_BYTES) as page:
+        os.preadv(descriptor, [page], AT_BYTES)
+        return page[:]
+
+
+def zero(descriptor: int, uuid: str) -> str:
+    """Zero a superblock, if it has this UUID; what prevents it, "" if nothing does."""
+    try:
+        if _is_ours(descriptor, uuid):
+            with mmap.mmap(-1, SIZE_BYTES) as page:
+                os.pwritev(descriptor, [page], AT_BYTES)
+            os.fsync(descriptor)
+    except OSError as error:
+        return error.strerror or str(error)
+    return ""
