@@ -111,16 +111,25 @@ def _put_back(state_dir: Path) -> None:
     came, and there may be nobody."""
     from autotune.errors import AutotuneError, RefusalError
     from autotune.safety.deferred_restore import put_back
-    from autotune.safety.paths import open_journals
+    from autotune.safety.paths import clear_if_torn, open_journals
 
+    barred = []
     for path in open_journals(state_dir):
         try:
-            put_back(path)
+            if not clear_if_torn(path):
+                put_back(path)
+            if not path.exists():
+                barred.append(path.name.partition(".")[0])
         except (RefusalError, FileNotFoundError):
             # A run is under way, or has just ended.
             continue
         except (AutotuneError, OSError) as error:
             notice(str(error))
+    if barred:
+        from autotune.deploy.persist import wake
+
+        # Such a journal has kept udev from what is persisted, and that is what is to be measured.
+        wake(barred, notice)
 
 
 def _print_log(out: "Console", device: str, records: "tuple[PassRecord, ...]") -> None:

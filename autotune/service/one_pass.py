@@ -147,18 +147,18 @@ class _Persisted:
     array: Array
     profile: Profile | None
     measured: bool
+    other: str = ""
+    """The profile that should be in force, if something else is set."""
 
     @classmethod
     def of(cls, array: Array, in_force: Sequence[Active], now: Setting) -> "_Persisted":
         """`now`: what is set on the array. After a pass that put the originals back, that is not
         the profile which comes back at the next assembly."""
         found = next((each.profile for each in in_force if each.how == "persisted"), None)
-        same = (
-            found is not None
-            and found.knobs == in_force[0].profile.knobs
-            and all(now.get(name) == value for name, value in found.knobs.items())
-        )
-        return cls(array, found, same)
+        wanted = in_force[0].profile
+        is_set = all(now.get(name) == value for name, value in wanted.knobs.items())
+        same = found is not None and found.knobs == wanted.knobs and is_set
+        return cls(array, found, same, "" if is_set else wanted.name)
 
     def is_measured(self) -> bool:
         """Whether what is measured is persisted; somebody may have taken it back meanwhile."""
@@ -167,6 +167,11 @@ class _Persisted:
     def sentence(self, done: Pass) -> str:
         """What became of the pass, and what was not looked at."""
         text = _sentence(done)
+        if self.other and done.outcome in ("unchanged", "kept"):
+            return (
+                f"{text} But what is set is not all of the profile {plain(self.other)}, as "
+                "`autotune status` shows, so that was not measured; apply it anew."
+            )
         if self.profile is None or self.measured or done.outcome not in ("reverted", "adopted"):
             return text
         return (

@@ -149,6 +149,27 @@ def test_what_is_persisted_stays_if_other_values_are_set(
     assert "The persisted profile proven was not measured" in report.text
 
 
+def test_what_is_not_set_was_not_measured(
+    tmp_path: Path, told: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where somebody has set other values, or udev was kept from setting these."""
+
+    class Steady(Slower):
+        def __init__(self, *_: object) -> None:
+            self.incumbent = {"stripe_cache_size": 256}
+
+        def against_originals(self) -> Proof:
+            before, after = ({"write.throughput": Estimate(rate, 0.02)} for rate in (100e6, 50e6))
+            return Proof(judge(FIGURES, [after] * 2, [before] * 2), before, after)
+
+    monkeypatch.setattr(one_pass, "ManagedArray", Steady)
+    report = retune(tmp_path, AutotuneError("not reached"))
+    assert report.outcome == "unchanged"
+    assert "what is set is not all of the profile tried" in report.text
+    monkeypatch.setattr(Steady, "__init__", Slower.__init__)
+    assert "what is set" not in retune(tmp_path, AutotuneError("not reached")).text
+
+
 def test_what_was_taken_back_meanwhile_is_not_persisted_again(
     tmp_path: Path, told: list[str], persisted: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
