@@ -10,6 +10,7 @@
 # make check-kills   50 kills at random moments of a check (half an hour)
 # make packages  wheel, sdist, and a Debian package each for bookworm and trixie, in dist/ (root)
 # make machine-tests  Debian 12, 13 and unstable as whole emulated machines, from install to removal (root; hours)
+# make machine-sample  the first steps of that, on Debian 13 (root; some minutes after the packages)
 # make machine-cuts  ten power cuts each in a run, an apply and an apply --persist (root; hours)
 # make release-check  what a version has to pass: every Python, the oldest libraries, the packages
 # make fuzz    look long for a text that a parser trips over (some minutes)
@@ -137,14 +138,15 @@ bench-forecast: setup
 	.venv/bin/python -m benchmarks.forecast
 
 # What only these need, so that `make setup` does without.
-packages machine-tests machine-cuts release-check: PACKAGES += mmdebstrap dpkg-dev pandoc
-machine-tests machine-cuts release-check: PACKAGES += qemu-system-x86
+MACHINES := machine-sample machine-tests machine-cuts release-check
+packages $(MACHINES): PACKAGES += mmdebstrap dpkg-dev pandoc
+$(MACHINES): PACKAGES += qemu-system-x86
 kernel-tests: PACKAGES += mmdebstrap patchelf $(CONSUMERS)
 # Of the newest there are machines, but no package: the wheel is installed there.
 SUITES := bookworm trixie unstable
 MACHINE_CACHE := /var/cache/autotune-machines
 
-.PHONY: kernel-tests packages machine-tests machine-cuts release-check
+.PHONY: kernel-tests packages $(MACHINES)
 .PRECIOUS: $(MACHINE_CACHE)/%.img
 
 packages: setup
@@ -169,9 +171,12 @@ kernel-tests: setup $(foreach suite,$(LAB_KERNELS),$(call LAB_KERNEL,$(suite)))
 	  AUTOTUNE_LAB_KERNEL=$(call LAB_KERNEL,$$suite) \
 	    .venv/bin/python -m pytest tests/lab -m "not slow" || exit 1; done
 
-IN_MACHINES = for suite in $(SUITES); do \
-  .venv/bin/python -m pytest -v -p no:cacheprovider --rootdir tests/machine -c /dev/null \
-    tests/machine/$(1) --suite $$suite || exit 1; done
+IN_MACHINE = .venv/bin/python -m pytest -v -p no:cacheprovider --rootdir tests/machine \
+  -c /dev/null tests/machine/$(2) --suite $(1)
+IN_MACHINES = for suite in $(SUITES); do $(call IN_MACHINE,$$suite,$(1)) || exit 1; done
+
+machine-sample: packages $(MACHINE_CACHE)/trixie.img
+	$(call IN_MACHINE,trixie,machine_path.py -k 'test_install or test_doctor')
 
 machine-tests: packages $(SUITES:%=$(MACHINE_CACHE)/%.img)
 	$(call IN_MACHINES,machine_path.py)

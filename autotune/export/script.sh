@@ -15,8 +15,9 @@ name=@NAME@
 
 SYS=/sys
 RUN=/run
-JOURNALS=/var/lib/autotune/journal
+STATE=/var/lib/autotune
 MEMINFO=/proc/meminfo
+BOOT=/proc/sys/kernel/random/boot_id
 
 usage() {
     cat <<END
@@ -202,11 +203,12 @@ now() {
 save() {
     # shellcheck disable=SC2012,SC2046
     known "$saved" $(ls -tr -- "${saved%/*}"/*-"$uuid" 2>/dev/null)
+    find_others
     {
         printf '%s' "$kept" || return 1
         # A full disk may refuse any line of these.
         printf '%s\n' "$1" | while read -r device found file text; do
-            [ -z "$file" ] || is_kept || echo "$device $found $file $text" || exit 1
+            [ -z "$file" ] || is_kept || theirs || echo "$device $found $file $text" || exit 1
         done
     } >"$saved.part" && mv "$saved.part" "$saved"
 }
@@ -235,9 +237,37 @@ $kept" in *"
 $device $found $file "*) ;; *) return 1 ;; esac
 }
 
+# In "others", what the records of other arrays have of disks, which may be of this array, too.
+find_others() {
+    others=$(
+        for record in "${saved%/*}"/*; do
+            case ${record##*/} in
+            "$uuid" | *-"$uuid" | lock | *.part) ;;
+            *) grep -s '^/' "$record" ;;
+            esac
+        done
+    )
+}
+
+# What a disk had before another array's profile came to it, if that holds it; false if not.
+theirs() {
+    printf '%s\n' "$others" | grep -F -m 1 -- "$device $found $file "
+}
+
+# What is kept, without what other arrays' profiles hold: the last one of them puts that back.
+not_theirs() {
+    printf '%s' "$kept" | while read -r device found file text; do
+        if theirs >/dev/null; then
+            echo "$device/$file stays as it is until the other array's profile is undone." >&2
+        else
+            echo "$device $found $file $text"
+        fi
+    done
+}
+
 # One at a time: two at once would save each other's values for the originals.
 alone() {
-    [ -z "$uuid" ] || [ ! -e "$JOURNALS/$uuid.jsonl" ] ||
+    [ -z "$uuid" ] || [ ! -e "$STATE/journal/$uuid.jsonl" ] ||
         fail "A run of autotune has $1, or left it as it was; wait, or run autotune restore."
     command -v flock >/dev/null || fail "flock is missing; install util-linux."
     umask 077
@@ -249,7 +279,14 @@ alone() {
     trap '' HUP INT PIPE TERM
 }
 
+# What autotune has set would be taken for the original values, and come back with undo.
+check_applied() {
+    ! grep -qs "$(cat "$BOOT")" "$STATE/applied/$uuid.jsonl" ||
+        fail "autotune has applied a profile to $1; run autotune restore $1 first."
+}
+
 apply() {
+    check_applied "$1"
     check_memory
     check_speed "$1"
     before=$(now)
@@ -306,7 +343,8 @@ undo() {
     }
     # In memory: a full disk must keep nothing from going back.
     known "$saved" "$older"
-    put_back "$kept"
+    find_others
+    put_back "$(not_theirs)"
     rm -f "$saved" "$older"
 }
 

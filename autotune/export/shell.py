@@ -11,7 +11,8 @@ _LACKS = (
     "make the values last: run it again after each start and each assembly.",
     "rescale the values to other members or less memory; it refuses a stripe cache that would "
     "take over half of what is free.",
-    "undo one of two profiles on the same array: both are undone.",
+    "undo one of two profiles on the same array: both are undone. On a disk of two arrays, what "
+    "both have set goes back once both are undone.",
     "undo what was set before the machine was last started: that is gone anyway.",
 )
 

@@ -59,6 +59,7 @@ class Sandbox:
         }.items():
             self.put(f"sys/block/md0/md/{file}", text)
         self.put("sys/block/md0/queue/read_ahead_kb", "384")
+        self.put("proc/sys/kernel/random/boot_id", "this-boot")
         self.put("proc/meminfo", "MemTotal: 8000000 kB\nMemAvailable: 4000000 kB")
         (root / "run").mkdir()
         (root / "dev").mkdir()
@@ -79,9 +80,11 @@ class Sandbox:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text + "\n")
 
-    def run(self, word: str, script: Path | None = None) -> subprocess.CompletedProcess[str]:
+    def run(
+        self, word: str, script: Path | None = None, device: str = "md0"
+    ) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            ["dash", script or self.script, word, self.root / "dev/md0"],
+            ["dash", script or self.script, word, self.root / "dev" / device],
             capture_output=True,
             text=True,
             check=False,
@@ -255,6 +258,40 @@ def test_what_two_profiles_have_set_is_undone_in_any_order(two: Two, orders: str
     for each in undone:
         two.do("undo", scripts[each])
     assert two.are_undone()
+
+
+@pytest.mark.parametrize("first", ["md0", "md1"])
+def test_what_two_arrays_on_the_same_disks_have_set_goes_back_with_the_last(
+    two: Two, first: str
+) -> None:
+    """As where /boot and / are arrays on partitions of the same disks."""
+    machine, other = two.machine, UUID[::-1]
+    shutil.copytree(machine.block, machine.root / "sys/block/md1", symlinks=True)
+    machine.put("sys/block/md1/md/uuid", other)
+    (machine.root / "dev/md1").touch()
+    before = machine.held()
+    for device in ("md0", "md1"):
+        assert machine.run("apply", two.newer, device).returncode == 0
+    set_by_both = machine.held()["sys/block/sda/queue/nr_requests"]
+    assert set_by_both != before["sys/block/sda/queue/nr_requests"]
+    done = machine.run("undo", two.newer, first)
+    assert done.returncode == 0
+    assert "sda/queue/nr_requests stays as it is until the other array's" in done.stderr
+    assert machine.held()["sys/block/sda/queue/nr_requests"] == set_by_both
+    last = machine.run("undo", two.newer, "md1" if first == "md0" else "md0")
+    assert (last.returncode, last.stderr) == (0, "")
+    assert machine.held() == before
+
+
+@pytest.mark.parametrize("boot", ["this-boot", "another"])
+def test_what_autotune_has_applied_is_not_taken_for_the_original(tmp_path: Path, boot: str) -> None:
+    machine = Sandbox(tmp_path, profile())
+    before = machine.held()
+    machine.put(f"var/lib/autotune/applied/{UUID}.jsonl", f'{{"boot": "{boot}"}}')
+    done = machine.run("apply")
+    assert done.returncode == (2 if boot == "this-boot" else 0)
+    assert ("run autotune restore" in done.stderr) == (boot == "this-boot")
+    assert (machine.held() == before) == (boot == "this-boot")
 
 
 @pytest.mark.parametrize("others", [True, False])
