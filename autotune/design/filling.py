@@ -35,9 +35,9 @@ def fill(
             part.write(os.urandom(PART_BYTES))
             with disks[index].held() as descriptor:
                 while done[index] < size_bytes and not over.is_set():
-                    left = memoryview(part)[: size_bytes - done[index]]
-                    done[index] += os.pwritev(descriptor, [left], offset_bytes + done[index])
-                    left.release()
+                    # One that is not released would hide the error of the write.
+                    with memoryview(part)[: size_bytes - done[index]] as left:
+                        done[index] += os.pwritev(descriptor, [left], offset_bytes + done[index])
                 os.fsync(descriptor)
 
     with ThreadPoolExecutor(len(disks)) as pool:

@@ -141,11 +141,16 @@ def watch_over(path: Path) -> int:
     _withstand()
     syslog.openlog("autotune")
     # Kept open and in mind: the journal may be deleted, or emptied, before the tuner dies.
-    with path.open("rb") as file:
+    try:
+        file = path.open("rb")
+    except OSError:
+        # Gone already; whoever waits for the word hears none, and changes nothing.
+        return 1
+    with file:
         first = file.read()
         # The tuner may be dead already.
         with contextlib.suppress(BrokenPipeError):
-            print("ready", flush=True)
+            os.write(1, b"ready\n")
         wait_for_the_end(_tuner(path, first))
         journal = _what_is_left(path, file, first)
         if journal is None:

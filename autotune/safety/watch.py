@@ -107,12 +107,9 @@ class Watch:
         return f"{found}, which goes first" if found else None
 
     def _guardian_trouble(self) -> str | None:
-        if self._guardian is None or self._guardian.alive:
+        if self._guardian is None or not (why := self._guardian.lost):
             return None
-        return (
-            "the guardian process was killed or stopped, and without it a kill of autotune would "
-            "leave settings behind"
-        )
+        return f"{why}, and without it a kill of autotune would leave settings behind"
 
     def _memory_trouble(self) -> str | None:
         root = self._array.root

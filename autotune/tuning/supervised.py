@@ -147,6 +147,11 @@ def _what_is_back(path: Path) -> str:
     while path.exists() and time.monotonic() < until:
         time.sleep(0.1)
     try:
+        if not path.parent.is_dir():
+            return (
+                f" Whether the original settings are back cannot be known, since {path.parent} is "
+                "gone; `autotune show` says what is set."
+            )
         if not path.exists():
             record = Journal.load(waiting_path(path)).record
             left = [f"`autotune restore` is to remove {folder}" for folder in record.scratch]

@@ -6,6 +6,8 @@ import fake_sysfs
 import pytest
 
 from autotune.safety import watch as watch_module
+from autotune.safety.guardian import Guardian
+from autotune.safety.new_journal import new_journal
 from autotune.safety.watch import Watch
 from autotune.system.array import find_array
 
@@ -21,3 +23,16 @@ def test_a_depth_that_the_kernel_lowers_is_nobodys_change(
     watch.expect({name: 128})
     monkeypatch.setattr(watch_module, "read_setting", lambda *_: {name: value})
     assert bool(watch._foreign_change()) == ends
+
+
+def test_a_journal_that_somebody_removes_ends_a_run(tmp_path: Path) -> None:
+    """A kill of the run and its guardian would leave settings behind, and nobody would know."""
+    array = find_array("md0", fake_sysfs.raid6(tmp_path).root)
+    watch, path = Watch(array, ()), tmp_path / "journal/u.jsonl"
+    journal = new_journal(path, "u", "/dev/md0", [array.md / "stripe_cache_size"])
+    guardian = Guardian(journal)
+    watch.rely_on(guardian)
+    assert watch._guardian_trouble() is None
+    path.unlink()
+    assert "somebody has removed the journal" in (watch._guardian_trouble() or "")
+    guardian.dismiss()
