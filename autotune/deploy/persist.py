@@ -13,13 +13,16 @@ import subprocess
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
+from autotune.deploy.shared_disks import found_first
 from autotune.durable import sync_folder, write_beside
-from autotune.errors import AutotuneError, RefusalError
+from autotune.errors import AutotuneError, RefusalError, UsageError
 from autotune.export import udev
 from autotune.export.steps import steps
 from autotune.knobs import by_name, harmful, read_setting
+from autotune.knobs.profile_file import load_profile
 from autotune.preflight import conflicts
 from autotune.problem.profile import Profile
+from autotune.problem.setting import Setting
 from autotune.safety.paths import journal_path
 from autotune.system.array import Array, list_arrays
 from autotune.system.programs import find
@@ -91,6 +94,7 @@ def persist(
     root, uuid = array.root, array.uuid
     for text in conflicts.setting(array, profile.knobs):
         notice(text)
+    profile = profile.model_copy(update={"before": _before_any(profile, array)})
     journal = journal_path(state_dir.absolute(), uuid)
     # initramfs-tools copies rules into the initramfs, where they would outlive their removal.
     gate = f'TEST!="{profile_path(uuid)}"'
@@ -109,6 +113,20 @@ def persist(
                 "else sets it too."
             )
     return tuple(files)  # type: ignore[return-value]
+
+
+def _before_any(profile: Profile, array: Array) -> Setting:
+    """What the array had before, without what is persisted for arrays on the same disks. Later
+    that could not be told any more: theirs may be replaced."""
+    before: Setting = profile.before
+    for other in list_arrays(array.root):
+        path = profile_path(other.uuid, array.root)
+        if other.uuid != array.uuid and path.exists():
+            # One that is damaged is told of by `status`.
+            with contextlib.suppress(UsageError):
+                theirs = load_profile(path)
+                before = found_first(before, array, other, theirs, theirs.before)
+    return before
 
 
 def unpersist(uuid: str, root: Path = Path("/")) -> list[Path]:

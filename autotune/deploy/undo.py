@@ -9,6 +9,7 @@ from pathlib import Path
 
 from autotune.deploy.in_force import active
 from autotune.deploy.persist import profile_path
+from autotune.deploy.shared_disks import found_first
 from autotune.knobs import ALL, by_name, for_array, read_setting
 from autotune.knobs.profile_file import load_profile
 from autotune.problem.setting import Setting
@@ -50,14 +51,10 @@ def before_persisted_each(arrays: Sequence[Array], state_dir: Path) -> Mapping[s
     persisted.sort(key=lambda array: paths[array.device].stat().st_mtime_ns)
     for number, array in enumerate(persisted):
         for earlier in reversed(persisted[:number]):
-            if not set(array.disks) & set(earlier.disks):
-                continue
             profile = load_profile(paths[earlier.device])
             before = {**profile.before, **found[earlier.device]}
-            for name, value in found[array.device].items():
-                on_disks = set(by_name(name).paths(array)) & set(by_name(name).paths(earlier))
-                if on_disks and profile.knobs.get(name) == value and name in before:
-                    found[array.device][name] = before[name]
+            mine = found[array.device]
+            found[array.device] = dict(found_first(mine, array, earlier, profile, before))
     return found
 
 

@@ -29,7 +29,15 @@ def check_named_twice(array: Array, named: str) -> None:
 
 def refuse_if_used(array: Device) -> None:
     """Raise RefusalError if anything at all is, or may be, on the raw device."""
-    reason = users(array) or signature(array.device)
+    _refuse(array, users(array) or signature(array.device))
+
+
+def refuse_if_not_blank(array: Device) -> None:
+    """The same of what is on a device that this process holds, so that nobody can change it."""
+    _refuse(array, signature(array.device))
+
+
+def _refuse(array: Device, reason: str | None) -> None:
     if reason:
         raise RefusalError(f"{array.device} is not written to: {reason}.")
 

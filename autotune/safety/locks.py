@@ -13,8 +13,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
 
-from autotune.errors import RefusalError
+from autotune.errors import AutotuneError, RefusalError
+from autotune.safety.journal import Journal
 from autotune.safety.lock_holders import holder
+from autotune.safety.paths import applied_path
 from autotune.safety.shared_folder import open_common, open_own
 from autotune.system.blockdev import Device
 
@@ -60,7 +62,7 @@ def lock(
                 taken = until_the_end(open_own(file_name, folder / file_name, place))
                 _hold(taken, fcntl.LOCK_SH if shared else fcntl.LOCK_EX, array, name)
                 if not shared:
-                    _remember(memory, file_name, journal, array)
+                    _remember(memory, file_name, journal, array, guard)
         except OSError as error:
             todo = "run autotune as root" if isinstance(error, PermissionError) else "mend that"
             raise RefusalError(
@@ -77,7 +79,7 @@ def _open_place(folder: Path) -> int:
     return open_own(folder / "locks", folder / "locks")
 
 
-def _remember(memory: int, name: str, journal: Path | None, array: Lockable) -> None:
+def _remember(memory: int, name: str, journal: Path | None, array: Lockable, guard: bool) -> None:
     """Note the journal, or leave what is noted. Raise RefusalError if there is another one."""
     flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
     descriptor = os.open(name, flags, 0o600, dir_fd=memory)
@@ -92,6 +94,8 @@ def _remember(memory: int, name: str, journal: Path | None, array: Lockable) -> 
         _, _, earlier = file.read().strip().partition("\n")
         if journal is not None and earlier not in ("", str(journal)):
             _refuse_if_there(Path(earlier), array)
+            if not guard and Path(earlier).parent != journal.parent:
+                _refuse_if_applied(Path(earlier), array)
         file.seek(0)
         file.truncate()
         file.write(f"{os.getpid()}\n{journal or earlier}\n")
@@ -102,6 +106,21 @@ def _refuse_if_there(journal: Path, array: Lockable) -> None:
         raise RefusalError(
             f"An earlier run left settings on {array.device} or its disks; run "
             f"`autotune restore --state-dir {journal.parent.parent}` first."
+        )
+
+
+def _refuse_if_applied(journal: Path, array: Lockable) -> None:
+    """With another --state-dir, what was applied would be taken for the original values, and come
+    back once both are restored."""
+    state_dir = journal.parent.parent
+    applied = applied_path(state_dir, journal.name.partition(".")[0])
+    in_force = False
+    with contextlib.suppress(AutotuneError, OSError):
+        in_force = Journal.load(applied).record.of_this_boot(Path("/"))
+    if in_force:
+        raise RefusalError(
+            f"A profile is applied to {array.device} or its disks; run "
+            f"`autotune restore --state-dir {state_dir}` first."
         )
 
 

@@ -138,18 +138,18 @@ def _stop_blank(name: str, members: Sequence[str], made_of: int, begun: bool) ->
 
 
 def _now_called(disks: Mapping[str, str], rebooted: bool) -> tuple[list[str], dict[str, str]]:
-    """What these disks are called now, and those that are not there, with the reason."""
-    here = {name: hardware(name, Path("/")) for name in _disks_here()}
-    names: list[str] = []
+    """What these disks are called now, and those that are not there, with the reason. Several disks
+    may say the same of themselves, as some adapters have it."""
+    said = {name: hardware(name, Path("/")) for name in _disks_here()}
+    names = [name for name, known in said.items() if known and known in disks.values()]
     absent: dict[str, str] = {}
-    for name, known in disks.items():
-        if known:
-            found = [other for other, said in here.items() if said == known]
-            names += found
-            if not found:
-                absent[name] = "No such device"
-        elif not rebooted:
-            names.append(name)
+    for known in filter(None, set(disks.values())):
+        ours = [name for name in disks if disks[name] == known]
+        there = [name for name in said if said[name] == known]
+        gone = sorted(ours, key=lambda name: name in there)[: max(0, len(ours) - len(there))]
+        absent |= dict.fromkeys(gone, "No such device")
+    if not rebooted:
+        names += [name for name, known in disks.items() if not known]
     return names, absent
 
 

@@ -9,11 +9,13 @@ import fake_sysfs
 import pytest
 from some_profile import profile
 
+from autotune.deploy import persist
 from autotune.deploy.persist import profile_path, rule_path
 from autotune.deploy.undo import before_persisted_each
 from autotune.knobs import ALL, for_array
+from autotune.knobs.profile_file import load_profile
 from autotune.problem.profile import save_profile
-from autotune.safety.applied import hand_down
+from autotune.safety.applied import hand_down, keep_applied
 from autotune.safety.apply import journaled_paths
 from autotune.safety.journal import Journal
 from autotune.safety.new_journal import new_journal
@@ -50,7 +52,7 @@ def applied(array: Array, state: Path, value: str) -> None:
     journal.writing(scheduler(array), value)
     journal.store(scheduler(array), value)
     journal.settled()
-    journal.keep(applied_path(state, array.uuid))
+    keep_applied(profile({"scheduler": value}), array, journal, state)
     journal.release()
 
 
@@ -68,6 +70,37 @@ def test_what_was_applied(
         assert restore(journal, tmp_path).complete
         journal.release()
     assert sysfs.value(scheduler(arrays[0])) == ORIGINAL
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_what_was_applied_in_turn(
+    tmp_path: Path, arrays: list[Array], order: tuple[int, int]
+) -> None:
+    """By then a record does not know any more what the other one found of it."""
+    for number, value in ((0, "bfq"), (1, "kyber"), (0, "none"), (1, "bfq")):
+        applied(arrays[number], tmp_path / "state", value)
+    for number in order:
+        path = applied_path(tmp_path / "state", arrays[number].uuid)
+        hand_down(path)
+        journal = Journal.claimed(path)
+        assert restore(journal, tmp_path).complete
+        journal.release()
+    assert sysfs.value(scheduler(arrays[0])) == ORIGINAL
+
+
+def test_what_is_persisted_has_the_originals_of_both(
+    tmp_path: Path, arrays: list[Array], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first one's profile is replaced after the second one's was persisted over it."""
+    monkeypatch.setattr(persist, "list_arrays", lambda _root: arrays)
+    monkeypatch.setattr(persist, "check", lambda *_: None)
+    monkeypatch.setattr(persist, "tell_udev", lambda *_: None)
+    for number, before, value in ((0, ORIGINAL, "bfq"), (1, "bfq", "kyber"), (0, ORIGINAL, "none")):
+        made = profile({"scheduler": value}).model_copy(update={"before": {"scheduler": before}})
+        persist.persist(made, arrays[number], tmp_path / "state", lambda _text: None)
+    for array in arrays:
+        kept = load_profile(profile_path(array.uuid, tmp_path))
+        assert kept.before == {"scheduler": ORIGINAL}
 
 
 def test_what_is_persisted(tmp_path: Path, arrays: list[Array]) -> None:

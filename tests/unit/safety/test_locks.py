@@ -12,6 +12,8 @@ import pytest
 from autotune.errors import RefusalError
 from autotune.safety.lock_holders import holder
 from autotune.safety.locks import is_held, lock
+from autotune.safety.new_journal import new_journal
+from autotune.safety.paths import applied_path, journal_path
 from autotune.safety.shared_folder import open_own
 from autotune.system.array import Array, find_array
 
@@ -82,6 +84,26 @@ def test_what_an_earlier_run_left_with_another_state_dir_is_found(
         journals[0].unlink()
     with lock(array, journals[1], locks):
         pass
+
+
+def test_what_is_applied_with_another_state_dir_is_found(
+    array: Array, other: Array, tmp_path: Path
+) -> None:
+    """It would be taken for the original values."""
+    locks, states = tmp_path / "locks", (tmp_path / "a", tmp_path / "b")
+    first, second = (journal_path(state, array.uuid) for state in states)
+    with lock(array, first, locks):
+        journal = new_journal(first, array.uuid, array.device, ())
+        journal.keep(applied_path(states[0], array.uuid))
+        journal.release()
+    for each in (array, other):
+        with pytest.raises(RefusalError, match=f"restore --state-dir {tmp_path}/a` first"):  # noqa: SIM117
+            with lock(each, journal_path(states[1], each.uuid), locks):
+                pass
+    # A rebuild must not wait for that; and beside it, in the same folder, it is handed down.
+    for each, path, guard in ((array, second, True), (other, first.with_name("o.jsonl"), False)):
+        with lock(each, path, locks, guard):
+            pass
 
 
 def test_nobody_else_can_open_a_lock(array: Array, tmp_path: Path) -> None:

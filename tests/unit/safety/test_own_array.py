@@ -166,6 +166,26 @@ def test_a_disk_that_is_gone_may_have_a_superblock_of_ours_still(
 
 
 @pytest.mark.parametrize("rebooted", [False, True])
+def test_disks_that_say_the_same_of_themselves_are_each_read_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rebooted: bool
+) -> None:
+    for name in ("vdx", "vdy"):
+        (tmp_path / name / "device").mkdir(parents=True)
+    monkeypatch.setattr(own_array, "BLOCKS", tmp_path)
+    monkeypatch.setattr(own_array, "hardware", lambda *_: "11")
+    monkeypatch.setattr(own_array, "bears", lambda *_: True)
+    monkeypatch.setattr(own_array, "_arrays", lambda *_: [])
+    monkeypatch.setattr(own_array, "_zero_all", note_all)
+    both = {"vda": "11", "vdb": "11"}
+    removal = own_array.remove_left(UUID, both, rebooted, begun=True)
+    assert removal.removed == ["the superblock on /dev/vdx", "the superblock on /dev/vdy"]
+    assert removal.failed == []
+    monkeypatch.setattr(own_array, "bears", lambda disk, _uuid: disk == "vdx")
+    removal = own_array.remove_left(UUID, {**both, "vdx": "11"}, rebooted, begun=True)
+    assert "whether /dev/vda has" in removal.failed[0]
+
+
+@pytest.mark.parametrize("rebooted", [False, True])
 def test_a_disk_that_is_not_there_yet_keeps_the_journal_and_no_other_is_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rebooted: bool
 ) -> None:
