@@ -6,7 +6,7 @@ from typing import Any
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
-from autotune.report import array_rows, array_words, sentences, several_runs
+from autotune.report import array_rows, array_words, sentences, several_runs, tried_table
 from autotune.report.advice import advised
 from autotune.report.array_pictures import array_pictures
 from autotune.report.drawing import Picture
@@ -28,6 +28,7 @@ def html(documents: list[dict[str, Any]]) -> str:
         arrays=arrays,
         drawn=drawn,
         said=sentences,
+        tried=tried_table,
         several=several_runs,
         words=array_words,
         advised=advised,

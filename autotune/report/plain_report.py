@@ -8,7 +8,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from autotune.report import array_rows, array_words, sentences, several_runs
+from autotune.report import array_rows, array_words, sentences, several_runs, tried_table
 from autotune.report.advice import advised
 from autotune.report.grid import Grid
 
@@ -79,8 +79,8 @@ def _whole(
         parts += [said(words) for words in (*sentences.costs(run), *sentences.remarks(run))]
         for each in run["commands"]:
             parts += [said(f"To {each['what']}:"), code(each["command"])]
-        parts.append(head(2, "Trials"))
-        parts.append(table(sentences.TRIAL_HEADS, sentences.trial_rows(run)))
+        parts.append(head(2, "What was tried"))
+        parts += [said(tried_table.note(run)), table(tried_table.heads(run), tried_table.rows(run))]
         parts.append(head(2, "Measured on"))
         parts.append(table(("", ""), sentences.machine(run)))
         parts.append(head(2, "Not shown"))

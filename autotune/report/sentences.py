@@ -16,8 +16,8 @@ HOW = (
     "An interval contains the true value 95 times of 100, as far as the noise was seen in the run.",
     "What a search showed was measured once or twice, and the best of many looks better than it "
     "is. So a setting that was not measured in turn is called not proven.",
-    "The array's own drift, seen by coming back to the original settings, is taken out of what "
-    "the search showed.",
+    "How the array itself changed during a run is known from measuring the original settings again "
+    "and again; it is taken out of what the search showed.",
 )
 
 
@@ -113,28 +113,6 @@ def change_rows(run: Document) -> list[tuple[str, ...]]:
         )
         for each in run["changes"]
     ]
-
-
-TRIAL_HEADS = ("trial", "role", "overall", "setting")
-
-
-def trial_rows(run: Document) -> list[tuple[str, ...]]:
-    """A row for each trial, in order."""
-    return [
-        (
-            str(trial["number"]),
-            trial["role"],
-            f"×{trial['gain']['value']:.2f}" if trial["gain"] else "–",
-            trial["setting"] + _unfinished(trial),
-        )
-        for trial in run["trials"]
-    ]
-
-
-def _unfinished(trial: Document) -> str:
-    if trial["status"] == "complete":
-        return ""
-    return f" ({trial['status']}{': ' if trial['reason'] else ''}{trial['reason']})"
 
 
 def where(run: Document) -> str:
