@@ -58,9 +58,9 @@ def trade(name: str, run: Document) -> Picture | None:
             xycoords=("data", "axes fraction"), xytext=(-4 if side == "right" else 4, 5),
             textcoords="offset points", ha=side, color=LIMIT,
         )  # fmt: skip
-    name_of_p99 = only["name"] if only else "mean of the p99s, times the original settings'"
+    name_of_p99 = only["name"] if only else "mean of the p99s, ratio to the original"
     axes.set_xlabel(f"{name_of_p99} (less is better)")
-    axes.set_ylabel("throughput, times the original")
+    axes.set_ylabel("throughput, ratio to the original")
     spots = [(p99_of(run, point), point["gain"]["value"]) for point in points]
     _name_answers(drawing, axes, points, spots, [at] if only else [])
     named = "; ".join(
