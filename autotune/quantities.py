@@ -81,6 +81,14 @@ def show_count(count: int, one: str, many: str = "") -> str:
     return f"{count} {one if count == 1 else many or one + 's'}"
 
 
+def show_percent(part: int, whole: int) -> str:
+    """`86 %`; `0 %` and `100 %` of nothing and of all alone."""
+    percent = round(100 * part / whole)
+    if part and not percent:
+        return "<1 %"
+    return ">99 %" if part < whole and percent == 100 else f"{percent} %"
+
+
 def show_moment(at_s: float, now_s: float) -> str:
     """`06:00`, `Mon 06:00` or `Mon 2026-11-30 06:00`, in local time, of seconds since 1970: no more
     than tells it from other moments."""

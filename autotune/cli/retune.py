@@ -1,7 +1,7 @@
 """`autotune retune`."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -9,11 +9,6 @@ from autotune.cli import complete
 from autotune.cli.options import STATE_DIR, Json, LogFormat, StateDir
 from autotune.cli.terminal import console, notice
 from autotune.service import CONFIG
-
-if TYPE_CHECKING:
-    from rich.console import Console
-
-    from autotune.service.history import PassRecord
 
 Option = typer.Option
 CTRL_C = "Ctrl-C puts back what is only tried."
@@ -54,6 +49,7 @@ def retune(
     from autotune.errors import UsageError
     from autotune.preflight.checks import require_root
     from autotune.report.live import LiveReporter
+    from autotune.report.passes import print_passes
     from autotune.service import history
     from autotune.service.config import load_config
     from autotune.service.one_pass import retune as one_pass
@@ -75,7 +71,7 @@ def retune(
             print(json.dumps(documents, indent=2))
             return
         for device, records in passes.items():
-            _print_log(out, device, records)
+            print_passes(out, device, records)
         return
     require_root()
     settings = load_config(config)
@@ -130,23 +126,3 @@ def _put_back(state_dir: Path) -> None:
 
         # Such a journal has kept udev from what is persisted, and that is what is to be measured.
         wake(barred, notice)
-
-
-def _print_log(out: "Console", device: str, records: "tuple[PassRecord, ...]") -> None:
-    from autotune.quantities import show_count, show_seconds
-    from autotune.report.grid import Grid
-
-    heads = ("date", "outcome", "against originals", "found against profile", "trials", "time")
-    table = Grid(*heads, right=[4], whole=[0, 5])
-    for record in records:
-        shown = [
-            f"{each[0]:.2f} ({each[1]:.2f}–{each[2]:.2f})" if each else "–"
-            for each in (record.gain, record.better)
-        ]
-        when = record.at.astimezone().strftime("%Y-%m-%d")
-        table.add_row(
-            when, record.outcome, *shown, str(record.trials), show_seconds(record.seconds)
-        )
-    out.print(f"{device}: {show_count(len(records), 'pass', 'passes')}")
-    if records:
-        out.print(table)

@@ -21,7 +21,7 @@ from autotune.measure.phase import (
 )
 from autotune.measure.workload import Phase
 from autotune.problem.figure import Estimate, Figure
-from autotune.problem.objective import Figures, broken_ceilings, gain
+from autotune.problem.objective import Figures, gain, limits
 from autotune.problem.trial import Status
 from autotune.stats.drift import Anchor
 from autotune.store import TrialRecord
@@ -75,9 +75,11 @@ class Trials:
     def left_s(self) -> float:
         return self.deadline - time.monotonic()
 
-    def resolved(self, figures: list[Figure]) -> None:
-        """Take note of the ceilings, which count for the trials until now too."""
+    def resolved(self, figures: list[Figure], before: Figures) -> None:
+        """Take note of the ceilings, which count for the trials until now too; `before` is what
+        the default shows."""
         self.figures, self._early = figures, EarlyEnd()
+        self._reporter.ceilings(limits(figures, before))
         for record in self.records:
             self._early.learn(record, figures)
 
@@ -144,7 +146,7 @@ class Trials:
         )
         self.records.append(record)
         self._early.learn(record, self.figures)
-        self._reporter.trial(record, *self._judged(record))
+        self._reporter.trial(record, gain(self.figures, record.figures, self.records[0].figures))
         return record
 
     def _measure(
@@ -167,11 +169,6 @@ class Trials:
             except MeasurementError:
                 continue
         return once(seed + BROKEN_IN_A_ROW)
-
-    def _judged(self, record: TrialRecord) -> tuple[Estimate | None, bool]:
-        before = self.records[0].figures
-        shown = gain(self.figures, record.figures, before)
-        return shown, not broken_ceilings(self.figures, record.figures, before)
 
     def _progress(self, phase: Phase, share: float) -> None:
         text = f"Trial {len(self.records) + 1}: {phase.name}"

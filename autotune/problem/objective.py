@@ -39,6 +39,12 @@ def broken_ceilings(
     return broken
 
 
+def limits(figures: Iterable[Figure], baseline: Figures) -> dict[str, float]:
+    """How high each limited figure may be beside what the baseline showed, by name, in ns."""
+    found = {figure.name: figure.limit(baseline) for figure in figures if figure.limited}
+    return {name: limit for name, limit in found.items() if limit is not None}
+
+
 def p_hold(figures: Iterable[Figure], measured: Figures, baseline: Figures) -> float:
     """The probability that all limits hold, from the measured values and their spreads.
 

@@ -102,7 +102,7 @@ def _passes(name: str, passes: Sequence[Document]) -> Picture:
     axes.axhline(1.0, color=INK, linewidth=1)
     axes.yaxis.set_major_formatter(lambda value, _: ratio(round(value, 2)))
     date_axis(axes, when)
-    axes.set_ylabel("times the original")
+    axes.set_ylabel("ratio to the original")
     drawing.legend(loc="outside upper right")
     said = "; ".join(
         f"{each['at'][:10]} {each['outcome']} ×{each['gain'][0]:.2f}" for each in shown

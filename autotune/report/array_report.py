@@ -122,5 +122,5 @@ def _missing(stored: StoredArray) -> list[str]:
     if stored.older_runs:
         said.append(f"Older runs ({stored.older_runs}): `autotune history` lists them.")
     if stored.advice is None:
-        said.append("Nobody looked what could be better; `autotune advise` does that.")
+        said.append("No advice is stored; `autotune advise` looks what could be better.")
     return said

@@ -3,9 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
-from autotune.quantities import show_count, show_latency, show_rate, show_seconds
+from autotune.quantities import show_latency, show_percent, show_rate, show_seconds
 from autotune.report import check as checks
-from autotune.report.sync_forecast import show_time_span
+from autotune.report import sync_forecast
+from autotune.report.sync_forecast import show_latency_span, show_time_span
 from autotune.report.tables import show_span
 
 Document = Mapping[str, Any]
@@ -26,15 +27,17 @@ def latency(ns: float | None) -> str:
     return show_latency(ns) if ns is not None else ""
 
 
-def latencies(estimate: Document) -> str:
-    return f"{show_latency(estimate['low'])} to {show_latency(estimate['high'])}"
+def latencies(estimate: Document | None) -> str:
+    return show_latency_span(estimate["low"], estimate["high"]) if estimate else "–"
 
 
 def times(estimate: Document) -> str:
     return show_time_span(estimate["low"], estimate["high"])
 
 
-SYNC_HEADS = ("began", "what", "took", "ceiling", "held", "highest p99", "how it ended")
+SYNC_HEADS = (
+    *("began (UTC)", "what", "took", "ceiling", "ceiling held", "highest p99", "how it ended"),
+)
 
 
 def sync_rows(array: Document) -> list[Row]:
@@ -42,23 +45,26 @@ def sync_rows(array: Document) -> list[Row]:
     rows: list[Row] = []
     for sync in array["syncs"]:
         summary = sync["summary"]
-        judged = f"{sync['held']} of {summary['judged']}" if summary else ""
+        judged = ""
+        if summary and summary["judged"] and sync["ceiling_ns"]:
+            judged = show_percent(sync["held"], summary["judged"])
         rows.append(
             (
-                moment(sync["began"]),
+                moment(sync["began"]).removesuffix(" UTC"),
                 sync["action"],
                 show_seconds(sync["seconds"]),
                 latency(sync["ceiling_ns"]) or sync["policy"] or "",
-                judged if sync["ceiling_ns"] else "",
+                judged,
                 latency(sync["worst_p99_ns"]),
-                summary["ended"] if summary else "the guard was cut",
+                summary["ended"] if summary else "the guard was interrupted",
             )
         )
     return rows
 
 
 CHECK_HEADS = (
-    *("began (UTC)", "state", "parts", "time", "mismatches", "p99, worst", "ceiling", "held"),
+    *("began", "state", "time", "sectors differing", "p99, median", "highest p99"),
+    *("ceiling", "ceiling held"),
 )
 
 
@@ -67,24 +73,25 @@ def check_rows(array: Document) -> list[Row]:
     rows: list[Row] = []
     for each in array["checks"][:MOST_CHECKS]:
         felt, count = each["p99"], each["mismatch_sectors"]
-        p99s = [latency(felt[name]) for name in ("middle_ns", "worst_ns") if felt[name]]
-        ceiling = latency(felt["ceiling_ns"])
+        held = ""
+        if felt["ceiling_ns"] and felt["measurements"]:
+            held = show_percent(felt["held"], felt["measurements"])
         rows.append(
             (
-                moment(each["began"]).removesuffix(" UTC"),
-                checks.state(each).removeprefix("stands "),
-                str(each["pieces"]),
+                each["began"][:10],
+                checks.state(each),
                 show_seconds(each["seconds"]),
-                show_count(count, "sector") if count else "none",
-                ", ".join(p99s),
-                ceiling,
-                f"{felt['held']} of {felt['measurements']}" if ceiling and p99s else "",
+                str(count) if count else "none",
+                latency(felt["middle_ns"]),
+                latency(felt["worst_ns"]),
+                latency(felt["ceiling_ns"]),
+                held,
             )
         )
     return rows
 
 
-FORECAST_HEADS = ("each member", "check (95 %)", "rebuild (95 %)", "p99 in a check")
+FORECAST_HEADS = sync_forecast.HEADS
 
 
 def forecast_rows(forecast: Document) -> list[Row]:
@@ -92,15 +99,20 @@ def forecast_rows(forecast: Document) -> list[Row]:
     return [
         (
             show_rate(row["kib_s"] * KIB),
-            times(row["seconds"]["check"]),
-            times(row["seconds"]["rebuild"]),
-            latencies(row["p99_ns"]) if row["p99_ns"] else "–",
+            *(
+                text
+                for action in ("check", "rebuild")
+                for text in (
+                    times(row["seconds"][action]),
+                    latencies(row["expected_p99_ns"][action]),
+                )
+            ),
         )
         for row in forecast["speeds"]
     ]
 
 
-PASS_HEADS = ("date", "outcome", "against originals", "found against profile", "took", "why")
+PASS_HEADS = ("date", "outcome", "throughput", "took", "why")
 
 
 def pass_rows(array: Document) -> list[Row]:
@@ -109,13 +121,17 @@ def pass_rows(array: Document) -> list[Row]:
         (
             each["at"][:10],
             each["outcome"],
-            ratio_and_span(each["gain"]),
-            ratio_and_span(each["better"]),
-            f"{show_seconds(each['seconds'])}, {show_count(each['trials'], 'trial')}",
-            "; ".join(each["reasons"]),
+            f"×{ratio_and_span(each['gain'])}" if each["gain"] else "–",
+            show_seconds(each["seconds"]),
+            "; ".join([*each["reasons"], *_found(each)]),
         )
         for each in reversed(array["passes"][-MOST_PASSES:])
     ]
+
+
+def _found(each: Document) -> list[str]:
+    better = each["better"]
+    return [f"a new profile is ×{ratio_and_span(better)} of the old one"] if better else []
 
 
 RUN_HEADS = ("run", "began", "what", "overall (95 %)", "trials", "outcome")
@@ -126,9 +142,9 @@ def run_rows(array: Document) -> list[Row]:
     return [
         (
             str(each["run"]),
-            moment(each["began"]),
+            each["began"][:10],
             f"measured: {each['given']}" if each["given"] else f"tuned for {each['workload']}",
-            show_gain(each["gain"]) if each["gain"] else "–",
+            f"×{show_gain(each['gain'])}" if each["gain"] else "–",
             str(each["trials"]),
             each["outcome"].rstrip(".") or each["state"],
         )

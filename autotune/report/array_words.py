@@ -20,14 +20,20 @@ from autotune.report.guard import summary_line
 
 Document = Mapping[str, Any]
 DRAWN_SYNCS = 3
+ABOUT = (
+    "What autotune keeps about this md array: the newest of each kind here, then tables that begin "
+    "with the newest."
+)
 HOW = {
-    "syncs": "The p99 of a guarded sync is that of the half minute before each moment, of the "
-    "users' own requests or of a probe. Where a sync took long, a point of its pictures stands for "
-    "some minutes: the line is their mean, the shade reaches to the highest.",
-    "checks": "Of a check, the p99 of each half minute with requests was noted: the table has the "
-    "middle one and the worst one.",
-    "forecast": "A forecast is measured by a short check, and its intervals contain the true value "
-    "95 times of 100 as long as the same users stay.",
+    "p99": "p99: the time within which 99 of 100 requests were answered. ceiling: the limit that "
+    "the p99 must not pass.",
+    "syncs": "The p99 of a guarded sync is measured every few seconds, over the last half minute, "
+    "from the users' own requests or from small test reads. Where a sync took long, a point of its "
+    "pictures stands for some minutes: the line is their mean, the shade reaches to the highest.",
+    "checks": "During a check, the p99 of each half minute with requests was noted: the table has "
+    "the median and the highest.",
+    "forecast": "A forecast is measured by a short check, and its 95 % intervals hold as long as "
+    "the same users stay.",
     "passes": "A pass of re-tuning measures the profile in turn with the original settings.",
     "runs": "A run measures with fio; what it keeps was measured in turn with the original "
     "settings.",
@@ -38,7 +44,10 @@ HOW = {
 
 def how(arrays: Sequence[Document]) -> list[str]:
     """How the figures of these pages were got."""
-    return [text for part, text in HOW.items() if any(array[part] for array in arrays)]
+    found = {part for part in HOW for array in arrays if array.get(part)}
+    if found & {"syncs", "checks", "forecast"}:
+        found.add("p99")
+    return [text for part, text in HOW.items() if part in found]
 
 
 def short(array: Document) -> list[tuple[str, str]]:
@@ -62,7 +71,7 @@ def short(array: Document) -> list[tuple[str, str]]:
         said.append(("forecast", text))
     if array["passes"]:
         last = array["passes"][-1]
-        gain = f", the profile is ×{ratio_and_span(last['gain'])} of the originals"
+        gain = f", throughput is ×{ratio_and_span(last['gain'])} that of the original settings"
         text = f"{moment(last['at'])}: {last['outcome']}{gain if last['gain'] else ''}."
         said.append(("re-tuning", text))
     elif array["runs"]:
@@ -80,8 +89,8 @@ def sync_line(sync: Document) -> str:
     summary = sync["summary"]
     if summary is None:
         return (
-            f"A guard of a {sync['action']} was cut after {show_seconds(sync['seconds'])}; what it "
-            "saw until then is shown."
+            f"The guard of this {sync['action']} was interrupted after "
+            f"{show_seconds(sync['seconds'])}; what it saw until then is shown."
         )
     told = Summary(**{field.name: summary[field.name] for field in fields(Summary)})
     return summary_line(told, sync["ceiling_ns"] or float("inf"))
@@ -117,5 +126,5 @@ def not_shown(array: Document) -> list[str]:
     if (more := len(array["syncs"]) - DRAWN_SYNCS) > 0:
         said.append(f"Pictures of {show_count(more, 'earlier sync')}: --json has their points.")
     if array["runs"]:
-        said.append("Runs have reports of their own, by their numbers.")
+        said.append("What each run measured: `autotune report NUMBER` shows it.")
     return said

@@ -6,7 +6,7 @@ from typing import Any
 from rich.console import Console
 
 from autotune.checking.record import Book, CheckRecord
-from autotune.quantities import show_bytes, show_count, show_latency, show_seconds
+from autotune.quantities import show_bytes, show_count, show_latency, show_percent, show_seconds
 from autotune.report.grid import Grid
 from autotune.system.blockdev import SECTOR
 
@@ -49,7 +49,7 @@ def sentences(device: str, record: CheckRecord, stopped: str) -> list[str]:
     else:
         so_far = _differs(record.mismatches) if record.mismatches else "No mismatch so far."
         found = (
-            f"The check of {device} stands at {record.share:.1%} ({stopped}); the next "
+            f"The check of {device} is paused at {record.share:.1%} ({stopped}); the next "
             f"`autotune check {device}` goes on from there. {so_far[0].upper()}{so_far[1:]}"
         )
     return [found, disturbed(check), "All limits are as they were found."]
@@ -83,14 +83,14 @@ def disturbed(check: Mapping[str, Any]) -> str:
     if felt["middle_ns"] is None:
         return "Users sent hardly any requests meanwhile."
     text = (
-        f"The p99 of half a minute was {show_latency(felt['middle_ns'])} in the middle and "
-        f"{show_latency(felt['worst_ns'])} at the most"
+        f"The p99 was {show_latency(felt['middle_ns'])} (median over the check) and at most "
+        f"{show_latency(felt['worst_ns'])}"
     )
     if felt["ceiling_ns"] is None:
         return f"{text}."
     return (
-        f"{text}, and within {show_latency(felt['ceiling_ns'])} at {felt['held']} of "
-        f"{felt['measurements']} measurements."
+        f"{text}; it was within {show_latency(felt['ceiling_ns'])} for "
+        f"{show_percent(felt['held'], felt['measurements'])} of the measured time."
     )
 
 
@@ -106,7 +106,16 @@ def print_history(console: Console, books: Sequence[Book]) -> None:
         console.print("No checks yet; `autotune check /dev/md0` makes one.")
         return
     table = Grid(
-        *("began", "array", "state", "parts", "time", "sectors\ndiffering", "p99", "worst p99"),
+        *(
+            "began",
+            "array",
+            "state",
+            "parts",
+            "time",
+            "sectors differing",
+            "p99, median",
+            "highest",
+        ),
         right=[3, 5],
         whole=[0, 4],
     )
@@ -129,7 +138,7 @@ def state(check: Mapping[str, Any]) -> str:
     """`complete` or how far it is, from its document."""
     if check["complete"]:
         return "complete"
-    return f"{'given up' if check['given_up'] else 'stands'} at {check['share']:.0%}"
+    return f"{'given up' if check['given_up'] else 'paused'} at {check['share']:.0%}"
 
 
 def _newest_first(books: Sequence[Book]) -> list[tuple[str, CheckRecord]]:

@@ -68,7 +68,7 @@ def _felt(axes: Axes, when: Sequence[float], felt: Sequence[Document]) -> None:
     axes.set_ylabel("p99 meanwhile")
     axes.yaxis.set_major_formatter(lambda value, _: show_latency(value) if value else "0")
     for number, (x, each) in enumerate(known):
-        label = None if number else "p99, middle to worst"
+        label = None if number else "p99, median to highest"
         axes.plot([x, x], [each["middle_ns"], each["worst_ns"]], color=INK, linewidth=1)
         axes.plot([x], [each["middle_ns"]], "o", color=INK, markersize=5, label=label)
     held = [(x, each["ceiling_ns"]) for x, each in known if each["ceiling_ns"]]
@@ -92,4 +92,4 @@ def _said(shown: Sequence[Document]) -> str:
     worst = [ns for each in shown if (ns := each["p99"]["worst_ns"])]
     if not worst:
         return f"{said}."
-    return f"{said}; the worst p99 of each was {ends(worst, show_latency)}."
+    return f"{said}; the highest p99 of each was {ends(worst, show_latency)}."

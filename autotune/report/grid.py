@@ -14,8 +14,8 @@ class Grid:
     """Rows under column names. Where the columns do not fit side by side, each row becomes a
     paragraph, with a line for each cell.
 
-    `right` are the columns whose cells stand at the right, `whole` those that never wrap. Cells
-    that are strings may hold rich's markup.
+    `right` are the columns whose cells stand at the right, `whole` those whose cells never wrap.
+    Cells that are strings may hold rich's markup.
     """
 
     def __init__(
@@ -60,10 +60,17 @@ class Grid:
             max((_longest(cell.plain.splitlines()) for cell in c), default=0) for c in columns
         ]
         least = [
-            widths[number]
-            if number in self._whole
-            else max((_longest(cell.plain.split()) for cell in column), default=0)
-            for number, column in enumerate(columns)
+            max(
+                _longest(name.plain.split()),
+                *(
+                    _longest(
+                        cell.plain.splitlines() if number in self._whole else cell.plain.split()
+                    )
+                    for cell in cells
+                ),
+                0,
+            )
+            for number, (name, *cells) in enumerate(columns)
         ]
         room = most - GAP * (len(widths) - 1)
         while sum(widths) > room:

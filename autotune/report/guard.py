@@ -5,7 +5,7 @@ from typing import Any
 
 from autotune.guard.session import Summary
 from autotune.guard.window import Window
-from autotune.quantities import show_bytes, show_latency, show_seconds
+from autotune.quantities import show_bytes, show_latency, show_percent, show_seconds
 
 
 def window_document(window: Window) -> dict[str, Any]:
@@ -27,13 +27,13 @@ def summary_line(summary: Summary, ceiling_ns: float) -> str:
     )
     if summary.late_s is not None:
         how = "before" if summary.late_s <= 0 else "after"
-        text += f" It was over {show_seconds(abs(summary.late_s))} {how} the date."
+        text += f" It ended {show_seconds(abs(summary.late_s))} {how} the date."
     if not math.isfinite(ceiling_ns):
         return text
     if not summary.judged:
         return text + " Users sent hardly any requests meanwhile."
     held = summary.judged - summary.over
     return (
-        f"{text} The p99 of the last half minute was within {show_latency(ceiling_ns)} at {held} "
-        f"of {summary.judged} measurements."
+        f"{text} The p99 was within {show_latency(ceiling_ns)} for "
+        f"{show_percent(held, summary.judged)} of the measured time."
     )

@@ -65,7 +65,7 @@ class GuardView:
         for label, words in _end(now, narrow):
             yield one_line(f"{label:4}  {words}")
         if now.out_of_reach:
-            yield one_line("The ceiling is out of reach.", "bold")
+            yield one_line("No speed keeps the p99 under the ceiling.", "bold")
 
     def _done(self, action: str, share: float, narrow: bool) -> Table | Text:
         if narrow:
@@ -110,7 +110,7 @@ def _pace(now: Window, narrow: bool) -> str:
         return rate
     if now.source == "none":
         return f"{rate} of each member, full speed"
-    return f"{rate} of each member, held to {show_rate(now.sync_speed_max_kib * KIB)}"
+    return f"{rate} of each member, limit {show_rate(now.sync_speed_max_kib * KIB)}"
 
 
 def _end(now: Window, narrow: bool) -> Iterator[tuple[str, str]]:
@@ -140,12 +140,12 @@ def _promise(now: Window) -> str:
     assert now.finish_s is not None
     if now.impossible:
         lost = now.needed_kib is None
-        return "lost even at full speed" if lost else "excluded by the ceiling"
+        return "cannot be met even at full speed" if lost else "cannot be met under the ceiling"
     if now.needed_kib is None or now.left_high_s is None:
         return "not known yet whether it can be met"
     if now.time_s + now.left_high_s > now.finish_s:
         return f"at risk, {show_rate(now.needed_kib * KIB)} needed"
-    return f"in reach at {show_rate(now.needed_kib * KIB)}"
+    return f"can be met at {show_rate(now.needed_kib * KIB)}"
 
 
 class GuardDisplay(Display):

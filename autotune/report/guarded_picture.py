@@ -54,7 +54,7 @@ def guarded_sync(name: str, sync: Document) -> Picture:
     said = _p99(panels[0], time, sync)
     panels[1].plot(time, points["sync_bytes_per_s"], color=AFTER, label="sync")
     held = _gaps(points["held_bytes_per_s"])
-    panels[1].plot(time, held, color=FAINT, linestyle="--", label="held to")
+    panels[1].plot(time, held, color=FAINT, linestyle="--", label="limit")
     # A limit that nobody reaches would press the rest together.
     panels[1].set_ylim(0, 1.3 * max(*points["sync_bytes_per_s"], 1.0))
     panels[1].yaxis.set_major_formatter(lambda value, _: show_rate(value) if value else "0")

@@ -66,6 +66,10 @@ def print_run(console: Console, run: RunRecord, trials: Sequence[TrialRecord]) -
     console.print(_figures(trials))
     console.print("= carried over: no changed setting can move it, so it was not measured again")
     console.print("– not measured in this trial")
+    console.print(
+        f"Figures are as each trial measured them. `autotune report {run.id}` compares settings: "
+        "it takes out how the array itself changed from trial to trial."
+    )
     named_answers.print_named(console, solve.named(run, trials), baseline, run.id)
 
 

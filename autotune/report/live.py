@@ -1,5 +1,7 @@
 """A run as it goes on, on a terminal."""
 
+from collections.abc import Mapping
+
 from rich.console import Console
 from rich.markup import escape
 
@@ -25,7 +27,8 @@ class LiveReporter(Display):
         if trials and self._console.is_terminal:
             narrow = self._console.width < NARROW
             baseline = trials[0].record.requested
-            self._console.print(table(trials, baseline, narrow, self._view.show))
+            view = self._view
+            self._console.print(table(trials, baseline, narrow, view.show, view.limits_ns))
 
     def step(self, text: str) -> None:
         """A new part of the run begins."""
@@ -41,7 +44,12 @@ class LiveReporter(Display):
         self._view.what, self._view.share, self._view.left_s = what, share, left_s
         self.draw()
 
-    def trial(self, record: TrialRecord, gain: Estimate | None, holds: bool) -> None:
+    def ceilings(self, limits_ns: Mapping[str, float]) -> None:
+        """How high p99s may be from now on."""
+        self._view.limits_ns = dict(limits_ns)
+        self.draw()
+
+    def trial(self, record: TrialRecord, gain: Estimate | None) -> None:
         """A trial has ended."""
-        self._view.trials.append(Shown(record, gain, holds))
+        self._view.trials.append(Shown(record, gain))
         self.draw()

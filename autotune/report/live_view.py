@@ -1,6 +1,6 @@
 """What is on the terminal while a run goes on: a few lines that fit it, drawn again and again."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from rich.console import Console, ConsoleOptions, RenderResult
@@ -25,23 +25,31 @@ NARROW = 76
 MOST_ROWS = 8
 ROUGH_S = 300.0
 """From so much time left on, whole minutes are enough."""
-OTHER_LINES = 7
+OTHER_LINES = 8
 """Beside the rows of trials, and the line of the cursor."""
 
 
 @dataclass(frozen=True)
 class Shown:
-    """A trial that has ended, its gain if it has one, and whether it holds all ceilings."""
+    """A trial that has ended, and its gain if it has one."""
 
     record: TrialRecord
     gain: Estimate | None
-    holds: bool
+
+    def holds(self, limits_ns: Mapping[str, float]) -> bool:
+        """Whether it was measured in full and is within these ceilings."""
+        figures = self.record.figures
+        over = (
+            name for name, ns in limits_ns.items() if name in figures and figures[name].value > ns
+        )
+        return self.record.status is Status.COMPLETE and not any(over)
 
 
 @dataclass
 class View:
     """The state of a run, as rich draws it. `ending`: what Ctrl-C would do; "" if that is not to
-    be said. `home`: what all is compared with. `show`: how a setting is said."""
+    be said. `home`: what all is compared with. `show`: how a setting is said. `limits_ns`: the
+    ceilings of p99s, once they are known."""
 
     ending: str = ""
     what: str = ""
@@ -50,6 +58,7 @@ class View:
     trials: list[Shown] = field(default_factory=list)
     home: str = HOME
     show: Show = show_setting
+    limits_ns: dict[str, float] = field(default_factory=dict)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         narrow = options.max_width < NARROW
@@ -57,8 +66,10 @@ class View:
         if self.trials:
             yield self._best()
             yield from self._sparks(options.max_width, console.encoding)
+            if self.limits_ns:
+                yield self._ceilings()
             rows = max(1, min(MOST_ROWS, console.height - OTHER_LINES))
-            yield table(self.trials[-rows:], self._baseline, narrow, self.show)
+            yield table(self.trials[-rows:], self._baseline, narrow, self.show, self.limits_ns)
         if self.ending:
             yield one_line(self.ending, "dim")
 
@@ -79,13 +90,19 @@ class View:
         return grid
 
     def _best(self) -> Text | WholeItems:
-        good = [each for each in self.trials if each.gain and each.holds and not _is_home(each)]
+        good = [t for t in self.trials if t.gain and t.holds(self.limits_ns) and not _is_home(t)]
         best = max(good, key=lambda each: each.gain.value if each.gain else 0.0, default=None)
         if best is None or best.gain is None or best.gain.value <= 1.0:
             return one_line(f"best so far: {self.home}")
         setting = self.show(best.record.requested, self._baseline)
         span = show_span(*best.gain.interval)
         return WholeItems(f"best so far ×{best.gain.value:.2f} ({span}): {setting}", "bold")
+
+    def _ceilings(self) -> WholeItems:
+        # That of the p99 above it first: a narrow terminal has room for one or two.
+        names = sorted(self.limits_ns, key=lambda name: name != p99_name(self.trials))
+        said = ", ".join(f"{name} {show_latency(self.limits_ns[name])}" for name in names)
+        return WholeItems(f"ceiling{'s' * (len(names) > 1)}: {said}")
 
     def _sparks(self, width: int, encoding: str) -> Sequence[Text]:
         """How throughput and p99 went from trial to trial."""
@@ -123,7 +140,11 @@ def p99_name(trials: Sequence[Shown]) -> str:
 
 
 def table(
-    trials: Sequence[Shown], baseline: Setting, narrow: bool, show: Show = show_setting
+    trials: Sequence[Shown],
+    baseline: Setting,
+    narrow: bool,
+    show: Show,
+    limits_ns: Mapping[str, float],
 ) -> Table:
     """A line a trial, cut off at the right; without what a narrow terminal has no room for."""
     name = p99_name(trials)
@@ -137,10 +158,10 @@ def table(
     grid.add_column("setting", ratio=1, no_wrap=True, overflow="ellipsis")
     for each in trials:
         record = each.record
-        complete = record.status is Status.COMPLETE
+        complete, holds = record.status is Status.COMPLETE, each.holds(limits_ns)
         overall = f"×{each.gain.value:.2f}" if each.gain else "–"
         setting = show(record.requested, baseline)
-        if complete and not each.holds:
+        if complete and not holds:
             setting = f"over a ceiling: {setting}"
         if not complete:
             overall, setting = record.status.value, f"{record.reason}: {setting}"
@@ -151,7 +172,7 @@ def table(
         if name and not narrow:
             shown = record.figures.get(name)
             cells.append(show_latency(shown.value) if shown else "–")
-        style = "" if each.holds else "dim"
+        style = "" if holds else "dim"
         grid.add_row(*map(Text, cells), WholeItems(setting), style=style)
     return grid
 

@@ -4,9 +4,9 @@ from importlib.resources import files
 from typing import Any
 
 from jinja2 import Environment, FunctionLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
-from autotune.report import array_rows, array_words, sentences, several_runs
+from autotune.report import array_rows, array_words, sentences, several_runs, tried_table
 from autotune.report.advice import advised
 from autotune.report.array_pictures import array_pictures
 from autotune.report.drawing import Picture
@@ -19,6 +19,7 @@ def html(documents: list[dict[str, Any]]) -> str:
         loader=FunctionLoader(lambda name: files(__package__).joinpath(name).read_text("utf-8")),
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True,
     )  # fmt: skip
+    environment.filters["marked"] = _marked
     runs = [each for each in documents if each["kind"] == "run"]
     arrays = {f"a{n}": each for n, each in enumerate(documents) if each["kind"] == "array"}
     drawn = {run["run"]: _in_the_page(pictures(run)) for run in runs}
@@ -28,12 +29,23 @@ def html(documents: list[dict[str, Any]]) -> str:
         arrays=arrays,
         drawn=drawn,
         said=sentences,
+        tried=tried_table,
         several=several_runs,
         words=array_words,
         advised=advised,
         tables=array_rows,
         how=array_words.how(list(arrays.values())),
     )
+
+
+def _marked(text: str) -> Markup:
+    """A sentence with its commands, between backticks, as code."""
+    parts = text.split("`")
+    # A backtick without another one is one.
+    if len(parts) % 2 == 0:
+        return escape(text)
+    code, plain = Markup("<code>{}</code>"), Markup("{}")
+    return Markup("").join((code if n % 2 else plain).format(part) for n, part in enumerate(parts))
 
 
 def _in_the_page(drawn: dict[str, Picture]) -> dict[str, tuple[Picture, Markup]]:

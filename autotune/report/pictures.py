@@ -72,7 +72,7 @@ def _intervals(
     axes.set_ylim(-0.6, len(rows) - 0.4)
     axes.set_xlim(1 / far / 1.03, far * 1.03)
     log_axis(axes, "x", ratio)
-    axes.set_xlabel("times the original settings'")
+    axes.set_xlabel("ratio to the original settings")
     return picture(name, drawing, title, description)
 
 
@@ -113,7 +113,7 @@ def _effects(name: str, run: Document) -> Picture | None:
         return None
     said = "; ".join(f"{label.replace(chr(10), ' ')} ×{value:.2f} ({low:.2f} to {high:.2f})"
                      for label, value, low, high, _ in rows)  # fmt: skip
-    title = "Each setting's part of the gain, as the models see it, with 95 % intervals"
+    title = "Each setting's part of the gain, as the models estimate it, with 95 % intervals"
     return _intervals(name, rows, title, f"{said}.")
 
 
@@ -136,7 +136,7 @@ def _trials(name: str, run: Document) -> Picture | None:
     axes.axhline(1.0, color=BEFORE, linewidth=1, linestyle="--")
     log_axis(axes, "y", ratio)
     axes.set_xlabel("trial")
-    axes.set_ylabel("throughput, times the original")
+    axes.set_ylabel("throughput, ratio to the original")
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     said = "; ".join(f"trial {t['number']} ×{t['gain']['value']:.2f}" for t in shown)
     return picture(name, drawing, "Trials in order, and the best so far", f"{said}.")
@@ -158,7 +158,7 @@ def _drift(name: str, run: Document) -> Picture | None:
     axes.yaxis.set_major_formatter(lambda value, _: ratio(round(value, 2)))
     axes.set_xlim(right=max(axes.get_xlim()[1], 1.0))
     axes.set_xlabel("minutes since the start")
-    axes.set_ylabel("times the first time")
+    axes.set_ylabel("ratio to the first time")
     drawing.legend(loc="outside upper left", ncols=2)
-    title = "The original settings through the run: what moves here is the array itself"
+    title = "The original settings through the run: a change here is one of the array itself"
     return picture(name, drawing, title, f"{'; '.join(said)}.")

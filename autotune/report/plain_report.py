@@ -1,6 +1,7 @@
 """A report as text or as markdown, for a ticket."""
 
 import io
+import re
 import textwrap
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -8,12 +9,14 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from autotune.report import array_rows, array_words, sentences, several_runs
+from autotune.report import array_rows, array_words, sentences, several_runs, tried_table
 from autotune.report.advice import advised
 from autotune.report.grid import Grid
 
 WIDTH = 80
-"""Of text: a file knows no terminal."""
+"""Of text: a file knows no terminal. Only commands may be longer: they are there to be copied."""
+FIGURE = re.compile(r"|[×<>–\d].{0,19}")
+"""A cell that is not wrapped, such as `×1.20 (1.10 to 1.31)`."""
 PICTURES = "Pictures are in the page alone (--format html)."
 Rows = Sequence[Sequence[str]]
 
@@ -22,7 +25,8 @@ def text(documents: list[dict[str, Any]]) -> str:
     """For people who read it as it is."""
 
     def table(heads: Sequence[str], rows: Rows) -> str:
-        grid, out = Grid(*heads, whole=range(len(heads) - 1)), io.StringIO()
+        figures = [n for n in range(len(heads)) if all(FIGURE.fullmatch(row[n]) for row in rows)]
+        grid, out = Grid(*heads, whole=figures), io.StringIO()
         for row in rows:
             grid.add_row(*(Text(cell) for cell in row))
         Console(file=out, width=WIDTH, color_system=None).print(grid)
@@ -79,8 +83,8 @@ def _whole(
         parts += [said(words) for words in (*sentences.costs(run), *sentences.remarks(run))]
         for each in run["commands"]:
             parts += [said(f"To {each['what']}:"), code(each["command"])]
-        parts.append(head(2, "Trials"))
-        parts.append(table(sentences.TRIAL_HEADS, sentences.trial_rows(run)))
+        parts.append(head(2, "What was tried"))
+        parts += [said(tried_table.note(run)), table(tried_table.heads(run), tried_table.rows(run))]
         parts.append(head(2, "Measured on"))
         parts.append(table(("", ""), sentences.machine(run)))
         parts.append(head(2, "Not shown"))
@@ -89,7 +93,7 @@ def _whole(
         parts.append(head(1, f"autotune: {array['device']}"))
         parts += _array(array, head, table, said, code)
     how = (*(sentences.HOW if runs else ()), *array_words.how(arrays))
-    parts += [head(1, "How these figures were got"), *(said(words) for words in how)]
+    parts += [head(1, "How these figures were measured"), *(said(words) for words in how)]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
@@ -100,7 +104,7 @@ def _array(
     said: Callable[[str], str],
     code: Callable[[str], str],
 ) -> list[str]:
-    parts = [table(("newest", ""), array_words.short(array))]
+    parts = [said(array_words.ABOUT), table(("newest", ""), array_words.short(array))]
     forecast, advice = array["forecast"], array["advice"]
     if array["syncs"]:
         parts.append(head(2, "Guarded syncs"))

@@ -145,11 +145,11 @@ def _commands(
         *commands,
         {"what": "apply until the next reboot", "command": f"autotune apply {path} {run.device}"},
         {
-            "what": "keep over reboots",
+            "what": "apply it at each boot, too",
             "command": f"autotune apply {path} {run.device} --persist",
         },
         {"what": "undo", "command": f"autotune restore {run.device}"},
-        {"what": "no longer keep over reboots", "command": f"autotune unpersist {run.device}"},
+        {"what": "no longer apply it at boot", "command": f"autotune unpersist {run.device}"},
     ]
 
 
@@ -170,7 +170,7 @@ def _missing(
     said = []
     if run.state != "done":
         said.append(
-            f"The run came to no end ({run.state}), so nothing of it is proven and nothing is to "
+            f"The run did not finish ({run.state}), so nothing of it is proven and nothing is to "
             "be applied. `autotune run --resume`, with the same options, goes on with one that "
             "was interrupted."
         )
@@ -181,8 +181,8 @@ def _missing(
         )
     if not courses:
         said.append(
-            "There is nothing of latencies' distribution and of single seconds: an older version "
-            "ran it, which did not store them."
+            "Distributions of latencies, and what single seconds showed: an older version ran it, "
+            "which did not store them."
         )
     pooled = {number for point in study.points for number in point.trials}
     if left := [t.number for t in trials if t.number not in pooled]:

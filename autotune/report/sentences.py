@@ -12,12 +12,11 @@ HOW = (
     "until its longest time has passed.",
     "What was kept was measured in turn with the original settings, as often as it took until it "
     "was clear. Only a difference beyond noise counts.",
-    "Overall is the mean of the throughputs' ratios (geometric, by the workload's weights).",
     "An interval contains the true value 95 times of 100, as far as the noise was seen in the run.",
     "What a search showed was measured once or twice, and the best of many looks better than it "
     "is. So a setting that was not measured in turn is called not proven.",
-    "The array's own drift, seen by coming back to the original settings, is taken out of what "
-    "the search showed.",
+    "How the array itself changed during a run is known from measuring the original settings again "
+    "and again; it is taken out of what the search showed.",
 )
 
 
@@ -34,7 +33,7 @@ def verdict(run: Document) -> str:
         return " ".join([said, *_price(run)])
     if run["state"] == "done":
         return f"Keep what you have: {run['reason'].rstrip('.')}."
-    said = f"The run came to no end ({run['state']}), so nothing is proven."
+    said = f"The run did not finish ({run['state']}), so nothing is proven."
     return f"{said} The best so far: {size}." if run["changes"] and size else said
 
 
@@ -46,8 +45,8 @@ def _is_worse(figure: Document) -> bool:
 def _price(run: Document) -> list[str]:
     """What is worse with what was kept."""
     return [
-        f"In return, {figure['name']} is {show(figure, figure['after'])} where it was "
-        f"{show(figure, figure['before'])}."
+        f"In return, {figure['name']} {'rises' if figure['kind'] == 'latency' else 'falls'} from "
+        f"{show(figure, figure['before'])} to {show(figure, figure['after'])}."
         for figure in run["figures"]
         if _is_worse(figure)
     ]
@@ -115,28 +114,6 @@ def change_rows(run: Document) -> list[tuple[str, ...]]:
     ]
 
 
-TRIAL_HEADS = ("trial", "role", "overall", "setting")
-
-
-def trial_rows(run: Document) -> list[tuple[str, ...]]:
-    """A row for each trial, in order."""
-    return [
-        (
-            str(trial["number"]),
-            trial["role"],
-            f"×{trial['gain']['value']:.2f}" if trial["gain"] else "–",
-            trial["setting"] + _unfinished(trial),
-        )
-        for trial in run["trials"]
-    ]
-
-
-def _unfinished(trial: Document) -> str:
-    if trial["status"] == "complete":
-        return ""
-    return f" ({trial['status']}{': ' if trial['reason'] else ''}{trial['reason']})"
-
-
 def where(run: Document) -> str:
     """The machine and the day, to tell one run from another."""
     at = _time(run["started"])
@@ -160,6 +137,11 @@ def terms(run: Document) -> list[str]:
         found.append(
             "p99: 99 of 100 small requests were answered within it while the phase ran. ceiling: "
             "what a p99 must not pass."
+        )
+    if _is_compared(run):
+        found.append(
+            "overall: the mean (geometric) of the throughputs' changes, by the workload's weights. "
+            "=: no changed setting can move it. In brackets: 95 % intervals."
         )
     return found
 

@@ -12,6 +12,7 @@ from autotune.report.grid import Grid
 from autotune.sync_forecast.model import CHECK, REBUILD, Forecast, Point
 
 KIB = 1024
+HEADS = (*("each member", "check takes", "p99 in a check", "rebuild takes", "p99 in a rebuild"),)
 _UNITS = (("days", 86_400.0), ("h", 3600.0), ("min", 60.0))
 
 
@@ -21,7 +22,12 @@ def show_rate_kib(kib_s: float) -> str:
 
 def show_latencies(estimate: Estimate) -> str:
     """`38 to 55 ms`: the 95 % interval."""
-    low, high = (show_latency(ns) for ns in estimate.interval)
+    return show_latency_span(*estimate.interval)
+
+
+def show_latency_span(low_ns: float, high_ns: float) -> str:
+    """The same of two latencies."""
+    low, high = show_latency(low_ns), show_latency(high_ns)
     unit = high.rpartition(" ")[2]
     return f"{low.removesuffix(' ' + unit)} to {high}"
 
@@ -34,11 +40,11 @@ def show_times(estimate: Estimate) -> str:
 def show_time_span(low: float, high: float) -> str:
     """The same of two times in seconds, in the unit of the longer one."""
     unit, seconds = next((each for each in _UNITS if high >= 2 * each[1]), ("s", 1.0))
-    return f"{_three_digits(low / seconds)} to {_three_digits(high / seconds)} {unit}"
+    return f"{_two_digits(low / seconds)} to {_two_digits(high / seconds)} {unit}"
 
 
-def _three_digits(number: float) -> str:
-    return f"{number:.1f}" if number < 100 else f"{number:.0f}"
+def _two_digits(number: float) -> str:
+    return f"{number:.1f}" if number < 9.95 else f"{number:.0f}"
 
 
 def print_forecast(
@@ -57,24 +63,23 @@ def print_forecast(
 
 
 def _table(forecast: Forecast) -> Grid:
-    table = Grid(
-        "each member",
-        "check (95 %)",
-        "rebuild, resync",
-        "p50",
-        "p99 (95 %)",
-        right=[0],
-        whole=range(5),
-    )
+    table = Grid(*HEADS, right=[0], whole=range(5))
     for point, kib_s in rows(forecast):
-        shown = show_rate_kib(min(kib_s, forecast.full_kib_s))
-        table.add_row(
-            shown,
-            *(show_times(forecast.time(action, kib_s)) for action in (CHECK, REBUILD)),
-            show_latency(point.p50.value) if point.p50 else "–",
-            show_latencies(point.p99) if point.p99 else "–",
-        )
+        speed = min(kib_s, forecast.full_kib_s)
+        cells = [show_rate_kib(speed)]
+        for action in (CHECK, REBUILD):
+            felt = expected_p99(forecast, point, action, speed)
+            cells += [
+                show_times(forecast.time(action, kib_s)),
+                show_latencies(felt) if felt else "–",
+            ]
+        table.add_row(*cells)
     return table
+
+
+def expected_p99(forecast: Forecast, point: Point, action: str, kib_s: float) -> Estimate | None:
+    """What an action at the speed of a row would show; None if it had too few requests."""
+    return forecast.p99(action, kib_s) if point.p99 is not None else None
 
 
 def rows(forecast: Forecast) -> Iterator[tuple[Point, float]]:
@@ -87,6 +92,7 @@ def rows(forecast: Forecast) -> Iterator[tuple[Point, float]]:
 
 def lines(forecast: Forecast, within_s: float | None, ceiling_ns: float | None) -> Iterator[str]:
     """What follows from it, each as a sentence or two."""
+    yield "Ranges are 95 % intervals. The check was measured; the rebuild is estimated from it."
     yield from _now(forecast)
     if any(point.p99 is None for point in forecast.points):
         yield "Some speeds had too few requests for a p99; a longer --time gives more."

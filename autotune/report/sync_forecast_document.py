@@ -3,7 +3,7 @@
 from typing import Any
 
 from autotune.problem.figure import Estimate
-from autotune.report.sync_forecast import rows
+from autotune.report.sync_forecast import expected_p99, rows
 from autotune.sync_forecast.model import ACTIONS, Forecast
 
 
@@ -18,6 +18,12 @@ def document(
             "seconds": _times(forecast, kib_s),
             "p50_ns": _estimate(point.p50),
             "p99_ns": _estimate(point.p99),
+            "expected_p99_ns": {
+                action: _estimate(
+                    expected_p99(forecast, point, action, min(kib_s, forecast.full_kib_s))
+                )
+                for action in ACTIONS
+            },
             "samples": point.samples,
         }
         for point, kib_s in rows(forecast)

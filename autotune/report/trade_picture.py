@@ -19,6 +19,7 @@ from autotune.report.drawing import (
     picture,
     ratio,
 )
+from autotune.report.tried_table import only_p99, p99_of, show_p99
 
 Document = Mapping[str, Any]
 
@@ -33,7 +34,7 @@ def trade(name: str, run: Document) -> Picture | None:
     axes.set_xscale("log")
     axes.set_yscale("log")
     for point in points:
-        x, y = point["p99"]["value"], point["gain"]["value"]
+        x, y = p99_of(run, point), point["gain"]["value"]
         colour = BEFORE if point["original"] else AFTER if point["holds"] else FAINT
         marker = "D" if point["original"] else "o"
         filled = colour if point["holds"] else "none"
@@ -41,53 +42,58 @@ def trade(name: str, run: Document) -> Picture | None:
         if point["front"]:
             axes.plot([x], [y], "o", color=colour, markerfacecolor="none", markersize=12, zorder=3)
     axes.margins(0.14)
-    limits = [f for f in run["figures"] if f["ceiling"]]
-    if len(limits) == 1:
-        at = limits[0]["ceiling"] / limits[0]["before"]
+    only = only_p99(run)
+    if only:
+        at = only["ceiling"]
         axes.axvline(at, color=LIMIT, linestyle="--", linewidth=1.5)
         axes.plot([at], [points[0]["gain"]["value"]], alpha=0)
-    low, high = axes.get_xlim()
-    axes.set_xlim(min(low, 0.9), max(high, 1.1))
-    log_axis(axes, "x", ratio)
+    home, (low, high) = only["before"] if only else 1.0, axes.get_xlim()
+    axes.set_xlim(min(low, 0.9 * home), max(high, 1.1 * home))
+    log_axis(axes, "x", show_latency if only else ratio)
     log_axis(axes, "y", ratio)
-    if len(limits) == 1:
+    if only:
         side = "right" if at > (axes.get_xlim()[0] * axes.get_xlim()[1]) ** 0.5 else "left"
         axes.annotate(
-            f"ceiling {show_latency(limits[0]['ceiling'])}", (at, 0.0),
+            f"ceiling {show_latency(at)}", (at, 0.0),
             xycoords=("data", "axes fraction"), xytext=(-4 if side == "right" else 4, 5),
             textcoords="offset points", ha=side, color=LIMIT,
         )  # fmt: skip
-    axes.set_xlabel("p99, times the original settings' (less is better)")
-    axes.set_ylabel("throughput, times the original")
-    _name_answers(drawing, axes, points, [at] if len(limits) == 1 else [])
+    name_of_p99 = only["name"] if only else "mean of the p99s, ratio to the original"
+    axes.set_xlabel(f"{name_of_p99} (less is better)")
+    axes.set_ylabel("throughput, ratio to the original")
+    spots = [(p99_of(run, point), point["gain"]["value"]) for point in points]
+    _name_answers(drawing, axes, points, spots, [at] if only else [])
     named = "; ".join(
         f"{' and '.join(p['answers']) or 'trial ' + str(p['trials'][0])}: "
-        f"throughput ×{p['gain']['value']:.2f}, p99 ×{p['p99']['value']:.2f}"
+        f"throughput ×{p['gain']['value']:.2f}, p99 {show_p99(run, p99_of(run, p))}"
         for p in points
     )
     return picture(name, drawing, "Throughput against p99 of every setting", f"{named}.")
 
 
-def _name_answers(drawing: Figure, axes: Axes, points: list[Document], walls: list[float]) -> None:
-    """Name the answers beside their points, no name on another one, on a point, or on
-    a ceiling's line (`walls`)."""
+Spots = list[tuple[float, float]]
+
+
+def _name_answers(
+    drawing: Figure, axes: Axes, points: list[Document], dots: Spots, walls: list[float]
+) -> None:
+    """Name the answers beside their points (`dots`: where these are), no name on another one, on a
+    point, or on a ceiling's line (`walls`)."""
     drawing.draw_without_rendering()
     to_pt = 72 / drawing.dpi
     whole = axes.get_window_extent()
     room = (whole.x0 * to_pt, whole.x1 * to_pt, whole.y0 * to_pt, whole.y1 * to_pt)
-    spots = [
-        axes.transData.transform((p["p99"]["value"], p["gain"]["value"])) * to_pt for p in points
-    ]
+    spots = [axes.transData.transform(dot) * to_pt for dot in dots]
     taken = [(x - DOT_PT, x + DOT_PT, y - DOT_PT, y + DOT_PT) for x, y in spots]
     for wall in walls:
         x = axes.transData.transform((wall, 1.0))[0] * to_pt
         taken.append((x - 1, x + 1, room[2], room[3]))
     # The highest first: there is less room above it.
-    for point, at in sorted(zip(points, spots, strict=True), key=lambda pair: -pair[1][1]):
+    named = zip(points, dots, spots, strict=True)
+    for point, dot, at in sorted(named, key=lambda each: -each[2][1]):
         text = " = ".join([*(["original"] if point["original"] else []), *point["answers"]])
         if not text:
             continue
-        x, y = point["p99"]["value"], point["gain"]["value"]
         wide = LETTER_PT * len(text)
         for share, up in PLACES:
             # Moved in from the sides, where it would reach over them.
@@ -98,7 +104,7 @@ def _name_answers(drawing: Figure, axes: Axes, points: list[Document], walls: li
                 break
         taken.append(box)
         axes.annotate(
-            text, (x, y), xytext=(left - at[0], up), textcoords="offset points",
+            text, dot, xytext=(left - at[0], up), textcoords="offset points",
             ha="left", va="bottom", color=INK, zorder=4,
             arrowprops={"arrowstyle": "-", "color": FAINT, "linewidth": 0.8},
         )  # fmt: skip

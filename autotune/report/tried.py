@@ -10,7 +10,7 @@ from autotune.report import named_answers
 from autotune.report.tables import show_setting
 from autotune.results import solve
 from autotune.results.pareto import Point, Pool, as_said, front
-from autotune.results.proof import original
+from autotune.results.proof import last_proof, original
 from autotune.results.solve import Study
 from autotune.store import RunRecord, TrialRecord
 
@@ -33,6 +33,11 @@ def points(study: Study, run: RunRecord, records: Sequence[TrialRecord]) -> list
             "original": point is study.points[0],
             "gain": interval(point.gain),
             "p99": interval(point.latency) if limited else None,
+            "p99s": {
+                f.name: point.figures.get(f.name, study.points[0].figures[f.name]).value
+                for f in study.every
+                if f.limited
+            },
             "holds": point.holds(study.every, study.points[0]),
             "front": point in best,
             "answers": answers.get(point.trials[0], []),
@@ -43,15 +48,20 @@ def points(study: Study, run: RunRecord, records: Sequence[TrialRecord]) -> list
 
 def trials(study: Study, records: Sequence[TrialRecord]) -> list[Document]:
     """In order, each with its own gain, and the best so far of those that held the ceilings. The
-    array's drift is taken out, as of the points."""
+    array's drift is taken out, as of the points: those of the proof stand for themselves, since
+    they were measured beside each other."""
     before, best, found = original(records), None, []
+    proof = last_proof(records)
+    in_turn = proof.trials if proof else ()
     pool = Pool(study.problem, records)
     home = pool.figures(study.problem.baseline)
     for trial in records:
         moved = study.problem.moved(trial.requested)
         # What no changed setting can move is as it was, where the trial did not measure it.
         same = {n: Estimate(e.value, 0.0) for n, e in before.items() if n not in moved}
-        own = as_said(pool.of(trial), before, home)
+        own = trial.figures
+        if trial.number not in in_turn:
+            own = as_said(pool.of(trial), before, home)
         pooled = as_said(pool.figures(trial.requested), before, home)
         figures = {**trial.figures, **pooled, **same, **own}
         shown = gain(study.every, figures, before)

@@ -35,10 +35,11 @@ class Polite:
 
     def __init__(self, reporter: Reporter, array: Array) -> None:
         self._reporter, self._array = reporter, array
-        self.step, self.notice, self.progress = reporter.step, reporter.notice, reporter.progress
+        self.step, self.notice = reporter.step, reporter.notice
+        self.progress, self.ceilings = reporter.progress, reporter.ceilings
 
-    def trial(self, record: TrialRecord, gain: Estimate | None, holds: bool) -> None:
-        self._reporter.trial(record, gain, holds)
+    def trial(self, record: TrialRecord, gain: Estimate | None) -> None:
+        self._reporter.trial(record, gain)
         if not record.measured:
             return
         # What our own trial wrote may still be on its way to the disks.

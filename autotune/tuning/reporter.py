@@ -1,5 +1,6 @@
 """Who follows a run."""
 
+from collections.abc import Mapping
 from typing import Protocol
 
 from autotune.problem.figure import Estimate
@@ -18,5 +19,8 @@ class Reporter(Protocol):
     def progress(self, what: str, share: float, left_s: float | None) -> None:
         """`share` (0 to 1) of `what` is done; `left_s`: seconds left of the whole run."""
 
-    def trial(self, record: TrialRecord, gain: Estimate | None, holds: bool) -> None:
-        """A trial has ended; `holds`: whether its figures are within all ceilings."""
+    def ceilings(self, limits_ns: Mapping[str, float]) -> None:
+        """The p99s that are limited from now on, by name, and how high each may be."""
+
+    def trial(self, record: TrialRecord, gain: Estimate | None) -> None:
+        """A trial has ended."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from autotune.measure.workload import Phase
 from autotune.problem.figure import Estimate, Figure
-from autotune.problem.objective import broken_ceilings, gain
+from autotune.problem.objective import Figures, broken_ceilings, gain, limits
 from autotune.problem.trial import Status
 from autotune.results.proof import BASELINE, WINNER
 from autotune.store import TrialRecord
@@ -23,6 +23,8 @@ class RunProgress:
         self._prep, self._reporter = preparation, reporter
         self._ends_at = deadline
         self._best: Estimate | None = None
+        self._figures: Sequence[Figure] = ()
+        self._before: Figures = {}
         self.label = ""
         self.long_s = 0.0
 
@@ -45,16 +47,20 @@ class RunProgress:
         left = max(0.0, self._ends_at - time.monotonic())
         self._reporter.progress(f"{self.label}: {phase.name}", share, left)
 
-    def trial(self, record: TrialRecord, first: TrialRecord, figures: Sequence[Figure]) -> None:
-        """A trial has ended; `first` is that of the original settings, `figures` have the
-        ceilings by now."""
+    def ceilings(self, figures: Sequence[Figure], before: Figures) -> None:
+        """The ceilings from now on, beside what the original settings show."""
+        self._figures, self._before = figures, before
+        self._reporter.ceilings(limits(figures, before))
+
+    def trial(self, record: TrialRecord, first: TrialRecord) -> None:
+        """A trial has ended; `first` is that of the original settings."""
         before, shown = first.figures, record.figures
         if record.role in (WINNER, BASELINE):
             # It measured what its setting can move.
             shown = {**before, **shown}
         whole = record.status is Status.COMPLETE
-        holds = whole and not broken_ceilings(figures, shown, before)
+        holds = whole and not broken_ceilings(self._figures, shown, self._before)
         found = gain(self._prep.figures, shown, before)
         if found and holds and record.role == "search":
             self._best = max(found, self._best or found, key=lambda each: each.value)
-        self._reporter.trial(record, found, holds)
+        self._reporter.trial(record, found)

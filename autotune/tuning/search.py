@@ -165,7 +165,7 @@ class Hunt:
             for f in self.problem.figures
         )
         self.problem = dataclasses.replace(self.problem, figures=figures)
-        self._trials.resolved(figures)
+        self._trials.resolved(figures, self._before)
         self._inform()
         return broken
 

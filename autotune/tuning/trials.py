@@ -12,6 +12,7 @@ from autotune.measure.phase import Bench, PhaseResult, never_clear, never_hopele
 from autotune.measure.workload import Phase
 from autotune.problem.course import Course
 from autotune.problem.figure import Figure
+from autotune.problem.objective import Figures
 from autotune.problem.setting import Setting
 from autotune.problem.trial import ROLES, Status
 from autotune.safety.apply import apply
@@ -79,9 +80,11 @@ class Trials:
             self.records.append(record)
             self._tell(record)
 
-    def resolved(self, figures: Sequence[Figure]) -> None:
-        """Take note of the ceilings, which count for the trials until now too."""
+    def resolved(self, figures: Sequence[Figure], before: Figures) -> None:
+        """Take note of the ceilings, which count for the trials until now too; `before` is what
+        the original settings show."""
         self.figures, self._early = tuple(figures), EarlyEnd()
+        self.progress.ceilings(self.figures, before)
         for record in self.records:
             self._early.learn(record, self.figures)
 
@@ -177,4 +180,4 @@ class Trials:
         return record
 
     def _tell(self, record: TrialRecord) -> None:
-        self.progress.trial(record, self.records[0], self.figures)
+        self.progress.trial(record, self.records[0])

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from autotune.errors import MeasurementError, RefusalError, StoppedError, SyncEndedError
 from autotune.problem import ceilings
 from autotune.problem.figure import Estimate, Figure
-from autotune.problem.objective import Figures
+from autotune.problem.objective import Figures, limits
 from autotune.problem.setting import Setting
 from autotune.problem.strategy import KnobShare, Problem, StrategyFactory
 from autotune.quantities import show_latency
@@ -138,7 +138,7 @@ def _find(
         trials.progress.long_s = 2 * sum(phase.max_seconds for phase in long)
     before = _measure_baseline(preparation, trials, reporter)
     figures = ceilings.resolve(preparation.figures, preparation.options.ceilings, before)
-    trials.resolved(figures)
+    trials.resolved(figures, before)
     problem = problem_of(preparation, trials, figures)
     given = preparation.options.given
     if given is not None:
@@ -178,8 +178,8 @@ def _find(
 
 def _searching(figures: list[Figure], before: Figures) -> str:
     """What begins, with the limits that hold from now on."""
-    limits = {figure.name: figure.limit(before) for figure in figures if figure.limited}
-    shown = ", ".join(f"{name} {show_latency(limit)}" for name, limit in limits.items() if limit)
+    held = limits(figures, before)
+    shown = ", ".join(f"{name} {show_latency(limit)}" for name, limit in held.items())
     return f"Searching; ceilings: {shown}" if shown else "Searching"
 
 

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -63,7 +63,9 @@ class Follower:
 
     def progress(self, what: str, share: float, left_s: float | None) -> None: ...
 
-    def trial(self, record: TrialRecord, gain: Estimate | None, holds: bool) -> None:
+    def ceilings(self, limits_ns: Mapping[str, float]) -> None: ...
+
+    def trial(self, record: TrialRecord, gain: Estimate | None) -> None:
         self._after_trial()
 
 

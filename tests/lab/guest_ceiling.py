@@ -37,7 +37,7 @@ KNOBS = (SyncSpeedMin(), SyncSpeedMax())
 class Telling(Follower):
     """Says what each trial showed."""
 
-    def trial(self, record: TrialRecord, gain: Estimate | None, holds: bool) -> None:
+    def trial(self, record: TrialRecord, gain: Estimate | None) -> None:
         figures = {name: f"{e.value:.3g}±{e.spread:.2f}" for name, e in record.figures.items()}
         print(record.role, dict(record.requested), figures, record.reason)
 

@@ -206,7 +206,7 @@ def test_a_terminal_shows_it_and_keeps_its_end(
         os.kill(child, signal.SIGINT)
         assert ended(child) == 0, terminal.lines()
         text = terminal.text()
-    assert "The check of /dev/md0 stands at" in text
+    assert "The check of /dev/md0 is paused at" in text
     assert "Ctrl-C" not in text
 
 

@@ -36,7 +36,7 @@ class Disturber(Follower):
         self.searched = 0
         self.load: subprocess.Popen[bytes] | None = None
 
-    def trial(self, record: TrialRecord, gain: Estimate | None, holds: bool) -> None:
+    def trial(self, record: TrialRecord, gain: Estimate | None) -> None:
         self.searched += record.role == "search"
         if self.searched == 5 and self.load is None:
             self.load = subprocess.Popen(

@@ -1,6 +1,7 @@
 """A report of an array shows what is stored of it, and no figure that is not in its JSON."""
 
 import dataclasses
+import io
 import json
 import os
 import re
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 from said_numbers import Reader, numbers_in, sayable
 from some_array import DEVICE, UUID, some_advice, store_array, store_little
 from some_forecast import some_forecast
@@ -20,7 +22,7 @@ from typer.testing import CliRunner
 
 from autotune.advice import stored as advices
 from autotune.cli.main import app
-from autotune.report import array_words
+from autotune.report import array_words, passes
 from autotune.report.advice import advice_document
 from autotune.report.page import html as page_of
 from autotune.report.plain_report import markdown
@@ -54,6 +56,10 @@ def figures(array: dict[str, Any]) -> list[dict[str, Any]]:
     # Rates are said in bytes, shares in percent, and how many there are of a list.
     more: list[float] = [row["kib_s"] * 1024 for row in forecast["speeds"]]
     more += [100 * check["share"] for check in array["checks"]]
+    felt = [check["p99"] for check in array["checks"] if check["p99"]["measurements"]]
+    more += [round(100 * each["held"] / each["measurements"]) for each in felt]
+    held = [(s["held"], s["summary"]["judged"]) for s in array["syncs"] if s["held"]]
+    more += [round(100 * part / whole) for part, whole in held]
     more += [len(array[part]) for part in ("checks", "syncs")]
     more += [sum(c["complete"] for c in array["checks"]), len(array["advice"]["findings"])]
     more += [sum(c["mismatch_sectors"] > 0 for c in array["checks"])]
@@ -85,11 +91,11 @@ def test_it_says_what_guard_forecast_and_retune_said(state: Path) -> None:
     assert newest["held"] == newest["summary"]["judged"] - newest["summary"]["over"]
     past = json.loads(asked(state, "history", "--forecasts", "--json"))
     assert {**found["forecast"], **past[0]} == found["forecast"]
-    passes = history.load(state, UUID).passes
-    assert found["passes"] == [each.model_dump(mode="json") for each in passes]
+    known = history.load(state, UUID).passes
+    assert found["passes"] == [each.model_dump(mode="json") for each in known]
     text = asked(state, "report", "md0", "--format", "text")
-    assert "It was over" in text
-    assert "was cut after 8 min 15 s" in page_of([{**found, "syncs": found["syncs"][3:]}])
+    assert "It ended 1 h 23 min before the date." in " ".join(text.split())
+    assert "was interrupted after 8 min 15 s" in page_of([{**found, "syncs": found["syncs"][3:]}])
     for gone in ("77 measurements", NASTY):
         assert gone not in text
 
@@ -115,15 +121,53 @@ def test_it_says_what_check_history_and_advise_said(state: Path) -> None:
     assert found["advice"]["findings"][1]["commands"][0] == "# mdadm /dev/md0 --add NEW"
     text = asked(state, "report", DEVICE, "--format", "text")
     for said in (
-        "2026-10-27 01:00 UTC: stands at 50% in 2 parts, 6 h 28 min: no mismatch.",
+        "2026-10-27 01:00 UTC: paused at 50% in 2 parts, 6 h 28 min: no mismatch.",
         "2026-11-20 09:30 UTC: 2 findings (ext4-stripe, slow-member).",
         "Not looked at: lvm-alignment: needs lvm2 (`apt install lvm2`).",
         "silenced in the configuration: shared-disk.",
-        "measured: theirs",
+        "measured:",
     ):
         assert said in " ".join(text.split()), said
     prose = (line for line in text.splitlines() if not line.startswith(" "))
     assert max(map(len, prose)) <= 80
+
+
+def test_the_text_has_tables_of_80_columns(state: Path) -> None:
+    """Only commands may be longer, which are there to be copied."""
+    text = asked(state, "report", DEVICE, "--format", "text")
+    assert [ln for ln in text.splitlines() if len(ln) > 80 and not ln.startswith("  ")] == []
+    for head in (
+        "began (UTC)       what      took         ceiling   held     p99      ended",
+        "began       state     time         differing  median   p99      ceiling  held",
+        "each member  check takes      p99 in a check   rebuild takes    p99 in a rebuild",
+        "date        outcome    throughput            took        why",
+        "run  began       what             overall (95 %)        trials  outcome",
+    ):
+        assert head in map(str.rstrip, text.splitlines()), head
+
+
+def test_every_table_begins_with_the_newest_and_says_so(state: Path) -> None:
+    text = " ".join(asked(state, "report", DEVICE, "--format", "text").split())
+    assert "tables that begin with the newest." in text
+    assert "tables that begin with the newest." in page_of([the_array(state)])
+    for part, column in (("Guarded syncs", 16), ("Checks", 10), ("Passes of re-tuning", 10)):
+        dates = re.findall(r"20\d\d-\d\d-\d\d", text[text.index(part) :][: 80 * column])
+        assert dates[0] == max(dates), part
+    out = io.StringIO()
+    passes.print_passes(Console(file=out, width=80), DEVICE, history.load(state, UUID).passes)
+    head, _, *rows = out.getvalue().splitlines()
+    assert head == f"{DEVICE}: 50 passes, the newest first"
+    dates = [row.split()[0] for row in rows if row.startswith("20")]
+    assert dates == sorted(dates, reverse=True)
+    assert len(dates) == 50
+    assert max(map(len, rows)) <= 80
+
+
+def test_what_a_ceiling_held_is_a_share_of_the_time(state: Path) -> None:
+    text = " ".join(asked(state, "report", DEVICE, "--format", "text").split())
+    assert "within 80.0 ms for 86 % of the measured time" in text
+    assert "within 70.0 ms for 92 % of the measured time" in text
+    assert not re.search(r"of (16997|40|47)\b", text)
 
 
 def test_damaged_advice_is_none(state: Path) -> None:
@@ -199,7 +243,8 @@ def test_one_part_is_enough_and_what_is_missing_is_said(state: Path, part: str) 
     assert bool(found["runs"]) != runs
     # Something is said of it first, and how it was got.
     assert len(array_words.short(found)) == 1
-    assert len(array_words.how([found])) == 1 + (part == "retune")
+    with_p99 = part in ("guarded", "checks", "forecasts")
+    assert len(array_words.how([found])) == 1 + with_p99 + (part == "retune")
     assert page_of([found])
     assert asked(state, "report", DEVICE, "--format", "markdown")
 

@@ -28,8 +28,8 @@ def test_a_whole_check_says_what_it_found_and_how_it_disturbed() -> None:
     said = report.sentences("/dev/md0", record(felt=felt(), ceiling_ns=5e7), "")
     assert said == [
         "Checked all of /dev/md0, 2 h 00 min: no mismatch.",
-        "The p99 of half a minute was 13.0 ms in the middle and 61.0 ms at the most, and within "
-        "50.0 ms at 2 of 3 measurements.",
+        "The p99 was 13.0 ms (median over the check) and at most 61.0 ms; it was within 50.0 ms "
+        "for 67 % of the measured time.",
         "All limits are as they were found.",
     ]
 
@@ -37,8 +37,8 @@ def test_a_whole_check_says_what_it_found_and_how_it_disturbed() -> None:
 def test_one_that_stopped_says_where_and_how_to_go_on() -> None:
     said = report.sentences("/dev/md0", record(SIZE // 4), "SIGINT")
     assert said[0] == (
-        "The check of /dev/md0 stands at 25.0% (SIGINT); the next `autotune check /dev/md0` goes "
-        "on from there. No mismatch so far."
+        "The check of /dev/md0 is paused at 25.0% (SIGINT); the next `autotune check /dev/md0` "
+        "goes on from there. No mismatch so far."
     )
     assert said[1] == "Users sent hardly any requests meanwhile."
 

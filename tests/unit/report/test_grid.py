@@ -33,6 +33,15 @@ def test_every_word_is_there_whole(width: int) -> None:
         assert all(word in words for cell in row for word in cell.split())
 
 
+def test_names_of_columns_wrap_where_their_cells_do_not() -> None:
+    grid = Grid("sectors that differ", "how it ended", whole=[0])
+    grid.add_row("136 of 2", "it is over")
+    console = Console(file=io.StringIO(), width=18)
+    console.print(grid)
+    lines = str(console.file.getvalue()).splitlines()  # type: ignore[attr-defined]
+    assert "136 of 2  it is" in [line.rstrip() for line in lines]
+
+
 def test_what_does_not_fit_side_by_side_becomes_paragraphs() -> None:
     lines = [line.rstrip() for line in _printed(36)]
     assert lines[:3] == ["run 1", "  started: 2026-11-22 23:10", "  array: /dev/md0"]

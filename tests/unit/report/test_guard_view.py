@@ -93,11 +93,11 @@ def test_every_state_fits_the_terminal(width: int, height: int) -> None:
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"needed_kib": 3000.0, "left_high_s": 100.0}, "in reach at 3.1 MB/s"),
+        ({"needed_kib": 3000.0, "left_high_s": 100.0}, "can be met at 3.1 MB/s"),
         ({"needed_kib": 3000.0, "left_high_s": 9e3}, "at risk, 3.1 MB/s needed"),
         ({"needed_kib": None}, "not known yet"),
-        ({"needed_kib": None, "impossible": True}, "lost even at full speed"),
-        ({"needed_kib": 9e4, "impossible": True}, "excluded by the ceiling"),
+        ({"needed_kib": None, "impossible": True}, "cannot be met even at full speed"),
+        ({"needed_kib": 9e4, "impossible": True}, "cannot be met under the ceiling"),
     ],
 )
 def test_a_date_is_shown_with_how_sure_it_is(changes: dict[str, object], said: str) -> None:

@@ -82,7 +82,7 @@ with live.LiveReporter(console(stderr=True), "Ctrl-C ends it.") as reporter:
     for number in range(3000):
         if number > 1000 and number % 50 == 0:
             # What is drawn gets higher meanwhile.
-            reporter.trial(synthetic_run.trial(number, "search", {}, {}), None, True)
+            reporter.trial(synthetic_run.trial(number, "search", {}, {}), None)
         reporter.progress(f"number {number:05}", 0.5, None)
         if number == 1500:
             os.write(1, b"full\\n")

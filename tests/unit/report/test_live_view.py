@@ -35,6 +35,8 @@ def settle():
 with live.LiveReporter(console(stderr=True), "Ctrl-C puts the original settings back.") as reporter:
     reporter.step("Measuring the array as it is")
     for number in range(1, 21):
+        if number == 3:
+            reporter.ceilings({"write.p99": 3e8, "resync.p99": 55e6})
         role = "baseline" if number < 3 else "search"
         changes = {} if number < 3 else {"stripe_cache_size": 256 + number, "sync_speed_max": 9999}
         figures = synthetic_run.figures(100 + number, 30, 100, 40 + number)
@@ -47,7 +49,7 @@ with live.LiveReporter(console(stderr=True), "Ctrl-C puts the original settings 
         status = Status.ABORTED if number == 9 else Status.COMPLETE
         record = synthetic_run.trial(number, role, changes, figures, status=status)
         gain = Estimate(1 + number / 50, 0.02) if number != 9 else None
-        reporter.trial(record, gain, number != 9)
+        reporter.trial(record, gain)
         settle()
         reporter.progress("between", 0.0, 100.0)
         settle()
@@ -58,12 +60,17 @@ with live.LiveReporter(console(stderr=True), "Ctrl-C puts the original settings 
 def test_the_screen_shows_a_run_and_keeps_its_trials(width: int, height: int) -> None:
     screen, _, before = on_a_terminal(RUN, width, height)
     lines = before.splitlines()
-    assert any(line.startswith("best so far ×1.40 (1.") for line in lines), before
+    assert any(line.startswith("best so far ×1.30 (1.") for line in lines), before
     assert sum("overall" in line for line in lines) == 2
     assert any("resync.p99" in line and "▁" in line for line in lines)
     assert any("1 min 40 s left" in line for line in lines)
+    assert any(line.startswith("ceilings: resync.p99 55.0 ms") for line in lines), before
+    # It has a p99 of 56 ms.
+    assert any(
+        line.split()[0] == "16" and "over a ceiling" in line for line in lines if line.strip()
+    )
     after = "\n".join(screen.display)
-    for gone in ("Ctrl-C", "best so far", "between", "▁"):
+    for gone in ("Ctrl-C", "best so far", "between", "▁", "ceilings:"):
         assert gone not in after
     rows = [line.split()[0] for line in screen.display if line.strip()[:1].isdigit()]
     assert rows[-5:] == ["16", "17", "18", "19", "20"]
@@ -80,13 +87,14 @@ def test_no_color_sends_no_colours() -> None:
 @pytest.mark.parametrize("trials", [0, 1, 40])
 def test_every_state_fits_the_terminal(width: int, height: int, trials: int) -> None:
     view = View("Ctrl-C puts the original settings back.", "x" * 300, 0.5, 3600.0)
+    view.limits_ns = {"resync.p99": 6e8, "z" * 300: 1e6}
     for number in range(1, trials + 1):
         figures = synthetic_run.figures(100, 30, 100, 40) if number % 3 else {}
         status = Status.COMPLETE if number % 3 else Status.INFEASIBLE
         changes = {"stripe_cache_size": 4096, "scheduler": "y" * 300}
         record = synthetic_run.trial(number, "confirm-winner", changes, figures, status=status)
         gain = Estimate(1.5, 0.4) if number % 3 else None
-        view.trials.append(Shown(record, gain, number % 3 > 0))
+        view.trials.append(Shown(record, gain))
     console = Console(width=width, height=height, force_terminal=True)
     lines = console.render_lines(view, pad=False)
     # The cursor stands below.
@@ -122,11 +130,41 @@ def test_an_estimate_has_few_digits(seconds: float, said: str) -> None:
 
 
 def test_what_is_the_same_is_said_once() -> None:
-    view = View(trials=[Shown(synthetic_run.baseline(1), Estimate(1.0, 0.01), True)])
+    view = View(trials=[Shown(synthetic_run.baseline(1), Estimate(1.0, 0.01))])
     console = Console(width=80, height=24, force_terminal=True)
     lines = ["".join(s.text for s in line).rstrip() for line in console.render_lines(view)]
     assert "overall     ▁  ×1.00" in lines
     assert "resync.p99  ▁  40.0 ms" in lines
+
+
+@pytest.mark.parametrize(
+    ("limits", "said"),
+    [
+        ({"write.p99": 3e8, "resync.p99": 6e8}, "ceilings: resync.p99 600 ms, write.p99 300 ms"),
+        ({"resync.p99": 6e8}, "ceiling: resync.p99 600 ms"),
+        ({}, ""),
+    ],
+)
+def test_the_ceilings_are_shown(limits: dict[str, float], said: str) -> None:
+    trials = [Shown(synthetic_run.baseline(1), Estimate(1.0, 0.01))]
+    console = Console(width=80, record=True, file=io.StringIO())
+    console.print(View(trials=trials, limits_ns=limits))
+    shown = [line.rstrip() for line in console.export_text().splitlines()]
+    assert [line for line in shown if line.startswith("ceiling")] == ([said] if said else [])
+
+
+def test_a_trial_over_a_ceiling_is_not_the_best() -> None:
+    """The first trials end before the ceilings are known, and so do those of a resumed run."""
+    trials = [Shown(synthetic_run.baseline(1), Estimate(1.0, 0.01))]
+    for number, p99_ms in ((2, 90), (3, 30)):
+        changes = {"stripe_cache_size": 1024 * number}
+        figures = synthetic_run.figures(100, 30, 100, p99_ms)
+        record = synthetic_run.trial(number, "search", changes, figures)
+        trials.append(Shown(record, Estimate(4.0 - number, 0.01)))
+    for limits, best in (({}, "best so far ×2.00"), ({"resync.p99": 8e7}, "best so far: the orig")):
+        console = Console(width=80, record=True, file=io.StringIO())
+        console.print(View(trials=trials, limits_ns=limits))
+        assert best in console.export_text()
 
 
 def test_off_a_terminal_only_notices_are_said() -> None:
@@ -141,7 +179,7 @@ def test_off_a_terminal_only_notices_are_said() -> None:
 
 def test_what_all_is_compared_with_has_its_name() -> None:
     figures = synthetic_run.figures(100, 30, 100, 40)
-    home = Shown(synthetic_run.trial(1, "baseline", {}, figures), Estimate(1.0, 0.1), True)
+    home = Shown(synthetic_run.trial(1, "baseline", {}, figures), Estimate(1.0, 0.1))
     console = Console(width=80, record=True, file=io.StringIO())
     console.print(View(trials=[home]))
     console.print(View(trials=[home], home="mdadm's default"))

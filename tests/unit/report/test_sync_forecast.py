@@ -3,6 +3,7 @@
 import dataclasses
 import io
 import json
+import re
 
 import pytest
 from rich.console import Console
@@ -42,6 +43,17 @@ def test_it_fits_the_terminal(width: int) -> None:
     console = Console(file=io.StringIO(), width=width)
     print_list(console, [some_forecast()])
     assert max(map(len, console.file.getvalue().splitlines())) <= width  # type: ignore[attr-defined]
+
+
+def test_full_speed_has_one_p99() -> None:
+    """That of the sentence is in the table, and its column says what it is of."""
+    text = said(some_forecast(), 80)
+    heads, last = text[: text.index("10.2 MB/s")], text[text.index("154 MB/s") :].splitlines()[0]
+    assert "check takes p99 in a check rebuild takes p99 in a rebuild" in in_one_line(heads)
+    (sentence,) = re.findall(r"with a p99 of ([^.]*\.\d to [^.]*)\.", in_one_line(text))
+    assert last.rstrip().endswith(f"  {sentence}")
+    row = document(some_forecast())["speeds"][-1]
+    assert row["expected_p99_ns"] == document(some_forecast())["now"]["p99_ns"]
 
 
 def test_it_answers_what_was_asked() -> None:
@@ -91,9 +103,9 @@ def test_ranges_of_latencies(estimate: Estimate, shown: str) -> None:
 
 
 def test_ranges_of_times_have_one_unit() -> None:
-    assert show_times(Estimate(36_000, 0.0)) == "10.0 to 10.0 h"
-    assert show_times(Estimate(90, 0.0)) == "90.0 to 90.0 s"
-    assert show_times(Estimate(1_000_000, 0.0)) == "11.6 to 11.6 days"
+    assert show_times(Estimate(36_000, 0.0)) == "10 to 10 h"
+    assert show_times(Estimate(90, 0.0)) == "90 to 90 s"
+    assert show_times(Estimate(1_000_000, 0.0)) == "12 to 12 days"
 
 
 def test_programs_get_each_figure_with_its_interval() -> None:

@@ -53,6 +53,19 @@ def test_the_ceilings_are_said_when_the_search_begins(
     assert "Searching; ceilings: resync.p99 40.0 ms" in said
 
 
+@pytest.mark.parametrize(("asked_ms", "relaxed"), [(40, False), (1, True)])
+def test_the_display_is_told_the_ceilings_that_hold_from_now_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asked_ms: int, relaxed: bool
+) -> None:
+    told: list[dict[str, float]] = []
+    monkeypatch.setattr(fake_run.Silent, "ceilings", lambda _self, limits: told.append(limits))
+    asked = (Ceiling("resync", asked_ms * 1e6, None),)
+    Calmable(tmp_path, monkeypatch).run("random", ceilings=asked)
+    assert told[0] == {"resync.p99": asked_ms * 1e6}
+    # One that nothing holds gives way to what the array shows as it is.
+    assert [20e6 < each["resync.p99"] < 25e6 for each in told[1:]] == [True] * relaxed
+
+
 def test_a_ceiling_that_the_array_breaks_and_nothing_holds_does_not_end_in_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
