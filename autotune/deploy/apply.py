@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from autotune.deploy.in_force import active
+from autotune.deploy.shared_disks import found_first
 from autotune.errors import AutotuneError, RefusalError
 from autotune.knobs import (
     ALL,
@@ -28,7 +29,7 @@ from autotune.safety.new_journal import new_journal
 from autotune.safety.paths import journal_path
 from autotune.safety.watch import Watch
 from autotune.system import sync
-from autotune.system.array import Array, find_array
+from autotune.system.array import Array, find_array, list_arrays
 from autotune.system.stack import read_stack
 
 
@@ -86,9 +87,12 @@ def known_here(profile: Profile, array: Array, now: Setting, state_dir: Path) ->
     with contextlib.suppress(AutotuneError):
         for each in reversed(active(array, state_dir)):
             found = {**found, **each.profile.before}
-    return profile.model_copy(
-        update={"before": {name: found.get(name, now[name]) for name in profile.knobs}}
-    )
+    before: Setting = {name: found.get(name, now[name]) for name in profile.knobs}
+    for other in list_arrays(array.root):
+        if other.uuid != array.uuid:
+            for each in active(other, state_dir, damaged=[]):
+                before = found_first(before, array, other, each.profile, each.profile.before)
+    return profile.model_copy(update={"before": dict(before)})
 
 
 def with_those_in_force(

@@ -11,7 +11,7 @@ from autotune.errors import AutotuneError
 from autotune.knobs.write_order import WAITING, restoring, unsafe_now
 from autotune.safety import own_array
 from autotune.safety.journal import Journal
-from autotune.safety.record import Record
+from autotune.safety.record import BOOT_ID, Record
 from autotune.safety.scratch_folder import (
     HANGING_TIMEOUT_S,
     REMOVE_TIMEOUT_S,
@@ -57,24 +57,15 @@ def restore(journal: Journal, root: Path = Path("/"), at_once: bool = False) -> 
     folder that cannot be removed.
     """
     record, outcome = journal.record, Outcome()
+    needed = (root / "sys/block", root / BOOT_ID.relative_to("/"))
+    if hidden := [str(path) for path in needed if not path.exists()]:
+        # What cannot be seen is not gone.
+        outcome.failed.append(
+            f"{hidden[0]} is not there; mount /sys and /proc, or leave the chroot"
+        )
+        return outcome
     if record.of_this_boot(root):
-        paths = {Path(name): text for name, text in record.originals.items()}
-        block = root / "sys/block" / Path(record.device).name
-        # What is a scheduler's own comes back with it.
-        there = {path for path in paths if path.exists() or sysfs.is_schedulers_own(path)}
-        gone = {path for path in paths if not (path in there and record.is_same(path))}
-        if _another_array(record, block, root):
-            gone |= {path for path in paths if path.is_relative_to(block)}
-        elif record.checking and not record.making and record.is_same(block / "md/sync_action"):
-            _stop_check(block, outcome)
-        outcome.gone = [str(path) for path in paths if path in gone]
-        # Who set a value is judged before the first write: a switch of the scheduler back resets
-        # others, and what it leaves there is nobody's.
-        found = _found([path for path in paths if path not in gone], outcome)
-        writes = restoring({path: paths[path] for path in found})
-        put = [_restore_one(record, write, found[write.path], outcome) for write in writes]
-        if not all(put):
-            outcome.waiting = record.waits(root)
+        _restore_settings(record, root, outcome)
     else:
         # The kernel has forgotten every value since; only what is on disk is left to remove.
         outcome.gone, outcome.rebooted = list(record.originals), True
@@ -103,6 +94,26 @@ def restore(journal: Journal, root: Path = Path("/"), at_once: bool = False) -> 
         except OSError as error:
             outcome.failed.append(f"the journal {journal.path} cannot be removed: {error.strerror}")
     return outcome
+
+
+def _restore_settings(record: Record, root: Path, outcome: Outcome) -> None:
+    paths = {Path(name): text for name, text in record.originals.items()}
+    block = root / "sys/block" / Path(record.device).name
+    # What is a scheduler's own comes back with it.
+    there = {path for path in paths if path.exists() or sysfs.is_schedulers_own(path)}
+    gone = {path for path in paths if not (path in there and record.is_same(path))}
+    if _another_array(record, block, root):
+        gone |= {path for path in paths if path.is_relative_to(block)}
+    elif record.checking and not record.making and record.is_same(block / "md/sync_action"):
+        _stop_check(block, outcome)
+    outcome.gone = [str(path) for path in paths if path in gone]
+    # Who set a value is judged before the first write: a switch of the scheduler back resets
+    # others, and what it leaves there is nobody's.
+    found = _found([path for path in paths if path not in gone], outcome)
+    writes = restoring({path: paths[path] for path in found})
+    put = [_restore_one(record, write, found[write.path], outcome) for write in writes]
+    if not all(put):
+        outcome.waiting = record.waits(root)
 
 
 def _found(paths: Iterable[Path], outcome: Outcome) -> dict[Path, str]:

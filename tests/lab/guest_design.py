@@ -385,7 +385,8 @@ def test_restore_removes_what_is_left_if_the_guardian_is_killed_too(
     wait_until(is_held, 20, "mkfs to hold the array")
     kept = autotune("restore", state=state)
     assert (making.wait(), kept.returncode) == (0, 1)
-    assert "it has a signature of ext4" in kept.stderr
+    # On a slow machine it holds it for longer than a restore waits.
+    assert any(why in kept.stderr for why in ("it has a signature of ext4", "/dev/md127 is in use"))
     subprocess.run(["e2fsck", "-fn", "/dev/md127"], check=True)
     subprocess.run(["wipefs", "-q", "--all", "/dev/md127"], check=True)
     subprocess.run(["mdadm", "/dev/md127", "--fail", members[0]], check=True)

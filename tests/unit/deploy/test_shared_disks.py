@@ -10,6 +10,7 @@ import pytest
 from some_profile import profile
 
 from autotune.deploy import persist
+from autotune.deploy.apply import known_here
 from autotune.deploy.persist import profile_path, rule_path
 from autotune.deploy.undo import before_persisted_each
 from autotune.knobs import ALL, for_array
@@ -118,3 +119,13 @@ def test_what_is_persisted(tmp_path: Path, arrays: list[Array]) -> None:
         fake_sysfs.write(tmp_path / "sys/block" / disk / "queue/scheduler", "bfq")
     found = before_persisted_each(arrays, tmp_path / "state")
     assert found[arrays[1].device] == {"scheduler": ORIGINAL}
+
+
+def test_what_is_applied_has_the_originals_of_both(tmp_path: Path, arrays: list[Array]) -> None:
+    """Else it would be persisted with what the other's profile had set."""
+    made = profile({"scheduler": "none"}).model_copy(update={"before": {"scheduler": ORIGINAL}})
+    path = profile_path(arrays[0].uuid, tmp_path)
+    save_profile(made, path)
+    new = profile({"scheduler": "bfq"})
+    found = known_here(new, arrays[1], {"scheduler": "none"}, tmp_path / "state")
+    assert found.before == {"scheduler": ORIGINAL}

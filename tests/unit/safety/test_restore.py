@@ -35,6 +35,20 @@ def test_what_was_changed_goes_back_and_the_journal_with_it(files: Files) -> Non
     assert not files.path.exists()
 
 
+@pytest.mark.parametrize("hidden", ["sys", "proc"])
+def test_what_cannot_be_seen_is_not_taken_for_gone(files: Files, hidden: str) -> None:
+    """As in a chroot, or where something else is mounted over /sys."""
+    cache = files.md / "stripe_cache_size"
+    files.write(files.open(), cache, "4096")
+    (files.root / hidden).rename(files.root / "away")
+    outcome = restore(files.reload(), files.root)
+    assert "is not there; mount /sys and /proc" in outcome.failed[0]
+    assert files.path.exists()
+    (files.root / "away").rename(files.root / hidden)
+    assert restore(files.reload(), files.root).complete
+    assert sysfs.read(cache) == "256"
+
+
 def store_late(path: Path, text: str) -> threading.Event:
     """A store that the kernel holds back, as while a disk hangs; it comes through once this is
     set."""
