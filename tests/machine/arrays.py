@@ -7,7 +7,9 @@ MAKE = (
     "mdadm --create /dev/md0 --run --assume-clean --level=5 --raid-devices=4 --chunk=64 "
     "/dev/vdb /dev/vdc /dev/vdd /dev/vde && mkfs.ext4 -q /dev/md0 && mkdir -p /data && "
     "mount /dev/md0 /data && mdadm --detail --scan >> /etc/mdadm/mdadm.conf && "
-    "echo 'UUID='$(blkid -s UUID -o value /dev/md0)' /data ext4 nofail 0 2' >> /etc/fstab && "
+    # Emulated, an array may need longer to be seen than systemd waits by itself.
+    "echo 'UUID='$(blkid -s UUID -o value /dev/md0)' /data ext4 "
+    "nofail,x-systemd.device-timeout=30min 0 2' >> /etc/fstab && "
     "update-initramfs -u"
 )
 MEMBERS = "cat /sys/block/md*/slaves/*/queue/max_sectors_kb"
