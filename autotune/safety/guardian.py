@@ -64,7 +64,10 @@ class Guardian:
         """Why a kill would leave behind what the journal speaks of; "" if it would not."""
         if not self.alive:
             return "the guardian process was killed or stopped"
-        return "" if self.journal.is_there() else "somebody has removed the journal"
+        with contextlib.suppress(OSError):
+            if self.journal.is_there():
+                return ""
+        return "somebody has removed the journal, or it cannot be seen any more"
 
     def _is_stopped(self) -> bool:
         status = sysfs.read_or(Path(f"/proc/{self._process.pid}/stat"), "")

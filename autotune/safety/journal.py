@@ -136,7 +136,7 @@ class Journal:
         """Whether the file that is held still has the journal's name."""
         try:
             return self._is_held(self.path.stat())
-        except OSError:
+        except FileNotFoundError:
             return False
 
     def _is_held(self, file: os.stat_result) -> bool:
