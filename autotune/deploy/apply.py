@@ -65,7 +65,7 @@ def apply_profile(
     watch = Watch(array, knobs, live)
     paths = journaled_paths(array, for_array(array, ALL), checks=not live)
     with (
-        lock(array, path),
+        lock(array, path, applies=True),
         watch.signals.caught(notice),
         guarded(new_journal(path, array.uuid, array.device, paths), notice) as guardian,
     ):

@@ -11,11 +11,13 @@ def found_first(
 ) -> Setting:
     """`before` is what an array had before its profile. Of disks that it shares with another one
     that may be what `theirs`, the other's profile, had set there: then what they found counts."""
-    if not set(array.disks) & set(other.disks):
-        return before
     found = dict(before)
     for name, value in before.items():
-        on_disks = set(by_name(name).paths(array)) & set(by_name(name).paths(other))
-        if on_disks and theirs.knobs.get(name) == value and name in they_found:
+        if theirs.knobs.get(name) == value and name in they_found and shares(name, array, other):
             found[name] = they_found[name]
     return found
+
+
+def shares(name: str, array: Array, other: Array) -> bool:
+    """Whether a setting of two arrays is one of a disk that both have."""
+    return not set(by_name(name).paths(array)).isdisjoint(by_name(name).paths(other))

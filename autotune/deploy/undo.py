@@ -9,7 +9,7 @@ from pathlib import Path
 
 from autotune.deploy.in_force import active
 from autotune.deploy.persist import profile_path
-from autotune.deploy.shared_disks import found_first
+from autotune.deploy.shared_disks import found_first, shares
 from autotune.knobs import ALL, by_name, for_array, read_setting
 from autotune.knobs.profile_file import load_profile
 from autotune.problem.setting import Setting
@@ -23,9 +23,10 @@ from autotune.system import sysfs
 from autotune.system.array import Array
 
 
-def before_persisted(array: Array, state_dir: Path) -> Setting:
+def before_persisted(array: Array, state_dir: Path, beside: Sequence[Array] = ()) -> Setting:
     """What the array had before the profile that is persisted for it, of those knobs that read now
-    as a profile in force says. What somebody else has set since is theirs, and left out."""
+    as a profile in force says: its own, or one of the arrays `beside`, which are undone with it, on
+    disks that both have. What somebody else has set since is theirs, and left out."""
     profiles = active(array, state_dir, damaged=[])
     persisted = next((each.profile for each in profiles if each.how == "persisted"), None)
     if persisted is None:
@@ -38,13 +39,20 @@ def before_persisted(array: Array, state_dir: Path) -> Setting:
         for name, value in each.profile.knobs.items()
         if now.get(name) == value
     }
+    for other in beside:
+        for each in active(other, state_dir, damaged=[]):
+            ours |= {
+                name
+                for name, value in each.profile.knobs.items()
+                if now.get(name) == value and shares(name, array, other)
+            }
     return {name: persisted.before[name] for name in now if name in ours}
 
 
 def before_persisted_each(arrays: Sequence[Array], state_dir: Path) -> Mapping[str, Setting]:
     """The same for several arrays, by device. What one of them found on disks that it shares may be
     what the profile of another had set there before: then what that one had found counts."""
-    found = {array.device: dict(before_persisted(array, state_dir)) for array in arrays}
+    found = {each.device: dict(before_persisted(each, state_dir, arrays)) for each in arrays}
     paths = {array.device: profile_path(array.uuid, array.root) for array in arrays}
     persisted = [array for array in arrays if paths[array.device].exists()]
     # From the oldest on, so that each is right before a later one takes it over.

@@ -15,23 +15,7 @@ def keep_applied(profile: Profile, array: Array, journal: Journal, state_dir: Pa
     """Leave the profile's values in force until the next reboot or `autotune restore`. Raise
     AutotuneError, the journal still being open, if that cannot be recorded."""
     save_profile(profile, applied_profile_path(state_dir, array.uuid))
-    applied = applied_path(state_dir, array.uuid)
-    for other in applied.parent.glob("*.jsonl"):
-        if other != applied:
-            # What cannot be read or is in use keeps nobody from applying.
-            with contextlib.suppress(AutotuneError, OSError):
-                _take_over(journal, Journal.load(other).record)
-    journal.keep(applied)
-
-
-def _take_over(journal: Journal, other: Record) -> None:
-    """Of what another array's profile had set on shared disks, the original is what that found."""
-    if not other.same_boot(journal.record):
-        return
-    for name, found in list(journal.record.originals.items()):
-        original = other.originals.get(name, found)
-        if original != found and found in other.ours.get(name, ()):
-            journal.inherit(Path(name), original)
+    journal.keep(applied_path(state_dir, array.uuid))
 
 
 def hand_down(path: Path) -> None:

@@ -163,12 +163,8 @@ class Journal:
     def inherit(self, path: Path, original: str) -> None:
         """Take another original for a file: the one that was found there belonged to a record that
         is undone first."""
-        texts = list(self.record.ours.get(str(path), []))
-        self._add({"kind": "back", "path": str(path)})
-        self._add({"kind": "originals", "originals": {str(path): original}})
-        for text in texts:
-            self._add({"kind": "write", "path": str(path), "text": text})
-        self._add({"kind": "settled"})
+        # One line: a kill or a full disk between two would leave the file without an original.
+        self._add({"kind": "originals", "originals": {str(path): original}, "instead": True})
 
     def settled(self) -> None:
         """Note what the files read now that writes of ours may have moved: that, and nothing that

@@ -17,7 +17,9 @@ from autotune.errors import AutotuneError, RefusalError
 from autotune.safety.journal import Journal
 from autotune.safety.lock_holders import holder
 from autotune.safety.paths import applied_path
+from autotune.safety.record import Record
 from autotune.safety.shared_folder import open_common, open_own
+from autotune.system import sysfs
 from autotune.system.blockdev import Device
 
 LOCKS = Path("/run/autotune")
@@ -34,11 +36,16 @@ class Lockable(Device, Protocol):
 
 @contextmanager
 def lock(
-    array: Lockable, journal: Path | None = None, folder: Path = LOCKS, guard: bool = False
+    array: Lockable,
+    journal: Path | None = None,
+    folder: Path = LOCKS,
+    guard: bool = False,
+    applies: bool = False,
 ) -> Iterator[None]:
     """Hold the array (by UUID, since names move) and its physical disks. `journal` is where the
     journal of what is to be changed will be; the lock remembers it for whoever comes next. A
     `guard` changes nothing on the disks, so it shares them with other guards, but not with a run.
+    What `applies` may leave values in force.
 
     Raise RefusalError, naming the process, if another one has one of them, or if an earlier run
     left its journal elsewhere (another --state-dir, or another array on the same disks): its
@@ -62,7 +69,7 @@ def lock(
                 taken = until_the_end(open_own(file_name, folder / file_name, place))
                 _hold(taken, fcntl.LOCK_SH if shared else fcntl.LOCK_EX, array, name)
                 if not shared:
-                    _remember(memory, file_name, journal, array, guard)
+                    _remember(memory, file_name, journal, array, applies)
         except OSError as error:
             todo = "run autotune as root" if isinstance(error, PermissionError) else "mend that"
             raise RefusalError(
@@ -79,7 +86,7 @@ def _open_place(folder: Path) -> int:
     return open_own(folder / "locks", folder / "locks")
 
 
-def _remember(memory: int, name: str, journal: Path | None, array: Lockable, guard: bool) -> None:
+def _remember(memory: int, name: str, journal: Path | None, array: Lockable, applies: bool) -> None:
     """Note the journal, or leave what is noted. Raise RefusalError if there is another one."""
     flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
     descriptor = os.open(name, flags, 0o600, dir_fd=memory)
@@ -94,8 +101,8 @@ def _remember(memory: int, name: str, journal: Path | None, array: Lockable, gua
         _, _, earlier = file.read().strip().partition("\n")
         if journal is not None and earlier not in ("", str(journal)):
             _refuse_if_there(Path(earlier), array)
-            if not guard and Path(earlier).parent != journal.parent:
-                _refuse_if_applied(Path(earlier), array)
+            if applies and Path(earlier).parent != journal.parent:
+                _refuse_if_applied(Path(earlier).parent.parent, array)
         file.seek(0)
         file.truncate()
         file.write(f"{os.getpid()}\n{journal or earlier}\n")
@@ -109,19 +116,32 @@ def _refuse_if_there(journal: Path, array: Lockable) -> None:
         )
 
 
-def _refuse_if_applied(journal: Path, array: Lockable) -> None:
+def _refuse_if_applied(state_dir: Path, array: Lockable) -> None:
     """With another --state-dir, what was applied would be taken for the original values, and come
     back once both are restored."""
-    state_dir = journal.parent.parent
-    applied = applied_path(state_dir, journal.name.partition(".")[0])
-    in_force = False
-    with contextlib.suppress(AutotuneError, OSError):
-        in_force = Journal.load(applied).record.of_this_boot(Path("/"))
-    if in_force:
-        raise RefusalError(
-            f"A profile is applied to {array.device} or its disks; run "
-            f"`autotune restore --state-dir {state_dir}` first."
-        )
+    for path in applied_path(state_dir, array.uuid).parent.glob("*.jsonl"):
+        with contextlib.suppress(AutotuneError, OSError):
+            record = Journal.load(path).record
+            if _concerns(record, array) and record.of_this_boot(Path("/")):
+                break
+    else:
+        return
+    raise RefusalError(
+        f"A profile that was applied to {record.device} with another state folder is in force on "
+        f"{array.device} or its disks; run `autotune restore {record.device} --state-dir "
+        f"{state_dir}` first, or delete {path} if that array is gone."
+    )
+
+
+def _concerns(record: Record, array: Lockable) -> bool:
+    """Whether a file of this array, or of its disks, reads what the record has set."""
+    for name, texts in record.ours.items():
+        is_of_a_disk = not array.leaves.isdisjoint(Path(name).parts)
+        with contextlib.suppress(AutotuneError, OSError):
+            concerned = is_of_a_disk or record.uuid == array.uuid
+            if concerned and sysfs.original(Path(name)) in texts:
+                return True
+    return False
 
 
 def is_held(uuid: str, folder: Path = LOCKS) -> bool:

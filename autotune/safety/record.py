@@ -151,6 +151,7 @@ class Record:
             case {"kind": "originals", "originals": dict(originals)}:
                 folders = entry.get("folders")
                 self._join(originals, folders if isinstance(folders, dict) else {})
+                self.originals |= originals if entry.get("instead") else {}
             case {"kind": "scratch", "path": str(path)}:
                 self.scratch.append(path)
                 self.mounts[path] = str(entry.get("mount", ""))

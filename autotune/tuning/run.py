@@ -115,7 +115,7 @@ def run(
     entry = find_strategy(options.strategy) if options.given is None else None
     array = find_array(options.device)
     journal = journal_path(state_dir, array.uuid)
-    with lock(array, journal):
+    with lock(array, journal, applies=keep):
         settle(journal, array.root)
         # Under the lock: what a run that is just ending has set is not the original.
         preparation = prepare(options)

@@ -1,6 +1,7 @@
 """Two arrays on the same disks, a profile on each: whichever is undone first, the disks get back
 what they had before both."""
 
+import contextlib
 import os
 import shutil
 from pathlib import Path
@@ -13,6 +14,7 @@ from autotune.deploy import persist
 from autotune.deploy.apply import known_here
 from autotune.deploy.persist import profile_path, rule_path
 from autotune.deploy.undo import before_persisted_each
+from autotune.errors import AutotuneError
 from autotune.knobs import ALL, for_array
 from autotune.knobs.profile_file import load_profile
 from autotune.problem.profile import save_profile
@@ -73,22 +75,6 @@ def test_what_was_applied(
     assert sysfs.value(scheduler(arrays[0])) == ORIGINAL
 
 
-@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
-def test_what_was_applied_in_turn(
-    tmp_path: Path, arrays: list[Array], order: tuple[int, int]
-) -> None:
-    """By then a record does not know any more what the other one found of it."""
-    for number, value in ((0, "bfq"), (1, "kyber"), (0, "none"), (1, "bfq")):
-        applied(arrays[number], tmp_path / "state", value)
-    for number in order:
-        path = applied_path(tmp_path / "state", arrays[number].uuid)
-        hand_down(path)
-        journal = Journal.claimed(path)
-        assert restore(journal, tmp_path).complete
-        journal.release()
-    assert sysfs.value(scheduler(arrays[0])) == ORIGINAL
-
-
 def test_what_is_persisted_has_the_originals_of_both(
     tmp_path: Path, arrays: list[Array], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -129,3 +115,45 @@ def test_what_is_applied_has_the_originals_of_both(tmp_path: Path, arrays: list[
     new = profile({"scheduler": "bfq"})
     found = known_here(new, arrays[1], {"scheduler": "none"}, tmp_path / "state")
     assert found.before == {"scheduler": ORIGINAL}
+
+
+def test_what_anothers_profile_covers_goes_back_with_it(
+    tmp_path: Path, arrays: list[Array]
+) -> None:
+    """Persisted for one array, and set over by udev's order or by hand for the other."""
+    state = tmp_path / "state"
+    for array, value, before in zip(arrays, ("bfq", "none"), (ORIGINAL, "bfq"), strict=True):
+        made = profile({"scheduler": value}).model_copy(update={"before": {"scheduler": before}})
+        save_profile(made, profile_path(array.uuid, tmp_path))
+    for disk in arrays[0].disks:
+        fake_sysfs.write(tmp_path / "sys/block" / disk / "queue/scheduler", "none")
+    assert before_persisted_each(arrays, state)[arrays[0].device] == {"scheduler": ORIGINAL}
+    # Alone, it is the other array's.
+    assert before_persisted_each(arrays[:1], state)[arrays[0].device] == {}
+
+
+@pytest.mark.parametrize("full", [False, True])
+def test_a_kill_while_originals_are_taken_over_forgets_none(
+    tmp_path: Path, arrays: list[Array], monkeypatch: pytest.MonkeyPatch, full: bool
+) -> None:
+    """Nor does a disk that is full by then."""
+    state = tmp_path / "state"
+    applied(arrays[0], state, "bfq")
+    path = journal_path(state, arrays[1].uuid)
+    paths = journaled_paths(arrays[1], for_array(arrays[1], ALL))
+    journal = new_journal(path, arrays[1].uuid, arrays[1].device, paths, tmp_path)
+    add, left = Journal._add, [0 if full else 1]
+
+    def some(self: Journal, entry: dict[str, object]) -> None:
+        left[0] -= 1
+        if left[0] < 0:
+            raise AutotuneError("No space left on device")
+        add(self, entry)
+
+    names = set(journal.record.originals)
+    monkeypatch.setattr(Journal, "_add", some)
+    with contextlib.suppress(AutotuneError):
+        journal.inherit(scheduler(arrays[1]), ORIGINAL)
+    found = Journal.load(path).record.originals
+    assert set(found) == names
+    assert found[str(scheduler(arrays[1]))] == ("bfq" if full else ORIGINAL)

@@ -89,21 +89,33 @@ def test_what_an_earlier_run_left_with_another_state_dir_is_found(
 def test_what_is_applied_with_another_state_dir_is_found(
     array: Array, other: Array, tmp_path: Path
 ) -> None:
-    """It would be taken for the original values."""
+    """It would be taken for the original values, as long as it is in force."""
     locks, states = tmp_path / "locks", (tmp_path / "a", tmp_path / "b")
     first, second = (journal_path(state, array.uuid) for state in states)
+    file = tmp_path / "sys/block/sda/queue/nr_requests"
+    applied = applied_path(states[0], array.uuid)
     with lock(array, first, locks):
-        journal = new_journal(first, array.uuid, array.device, ())
-        journal.keep(applied_path(states[0], array.uuid))
+        journal = new_journal(first, array.uuid, array.device, [file])
+        journal.writing(file, "64")
+        file.write_text("64\n")
+        journal.settled()
+        journal.keep(applied)
         journal.release()
+    # Of another array in the same folder nothing is applied, and it is what the disks remember.
+    with lock(other, first.with_name("o.jsonl"), locks, applies=True):
+        pass
     for each in (array, other):
-        with pytest.raises(RefusalError, match=f"restore --state-dir {tmp_path}/a` first"):  # noqa: SIM117
-            with lock(each, journal_path(states[1], each.uuid), locks):
+        path = journal_path(states[1], each.uuid)
+        with pytest.raises(RefusalError, match=f"--state-dir {states[0]}` first, or delete"):  # noqa: SIM117
+            with lock(each, path, locks, applies=True):
                 pass
-    # A rebuild must not wait for that; and beside it, in the same folder, it is handed down.
-    for each, path, guard in ((array, second, True), (other, first.with_name("o.jsonl"), False)):
-        with lock(each, path, locks, guard):
-            pass
+    # What leaves nothing in force may go on: a rebuild or a check does not wait for that.
+    with lock(array, second, locks):
+        pass
+    with lock(array, first, locks):
+        file.write_text("128\n")
+    with lock(array, second, locks, applies=True):
+        pass
 
 
 def test_nobody_else_can_open_a_lock(array: Array, tmp_path: Path) -> None:
