@@ -237,14 +237,15 @@ $kept" in *"
 $device $found $file "*) ;; *) return 1 ;; esac
 }
 
-# In "others", what the records of other arrays have of disks, which may be of this array, too.
+# In "others", what the records of other arrays have of disks, which may be of this array, too: with
+# "running", of those arrays alone that run.
 find_others() {
+    running=$(cat "$SYS"/block/*/md/uuid 2>/dev/null | tr -d ':-')
     others=$(
         for record in "${saved%/*}"/*; do
-            case ${record##*/} in
-            "$uuid" | *-"$uuid" | lock | *.part) ;;
-            *) grep -s '^/' "$record" ;;
-            esac
+            case ${record##*/} in "$uuid" | *-"$uuid" | lock | *.part) continue ;; esac
+            [ $# = 0 ] || case $running in *"${record##*[/-]}"*) ;; *) continue ;; esac
+            grep -s '^/' "$record"
         done
     )
 }
@@ -281,8 +282,16 @@ alone() {
 
 # What autotune has set would be taken for the original values, and come back with undo.
 check_applied() {
-    ! grep -qs "$(cat "$BOOT")" "$STATE/applied/$uuid.jsonl" ||
-        fail "autotune has applied a profile to $1; run autotune restore $1 first."
+    for record in "$STATE"/applied/*.jsonl; do
+        grep -qs "$(cat "$BOOT")" "$record" || continue
+        case $record in
+        */"$uuid".jsonl) fail "autotune has applied a profile to $1; run autotune restore $1 first." ;;
+        esac
+        for disk in $disks; do
+            ! grep -q "\"kind\": \"write\".*/${disk##*/}/queue/" "$record" ||
+                fail "autotune has applied a profile on disks of $1; run autotune restore --all first."
+        done
+    done
 }
 
 apply() {
@@ -343,7 +352,7 @@ undo() {
     }
     # In memory: a full disk must keep nothing from going back.
     known "$saved" "$older"
-    find_others
+    find_others running
     put_back "$(not_theirs)"
     rm -f "$saved" "$older"
 }

@@ -125,9 +125,14 @@ class Record:
         self.ours = {p: t for p, t in self.ours.items() if p in self.originals}
         self.checking = False
 
-    def _join(self, originals: Mapping[object, object], folders: Mapping[object, object]) -> None:
-        """Take over what is not known, and what is of a device that was started anew since."""
+    def _join(
+        self, originals: Mapping[object, object], folders: Mapping[object, object], instead: bool
+    ) -> None:
+        """Take over what is not known, and what is of a device that was started anew since;
+        `instead`: also of what is known."""
         for path, text in originals.items():
+            if instead:
+                self.originals.pop(str(path), None)
             folder = str(sysfs.device(Path(str(path))))
             known = self.folders.get(folder)
             if known != folders.get(folder, known):
@@ -150,8 +155,8 @@ class Record:
                 self.ours.pop(path, None)
             case {"kind": "originals", "originals": dict(originals)}:
                 folders = entry.get("folders")
-                self._join(originals, folders if isinstance(folders, dict) else {})
-                self.originals |= originals if entry.get("instead") else {}
+                known = folders if isinstance(folders, dict) else {}
+                self._join(originals, known, instead=bool(entry.get("instead")))
             case {"kind": "scratch", "path": str(path)}:
                 self.scratch.append(path)
                 self.mounts[path] = str(entry.get("mount", ""))

@@ -283,13 +283,41 @@ def test_what_two_arrays_on_the_same_disks_have_set_goes_back_with_the_last(
     assert machine.held() == before
 
 
+def test_an_array_that_does_not_run_any_more_holds_no_disk(two: Two) -> None:
+    machine, other = two.machine, UUID[::-1]
+    before = machine.held()
+    shutil.copytree(machine.block, machine.root / "sys/block/md1", symlinks=True)
+    machine.put("sys/block/md1/md/uuid", other)
+    (machine.root / "dev/md1").touch()
+    assert machine.run("apply", two.newer, "md1").returncode == 0
+    shutil.rmtree(machine.root / "sys/block/md1")
+    assert machine.run("apply", two.newer).returncode == 0
+    done = machine.run("undo", two.newer)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert machine.held() == before
+
+
+@pytest.mark.parametrize(("file", "refused"), [("scheduler", True), ("", False)])
+def test_what_autotune_has_applied_on_its_disks_is_not_taken_for_the_original(
+    tmp_path: Path, file: str, refused: bool
+) -> None:
+    """For another array on the same disks."""
+    machine = Sandbox(tmp_path, profile())
+    written = f'{{"kind": "write", "path": "/sys/block/sda/queue/{file}"}}\n' if file else ""
+    record = f'{{"boot": "this-boot", "originals": {{"/sys/block/sda/queue/x": "1"}}}}\n{written}'
+    machine.put("var/lib/autotune/applied/other.jsonl", record)
+    done = machine.run("apply")
+    assert done.returncode == (2 if refused else 0)
+    assert ("run autotune restore --all first" in done.stderr) == refused
+
+
 @pytest.mark.parametrize("boot", ["this-boot", "another"])
 def test_what_autotune_has_applied_is_not_taken_for_the_original(tmp_path: Path, boot: str) -> None:
     machine = Sandbox(tmp_path, profile())
     before = machine.held()
     machine.put(f"var/lib/autotune/applied/{UUID}.jsonl", f'{{"boot": "{boot}"}}')
     done = machine.run("apply")
-    assert done.returncode == (2 if boot == "this-boot" else 0)
+    assert done.returncode == (2 if boot == "this-boot" else 0), done.stderr
     assert ("run autotune restore" in done.stderr) == (boot == "this-boot")
     assert (machine.held() == before) == (boot == "this-boot")
 
