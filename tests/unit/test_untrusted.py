@@ -70,7 +70,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
     monkeypatch.setattr("autotune.system.array.list_arrays", lambda: [array])
     for module in (apply, import_profile, compare, prepare):
         monkeypatch.setattr(module, "find_array", lambda _device: array)
-    monkeypatch.setattr(apply, "lock", lambda *_: contextlib.nullcontext())
+    monkeypatch.setattr(apply, "lock", lambda *_, **_how: contextlib.nullcontext())
     monkeypatch.setattr(catalogue, "SITE", tmp_path / "site")
     monkeypatch.chdir(tmp_path)
 

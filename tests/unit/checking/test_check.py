@@ -110,7 +110,7 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Site:
     for module in (check_module, piece, leash, signals):
         monkeypatch.setattr(module, "time", site)
     for module in (check_module, piece):
-        monkeypatch.setattr(module, "lock", lambda *_: contextlib.nullcontext())
+        monkeypatch.setattr(module, "lock", lambda *_, **_how: contextlib.nullcontext())
     monkeypatch.setattr(check_module, "find_array", lambda _: find_array("md0", tmp_path))
     monkeypatch.setattr(piece, "guarded", guarded)
     monkeypatch.setattr(piece, "Hold", lambda *_: Hold(site))
