@@ -111,8 +111,12 @@ def judged(array: Array, entry: Entry, start: Setting, kept: Setting) -> dict[st
     else:
         print(f"fio measures {', '.join(sides)}, {ROUNDS} times each", file=sys.stderr)
         found = dict(Judge(array, mount).compare(sides))
-    of = {"kept": "kept" if "kept" in sides else "start"}
-    of["best"] = "best" if "best" in sides else ("kept" if best == kept else "start")
+    settings = {"start": start, "kept": kept, "best": best}
+    # The first of those that are alike stands for them.
+    of = {
+        name: next(side for side in sides if sides[side] == settings[name])
+        for name in ("kept", "best")
+    }
     document: dict[str, Any] = {"measured": found, "best_known": entry.best is not None}
     for name, side in of.items():
         moved = side != "start"

@@ -13,6 +13,7 @@ from autotune.problem.figure import Figure
 from autotune.tuning.preparation import Preparation
 from benchmarks.panel import best
 from benchmarks.panel.entries import Entry, entries, result_path
+from benchmarks.panel.guest import judged
 from benchmarks.panel.judge import broken, gained
 from benchmarks.panel.table import line, row, totals
 
@@ -48,6 +49,17 @@ def test_an_array_that_begins_at_an_unknown_best_says_so(
     known = {"best": {"read_ahead_kb": 4096, "scheduler": "none"}}
     (tmp_path / "best/plain.json").write_text(json.dumps(known))
     assert entry.start == {"read_ahead_kb": 128, "scheduler": "none"}
+
+
+@pytest.mark.parametrize("best", [None, {"read_ahead_kb": 512}])
+def test_a_run_that_keeps_nothing_where_nothing_better_is_known_needs_no_judge(
+    best: dict[str, int] | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Entry, "best", best)
+    start = {"read_ahead_kb": 512}
+    found = judged(None, entries()["raid6-6hdd-raw"], start, start)  # type: ignore[arg-type]
+    assert found["best_known"] == (best is not None)
+    assert found["kept"] == found["best"] == {"gain": None, "broken": []}
 
 
 def side(rate: float, p99: float, seed: int) -> list[dict[str, float]]:
