@@ -116,7 +116,6 @@ def _put_back_each(
     import contextlib
 
     from autotune.errors import AutotuneError
-    from autotune.safety.applied import hand_down
     from autotune.safety.deferred_restore import put_back
     from autotune.safety.locks import lock
     from autotune.safety.paths import clear_if_torn
@@ -132,8 +131,6 @@ def _put_back_each(
                 barred.append(path.stem)
                 continue
             with lock(applied[path]) if path in applied else contextlib.nullcontext():
-                if path in applied:
-                    hand_down(path)
                 record, outcome = put_back(path)
             outcomes[f"{record.device} ({path.parent.name})"] = outcome
             if path not in applied and not path.exists():
