@@ -1,6 +1,7 @@
 """What is applied to an array to stay until the next reboot: recorded, and looked up."""
 
 import contextlib
+from dataclasses import dataclass
 from pathlib import Path
 
 from autotune.errors import AutotuneError
@@ -17,6 +18,27 @@ def keep_applied(profile: Profile, array: Array, journal: Journal, state_dir: Pa
     save_profile(profile, applied_profile_path(state_dir, array.uuid))
     path = applied_path(state_dir, array.uuid)
     journal.keep(path, found_first(journal.record, path))
+
+
+@dataclass(frozen=True)
+class Stopped:
+    """An array that does not run, and the disks that it had; see `locks.Lockable`."""
+
+    uuid: str
+    name: str
+    device: str
+    leaves: frozenset[str]
+    root: Path = Path("/")
+
+
+def stopped_array(path: Path) -> Stopped | None:
+    """Whose record this is, if that array does not run; None if it cannot be read."""
+    with contextlib.suppress(AutotuneError, OSError):
+        record = Journal.load(path).record
+        name = Path(record.device).name
+        disks = frozenset(Path(folder).name for folder in record.folders) - {name}
+        return Stopped(record.uuid, name, record.device, disks)
+    return None
 
 
 def is_applied(array: Array, state_dir: Path) -> bool:

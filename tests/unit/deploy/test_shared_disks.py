@@ -12,11 +12,11 @@ from some_profile import profile
 from autotune.deploy import persist
 from autotune.deploy.apply import known_here
 from autotune.deploy.persist import profile_path, rule_path
-from autotune.deploy.undo import before_persisted_each
+from autotune.deploy.undo import before_persisted
 from autotune.knobs import ALL, for_array
 from autotune.knobs.profile_file import load_profile
 from autotune.problem.profile import save_profile
-from autotune.safety.applied import keep_applied
+from autotune.safety.applied import keep_applied, stopped_array
 from autotune.safety.apply import journaled_paths
 from autotune.safety.journal import Journal
 from autotune.safety.new_journal import new_journal
@@ -43,6 +43,10 @@ def arrays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Array]:
 
 def scheduler(array: Array) -> Path:
     return array.root / "sys/block" / array.disks[0] / "queue/scheduler"
+
+
+def schedulers(array: Array) -> list[Path]:
+    return [array.root / "sys/block" / disk / "queue/scheduler" for disk in array.disks]
 
 
 def applied(array: Array, state: Path, value: str, file: Path | None = None) -> None:
@@ -173,8 +177,8 @@ def test_what_is_persisted(tmp_path: Path, arrays: list[Array]) -> None:
     fake_sysfs.write(scheduler(arrays[0]), "bfq")
     for disk in arrays[0].disks:
         fake_sysfs.write(tmp_path / "sys/block" / disk / "queue/scheduler", "bfq")
-    found = before_persisted_each(arrays, tmp_path / "state")
-    assert found[arrays[1].device] == {"scheduler": ORIGINAL}
+    found = before_persisted(arrays, tmp_path / "state")
+    assert found[arrays[1].device].files == dict.fromkeys(schedulers(arrays[1]), ORIGINAL)
 
 
 def test_what_is_applied_has_the_originals_of_both(tmp_path: Path, arrays: list[Array]) -> None:
@@ -197,6 +201,43 @@ def test_what_anothers_profile_covers_goes_back_with_it(
         save_profile(made, profile_path(array.uuid, tmp_path))
     for disk in arrays[0].disks:
         fake_sysfs.write(tmp_path / "sys/block" / disk / "queue/scheduler", "none")
-    assert before_persisted_each(arrays, state)[arrays[0].device] == {"scheduler": ORIGINAL}
+    back = dict.fromkeys(schedulers(arrays[0]), ORIGINAL)
+    assert before_persisted(arrays, state)[arrays[0].device].files == back
     # Alone, it is the other array's.
-    assert before_persisted_each(arrays[:1], state)[arrays[0].device] == {}
+    assert not before_persisted(arrays[:1], state)[arrays[0].device]
+
+
+def test_a_disk_that_somebody_has_set_keeps_no_other_from_going_back(
+    tmp_path: Path, arrays: list[Array]
+) -> None:
+    made = profile({"scheduler": "kyber"}).model_copy(update={"before": {"scheduler": ORIGINAL}})
+    save_profile(made, profile_path(arrays[0].uuid, tmp_path))
+    theirs, *ours = schedulers(arrays[0])
+    fake_sysfs.write(theirs, "bfq")
+    for path in ours:
+        fake_sysfs.write(path, "kyber")
+    found = before_persisted(arrays, tmp_path / "state")[arrays[0].device]
+    assert found.files == dict.fromkeys(ours, ORIGINAL)
+
+
+def test_what_stays_on_the_disks_of_an_array_that_does_not_run_is_told(
+    tmp_path: Path, arrays: list[Array]
+) -> None:
+    made = profile({"scheduler": "kyber", "stripe_cache_size": 512})
+    before = {"scheduler": ORIGINAL, "stripe_cache_size": 256}
+    save_profile(made.model_copy(update={"before": before}), profile_path(arrays[0].uuid, tmp_path))
+    assert persist.left_on_disks(arrays[0].uuid, tmp_path).endswith(f"had scheduler {ORIGINAL}.")
+    assert persist.left_on_disks("b" * 32, tmp_path) == ""
+
+
+def test_a_record_of_an_array_that_does_not_run_is_of_its_disks(
+    tmp_path: Path, arrays: list[Array]
+) -> None:
+    applied(arrays[0], tmp_path / "state", "bfq")
+    path = applied_path(tmp_path / "state", arrays[0].uuid)
+    stopped = stopped_array(path)
+    assert stopped is not None
+    assert stopped.leaves == set(arrays[0].disks)
+    shutil.rmtree(arrays[0].block)
+    assert undone(arrays[0], tmp_path / "state").complete
+    assert sysfs.value(scheduler(arrays[0])) == ORIGINAL
