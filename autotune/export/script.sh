@@ -280,8 +280,18 @@ alone() {
     trap '' HUP INT PIPE TERM
 }
 
-# What autotune has set would be taken for the original values, and come back with undo.
+# What autotune has set, or just tries, would be taken for the original values, and come back with
+# undo.
 check_applied() {
+    for record in "$STATE"/journal/*.jsonl; do
+        # What waits for the end of a sync is nothing of a disk's.
+        case $record in *.waiting.jsonl) continue ;; esac
+        grep -qs "$(cat "$BOOT")" "$record" || continue
+        for disk in $disks; do
+            ! grep -q "/${disk##*/}/queue/" "$record" ||
+                fail "A run of autotune has disks of $1, or left them as they were; wait, or run autotune restore."
+        done
+    done
     for record in "$STATE"/applied/*.jsonl; do
         grep -qs "$(cat "$BOOT")" "$record" || continue
         case $record in

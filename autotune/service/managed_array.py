@@ -4,6 +4,7 @@ import dataclasses
 from pathlib import Path
 
 from autotune.deploy.apply import apply_profile
+from autotune.deploy.undo import KERNELS, Before, put_back_persisted
 from autotune.errors import InUseError, RefusalError, UsageError
 from autotune.knobs import ALL, DEFAULT, by_name, for_array, ram_bytes, read_setting
 from autotune.measure.workload import load_workload
@@ -102,6 +103,12 @@ class ManagedArray:
     def back_to_originals(self) -> None:
         # What the array had itself may always come back.
         self._apply(self.profile.before, self.profile, force=True)
+        speeds = {
+            name: self.profile.before[name] for name in KERNELS if name in self.profile.before
+        }
+        if speeds:
+            # They are numbers now, where they may have followed the sysctl.
+            put_back_persisted(self._array, Before(speeds), self._state, self._reporter.notice)
         # They are nobody's profile. The record of what was there before all of them stays.
         applied_profile_path(self._state, self._array.uuid).unlink(missing_ok=True)
 

@@ -112,6 +112,9 @@ def test_what_is_applied_with_another_state_dir_is_found(
     # What leaves nothing in force may go on: a rebuild or a check does not wait for that.
     with lock(array, second, locks):
         pass
+    # Nor does that make it forget what is in force.
+    with pytest.raises(RefusalError, match="in force"), lock(array, second, locks, applies=True):
+        pass
     with lock(array, first, locks):
         file.write_text("128\n")
     with lock(array, second, locks, applies=True):

@@ -167,9 +167,10 @@ def test_a_kill_while_the_scheduler_goes_back_loses_nothing_that_it_resets(
         write(path, text, *rest)
         raise KeyboardInterrupt
 
-    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+    with monkeypatch.context() as patch:
         patch.setattr(sysfs, "write", killed)
-        restore(files.reload(), files.root)
+        with pytest.raises(KeyboardInterrupt):
+            restore(files.reload(), files.root)
     assert sysfs.read(requests) != "500"
     outcome = restore(files.reload(), files.root)
     assert outcome.foreign == []
