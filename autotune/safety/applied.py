@@ -1,6 +1,7 @@
 """What is applied to an array to stay until the next reboot: recorded, and looked up."""
 
 import contextlib
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from autotune.problem.profile import Profile, save_profile
 from autotune.safety.journal import Journal
 from autotune.safety.paths import applied_path, applied_profile_path
 from autotune.safety.shared_disks import found_first
+from autotune.system import sysfs
 from autotune.system.array import Array
 
 
@@ -32,13 +34,31 @@ class Stopped:
 
 
 def stopped_array(path: Path) -> Stopped | None:
-    """Whose record this is, if that array does not run; None if it cannot be read."""
+    """Whose record this is, as an array that does not run; None if it cannot be read."""
     with contextlib.suppress(AutotuneError, OSError):
         record = Journal.load(path).record
         name = Path(record.device).name
         disks = frozenset(Path(folder).name for folder in record.folders) - {name}
         return Stopped(record.uuid, name, record.device, disks)
     return None
+
+
+def left_on_disks(state_dir: Path, running: Collection[str], root: Path = Path("/")) -> list[str]:
+    """What is applied for arrays that do not run, and is still in force on their disks, a sentence
+    each. `running` are the UUIDs of those that do."""
+    told = []
+    for path in sorted(applied_path(state_dir, "any").parent.glob("*.jsonl")):
+        with contextlib.suppress(AutotuneError, OSError):
+            record = Journal.load(path).record
+            files = [(Path(name), texts) for name, texts in record.ours.items()]
+            if record.uuid in running or not record.of_this_boot(root):
+                continue
+            if any(file.exists() and sysfs.original(file) in texts for file, texts in files):
+                told.append(
+                    f"{record.device} does not run, but its disks still have what was applied for "
+                    "it; `autotune restore --all` undoes that."
+                )
+    return told
 
 
 def is_applied(array: Array, state_dir: Path) -> bool:

@@ -16,7 +16,7 @@ from autotune.deploy.undo import before_persisted
 from autotune.knobs import ALL, for_array
 from autotune.knobs.profile_file import load_profile
 from autotune.problem.profile import save_profile
-from autotune.safety.applied import keep_applied, stopped_array
+from autotune.safety.applied import keep_applied, left_on_disks, stopped_array
 from autotune.safety.apply import journaled_paths
 from autotune.safety.journal import Journal
 from autotune.safety.new_journal import new_journal
@@ -239,5 +239,8 @@ def test_a_record_of_an_array_that_does_not_run_is_of_its_disks(
     assert stopped is not None
     assert stopped.leaves == set(arrays[0].disks)
     shutil.rmtree(arrays[0].block)
+    state = tmp_path / "state"
+    assert left_on_disks(state, [arrays[0].uuid], tmp_path) == []
+    assert "/dev/md0 does not run" in left_on_disks(state, [], tmp_path)[0]
     assert undone(arrays[0], tmp_path / "state").complete
     assert sysfs.value(scheduler(arrays[0])) == ORIGINAL
