@@ -233,8 +233,8 @@ def _print(name: str, outcome: "Outcome") -> None:
         print(f"  {text}")
     for text in outcome.foreign:
         print(f"  left as somebody else set it: {text}")
-    for text in outcome.gone:
-        print(f"  no longer there, so there is nothing to put back: {text}")
+    if outcome.gone:
+        print(f"  no longer there, so there is nothing to put back: {', '.join(outcome.gone)}")
 
 
 def _put_back(restored: "list[str]") -> str:

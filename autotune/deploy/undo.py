@@ -117,10 +117,12 @@ def put_back_persisted(
                 journal.writing(array.md / file, "system")
                 journal.store(array.md / file, "system")
         _write(before.files, journal)
+        originals = {Path(name): text for name, text in journal.record.originals.items()}
         changed = [
-            str(name)
-            for name, text in journal.record.originals.items()
-            if sysfs.original(Path(name)) != text
+            str(path)
+            for path, text in originals.items()
+            # Those come and go with it.
+            if not sysfs.is_schedulers_own(path) and sysfs.original(path) != text
         ]
         journal.close()
     return changed
