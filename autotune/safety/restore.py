@@ -22,6 +22,7 @@ from autotune.safety.scratch_folder import (
 from autotune.safety.shared_disks import leave_to_others
 from autotune.system import sysfs
 from autotune.system.blockdev import md_uuid
+from autotune.system.sync import is_checking
 
 IDLE_TIMEOUT_S = 30.0
 QUEUE_DEPTH = "queue_depth"
@@ -226,10 +227,10 @@ def _stop_check(block: Path, outcome: Outcome) -> None:
         if sysfs.read(action) == "check":
             outcome.checking = True
             sysfs.write(action, "idle")
-            deadline = time.monotonic() + IDLE_TIMEOUT_S
-            while sysfs.read(action) == "check" and time.monotonic() < deadline:
-                time.sleep(0.05)
-        outcome.checking = sysfs.read(action) == "check"
+        deadline = time.monotonic() + IDLE_TIMEOUT_S
+        while is_checking(action.parent) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        outcome.checking = is_checking(action.parent)
         if outcome.checking:
             outcome.failed.append(f"the check of {block.name} does not end")
             _unbound(block)

@@ -1,6 +1,10 @@
 """What the kernel calls its syncs, and what people call them."""
 
+import re
+from pathlib import Path
+
 from autotune.errors import SyncEndedError
+from autotune.system import sysfs
 from autotune.system.array import Array
 
 NAMES = {
@@ -15,6 +19,19 @@ REBUILDS = ("recover", "resync")
 """Those that bring back redundancy."""
 CHECKS = ("check", "repair")
 """Those that look for mismatches; people or timers start them."""
+
+
+def is_checking(md: Path) -> bool:
+    """Whether a check of an array runs or comes to its end, by its folder in sysfs.
+
+    Once somebody has frozen it or made the array read-only, `sync_action` says so at once; md
+    stores where the check has got to (`sync_min`) only at that end (md_do_sync).
+    """
+    if sysfs.read_or(md / "sync_action", "") == "check":
+        return True
+    mdstat = sysfs.read_or(md.parents[3] / "proc/mdstat", "")
+    section = re.search(rf"^{re.escape(md.parent.name)} : .*?(?=^\S|\Z)", mdstat, re.M | re.S)
+    return section is not None and re.search(r" check *= *[0-9.]+%", section[0]) is not None
 
 
 def under_way(array: Array) -> str:
