@@ -13,13 +13,15 @@ RECORDS = Path("run/autotune-profile")
 def refuse_over(array: Array) -> None:
     """Raise RefusalError if a script has set something on the array or its disks: that would be
     taken for the original."""
+    # Which is how the kernel prints it: of old metadata, mdadm's has its words in another order.
+    printed = sysfs.read_or(array.md / "uuid", "").replace("-", "")
     for record in (array.root / RECORDS).glob("*"):
-        own = record.name.endswith(array.uuid)
+        own = record.name.endswith(array.uuid) or (printed and record.name.endswith(printed))
         for line in sysfs.read_or(record, "").splitlines():
             # Its number tells a device from one that was started anew since.
             device, number = (*line.split(" "), "")[:2]
             folder = array.block if own and device == "array" else Path(device)
-            concerned = own or folder.name in array.leaves
+            concerned = bool(own) or folder.name in array.leaves
             if concerned and sysfs.identity(folder).split(" ")[0] == number:
                 raise RefusalError(
                     f"An exported script has set values on {array.device} or its disks; run "

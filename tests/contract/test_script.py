@@ -334,6 +334,20 @@ def test_what_a_run_on_its_disks_tries_is_not_taken_for_the_original(
     assert (machine.held() == before) == refused
 
 
+@pytest.mark.parametrize("folder", ["applied", "journal"])
+def test_an_array_of_old_metadata_is_known_by_the_name_that_autotune_has_for_it(
+    tmp_path: Path, folder: str
+) -> None:
+    machine = Sandbox(tmp_path, profile())
+    machine.put("sys/block/md0/md/metadata_version", "0.90")
+    machine.put("sys/block/md0/md/uuid", "8608d970-73fe0102-03040506-0708090a")
+    swapped = "70d90886" + "0201fe73" + "06050403" + "0a090807"
+    machine.put(f"var/lib/autotune/{folder}/{swapped}.jsonl", '{"boot": "this-boot"}')
+    done = machine.run("apply")
+    assert done.returncode == 2
+    assert "run autotune restore" in done.stderr
+
+
 @pytest.mark.parametrize("boot", ["this-boot", "another"])
 def test_what_autotune_has_applied_is_not_taken_for_the_original(tmp_path: Path, boot: str) -> None:
     machine = Sandbox(tmp_path, profile())
