@@ -13,6 +13,10 @@ LARGE_BYTES = 100 << 30
 FINE_BYTES = 16 << 20
 DEFAULT_MIB = 64
 DEFAULT_DELAY_S = 5
+_AWAY = (
+    "a member is missing. Without the bitmap that it knows, `--re-add` does not take it back, and "
+    "all of it is rebuilt; bring it back first."
+)
 
 
 def _none(scene: Scene) -> Iterator[Seen]:
@@ -54,6 +58,7 @@ def _fine(scene: Scene) -> Iterator[Seen]:
             f"mdadm --grow --bitmap=internal --bitmap-chunk={DEFAULT_MIB}M"
             f"{_as_set(scene)} {array.device}",
         ),
+        risk=_AWAY if array.degraded else "",
         note="A crash between the two is followed by a whole resync. Not while a sync runs.",
     )
 

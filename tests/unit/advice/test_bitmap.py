@@ -87,3 +87,12 @@ def test_a_new_bitmap_keeps_what_was_set_of_the_old(tmp_path: Path) -> None:
     machine = too_fine(tmp_path / "set", backlog="1024", time_base="7")
     (command,) = only(machine, "bitmap-chunk").commands
     assert command.endswith("--bitmap-chunk=64M --write-behind=1024 --delay=7 /dev/md0")
+
+
+def test_a_member_that_is_missing_needs_the_bitmap_it_knows(tmp_path: Path) -> None:
+    machine = too_fine(tmp_path)
+    assert only(machine, "bitmap-chunk").live
+    machine.put(f"{MD}/degraded", "1")
+    finding = only(machine, "bitmap-chunk")
+    assert not finding.live
+    assert "--re-add" in finding.risk
