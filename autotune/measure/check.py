@@ -53,7 +53,7 @@ def end(
             journal.store(md / "sync_max", "max")
             raise
     deadline = time.monotonic() + IDLE_TIMEOUT_S
-    while ours and sysfs.read(action) == "check":
+    while ours and _runs(md):
         if time.monotonic() > deadline:
             raise MeasurementError(
                 f"The check on {name} did not stop within {IDLE_TIMEOUT_S:.0f} s."
@@ -75,6 +75,14 @@ def end(
                 raise
     journal.checking(False, moved=not idle)
     return left
+
+
+def _runs(md: Path) -> bool:
+    """Whether a check still runs. One that is frozen, as where the array is made read-only, reads
+    so at once; where it got to is noted at the end of md's thread."""
+    action = sysfs.read(md / "sync_action")
+    frozen = action == "frozen" and sysfs.read_or(md / "sync_completed", "none") != "none"
+    return frozen or action == "check"
 
 
 class Check:
