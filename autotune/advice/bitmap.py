@@ -12,6 +12,11 @@ LARGE_BYTES = 100 << 30
 """From here on mdadm makes a bitmap by itself (mdadm(8), --bitmap)."""
 FINE_BYTES = 16 << 20
 DEFAULT_MIB = 64
+DEFAULT_DELAY_S = 5
+_AWAY = (
+    "a member is missing. Without the bitmap that it knows, `--re-add` does not take it back, and "
+    "all of it is rebuilt; bring it back first."
+)
 
 
 def _none(scene: Scene) -> Iterator[Seen]:
@@ -44,20 +49,36 @@ def _fine(scene: Scene) -> Iterator[Seen]:
     array = scene.array
     chunk = number(array.md / "bitmap/chunksize")
     kind = sysfs.read_or(array.md / "bitmap_type", "[bitmap]")
-    if not 0 < chunk < FINE_BYTES or "[bitmap]" not in kind or _clustered(scene):
+    if not 0 < chunk < FINE_BYTES or "[bitmap]" not in kind or not _on_members(scene):
         return
     yield Seen(
         f"A bit of the bitmap stands for {show_kib(chunk)}; mdadm's default is {DEFAULT_MIB} MiB.",
         (
             f"mdadm --grow --bitmap=none {array.device} && "
-            f"mdadm --grow --bitmap=internal --bitmap-chunk={DEFAULT_MIB}M {array.device}",
+            f"mdadm --grow --bitmap=internal --bitmap-chunk={DEFAULT_MIB}M"
+            f"{_as_set(scene)} {array.device}",
         ),
+        risk=_AWAY if array.degraded else "",
         note="A crash between the two is followed by a whole resync. Not while a sync runs.",
     )
 
 
-def _clustered(scene: Scene) -> bool:
-    return sysfs.read_or(scene.array.md / "bitmap/metadata", "") == "clustered"
+def _on_members(scene: Scene) -> bool:
+    """Whether it is on the members, for this machine alone; not in a file or for a cluster."""
+    bitmap = scene.array.md / "bitmap"
+    elsewhere = sysfs.read_or(bitmap / "location", "") == "file"
+    return not elsewhere and sysfs.read_or(bitmap / "metadata", "") != "clustered"
+
+
+def _as_set(scene: Scene) -> str:
+    """The options that keep what was set of the bitmap: a new one begins with mdadm's defaults."""
+    bitmap = scene.array.md / "bitmap"
+    options = ""
+    if behind := number(bitmap / "backlog"):
+        options += f" --write-behind={behind}"
+    if (delay_s := number(bitmap / "time_base")) not in (0, DEFAULT_DELAY_S):
+        options += f" --delay={delay_s}"
+    return options
 
 
 CHECKS = (

@@ -11,7 +11,7 @@ from autotune.guard.reach import AT_LEAST, Reach
 from autotune.guard.valve import FLOOR_KIB, IDLE_LOOK_S, Valve
 from autotune.guard.window import Window
 from autotune.measure.foreground import Foreground, Second
-from autotune.measure.sync_progress import Progress, running
+from autotune.measure.sync_progress import Outcome, Progress, running
 from autotune.sync_forecast.platter import Platter
 from autotune.system import sysfs
 from autotune.system.array import Array, Media
@@ -57,6 +57,7 @@ class Hold:
         """What waits for the end of this sync, as the rest of a sentence."""
         self._started_s = time.time() - time.monotonic()
         self._progress = Progress(array)
+        self._outcome = Outcome(array)
         self._pace: Pace | Share | None = None
         self._paced = False
         self._free_kib = 0.0
@@ -107,6 +108,7 @@ class Hold:
                     self._valve.check()
                     if self.overtaken:
                         return True
+                    self._outcome.look()
                     if running(self._array):
                         seen_s = now
                     elif now - seen_s >= OVER_AFTER_S:
@@ -131,6 +133,11 @@ class Hold:
         promises, and what is said of a check would be wrong of it."""
         action = sysfs.read_or(self._array.md / "sync_action", "idle")
         return self._array.sync_action in CHECKS and action in REBUILDS
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether the sync, which is over, was cut before its end."""
+        return self._outcome.interrupted
 
     def _learn(self, foreground: Foreground, second: Second, rate_kib: float, now: float) -> None:
         held, self._valve.held = self._valve.held, False

@@ -53,6 +53,8 @@ class Summary:
     over."""
     overtaken: bool = False
     """It was a check, in whose place there is a recovery or resync now, which is guarded next."""
+    interrupted: bool = False
+    """It is over, but was cut before its end, as where the disk that it was written to failed."""
 
 
 @dataclass(frozen=True)
@@ -77,8 +79,9 @@ def guard(device: str, wanted: Wanted, wait: bool = False) -> bool:
     What was set is put back after each sync. Raise UsageError if there is no such array,
     RefusalError if it cannot be guarded or another run of autotune works on it, StoppedError if it
     is stopped or somebody else sets what is moved here, AutotuneError if its probe or guardian
-    breaks. With `wait` these are noticed; a refusal is asked again each second, what broke is tried
-    again, and what somebody else has set is theirs until the sync is over.
+    breaks, or if a recovery or resync was interrupted. With `wait` these are noticed; a refusal is
+    asked again each second, what broke is tried again, and what somebody else has set is theirs
+    until the sync is over.
     """
     array = find_array(device)
     put_back_leftovers(array, journal_path(wanted.state_dir, array.uuid), wanted.notice)
@@ -99,6 +102,7 @@ def guard(device: str, wanted: Wanted, wait: bool = False) -> bool:
                 done, text = _one(array.now(), wanted, signals, bool(warned))
                 wanted.finished(done)
                 noticed, warned = "", text or warned
+                _tell_if_cut(done, array, wanted, wait)
                 if not (wait or done.overtaken):
                     break
                 rest_s = AGAIN_S if done.released else 0.0
@@ -116,6 +120,19 @@ def guard(device: str, wanted: Wanted, wait: bool = False) -> bool:
             if not _sit_out(array, rest_s, signals):
                 warned = ""
         return True
+
+
+def _tell_if_cut(done: Summary, array: Array, wanted: Wanted, wait: bool) -> None:
+    """Raise AutotuneError, or with `wait` notice it, if a recovery or resync was interrupted."""
+    if not done.interrupted or done.action not in (NAMES[action] for action in REBUILDS):
+        return
+    text = (
+        f"The {done.action} of {array.device} was interrupted, so the array may still lack "
+        "redundancy; see /proc/mdstat."
+    )
+    if not wait:
+        raise AutotuneError(text)
+    wanted.notice(text)
 
 
 def _sit_out(array: Array, seconds: float, signals: Signals) -> bool:
@@ -196,11 +213,14 @@ def _one(array: Array, wanted: Wanted, signals: Signals, warned: bool) -> tuple[
             hold = Hold(array, valve, promise, wanted.least_kib, curve)
             over = hold.run(going, on_window)
             overtaken = over and hold.overtaken
+            interrupted = over and not overtaken and hold.interrupted
         except OSError:
             if array.md.is_dir():
                 raise
             raise StoppedError(f"Stopped: {array.device} was stopped.") from None
     ended = f"the {what} is over" if over else f"stopped by {signals.name}"
+    if interrupted:
+        ended = f"the {what} was interrupted"
     if overtaken:
         ended = f"a recovery or resync goes before the {what}"
     if hold.released:
@@ -216,7 +236,8 @@ def _one(array: Array, wanted: Wanted, signals: Signals, warned: bool) -> tuple[
         ended,
         hold.released,
         promise.finish_s,
-        _late_s(hold, promise) if over and not overtaken else None,
+        _late_s(hold, promise) if over and not (overtaken or interrupted) else None,
         overtaken,
+        interrupted,
     )
     return summary, said

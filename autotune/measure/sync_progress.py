@@ -62,3 +62,37 @@ class Progress:
         self._position_kib, self.size_kib = position
         self.share = position[0] / max(position[1], 1)
         return self.done_kib
+
+
+class Outcome:
+    """Whether a sync that is over has come to its end; md says "idle" in either case."""
+
+    def __init__(self, array: Array) -> None:
+        self._array = array
+        self._before: set[str] | None = None
+
+    def look(self) -> None:
+        """See who is in sync while a recovery gets on. To be called often."""
+        if self._array.sync_action != "recover":
+            return
+        members = self._in_sync()
+        mdstat = sysfs.read(self._array.root / "proc/mdstat")
+        position = sync_position_kib(mdstat, self._array.name)
+        # What has been recovered is taken in before the recovery is over, with all of it done.
+        getting_on = position is not None and position[0] < position[1]
+        if getting_on and under_way(self._array) == "recover":
+            self._before = members
+
+    @property
+    def interrupted(self) -> bool:
+        md = self._array.md
+        if self._array.sync_action == "recover":
+            return self._before is not None and self._in_sync() <= self._before
+        if self._array.sync_action == "resync":
+            return sysfs.read_or(md / "resync_start", "none") != "none"
+        # Where it got to; of one that was stopped in its first seconds md may not know.
+        return sysfs.read_or(md / "sync_min", "0") != "0"
+
+    def _in_sync(self) -> set[str]:
+        states = self._array.md.glob("dev-*/state")
+        return {path.parent.name for path in states if "in_sync" in sysfs.read_or(path, "")}

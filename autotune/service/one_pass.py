@@ -81,6 +81,8 @@ def retune(
     """
     care = config.care(array.uuid)
     told: list[Report] = []
+    # By this pass: what somebody else took back stays so.
+    taken_back = False
 
     def tell(report: Report) -> None:
         _tell(report, config, reporter)
@@ -102,10 +104,12 @@ def retune(
             history.save(before.after(done, record, ceilings), state_dir, array.uuid)
 
         def reverted(done: Pass) -> None:
+            nonlocal taken_back
             record, text = _record(done, managed), persisted.sentence(done)
             told.append(Report(array.device, array.uuid, "reverted", text, record))
             if persisted.is_measured():
                 persist.unpersist(array.uuid, array.root)
+                taken_back = True
                 persist.tell_udev(array, reporter.notice, array.root)
             tell(told[0])
             keep(done, record)
@@ -117,7 +121,7 @@ def retune(
         if done.outcome != "reverted":
             told.append(report)
             tell(report)
-        if managed.adopted is not None and persisted.is_measured():
+        if managed.adopted is not None and (taken_back or persisted.is_measured()):
             # What comes back at the next start of the array must be what was proven last.
             persist.persist(managed.adopted, array, state_dir, reporter.notice)
         keep(done, record)

@@ -1,6 +1,5 @@
 """What the kernel calls its syncs, and what people call them."""
 
-import re
 from pathlib import Path
 
 from autotune.errors import SyncEndedError
@@ -24,14 +23,12 @@ CHECKS = ("check", "repair")
 def is_checking(md: Path) -> bool:
     """Whether a check of an array runs or comes to its end, by its folder in sysfs.
 
-    Once somebody has frozen it or made the array read-only, `sync_action` says so at once; md
-    stores where the check has got to (`sync_min`) only at that end (md_do_sync).
+    One that is frozen, as where the array is made read-only, reads so at once; where it got to
+    (`sync_min`) is stored at the end of md's thread (md_do_sync).
     """
-    if sysfs.read_or(md / "sync_action", "") == "check":
-        return True
-    mdstat = sysfs.read_or(md.parents[3] / "proc/mdstat", "")
-    section = re.search(rf"^{re.escape(md.parent.name)} : .*?(?=^\S|\Z)", mdstat, re.M | re.S)
-    return section is not None and re.search(r" check *= *[0-9.]+%", section[0]) is not None
+    action = sysfs.read_or(md / "sync_action", "")
+    ends = action == "frozen" and sysfs.read_or(md / "sync_completed", "none") != "none"
+    return ends or action == "check"
 
 
 def under_way(array: Array) -> str:

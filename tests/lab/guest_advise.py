@@ -378,12 +378,17 @@ def test_no_bitmap(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_bitmap_that_is_too_fine(tmp_path: Path) -> None:
-    create("md0", 1, SSDS[:2], "--bitmap=internal", "--bitmap-chunk=64K")
+    bitmap = Path("/sys/block/md0/md/bitmap")
+    as_set = {"backlog": "1024", "time_base": "7"}
+    options = ("--write-behind=1024", "--delay=7", "--write-mostly")
+    create("md0", 1, SSDS[:2], "--bitmap=internal", "--bitmap-chunk=64K", *options)
+    assert {name: read(bitmap / name) for name in as_set} == as_set
     finding = only(tmp_path, "bitmap-chunk")
     assert "stands for 64 KiB" in finding["seen"]
     mend(finding)
     assert found(tmp_path) == []
-    assert read(Path("/sys/block/md0/md/bitmap/chunksize")) == str(64 << 20)
+    assert read(bitmap / "chunksize") == str(64 << 20)
+    assert {name: read(bitmap / name) for name in as_set} == as_set
 
 
 # Members.

@@ -14,7 +14,7 @@ from unittest import mock
 
 import pytest
 from guest import autotune, read, running, signal_guardians, wait_until
-from guest_rebuild import MD, SLOWDOWN, recover, settled_knobs
+from guest_rebuild import DISK, MD, SLOWDOWN, mdadm, recover, settled_knobs
 from screen import Terminal
 
 from autotune.cli import guarding
@@ -294,6 +294,18 @@ def test_what_somebody_else_sets_is_theirs(state: Path, tmp_path: Path) -> None:
     assert "somebody else set sync_speed_max to 60000" in output.read_text()
     assert read(MD / "sync_speed_max") == "60000 (local)"
     (MD / "sync_speed_max").write_text("system")
+
+
+def test_a_recovery_whose_disk_fails_is_no_success(state: Path, tmp_path: Path) -> None:
+    recovering()
+    output = tmp_path / "output"
+    child = start(state, output, "--p99-ceiling", "80ms", "--finish-within", "24h")
+    wait_until(lambda: "window" in output.read_text(), 30, "a window")
+    mdadm("/dev/md0", "--fail", DISK)
+    assert ended(child) == 1
+    (summary,) = (each for each in documents(output) if each.get("kind") == "summary")
+    assert (summary["ended"], summary["late_s"]) == ("the recovery was interrupted", None)
+    assert "see /proc/mdstat" in output.read_text()
 
 
 def test_without_a_foreground_the_sync_goes_at_full_speed_to_its_end(

@@ -61,6 +61,7 @@ def test_an_array_that_needs_no_bitmap(tmp_path: Path, file: str, text: str) -> 
         (4 << 20, {}, True),
         (64 << 10, {"bitmap_type": "bitmap none [llbitmap]"}, False),
         (4 << 20, {"bitmap/metadata": "clustered"}, False),
+        (4 << 20, {"bitmap/location": "file"}, False),
     ],
 )
 def test_a_bitmap_that_is_too_fine(
@@ -70,3 +71,28 @@ def test_a_bitmap_that_is_too_fine(
     for file, text in {"bitmap/chunksize": str(chunk_bytes), **more}.items():
         machine.put(f"{MD}/{file}", text)
     assert [finding.name for finding in found(machine)] == ["bitmap-chunk"] * fine
+
+
+def too_fine(root: Path, **files: str) -> FakeMachine:
+    machine = fake_sysfs.raid6(root)
+    for file, text in {"chunksize": str(4 << 20), **files}.items():
+        machine.put(f"{MD}/bitmap/{file}", text)
+    return machine
+
+
+def test_a_new_bitmap_keeps_what_was_set_of_the_old(tmp_path: Path) -> None:
+    machine = too_fine(tmp_path / "plain", backlog="0", time_base="5")
+    (command,) = only(machine, "bitmap-chunk").commands
+    assert command.endswith("--bitmap=internal --bitmap-chunk=64M /dev/md0")
+    machine = too_fine(tmp_path / "set", backlog="1024", time_base="7")
+    (command,) = only(machine, "bitmap-chunk").commands
+    assert command.endswith("--bitmap-chunk=64M --write-behind=1024 --delay=7 /dev/md0")
+
+
+def test_a_member_that_is_missing_needs_the_bitmap_it_knows(tmp_path: Path) -> None:
+    machine = too_fine(tmp_path)
+    assert only(machine, "bitmap-chunk").live
+    machine.put(f"{MD}/degraded", "1")
+    finding = only(machine, "bitmap-chunk")
+    assert not finding.live
+    assert "--re-add" in finding.risk

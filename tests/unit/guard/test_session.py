@@ -149,6 +149,54 @@ def test_an_end_of_the_sync_is_the_end(guarded: Callable[..., Guarded]) -> None:
     assert plant.now_s < 200
 
 
+@pytest.mark.parametrize("done", [True, False])
+@pytest.mark.parametrize(
+    ("action", "file", "left", "after"),
+    [
+        ("recover", "dev-sda/state", "spare", "in_sync"),
+        ("resync", "resync_start", "1024", "none"),
+        ("check", "sync_min", "1024", "0"),
+    ],
+)
+def test_one_that_was_interrupted_is_told_from_one_that_came_to_its_end(
+    guarded: Callable[..., Guarded], action: str, file: str, left: str, after: str, done: bool
+) -> None:
+    """md says "idle" after either; what is left tells them apart."""
+    plant = Plant(size_kib=4_000_000)
+    guard = guarded(plant)
+    plant.action = action
+    guard.machine.put(f"sys/block/md0/md/{file}", left if action == "recover" else after)
+    array = dataclasses.replace(guard.array, sync_action=action)
+    guard.hold = Hold(array, guard.valve, Promise(CEILING_NS))
+    assert not guard.run(20)
+    guard.machine.put(f"sys/block/md0/md/{file}", after if done else left)
+    plant.size_kib = int(plant.done_kib)
+    assert guard.run(20)
+    assert guard.hold.interrupted == (not done)
+
+
+def test_a_member_that_md_takes_in_at_the_end_of_a_recovery_has_come_to_it(
+    guarded: Callable[..., Guarded],
+) -> None:
+    """For a moment the recovery is still there, with all of it done."""
+    plant = Plant(size_kib=4_000_000)
+    guard = guarded(plant)
+    guard.machine.put("sys/block/md0/md/dev-sda/state", "spare")
+    guard.hold = Hold(
+        dataclasses.replace(guard.array, sync_action="recover"), guard.valve, Promise(CEILING_NS)
+    )
+    assert not guard.run(20)
+    guard.machine.put("sys/block/md0/md/dev-sda/state", "in_sync")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Plant, "synced", False)
+        plant.size_kib = int(plant.done_kib) + 1
+        plant.free_kib = 0
+        plant.done_kib = plant.size_kib
+        assert not guard.run(5)
+    assert guard.run(20)
+    assert not guard.hold.interrupted
+
+
 def test_a_recovery_in_the_place_of_a_check_is_guarded_as_one(
     guarded: Callable[..., Guarded],
 ) -> None:

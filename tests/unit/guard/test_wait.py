@@ -8,7 +8,7 @@ from pathlib import Path
 import fake_sysfs
 import pytest
 
-from autotune.errors import MeasurementError, RefusalError, StoppedError
+from autotune.errors import AutotuneError, MeasurementError, RefusalError, StoppedError
 from autotune.guard import session as module
 from autotune.guard.session import Summary, Wanted, guard
 from autotune.safety.signals import Signals
@@ -133,6 +133,24 @@ def test_a_recovery_in_the_place_of_a_check_is_guarded_next(machine: Machine, wa
     machine.turns = [overtaken, machine.guarded]
     assert machine.guard(wait)
     assert machine.said == ["", "the recovery is over"]
+
+
+def test_a_recovery_that_was_interrupted_is_no_success(machine: Machine) -> None:
+    def interrupted() -> Summary:
+        machine.sync("idle", IDLE)
+        return Summary("recovery", 1.0, 1, 1, 1, 0, "cut", False, interrupted=True)
+
+    machine.sync("recover", SYNC)
+    machine.turns = [interrupted]
+    with pytest.raises(AutotuneError, match="recovery of /dev/md0 was interrupted"):
+        machine.guard(wait=False)
+    assert machine.said == ["cut"]
+    machine.sync("recover", SYNC)
+    machine.turns = [interrupted, machine.guarded]
+    machine.pauses = [lambda: machine.sync("recover", SYNC)]
+    assert machine.guard()
+    assert len(machine.notices) == 1
+    assert machine.said == ["cut", "cut", "the recovery is over"]
 
 
 def test_without_waiting_no_sync_is_nothing_to_guard(machine: Machine) -> None:

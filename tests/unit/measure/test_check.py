@@ -1,11 +1,8 @@
 """/proc/mdstat as the kernel writes it: where a sync is."""
 
-from pathlib import Path
-
 import pytest
 
 from autotune.measure.check import sync_position_kib
-from autotune.system.sync import is_checking
 
 MDSTAT = """Personalities : [raid6] [raid5] [raid4] [raid1]
 md127 : active raid1 sdb1[1] sda1[0]
@@ -38,29 +35,6 @@ unused devices: <none>
 )
 def test_each_array_has_its_own_position(name: str, position: tuple[int, int] | None) -> None:
     assert sync_position_kib(MDSTAT, name) == position
-
-
-@pytest.mark.parametrize(
-    ("action", "name", "checks"),
-    [
-        ("check", "md9", True),
-        ("frozen", "md127", True),
-        ("idle", "md127", True),
-        ("frozen", "md1", False),
-        ("recover", "md0", False),
-        ("frozen", "md9", False),
-    ],
-)
-def test_a_check_goes_on_until_its_position_is_gone(
-    tmp_path: Path, action: str, name: str, checks: bool
-) -> None:
-    """`sync_action` says at once that it is frozen; md stores `sync_min` later."""
-    md = tmp_path / "sys/block" / name / "md"
-    md.mkdir(parents=True)
-    (md / "sync_action").write_text(f"{action}\n")
-    (tmp_path / "proc").mkdir()
-    (tmp_path / "proc/mdstat").write_text(MDSTAT)
-    assert is_checking(md) == checks
 
 
 def test_nothing_is_found_in_nothing() -> None:

@@ -108,3 +108,23 @@ def test_a_check_that_came_before_ours_goes_on(
     with pytest.raises(InfeasibleError, match="busy"):
         again.__enter__()
     assert sysfs.read(machine.root / MD / "sync_action") == "check"
+
+
+def test_one_that_is_frozen_has_ended_once_md_has_noted_where_it_got_to(
+    running: tuple[fake_sysfs.FakeMachine, Check], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """md says "frozen" at once, while its thread still waits for what is on its way. A restore
+    before that would put nothing back."""
+    machine, check = running
+    go_on(machine, check, 480_000)
+    machine.put(f"{MD}/sync_action", "frozen")
+    machine.put(f"{MD}/sync_completed", "960000 / 2000000")
+
+    def thread_ends(_: float) -> None:
+        machine.put(f"{MD}/sync_completed", "none")
+        machine.put(f"{MD}/sync_min", "960000")
+
+    monkeypatch.setattr("autotune.measure.check.time.sleep", thread_ends)
+    check.__exit__(None, None, None)
+    assert sysfs.read(machine.root / MD / "sync_min") == "960000"
+    assert check._journal.record.moved

@@ -188,6 +188,30 @@ def test_what_was_taken_back_meanwhile_is_not_persisted_again(
     assert told == ["reverted"]
 
 
+def test_what_is_adopted_in_place_of_what_was_persisted_is_persisted(
+    tmp_path: Path, told: list[str], persisted: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The pass itself has taken the slower profile back, before it searched."""
+
+    class Adopts(Slower):
+        def tune(self) -> Setting:
+            return dict(PROVEN.knobs)
+
+        def prove(self, _: Setting) -> Proof:
+            return self.against_originals()
+
+        def adopt(self, setting: Setting, _: Proof) -> None:
+            self.adopted, self.incumbent = PROVEN, setting  # type: ignore[assignment]
+
+    monkeypatch.setattr(one_pass, "ManagedArray", Adopts)
+    monkeypatch.setattr(one_pass.persist, "unpersist", lambda *_: persisted.unlink())
+    monkeypatch.setattr(one_pass.persist, "persist", lambda new, *_: told.append(new.name))
+    monkeypatch.setattr(one_pass, "Store", lambda _: SimpleNamespace(thin=lambda _: None))
+    report = retune(tmp_path, AutotuneError("not reached"))
+    assert report.outcome == "adopted"
+    assert told == ["reverted", "adopted", "proven"]
+
+
 @pytest.mark.parametrize("figure", ["[0.0, 0.0]", "[-1.0, 0.0]", "[1e999, 0.0]", "[1.0, -1.0]"])
 @pytest.mark.parametrize("which", ["figures", "latest"])
 def test_a_figure_that_cannot_be_is_damage(
