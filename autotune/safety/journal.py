@@ -281,6 +281,10 @@ class Journal:
         # A reboot has undone what was applied before it.
         if earlier is not None and earlier.record.same_boot(self.record):
             earlier._join(self.record, newer=True)
+            # Settings of a scheduler that was not in force when this began, and is now.
+            for name in set(earlier.record.changed) - self.record.originals.keys():
+                if text := _text(Path(name)):
+                    earlier._add({"kind": "write", "path": name, "text": text})
             self._over()
             self.close()
             # Not before: until then the guardian may bring back what was applied earlier. Without

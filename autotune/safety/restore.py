@@ -151,7 +151,10 @@ def _restore_one(
         return True
     if write.path in foreign:
         wanted = foreign[write.path]
-        outcome.foreign.append(f"{name} reads {wanted}, which autotune did not write")
+        array = sysfs.device(write.path).name == Path(record.device).name
+        # What else was set on a disk meanwhile, another array's profile perhaps, is no news.
+        if array or record.cause(name) is not None:
+            outcome.foreign.append(f"{name} reads {wanted}, which autotune did not write")
     try:
         # A switch of the scheduler back may have reset it just now.
         now = sysfs.original(write.path)

@@ -1,8 +1,11 @@
 """Two arrays on the same disks, a profile on each: whichever is undone first, the disks get back
 what they had before both."""
 
+import itertools
 import os
+import random
 import shutil
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import fake_sysfs
@@ -13,11 +16,11 @@ from autotune.deploy import persist
 from autotune.deploy.apply import known_here
 from autotune.deploy.persist import profile_path, rule_path
 from autotune.deploy.undo import before_persisted
-from autotune.knobs import ALL, for_array
+from autotune.knobs import ALL, by_name, for_array
 from autotune.knobs.profile_file import load_profile
 from autotune.problem.profile import save_profile
 from autotune.safety.applied import keep_applied, left_on_disks, stopped_array
-from autotune.safety.apply import journaled_paths
+from autotune.safety.apply import apply, journaled_paths
 from autotune.safety.journal import Journal
 from autotune.safety.new_journal import new_journal
 from autotune.safety.paths import applied_path, journal_path
@@ -244,3 +247,59 @@ def test_a_record_of_an_array_that_does_not_run_is_of_its_disks(
     assert "/dev/md0 does not run" in left_on_disks(state, [], tmp_path)[0]
     assert undone(arrays[0], tmp_path / "state").complete
     assert sysfs.value(scheduler(arrays[0])) == ORIGINAL
+
+
+VALUES = (
+    {"scheduler": ORIGINAL},
+    {"scheduler": "bfq"},
+    {"scheduler": "kyber"},
+    {"read_ahead_kb": 1024},
+)
+STEPS = [(number, values) for number in (0, 1) for values in VALUES]
+SEQUENCES = list(itertools.product(STEPS, repeat=3))
+
+
+def go_through(root: Path, sequence: Sequence[tuple[int, Mapping[str, str | int]]]) -> None:
+    """Apply profiles in turn, undo both in either order: all of each disk is as it was, and nobody
+    else is said to have set anything."""
+    for order in ((0, 1), (1, 0)):
+        arrays = list_arrays(root)
+        before = queues(arrays[0])
+        for number, values in sequence:
+            array, knobs = arrays[number].now(), tuple(map(by_name, values))
+            paths = journaled_paths(array, for_array(array, ALL))
+            path = journal_path(root / "state", array.uuid)
+            journal = new_journal(path, array.uuid, array.device, paths, root)
+            apply(array, knobs, dict(values), journal)
+            keep_applied(profile(dict(values)), array, journal, root / "state")
+            journal.release()
+        for number in order:
+            if applied_path(root / "state", arrays[number].uuid).exists():
+                assert undone(arrays[number], root / "state").foreign == [], sequence
+        assert queues(arrays[0]) == before, (sequence, order)
+
+
+def queues(array: Array) -> dict[str, str]:
+    """All files of the disks' queues."""
+    files = [path for each in schedulers(array) for path in each.parent.rglob("*")]
+    return {str(path): path.read_text() for path in files if path.is_file()}
+
+
+@pytest.fixture
+def tuned_by_hand(arrays: list[Array], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(os, "fsync", lambda _descriptor: None)
+    for path in schedulers(arrays[0]):
+        (path.parent / "nr_requests").write_text("100\n")
+        (path.parent / "iosched/read_expire").write_text("250\n")
+    return tmp_path
+
+
+def test_some_profiles_in_turn(tuned_by_hand: Path) -> None:
+    for sequence in random.Random(1).sample(SEQUENCES, 12):
+        go_through(tuned_by_hand, sequence)
+
+
+@pytest.mark.slow
+def test_all_profiles_in_turn(tuned_by_hand: Path) -> None:
+    for sequence in SEQUENCES:
+        go_through(tuned_by_hand, sequence)
