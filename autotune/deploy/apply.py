@@ -89,12 +89,14 @@ def known_here(profile: Profile, array: Array, now: Setting, state_dir: Path) ->
     with contextlib.suppress(AutotuneError):
         for each in reversed(active(array, state_dir)):
             found = {**found, **each.profile.before}
-    before: Setting = {name: found.get(name, now[name]) for name in profile.knobs}
+    # What its own profiles have found is true already.
+    before: Setting = {name: now[name] for name in profile.knobs if name not in found}
     for other in list_arrays(array.root):
         if other.uuid != array.uuid:
             for each in active(other, state_dir, damaged=[]):
                 before = found_first(before, array, other, each.profile, each.profile.before)
-    return profile.model_copy(update={"before": dict(before)})
+    before = {name: found.get(name, before.get(name, now[name])) for name in profile.knobs}
+    return profile.model_copy(update={"before": before})
 
 
 def with_those_in_force(

@@ -4,7 +4,7 @@ The record of what was applied is true for the assembly that it was made in. Wha
 before is in the profile.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from autotune.deploy.shared_disks import found_first
 from autotune.errors import InfeasibleError
 from autotune.knobs import ALL, by_name, for_array, is_of_disks, read_setting, restoring
 from autotune.knobs.profile_file import load_profile
+from autotune.knobs.texts import KERNELS, sysctl, texts
 from autotune.problem.setting import Setting
 from autotune.safety import deferred_restore
 from autotune.safety.apply import apply, journaled_paths
@@ -24,9 +25,6 @@ from autotune.safety.new_journal import new_journal
 from autotune.safety.paths import journal_path
 from autotune.system import sysfs
 from autotune.system.array import Array
-
-KERNELS = {"sync_speed_min": "1000", "sync_speed_max": "200000"}
-"""What the kernel's sysctls say unless somebody sets them."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +47,7 @@ def before_persisted(arrays: Sequence[Array], state_dir: Path) -> Mapping[str, B
     for array in arrays:
         for each in active(array, state_dir, damaged=[]):
             settings[array.device] = {**each.profile.knobs, **settings.get(array.device, {})}
-            for path, text in _on_disks(array, each.profile.knobs):
+            for path, text in _on_disks(array, each.profile.knobs).items():
                 ours.setdefault(path, set()).add(text)
     found = {}
     for array, before in _found_by_each(arrays).items():
@@ -59,7 +57,7 @@ def before_persisted(arrays: Sequence[Array], state_dir: Path) -> Mapping[str, B
         back: Setting = {n: before[n] for n in now if now[n] == settings[array.device].get(n)}
         files = {
             path: text
-            for path, text in _on_disks(array, before)
+            for path, text in _on_disks(array, before).items()
             if sysfs.value(path) in ours.get(path, ())
         }
         found[array.device] = Before(back, files)
@@ -82,14 +80,8 @@ def _found_by_each(arrays: Sequence[Array]) -> dict[Array, Setting]:
     return {array: found[array] for array in persisted}
 
 
-def _on_disks(array: Array, setting: Setting) -> Iterator[tuple[Path, str]]:
-    """The files of disks that these settings are in, and what they then read."""
-    for name, value in setting.items():
-        if is_of_disks(name) and by_name(name).valid(array, value) is None:
-            for write in by_name(name).writes(array, value):
-                # What comes back with a scheduler has no word of its own here.
-                if write.path.name == name and write.path.exists():
-                    yield write.path, write.text
+def _on_disks(array: Array, setting: Setting) -> dict[Path, str]:
+    return texts(array, {name: value for name, value in setting.items() if is_of_disks(name)})
 
 
 def put_back_persisted(
@@ -111,9 +103,7 @@ def put_back_persisted(
         apply(array, knobs, before.setting, journal)
         for file, kernels in KERNELS.items():
             # What follows the sysctl when it was not set does so again, whatever that says now.
-            limit = array.root / "proc/sys/dev/raid" / file.replace("sync_speed", "speed_limit")
-            sysctl = (kernels, sysfs.read_or(limit, kernels))
-            if str(before.setting.get(file)) in sysctl:
+            if str(before.setting.get(file)) in (kernels, sysctl(array, file)):
                 journal.writing(array.md / file, "system")
                 journal.store(array.md / file, "system")
         _write(before.files, journal)

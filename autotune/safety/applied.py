@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from autotune.errors import AutotuneError
+from autotune.knobs.texts import earlier
 from autotune.problem.profile import Profile, save_profile
 from autotune.safety.journal import Journal
 from autotune.safety.paths import applied_path, applied_profile_path
@@ -15,11 +16,13 @@ from autotune.system.array import Array
 
 
 def keep_applied(profile: Profile, array: Array, journal: Journal, state_dir: Path) -> None:
-    """Leave the profile's values in force until the next reboot or `autotune restore`. Raise
-    AutotuneError, the journal still being open, if that cannot be recorded."""
+    """Leave the profile's values in force until the next reboot or `autotune restore`; its `before`
+    is what the array had before any profile, also one that udev has set. Raise AutotuneError, the
+    journal still being open, if that cannot be recorded."""
     save_profile(profile, applied_profile_path(state_dir, array.uuid))
-    path = applied_path(state_dir, array.uuid)
-    journal.keep(path, found_first(journal.record, path))
+    path, record = applied_path(state_dir, array.uuid), journal.record
+    known = earlier(array, profile.before, record.originals)
+    journal.keep(path, found_first(record, path, known))
 
 
 @dataclass(frozen=True)

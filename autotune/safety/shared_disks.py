@@ -3,25 +3,28 @@ read what the others have set, and after the last one what was there before all 
 the journal."""
 
 import contextlib
+from collections.abc import Mapping
 from pathlib import Path
 
 from autotune.errors import AutotuneError
+from autotune.knobs.write_order import resets
 from autotune.safety.journal import Journal
 from autotune.safety.record import Record
 
 
-def found_first(record: Record, applied: Path) -> dict[str, str]:
+def found_first(record: Record, applied: Path, known: Mapping[str, str]) -> dict[str, str]:
     """What files of this record's disks read before the profiles of other arrays, whose values it
-    has found there. `applied` is where it lies, or will lie."""
-    first: dict[str, str] = {}
+    has found there. `applied` is where it lies, or will lie; of some files that is `known`."""
+    first = dict(known)
+    wanted = [*record.ours, *known]
     for other in _others(record, applied):
-        known = {**other.originals, **other.first}
+        theirs = {**other.originals, **other.first}
         for name in other.changed:
             by = other.cause(name)
             # What somebody else has set since is the original.
             found = by is not None and record.originals.get(by) in other.ours[by]
-            if found and record.cause(name) is not None:
-                first.setdefault(name, known[name])
+            if found and any(each == name or resets(Path(each), Path(name)) for each in wanted):
+                first.setdefault(name, theirs[name])
     return first
 
 

@@ -16,7 +16,7 @@ from autotune.deploy import persist
 from autotune.deploy.apply import known_here
 from autotune.deploy.persist import profile_path, rule_path
 from autotune.deploy.undo import before_persisted
-from autotune.knobs import ALL, by_name, for_array
+from autotune.knobs import ALL, by_name, for_array, read_setting
 from autotune.knobs.profile_file import load_profile
 from autotune.problem.profile import save_profile
 from autotune.safety.applied import keep_applied, left_on_disks, stopped_array
@@ -54,6 +54,8 @@ def schedulers(array: Array) -> list[Path]:
 
 def applied(array: Array, state: Path, value: str, file: Path | None = None) -> None:
     """As `autotune apply` leaves it."""
+    made = profile({"scheduler": value} if file is None else {})
+    known = known_here(made, array, read_setting(array, [by_name("scheduler")]), state)
     file = file or scheduler(array)
     paths = journaled_paths(array, for_array(array, ALL))
     path = journal_path(state, array.uuid)
@@ -61,7 +63,7 @@ def applied(array: Array, state: Path, value: str, file: Path | None = None) -> 
     journal.writing(file, value)
     journal.store(file, value)
     journal.settled()
-    keep_applied(profile(), array, journal, state)
+    keep_applied(known, array, journal, state)
     journal.release()
 
 
@@ -249,6 +251,44 @@ def test_a_record_of_an_array_that_does_not_run_is_of_its_disks(
     assert sysfs.value(scheduler(arrays[0])) == ORIGINAL
 
 
+@pytest.mark.parametrize("started_anew", [False, True])
+def test_what_is_applied_over_a_persisted_profile_knows_what_was_before_both(
+    tmp_path: Path, arrays: list[Array], started_anew: bool
+) -> None:
+    """Its own originals are what udev has set, at a boot or when the array was assembled."""
+    array, cache = arrays[0], arrays[0].md / "stripe_cache_size"
+    if started_anew:
+        applied(array, tmp_path / "state", "1024", cache)
+        elsewhere = array.block.with_name("elsewhere")
+        shutil.copytree(array.block, elsewhere, symlinks=True)
+        shutil.rmtree(array.block)
+        elsewhere.rename(array.block)
+    before = {"scheduler": ORIGINAL, "stripe_cache_size": 256}
+    made = profile({"scheduler": "kyber", "stripe_cache_size": 512})
+    persisted = profile_path(array.uuid, tmp_path)
+    save_profile(made.model_copy(update={"before": before}), persisted)
+    cache.write_text("512\n")
+    for path in schedulers(array):
+        fake_sysfs.write(path, "kyber")
+    applied_for_real(array, {"scheduler": "bfq", "stripe_cache_size": 384}, tmp_path / "state")
+    assert sysfs.value(cache) == "384"
+    persisted.unlink()
+    assert undone(array, tmp_path / "state").foreign == []
+    assert sysfs.value(cache) == "256"
+    assert {sysfs.value(path) for path in schedulers(array)} == {ORIGINAL}
+
+
+def applied_for_real(array: Array, values: Mapping[str, str | int], state: Path) -> None:
+    array, knobs = array.now(), tuple(map(by_name, values))
+    paths = journaled_paths(array, for_array(array, ALL))
+    path, found = journal_path(state, array.uuid), read_setting(array, knobs)
+    journal = new_journal(path, array.uuid, array.device, paths, array.root)
+    apply(array, knobs, dict(values), journal)
+    known = known_here(profile(dict(values)), array, found, state)
+    keep_applied(known, array, journal, state)
+    journal.release()
+
+
 VALUES = (
     {"scheduler": ORIGINAL},
     {"scheduler": "bfq"},
@@ -266,13 +306,7 @@ def go_through(root: Path, sequence: Sequence[tuple[int, Mapping[str, str | int]
         arrays = list_arrays(root)
         before = queues(arrays[0])
         for number, values in sequence:
-            array, knobs = arrays[number].now(), tuple(map(by_name, values))
-            paths = journaled_paths(array, for_array(array, ALL))
-            path = journal_path(root / "state", array.uuid)
-            journal = new_journal(path, array.uuid, array.device, paths, root)
-            apply(array, knobs, dict(values), journal)
-            keep_applied(profile(dict(values)), array, journal, root / "state")
-            journal.release()
+            applied_for_real(arrays[number], values, root / "state")
         for number in order:
             if applied_path(root / "state", arrays[number].uuid).exists():
                 assert undone(arrays[number], root / "state").foreign == [], sequence

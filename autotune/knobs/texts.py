@@ -1,0 +1,50 @@
+"""Which files a setting is in, and what they read under it."""
+
+import contextlib
+from collections.abc import Mapping
+from pathlib import Path
+
+from autotune.errors import AutotuneError
+from autotune.knobs import by_name, is_of_disks
+from autotune.problem.setting import Setting
+from autotune.system import sysfs
+from autotune.system.array import Array
+
+KERNELS = {"sync_speed_min": "1000", "sync_speed_max": "200000"}
+"""What the kernel's sysctls say unless somebody sets them."""
+
+
+def texts(array: Array, setting: Setting) -> dict[Path, str]:
+    """The files of this array and its disks that a setting is in. What is not there, or cannot be
+    so here, is left out."""
+    found = {}
+    for name, value in setting.items():
+        with contextlib.suppress(AutotuneError, OSError):
+            knob = by_name(name)
+            for write in knob.writes(array, value) if knob.valid(array, value) is None else ():
+                # What comes back with a scheduler has no word of its own here.
+                if write.path.exists() and (write.path.name == name or not is_of_disks(name)):
+                    found[write.path] = write.text
+    return found
+
+
+def sysctl(array: Array, file: str) -> str:
+    """What the sysctl says that a sync speed follows where it was not set."""
+    limit = array.root / "proc/sys/dev/raid" / file.replace("sync_speed", "speed_limit")
+    return sysfs.read_or(limit, KERNELS[file])
+
+
+def earlier(array: Array, before: Setting, found: Mapping[str, str]) -> dict[str, str]:
+    """Of files that read as in `found` (`sysfs.original`, by path): what brings back those that
+    read otherwise `before`."""
+    back = {}
+    for path, text in texts(array, before).items():
+        now = found.get(str(path), text)
+        if path.name in KERNELS:
+            now = sysctl(array, path.name) if now == "system" else now
+            follows = text in (KERNELS[path.name], sysctl(array, path.name))
+            if now != text:
+                back[str(path)] = "system" if follows else text
+        elif now != text:
+            back[str(path)] = text
+    return back
