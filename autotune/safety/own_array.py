@@ -48,17 +48,25 @@ class Removal:
 
 def remove(uuid: str, disks: Collection[str]) -> Removal:
     """By whoever has just made them: stop the arrays with this UUID (32 hex digits), and zero the
-    superblocks with it on these disks (kernel names).
+    superblocks with it on these disks (kernel names). One that somebody has put something on stays.
 
     Never raises for one of them: what could not be removed is told.
     """
     found = Removal()
     members, unseen = _members(uuid, disks)
     found.failed += map(_told, unseen.items())
+
+    def stop(name: str) -> str:
+        # Somebody may have put something on it in a moment when it was not held.
+        active = _is_active(name)
+        return _stop_blank(name, members, len(members), begun=True) if active else _stop(name)
+
     for name in _arrays(uuid, members):
-        fault = _stop(name)
-        found.note(f"/dev/{name}", f"/dev/{name} cannot be stopped: {fault}" if fault else "")
-    _zero_all(uuid, members, found, _stop)
+        if fault := stop(name):
+            found.failed.append(f"/dev/{name} stays, since {fault}")
+            return found
+        found.removed.append(f"/dev/{name}")
+    _zero_all(uuid, members, found, stop)
     return found
 
 

@@ -274,3 +274,18 @@ def test_what_somebody_may_have_taken_for_theirs_stays(
 
 def members_of(found: list[str]) -> Callable[..., object]:
     return lambda _uuid, disks: ([disk for disk in found if disk in disks], {})
+
+
+@pytest.mark.parametrize("change", [{}, {"content": "it has a signature of ext4"}, {"users": 1}])
+def test_its_maker_removes_it_unless_somebody_has_put_something_on_it(
+    left: dict[str, object], change: dict[str, object]
+) -> None:
+    """In a moment when it was not held, as one that tries to make a filesystem until it can."""
+    left |= change
+    removal = own_array.remove(UUID, list(LEFT_ON))
+    assert bool(left["stopped"]) == (not change)
+    assert bool(removal.removed) == (not change)
+    if change:
+        assert removal.failed == [
+            "/dev/md127 stays, since on /dev/md127, it has a signature of ext4"
+        ]
