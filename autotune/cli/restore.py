@@ -13,7 +13,8 @@ from autotune.cli.terminal import notice
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from autotune.problem.setting import Setting
+    from autotune.deploy.undo import Before
+    from autotune.safety.locks import Lockable
     from autotune.safety.restore import Outcome
     from autotune.system.array import Array
 
@@ -45,7 +46,7 @@ def restore(
 
     from autotune.errors import RestoreError, UsageError
     from autotune.preflight.checks import require_root
-    from autotune.safety.paths import applied_path, open_journals
+    from autotune.safety.paths import open_journals
     from autotune.system.array import find_array, list_arrays
 
     if all_ and device is not None:
@@ -59,10 +60,10 @@ def restore(
         paths = [path for path in paths if not _is_held(path)]
     array = find_array(device) if device is not None else None
     arrays = list_arrays() if all_ else [array] if array is not None else []
-    # Looked up first: what was applied since the boot was so on top of what is persisted.
-    before, unreadable = _before_persisted(arrays if all_ else [], state_dir)
-    applied = {path: a for a in arrays if (path := applied_path(state_dir, a.uuid)).exists()}
+    applied = _applied(state_dir, arrays, all_)
     outcomes, torn, barred, failed = _put_back_each([*paths, *applied], applied)
+    # What was applied, or tried, since the boot was so on top of what is persisted.
+    before, unreadable = _before_persisted(arrays if all_ else [], state_dir)
     failed += unreadable
     outcomes |= _put_back_persisted(arrays, before, state_dir, failed)
     removed = _unpersist_all(arrays) if all_ and not failed else []
@@ -108,15 +109,29 @@ def _is_held(path: Path) -> bool:
         return not path.exists()
 
 
+def _applied(state_dir: Path, arrays: "list[Array]", all_: bool) -> "dict[Path, Lockable]":
+    """The records of what is applied, with what has to be locked; with `all_` those of arrays that
+    do not run, too: their disks may still have it."""
+    from autotune.safety.applied import stopped_array
+    from autotune.safety.paths import applied_path
+
+    found: dict[Path, Lockable] = {applied_path(state_dir, each.uuid): each for each in arrays}
+    found = {path: each for path, each in found.items() if path.exists()}
+    if all_:
+        records = sorted(applied_path(state_dir, "any").parent.glob("*.jsonl"))
+        stopped = {path: stopped_array(path) for path in records if path not in found}
+        found.update({path: each for path, each in stopped.items() if each is not None})
+    return found
+
+
 def _put_back_each(
-    paths: "Iterable[Path]", applied: "Mapping[Path, Array]"
+    paths: "Iterable[Path]", applied: "Mapping[Path, Lockable]"
 ) -> "tuple[dict[str, Outcome], list[Path], list[str], list[str]]":
     """Put back what these journals hold. What became of each, those that were cut short, the
     arrays whose persisted values a journal kept udev from, and what failed."""
     import contextlib
 
     from autotune.errors import AutotuneError
-    from autotune.safety.applied import hand_down
     from autotune.safety.deferred_restore import put_back
     from autotune.safety.locks import lock
     from autotune.safety.paths import clear_if_torn
@@ -132,8 +147,6 @@ def _put_back_each(
                 barred.append(path.stem)
                 continue
             with lock(applied[path]) if path in applied else contextlib.nullcontext():
-                if path in applied:
-                    hand_down(path)
                 record, outcome = put_back(path)
             outcomes[f"{record.device} ({path.parent.name})"] = outcome
             if path not in applied and not path.exists():
@@ -148,19 +161,19 @@ def _put_back_each(
 
 def _before_persisted(
     arrays: "list[Array]", state_dir: Path
-) -> "tuple[Mapping[str, Setting], list[str]]":
+) -> "tuple[Mapping[str, Before], list[str]]":
     """What each had before; why that cannot be known, which keeps nothing else from going back."""
-    from autotune.deploy.undo import before_persisted_each
+    from autotune.deploy.undo import before_persisted
     from autotune.errors import AutotuneError
 
     try:
-        return before_persisted_each(arrays, state_dir), []
+        return before_persisted(arrays, state_dir), []
     except (AutotuneError, OSError) as error:
         return {}, [f"What was set before the persisted profiles cannot be read: {error}"]
 
 
 def _put_back_persisted(
-    arrays: "list[Array]", before: "Mapping[str, Setting]", state_dir: Path, failed: list[str]
+    arrays: "list[Array]", before: "Mapping[str, Before]", state_dir: Path, failed: list[str]
 ) -> "dict[str, Outcome]":
     """Put the values back that each array had before its persisted profile, as they are given."""
     from autotune.deploy.undo import put_back_persisted
@@ -181,10 +194,12 @@ def _put_back_persisted(
 
 def _unpersist_all(arrays: "list[Array]") -> list[Path]:
     """Remove what --persist has written for each array, be it here or not."""
-    from autotune.deploy.persist import persisted, tell_udev, unpersist
+    from autotune.deploy.persist import left_on_disks, persisted, tell_udev, unpersist
 
     here, removed = {array.uuid: array for array in arrays}, []
     for uuid in persisted():
+        if uuid not in here and (left := left_on_disks(uuid)):
+            notice(left)
         removed += unpersist(uuid)
         tell_udev(here.get(uuid), notice)
     return removed
@@ -218,8 +233,8 @@ def _print(name: str, outcome: "Outcome") -> None:
         print(f"  {text}")
     for text in outcome.foreign:
         print(f"  left as somebody else set it: {text}")
-    for text in outcome.gone:
-        print(f"  no longer there, so there is nothing to put back: {text}")
+    if outcome.gone:
+        print(f"  no longer there, so there is nothing to put back: {', '.join(outcome.gone)}")
 
 
 def _put_back(restored: "list[str]") -> str:

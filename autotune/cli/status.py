@@ -29,6 +29,7 @@ def status(
     from autotune.checking.overdue import not_checked
     from autotune.deploy.status import status as look
     from autotune.report import status as report
+    from autotune.safety.applied import left_on_disks
     from autotune.system.array import find_array, list_arrays
 
     arrays = [find_array(device)] if device else list_arrays()
@@ -39,15 +40,18 @@ def status(
         else each
         for each in found
     ]
-    good = all(each.good for each in found)
+    left = [] if device else left_on_disks(state_dir, [array.uuid for array in arrays])
+    good = all(each.good for each in found) and not left
     if as_json:
         documents = [report.document(each) for each in found]
-        print(json.dumps({"ok": good, "arrays": documents}, indent=2))
+        print(json.dumps({"ok": good, "arrays": documents, "left": left}, indent=2))
     else:
         out = console()
         if not found:
             out.print("This machine has no md arrays.")
         for each in found:
             report.print_status(out, each)
+        for text in left:
+            out.print(f"wrong: {text}", highlight=False)
     if not good:
         raise typer.Exit(1)

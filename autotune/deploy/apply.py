@@ -4,6 +4,7 @@ import contextlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from autotune.deploy import exported_script
 from autotune.deploy.in_force import active
 from autotune.deploy.shared_disks import found_first
 from autotune.errors import AutotuneError, RefusalError
@@ -60,6 +61,7 @@ def apply_profile(
             raise RefusalError(f"{array.device} has no {knob.name}, which the profile sets.")
     for text in _judged(profile, array, ram_budget_bytes, force):
         notice(text)
+    exported_script.refuse_over(array)
     path = journal_path(state_dir, array.uuid)
     deferred_restore.settle(path, array.root)
     watch = Watch(array, knobs, live)

@@ -18,7 +18,7 @@ from autotune.durable import sync_folder, write_beside
 from autotune.errors import AutotuneError, RefusalError, UsageError
 from autotune.export import udev
 from autotune.export.steps import steps
-from autotune.knobs import by_name, harmful, read_setting
+from autotune.knobs import by_name, harmful, is_of_disks, read_setting
 from autotune.knobs.profile_file import load_profile
 from autotune.preflight import conflicts
 from autotune.problem.profile import Profile
@@ -151,6 +151,22 @@ def unpersist(uuid: str, root: Path = Path("/")) -> list[Path]:
             with contextlib.suppress(OSError):
                 folder.rmdir()
     return removed
+
+
+def left_on_disks(uuid: str, root: Path = Path("/")) -> str:
+    """What stays on the disks of an array that does not run once its profile is removed, in a
+    sentence; "" if nothing can."""
+    before: Setting = {}
+    # One that is damaged is told of by `status`.
+    with contextlib.suppress(UsageError):
+        before = load_profile(profile_path(uuid, root)).before
+    had = ", ".join(f"{name} {value}" for name, value in before.items() if is_of_disks(name))
+    if not had:
+        return ""
+    return (
+        f"The array {uuid} does not run, so what udev may have set on its disks for it stays there "
+        f"until a reboot; before that they had {had}."
+    )
 
 
 def wake(uuids: Iterable[str], notice: Callable[[str], None]) -> None:

@@ -4,94 +4,134 @@ The record of what was applied is true for the assembly that it was made in. Wha
 before is in the profile.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from autotune.deploy.in_force import active
 from autotune.deploy.persist import profile_path
-from autotune.deploy.shared_disks import found_first, shares
-from autotune.knobs import ALL, by_name, for_array, read_setting
+from autotune.deploy.shared_disks import found_first
+from autotune.errors import InfeasibleError
+from autotune.knobs import ALL, by_name, for_array, is_of_disks, read_setting, restoring
 from autotune.knobs.profile_file import load_profile
 from autotune.problem.setting import Setting
 from autotune.safety import deferred_restore
 from autotune.safety.apply import apply, journaled_paths
 from autotune.safety.guardian import guarded
+from autotune.safety.journal import Journal
 from autotune.safety.locks import lock
 from autotune.safety.new_journal import new_journal
 from autotune.safety.paths import journal_path
 from autotune.system import sysfs
 from autotune.system.array import Array
 
-
-def before_persisted(array: Array, state_dir: Path, beside: Sequence[Array] = ()) -> Setting:
-    """What the array had before the profile that is persisted for it, of those knobs that read now
-    as a profile in force says: its own, or one of the arrays `beside`, which are undone with it, on
-    disks that both have. What somebody else has set since is theirs, and left out."""
-    profiles = active(array, state_dir, damaged=[])
-    persisted = next((each.profile for each in profiles if each.how == "persisted"), None)
-    if persisted is None:
-        return {}
-    knobs = [knob for knob in map(by_name, persisted.before) if knob.applies(array)]
-    now = read_setting(array, knobs)
-    ours = {
-        name
-        for each in profiles
-        for name, value in each.profile.knobs.items()
-        if now.get(name) == value
-    }
-    for other in beside:
-        for each in active(other, state_dir, damaged=[]):
-            ours |= {
-                name
-                for name, value in each.profile.knobs.items()
-                if now.get(name) == value and shares(name, array, other)
-            }
-    return {name: persisted.before[name] for name in now if name in ours}
+KERNELS = {"sync_speed_min": "1000", "sync_speed_max": "200000"}
+"""What the kernel's sysctls say unless somebody sets them."""
 
 
-def before_persisted_each(arrays: Sequence[Array], state_dir: Path) -> Mapping[str, Setting]:
-    """The same for several arrays, by device. What one of them found on disks that it shares may be
-    what the profile of another had set there before: then what that one had found counts."""
-    found = {each.device: dict(before_persisted(each, state_dir, arrays)) for each in arrays}
-    paths = {array.device: profile_path(array.uuid, array.root) for array in arrays}
-    persisted = [array for array in arrays if paths[array.device].exists()]
-    # From the oldest on, so that each is right before a later one takes it over.
-    persisted.sort(key=lambda array: paths[array.device].stat().st_mtime_ns)
-    for number, array in enumerate(persisted):
-        for earlier in reversed(persisted[:number]):
-            profile = load_profile(paths[earlier.device])
-            before = {**profile.before, **found[earlier.device]}
-            mine = found[array.device]
-            found[array.device] = dict(found_first(mine, array, earlier, profile, before))
+@dataclass(frozen=True)
+class Before:
+    """What goes back: settings of an array, and files of its disks, which may differ."""
+
+    setting: Setting = field(default_factory=dict)
+    files: Mapping[Path, str] = field(default_factory=dict)
+
+    def __bool__(self) -> bool:
+        return bool(self.setting or self.files)
+
+
+def before_persisted(arrays: Sequence[Array], state_dir: Path) -> Mapping[str, Before]:
+    """What each array had before the profile that is persisted for it, by device: of what reads now
+    as a profile in force on one of them says. What somebody else has set since is theirs, and left
+    out."""
+    ours: dict[Path, set[str]] = {}
+    settings: dict[str, Setting] = {}
+    for array in arrays:
+        for each in active(array, state_dir, damaged=[]):
+            settings[array.device] = {**each.profile.knobs, **settings.get(array.device, {})}
+            for path, text in _on_disks(array, each.profile.knobs):
+                ours.setdefault(path, set()).add(text)
+    found = {}
+    for array, before in _found_by_each(arrays).items():
+        own = [by_name(name) for name in before if not is_of_disks(name)]
+        knobs = [knob for knob in own if knob.applies(array)]
+        now = read_setting(array, knobs)
+        back: Setting = {n: before[n] for n in now if now[n] == settings[array.device].get(n)}
+        files = {
+            path: text
+            for path, text in _on_disks(array, before)
+            if sysfs.value(path) in ours.get(path, ())
+        }
+        found[array.device] = Before(back, files)
     return found
 
 
+def _found_by_each(arrays: Sequence[Array]) -> dict[Array, Setting]:
+    """What each persisted profile has found. On disks of several arrays that may be what another
+    one had set there before: then what that one had found counts."""
+    paths = {array: profile_path(array.uuid, array.root) for array in arrays}
+    persisted = [array for array in arrays if paths[array].exists()]
+    # From the oldest on, so that each is right before a later one takes it over.
+    persisted.sort(key=lambda array: paths[array].stat().st_mtime_ns)
+    profiles = {array: load_profile(paths[array]) for array in persisted}
+    found = {array: dict(profile.before) for array, profile in profiles.items()}
+    for number, array in enumerate(persisted):
+        for earlier in reversed(persisted[:number]):
+            mine, before = found[array], found[earlier]
+            found[array] = dict(found_first(mine, array, earlier, profiles[earlier], before))
+    return {array: found[array] for array in persisted}
+
+
+def _on_disks(array: Array, setting: Setting) -> Iterator[tuple[Path, str]]:
+    """The files of disks that these settings are in, and what they then read."""
+    for name, value in setting.items():
+        if is_of_disks(name) and by_name(name).valid(array, value) is None:
+            for write in by_name(name).writes(array, value):
+                # What comes back with a scheduler has no word of its own here.
+                if write.path.name == name and write.path.exists():
+                    yield write.path, write.text
+
+
 def put_back_persisted(
-    array: Array, before: Setting, state_dir: Path, notice: Callable[[str], None]
+    array: Array, before: Before, state_dir: Path, notice: Callable[[str], None]
 ) -> list[str]:
     """Set the array to what it had before; return the files that were written. Nothing is left
     that would undo this. Raise AutotuneError, what was in force being back, if it cannot be."""
     array = array.now()
-    knobs = tuple(by_name(name) for name in before)
+    knobs = tuple(by_name(name) for name in before.setting)
     path = journal_path(state_dir, array.uuid)
     deferred_restore.settle(path, array.root)
     paths = journaled_paths(array, for_array(array, ALL), checks=False)
+    paths = list(dict.fromkeys([*paths, *before.files]))
     with (
         lock(array, path),
         guarded(new_journal(path, array.uuid, array.device, paths), notice) as guardian,
     ):
         journal = guardian.journal
-        apply(array, knobs, before, journal)
-        for file in ("sync_speed_min", "sync_speed_max"):
-            # What follows the sysctl when it was not set does so again.
+        apply(array, knobs, before.setting, journal)
+        for file, kernels in KERNELS.items():
+            # What follows the sysctl when it was not set does so again, whatever that says now.
             limit = array.root / "proc/sys/dev/raid" / file.replace("sync_speed", "speed_limit")
-            if file in before and sysfs.read_or(limit, "") == str(before[file]):
+            sysctl = (kernels, sysfs.read_or(limit, kernels))
+            if str(before.setting.get(file)) in sysctl:
                 journal.writing(array.md / file, "system")
                 journal.store(array.md / file, "system")
+        _write(before.files, journal)
+        originals = {Path(name): text for name, text in journal.record.originals.items()}
         changed = [
-            str(name)
-            for name, text in journal.record.originals.items()
-            if sysfs.original(Path(name)) != text
+            str(path)
+            for path, text in originals.items()
+            # Those come and go with it.
+            if not sysfs.is_schedulers_own(path) and sysfs.original(path) != text
         ]
         journal.close()
     return changed
+
+
+def _write(files: Mapping[Path, str], journal: Journal) -> None:
+    for write in restoring(files):
+        if sysfs.value(write.path) != write.text:
+            journal.writing(write.path, write.text)
+            journal.store(write.path, write.text)
+        if (now := sysfs.value(write.path)) != write.text:
+            raise InfeasibleError(f"{write.path} reads {now} after {write.text} was written.")

@@ -58,6 +58,11 @@ find_array() {
     [ -n "$uuid" ] || uuid=$(PATH=$PATH:/usr/sbin:/sbin mdadm --detail --export "$node" 2>/dev/null |
         sed -n 's/^MD_UUID=//p' | tr -d :)
     [ -n "$uuid" ] || fail "$1 has no UUID that can be read, so it cannot be told from others."
+    # To autotune and mdadm, the words of old metadata are in another order.
+    known_as=$uuid
+    case $(cat "$block/md/metadata_version" 2>/dev/null) in
+    0.9*) known_as=$(echo "$uuid" | sed 's/\(..\)\(..\)\(..\)\(..\)/\4\3\2\1/g') ;;
+    esac
     # One for all profiles: each would take what another one has set for the originals.
     saved=$RUN/autotune-profile/$uuid
     # Where an earlier version of this script saved.
@@ -268,8 +273,10 @@ not_theirs() {
 
 # One at a time: two at once would save each other's values for the originals.
 alone() {
-    [ -z "$uuid" ] || [ ! -e "$STATE/journal/$uuid.jsonl" ] ||
-        fail "A run of autotune has $1, or left it as it was; wait, or run autotune restore."
+    for own in "$uuid" "$known_as"; do
+        [ ! -e "$STATE/journal/$own.jsonl" ] ||
+            fail "A run of autotune has $1, or left it as it was; wait, or run autotune restore."
+    done
     command -v flock >/dev/null || fail "flock is missing; install util-linux."
     umask 077
     { mkdir -p "${saved%/*}" && : >>"${saved%/*}/lock"; } ||
@@ -280,12 +287,22 @@ alone() {
     trap '' HUP INT PIPE TERM
 }
 
-# What autotune has set would be taken for the original values, and come back with undo.
+# What autotune has set, or just tries, would be taken for the original values, and come back with
+# undo.
 check_applied() {
+    for record in "$STATE"/journal/*.jsonl; do
+        # What waits for the end of a sync is nothing of a disk's.
+        case $record in *.waiting.jsonl) continue ;; esac
+        grep -qs "$(cat "$BOOT")" "$record" || continue
+        for disk in $disks; do
+            ! grep -q "/${disk##*/}/queue/" "$record" ||
+                fail "A run of autotune has disks of $1, or left them as they were; wait, or run autotune restore."
+        done
+    done
     for record in "$STATE"/applied/*.jsonl; do
         grep -qs "$(cat "$BOOT")" "$record" || continue
         case $record in
-        */"$uuid".jsonl) fail "autotune has applied a profile to $1; run autotune restore $1 first." ;;
+        */"$uuid".jsonl | */"$known_as".jsonl) fail "autotune has applied a profile to $1; run autotune restore $1 first." ;;
         esac
         for disk in $disks; do
             ! grep -q "\"kind\": \"write\".*/${disk##*/}/queue/" "$record" ||

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from autotune.errors import UsageError, closest
 from autotune.knobs import iosched
 from autotune.knobs.array_queue import ArrayMaxSectors
-from autotune.knobs.base import Knob, PhaseKind
+from autotune.knobs.base import Knob, MemberNumber, PhaseKind
 from autotune.knobs.parity import GroupThreads, PrereadBypass, RmwLevel
 from autotune.knobs.queue import MaxSectors, NrRequests, QueueDepth, RqAffinity, WbtLatency
 from autotune.knobs.read_ahead import ReadAhead
@@ -25,6 +25,7 @@ __all__ = [
     "by_name",
     "consistent",
     "for_array",
+    "is_of_disks",
     "parse_knobs",
     "plan",
     "ram_bytes",
@@ -55,6 +56,11 @@ ALL: tuple[Knob, ...] = (
     QueueDepth(),
     RqAffinity(),
 )
+
+
+def is_of_disks(name: str) -> bool:
+    """Whether a knob is one of each member's disk, and not of the array."""
+    return isinstance(by_name(name), MemberNumber | Scheduler)
 
 
 def for_array(array: Array, knobs: Iterable[Knob] = DEFAULT) -> tuple[Knob, ...]:

@@ -14,6 +14,7 @@ from typing import Self
 from autotune.errors import InfeasibleError, MeasurementError, StoppedError
 from autotune.safety.journal import Journal
 from autotune.system import sysfs
+from autotune.system.sync import is_checking
 
 IDLE_TIMEOUT_S = 30.0
 SHOWS_AFTER_S = 1.0
@@ -53,7 +54,7 @@ def end(
             journal.store(md / "sync_max", "max")
             raise
     deadline = time.monotonic() + IDLE_TIMEOUT_S
-    while ours and _runs(md):
+    while ours and is_checking(md):
         if time.monotonic() > deadline:
             raise MeasurementError(
                 f"The check on {name} did not stop within {IDLE_TIMEOUT_S:.0f} s."
@@ -75,14 +76,6 @@ def end(
                 raise
     journal.checking(False, moved=not idle)
     return left
-
-
-def _runs(md: Path) -> bool:
-    """Whether a check still runs. One that is frozen, as where the array is made read-only, reads
-    so at once; where it got to is noted at the end of md's thread."""
-    action = sysfs.read(md / "sync_action")
-    frozen = action == "frozen" and sysfs.read_or(md / "sync_completed", "none") != "none"
-    return frozen or action == "check"
 
 
 class Check:

@@ -1,13 +1,16 @@
 """What is applied to an array to stay until the next reboot: recorded, and looked up."""
 
 import contextlib
+from collections.abc import Collection
+from dataclasses import dataclass
 from pathlib import Path
 
 from autotune.errors import AutotuneError
 from autotune.problem.profile import Profile, save_profile
 from autotune.safety.journal import Journal
 from autotune.safety.paths import applied_path, applied_profile_path
-from autotune.safety.record import Record
+from autotune.safety.shared_disks import found_first
+from autotune.system import sysfs
 from autotune.system.array import Array
 
 
@@ -15,41 +18,47 @@ def keep_applied(profile: Profile, array: Array, journal: Journal, state_dir: Pa
     """Leave the profile's values in force until the next reboot or `autotune restore`. Raise
     AutotuneError, the journal still being open, if that cannot be recorded."""
     save_profile(profile, applied_profile_path(state_dir, array.uuid))
-    journal.keep(applied_path(state_dir, array.uuid))
+    path = applied_path(state_dir, array.uuid)
+    journal.keep(path, found_first(journal.record, path))
 
 
-def hand_down(path: Path) -> None:
-    """Before a record of what was applied is undone: where a later one, of an array on the same
-    disks, found its values, give that the originals. It would bring back those values else. Raise
-    AutotuneError if the record cannot be read."""
-    undone = Journal.load(path).record
-    for other in path.parent.glob("*.jsonl"):
-        if other != path:
-            # What cannot be read or is in use keeps nobody from going back.
-            with contextlib.suppress(AutotuneError, OSError):
-                _hand_down(undone, path, other)
+@dataclass(frozen=True)
+class Stopped:
+    """An array that does not run, and the disks that it had; see `locks.Lockable`."""
+
+    uuid: str
+    name: str
+    device: str
+    leaves: frozenset[str]
+    root: Path = Path("/")
 
 
-def _hand_down(undone: Record, path: Path, other: Path) -> None:
-    record = Journal.load(other).record
-    later = other.stat().st_mtime_ns >= path.stat().st_mtime_ns
-    names = [
-        name
-        for name, found in record.originals.items()
-        if record.same_boot(undone)
-        and found != undone.originals.get(name, found)
-        and found in undone.ours.get(name, ())
-        # Each may have found the other's.
-        and (later or undone.originals[name] not in record.ours.get(name, ()))
-    ]
-    if not names:
-        return
-    journal = Journal.claimed(other)
-    try:
-        for name in names:
-            journal.inherit(Path(name), undone.originals[name])
-    finally:
-        journal.release()
+def stopped_array(path: Path) -> Stopped | None:
+    """Whose record this is, as an array that does not run; None if it cannot be read."""
+    with contextlib.suppress(AutotuneError, OSError):
+        record = Journal.load(path).record
+        name = Path(record.device).name
+        disks = frozenset(Path(folder).name for folder in record.folders) - {name}
+        return Stopped(record.uuid, name, record.device, disks)
+    return None
+
+
+def left_on_disks(state_dir: Path, running: Collection[str], root: Path = Path("/")) -> list[str]:
+    """What is applied for arrays that do not run, and is still in force on their disks, a sentence
+    each. `running` are the UUIDs of those that do."""
+    told = []
+    for path in sorted(applied_path(state_dir, "any").parent.glob("*.jsonl")):
+        with contextlib.suppress(AutotuneError, OSError):
+            record = Journal.load(path).record
+            files = [(Path(name), texts) for name, texts in record.ours.items()]
+            if record.uuid in running or not record.of_this_boot(root):
+                continue
+            if any(file.exists() and sysfs.original(file) in texts for file, texts in files):
+                told.append(
+                    f"{record.device} does not run, but its disks still have what was applied for "
+                    "it; `autotune restore --all` undoes that."
+                )
+    return told
 
 
 def is_applied(array: Array, state_dir: Path) -> bool:

@@ -160,12 +160,6 @@ class Journal:
             )
         sysfs.write(path, text)
 
-    def inherit(self, path: Path, original: str) -> None:
-        """Take another original for a file: the one that was found there belonged to a record that
-        is undone first."""
-        # One line: a kill or a full disk between two would leave the file without an original.
-        self._add({"kind": "originals", "originals": {str(path): original}, "instead": True})
-
     def settled(self) -> None:
         """Note what the files read now that writes of ours may have moved: that, and nothing that
         was tried before, is ours from here on."""
@@ -253,10 +247,14 @@ class Journal:
                     else:
                         self._add({"kind": "write", "path": name, "text": text})
 
-    def _join(self, record: Record) -> None:
-        """Take over the originals of a later record; earlier ones stay."""
-        entry = {"originals": record.originals, "folders": record.folders}
+    def _join(self, record: Record, newer: bool = False) -> None:
+        """Take over the originals of a later record; earlier ones stay, with `newer` only of what
+        was changed since."""
+        entry = {"originals": record.originals, "folders": record.folders, "newer": newer}
         self._add({"kind": "originals", **entry})
+        now = {name: texts[0] for name, texts in record.ours.items() if name in record.first}
+        if record.first:
+            self._add({"kind": "first", "originals": record.first, "now": now})
         for name, texts in record.ours.items():
             self._add({"kind": "write", "path": name, "text": texts[-1]})
         self._take_scratch(record)
@@ -269,15 +267,20 @@ class Journal:
             device = record.devices.get(folder) if record.same_boot(self.record) else None
             self._add({"kind": "scratch", "path": folder, "mount": mount, "device": device})
 
-    def keep(self, applied: Path) -> None:
+    def keep(self, applied: Path, first: Mapping[str, str]) -> None:
         """Clear the journal though nothing went back: the values are wanted. The record moves to
         `applied`, so that they can still be undone; the originals of an earlier record there
-        stay the originals."""
+        stay the originals. `first`: `Record.first`."""
         private_folder(applied.parent)
+        if first:
+            # Under another scheduler, some of these files were not there when it began.
+            found = {n: self.record.originals.get(n) or _text(Path(n)) for n in first}
+            now = {name: text for name, text in found.items() if text}
+            self._add({"kind": "first", "originals": dict(first), "now": now})
         earlier = Journal.load(applied) if applied.exists() else None
         # A reboot has undone what was applied before it.
         if earlier is not None and earlier.record.same_boot(self.record):
-            earlier._join(self.record)
+            earlier._join(self.record, newer=True)
             self._over()
             self.close()
             # Not before: until then the guardian may bring back what was applied earlier. Without
@@ -292,3 +295,7 @@ class Journal:
         self.cleared = True
         sync_folder(applied.parent)
         sync_folder(folder)
+
+
+def _text(path: Path) -> str:
+    return sysfs.original(path) if path.exists() else ""

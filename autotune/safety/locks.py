@@ -87,7 +87,8 @@ def _open_place(folder: Path) -> int:
 
 
 def _remember(memory: int, name: str, journal: Path | None, array: Lockable, applies: bool) -> None:
-    """Note the journal, or leave what is noted. Raise RefusalError if there is another one."""
+    """Note the journal beside those of other state folders that still have something in force.
+    Raise RefusalError if there is another one."""
     flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
     descriptor = os.open(name, flags, 0o600, dir_fd=memory)
     with os.fdopen(descriptor, "r+", errors="surrogateescape") as file:
@@ -98,14 +99,18 @@ def _remember(memory: int, name: str, journal: Path | None, array: Lockable, app
                 "it."
             )
         os.fchmod(descriptor, 0o600)
-        _, _, earlier = file.read().strip().partition("\n")
-        if journal is not None and earlier not in ("", str(journal)):
-            _refuse_if_there(Path(earlier), array)
-            if applies and Path(earlier).parent != journal.parent:
-                _refuse_if_applied(Path(earlier).parent.parent, array)
+        noted = [Path(line) for line in file.read().splitlines()[1:] if line]
+        if journal is not None:
+            for earlier in noted:
+                if earlier != journal:
+                    _refuse_if_there(earlier, array)
+                if applies and earlier.parent != journal.parent:
+                    _refuse_if_applied(earlier.parent.parent, array)
+            elsewhere = [each for each in noted if each.parent != journal.parent]
+            noted = [*(each for each in elsewhere if _has_applied(each)), journal]
         file.seek(0)
         file.truncate()
-        file.write(f"{os.getpid()}\n{journal or earlier}\n")
+        file.write("\n".join([str(os.getpid()), *map(str, noted), ""]))
 
 
 def _refuse_if_there(journal: Path, array: Lockable) -> None:
@@ -114,6 +119,11 @@ def _refuse_if_there(journal: Path, array: Lockable) -> None:
             f"An earlier run left settings on {array.device} or its disks; run "
             f"`autotune restore --state-dir {journal.parent.parent}` first."
         )
+
+
+def _has_applied(journal: Path) -> bool:
+    """Whether there are records of what was applied where this journal was."""
+    return any(applied_path(journal.parent.parent, "any").parent.glob("*.jsonl"))
 
 
 def _refuse_if_applied(state_dir: Path, array: Lockable) -> None:

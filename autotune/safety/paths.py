@@ -6,16 +6,22 @@ from pathlib import Path
 from autotune.durable import open_roots_own, sync_folder
 
 _WAITING = ".waiting.jsonl"
+APPLIED = "applied"
 
 
 def applied_path(state_dir: Path, uuid: str) -> Path:
     """Where the record of values that were applied to stay lies."""
-    return state_dir / "applied" / f"{uuid}.jsonl"
+    return state_dir / APPLIED / f"{uuid}.jsonl"
 
 
 def applied_profile_path(state_dir: Path, uuid: str) -> Path:
     """Where the profile lies whose values were applied to stay, beside that record."""
     return applied_path(state_dir, uuid).with_suffix(".json")
+
+
+def is_of_applied(path: Path) -> bool:
+    """Whether a record is of what was applied to stay."""
+    return path.parent.name == APPLIED
 
 
 def journal_path(state_dir: Path, uuid: str) -> Path:

@@ -45,6 +45,9 @@ class Record:
     kernel: str = ""
     """Its mark (`kernel_mark`); "" if that is not known."""
     ours: dict[str, list[str]] = field(default_factory=dict)
+    first: dict[str, str] = field(default_factory=dict)
+    """Of disks that other arrays share, whose profiles had changed them already: what files read
+    before all of these."""
     unsettled: set[str] = field(default_factory=set)
     """The files announced for writing since it was last noted what took effect."""
     scratch: list[str] = field(default_factory=list)
@@ -78,6 +81,19 @@ class Record:
         return {
             name for name in self.originals if any(resets(path, Path(name)) for path in written)
         }
+
+    def cause(self, name: str) -> str | None:
+        """The write of ours that has changed a file: to it, or to one that resets it; None if there
+        is none."""
+        if name in self.ours:
+            return name
+        return next((by for by in self.ours if resets(Path(by), Path(name))), None)
+
+    @property
+    def changed(self) -> list[str]:
+        """The files that writes of ours have changed, or the kernel with them."""
+        known = {**self.originals, **self.first}
+        return [name for name in known if self.cause(name) is not None]
 
     def is_same(self, path: Path) -> bool:
         """Whether a file is still one of the device that it was recorded of."""
@@ -126,18 +142,19 @@ class Record:
         self.checking = False
 
     def _join(
-        self, originals: Mapping[object, object], folders: Mapping[object, object], instead: bool
+        self, originals: Mapping[object, object], folders: Mapping[object, object], newer: bool
     ) -> None:
         """Take over what is not known, and what is of a device that was started anew since;
-        `instead`: also of what is known."""
+        `newer`: also what nothing of ours has changed."""
+        known_better = set(self.changed) if newer else set(self.originals)
         for path, text in originals.items():
-            if instead:
-                self.originals.pop(str(path), None)
             folder = str(sysfs.device(Path(str(path))))
             known = self.folders.get(folder)
             if known != folders.get(folder, known):
+                for kept in (self.originals, self.ours, self.first):
+                    kept.pop(str(path), None)
+            if str(path) not in known_better:
                 self.originals.pop(str(path), None)
-                self.ours.pop(str(path), None)
             self.originals.setdefault(str(path), str(text))
         self.folders.update({str(folder): str(known) for folder, known in folders.items()})
 
@@ -156,7 +173,11 @@ class Record:
             case {"kind": "originals", "originals": dict(originals)}:
                 folders = entry.get("folders")
                 known = folders if isinstance(folders, dict) else {}
-                self._join(originals, known, instead=bool(entry.get("instead")))
+                self._join(originals, known, newer=bool(entry.get("newer")))
+            case {"kind": "first", "originals": dict(originals), "now": dict(now)}:
+                self.first = {**{str(p): str(t) for p, t in originals.items()}, **self.first}
+                theirs = {str(p): [str(t), *self.ours.get(str(p), [])] for p, t in now.items()}
+                self.ours.update(theirs)
             case {"kind": "scratch", "path": str(path)}:
                 self.scratch.append(path)
                 self.mounts[path] = str(entry.get("mount", ""))
@@ -164,10 +185,9 @@ class Record:
                     self.devices[path] = number
             case {"kind": "hanging", "path": str(path)}:
                 self.hanging.add(path)
-            case {"kind": "making", "disks": list(disks)}:
-                self.making = {str(disk): "" for disk in disks}
-            case {"kind": "making", "disks": dict(disks)}:
-                self.making = {str(disk): str(known) for disk, known in disks.items()}
+            case {"kind": "making", "disks": list() | dict() as disks}:
+                known_by = disks if isinstance(disks, dict) else dict.fromkeys(disks, "")
+                self.making = {str(disk): str(known) for disk, known in known_by.items()}
             case {"kind": "made", "whole": bool(whole)}:
                 self.made = whole
             case {"kind": "removed", "path": str(path)}:

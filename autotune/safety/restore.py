@@ -3,14 +3,15 @@
 import contextlib
 import os
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from autotune.errors import AutotuneError
-from autotune.knobs.write_order import WAITING, restoring, unsafe_now
+from autotune.knobs.write_order import WAITING, resets, restoring, unsafe_now
 from autotune.safety import own_array
 from autotune.safety.journal import Journal
+from autotune.safety.paths import is_of_applied
 from autotune.safety.record import BOOT_ID, Record
 from autotune.safety.scratch_folder import (
     HANGING_TIMEOUT_S,
@@ -18,8 +19,10 @@ from autotune.safety.scratch_folder import (
     SCRATCH_PREFIX,
     remove,
 )
+from autotune.safety.shared_disks import leave_to_others
 from autotune.system import sysfs
 from autotune.system.blockdev import md_uuid
+from autotune.system.sync import is_checking
 
 IDLE_TIMEOUT_S = 30.0
 QUEUE_DEPTH = "queue_depth"
@@ -65,7 +68,9 @@ def restore(journal: Journal, root: Path = Path("/"), at_once: bool = False) -> 
         )
         return outcome
     if record.of_this_boot(root):
-        _restore_settings(record, root, outcome)
+        if is_of_applied(journal.path):
+            leave_to_others(record, journal.path)
+        _restore_settings(journal, root, outcome)
     else:
         # The kernel has forgotten every value since; only what is on disk is left to remove.
         outcome.gone, outcome.rebooted = list(record.originals), True
@@ -96,7 +101,8 @@ def restore(journal: Journal, root: Path = Path("/"), at_once: bool = False) -> 
     return outcome
 
 
-def _restore_settings(record: Record, root: Path, outcome: Outcome) -> None:
+def _restore_settings(journal: Journal, root: Path, outcome: Outcome) -> None:
+    record = journal.record
     paths = {Path(name): text for name, text in record.originals.items()}
     block = root / "sys/block" / Path(record.device).name
     # What is a scheduler's own comes back with it.
@@ -111,7 +117,8 @@ def _restore_settings(record: Record, root: Path, outcome: Outcome) -> None:
     # others, and what it leaves there is nobody's.
     found = _found([path for path in paths if path not in gone], outcome)
     writes = restoring({path: paths[path] for path in found})
-    put = [_restore_one(record, write, found[write.path], outcome) for write in writes]
+    foreign = {w.path: found[w.path] for w in writes if _is_foreign(record, w, found[w.path])}
+    put = [_restore_one(journal, write, foreign, outcome) for write in writes]
     if not all(put):
         outcome.waiting = record.waits(root)
 
@@ -132,16 +139,19 @@ def _because(path: Path, error: AutotuneError | OSError) -> str:
     return f"{path}: {text.rstrip('.')}"
 
 
-def _restore_one(record: Record, write: sysfs.Write, found: str, outcome: Outcome) -> bool:
-    """Put one file back. False if that has to wait for the end of a sync."""
-    name, wanted = str(write.path), write.text
+def _restore_one(
+    journal: Journal, write: sysfs.Write, foreign: Mapping[Path, str], outcome: Outcome
+) -> bool:
+    """Put one file back, or what somebody else has set there. False if that has to wait for the end
+    of a sync."""
+    record, name, wanted = journal.record, str(write.path), write.text
     if name in record.unsettled and record.pid != os.getpid() and _hangs(record.pid):
         outcome.late = True
         outcome.failed.append(f"{name}: a store to it has not come through, as if a disk hangs")
         return True
-    if foreign := _is_foreign(record, write, found):
-        wanted = found
-        outcome.foreign.append(f"{name} reads {found}, which autotune did not write")
+    if write.path in foreign:
+        wanted = foreign[write.path]
+        outcome.foreign.append(f"{name} reads {wanted}, which autotune did not write")
     try:
         # A switch of the scheduler back may have reset it just now.
         now = sysfs.original(write.path)
@@ -154,10 +164,15 @@ def _restore_one(record: Record, write: sysfs.Write, found: str, outcome: Outcom
         if not record.is_same(write.path):
             outcome.gone.append(name)
             return True
+        if any(resets(write.path, Path(other)) for other in record.originals):
+            # Killed after this, it would take what the kernel resets for somebody else's. A full
+            # disk keeps nothing from going back.
+            with contextlib.suppress(AutotuneError):
+                journal.writing(write.path, wanted)
         sysfs.write(write.path, wanted)
         if (now := sysfs.original(write.path)) != wanted:
             outcome.failed.append(f"{name} reads {now} after {wanted} was written")
-        elif not foreign:
+        elif write.path not in foreign:
             outcome.restored.append(name)
     except (AutotuneError, OSError) as error:
         action = sysfs.read_or(write.path.parent / "sync_action", "idle")
@@ -212,10 +227,10 @@ def _stop_check(block: Path, outcome: Outcome) -> None:
         if sysfs.read(action) == "check":
             outcome.checking = True
             sysfs.write(action, "idle")
-            deadline = time.monotonic() + IDLE_TIMEOUT_S
-            while sysfs.read(action) == "check" and time.monotonic() < deadline:
-                time.sleep(0.05)
-        outcome.checking = sysfs.read(action) == "check"
+        deadline = time.monotonic() + IDLE_TIMEOUT_S
+        while is_checking(action.parent) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        outcome.checking = is_checking(action.parent)
         if outcome.checking:
             outcome.failed.append(f"the check of {block.name} does not end")
             _unbound(block)

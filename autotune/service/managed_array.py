@@ -4,14 +4,17 @@ import dataclasses
 from pathlib import Path
 
 from autotune.deploy.apply import apply_profile
-from autotune.errors import InUseError, RefusalError, UsageError
+from autotune.deploy.undo import before_persisted, put_back_persisted
+from autotune.errors import InUseError, RefusalError, RestoreError, UsageError
 from autotune.knobs import ALL, DEFAULT, by_name, for_array, ram_bytes, read_setting
 from autotune.measure.workload import load_workload
 from autotune.problem.figure import Estimate, Figure
 from autotune.problem.profile import Profile, save_profile
 from autotune.problem.setting import Setting
 from autotune.results import stored_run
-from autotune.safety.paths import applied_profile_path
+from autotune.safety.deferred_restore import put_back
+from autotune.safety.locks import lock
+from autotune.safety.paths import applied_path, applied_profile_path
 from autotune.service.config import Care
 from autotune.service.policy import Proof
 from autotune.service.quiet_time import QUIET, busy_share
@@ -100,10 +103,23 @@ class ManagedArray:
         return self._in_turn("what was found", setting)
 
     def back_to_originals(self) -> None:
-        # What the array had itself may always come back.
-        self._apply(self.profile.before, self.profile, force=True)
-        # They are nobody's profile. The record of what was there before all of them stays.
-        applied_profile_path(self._state, self._array.uuid).unlink(missing_ok=True)
+        """What was applied since the boot goes back, and what udev has set of a persisted profile
+        before that. Raise RestoreError if it cannot."""
+        array = self._array.now()
+        path = applied_path(self._state, array.uuid)
+        if path.exists():
+            with lock(array):
+                _, outcome = put_back(path)
+            if outcome.failed:
+                raise RestoreError(
+                    f"Not everything could be put back: {'; '.join(outcome.failed)}."
+                )
+            if outcome.foreign:
+                left = "; ".join(outcome.foreign)
+                self._reporter.notice(f"Left as somebody else set it: {left}")
+        before = before_persisted([array], self._state).get(array.device)
+        if before:
+            put_back_persisted(array, before, self._state, self._reporter.notice)
 
     def tune(self) -> Setting | None:
         knobs = tuple(dict.fromkeys((*DEFAULT, *self._knobs)))
@@ -142,13 +158,13 @@ class ManagedArray:
         save_profile(profile, self._proven.path)
         self.profile = self.adopted = profile
 
-    def _apply(self, setting: Setting, profile: Profile, force: bool = False) -> None:
+    def _apply(self, setting: Setting, profile: Profile) -> None:
         """Put a setting in force; the profile is what it is known by."""
         whole = profile.model_copy(update={"knobs": dict(setting)})
         self._array.now()
         budget = budget_bytes(self._options.ram_budget, self._array.root)
         notice = self._reporter.notice
-        apply_profile(whole, self._array.device, self._state, notice, budget, force)
+        apply_profile(whole, self._array.device, self._state, notice, budget)
         save_profile(profile, applied_profile_path(self._state, self._array.uuid))
 
     def _in_turn(self, name: str, setting: Setting) -> Proof:

@@ -1,6 +1,9 @@
 """What the kernel calls its syncs, and what people call them."""
 
+from pathlib import Path
+
 from autotune.errors import SyncEndedError
+from autotune.system import sysfs
 from autotune.system.array import Array
 
 NAMES = {
@@ -15,6 +18,17 @@ REBUILDS = ("recover", "resync")
 """Those that bring back redundancy."""
 CHECKS = ("check", "repair")
 """Those that look for mismatches; people or timers start them."""
+
+
+def is_checking(md: Path) -> bool:
+    """Whether a check of an array runs or comes to its end, by its folder in sysfs.
+
+    One that is frozen, as where the array is made read-only, reads so at once; where it got to
+    (`sync_min`) is stored at the end of md's thread (md_do_sync).
+    """
+    action = sysfs.read_or(md / "sync_action", "")
+    ends = action == "frozen" and sysfs.read_or(md / "sync_completed", "none") != "none"
+    return ends or action == "check"
 
 
 def under_way(array: Array) -> str:

@@ -311,6 +311,43 @@ def test_what_autotune_has_applied_on_its_disks_is_not_taken_for_the_original(
     assert ("run autotune restore --all first" in done.stderr) == refused
 
 
+@pytest.mark.parametrize(
+    ("name", "boot", "disk", "refused"),
+    [
+        ("other", "this-boot", "sda", True),
+        ("other", "another", "sda", False),
+        ("other", "this-boot", "sdz", False),
+        ("other.waiting", "this-boot", "sda", False),
+    ],
+)
+def test_what_a_run_on_its_disks_tries_is_not_taken_for_the_original(
+    tmp_path: Path, name: str, boot: str, disk: str, refused: bool
+) -> None:
+    machine = Sandbox(tmp_path, profile())
+    before = machine.held()
+    originals = f'{{"/sys/block/{disk}/queue/scheduler": "kyber"}}'
+    record = f'{{"boot": "{boot}", "originals": {originals}}}\n'
+    machine.put(f"var/lib/autotune/journal/{name}.jsonl", record)
+    done = machine.run("apply")
+    assert done.returncode == (2 if refused else 0), done.stderr
+    assert ("A run of autotune has disks" in done.stderr) == refused
+    assert (machine.held() == before) == refused
+
+
+@pytest.mark.parametrize("folder", ["applied", "journal"])
+def test_an_array_of_old_metadata_is_known_by_the_name_that_autotune_has_for_it(
+    tmp_path: Path, folder: str
+) -> None:
+    machine = Sandbox(tmp_path, profile())
+    machine.put("sys/block/md0/md/metadata_version", "0.90")
+    machine.put("sys/block/md0/md/uuid", "8608d970-73fe0102-03040506-0708090a")
+    swapped = "70d90886" + "0201fe73" + "06050403" + "0a090807"
+    machine.put(f"var/lib/autotune/{folder}/{swapped}.jsonl", '{"boot": "this-boot"}')
+    done = machine.run("apply")
+    assert done.returncode == 2
+    assert "run autotune restore" in done.stderr
+
+
 @pytest.mark.parametrize("boot", ["this-boot", "another"])
 def test_what_autotune_has_applied_is_not_taken_for_the_original(tmp_path: Path, boot: str) -> None:
     machine = Sandbox(tmp_path, profile())

@@ -48,7 +48,7 @@ def test_a_persisted_profile_that_cannot_be_read_keeps_nothing_else_from_going_b
     def unreadable(*_: object) -> None:
         raise UsageError('There is no setting "newer".')
 
-    monkeypatch.setattr(undo, "before_persisted_each", unreadable)
+    monkeypatch.setattr(undo, "before_persisted", unreadable)
     before, why = restore._before_persisted([], tmp_path)
     assert not before
     assert 'no setting "newer"' in why[0]

@@ -1,7 +1,6 @@
 """Two arrays on the same disks, a profile on each: whichever is undone first, the disks get back
 what they had before both."""
 
-import contextlib
 import os
 import shutil
 from pathlib import Path
@@ -13,18 +12,17 @@ from some_profile import profile
 from autotune.deploy import persist
 from autotune.deploy.apply import known_here
 from autotune.deploy.persist import profile_path, rule_path
-from autotune.deploy.undo import before_persisted_each
-from autotune.errors import AutotuneError
+from autotune.deploy.undo import before_persisted
 from autotune.knobs import ALL, for_array
 from autotune.knobs.profile_file import load_profile
 from autotune.problem.profile import save_profile
-from autotune.safety.applied import hand_down, keep_applied
+from autotune.safety.applied import keep_applied, left_on_disks, stopped_array
 from autotune.safety.apply import journaled_paths
 from autotune.safety.journal import Journal
 from autotune.safety.new_journal import new_journal
 from autotune.safety.paths import applied_path, journal_path
 from autotune.safety.record import BOOT_ID
-from autotune.safety.restore import restore
+from autotune.safety.restore import Outcome, restore
 from autotune.system import sysfs
 from autotune.system.array import Array, list_arrays
 
@@ -47,15 +45,20 @@ def scheduler(array: Array) -> Path:
     return array.root / "sys/block" / array.disks[0] / "queue/scheduler"
 
 
-def applied(array: Array, state: Path, value: str) -> None:
+def schedulers(array: Array) -> list[Path]:
+    return [array.root / "sys/block" / disk / "queue/scheduler" for disk in array.disks]
+
+
+def applied(array: Array, state: Path, value: str, file: Path | None = None) -> None:
     """As `autotune apply` leaves it."""
+    file = file or scheduler(array)
     paths = journaled_paths(array, for_array(array, ALL))
     path = journal_path(state, array.uuid)
     journal = new_journal(path, array.uuid, array.device, paths, array.root)
-    journal.writing(scheduler(array), value)
-    journal.store(scheduler(array), value)
+    journal.writing(file, value)
+    journal.store(file, value)
     journal.settled()
-    keep_applied(profile({"scheduler": value}), array, journal, state)
+    keep_applied(profile(), array, journal, state)
     journal.release()
 
 
@@ -67,12 +70,83 @@ def test_what_was_applied(
     for array, value in zip(arrays, values, strict=True):
         applied(array, tmp_path / "state", value)
     for number in order:
-        path = applied_path(tmp_path / "state", arrays[number].uuid)
-        hand_down(path)
-        journal = Journal.claimed(path)
-        assert restore(journal, tmp_path).complete
-        journal.release()
+        assert undone(arrays[number], tmp_path / "state").complete
     assert sysfs.value(scheduler(arrays[0])) == ORIGINAL
+
+
+def undone(array: Array, state: Path) -> Outcome:
+    path = applied_path(state, array.uuid)
+    journal = Journal.claimed(path)
+    outcome = restore(journal, array.root)
+    journal.release()
+    assert not path.exists()
+    return outcome
+
+
+def read_expire(array: Array) -> Path:
+    return scheduler(array).parent / "iosched/read_expire"
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+@pytest.mark.parametrize(
+    "values",
+    [
+        (0, "bfq", 1, ORIGINAL, 0, "kyber"),
+        (0, "bfq", 1, "none", 0, "bfq"),
+        (0, "none", 1, "kyber", 0, "bfq", 1, "none"),
+        (1, "none", 0, "kyber", 1, ORIGINAL, 0, ORIGINAL),
+    ],
+)
+def test_what_was_applied_in_turn(
+    tmp_path: Path, arrays: list[Array], values: tuple[int | str, ...], order: tuple[int, int]
+) -> None:
+    """What a switch of the scheduler resets comes back with the last of them, too."""
+    read_expire(arrays[0]).write_text("250\n")
+    queue = scheduler(arrays[0]).parent / "nr_requests"
+    queue.write_text("100\n")
+    for number, value in zip(values[::2], values[1::2], strict=True):
+        applied(arrays[int(number)], tmp_path / "state", str(value))
+    for number in order:
+        outcome = undone(arrays[number], tmp_path / "state")
+        assert outcome.complete
+        assert outcome.foreign == []
+    assert sysfs.value(scheduler(arrays[0])) == ORIGINAL
+    assert sysfs.value(read_expire(arrays[0])) == "250"
+    assert sysfs.value(queue) == "100"
+
+
+def test_one_that_is_undone_leaves_the_disks_to_the_other(
+    tmp_path: Path, arrays: list[Array]
+) -> None:
+    for number, value in ((0, "bfq"), (1, "kyber"), (0, "none")):
+        applied(arrays[number], tmp_path / "state", value)
+    undone(arrays[0], tmp_path / "state")
+    assert sysfs.value(scheduler(arrays[0])) == "kyber"
+
+
+def test_what_somebody_has_set_between_is_the_original_since(
+    tmp_path: Path, arrays: list[Array]
+) -> None:
+    applied(arrays[0], tmp_path / "state", "bfq")
+    fake_sysfs.write(scheduler(arrays[0]), "none")
+    applied(arrays[1], tmp_path / "state", "kyber")
+    undone(arrays[0], tmp_path / "state")
+    undone(arrays[1], tmp_path / "state")
+    assert sysfs.value(scheduler(arrays[0])) == "none"
+
+
+def test_of_what_a_profile_did_not_change_the_newest_is_the_original(
+    tmp_path: Path, arrays: list[Array]
+) -> None:
+    """All that a profile could change is recorded, long before another one does so."""
+    cache, speed = arrays[0].md / "stripe_cache_size", arrays[0].md / "sync_speed_max"
+    for path, text, by_hand in ((cache, "512", ""), (speed, "300000", "250000")):
+        if by_hand:
+            path.write_text(f"{by_hand} (local)\n")
+        applied(arrays[0], tmp_path / "state", text, path)
+    undone(arrays[0], tmp_path / "state")
+    assert sysfs.value(cache) == "256"
+    assert sysfs.value(speed) == "250000"
 
 
 def test_what_is_persisted_has_the_originals_of_both(
@@ -103,8 +177,8 @@ def test_what_is_persisted(tmp_path: Path, arrays: list[Array]) -> None:
     fake_sysfs.write(scheduler(arrays[0]), "bfq")
     for disk in arrays[0].disks:
         fake_sysfs.write(tmp_path / "sys/block" / disk / "queue/scheduler", "bfq")
-    found = before_persisted_each(arrays, tmp_path / "state")
-    assert found[arrays[1].device] == {"scheduler": ORIGINAL}
+    found = before_persisted(arrays, tmp_path / "state")
+    assert found[arrays[1].device].files == dict.fromkeys(schedulers(arrays[1]), ORIGINAL)
 
 
 def test_what_is_applied_has_the_originals_of_both(tmp_path: Path, arrays: list[Array]) -> None:
@@ -127,33 +201,46 @@ def test_what_anothers_profile_covers_goes_back_with_it(
         save_profile(made, profile_path(array.uuid, tmp_path))
     for disk in arrays[0].disks:
         fake_sysfs.write(tmp_path / "sys/block" / disk / "queue/scheduler", "none")
-    assert before_persisted_each(arrays, state)[arrays[0].device] == {"scheduler": ORIGINAL}
+    back = dict.fromkeys(schedulers(arrays[0]), ORIGINAL)
+    assert before_persisted(arrays, state)[arrays[0].device].files == back
     # Alone, it is the other array's.
-    assert before_persisted_each(arrays[:1], state)[arrays[0].device] == {}
+    assert not before_persisted(arrays[:1], state)[arrays[0].device]
 
 
-@pytest.mark.parametrize("full", [False, True])
-def test_a_kill_while_originals_are_taken_over_forgets_none(
-    tmp_path: Path, arrays: list[Array], monkeypatch: pytest.MonkeyPatch, full: bool
+def test_a_disk_that_somebody_has_set_keeps_no_other_from_going_back(
+    tmp_path: Path, arrays: list[Array]
 ) -> None:
-    """Nor does a disk that is full by then."""
+    made = profile({"scheduler": "kyber"}).model_copy(update={"before": {"scheduler": ORIGINAL}})
+    save_profile(made, profile_path(arrays[0].uuid, tmp_path))
+    theirs, *ours = schedulers(arrays[0])
+    fake_sysfs.write(theirs, "bfq")
+    for path in ours:
+        fake_sysfs.write(path, "kyber")
+    found = before_persisted(arrays, tmp_path / "state")[arrays[0].device]
+    assert found.files == dict.fromkeys(ours, ORIGINAL)
+
+
+def test_what_stays_on_the_disks_of_an_array_that_does_not_run_is_told(
+    tmp_path: Path, arrays: list[Array]
+) -> None:
+    made = profile({"scheduler": "kyber", "stripe_cache_size": 512})
+    before = {"scheduler": ORIGINAL, "stripe_cache_size": 256}
+    save_profile(made.model_copy(update={"before": before}), profile_path(arrays[0].uuid, tmp_path))
+    assert persist.left_on_disks(arrays[0].uuid, tmp_path).endswith(f"had scheduler {ORIGINAL}.")
+    assert persist.left_on_disks("b" * 32, tmp_path) == ""
+
+
+def test_a_record_of_an_array_that_does_not_run_is_of_its_disks(
+    tmp_path: Path, arrays: list[Array]
+) -> None:
+    applied(arrays[0], tmp_path / "state", "bfq")
+    path = applied_path(tmp_path / "state", arrays[0].uuid)
+    stopped = stopped_array(path)
+    assert stopped is not None
+    assert stopped.leaves == set(arrays[0].disks)
+    shutil.rmtree(arrays[0].block)
     state = tmp_path / "state"
-    applied(arrays[0], state, "bfq")
-    path = journal_path(state, arrays[1].uuid)
-    paths = journaled_paths(arrays[1], for_array(arrays[1], ALL))
-    journal = new_journal(path, arrays[1].uuid, arrays[1].device, paths, tmp_path)
-    add, left = Journal._add, [0 if full else 1]
-
-    def some(self: Journal, entry: dict[str, object]) -> None:
-        left[0] -= 1
-        if left[0] < 0:
-            raise AutotuneError("No space left on device")
-        add(self, entry)
-
-    names = set(journal.record.originals)
-    monkeypatch.setattr(Journal, "_add", some)
-    with contextlib.suppress(AutotuneError):
-        journal.inherit(scheduler(arrays[1]), ORIGINAL)
-    found = Journal.load(path).record.originals
-    assert set(found) == names
-    assert found[str(scheduler(arrays[1]))] == ("bfq" if full else ORIGINAL)
+    assert left_on_disks(state, [arrays[0].uuid], tmp_path) == []
+    assert "/dev/md0 does not run" in left_on_disks(state, [], tmp_path)[0]
+    assert undone(arrays[0], tmp_path / "state").complete
+    assert sysfs.value(scheduler(arrays[0])) == ORIGINAL

@@ -99,7 +99,7 @@ def test_what_is_applied_with_another_state_dir_is_found(
         journal.writing(file, "64")
         file.write_text("64\n")
         journal.settled()
-        journal.keep(applied)
+        journal.keep(applied, {})
         journal.release()
     # Of another array in the same folder nothing is applied, and it is what the disks remember.
     with lock(other, first.with_name("o.jsonl"), locks, applies=True):
@@ -111,6 +111,9 @@ def test_what_is_applied_with_another_state_dir_is_found(
                 pass
     # What leaves nothing in force may go on: a rebuild or a check does not wait for that.
     with lock(array, second, locks):
+        pass
+    # Nor does that make it forget what is in force.
+    with pytest.raises(RefusalError, match="in force"), lock(array, second, locks, applies=True):
         pass
     with lock(array, first, locks):
         file.write_text("128\n")

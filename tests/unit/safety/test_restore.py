@@ -150,6 +150,47 @@ def test_what_the_scheduler_resets_on_the_way_back_is_put_back_too(resetting: Fi
     assert not outcome.foreign
 
 
+def test_a_kill_while_the_scheduler_goes_back_loses_nothing_that_it_resets(
+    resetting: Files, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The next one to restore finds what the kernel has set, and not somebody else."""
+    files = resetting
+    requests = files.queue / "nr_requests"
+    requests.write_text("500")
+    journal = files.open()
+    files.write(journal, files.queue / "scheduler", "bfq")
+    journal.settled()
+    del journal
+    write = sysfs.write
+
+    def killed(path: Path, text: str, *rest: float) -> None:
+        write(path, text, *rest)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(sysfs, "write", killed)
+        with pytest.raises(KeyboardInterrupt):
+            restore(files.reload(), files.root)
+    assert sysfs.read(requests) != "500"
+    outcome = restore(files.reload(), files.root)
+    assert outcome.foreign == []
+    assert sysfs.read(requests) == "500"
+
+
+def test_what_somebody_has_set_of_what_a_scheduler_resets_stays(resetting: Files) -> None:
+    files = resetting
+    requests = files.queue / "nr_requests"
+    requests.write_text("500")
+    journal = files.open()
+    files.write(journal, files.queue / "scheduler", "bfq")
+    journal.settled()
+    requests.write_text("77")
+    del journal
+    outcome = restore(files.reload(), files.root)
+    assert len(outcome.foreign) == 1
+    assert sysfs.read(requests) == "77"
+
+
 @pytest.mark.parametrize("found", ["", "500"])
 def test_what_a_scheduler_was_set_to_comes_back_with_it(resetting: Files, found: str) -> None:
     """Whether another one is in force when the tuner dies, or the same one, switched back."""
@@ -291,7 +332,7 @@ def test_what_was_applied_before_a_reboot_is_no_original_after_it(files: Files) 
         cache.write_text("256")
         journal = files.open()
         files.write(journal, cache, "4096")
-        journal.keep(applied)
+        journal.keep(applied, {})
     restore(Journal.load(applied), files.root)
     assert sysfs.read(cache) == "256"
 
@@ -393,7 +434,7 @@ def test_a_kill_as_what_is_applied_is_replaced_loses_no_original(
     journal = files.open()
     files.write(journal, cache, "512")
     journal.settled()
-    journal.keep(applied)
+    journal.keep(applied, {})
     journal = files.open()
     files.write(journal, cache, "1024")
     journal.settled()
@@ -407,7 +448,7 @@ def test_a_kill_as_what_is_applied_is_replaced_loses_no_original(
     with monkeypatch.context() as patch:
         patch.setattr(Journal, "close", killed)
         with pytest.raises(KilledError):
-            journal.keep(applied)
+            journal.keep(applied, {})
     # The guardian's part, then the user's.
     assert restore(files.reload(), files.root).complete
     assert sysfs.read(cache) == "512"
@@ -523,7 +564,7 @@ def test_what_is_kept_can_be_undone_even_after_a_second_time(files: Files) -> No
     for text in ("4096", "8192"):
         journal = files.open()
         files.write(journal, cache, text)
-        journal.keep(applied)
+        journal.keep(applied, {})
         assert not files.path.exists()
     restore(Journal.load(applied), files.root)
     assert sysfs.read(cache) == "256"
@@ -581,7 +622,7 @@ def test_what_is_applied_to_an_array_started_anew_has_other_originals(files: Fil
         cache.write_text(original)
         journal = files.open()
         files.write(journal, cache, "4096")
-        journal.keep(applied)
+        journal.keep(applied, {})
     restore(Journal.load(applied), files.root)
     assert sysfs.read(cache) == "384"
 

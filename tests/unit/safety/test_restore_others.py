@@ -119,6 +119,24 @@ def test_the_bounds_of_a_check_are_ours_only_if_ours_left_them_moved(
     assert sysfs.read(low) == ("20480" if theirs else "0")
 
 
+def test_where_a_check_got_to_that_somebody_froze_goes_back_though_it_is_noted_late(
+    files: Files, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After a kill, too: md says "frozen" at once, and stores it at the end of its thread."""
+    files.open().checking(True)
+    completed, low = files.md / "sync_completed", files.md / "sync_min"
+    (files.md / "sync_action").write_text("frozen")
+    completed.write_text("20480 / 2000000")
+
+    def thread_ends(_seconds: float) -> None:
+        completed.write_text("none")
+        low.write_text("20480")
+
+    monkeypatch.setattr("autotune.safety.restore.time.sleep", thread_ends)
+    assert restore(files.reload(), files.root).complete
+    assert sysfs.read(low) == "0"
+
+
 def test_a_check_that_does_not_end_is_ours_still(
     files: Files, monkeypatch: pytest.MonkeyPatch
 ) -> None:

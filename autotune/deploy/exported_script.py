@@ -1,0 +1,30 @@
+"""What an exported script (`export/script.sh`) has set on a machine."""
+
+from pathlib import Path
+
+from autotune.errors import RefusalError
+from autotune.system import sysfs
+from autotune.system.array import Array
+
+RECORDS = Path("run/autotune-profile")
+"""A file for each array, with what the script found, until it undoes what it has set."""
+
+
+def refuse_over(array: Array) -> None:
+    """Raise RefusalError if a script has set something on the array or its disks: that would be
+    taken for the original."""
+    # Which is how the kernel prints it: of old metadata, mdadm's has its words in another order.
+    printed = sysfs.read_or(array.md / "uuid", "").replace("-", "")
+    for record in (array.root / RECORDS).glob("*"):
+        own = record.name.endswith(array.uuid) or (printed and record.name.endswith(printed))
+        for line in sysfs.read_or(record, "").splitlines():
+            # Its number tells a device from one that was started anew since.
+            device, number = (*line.split(" "), "")[:2]
+            folder = array.block if own and device == "array" else Path(device)
+            concerned = bool(own) or folder.name in array.leaves
+            if concerned and sysfs.identity(folder).split(" ")[0] == number:
+                raise RefusalError(
+                    f"An exported script has set values on {array.device} or its disks; run "
+                    f"it with `undo` on the array that it was for, or delete {record} if that is "
+                    "gone."
+                )
