@@ -216,7 +216,7 @@ class _Checking:
         deadline = time.monotonic() + SETTLE_S
         while time.monotonic() < deadline:
             array = self._array.now()
-            if obstacles.passing(array):
+            if obstacles.passing(array) or (obstacles.came_between(array) and not array.degraded):
                 return
             if not array.degraded:
                 break

@@ -25,6 +25,12 @@ def passing(array: Array) -> str:
     return neighbour_syncing(array, pending=False) or ""
 
 
+def came_between(array: Array) -> bool:
+    """Whether a recovery or resync has begun since its newest check, be it that it is over."""
+    last = sysfs.read_or(array.md / "last_sync_action", "")
+    return last.startswith(("recover", "resync"))
+
+
 def too_warm(array: Array, limit_c: int, was: bool = False) -> str:
     """Which member's disk is too warm, as the rest of a sentence; "" if none is. `was`: one was,
     just now."""

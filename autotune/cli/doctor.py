@@ -34,13 +34,13 @@ def doctor(
     from dataclasses import replace
 
     from autotune.advice.advise import advise
+    from autotune.checking.overdue import not_checked
     from autotune.checking.stored import mismatched
     from autotune.errors import AutotuneError, UsageError
     from autotune.preflight import leftovers
     from autotune.preflight.checks import Finding
     from autotune.report import diagnosis as report
     from autotune.safety.paths import journal_path, open_journals
-    from autotune.service.unchecked import unchecked
     from autotune.system.array import find_array, list_arrays
     from autotune.tuning.diagnosis import diagnose
 
@@ -49,7 +49,7 @@ def doctor(
     arrays = [find_array(device)] if device else list_arrays()
     journals = {str(path): leftovers.describe(path) for path in open_journals(state_dir)}
     known = {folder for _, folders in journals.values() for folder in folders}
-    nobody = unchecked()
+    nobody = not_checked()
 
     def look(array: "Array") -> "Diagnosis":
         each = diagnose(array, state_dir, known)

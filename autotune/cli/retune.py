@@ -45,6 +45,7 @@ def retune(
     """
     import json
 
+    from autotune.checking.overdue import not_checked
     from autotune.checking.stored import mismatched
     from autotune.errors import UsageError
     from autotune.preflight.checks import require_root
@@ -53,7 +54,6 @@ def retune(
     from autotune.service import history
     from autotune.service.config import load_config
     from autotune.service.one_pass import retune as one_pass
-    from autotune.service.unchecked import unchecked
     from autotune.system.array import find_array, list_arrays
 
     if bool(devices) == all_ and (all_ or not log):
@@ -76,7 +76,7 @@ def retune(
     require_root()
     settings = load_config(config)
     _put_back(state_dir)
-    for text in unchecked().values() if all_ else ():
+    for text in not_checked().values() if all_ else ():
         notice(text)
     reports = []
     with LiveReporter(console(stderr=True), CTRL_C) as reporter:

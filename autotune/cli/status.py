@@ -26,14 +26,14 @@ def status(
     import json
     from dataclasses import replace
 
+    from autotune.checking.overdue import not_checked
     from autotune.deploy.status import status as look
     from autotune.report import status as report
     from autotune.safety.applied import left_on_disks
-    from autotune.service.unchecked import unchecked
     from autotune.system.array import find_array, list_arrays
 
     arrays = [find_array(device)] if device else list_arrays()
-    found, nobody = [look(array, state_dir) for array in arrays], unchecked()
+    found, nobody = [look(array, state_dir) for array in arrays], not_checked()
     found = [
         replace(each, faults=(*each.faults, nobody[each.array.device]))
         if each.array.device in nobody

@@ -1,9 +1,11 @@
 """Arrays that nobody checks, because the system's own checks were turned off for those of autotune.
 They may have come later, or their `check_every` may have gone."""
 
+from datetime import UTC, datetime
 from pathlib import Path
 
 from autotune.errors import RefusalError, UsageError
+from autotune.preflight.check_schedule import is_masked
 from autotune.service import CONFIG
 from autotune.service.install import FOLDER, checked, timer
 from autotune.service.take_over import RECORD, found
@@ -39,14 +41,17 @@ def unchecked(root: Path = Path("/")) -> dict[str, str]:
     texts = {}
     for array in list_arrays(root):
         unit = wanted.get(array.name)
-        if not array.redundant or (unit and _is_enabled(timer(unit), root)):
+        if not array.redundant or (unit and enabled_since(unit, root)):
             continue
-        lacks = (
-            "run `autotune service install`, which gives it a timer"
-            if unit
-            else f"set check_every for it in {CONFIG} and run `autotune service install`, or turn "
-            "the system's on with `autotune service remove`"
-        )
+        if unit and is_masked(root, timer(unit)):
+            lacks = f"run `systemctl unmask {timer(unit)}`, and then `autotune service install`"
+        elif unit:
+            lacks = "run `autotune service install`, which gives it a timer"
+        else:
+            lacks = (
+                f"set check_every for it in {CONFIG} and run `autotune service install`, or turn "
+                "the system's on with `autotune service remove`"
+            )
         texts[array.device] = (
             f"Nobody checks {array.device}, since the system's own checks are turned off for those "
             f"of autotune; {lacks}."
@@ -54,5 +59,10 @@ def unchecked(root: Path = Path("/")) -> dict[str, str]:
     return texts
 
 
-def _is_enabled(name: str, root: Path) -> bool:
-    return any((folder / name).is_symlink() for folder in (root / FOLDER).glob("*.wants"))
+def enabled_since(unit: str, root: Path) -> datetime | None:
+    """When the timer of a check was enabled; None if it is not, or is masked."""
+    links = [folder / timer(unit) for folder in (root / FOLDER).glob("*.wants")]
+    times = [link.lstat().st_mtime for link in links if link.is_symlink()]
+    if not times or is_masked(root, timer(unit)):
+        return None
+    return datetime.fromtimestamp(min(times), UTC)

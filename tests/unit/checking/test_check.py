@@ -260,6 +260,19 @@ def test_a_member_that_fails_ends_it_where_it_was(site: Site) -> None:
         site.check()
 
 
+def test_a_member_that_is_back_by_its_bitmap_within_a_moment_ends_no_check(site: Site) -> None:
+    def meanwhile() -> None:
+        if site.now_s > 20 and "last_sync_action" not in site.md.files:
+            site.md.interrupt()
+            # Its recovery is over before anybody looks.
+            site.md.files["last_sync_action"] = "recovery"
+
+    site.meanwhile = meanwhile
+    record, why = site.check()
+    assert record is not None
+    assert (record.share, record.pieces, why) == (1.0, 2, "")
+
+
 def test_what_somebody_else_ends_is_not_begun_again(site: Site) -> None:
     def meanwhile() -> None:
         if site.now_s > 20:

@@ -2,9 +2,10 @@
 
 import contextlib
 import json
+import os
 import shutil
 import sys
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -12,7 +13,7 @@ import fake_sysfs
 import pytest
 import typer
 
-from autotune.checking import stored
+from autotune.checking import overdue, stored
 from autotune.checking.record import Book, CheckRecord, Part
 from autotune.cli import doctor, retune, service, status
 from autotune.errors import RefusalError
@@ -97,6 +98,50 @@ def test_a_faulty_configuration_is_for_another_command(machine: fake_sysfs.FakeM
     assert unchecked(machine.root) == {}
 
 
+def test_a_timer_that_is_masked_checks_nothing(machine: fake_sysfs.FakeMachine) -> None:
+    (link,) = (machine.root / install.FOLDER).glob("*.wants/autotune-check@*.timer")
+    (machine.root / install.FOLDER / link.name).symlink_to("/dev/null")
+    assert f"run `systemctl unmask {link.name}`" in unchecked(machine.root)["/dev/md0"]
+
+
+def book(machine: fake_sysfs.FakeMachine) -> Path:
+    array = find_array("md0", machine.root)
+    return stored.path_of(machine.root / overdue.STATE_DIR, array.uuid)
+
+
+def read_whole(machine: fake_sysfs.FakeMachine, began: datetime) -> None:
+    part = Part(start=0, end=8, began=began)
+    whole = CheckRecord(began=began, array="", members=(), size=8, parts=(part,), ended=began)
+    stored.save(Book(checks=(whole,)), book(machine))
+
+
+def test_one_that_no_check_has_read_for_long_is_named(machine: fake_sysfs.FakeMachine) -> None:
+    assert overdue.not_checked(machine.root) == {}
+    now = datetime.now(UTC)
+    read_whole(machine, now - timedelta(days=45))
+    assert overdue.not_checked(machine.root) == {}
+    read_whole(machine, now - timedelta(days=61))
+    text = overdue.not_checked(machine.root)["/dev/md0"]
+    assert "has read all of /dev/md0, though check_every is 30d" in text
+    take_over.give_back(machine.root)
+    assert overdue.not_checked(machine.root) == {}
+
+
+def test_so_is_one_that_none_has_ever_read(machine: fake_sysfs.FakeMachine) -> None:
+    (link,) = (machine.root / install.FOLDER).glob("*.wants/autotune-check@*.timer")
+    long_ago = datetime.now(UTC).timestamp() - 61 * 86_400
+    os.utime(link, (long_ago, long_ago), follow_symlinks=False)
+    assert "has read all of /dev/md0" in overdue.not_checked(machine.root)["/dev/md0"]
+
+
+def test_and_one_whose_checks_cannot_be_known(machine: fake_sysfs.FakeMachine) -> None:
+    book(machine).parent.mkdir(parents=True)
+    book(machine).write_text("{ torn")
+    text = overdue.not_checked(machine.root)["/dev/md0"]
+    assert text.startswith("Nobody checks /dev/md0: ")
+    assert "is damaged" in text
+
+
 @pytest.fixture
 def told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -104,7 +149,7 @@ def told(
     """Commands that find md0, which nobody checks."""
     fake_sysfs.raid6(tmp_path)
     monkeypatch.setattr(arrays, "list_arrays", lambda: [find_array("md0", tmp_path)])
-    monkeypatch.setattr(unchecked_module, "unchecked", lambda: {"/dev/md0": NOBODY})
+    monkeypatch.setattr(overdue, "not_checked", lambda: {"/dev/md0": NOBODY})
     monkeypatch.setattr(checks, "require_root", lambda: None)
     return capsys
 
