@@ -182,11 +182,13 @@ def _put_back_persisted(
 
     outcomes = {}
     for array in arrays:
-        if not before.get(array.device):
+        found = before.get(array.device)
+        if found is None or not (found or found.theirs):
             continue
         try:
-            put_back = put_back_persisted(array, before[array.device], state_dir, notice)
-            outcomes[f"{array.device} (persisted)"] = Outcome(restored=put_back)
+            put_back = put_back_persisted(array, found, state_dir, notice) if found else []
+            outcome = Outcome(restored=put_back, foreign=list(found.theirs))
+            outcomes[f"{array.device} (persisted)"] = outcome
         except AutotuneError as error:
             failed.append(f"{array.device}: {error}")
     return outcomes

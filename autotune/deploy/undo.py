@@ -33,6 +33,8 @@ class Before:
 
     setting: Setting = field(default_factory=dict)
     files: Mapping[Path, str] = field(default_factory=dict)
+    theirs: tuple[str, ...] = ()
+    """What somebody else has set since, which stays, in words."""
 
     def __bool__(self) -> bool:
         return bool(self.setting or self.files)
@@ -55,12 +57,13 @@ def before_persisted(arrays: Sequence[Array], state_dir: Path) -> Mapping[str, B
         knobs = [knob for knob in own if knob.applies(array)]
         now = read_setting(array, knobs)
         back: Setting = {n: before[n] for n in now if now[n] == settings[array.device].get(n)}
-        files = {
-            path: text
-            for path, text in _on_disks(array, before).items()
-            if sysfs.value(path) in ours.get(path, ())
-        }
-        found[array.device] = Before(back, files)
+        wanted = _on_disks(array, before)
+        read = {path: sysfs.value(path) for path in wanted}
+        files = {p: text for p, text in wanted.items() if read[p] in ours.get(p, ())}
+        theirs = [(n, value) for n, value in now.items() if n not in back and value != before[n]]
+        theirs += [(str(p), read[p]) for p in wanted if p not in files and read[p] != wanted[p]]
+        told = (f"{what} reads {value}, which autotune did not write" for what, value in theirs)
+        found[array.device] = Before(back, files, tuple(told))
     return found
 
 

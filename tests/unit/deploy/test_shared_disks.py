@@ -223,6 +223,7 @@ def test_a_disk_that_somebody_has_set_keeps_no_other_from_going_back(
         fake_sysfs.write(path, "kyber")
     found = before_persisted(arrays, tmp_path / "state")[arrays[0].device]
     assert found.files == dict.fromkeys(ours, ORIGINAL)
+    assert found.theirs == (f"{theirs} reads bfq, which autotune did not write",)
 
 
 def test_what_stays_on_the_disks_of_an_array_that_does_not_run_is_told(
