@@ -167,7 +167,7 @@ def _before_persisted(
     from autotune.errors import AutotuneError
 
     try:
-        return before_persisted(arrays, state_dir), []
+        return before_persisted(arrays, state_dir)
     except (AutotuneError, OSError) as error:
         return {}, [f"What was set before the persisted profiles cannot be read: {error}"]
 

@@ -40,19 +40,29 @@ class Before:
         return bool(self.setting or self.files)
 
 
-def before_persisted(arrays: Sequence[Array], state_dir: Path) -> Mapping[str, Before]:
+def before_persisted(
+    arrays: Sequence[Array], state_dir: Path
+) -> tuple[Mapping[str, Before], list[str]]:
     """What each array had before the profile that is persisted for it, by device: of what reads now
     as a profile in force on one of them says. What somebody else has set since is theirs, and left
-    out."""
+    out. And of which that is not known, since its profile cannot be read, a sentence each."""
     ours: dict[Path, set[str]] = {}
     settings: dict[str, Setting] = {}
+    unknown: dict[Array, str] = {}
     for array in arrays:
-        for each in active(array, state_dir, damaged=[]):
+        damaged: list[str] = []
+        in_force = active(array, state_dir, damaged)
+        if not any(each.how == "persisted" for each in in_force) and damaged:
+            unknown[array] = (
+                f"What {array.device} had before its persisted profile is not known: "
+                f"{' '.join(damaged)}"
+            )
+        for each in in_force:
             settings[array.device] = {**each.profile.knobs, **settings.get(array.device, {})}
             for path, text in _on_disks(array, each.profile.knobs).items():
                 ours.setdefault(path, set()).add(text)
     found = {}
-    for array, before in _found_by_each(arrays).items():
+    for array, before in _found_by_each([a for a in arrays if a not in unknown]).items():
         own = [by_name(name) for name in before if not is_of_disks(name)]
         knobs = [knob for knob in own if knob.applies(array)]
         now = read_setting(array, knobs)
@@ -64,7 +74,7 @@ def before_persisted(arrays: Sequence[Array], state_dir: Path) -> Mapping[str, B
         theirs += [(str(p), read[p]) for p in wanted if p not in files and read[p] != wanted[p]]
         told = (f"{what} reads {value}, which autotune did not write" for what, value in theirs)
         found[array.device] = Before(back, files, tuple(told))
-    return found
+    return found, list(unknown.values())
 
 
 def _found_by_each(arrays: Sequence[Array]) -> dict[Array, Setting]:

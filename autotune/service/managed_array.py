@@ -117,8 +117,10 @@ class ManagedArray:
             if outcome.foreign:
                 left = "; ".join(outcome.foreign)
                 self._reporter.notice(f"Left as somebody else set it: {left}")
-        before = before_persisted([array], self._state).get(array.device)
-        if before:
+        found, unknown = before_persisted([array], self._state)
+        if unknown:
+            raise RestoreError(" ".join(unknown))
+        if before := found.get(array.device):
             put_back_persisted(array, before, self._state, self._reporter.notice)
 
     def tune(self) -> Setting | None:

@@ -364,6 +364,44 @@ def test_restore_all_puts_back_what_udev_has_set_at_an_assembly(state: Path) -> 
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("unpersisted", [False, True])
+def test_what_was_before_a_persisted_profile_is_known_whatever_came_over_it(
+    state: Path, unpersisted: bool
+) -> None:
+    """A disk that somebody has set, another profile, and what a killed run has left."""
+    again()
+    for disk in find_array("md0").disks:
+        Path("/sys/block", disk, "queue/scheduler").write_text("mq-deadline")
+    before = knob_files()
+    save_profile(PROFILE, state / "own.json")
+    autotune_json("apply", state / "own.json", "/dev/md0", "--persist", state=state)
+    again()
+    back()
+    other = PROFILE.model_copy(update={"knobs": {"scheduler": "bfq", "stripe_cache_size": 512}})
+    save_profile(other, state / "other.json")
+    autotune_json("apply", state / "other.json", "/dev/md0", state=state)
+    array = find_array("md0")
+    journal = new_journal(
+        journal_path(state, array.uuid), array.uuid, array.device, map(Path, before)
+    )
+    tried = array.md / "stripe_cache_size"
+    journal.writing(tried, "300")
+    journal.store(tried, "300")
+    journal.release()
+    if unpersisted:
+        assert autotune("unpersist", "/dev/md0", state=state).returncode == 0
+    theirs = Path("/sys/block", array.disks[0], "queue/scheduler")
+    theirs.write_text("none")
+    done = autotune("restore", "--all", state=state)
+    assert done.returncode == 0, done.stderr
+    assert f"{theirs} reads none, which autotune did not write" in done.stdout
+    theirs.write_text("mq-deadline")
+    assert knob_files() == before
+    assert not list(Path("/etc").rglob(f"*{UUID}*"))
+    again()
+
+
+@pytest.mark.slow
 def test_the_cache_is_set_only_after_a_reshape(state: Path) -> None:
     """One that is too small for it stops it for good."""
     md = Path("/sys/block/md0/md")

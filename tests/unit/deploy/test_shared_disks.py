@@ -182,7 +182,7 @@ def test_what_is_persisted(tmp_path: Path, arrays: list[Array]) -> None:
     fake_sysfs.write(scheduler(arrays[0]), "bfq")
     for disk in arrays[0].disks:
         fake_sysfs.write(tmp_path / "sys/block" / disk / "queue/scheduler", "bfq")
-    found = before_persisted(arrays, tmp_path / "state")
+    found, _ = before_persisted(arrays, tmp_path / "state")
     assert found[arrays[1].device].files == dict.fromkeys(schedulers(arrays[1]), ORIGINAL)
 
 
@@ -207,9 +207,9 @@ def test_what_anothers_profile_covers_goes_back_with_it(
     for disk in arrays[0].disks:
         fake_sysfs.write(tmp_path / "sys/block" / disk / "queue/scheduler", "none")
     back = dict.fromkeys(schedulers(arrays[0]), ORIGINAL)
-    assert before_persisted(arrays, state)[arrays[0].device].files == back
+    assert before_persisted(arrays, state)[0][arrays[0].device].files == back
     # Alone, it is the other array's.
-    assert not before_persisted(arrays[:1], state)[arrays[0].device]
+    assert not before_persisted(arrays[:1], state)[0][arrays[0].device]
 
 
 def test_a_disk_that_somebody_has_set_keeps_no_other_from_going_back(
@@ -221,9 +221,24 @@ def test_a_disk_that_somebody_has_set_keeps_no_other_from_going_back(
     fake_sysfs.write(theirs, "bfq")
     for path in ours:
         fake_sysfs.write(path, "kyber")
-    found = before_persisted(arrays, tmp_path / "state")[arrays[0].device]
+    found = before_persisted(arrays, tmp_path / "state")[0][arrays[0].device]
     assert found.files == dict.fromkeys(ours, ORIGINAL)
     assert found.theirs == (f"{theirs} reads bfq, which autotune did not write",)
+
+
+@pytest.mark.parametrize("text", ["", '{"schema_version": 99}'])
+def test_a_persisted_profile_that_cannot_be_read_keeps_only_its_own_array(
+    tmp_path: Path, arrays: list[Array], text: str
+) -> None:
+    made = profile({"stripe_cache_size": 512})
+    made = made.model_copy(update={"before": {"stripe_cache_size": 256}})
+    save_profile(made, profile_path(arrays[1].uuid, tmp_path))
+    (arrays[1].md / "stripe_cache_size").write_text("512\n")
+    profile_path(arrays[0].uuid, tmp_path).write_text(text)
+    found, (why,) = before_persisted(arrays, tmp_path / "state")
+    assert why.startswith("What /dev/md0 had before its persisted profile is not known: ")
+    assert found[arrays[1].device].setting == {"stripe_cache_size": 256}
+    assert arrays[0].device not in found
 
 
 def test_what_stays_on_the_disks_of_an_array_that_does_not_run_is_told(
