@@ -214,8 +214,22 @@ save() {
         # A full disk may refuse any line of these.
         printf '%s\n' "$1" | while read -r device found file text; do
             [ -z "$file" ] || is_kept || theirs || echo "$device $found $file $text" || exit 1
-        done
+        done || return 1
+        gone_since "$1"
     } >"$saved.part" && mv "$saved.part" "$saved"
+}
+
+# What a switch of the scheduler by another array's profile has taken away: it comes back with the
+# scheduler, which whoever is undone last puts back.
+gone_since() {
+    steps | grep -q '^disk queue/scheduler ' || return 0
+    printf '%s\n' "$others" | while read -r device found file text; do
+        case $file in iosched/*) ;; *) continue ;; esac
+        case " $disks " in *" ${device%/queue} "*) ;; *) continue ;; esac
+        [ "$(number "$device")" = "$found" ] || continue
+        is_kept || case $1 in *"$device $found $file "*) ;; *) false ;; esac ||
+            echo "$device $found $file $text" || exit 1
+    done
 }
 
 # In "kept", what these records have of devices that were not started anew since, and have not

@@ -283,6 +283,28 @@ def test_what_two_arrays_on_the_same_disks_have_set_goes_back_with_the_last(
     assert machine.held() == before
 
 
+@pytest.mark.parametrize("first", ["md0", "md1"])
+def test_what_a_scheduler_of_two_arrays_disks_was_set_to_comes_back_with_it(
+    two: Two, first: str
+) -> None:
+    """A switch takes it away before the second one looks, and the way back resets it."""
+    machine = two.machine
+    shutil.copytree(machine.block, machine.root / "sys/block/md1", symlinks=True)
+    machine.put("sys/block/md1/md/uuid", UUID[::-1])
+    (machine.root / "dev/md1").touch()
+    own = machine.root / "sys/block/sda/queue/iosched/writes_starved"
+    own.write_text("5\n")
+    before = machine.held()
+    assert machine.run("apply", two.newer, "md0").returncode == 0
+    own.unlink()
+    assert machine.run("apply", two.newer, "md1").returncode == 0
+    assert machine.run("undo", two.newer, first).returncode == 0
+    own.write_text("2\n")
+    last = machine.run("undo", two.newer, "md1" if first == "md0" else "md0")
+    assert (last.returncode, last.stderr) == (0, "")
+    assert machine.held() == before
+
+
 def test_an_array_that_does_not_run_any_more_holds_no_disk(two: Two) -> None:
     machine, other = two.machine, UUID[::-1]
     before = machine.held()
