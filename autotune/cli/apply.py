@@ -124,4 +124,7 @@ def unpersist(
     for path in removed:
         print(f"Removed {path}.")
     if array is not None:
-        print(f"The values stay as they are until {array.device} is stopped.")
+        print(
+            f"The values stay as they are until {array.device} is stopped, those of its disks until "
+            "a reboot."
+        )

@@ -18,6 +18,7 @@ RUN=/run
 STATE=/var/lib/autotune
 MEMINFO=/proc/meminfo
 BOOT=/proc/sys/kernel/random/boot_id
+PERSISTED=/etc/autotune/persisted
 
 usage() {
     cat <<END
@@ -304,6 +305,10 @@ alone() {
 # What autotune has set, or just tries, would be taken for the original values, and come back with
 # undo.
 check_applied() {
+    for own in "$uuid" "$known_as"; do
+        [ ! -e "$PERSISTED/$own.json" ] ||
+            fail "autotune has persisted a profile for $1; run autotune restore --all first."
+    done
     for record in "$STATE"/journal/*.jsonl; do
         # What waits for the end of a sync is nothing of a disk's.
         case $record in *.waiting.jsonl) continue ;; esac

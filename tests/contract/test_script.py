@@ -69,7 +69,7 @@ class Sandbox:
     def export(self, profile: Profile) -> Path:
         """A profile's script, for this machine."""
         ((file, text),) = FORMATS["shell"](profile, UUID).items()
-        for name in ("sys", "run", "var/lib", "proc"):
+        for name in ("sys", "run", "var/lib", "proc", "etc"):
             text = re.sub(rf"^([A-Z]+)=/{name}", rf"\1={self.root}/{name}", text, flags=re.M)
         script = self.root / file
         script.write_text(text)
@@ -354,6 +354,17 @@ def test_what_a_run_on_its_disks_tries_is_not_taken_for_the_original(
     assert done.returncode == (2 if refused else 0), done.stderr
     assert ("A run of autotune has disks" in done.stderr) == refused
     assert (machine.held() == before) == refused
+
+
+def test_what_is_persisted_is_not_taken_for_the_original(tmp_path: Path) -> None:
+    """After a boot udev has set it, and nothing else speaks of it."""
+    machine = Sandbox(tmp_path, profile())
+    before = machine.held()
+    machine.put(f"etc/autotune/persisted/{UUID}.json", "{}")
+    done = machine.run("apply")
+    assert done.returncode == 2
+    assert "autotune has persisted a profile for" in done.stderr
+    assert machine.held() == before
 
 
 @pytest.mark.parametrize("folder", ["applied", "journal"])
