@@ -15,10 +15,11 @@ NCQ_DEPTH = 31
 
 
 def _disks(scene: Scene, *media: Media) -> dict[str, Path]:
-    """The folders of the members' disks of these media, by name."""
+    """The folders of the members' disks of these media, by name; of volumes (dm, md) none, whose
+    queue says nothing, though on 6.1 its files are there."""
     found = {m.disk: scene.array.root / "sys/block" / m.disk for m in scene.members}
     wanted = {m.disk for m in scene.members if m.media in media}
-    return {name: folder for name, folder in found.items() if name in wanted}
+    return {n: folder for n, folder in found.items() if n in wanted and (folder / "mq").is_dir()}
 
 
 def _queue_depth(scene: Scene) -> Iterator[Seen]:

@@ -8,14 +8,18 @@ kernel, by opening the device exclusively, and looks at what is on it.
 
 import errno
 import os
+import time
 from pathlib import Path
 
 from autotune.errors import RefusalError, UsageError
 from autotune.system.array import Array
 from autotune.system.blockdev import Device
-from autotune.system.device_users import loop_over, program_with
+from autotune.system.device_users import loop_over, program_with, writer_to
 from autotune.system.signature import signature
 from autotune.system.stack import Stack, read_stack
+
+EACH_S = 3.0
+SELDOM = 20
 
 
 def check_named_twice(array: Array, named: str) -> None:
@@ -33,8 +37,31 @@ def refuse_if_used(array: Device) -> None:
 
 
 def refuse_if_not_blank(array: Device) -> None:
-    """The same of what is on a device that this process holds, so that nobody can change it."""
-    _refuse(array, signature(array.device))
+    """The same of a device that this process holds, so that nobody else can come to."""
+    _refuse(array, opened(array) or signature(array.device))
+
+
+class Newcomers:
+    """Who comes to use a raw device while a run writes to it. The run holds it, which keeps mounts
+    and mkfs from it, but nobody who does not ask, such as `cat` or a virtual machine. Call it for
+    what ends the run."""
+
+    def __init__(self, array: Device) -> None:
+        self._array = array
+        self.next_s = 0.0
+
+    def __call__(self) -> str | None:
+        began_s, device = time.monotonic(), Path(self._array.device)
+        if began_s < self.next_s:
+            return None
+        found = writer_to(device)
+        found = f"{found} has {device} open for writing" if found else None
+        if loop := loop_over(device, self._array.root):
+            found = f"the loop device {loop} lies on {device}"
+        now_s = time.monotonic()
+        # Where there are many programs, that takes its time, and this one measures.
+        self.next_s = now_s + max(EACH_S, SELDOM * (now_s - began_s))
+        return f"{found}, so the run writes no more to it" if found else None
 
 
 def _refuse(array: Device, reason: str | None) -> None:

@@ -90,12 +90,14 @@ def _where_to_write(
     if preparation.options.destructive is not None:
         # Once more, directly before anything is written.
         raw_device.refuse_if_used(array)
-        # Held to the end, so that nobody can mount it or make a filesystem meanwhile.
+        # Held to the end, so that nobody can mount it or make a filesystem meanwhile; who writes to
+        # it without asking for that ends the run.
         stack.callback(os.close, os.open(array.device, os.O_RDONLY | os.O_EXCL))
         # And now that nobody can stop it: it is no other array that has the name since, and nobody
         # has made a filesystem between the look and the hold.
         watch.look()
         raw_device.refuse_if_not_blank(array)
+        watch.also(raw_device.Newcomers(array))
         return preparation.reads
     if folder is None:
         return None

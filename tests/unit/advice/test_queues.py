@@ -68,6 +68,19 @@ def test_a_scheduler_unlike_the_others(tmp_path: Path, monkeypatch: pytest.Monke
     assert found(machine) == [], "what a profile in force sets is proven"
 
 
+def test_a_volume_has_no_scheduler_that_disks_could_differ_from(tmp_path: Path) -> None:
+    """On 6.1 it has the files of a queue all the same."""
+    machine = FakeMachine(tmp_path)
+    machine.disk("sda")
+    machine.disk("sdb")
+    machine.mapped("dm-0", "LVM-abc", "vg-m1", "sdb")
+    for file, text in {"scheduler": "[none]", "write_cache": "write back"}.items():
+        machine.put(f"sys/block/dm-0/queue/{file}", text)
+    machine.put("sys/block/sda/queue/write_cache", "write through")
+    machine.array("md0", "raid1", ["dm-0", "sda"])
+    assert found(machine) == []
+
+
 def test_bfq_on_nvme(tmp_path: Path) -> None:
     machine = nvmes(tmp_path, "raid10")
     for number in range(3):

@@ -108,6 +108,18 @@ def test_statistics_that_are_off_are_a_warning(machine: fake_sysfs.FakeMachine) 
     assert "sdb" in found[0].message
 
 
+def test_a_volume_counts_though_it_says_that_its_statistics_are_off(tmp_path: Path) -> None:
+    machine = fake_sysfs.FakeMachine(tmp_path)
+    machine.disk("sda")
+    machine.mapped("dm-0", "LVM-abc", "vg-m1", "sda")
+    machine.put("sys/block/dm-0/queue/iostats", "0")
+    machine.array("md0", "raid1", ["dm-0"])
+    array = find_array("md0", tmp_path)
+    assert checks.iostats_off(array) is None
+    machine.put("sys/block/md0/queue/iostats", "0")
+    assert "md0" in str(checks.iostats_off(array))
+
+
 @pytest.mark.parametrize(
     ("file", "text", "words"),
     [

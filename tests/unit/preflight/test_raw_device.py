@@ -1,11 +1,14 @@
 """What keeps a raw array from being written to, and needs no array; the rest is in the lab."""
 
 import os
+import signal
 import subprocess
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from autotune.preflight import raw_device
 from autotune.system import device_users, signature
 from autotune.system.signature import BCACHEFS, BCACHEFS_AT, EDGE_BYTES, GPT, unknown_to_blkid
 
@@ -69,6 +72,54 @@ def test_a_program_is_known_by_what_it_opened_not_by_the_name_that_it_used(
         found = device_users.program_with(device)
         process.kill()
     assert found == f"sleep (process {process.pid})"
+
+
+@pytest.fixture
+def device(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A plain file that stands for the device of an array."""
+    monkeypatch.setattr(device_users, "_number", _inode)
+    monkeypatch.setattr(device_users, "AGAIN_S", 0.0)
+    (tmp_path / "md0").write_bytes(b"")
+    return tmp_path / "md0"
+
+
+@pytest.mark.parametrize(("mode", "ends"), [("r+b", True), ("rb", False)])
+def test_who_writes_to_a_device_that_is_held_ends_the_run(
+    device: Path, mode: str, ends: bool
+) -> None:
+    """A hold keeps out none who does not ask for one. udev reads it for moments."""
+    look = raw_device.Newcomers(SimpleNamespace(device=str(device), root=device.parent))
+    assert look() is None
+    with device.open(mode) as file:
+        # What a child of ours has open, as fio does, is ours.
+        with subprocess.Popen(["sleep", "60"], stdin=file) as own:
+            assert device_users.writer_to(device) is None
+            own.kill()
+        # The parent of this one has ended.
+        subprocess.run(["setsid", "-f", "sleep", "60"], stdin=file, check=True)
+    found = device_users.writer_to(device)
+    assert look() is None, "not at each call"
+    look.next_s = 0.0
+    said = look()
+    other = next(p.parents[1] for p in Path("/proc").glob("[0-9]*/fd/0") if _leads(p, device))
+    os.kill(int(other.name), signal.SIGKILL)
+    assert (bool(found), bool(said)) == (ends, ends)
+    assert (said or "").startswith(f"{found} has {device} open for writing, so" if ends else "")
+
+
+def test_so_does_a_loop_device_over_it(device: Path, tmp_path: Path) -> None:
+    backing = tmp_path / "sys/block/loop3/loop/backing_file"
+    backing.parent.mkdir(parents=True)
+    backing.write_text(f"{device}\n")
+    look = raw_device.Newcomers(SimpleNamespace(device=str(device), root=tmp_path))
+    assert str(look()).startswith(f"the loop device loop3 lies on {device}, so")
+
+
+def _leads(link: Path, device: Path) -> bool:
+    try:
+        return link.resolve() == device
+    except OSError:
+        return False
 
 
 def _inode(path: Path) -> int | None:
