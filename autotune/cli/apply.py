@@ -125,6 +125,6 @@ def unpersist(
         print(f"Removed {path}.")
     if array is not None:
         print(
-            f"The values stay as they are until {array.device} is stopped, those of its disks until "
-            "a reboot."
+            f"The values stay as they are until {array.device} is stopped, those of its disks "
+            "until a reboot."
         )

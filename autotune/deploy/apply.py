@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from autotune.deploy import exported_script
+from autotune.deploy.found_before import found_before_both
 from autotune.deploy.in_force import active
-from autotune.deploy.shared_disks import found_first
 from autotune.errors import AutotuneError, RefusalError
 from autotune.knobs import (
     ALL,
@@ -94,7 +94,7 @@ def known_here(profile: Profile, array: Array, now: Setting, state_dir: Path) ->
     for other in list_arrays(array.root):
         if other.uuid != array.uuid:
             for each in active(other, state_dir, damaged=[]):
-                before = found_first(before, array, other, each.profile, each.profile.before)
+                before = found_before_both(before, array, other, each.profile, each.profile.before)
     before = {name: found.get(name, before.get(name, now[name])) for name in profile.knobs}
     return profile.model_copy(update={"before": before})
 

@@ -13,7 +13,7 @@ import subprocess
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
-from autotune.deploy.shared_disks import found_first
+from autotune.deploy.found_before import found_before_both
 from autotune.durable import sync_folder, write_beside
 from autotune.errors import AutotuneError, RefusalError, UsageError
 from autotune.export import udev
@@ -125,7 +125,7 @@ def _before_any(profile: Profile, array: Array) -> Setting:
             # One that is damaged is told of by `status`.
             with contextlib.suppress(UsageError):
                 theirs = load_profile(path)
-                before = found_first(before, array, other, theirs, theirs.before)
+                before = found_before_both(before, array, other, theirs, theirs.before)
     return before
 
 

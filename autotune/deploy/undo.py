@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from autotune.deploy.found_before import found_before_both
 from autotune.deploy.in_force import active
 from autotune.deploy.persist import profile_path
-from autotune.deploy.shared_disks import found_first
 from autotune.errors import InfeasibleError
 from autotune.knobs import ALL, by_name, for_array, is_of_disks, read_setting, restoring
 from autotune.knobs.profile_file import load_profile
@@ -89,7 +89,7 @@ def _found_by_each(arrays: Sequence[Array]) -> dict[Array, Setting]:
     for number, array in enumerate(persisted):
         for earlier in reversed(persisted[:number]):
             mine, before = found[array], found[earlier]
-            found[array] = dict(found_first(mine, array, earlier, profiles[earlier], before))
+            found[array] = dict(found_before_both(mine, array, earlier, profiles[earlier], before))
     return {array: found[array] for array in persisted}
 
 

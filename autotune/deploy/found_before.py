@@ -6,7 +6,7 @@ from autotune.problem.setting import Setting
 from autotune.system.array import Array
 
 
-def found_first(
+def found_before_both(
     before: Setting, array: Array, other: Array, theirs: Profile, they_found: Setting
 ) -> Setting:
     """`before` is what an array had before its profile. Of disks that it shares with another one
