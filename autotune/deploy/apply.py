@@ -83,12 +83,19 @@ def apply_profile(
 def known_here(profile: Profile, array: Array, now: Setting, state_dir: Path) -> Profile:
     """The profile with this array's own values as `before`: those that it read `now`, or that
     the profiles in force found. Those that it came with may be another machine's, and passes of
-    re-tuning measure against them and put them back."""
+    re-tuning measure against them and put them back. What only those in force have set, and this
+    one replaces, is among them: nothing else would know it."""
     found: Setting = {}
+    set_by_them: Setting = {}
     # One that is damaged is replaced by this one.
     with contextlib.suppress(AutotuneError):
         for each in reversed(active(array, state_dir)):
             found = {**found, **each.profile.before}
+            set_by_them = {**set_by_them, **each.profile.knobs}
+    others = tuple(by_name(name) for name in found if name not in profile.knobs)
+    reads = read_setting(array, tuple(knob for knob in others if knob.applies(array)))
+    # What somebody else has set since is theirs.
+    kept: Setting = {n: found[n] for n, value in reads.items() if value == set_by_them.get(n)}
     # What its own profiles have found is true already.
     before: Setting = {name: now[name] for name in profile.knobs if name not in found}
     for other in list_arrays(array.root):
@@ -96,7 +103,7 @@ def known_here(profile: Profile, array: Array, now: Setting, state_dir: Path) ->
             for each in active(other, state_dir, damaged=[]):
                 before = found_before_both(before, array, other, each.profile, each.profile.before)
     before = {name: found.get(name, before.get(name, now[name])) for name in profile.knobs}
-    return profile.model_copy(update={"before": before})
+    return profile.model_copy(update={"before": {**kept, **before}})
 
 
 def with_those_in_force(

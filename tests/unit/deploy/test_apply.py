@@ -4,6 +4,7 @@ from pathlib import Path
 
 import fake_sysfs
 import pytest
+from some_profile import profile
 
 from autotune.deploy.apply import known_here, with_those_in_force
 from autotune.deploy.persist import profile_path
@@ -88,3 +89,21 @@ def test_a_runs_profile_has_what_was_in_force_while_it_was_proven(tmp_path: Path
     del winner["sync_speed_max"], baseline["sync_speed_max"]
     whole = with_those_in_force(second, array, winner, baseline, tmp_path)
     assert whole.knobs["sync_speed_max"] == read_setting(array, for_array(array))["sync_speed_max"]
+
+
+@pytest.mark.parametrize("by_hand", [False, True])
+def test_what_only_a_replaced_profile_has_set_is_not_forgotten(
+    tmp_path: Path, by_hand: bool
+) -> None:
+    """Else it would stay for good, and count as the original of the next one that sets it."""
+    fake_sysfs.raid6(tmp_path).put("proc/sys/kernel/random/boot_id", "boot")
+    array = find_array("md0", tmp_path)
+    replaced = profile({"stripe_cache_size": 512, "read_ahead_kb": 1024})
+    before = {"stripe_cache_size": 256, "read_ahead_kb": 384}
+    save_profile(replaced.model_copy(update={"before": before}), profile_path(array.uuid, tmp_path))
+    (array.block / "queue/read_ahead_kb").write_text("4096\n" if by_hand else "1024\n")
+    found = known_here(
+        profile({"stripe_cache_size": 768}), array, {"stripe_cache_size": 512}, tmp_path
+    )
+    kept = {} if by_hand else {"read_ahead_kb": 384}
+    assert found.before == {"stripe_cache_size": 256, **kept}
