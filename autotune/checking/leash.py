@@ -8,7 +8,7 @@ The facts that this rests on (md_do_sync, max_sync_store, sync_completed_show in
 - While a check runs, `sync_max` can be raised but not lowered.
 - A check that is interrupted leaves in `sync_min` what `sync_completed` was; one that came to its
   end leaves 0. Before a check really begins, both are those of an earlier sync.
-- With a member less, RAID 5 "completes" a check without reading.
+- With a member or its write journal less, RAID 5 "completes" a check without reading.
 """
 
 import re
@@ -20,7 +20,7 @@ from autotune.errors import RefusalError
 from autotune.measure.check import end, sync_position_kib
 from autotune.safety.journal import Journal
 from autotune.system import sysfs
-from autotune.system.array import Array
+from autotune.system.array import Array, lacks_journal
 from autotune.system.blockdev import SECTOR
 from autotune.system.sync import NAMES
 
@@ -179,8 +179,9 @@ class Leash:
         return self._journal.record.is_same(self._md / "sync_action")
 
     def _is_whole(self) -> bool:
-        """Whether no member is missing: asked after what md says of a check."""
-        return self._is_ours() and sysfs.read_or(self._md / "degraded", "") == "0"
+        """Whether no member or journal is missing: asked after what md says of a check."""
+        whole = sysfs.read_or(self._md / "degraded", "") == "0" and not lacks_journal(self._md)
+        return self._is_ours() and whole
 
     def _count(self) -> int:
         text = sysfs.read_or(self._md / "mismatch_cnt", "0")

@@ -23,12 +23,12 @@ def refusal(array: Array) -> str | None:
         checks.speeds_crossed(array),
         checks.fio_missing(),
         checks.not_root(array),
-        _no_room(array),
     )
     return next((text for text in findings if text), None)
 
 
-def _no_room(array: Array) -> str | None:
+def no_room(array: Array) -> str | None:
+    """Likewise, of an array that is held: what another guard has set is no limit."""
     limit = int(sysfs.value(array.md / "sync_speed_max"))
     if limit > FLOOR_KIB + 1:
         return None

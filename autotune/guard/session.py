@@ -11,7 +11,7 @@ from pathlib import Path
 
 from autotune.errors import AutotuneError, RefusalError, StoppedError, UsageError
 from autotune.guard import announce
-from autotune.guard.before import put_back_leftovers, refusal, wake_udev
+from autotune.guard.before import no_room, put_back_leftovers, refusal, wake_udev
 from autotune.guard.loop import Hold
 from autotune.guard.promise import Goals, Promise
 from autotune.guard.valve import FLOOR_KIB, Valve, files
@@ -148,6 +148,19 @@ def _late_s(hold: Hold, promise: Promise) -> float | None:
     return hold.now_s() - promise.finish_s if promise.finish_s is not None else None
 
 
+def _ended(hold: Hold, action: str, over: bool, overtaken: bool, interrupted: bool) -> str:
+    """Why a sync is not guarded any more; "" if somebody has stopped the guard."""
+    what = NAMES.get(action, action)
+    if hold.released:
+        why = hold.behind if action in CHECKS and hold.behind else "the ceiling is out of reach"
+        return f"{why}, so the {what} runs at full speed again"
+    if overtaken:
+        return f"a recovery or resync goes before the {what}"
+    if interrupted:
+        return f"the {what} was interrupted"
+    return f"the {what} is over" if over else ""
+
+
 def _promise(wanted: Wanted, action: str) -> Promise:
     """What is promised for this sync. A date that has passed leaves the ceiling or policy; raise
     RefusalError if there is none."""
@@ -177,6 +190,8 @@ def _one(array: Array, wanted: Wanted, signals: Signals, warned: bool) -> tuple[
             stack.callback(wake_udev, array, wanted.notice)
         stack.enter_context(lock(array, path, guard=True))
         put_back_leftovers(array, path, wanted.notice)
+        if text := no_room(array):
+            raise RefusalError(text)
         journal = new_journal(path, array.uuid, array.device, files(array))
         guardian = stack.enter_context(guarded(journal, wanted.notice))
 
@@ -218,14 +233,6 @@ def _one(array: Array, wanted: Wanted, signals: Signals, warned: bool) -> tuple[
             if array.md.is_dir():
                 raise
             raise StoppedError(f"Stopped: {array.device} was stopped.") from None
-    ended = f"the {what} is over" if over else f"stopped by {signals.name}"
-    if interrupted:
-        ended = f"the {what} was interrupted"
-    if overtaken:
-        ended = f"a recovery or resync goes before the {what}"
-    if hold.released:
-        why = hold.behind if action in CHECKS and hold.behind else "the ceiling is out of reach"
-        ended = f"{why}, so the {what} runs at full speed again"
     summary = Summary(
         what,
         time.monotonic() - started,
@@ -233,7 +240,7 @@ def _one(array: Array, wanted: Wanted, signals: Signals, warned: bool) -> tuple[
         hold.windows,
         hold.judged,
         hold.over,
-        ended,
+        _ended(hold, action, over, overtaken, interrupted) or f"stopped by {signals.name}",
         hold.released,
         promise.finish_s,
         _late_s(hold, promise) if over and not (overtaken or interrupted) else None,

@@ -15,7 +15,7 @@ from autotune.errors import RefusalError
 from autotune.measure import live_sync
 from autotune.preflight import conflicts
 from autotune.system import layers, neighbours, sync, sysfs
-from autotune.system.array import REDUNDANT, Array
+from autotune.system.array import REDUNDANT, Array, lacks_journal
 from autotune.system.scratch_space import find_place
 from autotune.system.stack import Stack
 
@@ -50,6 +50,7 @@ def check(
         bad_state(array),
         resync_pending(array),
         None if live else degraded(array),
+        without_journal(array),
         reshaping(array),
         held(array) if live else syncing(array),
         neighbour_syncing(array, pending),
@@ -155,6 +156,16 @@ def degraded(array: Array) -> str | None:
     return (
         f"{array.device} is degraded: it lacks {members}; replace what failed with "
         f"`mdadm {array.device} --add DISK` and wait for the recovery."
+    )
+
+
+def without_journal(array: Array) -> str | None:
+    if not lacks_journal(array.md):
+        return None
+    return (
+        f"The write journal of {array.device} has failed, so md refuses every write, and a check "
+        "reads nothing; make the array read-only (`mdadm --readonly`), and give it another one "
+        f"with `mdadm {array.device} --add-journal DISK`."
     )
 
 

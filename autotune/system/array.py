@@ -250,6 +250,15 @@ def read_array(name: str, root: Path = Path("/")) -> Array:
     )
 
 
+def lacks_journal(md: Path) -> bool:
+    """Whether an array's write journal has failed or is gone. md then refuses every write, and a
+    check comes to its end without reading (raid5.c, r5l_log_disk_error), though none is missing."""
+    if sysfs.read_or(md / "consistency_policy", "") != "journal":
+        return False
+    states = [sysfs.read_or(file, "").split(",") for file in md.glob("dev-*/state")]
+    return not any("journal" in words and "faulty" not in words for words in states)
+
+
 def _members(md: Path, root: Path) -> tuple[Member, ...]:
     def slot(folder: Path) -> tuple[int, str]:
         text = sysfs.read_or(folder / "slot", "none")

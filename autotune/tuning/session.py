@@ -22,7 +22,7 @@ from autotune.safety.new_journal import new_journal
 from autotune.safety.paths import journal_path
 from autotune.safety.scratch_watch import Footing
 from autotune.safety.watch import Watch
-from autotune.system.array import Array
+from autotune.system.array import Array, lacks_journal
 from autotune.system.scratch_space import scratch_bytes
 from autotune.tuning.preparation import Preparation
 from autotune.tuning.reporter import Reporter
@@ -48,6 +48,8 @@ def session(
         contextlib.ExitStack() as stack,
     ):
         watch.rely_on(guardian)
+        failed = f"the write journal of {array.device} has failed; see /proc/mdstat"
+        watch.also(lambda: failed if lacks_journal(array.md) else None)
         # What was set by hand since it was looked at is no baseline.
         watch.expect(preparation.baseline)
         journal = guardian.journal

@@ -147,11 +147,14 @@ def test_a_check_that_does_not_begin_has_read_nothing(
     assert (leash.position, leash.complete) == (0, False)
 
 
-def test_a_member_less_means_nothing_more_is_read(bench: Bench) -> None:
+@pytest.mark.parametrize(("file", "text"), [("degraded", "1"), ("consistency_policy", "journal")])
+def test_without_a_member_or_its_journal_nothing_more_is_read(
+    bench: Bench, file: str, text: str
+) -> None:
     with bench.leash(0) as leash:
         bench.go(leash, 20_000, 2)
         sure = leash.position
-        bench.md.files["degraded"] = "1"
+        bench.md.files[file] = text
         bench.go(leash, 1 << 19)
         bench.md.interrupt()
         bench.go(leash, 1)

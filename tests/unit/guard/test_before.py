@@ -1,13 +1,19 @@
 """What a guard finds before it begins."""
 
+import contextlib
 from pathlib import Path
 
 import fake_sysfs
 import pytest
 
 from autotune.deploy import persist
-from autotune.guard.before import put_back_leftovers, refusal
+from autotune.errors import RefusalError
+from autotune.guard import session
+from autotune.guard.before import no_room, put_back_leftovers
+from autotune.guard.promise import Goals
+from autotune.guard.session import Wanted
 from autotune.guard.valve import files
+from autotune.preflight import checks
 from autotune.safety.new_journal import new_journal
 from autotune.system import sysfs
 from autotune.system.array import find_array
@@ -23,7 +29,7 @@ def test_the_shut_valve_of_a_killed_guard_is_opened_first(tmp_path: Path) -> Non
     journal = new_journal(path, array.uuid, array.device, files(array), tmp_path)
     journal.writing(limit, "1001")
     limit.write_text("1001 (local)\n")
-    assert "only ever lowers it" in str(refusal(array))
+    assert "only ever lowers it" in str(no_room(array))
     said: list[str] = []
     # Not of one that is at work.
     put_back_leftovers(array, path, said.append)
@@ -31,9 +37,35 @@ def test_the_shut_valve_of_a_killed_guard_is_opened_first(tmp_path: Path) -> Non
     journal.release()
     put_back_leftovers(array, path, said.append)
     assert sysfs.value(limit) == "150000"
-    assert "only ever lowers it" not in str(refusal(array))
+    assert no_room(array) is None
     assert said == ["What an earlier run left on /dev/md0 is put back."]
     assert not path.exists()
+
+
+def test_the_shut_valve_of_another_guard_is_no_limit_that_somebody_has_set(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Raised by hand, it would end that guard, and stay so."""
+    machine = fake_sysfs.raid6(tmp_path)
+    machine.put("proc/mdstat", "md0 : active raid6\n      [>..]  recovery = 1.0% (10/1000)\n")
+    machine.put("sys/block/md0/md/sync_action", "recover")
+    machine.put("sys/block/md0/md/sync_speed_max", "1001 (local)")
+    others = [RefusalError("The guard of process 7 has it.")]
+
+    def lock(*_: object, **_how: object) -> contextlib.AbstractContextManager[None]:
+        if others:
+            raise others.pop()
+        return contextlib.nullcontext()
+
+    monkeypatch.setattr(session, "find_array", lambda _: find_array("md0", tmp_path))
+    monkeypatch.setattr(session, "lock", lock)
+    monkeypatch.setattr(checks, "fio_missing", lambda: None)
+    goals, nothing = Goals(50e6), lambda _: None
+    wanted = Wanted(goals, tmp_path, nothing, nothing, nothing, nothing)
+    with pytest.raises(RefusalError, match="process 7"):
+        session.guard("/dev/md0", wanted)
+    with pytest.raises(RefusalError, match="only ever lowers it"):
+        session.guard("/dev/md0", wanted)
 
 
 def test_a_journal_without_a_whole_line_is_no_obstacle(tmp_path: Path) -> None:
@@ -47,8 +79,7 @@ def test_a_journal_without_a_whole_line_is_no_obstacle(tmp_path: Path) -> None:
 def test_no_limit_is_shown_as_a_negative_one(tmp_path: Path) -> None:
     machine = fake_sysfs.raid6(tmp_path)
     machine.put("sys/block/md0/md/sync_speed_max", "-1 (local)")
-    said = str(refusal(find_array("md0", tmp_path)))
-    assert "only ever lowers it" not in said
+    assert no_room(find_array("md0", tmp_path)) is None
 
 
 def test_what_is_persisted_is_set_once_a_journal_that_was_left_is_gone(

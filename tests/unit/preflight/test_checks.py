@@ -59,6 +59,7 @@ def test_a_healthy_array_has_no_findings(machine: fake_sysfs.FakeMachine) -> Non
         (f"{MD}/array_state", "readonly", "mdadm --readwrite /dev/md0"),
         (f"{MD}/array_state", "suspended", "in the state suspended"),
         (f"{MD}/degraded", "1", "degraded: it lacks a member"),
+        (f"{MD}/consistency_policy", "journal", "write journal of /dev/md0 has failed"),
         (f"{MD}/reshape_position", "4096", "being reshaped"),
         (f"{MD}/sync_action", "recover", "recovering onto a new member"),
         (f"{MD}/sync_action", "resync", "is resyncing"),
@@ -99,6 +100,15 @@ def test_only_root_may_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> N
     assert checks.not_root(array) is None, "a tree that is not the machine's"
     real = type("Real", (), {"root": Path("/")})()
     assert "sudo" in str(checks.not_root(real))
+
+
+def test_a_write_journal_that_works_is_no_fault(machine: fake_sysfs.FakeMachine) -> None:
+    machine.put(f"{MD}/consistency_policy", "journal")
+    machine.put(f"{MD}/dev-sde/state", "journal")
+    assert findings(machine) == []
+    machine.put(f"{MD}/dev-sde/state", "faulty,journal")
+    (found,) = findings(machine)
+    assert "--add-journal" in found.message
 
 
 def test_statistics_that_are_off_are_a_warning(machine: fake_sysfs.FakeMachine) -> None:
