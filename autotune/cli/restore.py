@@ -46,6 +46,7 @@ def restore(
 
     from autotune.errors import RestoreError, UsageError
     from autotune.preflight.checks import require_root
+    from autotune.safety.elsewhere import left_elsewhere
     from autotune.safety.paths import open_journals
     from autotune.system.array import find_array, list_arrays
 
@@ -72,6 +73,8 @@ def restore(
 
         wake(barred, notice)
     _tell_persisted(array)
+    for text in left_elsewhere(state_dir):
+        notice(text)
     failed += [text for outcome in outcomes.values() for text in outcome.failed]
     document = {name: vars(outcome) for name, outcome in outcomes.items()}
     if as_json and not failed:

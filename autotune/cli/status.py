@@ -30,6 +30,7 @@ def status(
     from autotune.deploy.status import status as look
     from autotune.report import status as report
     from autotune.safety.applied import left_on_disks
+    from autotune.safety.elsewhere import left_elsewhere
     from autotune.system.array import find_array, list_arrays
 
     arrays = [find_array(device)] if device else list_arrays()
@@ -40,7 +41,8 @@ def status(
         else each
         for each in found
     ]
-    left = [] if device else left_on_disks(state_dir, [array.uuid for array in arrays])
+    left = left_elsewhere(state_dir)
+    left += [] if device else left_on_disks(state_dir, [array.uuid for array in arrays])
     good = all(each.good for each in found) and not left
     if as_json:
         documents = [report.document(each) for each in found]

@@ -1,0 +1,26 @@
+"""What runs with other state folders have left, as far as the locks remember it."""
+
+import contextlib
+from pathlib import Path
+
+from autotune.errors import AutotuneError
+from autotune.safety.locks import LOCKS
+from autotune.safety.paths import is_held
+
+
+def left_elsewhere(state_dir: Path, memory: Path = LOCKS) -> list[str]:
+    """The journals that wait for a restore with another state folder, a sentence each."""
+    journals: dict[Path, None] = {}
+    for file in sorted(memory.glob("*")) if memory.is_dir() else ():
+        with contextlib.suppress(OSError):
+            journals |= {Path(line): None for line in file.read_text().splitlines()[1:] if line}
+    told = []
+    for path in journals:
+        folder = path.parent.parent
+        with contextlib.suppress(AutotuneError, OSError):
+            if folder != state_dir.absolute() and path.exists() and not is_held(path):
+                told.append(
+                    f"A run with the state folder {folder} was not cleaned up ({path}); run "
+                    f"`autotune restore --state-dir {folder}`."
+                )
+    return told
