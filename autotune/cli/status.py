@@ -28,19 +28,20 @@ def status(
 
     from autotune.checking.overdue import not_checked
     from autotune.deploy.status import status as look
+    from autotune.preflight.checks import held
     from autotune.report import status as report
     from autotune.safety.applied import left_on_disks
     from autotune.safety.elsewhere import left_elsewhere
     from autotune.system.array import find_array, list_arrays
+    from autotune.system.sync import under_way
 
     arrays = [find_array(device)] if device else list_arrays()
-    found, nobody = [look(array, state_dir) for array in arrays], not_checked()
-    found = [
-        replace(each, faults=(*each.faults, nobody[each.array.device]))
-        if each.array.device in nobody
-        else each
-        for each in found
-    ]
+    nobody, found = not_checked(), []
+    for array in arrays:
+        # Whatever bounds a recovery, be it a check that is paused with its guardian.
+        bound = held(array) if under_way(array) else None
+        seen, more = look(array, state_dir), filter(None, (nobody.get(array.device), bound))
+        found.append(replace(seen, faults=(*seen.faults, *more)))
     left = left_elsewhere(state_dir)
     left += [] if device else left_on_disks(state_dir, [array.uuid for array in arrays])
     good = all(each.good for each in found) and not left

@@ -104,6 +104,7 @@ class Check:
         self.mismatches_before = 0
 
     def __enter__(self) -> Self:
+        self._refuse_if_frozen()
         action = sysfs.read(self._md / "sync_action")
         if action != "idle":
             raise MeasurementError(
@@ -142,6 +143,7 @@ class Check:
                 "which goes first."
             )
         if position is None:
+            self._refuse_if_frozen()
             if sysfs.read(self._md / "sync_action") == "idle":
                 size_kib = self._size_kib or int(sysfs.read(self._md / "component_size"))
                 if self._is_interrupted(size_kib):
@@ -160,6 +162,18 @@ class Check:
             self._stride_kib = max(self._stride_kib, position[0] - self._latest_kib)
             self._latest_kib = max(position[0], self._latest_kib)
         return (self._done_before_kib + self._latest_kib) * 1024
+
+    def _refuse_if_frozen(self) -> None:
+        action = self._md / "sync_action"
+        if sysfs.read(action) == "frozen":
+            # For a moment it is so too where the array is made read-only.
+            time.sleep(SHOWS_AFTER_S)
+            self._watch()
+            if sysfs.read(action) == "frozen":
+                raise StoppedError(
+                    f"Stopped: the sync of {self._name} is frozen; thaw it with "
+                    f"`echo idle > {action}`."
+                )
 
     def _is_another(self, done_kib: int) -> bool:
         """Whether the check that runs is not the one that was started here. One that was

@@ -128,3 +128,19 @@ def test_one_that_is_frozen_has_ended_once_md_has_noted_where_it_got_to(
     check.__exit__(None, None, None)
     assert sysfs.read(machine.root / MD / "sync_min") == "960000"
     assert check._journal.record.moved
+
+
+def test_one_that_somebody_has_frozen_ends_the_run_at_once(
+    running: tuple[fake_sysfs.FakeMachine, Check], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else a phase would go on without its check."""
+    monkeypatch.setattr("autotune.measure.check.SHOWS_AFTER_S", 0.0)
+    machine, check = running
+    go_on(machine, check, 30_000)
+    end(machine, 0)
+    machine.put(f"{MD}/sync_action", "frozen")
+    with pytest.raises(StoppedError, match="md0 is frozen; thaw it with"):
+        check.done_bytes()
+    again = Check("md0", check._journal, root=machine.root)
+    with pytest.raises(StoppedError, match="md0 is frozen; thaw it with"):
+        again.__enter__()

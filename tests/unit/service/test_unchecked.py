@@ -162,6 +162,22 @@ def test_status_calls_it_a_fault(tmp_path: Path, told: pytest.CaptureFixture[str
     assert found["faults"] == [NOBODY]
 
 
+def test_status_calls_it_a_fault_that_a_recovery_is_bounded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, told: pytest.CaptureFixture[str]
+) -> None:
+    """As where a check and its guardian are paused, and a spare takes a failed member's place."""
+    monkeypatch.setattr(overdue, "not_checked", dict)
+    md = tmp_path / "sys/block/md0/md"
+    (md / "sync_max").write_text("65536\n")
+    status.status(None, as_json=True, state_dir=tmp_path)
+    (md / "sync_action").write_text("recover\n")
+    told.readouterr()
+    with pytest.raises(typer.Exit):
+        status.status(None, as_json=True, state_dir=tmp_path)
+    (found,) = json.loads(told.readouterr().out)["arrays"]
+    assert "bounded by sync_max (65536 sectors)" in found["faults"][0]
+
+
 def test_doctor_says_so(tmp_path: Path, told: pytest.CaptureFixture[str]) -> None:
     with contextlib.suppress(typer.Exit):
         doctor.doctor(None, as_json=True, state_dir=tmp_path)
