@@ -1,6 +1,7 @@
 """The search of a run: what is tried, when the baseline comes back, and why it ends."""
 
 import dataclasses
+import math
 from collections.abc import Callable, Sequence
 
 from autotune.problem.ceilings import LEAST_SLACK
@@ -13,8 +14,10 @@ from autotune.results.offers import roomy
 from autotune.results.pareto import Point, points
 from autotune.results.seen import best_seen
 from autotune.stats.drift import is_moving
+from autotune.stats.sequential import MOST_PAIRS
 from autotune.stats.verdict import Verdict
 from autotune.tuning.long_load import long_phases
+from autotune.tuning.part import better_part
 from autotune.tuning.preparation import BASELINE_EVERY, Preparation
 from autotune.tuning.relevance import differing
 from autotune.tuning.remaining import Stop, lacking
@@ -28,6 +31,9 @@ WHILE_MOVING = 2
 is to be known."""
 PROPER, SHORT = 2, 1
 """The pairs for which time is kept: A B B A for what looks better, else at least one."""
+LOUD, FAINT = 4.0, 1.8
+"""What looks better by less than LOUD spreads of its gain takes all the pairs that a proof may
+have; by less than FAINT, even these would hardly show it, and another trial is worth more."""
 ROOMY = 10
 """A run that has so many times as long as a long load of both sides keeps time for it."""
 PATIENCE = 0.5
@@ -108,7 +114,16 @@ class Hunt:
         long_s = 2 * sum(phase.max_seconds for phase in wanted)
         if self._prep.options.time_s < ROOMY * long_s:
             long_s = 0.0
-        return lacking(self._prep, self._trials, PROPER, long_s, proof)
+        return lacking(self._prep, self._trials, _pairs_kept(seen), long_s, proof)
+
+    def better_part(self, setting: Setting, verdict: Verdict | None) -> Setting | None:
+        """What is left to prove of a setting whose proof failed; None if nothing is."""
+        if verdict is None:
+            return None
+        prep = self._prep
+        part = better_part(prep.knobs, prep.phases, self.figures, setting, prep.baseline, verdict)
+        refused = part is None or self.is_refused(part) or not prep.allowed(part)
+        return None if refused else part
 
     def best(self) -> Setting | None:
         """What is most worth to be proven: what the strategy says, else what looked best in a
@@ -213,6 +228,12 @@ def tell_broken(figures: Sequence[Figure], before: Figures, reporter: Reporter) 
         )
         reporter.notice(said[-1])
     return said
+
+
+def _pairs_kept(seen: Point) -> int:
+    """The pairs for which time is kept, to prove what looks best."""
+    sureness = math.log(seen.gain.value) / max(seen.gain.spread, 1e-9)
+    return MOST_PAIRS if FAINT <= sureness < LOUD else PROPER
 
 
 def _baseline_is_due(trials: Trials) -> bool:

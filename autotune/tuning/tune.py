@@ -22,6 +22,7 @@ from autotune.tuning.confirm import Decision, confirm
 from autotune.tuning.long_load import GROWS, LongLoad, long_phases
 from autotune.tuning.preparation import BASELINE_TRIALS, DOUBTS, Preparation
 from autotune.tuning.reasons import ceilings_given_up, nothing_better, still_broken
+from autotune.tuning.relevance import differing
 from autotune.tuning.remaining import lacking, pairs_left
 from autotune.tuning.reporter import Reporter
 from autotune.tuning.search import SHORT, Hunt, tell_broken
@@ -190,14 +191,20 @@ def _prove(
     winner: Setting = preparation.baseline
     decision: Decision | None = None
     shares: tuple[KnobShare, ...] = ()
+    part: Setting | None = None
     # Else what is better but mends nothing would be proven under what nothing can hold.
     hunt.relax()
     for error in ERRORS:
-        candidate = _candidate(hunt, reporter)
-        if candidate is None:
+        if part is not None:
+            candidate = part, hunt.what_matters(part)[1]
+        elif (found := _candidate(hunt, reporter)) is not None:
+            candidate = found
+        else:
             break
-        names = [phase.name for phase in preparation.phases]
-        if decision is not None and pairs_left(trials, names) < 1:
+        phases = differing(
+            preparation.knobs, preparation.phases, candidate[0], preparation.baseline
+        )
+        if decision is not None and pairs_left(trials, [phase.name for phase in phases]) < 1:
             break
         winner, shares = candidate
         decision = confirm(preparation, trials, winner, hunt.figures, reporter, error)
@@ -205,7 +212,8 @@ def _prove(
         if decision.keep:
             break
         reporter.step(f"Not kept: {decision.reason}")
-        if not hunt.lacking():
+        part = hunt.better_part(winner, decision.verdict)
+        if part is None and not hunt.lacking():
             hunt.search()
     return winner, decision, shares
 

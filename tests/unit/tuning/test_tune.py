@@ -1,6 +1,8 @@
 """What a run decides, on an array that is made up."""
 
 import dataclasses
+import math
+import random
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -270,3 +272,41 @@ def test_a_doubtful_change_is_tested_until_it_is_known_whether_it_is_needed(
     assert result.keep
     assert result.winner["stripe_cache_size"] == 2048
     assert result.winner["scheduler"] == kept
+
+
+class Loud(Machine):
+    """What it reads ahead makes it read faster; its checks scatter by a half."""
+
+    def measure(self, phase: Phase, bench: Bench, seed: int, *rest: object) -> PhaseResult:
+        result = super().measure(phase, bench, seed, *rest)
+        scale = {
+            "read": 1.3 if self.setting["read_ahead_kb"] == 16384 else 1.0,
+            "resync": math.exp(random.Random(seed).gauss(0, 0.5)),
+        }.get(phase.name, 1.0)
+        rate = result.figures[f"{phase.name}.throughput"]
+        figures = {f"{phase.name}.throughput": Estimate(rate.value * scale, rate.spread)}
+        return dataclasses.replace(result, figures={**result.figures, **figures})
+
+
+class Greedy(Slower):
+    """A strategy that recommends a change that helps, and one that is lost in the noise."""
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(problem)
+        self.setting = {**problem.baseline, "read_ahead_kb": 16384, "sync_speed_max": 500_000}
+
+
+def test_what_the_noise_of_another_figure_hides_is_proven_by_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fake_run, "load_strategy", lambda _entry: Greedy)
+    machine = Loud(tmp_path, monkeypatch)
+    result = machine.run("random")
+    trials = Store(machine.state).trials(1)
+    first = next(t.requested for t in trials if t.role == "confirm-winner")
+    assert (first["read_ahead_kb"], first["sync_speed_max"]) == (16384, 500_000)
+    assert result.keep
+    assert result.winner["read_ahead_kb"] == 16384
+    assert result.winner["sync_speed_max"] == 200_000
+    # The proof of the rest measured nothing else.
+    assert trials[-1].measured == ("read",)

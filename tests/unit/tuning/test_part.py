@@ -1,0 +1,68 @@
+"""What is left of a setting that a proof did not show to be better."""
+
+from pathlib import Path
+
+import pytest
+from fake_run import Machine
+
+from autotune.measure.workload import Phase, Probe
+from autotune.problem.figure import Figure
+from autotune.problem.setting import Setting
+from autotune.stats.verdict import Comparison, Conclusion, Verdict
+from autotune.tuning.part import better_part
+
+BEFORE: Setting = {"read_ahead_kb": 512, "sync_speed_max": 200_000, "scheduler": "none"}
+AFTER: Setting = {"read_ahead_kb": 8192, "sync_speed_max": 500_000, "scheduler": "none"}
+
+
+def compared(ratio: float, half: float) -> Comparison:
+    return Comparison(ratio, ratio / (1 + half), ratio * (1 + half), Conclusion.SAME)
+
+
+@pytest.fixture
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
+    return Machine(tmp_path, monkeypatch)
+
+
+def part(machine: Machine, after: Setting, **shown: Comparison) -> Setting | None:
+    names = {
+        "read": "read.throughput",
+        "sync": "resync.throughput",
+        "p99": "resync.p99",
+        "idle": "idle.p99",
+    }
+    phases = [
+        Phase(name="idle", weight=0, probe=Probe(rate_iops=60)),
+        *machine.preparation("random").phases,
+    ]
+    verdict = Verdict(compared(1.1, 0.2), {names[k]: each for k, each in shown.items()})
+    figures = [
+        Figure("read.throughput", "read", "throughput", 1.0),
+        Figure("resync.throughput", "resync", "throughput", 1.0),
+        Figure("resync.p99", "resync", "latency", ratio=1.1),
+        Figure("idle.p99", "idle", "latency", ratio=1.1),
+    ]
+    return better_part(machine.knobs, phases, figures, after, BEFORE, verdict)
+
+
+def test_a_change_that_moves_only_what_looked_better_is_left(machine: Machine) -> None:
+    found = part(machine, AFTER, read=compared(1.28, 0.2), sync=compared(1.05, 0.3))
+    assert found == {**BEFORE, "read_ahead_kb": 8192}
+
+
+def test_nothing_is_left_where_nothing_or_all_of_it_looked_better(machine: Machine) -> None:
+    assert part(machine, AFTER, read=compared(1.02, 0.2), sync=compared(0.9, 0.3)) is None
+    assert part(machine, AFTER, read=compared(1.3, 0.2), sync=compared(1.3, 0.2)) is None
+
+
+def test_a_change_that_also_moves_what_did_not_look_better_is_left_out(machine: Machine) -> None:
+    after = {**AFTER, "scheduler": "kyber"}
+    found = part(machine, after, read=compared(1.28, 0.2), sync=compared(0.9, 0.3))
+    assert found == {**BEFORE, "read_ahead_kb": 8192}
+
+
+def test_what_looked_worse_than_its_ceiling_is_left_out(machine: Machine) -> None:
+    sides = {"read": compared(1.3, 0.2), "sync": compared(1.3, 0.2)}
+    found = part(machine, AFTER, **sides, p99=compared(1.4, 0.3))
+    assert found == {**BEFORE, "read_ahead_kb": 8192}
+    assert part(machine, AFTER, **sides, p99=compared(1.05, 0.3)) is None
