@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from autotune.deploy import exported_script
-from autotune.deploy.found_before import found_before_both
 from autotune.deploy.in_force import active
 from autotune.errors import AutotuneError, RefusalError
 from autotune.knobs import (
@@ -17,6 +16,7 @@ from autotune.knobs import (
     ram_bytes,
     read_setting,
 )
+from autotune.knobs.before import before_here, before_others, with_before
 from autotune.preflight import checks
 from autotune.problem.profile import Profile
 from autotune.problem.setting import Setting
@@ -90,7 +90,7 @@ def known_here(profile: Profile, array: Array, now: Setting, state_dir: Path) ->
     # One that is damaged is replaced by this one.
     with contextlib.suppress(AutotuneError):
         for each in reversed(active(array, state_dir)):
-            found = {**found, **each.profile.before}
+            found = {**found, **before_here(each.profile, array)}
             set_by_them = {**set_by_them, **each.profile.knobs}
     others = tuple(by_name(name) for name in found if name not in profile.knobs)
     reads = read_setting(array, tuple(knob for knob in others if knob.applies(array)))
@@ -98,12 +98,17 @@ def known_here(profile: Profile, array: Array, now: Setting, state_dir: Path) ->
     kept: Setting = {n: found[n] for n, value in reads.items() if value == set_by_them.get(n)}
     # What its own profiles have found is true already.
     before: Setting = {name: now[name] for name in profile.knobs if name not in found}
-    for other in list_arrays(array.root):
-        if other.uuid != array.uuid:
-            for each in active(other, state_dir, damaged=[]):
-                before = found_before_both(before, array, other, each.profile, each.profile.before)
+    before = before_others(before, array, _of_others(array, state_dir))
     before = {name: found.get(name, before.get(name, now[name])) for name in profile.knobs}
-    return profile.model_copy(update={"before": {**kept, **before}})
+    return with_before(profile, array, {**kept, **before})
+
+
+def _of_others(array: Array, state_dir: Path) -> list[tuple[Profile, Array]]:
+    """The profiles in force on other arrays, the newest first."""
+    others = [other for other in list_arrays(array.root) if other.uuid != array.uuid]
+    found = [(each, other) for other in others for each in active(other, state_dir, damaged=[])]
+    found.sort(key=lambda pair: pair[0].path.stat().st_mtime_ns, reverse=True)
+    return [(each.profile, other) for each, other in found]
 
 
 def with_those_in_force(

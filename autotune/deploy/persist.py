@@ -13,16 +13,17 @@ import subprocess
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
-from autotune.deploy.found_before import found_before_both
 from autotune.durable import sync_folder, write_beside
 from autotune.errors import AutotuneError, RefusalError, UsageError
 from autotune.export import udev
 from autotune.export.steps import steps
 from autotune.knobs import by_name, harmful, is_of_disks, read_setting
+from autotune.knobs.before import before_here, before_others, replaced, with_before
 from autotune.knobs.profile_file import load_profile
 from autotune.preflight import conflicts
 from autotune.problem.profile import Profile
 from autotune.problem.setting import Setting
+from autotune.safety.applied import known_by_record
 from autotune.safety.paths import journal_path
 from autotune.system.array import Array, list_arrays
 from autotune.system.programs import find
@@ -94,7 +95,7 @@ def persist(
     root, uuid = array.root, array.uuid
     for text in conflicts.setting(array, profile.knobs):
         notice(text)
-    profile = profile.model_copy(update={"before": _before_any(profile, array)})
+    profile = with_before(profile, array, _before_any(profile, array, state_dir))
     journal = journal_path(state_dir.absolute(), uuid)
     # initramfs-tools copies rules into the initramfs, where they would outlive their removal.
     gate = f'TEST!="{profile_path(uuid)}"'
@@ -115,18 +116,23 @@ def persist(
     return tuple(files)  # type: ignore[return-value]
 
 
-def _before_any(profile: Profile, array: Array) -> Setting:
+def _before_any(profile: Profile, array: Array, state_dir: Path) -> Setting:
     """What the array had before, without what is persisted for arrays on the same disks. Later
-    that could not be told any more: theirs may be replaced."""
-    before: Setting = profile.before
+    that could not be told any more: theirs may be replaced. Of what is applied, its record knows
+    each file."""
+    others: list[tuple[Path, Array]] = []
     for other in list_arrays(array.root):
         path = profile_path(other.uuid, array.root)
         if other.uuid != array.uuid and path.exists():
-            # One that is damaged is told of by `status`.
-            with contextlib.suppress(UsageError):
-                theirs = load_profile(path)
-                before = found_before_both(before, array, other, theirs, theirs.before)
-    return before
+            others.append((path, other))
+    others.sort(key=lambda pair: pair[0].stat().st_mtime_ns, reverse=True)
+    theirs: list[tuple[Profile, Array]] = []
+    for path, other in others:
+        # One that is damaged is told of by `status`.
+        with contextlib.suppress(UsageError):
+            theirs.append((load_profile(path), other))
+    before = before_others(before_here(profile, array), array, theirs)
+    return replaced(before, array, known_by_record(array, state_dir))
 
 
 def unpersist(uuid: str, root: Path = Path("/")) -> list[Path]:

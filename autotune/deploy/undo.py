@@ -8,13 +8,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from autotune.deploy.found_before import found_before_both
 from autotune.deploy.in_force import active
 from autotune.deploy.persist import profile_path
 from autotune.errors import InfeasibleError
 from autotune.knobs import ALL, by_name, for_array, is_of_disks, read_setting, restoring
+from autotune.knobs.before import before_here, before_on_disks, read_before_others, tuned_on_disks
 from autotune.knobs.profile_file import load_profile
-from autotune.knobs.texts import KERNELS, sysctl, texts
+from autotune.knobs.texts import KERNELS, sysctl
+from autotune.problem.profile import Profile
 from autotune.problem.setting import Setting
 from autotune.safety import deferred_restore
 from autotune.safety.apply import apply, journaled_paths
@@ -59,15 +60,15 @@ def before_persisted(
             )
         for each in in_force:
             settings[array.device] = {**each.profile.knobs, **settings.get(array.device, {})}
-            for path, text in _on_disks(array, each.profile.knobs).items():
+            for path, text in tuned_on_disks(each.profile, array).items():
                 ours.setdefault(path, set()).add(text)
     found = {}
-    for array, before in _found_by_each([a for a in arrays if a not in unknown]).items():
+    for array, (profile, wanted) in _found_by_each([a for a in arrays if a not in unknown]).items():
+        before = before_here(profile, array)
         own = [by_name(name) for name in before if not is_of_disks(name)]
         knobs = [knob for knob in own if knob.applies(array)]
         now = read_setting(array, knobs)
         back: Setting = {n: before[n] for n in now if now[n] == settings[array.device].get(n)}
-        wanted = _on_disks(array, before)
         read = {path: sysfs.value(path) for path in wanted}
         files = {p: text for p, text in wanted.items() if read[p] in ours.get(p, ())}
         theirs = [(n, value) for n, value in now.items() if n not in back and value != before[n]]
@@ -77,24 +78,17 @@ def before_persisted(
     return found, list(unknown.values())
 
 
-def _found_by_each(arrays: Sequence[Array]) -> dict[Array, Setting]:
-    """What each persisted profile has found. On disks of several arrays that may be what another
-    one had set there before: then what that one had found counts."""
+def _found_by_each(arrays: Sequence[Array]) -> dict[Array, tuple[Profile, dict[Path, str]]]:
+    """The persisted profiles, and what files of disks read before each. On disks of several arrays
+    that may be what another one had set there before: then what that one had found counts."""
     paths = {array: profile_path(array.uuid, array.root) for array in arrays}
     persisted = [array for array in arrays if paths[array].exists()]
-    # From the oldest on, so that each is right before a later one takes it over.
-    persisted.sort(key=lambda array: paths[array].stat().st_mtime_ns)
-    profiles = {array: load_profile(paths[array]) for array in persisted}
-    found = {array: dict(profile.before) for array, profile in profiles.items()}
-    for number, array in enumerate(persisted):
-        for earlier in reversed(persisted[:number]):
-            mine, before = found[array], found[earlier]
-            found[array] = dict(found_before_both(mine, array, earlier, profiles[earlier], before))
-    return {array: found[array] for array in persisted}
-
-
-def _on_disks(array: Array, setting: Setting) -> dict[Path, str]:
-    return texts(array, {name: value for name, value in setting.items() if is_of_disks(name)})
+    persisted.sort(key=lambda array: paths[array].stat().st_mtime_ns, reverse=True)
+    profiles = [(load_profile(paths[array]), array) for array in persisted]
+    return {
+        array: (profile, read_before_others(before_on_disks(profile, array), profiles[number:]))
+        for number, (profile, array) in enumerate(profiles, 1)
+    }
 
 
 def put_back_persisted(

@@ -24,6 +24,7 @@ class Scheduler:
     # Members that differ read as "bfq,none,…". Seen on 6.1.176: 500 requests became 64 with none,
     # then 128. Throttling: kernel block/bfq-iosched.c.
     name = "scheduler"
+    file = "queue/scheduler"
     unit = ""
     ordered = False
     hazards = (
@@ -122,10 +123,27 @@ def by_disk(array: Array, value: Value | None) -> dict[str, str]:
 
 def hardware_queues(array: Array, disk: str) -> list[Path]:
     """The folders of a disk's hardware queues."""
-    return [p for p in (array.root / "sys/block" / disk / "mq").glob("*") if p.is_dir()]
+    return _queues(array.root / "sys/block" / disk)
 
 
 def queue_depth(array: Array, disk: str) -> int | None:
     """The requests that the hardware takes at once: the limit of `nr_requests` with none."""
-    counts = [sysfs.read_or(queue / "nr_tags", "") for queue in hardware_queues(array, disk)]
+    return _depth(array.root / "sys/block" / disk)
+
+
+def requests_after_switch(folder: Path, scheduler: str) -> int | None:
+    """What a switch to a scheduler makes of `nr_requests` of the disk with this folder."""
+    # Kernel block/elevator.c: elevator_init_mq, elevator_disable; 128 is BLKDEV_DEFAULT_RQ.
+    depth = _depth(folder)
+    if depth is None or scheduler == NONE:
+        return depth
+    return 2 * min(depth, 128)
+
+
+def _depth(folder: Path) -> int | None:
+    counts = [sysfs.read_or(queue / "nr_tags", "") for queue in _queues(folder)]
     return min((int(count) for count in counts if count.isdigit()), default=None)
+
+
+def _queues(folder: Path) -> list[Path]:
+    return [path for path in (folder / "mq").glob("*") if path.is_dir()]

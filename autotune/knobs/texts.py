@@ -6,12 +6,21 @@ from pathlib import Path
 
 from autotune.errors import AutotuneError
 from autotune.knobs import by_name, is_of_disks
+from autotune.knobs.base import MemberNumber
+from autotune.knobs.scheduler import Scheduler
 from autotune.problem.setting import Setting
 from autotune.system import sysfs
 from autotune.system.array import Array
 
 KERNELS = {"sync_speed_min": "1000", "sync_speed_max": "200000"}
 """What the kernel's sysctls say unless somebody sets them."""
+
+
+def of_disk(root: Path, disk: str, name: str) -> Path:
+    """The file of a disk that a knob of disks is in."""
+    knob = by_name(name)
+    assert isinstance(knob, MemberNumber | Scheduler)
+    return root / "sys/block" / disk / knob.file
 
 
 def texts(array: Array, setting: Setting) -> dict[Path, str]:

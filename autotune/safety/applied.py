@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from autotune.errors import AutotuneError
+from autotune.knobs.before import before_here
 from autotune.knobs.texts import earlier
 from autotune.problem.profile import Profile, save_profile
 from autotune.safety.journal import Journal
@@ -21,8 +22,20 @@ def keep_applied(profile: Profile, array: Array, journal: Journal, state_dir: Pa
     journal still being open, if that cannot be recorded."""
     save_profile(profile, applied_profile_path(state_dir, array.uuid))
     path, record = applied_path(state_dir, array.uuid), journal.record
-    known = earlier(array, profile.before, record.originals)
+    known = earlier(array, before_here(profile, array), record.originals)
     journal.keep(path, found_first(record, path, known))
+
+
+def known_by_record(array: Array, state_dir: Path) -> dict[Path, str]:
+    """What the files that a profile of this array has changed read before all profiles."""
+    with contextlib.suppress(AutotuneError, OSError):
+        record = Journal.load(applied_path(state_dir, array.uuid)).record
+        if record.of_this_boot(array.root):
+            known = {**record.originals, **record.first}
+            return {
+                Path(name): known[name] for name in record.changed if record.is_same(Path(name))
+            }
+    return {}
 
 
 @dataclass(frozen=True)

@@ -95,6 +95,21 @@ class Record:
         known = {**self.originals, **self.first}
         return [name for name in known if self.cause(name) is not None]
 
+    @property
+    def earliest(self) -> dict[str, str]:
+        """What files read before all profiles. Of a queue that had another scheduler then, only what
+        is `first` is known."""
+        earlier = self.first.items()
+        switched = [Path(n) for n, text in earlier if self.originals.get(n, text) != text]
+        return {
+            **{
+                name: text
+                for name, text in self.originals.items()
+                if not any(resets(path, Path(name)) for path in switched)
+            },
+            **self.first,
+        }
+
     def is_same(self, path: Path) -> bool:
         """Whether a file is still one of the device that it was recorded of."""
         folder = sysfs.device(path)

@@ -3,13 +3,15 @@ read what the others have set, and after the last one what was there before all 
 the journal."""
 
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from autotune.errors import AutotuneError
+from autotune.knobs.scheduler import requests_after_switch
 from autotune.knobs.write_order import resets
 from autotune.safety.journal import Journal
 from autotune.safety.record import Record
+from autotune.system import sysfs
 
 
 def found_first(record: Record, applied: Path, known: Mapping[str, str]) -> dict[str, str]:
@@ -18,8 +20,12 @@ def found_first(record: Record, applied: Path, known: Mapping[str, str]) -> dict
     first = dict(known)
     wanted = [*record.ours, *known]
     for other in _others(record, applied):
-        theirs = {**other.originals, **other.first}
+        theirs = other.earliest
+        # Of a queue under another scheduler than the first one, nothing is known.
+        other_queue = [Path(n) for n, text in known.items() if theirs.get(n, text) != text]
         for name in other.changed:
+            if name not in theirs or any(resets(path, Path(name)) for path in other_queue):
+                continue
             by = other.cause(name)
             # What somebody else has set since is the original.
             found = by is not None and record.originals.get(by) in other.ours[by]
@@ -31,7 +37,7 @@ def found_first(record: Record, applied: Path, known: Mapping[str, str]) -> dict
 def leave_to_others(record: Record, applied: Path) -> None:
     """Before a record is undone: let what it puts back be what the profiles of other arrays have
     set, and else what was there before all of them."""
-    others = _others(record, applied)
+    others, found = _others(record, applied), dict(record.originals)
     for name in record.changed:
         theirs = [other for other in others if other.cause(name) is not None]
         values = [other.ours[name][-1] for other in theirs if name in other.ours]
@@ -42,6 +48,28 @@ def leave_to_others(record: Record, applied: Path) -> None:
             record.originals.pop(name, None)
         elif not theirs and name in record.first:
             _put_back_instead(record, name, record.first[name])
+    known = {*record.first, *(name for other in others for name in other.ours)}
+    _forget_what_another_scheduler_had(record, found, known)
+
+
+def _forget_what_another_scheduler_had(
+    record: Record, found: Mapping[str, str], known: Collection[str]
+) -> None:
+    """What was `found` of a queue under one scheduler means nothing under another one, which goes
+    back instead. What a switch sets is right then, unless something else is `known`."""
+    switched = [
+        Path(name)
+        for name, text in record.originals.items()
+        if Path(name).name == "scheduler" and text != found.get(name)
+    ]
+    for path in switched:
+        for name in found:
+            if resets(path, Path(name)) and name not in known:
+                record.originals.pop(name, None)
+        length = str(path.with_name("nr_requests"))
+        requests = requests_after_switch(sysfs.device(path), record.originals[str(path)])
+        if length in record.ours and length not in known and requests is not None:
+            record.originals[length] = str(requests)
 
 
 def _put_back_instead(record: Record, name: str, text: str) -> None:

@@ -7,6 +7,7 @@ from autotune.deploy.apply import apply_profile
 from autotune.deploy.undo import before_persisted, put_back_persisted
 from autotune.errors import InUseError, RefusalError, RestoreError, UsageError
 from autotune.knobs import ALL, DEFAULT, by_name, for_array, ram_bytes, read_setting
+from autotune.knobs.before import before_here, with_before
 from autotune.measure.workload import load_workload
 from autotune.problem.figure import Estimate, Figure
 from autotune.problem.profile import Profile, save_profile
@@ -64,7 +65,9 @@ class ManagedArray:
         self, array: Array, profile: Profile, care: Care, state_dir: Path, reporter: Reporter,
         destructive: str | None = None,
     ) -> None:  # fmt: skip
-        self.profile, self._array, self._state = profile, array, state_dir
+        # In the order of its disks as they are now.
+        self.profile = with_before(profile, array, before_here(profile, array))
+        self._array, self._state = array, state_dir
         self._care, self._reporter = care, Polite(reporter, array)
         self._knobs = tuple(by_name(name) for name in profile.knobs)
         self._options = Options(
@@ -155,7 +158,8 @@ class ManagedArray:
         changed = {k: v for k, v in setting.items() if v != self.profile.before.get(k)}
         now = read_setting(self._array.now(), [by_name(name) for name in changed])
         before = {name: self.profile.before.get(name, now[name]) for name in changed}
-        profile = self._proven.profile.model_copy(update={"knobs": changed, "before": before})
+        profile = self._proven.profile.model_copy(update={"knobs": changed})
+        profile = with_before(profile, self._array, before)
         self._apply(setting, profile)
         save_profile(profile, self._proven.path)
         self.profile = self.adopted = profile

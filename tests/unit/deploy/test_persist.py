@@ -53,7 +53,7 @@ def test_the_files_are_there_whatever_the_umask(machine: fake_sysfs.FakeMachine)
         os.umask(before)
     uuid = array(machine).uuid
     rule, profile = (f(uuid, machine.root) for f in (persist.rule_path, persist.profile_path))
-    assert load_profile(profile) == PROFILE
+    assert load_profile(profile).model_copy(update={"disks": ()}) == PROFILE
     assert f"/var/lib/autotune/journal/{uuid}.jsonl" in rule.read_text()
     assert [p.stat().st_mode & 0o777 for p in (rule, profile)] == [0o644] * 2
     assert [p.parent.stat().st_mode & 0o777 for p in (rule, profile)] == [0o755] * 2

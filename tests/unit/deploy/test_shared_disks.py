@@ -17,6 +17,7 @@ from autotune.deploy.apply import known_here
 from autotune.deploy.persist import profile_path, rule_path
 from autotune.deploy.undo import before_persisted
 from autotune.knobs import ALL, by_name, for_array, read_setting
+from autotune.knobs.before import with_before
 from autotune.knobs.profile_file import load_profile
 from autotune.problem.profile import save_profile
 from autotune.safety.applied import keep_applied, left_on_disks, stopped_array
@@ -184,6 +185,83 @@ def test_what_is_persisted(tmp_path: Path, arrays: list[Array]) -> None:
         fake_sysfs.write(tmp_path / "sys/block" / disk / "queue/scheduler", "bfq")
     found, _ = before_persisted(arrays, tmp_path / "state")
     assert found[arrays[1].device].files == dict.fromkeys(schedulers(arrays[1]), ORIGINAL)
+
+
+@pytest.mark.parametrize("order", [("md0", "md1"), ("md1", "md0")])
+@pytest.mark.parametrize("first", [(ORIGINAL,) * 5, ("none", "none", *(ORIGINAL,) * 3)])
+@pytest.mark.parametrize("rebooted", [False, True])
+def test_arrays_that_share_some_of_their_disks(
+    tmp_path: Path,
+    arrays: list[Array],
+    monkeypatch: pytest.MonkeyPatch,
+    order: Sequence[str],
+    first: Sequence[str],
+    rebooted: bool,
+) -> None:
+    """As /boot on two disks, and the data on all."""
+    shrink(arrays[1], 2)
+    monkeypatch.setattr(persist, "list_arrays", lambda _root: list_arrays(tmp_path))
+    for name in ("check", "tell_udev"):
+        monkeypatch.setattr(persist, name, lambda *_: None)
+    for path, text in zip(schedulers(arrays[0]), first, strict=True):
+        fake_sysfs.write(path, text)
+    by_name_ = {array.name: array for array in list_arrays(tmp_path)}
+    for name, value in zip(order, ("bfq", "kyber"), strict=True):
+        persisted_for(by_name_[name], value, tmp_path / "state")
+    if rebooted:
+        (tmp_path / BOOT_ID.relative_to("/")).write_text("c\n")
+    found, unknown = before_persisted(list_arrays(tmp_path), tmp_path / "state")
+    assert not unknown
+    for before in found.values():
+        assert before.theirs == ()
+        for path, text in before.files.items():
+            fake_sysfs.write(path, text)
+    assert [sysfs.value(path) for path in schedulers(arrays[0])] == list(first)
+
+
+def shrink(array: Array, disks: int) -> None:
+    for member in array.members[disks:]:
+        shutil.rmtree(array.md / f"dev-{member.name}")
+    (array.md / "raid_disks").write_text(f"{disks}\n")
+
+
+def persisted_for(array: Array, value: str, state: Path) -> None:
+    """As `autotune apply --persist` leaves it."""
+    found = read_setting(array, [by_name("scheduler")])
+    known = known_here(profile({"scheduler": value}), array, found, state)
+    for path in schedulers(array):
+        fake_sysfs.write(path, value)
+    persist.persist(known, array, state, lambda _text: None)
+
+
+@pytest.mark.parametrize("names_change", [False, True])
+def test_a_disk_that_has_left_keeps_no_other_from_going_back(
+    tmp_path: Path, arrays: list[Array], names_change: bool
+) -> None:
+    first = ("none", *(ORIGINAL,) * 4)
+    ids = ["first", "second", "third", "fourth", "fifth"]
+    for path, text, wwid in zip(schedulers(arrays[0]), first, ids, strict=True):
+        fake_sysfs.write(path, text)
+        (path.parents[1] / "wwid").write_text(f"{wwid}\n")
+    array = list_arrays(tmp_path)[0]
+    before = {"scheduler": ",".join(first)}
+    made = with_before(profile({"scheduler": "bfq"}), array, before)
+    save_profile(made, profile_path(array.uuid, tmp_path))
+    shrink(array, 4)
+    for path in schedulers(array)[:4]:
+        fake_sysfs.write(path, "bfq")
+    if names_change:
+        for path, wwid in zip(schedulers(array), reversed(ids[:4]), strict=False):
+            (path.parents[1] / "wwid").write_text(f"{wwid}\n")
+    found, _ = before_persisted(list_arrays(tmp_path)[:1], tmp_path / "state")
+    texts = [found[array.device].files[path] for path in schedulers(array)[:4]]
+    assert texts == (list(reversed(first[:4])) if names_change else list(first[:4]))
+    # The one that has left goes back too, as far as the profile has set it.
+    left = schedulers(arrays[0])[4]
+    assert left not in found[array.device].files
+    fake_sysfs.write(left, "bfq")
+    found, _ = before_persisted(list_arrays(tmp_path)[:1], tmp_path / "state")
+    assert found[array.device].files[left] == ORIGINAL
 
 
 def test_what_is_applied_has_the_originals_of_both(tmp_path: Path, arrays: list[Array]) -> None:

@@ -1,0 +1,129 @@
+"""What an array had before a profile, disk by disk: disks come, go, and change their names."""
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
+from pathlib import Path
+
+from autotune.knobs import is_of_disks
+from autotune.knobs.texts import of_disk, texts
+from autotune.problem.profile import Profile
+from autotune.problem.setting import Setting, Value
+from autotune.system.array import Array
+from autotune.system.blockdev import hardware
+
+
+def with_before(profile: Profile, array: Array, before: Setting) -> Profile:
+    """The profile with what this array had before it, and on which disks."""
+    return profile.model_copy(update={"before": dict(before), "disks": disk_ids(array)})
+
+
+def before_here(profile: Profile, array: Array) -> Setting:
+    """What the array had before its profile, in the order of the disks that it has now.
+
+    A disk that has come since has what one had that has left, else what most had. What cannot be
+    told apart, since the profile does not say of which disks it is, is left out.
+    """
+    found = dict(profile.before)
+    for name, value in profile.before.items():
+        parts = str(value).split(",")
+        if len(parts) == 1 or not is_of_disks(name):
+            continue
+        ids = profile.disks or (disk_ids(array) if len(parts) == len(array.disks) else ())
+        if len(ids) != len(parts):
+            del found[name]
+        else:
+            had = dict(zip(ids, parts, strict=True))
+            found[name] = _joined(_placed(had, disk_ids(array)))
+    return found
+
+
+def _placed(had: Mapping[str, str], disks: tuple[str, ...]) -> list[str]:
+    left = [text for disk, text in had.items() if disk not in disks]
+    most = Counter(had.values()).most_common(1)[0][0]
+    return [had[disk] if disk in had else left.pop(0) if left else most for disk in disks]
+
+
+def before_on_disks(profile: Profile, array: Array) -> dict[Path, str]:
+    """What the files of the array's disks read before its profile, by file; and those of disks
+    that have left it since, as far as they are there."""
+    return _on_disks(profile, array, profile.before, before_here(profile, array))
+
+
+def tuned_on_disks(profile: Profile, array: Array) -> dict[Path, str]:
+    """What these files read under the profile."""
+    return _on_disks(profile, array, profile.knobs, profile.knobs)
+
+
+def _on_disks(profile: Profile, array: Array, then: Setting, now: Setting) -> dict[Path, str]:
+    found = texts(array, {name: value for name, value in now.items() if is_of_disks(name)})
+    for name, value in then.items():
+        if is_of_disks(name):
+            parts = str(value).split(",")
+            for place, disk in _left(profile, array).items():
+                path = of_disk(array.root, disk, name)
+                if path.exists() and len(parts) in (1, len(profile.disks)):
+                    found.setdefault(path, parts[place % len(parts)])
+    return found
+
+
+def _left(profile: Profile, array: Array) -> dict[int, str]:
+    """The names of disks that have left the array, by their place among those of the profile. A
+    disk that does not say what it is could be another one."""
+    here = set(disk_ids(array)) | set(array.disks)
+    left = {disk: place for place, disk in enumerate(profile.disks) if disk not in here}
+    if not left:
+        return {}
+    block = array.root / "sys/block"
+    names = {hardware(folder.name, array.root): folder.name for folder in block.iterdir()}
+    return {place: names[disk] for disk, place in left.items() if disk in names}
+
+
+def disk_ids(array: Array) -> tuple[str, ...]:
+    """What each disk of the array says it is, in the order of `array.disks`; the names, which a
+    boot may change, if not all of them do."""
+    known = {member.disk: member.hardware for member in array.members}
+    ids = tuple(known[disk] for disk in array.disks)
+    return ids if all(ids) and len(set(ids)) == len(ids) else array.disks
+
+
+def before_others(
+    before: Setting, array: Array, others: Iterable[tuple[Profile, Array]]
+) -> Setting:
+    """What an array reads, where its disks are set by the profiles of other arrays, the newest
+    first: what these disks read before those."""
+    reads = texts(array, {name: value for name, value in before.items() if is_of_disks(name)})
+    return replaced(before, array, read_before_others(reads, others))
+
+
+def read_before_others(
+    reads: Mapping[Path, str], others: Iterable[tuple[Profile, Array]]
+) -> dict[Path, str]:
+    """Of files that read so, what they read before the profiles of other arrays, the newest
+    first."""
+    found = dict(reads)
+    for profile, array in others:
+        tuned, had = tuned_on_disks(profile, array), before_on_disks(profile, array)
+        found.update({p: had[p] for p in found.keys() & had.keys() if found[p] == tuned.get(p)})
+    return found
+
+
+def replaced(setting: Setting, array: Array, reads: Mapping[Path, str]) -> Setting:
+    """A setting of which some files of the array's disks read otherwise."""
+    found = dict(setting)
+    for name, value in setting.items():
+        if is_of_disks(name):
+            files = texts(array, {name: value})
+            values = [reads.get(path, text) for path, text in files.items()]
+            if len(values) != len(array.disks):
+                continue
+            if isinstance(value, str):
+                found[name] = _joined(values)
+            elif len(set(values)) == 1:
+                # Members whose numbers differ are no setting.
+                found[name] = int(values[0])
+    return found
+
+
+def _joined(values: Collection[Value]) -> Value:
+    different = set(values)
+    return different.pop() if len(different) == 1 else ",".join(map(str, values))
