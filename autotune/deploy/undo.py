@@ -14,6 +14,7 @@ from autotune.errors import InfeasibleError
 from autotune.knobs import ALL, by_name, for_array, is_of_disks, read_setting, restoring
 from autotune.knobs.before import before_here, before_on_disks, read_before_others, tuned_on_disks
 from autotune.knobs.profile_file import load_profile
+from autotune.knobs.scheduler import NONE, requests_after_switch
 from autotune.knobs.texts import KERNELS, sysctl
 from autotune.problem.profile import Profile
 from autotune.problem.setting import Setting
@@ -128,7 +129,19 @@ def put_back_persisted(
 def _write(files: Mapping[Path, str], journal: Journal) -> None:
     for write in restoring(files):
         if sysfs.value(write.path) != write.text:
-            journal.writing(write.path, write.text)
-            journal.store(write.path, write.text)
+            lengths = _lengths_of_others(write) if write.path.name == "scheduler" else []
+            for each in (write, *lengths):
+                journal.writing(each.path, each.text)
+                journal.store(each.path, each.text)
         if (now := sysfs.value(write.path)) != write.text:
             raise InfeasibleError(f"{write.path} reads {now} after {write.text} was written.")
+
+
+def _lengths_of_others(switch: sysfs.Write) -> list[sysfs.Write]:
+    """The length of a disk's queue, if somebody has set it: a switch of the scheduler resets it."""
+    folder, path = sysfs.device(switch.path), switch.path.with_name("nr_requests")
+    usual = requests_after_switch(folder, sysfs.value(switch.path))
+    now, most = sysfs.read_or(path, ""), requests_after_switch(folder, switch.text)
+    if usual is None or most is None or now in ("", str(usual)):
+        return []
+    return [sysfs.Write(path, str(min(int(now), most) if switch.text == NONE else int(now)))]

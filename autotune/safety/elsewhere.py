@@ -4,12 +4,14 @@ import contextlib
 from pathlib import Path
 
 from autotune.errors import AutotuneError
+from autotune.safety.journal import Journal
 from autotune.safety.locks import LOCKS
-from autotune.safety.paths import is_held
+from autotune.safety.paths import applied_path, is_held
 
 
 def left_elsewhere(state_dir: Path, memory: Path = LOCKS) -> list[str]:
-    """The journals that wait for a restore with another state folder, a sentence each."""
+    """The journals that wait for a restore with another state folder, and what was applied with
+    one, a sentence each."""
     journals: dict[Path, None] = {}
     for file in sorted(memory.glob("*")) if memory.is_dir() else ():
         with contextlib.suppress(OSError):
@@ -22,5 +24,22 @@ def left_elsewhere(state_dir: Path, memory: Path = LOCKS) -> list[str]:
                 told.append(
                     f"A run with the state folder {folder} was not cleaned up ({path}); run "
                     f"`autotune restore --state-dir {folder}`."
+                )
+    folders = dict.fromkeys(path.parent.parent for path in journals)
+    for folder in folders:
+        if folder != state_dir.absolute():
+            told += _applied_with(folder)
+    return told
+
+
+def _applied_with(folder: Path) -> list[str]:
+    told = []
+    for path in sorted(applied_path(folder, "any").parent.glob("*.jsonl")):
+        with contextlib.suppress(AutotuneError, OSError):
+            record = Journal.load(path).record
+            if record.of_this_boot(Path("/")):
+                told.append(
+                    f"A profile that was applied to {record.device} with the state folder {folder} "
+                    f"is in force; `autotune restore --all --state-dir {folder}` undoes it."
                 )
     return told

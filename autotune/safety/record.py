@@ -97,18 +97,12 @@ class Record:
 
     @property
     def earliest(self) -> dict[str, str]:
-        """What files read before all profiles. Of a queue that had another scheduler then, only what
-        is `first` is known."""
-        earlier = self.first.items()
-        switched = [Path(n) for n, text in earlier if self.originals.get(n, text) != text]
-        return {
-            **{
-                name: text
-                for name, text in self.originals.items()
-                if not any(resets(path, Path(name)) for path in switched)
-            },
-            **self.first,
-        }
+        """What files read before all profiles. Of a queue that had another scheduler then, only
+        what is `first` is known."""
+        first, found = self.first, self.originals
+        switched = [Path(name) for name in first if found.get(name, first[name]) != first[name]]
+        lost = {name for name in found if any(resets(path, Path(name)) for path in switched)}
+        return {**{name: text for name, text in found.items() if name not in lost}, **first}
 
     def is_same(self, path: Path) -> bool:
         """Whether a file is still one of the device that it was recorded of."""

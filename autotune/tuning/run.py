@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from autotune.deploy import catalogue
 from autotune.deploy.apply import with_those_in_force
+from autotune.deploy.exported_script import refuse_over
 from autotune.deploy.rescale import SYNC_SPEEDS
 from autotune.errors import AutotuneError, StoppedError, UsageError, closest
 from autotune.knobs import ram_bytes
@@ -114,6 +115,8 @@ def run(
     began = time.monotonic()
     entry = find_strategy(options.strategy) if options.given is None else None
     array = find_array(options.device)
+    if keep:
+        refuse_over(array)
     journal = journal_path(state_dir, array.uuid)
     with lock(array, journal, applies=keep):
         settle(journal, array.root)
