@@ -10,10 +10,9 @@ from autotune.measure.workload import Phase
 from autotune.quantities import show_seconds
 from autotune.tuning.preparation import BASELINE_TRIALS, Preparation
 from autotune.tuning.relevance import is_movable
+from autotune.tuning.time_left import TIME_MARGIN
 from autotune.tuning.trials import Trials
 
-TIME_MARGIN = 1.1
-"""No two trials take the same time."""
 WRITE_MARGIN = 1.5
 """A faster setting writes more in the same time than any before it: by so much at most, hopefully,
 and if not, the measurement is ended at the budget."""

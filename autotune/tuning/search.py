@@ -1,7 +1,6 @@
 """The search of a run: what is tried, when the baseline comes back, and why it ends."""
 
 import dataclasses
-import math
 from collections.abc import Callable, Sequence
 
 from autotune.problem.ceilings import LEAST_SLACK
@@ -14,7 +13,6 @@ from autotune.results.offers import roomy
 from autotune.results.pareto import Point, points
 from autotune.results.seen import best_seen
 from autotune.stats.drift import is_moving
-from autotune.stats.sequential import MOST_PAIRS
 from autotune.stats.verdict import Verdict
 from autotune.tuning.long_load import long_phases
 from autotune.tuning.part import better_part
@@ -24,16 +22,14 @@ from autotune.tuning.remaining import Stop, lacking
 from autotune.tuning.reporter import Reporter
 from autotune.tuning.stored_problem import stored_problem
 from autotune.tuning.strategy_input import informed, trials_without_drift, without
+from autotune.tuning.time_left import pairs_kept
 from autotune.tuning.trials import Trials
 
 WHILE_MOVING = 2
 """The baseline comes back after so many trials if it had moved the last time: how long that lasts
 is to be known."""
-PROPER, SHORT = 2, 1
-"""The pairs for which time is kept: A B B A for what looks better, else at least one."""
-LOUD, FAINT = 4.0, 1.8
-"""What looks better by less than LOUD spreads of its gain takes all the pairs that a proof may
-have; by less than FAINT, even these would hardly show it, and another trial is worth more."""
+SHORT = 1
+"""The pairs for which time is kept where nothing looks better yet."""
 ROOMY = 10
 """A run that has so many times as long as a long load of both sides keeps time for it."""
 PATIENCE = 0.5
@@ -114,7 +110,7 @@ class Hunt:
         long_s = 2 * sum(phase.max_seconds for phase in wanted)
         if self._prep.options.time_s < ROOMY * long_s:
             long_s = 0.0
-        return lacking(self._prep, self._trials, _pairs_kept(seen), long_s, proof)
+        return lacking(self._prep, self._trials, pairs_kept(seen.gain), long_s, proof)
 
     def better_part(self, setting: Setting, verdict: Verdict | None) -> Setting | None:
         """What is left to prove of a setting whose proof failed; None if nothing is."""
@@ -228,12 +224,6 @@ def tell_broken(figures: Sequence[Figure], before: Figures, reporter: Reporter) 
         )
         reporter.notice(said[-1])
     return said
-
-
-def _pairs_kept(seen: Point) -> int:
-    """The pairs for which time is kept, to prove what looks best."""
-    sureness = math.log(seen.gain.value) / max(seen.gain.spread, 1e-9)
-    return MOST_PAIRS if FAINT <= sureness < LOUD else PROPER
 
 
 def _baseline_is_due(trials: Trials) -> bool:

@@ -13,6 +13,7 @@ from statistics import fmean
 from autotune.measure.workload import Phase
 from autotune.problem.figure import Estimate
 from autotune.results.proof import BASELINE, WINNER
+from autotune.stats.sequential import MOST_PAIRS
 from autotune.store import TrialRecord
 from autotune.tuning.preparation import (
     BASELINE_EVERY,
@@ -28,13 +29,16 @@ LIKELY_PAIRS = 1.5
 is what is better by much more than the noise: by CLEAR times the spread of its gain. (Of two runs
 in the lab, the one at 6.6 took two, the one at 8.3 took one.)"""
 CLEAR = 7.0
+TIME_MARGIN = 1.1
+"""No two trials take the same time."""
+PROPER = 2
+"""The pairs for which time is kept: A B B A for what looks better."""
+LOUD, FAINT = 4.0, 1.8
+"""What looks better by less than LOUD spreads of its gain takes all the pairs that a proof may
+have; by less than FAINT, even these would hardly show it, and another trial is worth more."""
 LIKELY_CHECKS = 1
 """Of the trials of whether each change is needed. There are none to DOUBTS: of two runs in the lab,
 one had none and one had four."""
-ROOM_PAIRS = 2
-"""As in `search`: it leaves room for so many."""
-TIME_MARGIN = 1.1
-"""As in `remaining`: a pair that would fit but just is not begun."""
 PROOF = (WINNER, BASELINE)
 RECENT = 5
 """So many of the last trials say how long the next ones take."""
@@ -45,7 +49,7 @@ class Plan:
     """What a run does at most. All in seconds: `whole_s` is a trial of every phase, `moved_s` one
     of those that a setting can move, or that the proof under way measures; `long_s` is a long load
     of both sides. `role` is that of the trial that begins now, `pairs` how many pairs a proof will
-    probably need."""
+    probably need, `kept_pairs` for how many a search keeps time."""
 
     trials: int
     whole_s: float
@@ -53,12 +57,21 @@ class Plan:
     long_s: float
     role: str = "search"
     pairs: float = LIKELY_PAIRS
+    kept_pairs: int = PROPER
 
 
 def likely_pairs(best: Estimate | None) -> float:
     """How many pairs will probably be enough, if what is proven showed such a gain."""
     clear = best is not None and math.log(max(best.value, 1.0)) > CLEAR * best.spread
     return 1 if clear else LIKELY_PAIRS
+
+
+def pairs_kept(best: Estimate | None) -> int:
+    """The pairs for which a search keeps time, to prove the best gain that it saw."""
+    if best is None:
+        return PROPER
+    spreads = math.log(best.value) / max(best.spread, 1e-9)
+    return MOST_PAIRS if FAINT <= spreads < LOUD else PROPER
 
 
 def plan_of(
@@ -81,6 +94,7 @@ def plan_of(
         long_s,
         role,
         likely_pairs(best) if options.given is None else len(CONFIRM_ORDER) // 2,
+        pairs_kept(best),
     )
 
 
@@ -112,7 +126,9 @@ def expected_left_s(plan: Plan, records: Sequence[TrialRecord], allowed_s: float
     search_s = (to_search + checks) * (trial_s + gap_s)
     # A search that its time ends keeps more of it for the proof than most need: it ends about
     # half a trial before there is no room for another one and two pairs.
-    room_s = (trial_s / 2 + 2 * ROOM_PAIRS * (plan.moved_s + gap_s)) * TIME_MARGIN + plan.long_s
+    room_s = (
+        trial_s / 2 + 2 * plan.kept_pairs * (plan.moved_s + gap_s)
+    ) * TIME_MARGIN + plan.long_s
     unused_s = max(trial_s, room_s - proof_s)
     return min(baselines * plan.whole_s + search_s + proof_s, max(0.0, allowed_s - unused_s))
 

@@ -11,7 +11,7 @@ from fake_run import Machine
 from autotune.problem.figure import Estimate
 from autotune.store import TrialRecord
 from autotune.tuning import run_progress
-from autotune.tuning.time_left import Plan, expected_left_s, likely_pairs
+from autotune.tuning.time_left import Plan, expected_left_s, likely_pairs, pairs_kept
 
 PLAN = Plan(trials=10, whole_s=20.0, moved_s=15.0, long_s=120.0)
 
@@ -47,6 +47,23 @@ def test_what_is_clearly_better_needs_one_pair() -> None:
     plan = replace(PLAN, pairs=1, role="confirm-baseline")
     done = a_run("search", "confirm-winner")
     assert expected_left_s(plan, done, 1e6) == pytest.approx(16 + 120)
+
+
+@pytest.mark.parametrize(
+    ("best", "kept"),
+    [
+        (None, 2),
+        (Estimate(1.05, 0.1), 2),
+        (Estimate(1.1, 0.045), 4),
+        (Estimate(1.5, 0.05), 2),
+    ],
+)
+def test_what_is_near_the_noise_keeps_time_for_more_pairs(best: Estimate | None, kept: int) -> None:
+    assert pairs_kept(best) == kept
+    done = a_run("baseline", "baseline", *["search"] * 4)
+    plan = replace(PLAN, kept_pairs=kept)
+    # A search that its time ends goes on for as much less.
+    assert expected_left_s(plan, done, 400) <= expected_left_s(PLAN, done, 400)
 
 
 def test_a_search_goes_on_as_it_went() -> None:
