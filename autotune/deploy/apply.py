@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from autotune.deploy import exported_script
-from autotune.deploy.in_force import active
+from autotune.deploy.in_force import Active, active
 from autotune.errors import AutotuneError, RefusalError
 from autotune.knobs import (
     ALL,
@@ -13,10 +13,19 @@ from autotune.knobs import (
     by_name,
     for_array,
     harmful,
+    is_of_disks,
     ram_bytes,
     read_setting,
 )
-from autotune.knobs.before import before_here, before_others, with_before
+from autotune.knobs.before import (
+    before_here,
+    before_others,
+    joined,
+    replaced,
+    tuned_on_disks,
+    with_before,
+)
+from autotune.knobs.texts import texts
 from autotune.preflight import checks
 from autotune.problem.profile import Profile
 from autotune.problem.setting import Setting
@@ -29,7 +38,7 @@ from autotune.safety.locks import lock
 from autotune.safety.new_journal import new_journal
 from autotune.safety.paths import journal_path
 from autotune.safety.watch import Watch
-from autotune.system import sync
+from autotune.system import sync, sysfs
 from autotune.system.array import Array, find_array, list_arrays
 from autotune.system.stack import read_stack
 
@@ -100,7 +109,26 @@ def known_here(profile: Profile, array: Array, now: Setting, state_dir: Path) ->
     before: Setting = {name: now[name] for name in profile.knobs if name not in found}
     before = before_others(before, array, _of_others(array, state_dir))
     before = {name: found.get(name, before.get(name, now[name])) for name in profile.knobs}
+    before = replaced(before, array, _of_disks_that_joined(array, now, state_dir))
     return with_before(profile, array, {**kept, **before})
+
+
+def _of_disks_that_joined(array: Array, now: Setting, state_dir: Path) -> dict[Path, str]:
+    """What disks read that have come since the profiles in force: none of these was there before
+    them, and what udev has not set there is their own."""
+    in_force: list[Active] = []
+    with contextlib.suppress(AutotuneError):
+        in_force = active(array, state_dir)
+    if not in_force:
+        return {}
+    reads = texts(array, {name: value for name, value in now.items() if is_of_disks(name)})
+    tuned = [tuned_on_disks(each.profile, array) for each in in_force]
+    new = set.intersection(*(joined(each.profile, array) for each in in_force))
+    return {
+        path: text
+        for path, text in reads.items()
+        if sysfs.device(path).name in new and all(text != each.get(path) for each in tuned)
+    }
 
 
 def _of_others(array: Array, state_dir: Path) -> list[tuple[Profile, Array]]:

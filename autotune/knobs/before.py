@@ -78,6 +78,12 @@ def _left(profile: Profile, array: Array) -> dict[int, str]:
     return {place: names[disk] for disk, place in left.items() if disk in names}
 
 
+def joined(profile: Profile, array: Array) -> set[str]:
+    """The names of disks that have come since the profile, as far as that is known."""
+    here = zip(disk_ids(array), array.disks, strict=True)
+    return {name for disk, name in here if profile.disks and disk not in profile.disks}
+
+
 def disk_ids(array: Array) -> tuple[str, ...]:
     """What each disk of the array says it is, in the order of `array.disks`; the names, which a
     boot may change, if not all of them do."""

@@ -203,7 +203,11 @@ def _is_foreign(record: Record, write: sysfs.Write, found: str) -> bool:
     if record.moved and name not in record.ours and write.path.name in ("sync_min", "sync_max"):
         # Ours is stopped by now; another one goes by what its owner has set.
         return sysfs.read_or(write.path.parent / "sync_action", "idle") == "check"
-    known = ("", write.text, *record.ours.get(name, ()))
+    known = ["", write.text, *record.ours.get(name, ())]
+    if write.path.name == "async_depth":
+        lengths = record.ours.get(str(write.path.parent.with_name("nr_requests")), ())
+        # It follows the length of the queue (kernel block/mq-deadline.c, dd_depth_updated).
+        known += [str(max(1, 3 * int(text) // 4)) for text in lengths]
     if _lowers_itself(record, write.path) and found.isdecimal():
         return int(found) > max(int(text) for text in known if text.isdecimal())
     return found not in known and name not in record.reset

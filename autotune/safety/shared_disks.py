@@ -43,7 +43,11 @@ def leave_to_others(record: Record, applied: Path) -> None:
         values = [other.ours[name][-1] for other in theirs if name in other.ours]
         if values and record.originals.get(name) not in values:
             _put_back_instead(record, name, values[-1])
-        elif theirs and not values:
+        elif (
+            theirs
+            and not values
+            and (name not in record.ours or sysfs.is_schedulers_own(Path(name)))
+        ):
             # It comes back with the scheduler that theirs resets it with.
             record.originals.pop(name, None)
         elif not theirs and name in record.first:

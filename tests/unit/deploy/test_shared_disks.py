@@ -264,6 +264,31 @@ def test_a_disk_that_has_left_keeps_no_other_from_going_back(
     assert found[array.device].files[left] == ORIGINAL
 
 
+@pytest.mark.parametrize(("reads", "before"), [("none", "none"), ("kyber", ORIGINAL)])
+def test_a_disk_that_has_joined_keeps_what_it_had(
+    tmp_path: Path, arrays: list[Array], reads: str, before: str
+) -> None:
+    """But for what udev has set there."""
+    *first, last = schedulers(arrays[0])
+    shrunk = tmp_path / "sys/block/md1"
+    made = profile({"scheduler": "kyber"}).model_copy(update={"before": {"scheduler": ORIGINAL}})
+    for number, path in enumerate(schedulers(arrays[0])):
+        (path.parents[1] / "wwid").write_text(f"{number}\n")
+    shrink(arrays[1], 4)
+    array = next(array for array in list_arrays(tmp_path) if array.block == shrunk)
+    save_profile(with_before(made, array, made.before), profile_path(array.uuid, tmp_path))
+    for path in first:
+        fake_sysfs.write(path, "kyber")
+    fake_sysfs.write(last, reads)
+    whole = profile_path(arrays[0].uuid, tmp_path)
+    profile_path(array.uuid, tmp_path).rename(whole)
+    array = list_arrays(tmp_path)[0]
+    now = read_setting(array, [by_name("scheduler")])
+    known = known_here(profile({"scheduler": "bfq"}), array, now, tmp_path / "state")
+    expected = ORIGINAL if before == ORIGINAL else ",".join([ORIGINAL] * 4 + [before])
+    assert known.before == {"scheduler": expected}
+
+
 def test_what_is_applied_has_the_originals_of_both(tmp_path: Path, arrays: list[Array]) -> None:
     """Else it would be persisted with what the other's profile had set."""
     made = profile({"scheduler": "none"}).model_copy(update={"before": {"scheduler": ORIGINAL}})
@@ -387,6 +412,7 @@ VALUES = (
     {"scheduler": ORIGINAL},
     {"scheduler": "bfq"},
     {"scheduler": "kyber"},
+    {"nr_requests": 32},
     {"read_ahead_kb": 1024},
 )
 STEPS = [(number, values) for number in (0, 1) for values in VALUES]
@@ -417,7 +443,7 @@ def queues(array: Array) -> dict[str, str]:
 def tuned_by_hand(arrays: list[Array], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(os, "fsync", lambda _descriptor: None)
     for path in schedulers(arrays[0]):
-        (path.parent / "nr_requests").write_text("100\n")
+        fake_sysfs.write(path.parent / "nr_requests", "100")
         (path.parent / "iosched/read_expire").write_text("250\n")
     return tmp_path
 
