@@ -192,7 +192,7 @@ def _put_back_persisted(
             put_back = put_back_persisted(array, found, state_dir, notice) if found else []
             outcome = Outcome(restored=put_back, foreign=list(found.theirs))
             outcomes[f"{array.device} (persisted)"] = outcome
-        except AutotuneError as error:
+        except (AutotuneError, OSError) as error:
             failed.append(f"{array.device}: {error}")
     return outcomes
 

@@ -128,6 +128,9 @@ def put_back_persisted(
 
 def _write(files: Mapping[Path, str], journal: Journal) -> None:
     for write in restoring(files):
+        if sysfs.is_schedulers_own(write.path) and not write.path.exists():
+            # It has gone with the scheduler.
+            continue
         if sysfs.value(write.path) != write.text:
             lengths = _lengths_of_others(write) if write.path.name == "scheduler" else []
             for each in (write, *lengths):

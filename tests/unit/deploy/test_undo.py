@@ -1,5 +1,6 @@
 """Undoing a persisted profile: what else a switch of the scheduler back would reset."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import fake_sysfs
@@ -23,11 +24,11 @@ def array(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Array:
     return find_array("md0", tmp_path)
 
 
-def put_back(array: Array, scheduler: Path, text: str) -> Journal:
-    paths = [scheduler, scheduler.with_name("nr_requests")]
+def put_back(array: Array, files: Mapping[Path, str]) -> Journal:
+    paths = [*files, *(path.with_name("nr_requests") for path in files)]
     path = journal_path(array.root / "state", array.uuid)
     journal = new_journal(path, array.uuid, array.device, paths, array.root)
-    undo._write({scheduler: text}, journal)
+    undo._write(files, journal)
     return journal
 
 
@@ -49,7 +50,19 @@ def test_the_length_of_a_queue_that_somebody_has_set_stays(
     fake_sysfs.write(scheduler, "kyber")
     queue = scheduler.with_name("nr_requests")
     queue.write_text(f"{length}\n")
-    journal = put_back(array, scheduler, back)
+    journal = put_back(array, {scheduler: back})
     assert sysfs.value(queue) == left
     assert journal.record.cause(str(queue)) is not None
     journal.release()
+
+
+@pytest.mark.parametrize(("back", "left"), [("none", None), ("mq-deadline", "500")])
+def test_a_setting_that_goes_with_its_scheduler_is_no_fault(
+    array: Array, back: str, left: str | None
+) -> None:
+    scheduler = array.root / "sys/block" / array.disks[0] / "queue/scheduler"
+    own = scheduler.parent / "iosched/read_expire"
+    own.write_text("100\n")
+    put_back(array, {own: "500", scheduler: back}).release()
+    assert sysfs.value(scheduler) == back
+    assert (sysfs.value(own) if own.exists() else None) == left
