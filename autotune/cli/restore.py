@@ -44,6 +44,7 @@ def restore(
     """Restore the original settings after a run was killed; with DEVICE, also undo a profile."""
     import json
 
+    from autotune.deploy.persist import set_for_others
     from autotune.errors import RestoreError, UsageError
     from autotune.preflight.checks import require_root
     from autotune.safety.elsewhere import left_elsewhere
@@ -62,7 +63,8 @@ def restore(
     array = find_array(device) if device is not None else None
     arrays = list_arrays() if all_ else [array] if array is not None else []
     applied = _applied(state_dir, arrays, all_)
-    outcomes, torn, barred, failed = _put_back_each([*paths, *applied], applied)
+    kept = set_for_others(array) if array is not None else {}
+    outcomes, torn, barred, failed = _put_back_each([*paths, *applied], applied, kept)
     # What was applied, or tried, since the boot was so on top of what is persisted.
     before, unreadable = _before_persisted(arrays if all_ else [], state_dir)
     failed += unreadable
@@ -128,7 +130,7 @@ def _applied(state_dir: Path, arrays: "list[Array]", all_: bool) -> "dict[Path, 
 
 
 def _put_back_each(
-    paths: "Iterable[Path]", applied: "Mapping[Path, Lockable]"
+    paths: "Iterable[Path]", applied: "Mapping[Path, Lockable]", kept: "Mapping[str, str]"
 ) -> "tuple[dict[str, Outcome], list[Path], list[str], list[str]]":
     """Put back what these journals hold. What became of each, those that were cut short, the
     arrays whose persisted values a journal kept udev from, and what failed."""
@@ -150,7 +152,7 @@ def _put_back_each(
                 barred.append(path.stem)
                 continue
             with lock(applied[path]) if path in applied else contextlib.nullcontext():
-                record, outcome = put_back(path)
+                record, outcome = put_back(path, kept=kept)
             outcomes[f"{record.device} ({path.parent.name})"] = outcome
             if path not in applied and not path.exists():
                 barred.append(record.uuid)

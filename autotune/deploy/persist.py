@@ -18,7 +18,13 @@ from autotune.errors import AutotuneError, RefusalError, UsageError
 from autotune.export import udev
 from autotune.export.steps import steps
 from autotune.knobs import by_name, harmful, is_of_disks, read_setting
-from autotune.knobs.before import before_here, before_others, replaced, with_before
+from autotune.knobs.before import (
+    before_here,
+    before_others,
+    replaced,
+    tuned_on_disks,
+    with_before,
+)
 from autotune.knobs.profile_file import load_profile
 from autotune.preflight import conflicts
 from autotune.problem.profile import Profile
@@ -133,6 +139,21 @@ def _before_any(profile: Profile, array: Array, state_dir: Path) -> Setting:
             theirs.append((load_profile(path), other))
     before = before_others(before_here(profile, array), array, theirs)
     return replaced(before, array, known_by_record(array, state_dir))
+
+
+def set_for_others(array: Array) -> dict[str, str]:
+    """What udev sets on disks of this array for profiles that are persisted for other ones, by
+    file; the last rule wins."""
+    found: dict[str, str] = {}
+    others = [other for other in list_arrays(array.root) if other.uuid != array.uuid]
+    for other in sorted(others, key=lambda each: each.uuid):
+        path = profile_path(other.uuid, array.root)
+        if path.exists():
+            # One that is damaged is told of by `status`.
+            with contextlib.suppress(UsageError):
+                tuned = tuned_on_disks(load_profile(path), other)
+                found |= {str(path): text for path, text in tuned.items()}
+    return found
 
 
 def unpersist(uuid: str, root: Path = Path("/")) -> list[Path]:

@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 
 from autotune.errors import AutotuneError
 from autotune.knobs.write_order import WAITING, resets, restoring, unsafe_now
@@ -51,9 +52,14 @@ class Outcome:
         return not self.failed
 
 
-def restore(journal: Journal, root: Path = Path("/"), at_once: bool = False) -> Outcome:
+def restore(
+    journal: Journal,
+    root: Path = Path("/"),
+    at_once: bool = False,
+    kept: Mapping[str, str] = MappingProxyType({}),
+) -> Outcome:
     """Put everything back that the journal's run changed, then clear the journal. `at_once`: right
-    after the run's end, when nobody can have come between.
+    after the run's end, when nobody can have come between. `kept`: see `leave_to_others`.
 
     Never raises for one file: it goes on with the rest, and keeps the journal if any failed. What
     the kernel does not take while a sync runs waits in a journal of its own, and so does a scratch
@@ -69,7 +75,7 @@ def restore(journal: Journal, root: Path = Path("/"), at_once: bool = False) -> 
         return outcome
     if record.of_this_boot(root):
         if is_of_applied(journal.path):
-            leave_to_others(record, journal.path)
+            leave_to_others(record, journal.path, kept)
         _restore_settings(journal, root, outcome)
     else:
         # The kernel has forgotten every value since; only what is on disk is left to remove.

@@ -34,10 +34,12 @@ def found_first(record: Record, applied: Path, known: Mapping[str, str]) -> dict
     return first
 
 
-def leave_to_others(record: Record, applied: Path) -> None:
+def leave_to_others(record: Record, applied: Path, kept: Mapping[str, str]) -> None:
     """Before a record is undone: let what it puts back be what the profiles of other arrays have
-    set, and else what was there before all of them."""
+    set, and else what was there before all of them. `kept` is what udev sets for other arrays and
+    is to stay, by file: where the record has found that, it goes back to it."""
     others, found = _others(record, applied), dict(record.originals)
+    stays = [Path(n) for n, text in kept.items() if record.originals.get(n) == text]
     for name in record.changed:
         theirs = [other for other in others if other.cause(name) is not None]
         values = [other.ours[name][-1] for other in theirs if name in other.ours]
@@ -50,7 +52,7 @@ def leave_to_others(record: Record, applied: Path) -> None:
         ):
             # It comes back with the scheduler that theirs resets it with.
             record.originals.pop(name, None)
-        elif not theirs and name in record.first:
+        elif not theirs and name in record.first and not _is_of(stays, Path(name)):
             _put_back_instead(record, name, record.first[name])
     known = {*record.first, *(name for other in others for name in other.ours)}
     _forget_what_another_scheduler_had(record, found, known)
@@ -74,6 +76,11 @@ def _forget_what_another_scheduler_had(
         requests = requests_after_switch(sysfs.device(path), record.originals[str(path)])
         if length in record.ours and length not in known and requests is not None:
             record.originals[length] = str(requests)
+
+
+def _is_of(paths: Collection[Path], path: Path) -> bool:
+    """Whether a file is one of these, or changes with one."""
+    return path in paths or any(resets(each, path) for each in paths)
 
 
 def _put_back_instead(record: Record, name: str, text: str) -> None:

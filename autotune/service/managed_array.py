@@ -4,6 +4,7 @@ import dataclasses
 from pathlib import Path
 
 from autotune.deploy.apply import apply_profile
+from autotune.deploy.persist import set_for_others
 from autotune.deploy.undo import before_persisted, put_back_persisted
 from autotune.errors import InUseError, RefusalError, RestoreError, UsageError
 from autotune.knobs import ALL, DEFAULT, by_name, for_array, ram_bytes, read_setting
@@ -112,7 +113,7 @@ class ManagedArray:
         path = applied_path(self._state, array.uuid)
         if path.exists():
             with lock(array):
-                _, outcome = put_back(path)
+                _, outcome = put_back(path, kept=set_for_others(array))
             if outcome.failed:
                 raise RestoreError(
                     f"Not everything could be put back: {'; '.join(outcome.failed)}."

@@ -289,6 +289,27 @@ def test_a_disk_that_has_joined_keeps_what_it_had(
     assert known.before == {"scheduler": expected}
 
 
+def test_what_udev_has_set_for_another_array_stays_until_all_goes_back(
+    tmp_path: Path, arrays: list[Array], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("check", "tell_udev"):
+        monkeypatch.setattr(persist, name, lambda *_: None)
+    persisted_for(arrays[1], "kyber", tmp_path / "state")
+    for path in schedulers(arrays[0]):
+        (path.parent / "nr_requests").write_text("100\n")
+    for kept in (True, False):
+        (tmp_path / BOOT_ID.relative_to("/")).write_text(f"{kept}\n")
+        applied_for_real(arrays[0], {"scheduler": "bfq"}, tmp_path / "state")
+        others = persist.set_for_others(arrays[0]) if kept else {}
+        journal = Journal.claimed(applied_path(tmp_path / "state", arrays[0].uuid))
+        assert restore(journal, tmp_path, kept=others).complete
+        journal.release()
+        found = {sysfs.value(path) for path in schedulers(arrays[0])}
+        assert found == ({"kyber"} if kept else {ORIGINAL})
+        if kept:
+            assert sysfs.value(schedulers(arrays[0])[0].with_name("nr_requests")) == "100"
+
+
 def test_what_is_applied_has_the_originals_of_both(tmp_path: Path, arrays: list[Array]) -> None:
     """Else it would be persisted with what the other's profile had set."""
     made = profile({"scheduler": "none"}).model_copy(update={"before": {"scheduler": ORIGINAL}})
