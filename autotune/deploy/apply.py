@@ -96,10 +96,13 @@ def known_here(profile: Profile, array: Array, now: Setting, state_dir: Path) ->
     one replaces, is among them: nothing else would know it."""
     found: Setting = {}
     set_by_them: Setting = {}
+    system: tuple[str, ...] | None = ()
     # One that is damaged is replaced by this one.
     with contextlib.suppress(AutotuneError):
         for each in reversed(active(array, state_dir)):
             found = {**found, **before_here(each.profile, array)}
+            known = each.profile.system
+            system = None if known is None or system is None else (*system, *known)
             set_by_them = {**set_by_them, **each.profile.knobs}
     others = tuple(by_name(name) for name in found if name not in profile.knobs)
     reads = read_setting(array, tuple(knob for knob in others if knob.applies(array)))
@@ -110,7 +113,7 @@ def known_here(profile: Profile, array: Array, now: Setting, state_dir: Path) ->
     before = before_others(before, array, _of_others(array, state_dir))
     before = {name: found.get(name, before.get(name, now[name])) for name in profile.knobs}
     before = replaced(before, array, _of_disks_that_joined(array, now, state_dir))
-    return with_before(profile, array, {**kept, **before})
+    return with_before(profile, array, {**kept, **before}, system)
 
 
 def _of_disks_that_joined(array: Array, now: Setting, state_dir: Path) -> dict[Path, str]:

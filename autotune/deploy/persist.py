@@ -26,6 +26,7 @@ from autotune.knobs.before import (
     with_before,
 )
 from autotune.knobs.profile_file import load_profile
+from autotune.knobs.texts import KERNELS
 from autotune.preflight import conflicts
 from autotune.problem.profile import Profile
 from autotune.problem.setting import Setting
@@ -101,7 +102,8 @@ def persist(
     root, uuid = array.root, array.uuid
     for text in conflicts.setting(array, profile.knobs):
         notice(text)
-    profile = with_before(profile, array, _before_any(profile, array, state_dir))
+    before = _before_any(profile, array, state_dir)
+    profile = with_before(profile, array, before, _following(profile, array, before, state_dir))
     journal = journal_path(state_dir.absolute(), uuid)
     # initramfs-tools copies rules into the initramfs, where they would outlive their removal.
     gate = f'TEST!="{profile_path(uuid)}"'
@@ -139,6 +141,20 @@ def _before_any(profile: Profile, array: Array, state_dir: Path) -> Setting:
             theirs.append((load_profile(path), other))
     before = before_others(before_here(profile, array), array, theirs)
     return replaced(before, array, known_by_record(array, state_dir))
+
+
+def _following(
+    profile: Profile, array: Array, before: Setting, state_dir: Path
+) -> list[str] | None:
+    """Which of the values before followed the sysctl; None if that is not known of one."""
+    record, found = known_by_record(array, state_dir), []
+    for name in KERNELS:
+        text = record.get(array.md / name)
+        if text is None and name in before and profile.system is None:
+            return None
+        if text == "system" or (text is None and name in (profile.system or ())):
+            found.append(name)
+    return found
 
 
 def set_for_others(array: Array) -> dict[str, str]:

@@ -15,7 +15,7 @@ from autotune.knobs import ALL, by_name, for_array, is_of_disks, read_setting, r
 from autotune.knobs.before import before_here, before_on_disks, read_before_others, tuned_on_disks
 from autotune.knobs.profile_file import load_profile
 from autotune.knobs.scheduler import NONE, requests_after_switch
-from autotune.knobs.texts import KERNELS, sysctl
+from autotune.knobs.texts import follows_sysctl
 from autotune.problem.profile import Profile
 from autotune.problem.setting import Setting
 from autotune.safety import deferred_restore
@@ -37,6 +37,8 @@ class Before:
     files: Mapping[Path, str] = field(default_factory=dict)
     theirs: tuple[str, ...] = ()
     """What somebody else has set since, which stays, in words."""
+    system: tuple[str, ...] = ()
+    """Which of the setting follow the sysctl again."""
 
     def __bool__(self) -> bool:
         return bool(self.setting or self.files)
@@ -75,7 +77,8 @@ def before_persisted(
         theirs = [(n, value) for n, value in now.items() if n not in back and value != before[n]]
         theirs += [(str(p), read[p]) for p in wanted if p not in files and read[p] != wanted[p]]
         told = (f"{what} reads {value}, which autotune did not write" for what, value in theirs)
-        found[array.device] = Before(back, files, tuple(told))
+        system = [n for n in back if follows_sysctl(array, n, back[n], profile.system)]
+        found[array.device] = Before(back, files, tuple(told), tuple(system))
     return found, list(unknown.values())
 
 
@@ -109,11 +112,10 @@ def put_back_persisted(
     ):
         journal = guardian.journal
         apply(array, knobs, before.setting, journal)
-        for file, kernels in KERNELS.items():
-            # What follows the sysctl when it was not set does so again, whatever that says now.
-            if str(before.setting.get(file)) in (kernels, sysctl(array, file)):
-                journal.writing(array.md / file, "system")
-                journal.store(array.md / file, "system")
+        for file in before.system:
+            # Whatever that says now.
+            journal.writing(array.md / file, "system")
+            journal.store(array.md / file, "system")
         _write(before.files, journal)
         originals = {Path(name): text for name, text in journal.record.originals.items()}
         changed = [

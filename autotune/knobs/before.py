@@ -12,9 +12,14 @@ from autotune.system.array import Array
 from autotune.system.blockdev import hardware
 
 
-def with_before(profile: Profile, array: Array, before: Setting) -> Profile:
-    """The profile with what this array had before it, and on which disks."""
-    return profile.model_copy(update={"before": dict(before), "disks": disk_ids(array)})
+def with_before(
+    profile: Profile, array: Array, before: Setting, system: Iterable[str] | None
+) -> Profile:
+    """The profile with what this array had before it, on which disks, and what of it followed a
+    sysctl (None: not known)."""
+    known = None if system is None else tuple(system)
+    update = {"before": dict(before), "disks": disk_ids(array), "system": known}
+    return profile.model_copy(update=update)
 
 
 def before_here(profile: Profile, array: Array) -> Setting:

@@ -1,14 +1,14 @@
 """Which files a setting is in, and what they read under it."""
 
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from autotune.errors import AutotuneError
 from autotune.knobs import by_name, is_of_disks
 from autotune.knobs.base import MemberNumber
 from autotune.knobs.scheduler import Scheduler
-from autotune.problem.setting import Setting
+from autotune.problem.setting import Setting, Value
 from autotune.system import sysfs
 from autotune.system.array import Array
 
@@ -43,17 +43,27 @@ def sysctl(array: Array, file: str) -> str:
     return sysfs.read_or(limit, KERNELS[file])
 
 
-def earlier(array: Array, before: Setting, found: Mapping[str, str]) -> dict[str, str]:
+def follows_sysctl(array: Array, name: str, value: Value, system: Sequence[str] | None) -> bool:
+    """Whether a sync speed that was this followed the sysctl, which the profile says in `system`.
+    Where that is not known, what reads like the kernel's or the sysctl's is taken for it."""
+    if name not in KERNELS:
+        return False
+    if system is not None:
+        return name in system
+    return str(value) in (KERNELS[name], sysctl(array, name))
+
+
+def earlier(
+    array: Array, before: Setting, found: Mapping[str, str], system: Sequence[str] | None
+) -> dict[str, str]:
     """Of files that read as in `found` (`sysfs.original`, by path): what brings back those that
-    read otherwise `before`."""
+    read otherwise `before`. `system`: as in the profile."""
     back = {}
     for path, text in texts(array, before).items():
         now = found.get(str(path), text)
-        if path.name in KERNELS:
-            now = sysctl(array, path.name) if now == "system" else now
-            follows = text in (KERNELS[path.name], sysctl(array, path.name))
-            if now != text:
-                back[str(path)] = "system" if follows else text
-        elif now != text:
-            back[str(path)] = text
+        if path.name in KERNELS and now == "system":
+            continue
+        follows = follows_sysctl(array, path.name, text, system)
+        if now != text or (follows and system is not None):
+            back[str(path)] = "system" if follows else text
     return back

@@ -95,6 +95,9 @@ class Profile(Strict):
     before: Annotated[dict[KnobName, KnobValue], Field(max_length=40)]
     disks: Annotated[tuple[DiskId, ...], Field(max_length=4096)] = ()
     """Of which disks, in order, those values in `before` are that name one for each."""
+    system: Annotated[tuple[KnobName, ...], Field(max_length=40)] | None = None
+    """Which of `before` followed a sysctl, and were no values of the array's own; None: not
+    known."""
     ram_bytes: Bytes
     ram_budget_bytes: Bytes
     evidence: Evidence

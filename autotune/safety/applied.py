@@ -22,7 +22,8 @@ def keep_applied(profile: Profile, array: Array, journal: Journal, state_dir: Pa
     journal still being open, if that cannot be recorded."""
     save_profile(profile, applied_profile_path(state_dir, array.uuid))
     path, record = applied_path(state_dir, array.uuid), journal.record
-    known = earlier(array, before_here(profile, array), record.originals)
+    before = before_here(profile, array)
+    known = earlier(array, before, record.originals, profile.system)
     for file in known_by_record(array, state_dir):
         # What the record of an earlier profile found itself is surer.
         known.pop(str(file), None)

@@ -67,7 +67,7 @@ class ManagedArray:
         destructive: str | None = None,
     ) -> None:  # fmt: skip
         # In the order of its disks as they are now.
-        self.profile = with_before(profile, array, before_here(profile, array))
+        self.profile = with_before(profile, array, before_here(profile, array), profile.system)
         self._array, self._state = array, state_dir
         self._care, self._reporter = care, Polite(reporter, array)
         self._knobs = tuple(by_name(name) for name in profile.knobs)
@@ -160,7 +160,7 @@ class ManagedArray:
         now = read_setting(self._array.now(), [by_name(name) for name in changed])
         before = {name: self.profile.before.get(name, now[name]) for name in changed}
         profile = self._proven.profile.model_copy(update={"knobs": changed})
-        profile = with_before(profile, self._array, before)
+        profile = with_before(profile, self._array, before, self.profile.system)
         self._apply(setting, profile)
         save_profile(profile, self._proven.path)
         self.profile = self.adopted = profile

@@ -245,7 +245,7 @@ def test_a_disk_that_has_left_keeps_no_other_from_going_back(
         (path.parents[1] / "wwid").write_text(f"{wwid}\n")
     array = list_arrays(tmp_path)[0]
     before = {"scheduler": ",".join(first)}
-    made = with_before(profile({"scheduler": "bfq"}), array, before)
+    made = with_before(profile({"scheduler": "bfq"}), array, before, ())
     save_profile(made, profile_path(array.uuid, tmp_path))
     shrink(array, 4)
     for path in schedulers(array)[:4]:
@@ -276,7 +276,7 @@ def test_a_disk_that_has_joined_keeps_what_it_had(
         (path.parents[1] / "wwid").write_text(f"{number}\n")
     shrink(arrays[1], 4)
     array = next(array for array in list_arrays(tmp_path) if array.block == shrunk)
-    save_profile(with_before(made, array, made.before), profile_path(array.uuid, tmp_path))
+    save_profile(with_before(made, array, made.before, ()), profile_path(array.uuid, tmp_path))
     for path in first:
         fake_sysfs.write(path, "kyber")
     fake_sysfs.write(last, reads)
@@ -287,6 +287,32 @@ def test_a_disk_that_has_joined_keeps_what_it_had(
     known = known_here(profile({"scheduler": "bfq"}), array, now, tmp_path / "state")
     expected = ORIGINAL if before == ORIGINAL else ",".join([ORIGINAL] * 4 + [before])
     assert known.before == {"scheduler": expected}
+
+
+@pytest.mark.parametrize("own", [True, False])
+def test_a_speed_that_followed_the_sysctl_does_so_again_and_no_other(
+    tmp_path: Path, arrays: list[Array], monkeypatch: pytest.MonkeyPatch, own: bool
+) -> None:
+    """Whatever the sysctl says by then, and though the array's own value is the kernel's."""
+    for name in ("check", "tell_udev"):
+        monkeypatch.setattr(persist, name, lambda *_: None)
+    array, file = arrays[0], arrays[0].md / "sync_speed_min"
+    sysctl = tmp_path / "proc/sys/dev/raid/speed_limit_min"
+    sysctl.write_text("50000\n")
+    at_first = "1000 (local)" if own else "50000 (system)"
+    file.write_text(f"{at_first}\n")
+    tuned: dict[str, str | int] = {"sync_speed_min": 9000}
+    for boot, values in ((1, tuned), (2, {"sync_speed_min": 7000})):
+        applied_for_real(array, values, tmp_path / "state")
+        made = load_profile(applied_path(tmp_path / "state", array.uuid).with_suffix(".json"))
+        persist.persist(made, array, tmp_path / "state", lambda _text: None)
+        (tmp_path / BOOT_ID.relative_to("/")).write_text(f"{boot}\n")
+        # As udev has set it since.
+        file.write_text(f"{values['sync_speed_min']} (local)\n")
+        sysctl.write_text("20000\n")
+        found = before_persisted(arrays[:1], tmp_path / "state")[0][array.device]
+        assert found.setting == {"sync_speed_min": 1000 if own else 50000}
+        assert found.system == (() if own else ("sync_speed_min",))
 
 
 def test_what_udev_has_set_for_another_array_stays_until_all_goes_back(
