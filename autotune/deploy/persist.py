@@ -10,10 +10,11 @@ import contextlib
 import os
 import re
 import subprocess
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from autotune.durable import sync_folder, write_beside
+from autotune.deploy.whole_files import write_all
+from autotune.durable import sync_folder
 from autotune.errors import AutotuneError, RefusalError, UsageError
 from autotune.export import udev
 from autotune.export.steps import steps
@@ -100,7 +101,7 @@ def persist(
     """
     check(array, state_dir, profile)
     root, uuid = array.root, array.uuid
-    for text in conflicts.setting(array, profile.knobs):
+    for text in (*conflicts.setting(array, profile.knobs), *_against_others(profile, array)):
         notice(text)
     before = _before_any(profile, array, state_dir)
     profile = with_before(profile, array, before, _following(profile, array, before, state_dir))
@@ -112,7 +113,7 @@ def persist(
         profile_path(uuid, root): profile.model_dump_json(indent=2) + "\n",
         rule_path(uuid, root): rule,
     }
-    _write(files)
+    write_all(files)
     tell_udev(array, notice, root)
     now = read_setting(array.now(), tuple(by_name(name) for name in profile.knobs))
     for name, value in profile.knobs.items():
@@ -128,19 +129,22 @@ def _before_any(profile: Profile, array: Array, state_dir: Path) -> Setting:
     """What the array had before, without what is persisted for arrays on the same disks. Later
     that could not be told any more: theirs may be replaced. Of what is applied, its record knows
     each file."""
-    others: list[tuple[Path, Array]] = []
-    for other in list_arrays(array.root):
-        path = profile_path(other.uuid, array.root)
-        if other.uuid != array.uuid and path.exists():
-            others.append((path, other))
-    others.sort(key=lambda pair: pair[0].stat().st_mtime_ns, reverse=True)
-    theirs: list[tuple[Profile, Array]] = []
-    for path, other in others:
-        # One that is damaged is told of by `status`.
-        with contextlib.suppress(UsageError):
-            theirs.append((load_profile(path), other))
-    before = before_others(before_here(profile, array), array, theirs)
+    theirs = sorted(_for_others(array), key=lambda each: each[2], reverse=True)
+    pairs = [(each, other) for each, other, _ in theirs]
+    before = before_others(before_here(profile, array), array, pairs)
     return replaced(before, array, known_by_record(array, state_dir))
+
+
+def _against_others(profile: Profile, array: Array) -> list[str]:
+    """Which knobs of shared disks other persisted profiles set otherwise, a sentence each."""
+    theirs = set_for_others(array)
+    ours = tuned_on_disks(profile, array)
+    names = {path.name for path, text in ours.items() if theirs.get(str(path), text) != text}
+    return [
+        f"What is persisted for another array on the same disks sets {name} otherwise; at each "
+        "boot either of the two may come last. Persist one of them without it."
+        for name in sorted(names)
+    ]
 
 
 def _following(
@@ -161,14 +165,20 @@ def set_for_others(array: Array) -> dict[str, str]:
     """What udev sets on disks of this array for profiles that are persisted for other ones, by
     file; the last rule wins."""
     found: dict[str, str] = {}
-    others = [other for other in list_arrays(array.root) if other.uuid != array.uuid]
-    for other in sorted(others, key=lambda each: each.uuid):
+    for profile, other, _ in sorted(_for_others(array), key=lambda each: each[1].uuid):
+        found |= {str(path): text for path, text in tuned_on_disks(profile, other).items()}
+    return found
+
+
+def _for_others(array: Array) -> list[tuple[Profile, Array, int]]:
+    """The profiles that are persisted for other arrays, and when that was, in ns."""
+    found = []
+    for other in list_arrays(array.root):
         path = profile_path(other.uuid, array.root)
-        if path.exists():
+        if other.uuid != array.uuid and path.exists():
             # One that is damaged is told of by `status`.
             with contextlib.suppress(UsageError):
-                tuned = tuned_on_disks(load_profile(path), other)
-                found |= {str(path): text for path, text in tuned.items()}
+                found.append((load_profile(path), other, path.stat().st_mtime_ns))
     return found
 
 
@@ -257,51 +267,3 @@ def tell_udev(array: Array | None, notice: Callable[[str], None], root: Path = P
                 "next boot."
             )
             return
-
-
-def _write(files: Mapping[Path, str]) -> None:
-    """Write all of the files durably, or leave all of them as they were."""
-    before = {path: path.read_bytes() if path.exists() else None for path in files}
-    made: list[Path] = []
-    parts: dict[Path, Path] = {}
-    try:
-        for path, text in files.items():
-            _make_folder(path.parent, made)
-            # Whatever the umask: `status` may be asked by anybody, and only root may change it.
-            parts[path] = write_beside(path, text, 0o644)
-        for path, part in parts.items():
-            part.replace(path)
-            sync_folder(path.parent)
-    except OSError as error:
-        _undo(before, parts, made)
-        raise AutotuneError(
-            f"{error.filename or 'A file'} cannot be written ({error.strerror}), so nothing was "
-            "persisted."
-        ) from None
-
-
-def _make_folder(folder: Path, made: list[Path]) -> None:
-    """Make a folder and those above it, and add those that were not there to `made`."""
-    if not folder.exists():
-        _make_folder(folder.parent, made)
-        folder.mkdir()
-        made.insert(0, folder)
-        folder.chmod(0o755)
-        sync_folder(folder.parent)
-
-
-def _undo(
-    before: Mapping[Path, bytes | None], parts: Mapping[Path, Path], made: list[Path]
-) -> None:
-    for part in parts.values():
-        part.unlink(missing_ok=True)
-    for path, data in before.items():
-        if data is None:
-            path.unlink(missing_ok=True)
-        elif path.read_bytes() != data:
-            path.write_bytes(data)
-    for folder in made:
-        if folder.is_dir() and not any(folder.iterdir()):
-            # In the sandbox of the unit it is a mount point, which stays.
-            with contextlib.suppress(OSError):
-                folder.rmdir()

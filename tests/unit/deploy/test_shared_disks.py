@@ -289,6 +289,20 @@ def test_a_disk_that_has_joined_keeps_what_it_had(
     assert known.before == {"scheduler": expected}
 
 
+def test_what_another_array_has_persisted_otherwise_is_told(
+    tmp_path: Path, arrays: list[Array], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("check", "tell_udev"):
+        monkeypatch.setattr(persist, name, lambda *_: None)
+    persisted_for(arrays[1], "kyber", tmp_path / "state")
+    for value, told in (("kyber", 0), ("bfq", 1)):
+        said: list[str] = []
+        for path in schedulers(arrays[0]):
+            fake_sysfs.write(path, value)
+        persist.persist(profile({"scheduler": value}), arrays[0], tmp_path / "state", said.append)
+        assert len([text for text in said if "sets scheduler otherwise" in text]) == told
+
+
 @pytest.mark.parametrize("own", [True, False])
 def test_a_speed_that_followed_the_sysctl_does_so_again_and_no_other(
     tmp_path: Path, arrays: list[Array], monkeypatch: pytest.MonkeyPatch, own: bool
