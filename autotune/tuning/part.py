@@ -1,29 +1,25 @@
 """What is left of a setting that a proof did not show to be better. Pure."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping
 
-from autotune.knobs import Knob
-from autotune.measure.workload import Phase
 from autotune.problem.figure import Figure
 from autotune.problem.setting import Setting, setting_key
 from autotune.stats.verdict import NOTABLE, Comparison, Verdict
-from autotune.tuning.relevance import figures_moved
 
 PROBABLY = 0.5
 """A gain of so much of its interval's half is worth a proof of its own."""
 
 
 def better_part(
-    knobs: Iterable[Knob],
-    phases: Sequence[Phase],
+    moves: Mapping[str, Collection[str]],
     figures: Iterable[Figure],
     setting: Setting,
     baseline: Setting,
     verdict: Verdict,
 ) -> Setting | None:
     """The changes that move only what the proof showed to be better, probably; None if there are
-    none, or if that is all of the setting.
+    none, or if that is all of the setting. `moves`: the figures that each knob can move.
 
     A gain in one figure may be hidden by the noise of another that other changes move. A proof
     of the part measures fewer phases, so it costs less and shows more.
@@ -40,10 +36,10 @@ def better_part(
         elif figure.ratio is not None and comparison.ratio > figure.ratio:
             doubtful.add(figure.name)
     part = dict(baseline)
-    for knob in knobs:
-        moved = set(figures_moved(knob, phases))
-        if knob.name in setting and moved & better and not moved & doubtful:
-            part[knob.name] = setting[knob.name]
+    for knob, value in setting.items():
+        moved = set(moves.get(knob, ()))
+        if moved & better and not moved & doubtful:
+            part[knob] = value
     key = setting_key(part)
     return None if key in (setting_key(baseline), setting_key(setting)) else part
 

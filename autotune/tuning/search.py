@@ -17,7 +17,7 @@ from autotune.stats.verdict import Verdict
 from autotune.tuning.long_load import long_phases
 from autotune.tuning.part import better_part
 from autotune.tuning.preparation import BASELINE_EVERY, Preparation
-from autotune.tuning.relevance import differing
+from autotune.tuning.relevance import differing, figures_moved
 from autotune.tuning.remaining import Stop, lacking
 from autotune.tuning.reporter import Reporter
 from autotune.tuning.stored_problem import stored_problem
@@ -117,7 +117,8 @@ class Hunt:
         if verdict is None:
             return None
         prep = self._prep
-        part = better_part(prep.knobs, prep.phases, self.figures, setting, prep.baseline, verdict)
+        moves = {knob.name: figures_moved(knob, prep.phases) for knob in prep.knobs}
+        part = better_part(moves, self.figures, setting, prep.baseline, verdict)
         refused = part is None or self.is_refused(part) or not prep.allowed(part)
         return None if refused else part
 

@@ -10,8 +10,9 @@ from autotune.problem.strategy import Problem, Strategy, StrategyFactory, Weighe
 from autotune.problem.trial import Trial
 from autotune.results.proof import mean
 from autotune.stats.sequential import ERRORS, MOST_PAIRS, Step, Terms, look, order, spending
-from autotune.stats.verdict import judge
+from autotune.stats.verdict import Verdict, judge
 from autotune.strategies.surrogate.importance import weigh
+from autotune.tuning.part import better_part
 from autotune.tuning.preparation import DOUBTS
 from autotune.tuning.strategy_input import without
 from autotune.tuning.tune import WORTH_A_TRIAL
@@ -36,21 +37,30 @@ def prove(
     rng: random.Random,
 ) -> Proofs:
     """Prove what the strategy recommends after what it was told, or the next best."""
-    trials, left = list(told), problem
+    trials, left, refused = list(told), problem, {setting_key(problem.baseline)}
+    part: Setting | None = None
     found = Proofs(problem.baseline, [])
     for error in ERRORS:
-        winner, doubts = _candidate(instance, left, strategy, trials, rng)
+        if part is not None:
+            winner, doubts = part, list[Tried]()
+        else:
+            winner, doubts = _candidate(instance, left, strategy, trials, rng)
         found.tried += doubts
         trials += [doubt.trial for doubt in doubts]
         if setting_key(winner) == setting_key(problem.baseline):
             break
         found.candidates += 1
-        kept, sides = _in_turn(instance, problem, winner, trials, error, rng)
+        kept, sides, verdict = _in_turn(instance, problem, winner, trials, error, rng)
         found.tried += sides
         if kept:
             return dataclasses.replace(found, kept=winner)
         trials += [side.trial for side in sides]
         left = without(left, winner)
+        refused.add(setting_key(winner))
+        by_knob = {d.knob: d.moves for d in problem.dimensions}
+        part = better_part(by_knob, problem.figures, winner, problem.baseline, verdict)
+        if part is not None and (setting_key(part) in refused or not problem.allowed(part)):
+            part = None
         strategy = factory(left)
         for trial in trials:
             strategy.tell(trial)
@@ -93,9 +103,9 @@ def _in_turn(
     before_that: Sequence[Trial],
     error: float,
     rng: random.Random,
-) -> tuple[bool, list[Tried]]:
-    """Whether the winner is kept, and both sides in the phases where they can differ, pair by
-    pair until it is clear, as `confirm` does it."""
+) -> tuple[bool, list[Tried], Verdict]:
+    """Whether the winner is kept, both sides in the phases where they can differ, pair by pair
+    until it is clear, as `confirm` does it, and what they showed."""
     moved = moves(problem, winner)
     phases = {figure.phase for figure in problem.figures if moved(figure.name)}
     figures = [f for f in problem.figures if moved(f.name)]
@@ -114,8 +124,8 @@ def _in_turn(
         verdict = judge(problem.figures, after, before, earlier, known, allowed)
         seen = look(Terms(figures), verdict, mean(before), mean(after), pair + 1, MOST_PAIRS)
         if seen.step is not Step.MORE:
-            return seen.step is Step.KEEP, tried
-    return False, tried
+            break
+    return seen.step is Step.KEEP, tried, verdict
 
 
 def moves(problem: Problem, setting: Setting) -> Callable[[str], bool]:

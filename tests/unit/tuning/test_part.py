@@ -10,6 +10,7 @@ from autotune.problem.figure import Figure
 from autotune.problem.setting import Setting
 from autotune.stats.verdict import Comparison, Conclusion, Verdict
 from autotune.tuning.part import better_part
+from autotune.tuning.relevance import figures_moved
 
 BEFORE: Setting = {"read_ahead_kb": 512, "sync_speed_max": 200_000, "scheduler": "none"}
 AFTER: Setting = {"read_ahead_kb": 8192, "sync_speed_max": 500_000, "scheduler": "none"}
@@ -42,7 +43,8 @@ def part(machine: Machine, after: Setting, **shown: Comparison) -> Setting | Non
         Figure("resync.p99", "resync", "latency", ratio=1.1),
         Figure("idle.p99", "idle", "latency", ratio=1.1),
     ]
-    return better_part(machine.knobs, phases, figures, after, BEFORE, verdict)
+    moves = {knob.name: figures_moved(knob, phases) for knob in machine.knobs}
+    return better_part(moves, figures, after, BEFORE, verdict)
 
 
 def test_a_change_that_moves_only_what_looked_better_is_left(machine: Machine) -> None:
