@@ -133,6 +133,12 @@ def test_the_page_needs_nothing_from_elsewhere(machine: Machine) -> None:
                 assert (value or "").startswith(("#", "url(#")), (tag, name, value)
 
 
+def test_an_option_is_a_word_of_its_own(machine: Machine) -> None:
+    # Where there is no room, a browser begins a line before it, not after its first "-".
+    page = page_of(documents(machine.state, "1"))
+    assert '<span class="word">--persist</span></code></pre>' in page
+
+
 def test_every_picture_has_a_title_and_a_description(machine: Machine) -> None:
     tags = Reader(page_of(documents(machine.state, "1"))).tags
     ids = [attrs["id"] for _, attrs in tags if "id" in attrs]
