@@ -22,8 +22,9 @@ from typer.testing import CliRunner
 
 from autotune.advice import stored as advices
 from autotune.cli.main import app
-from autotune.report import array_words, passes
+from autotune.report import array_words, guarded_picture, passes
 from autotune.report.advice import advice_document
+from autotune.report.drawing import figure
 from autotune.report.page import html as page_of
 from autotune.report.plain_report import markdown
 from autotune.service import history
@@ -201,6 +202,36 @@ def test_the_page_has_a_picture_of_each(state: Path) -> None:
     ids = [attrs["id"] for _, attrs in tags if "id" in attrs]
     assert len(ids) == len(set(ids))
     assert "script" not in {tag for tag, _ in tags}
+
+
+def svgs(page: str) -> dict[str, str]:
+    """The pictures of a page, by name."""
+    return {
+        re.findall(r'aria-labelledby="a0-([\w-]+)-title', svg)[0]: svg
+        for svg in re.findall(r"<svg.*?</svg>", page, re.DOTALL)
+    }
+
+
+def test_a_picture_names_no_line_that_is_not_drawn(state: Path) -> None:
+    shown = the_array(state)
+    drawn = svgs(page_of([shown]))
+    assert ">limit<" in drawn["syncs-0"]
+    assert not any(shown["syncs"][1]["points"]["held_bytes_per_s"])
+    assert ">limit<" not in drawn["syncs-1"]
+    # Where a line is missing, it says why.
+    assert ">users sent hardly any requests<" in drawn["syncs-1"]
+    assert ">users sent hardly any requests<" not in drawn["syncs-0"]
+
+
+def test_the_end_in_the_picture_is_the_one_in_the_table(state: Path) -> None:
+    sync = the_array(state)["syncs"][2]
+    assert sync["seconds"] == 100
+    assert max(sync["points"]["seconds"]) == 95
+    _, (axes,) = figure(1.0)
+    guarded_picture._end(axes, sync["points"]["seconds"], sync, 1.0, "seconds")
+    (end,) = (line for line in axes.get_lines() if line.get_label() == "real end")
+    assert list(end.get_ydata()) == [100, 100]  # type: ignore[arg-type]
+    assert ">100<" in svgs(page_of([the_array(state)]))["syncs-2"]
 
 
 def test_the_same_array_is_the_same_bytes(state: Path) -> None:
