@@ -71,7 +71,7 @@ def _whole(
     parts = []
     if len(runs) > 1:
         first, *rows = several_runs.side_by_side(runs)
-        parts += [head(1, several_runs.SIDE_BY_SIDE), table(first, rows)]
+        parts += [head(1, several_runs.SIDE_BY_SIDE), table(first, rows), said(several_runs.NOTE)]
     for run in runs:
         parts.append(head(1, f"autotune: {run['device']}, run {run['run']}"))
         parts.append(said(sentences.verdict(run)))

@@ -5,6 +5,7 @@ from typing import Any
 
 from autotune.quantities import show_bytes, show_count, show_latency, show_rate, show_seconds
 from autotune.report.tables import show_span
+from autotune.stats.sequential import Held
 
 Document = Mapping[str, Any]
 HOW = (
@@ -98,7 +99,7 @@ def figure_rows(run: Document) -> list[tuple[str, ...]]:
     return rows
 
 
-CHANGE_HEADS = ("setting", "original", "new", "its part")
+CHANGE_HEADS = ("setting", "original", "new", "unit", "its part of the gain")
 
 
 def change_rows(run: Document) -> list[tuple[str, ...]]:
@@ -108,6 +109,7 @@ def change_rows(run: Document) -> list[tuple[str, ...]]:
             each["knob"],
             str(each["before"]),
             str(each["after"]),
+            each["unit"],
             change(each["part"]) if each["part"] else "",
         )
         for each in run["changes"]
@@ -143,6 +145,8 @@ def terms(run: Document) -> list[str]:
             "overall: the mean (geometric) of the throughputs' changes, by the workload's weights. "
             "=: no changed setting can move it. In brackets: 95 % intervals."
         )
+    if any(figure["held"] == Held.NOT_SHOWN for figure in run["figures"]):
+        found.append("not shown: noise leaves open whether the p99 keeps below its ceiling.")
     return found
 
 

@@ -21,7 +21,8 @@ from typer.testing import CliRunner
 from autotune.cli.main import app
 from autotune.problem.ceilings import Ceiling
 from autotune.problem.setting import Value
-from autotune.report import sentences
+from autotune.quantities import show_latency, show_rate
+from autotune.report import sentences, several_runs
 from autotune.report.page import html as page_of
 from autotune.report.sentences import costs, verdict
 from autotune.store.database import Store
@@ -139,6 +140,17 @@ def test_an_option_is_a_word_of_its_own(machine: Machine) -> None:
     assert '<span class="word">--persist</span></code></pre>' in page
 
 
+def test_pictures_have_the_font_of_the_page_and_no_digits_that_nobody_sees(
+    machine: Machine,
+) -> None:
+    page = page_of(documents(machine.state, "1"))
+    drawn = "".join(re.findall("<svg.*?</svg>", page, re.DOTALL))
+    assert "font-family" not in drawn
+    assert "rotate(-0 " not in drawn
+    assert "rotate(-90 " in drawn
+    assert not re.search(r' d="[^"]*\.\d{3}', drawn)
+
+
 def test_every_picture_has_a_title_and_a_description(machine: Machine) -> None:
     tags = Reader(page_of(documents(machine.state, "1"))).tags
     ids = [attrs["id"] for _, attrs in tags if "id" in attrs]
@@ -236,7 +248,35 @@ def test_several_runs_stand_side_by_side(machine: Machine) -> None:
     both = asked(machine.state, "report", "1", "2", "1", "--format", "markdown")
     assert both.count("autotune: /dev/md0, run") == 2
     assert "run 1 on /dev/md0 | run 2 on /dev/md0" in both
-    assert "Side by side" in page_of(documents(machine.state, "1", "2"))
+    shown = documents(machine.state, "1", "2")
+    assert "Side by side" in page_of(shown)
+    heads, *rows = several_runs.side_by_side(shown)
+    found = {name: cells for name, *cells in rows}
+    assert {len(row) for row in (heads, *rows)} == {3}
+    for cell, run in zip(found["write.throughput"], shown, strict=True):
+        figure = next(f for f in run["figures"] if f["name"] == "write.throughput")
+        assert f"×{figure['change']['ratio']:.2f} ({figure['change']['low']:.2f} to" in cell
+        assert cell.startswith(f"{show_rate(figure['before'])} → {show_rate(figure['after'])}, ×")
+    assert found["stripe_cache_size"] == ["256 → 2048 stripes"] * 2
+    assert found["sync_speed_max"] == ["200000 → 50000 KiB/s a member", "–"]
+    limits = [f["ceiling"] for run in shown for f in run["figures"] if f["name"] == "resync.p99"]
+    assert found["ceilings"] == [f"resync.p99 {show_latency(limit)}" for limit in limits]
+    assert found["day"][0] == shown[0]["started"][:10]
+
+
+def test_a_setting_has_its_unit(machine: Machine) -> None:
+    (shown,) = documents(machine.state, "1")
+    units = {name: unit for name, _, _, unit, _ in sentences.change_rows(shown)}
+    assert units == {"stripe_cache_size": "stripes", "sync_speed_max": "KiB/s a member"}
+
+
+def test_a_ceiling_that_is_not_shown_to_hold_is_explained(machine: Machine) -> None:
+    (shown,) = documents(machine.state, "1")
+    (p99,) = (figure for figure in shown["figures"] if figure["name"] == "resync.p99")
+    for held in ("holds", "broken", "not shown"):
+        p99["held"] = held
+        explained = any(words.startswith("not shown: ") for words in sentences.terms(shown))
+        assert explained == (held == "not shown")
 
 
 def test_a_run_without_original_figures_is_refused(tmp_path: Path) -> None:
