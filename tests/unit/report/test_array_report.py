@@ -22,11 +22,11 @@ from typer.testing import CliRunner
 
 from autotune.advice import stored as advices
 from autotune.cli.main import app
-from autotune.report import array_words, guarded_picture, passes
+from autotune.report import array_rows, array_words, check, guarded_picture, passes
 from autotune.report.advice import advice_document
 from autotune.report.drawing import figure
 from autotune.report.page import html as page_of
-from autotune.report.plain_report import markdown
+from autotune.report.plain_report import markdown, text
 from autotune.service import history
 from autotune.sync_forecast import stored as forecasts
 
@@ -122,7 +122,7 @@ def test_it_says_what_check_history_and_advise_said(state: Path) -> None:
     assert found["advice"]["findings"][1]["commands"][0] == "# mdadm /dev/md0 --add NEW"
     text = asked(state, "report", DEVICE, "--format", "text")
     for said in (
-        "2026-10-27 01:00 UTC: paused at 50% in 2 parts, 6 h 28 min: no mismatch.",
+        "2026-10-27 01:00 UTC: paused at 50 % in 2 parts, 6 h 28 min: no mismatch.",
         "2026-11-20 09:30 UTC: 2 findings (ext4-stripe, slow-member).",
         "Not looked at: lvm-alignment: needs lvm2 (`apt install lvm2`).",
         "silenced in the configuration: shared-disk.",
@@ -321,3 +321,46 @@ def test_its_file_is_named_after_it(state: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.chdir(state)
     asked(state, "report", DEVICE)
     assert (state / "autotune-md0.html").exists()
+
+
+def test_old_passes_that_changed_nothing_are_counted_not_listed(state: Path) -> None:
+    found = the_array(state)
+    rows = array_rows.pass_rows(found)
+    assert [row[0] for row in rows] == sorted((row[0] for row in rows), reverse=True)
+    newest = [each["outcome"] for each in reversed(found["passes"])]
+    changed = [each for each in newest[12:] if each not in ("unchanged", "kept")]
+    assert [row[1] for row in rows] == newest[:12] + changed
+    left = len(found["passes"]) - len(rows)
+    said = f"{left} older passes in which the profile stayed: the picture and --json have them."
+    assert said in array_words.not_shown(found)
+    few = {**found, "passes": found["passes"][-12:]}
+    assert len(array_rows.pass_rows(few)) == 12
+    assert not any("older pass" in text for text in array_words.not_shown(few))
+
+
+@pytest.mark.parametrize("form", ["text", "markdown", "html"])
+def test_a_part_of_which_there_is_nothing_says_so(state: Path, form: str) -> None:
+    shown = the_array(state)
+    shown["advice"] |= {"findings": [], "silenced": [], "not_looked_at": {}}
+    shown["forecast"]["speeds"] = []
+    said = (
+        page_of([shown]) if form == "html" else {"text": text, "markdown": markdown}[form]([shown])
+    )
+    assert re.search(r"Advice\S*\s+(<p>)?2026-11-20 09:30 UTC: no finding", said)
+    # A table is not its heads alone.
+    assert "check takes" not in said.replace("\n", " ")
+
+
+def test_the_array_is_named_as_mdadm_does(state: Path) -> None:
+    said = " ".join(asked(state, "report", DEVICE, "--format", "text").split())
+    assert f"the md array {':'.join([UUID[:8]] * 4)}: the newest" in said
+
+
+def test_a_policy_is_not_taken_for_a_ceiling(state: Path) -> None:
+    ceilings = [row[3] for row in array_rows.sync_rows(the_array(state))]
+    assert ceilings == ["80.0 ms", "80.0 ms", "policy balanced", "80.0 ms"]
+
+
+def test_a_check_that_did_not_end_is_never_at_100_percent() -> None:
+    almost = {"complete": False, "given_up": False, "share": 0.9999}
+    assert check.state(almost) == "paused at >99 %"
