@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from autotune.quantities import show_bytes, show_count, show_latency, show_rate, show_seconds
-from autotune.report.tables import show_span
+from autotune.report.tables import UNCLEAR, show_alike, show_span
 from autotune.stats.sequential import Held
 
 Document = Mapping[str, Any]
@@ -93,7 +93,7 @@ def figure_rows(run: Document) -> list[tuple[str, ...]]:
                 show(figure, figure["after"]) if shown else "=",
                 change(shown) if shown else "",
                 show_latency(ceiling) if ceiling else "",
-                "same" if word == "no difference" else word,
+                show_alike(shown["low"], shown["high"]) if word == "no difference" else word,
             )
         )
     return rows
@@ -145,6 +145,8 @@ def terms(run: Document) -> list[str]:
             "overall: the mean (geometric) of the throughputs' changes, by the workload's weights. "
             "=: no changed setting can move it. In brackets: 95 % intervals."
         )
+    if any(UNCLEAR in row for row in figure_rows(run)):
+        found.append("unclear: noise leaves open whether anything changed.")
     if any(figure["held"] == Held.NOT_SHOWN for figure in run["figures"]):
         found.append("not shown: noise leaves open whether the p99 keeps below its ceiling.")
     return found

@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from matplotlib.collections import LineCollection
+from matplotlib.figure import Figure
 from rich.console import Console
 from said_numbers import Reader, numbers_in, sayable
 from some_array import DEVICE, UUID, some_advice, store_array, store_little
@@ -22,7 +24,7 @@ from typer.testing import CliRunner
 
 from autotune.advice import stored as advices
 from autotune.cli.main import app
-from autotune.report import array_rows, array_words, check, guarded_picture, passes
+from autotune.report import array_pictures, array_rows, array_words, check, guarded_picture, passes
 from autotune.report.advice import advice_document
 from autotune.report.drawing import figure
 from autotune.report.page import html as page_of
@@ -210,6 +212,29 @@ def svgs(page: str) -> dict[str, str]:
         re.findall(r'aria-labelledby="a0-([\w-]+)-title', svg)[0]: svg
         for svg in re.findall(r"<svg.*?</svg>", page, re.DOTALL)
     }
+
+
+def test_a_picture_is_not_named_as_its_part_of_the_page(state: Path) -> None:
+    page = page_of([the_array(state)])
+    parts = set(re.findall("<h2>(.*?)</h2>", page))
+    assert len(parts) > 6
+    assert not parts & set(re.findall("<figcaption>(.*?)<", page))
+
+
+def test_a_single_speed_of_a_forecast_has_its_interval(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store_little(tmp_path)
+    shown = the_array(tmp_path)
+    assert len(shown["forecast"]["curve"]) == 1
+    rebuild = shown["forecast"]["curve"][0]["seconds"]["rebuild"]
+    assert rebuild["low"] < rebuild["high"]
+    drawn: list[Figure] = []
+    monkeypatch.setattr(array_pictures, "picture", lambda name, drawing, *_: drawn.append(drawing))
+    array_pictures._forecast("name", shown["forecast"])
+    for axes in drawn[0].axes:
+        lines = [each for each in axes.collections if isinstance(each, LineCollection)]
+        assert len(lines) == 2, "of a check and of a rebuild"
 
 
 def test_a_picture_names_no_line_that_is_not_drawn(state: Path) -> None:

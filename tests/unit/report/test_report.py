@@ -151,6 +151,19 @@ def test_pictures_have_the_font_of_the_page_and_no_digits_that_nobody_sees(
     assert not re.search(r' d="[^"]*\.\d{3}', drawn)
 
 
+@pytest.mark.parametrize(
+    ("low", "high", "word"), [(0.97, 1.05, "same"), (0.98, 2.21, "unclear"), (0.4, 1.0, "unclear")]
+)
+def test_what_noise_hides_is_not_called_the_same(
+    machine: Machine, low: float, high: float, word: str
+) -> None:
+    (shown,) = documents(machine.state, "1")
+    figure = next(each for each in shown["figures"] if each["name"] == "write.throughput")
+    figure["change"] |= {"low": low, "high": high, "conclusion": "no difference"}
+    assert next(row for row in sentences.figure_rows(shown) if row[0] == figure["name"])[-1] == word
+    assert any("unclear: " in words for words in sentences.terms(shown)) == (word == "unclear")
+
+
 def test_every_picture_has_a_title_and_a_description(machine: Machine) -> None:
     tags = Reader(page_of(documents(machine.state, "1"))).tags
     ids = [attrs["id"] for _, attrs in tags if "id" in attrs]
