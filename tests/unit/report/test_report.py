@@ -11,9 +11,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import fake_run
+import numpy as np
 import pytest
 import synthetic_run
 from fake_run import Machine
+from matplotlib.figure import Figure
 from said_numbers import Reader, numbers_in, sayable
 from stored_reports import NASTY, asked, documents, from_the_lab, nasty
 from typer.testing import CliRunner
@@ -22,7 +24,7 @@ from autotune.cli.main import app
 from autotune.problem.ceilings import Ceiling
 from autotune.problem.setting import Value
 from autotune.quantities import show_latency, show_rate
-from autotune.report import sentences, several_runs
+from autotune.report import pictures, sentences, several_runs
 from autotune.report.page import html as page_of
 from autotune.report.sentences import costs, verdict
 from autotune.store.database import Store
@@ -162,6 +164,20 @@ def test_what_noise_hides_is_not_called_the_same(
     figure["change"] |= {"low": low, "high": high, "conclusion": "no difference"}
     assert next(row for row in sentences.figure_rows(shown) if row[0] == figure["name"])[-1] == word
     assert any("unclear: " in words for words in sentences.terms(shown)) == (word == "unclear")
+
+
+def test_a_dot_is_on_its_interval_however_far_it_is(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (shown,) = documents(machine.state, "1")
+    for trial, value in zip(shown["trials"], (0.05, 0.9, 40.0), strict=False):
+        trial["gain"] = {"value": value, "low": value / 3, "high": value * 3}
+    drawn: list[Figure] = []
+    monkeypatch.setattr(pictures, "picture", lambda name, drawing, *_: drawn.append(drawing))
+    pictures._trials("name", shown)
+    lines = [list(np.asarray(line.get_ydata())) for line in drawn[0].axes[0].get_lines()]
+    for (low, high), (value,) in zip(lines[0:6:2], lines[1:6:2], strict=True):
+        assert low <= value <= high
 
 
 def test_every_picture_has_a_title_and_a_description(machine: Machine) -> None:
