@@ -81,7 +81,7 @@ def show_count(count: int, one: str, many: str = "") -> str:
     return f"{count} {one if count == 1 else many or one + 's'}"
 
 
-def show_percent(part: int, whole: int) -> str:
+def show_percent(part: float, whole: float) -> str:
     """`86 %`; `0 %` and `100 %` of nothing and of all alone."""
     percent = round(100 * part / whole)
     if part and not percent:

@@ -62,6 +62,8 @@ def _forecast(name: str, forecast: Document) -> Picture:
             )
             label = action if axes is hours else None
             axes.plot(x, value, style, color=colour, label=label, marker="o" * (len(x) == 1))
+            if len(x) == 1:
+                axes.vlines(x, low, high, color=colour, linewidth=1)
             axes.fill_between(x, low, high, color=colour, alpha=SHADE, linewidth=0)
     dots = [(p["kib_s"] * KIB, p["p99"]["value"]) for p in forecast["points"] if p["p99"]]
     for speed, ns in dots:
@@ -98,7 +100,8 @@ def _passes(name: str, passes: Sequence[Document]) -> Picture:
         axes.plot([day, day], [low, high], color=colour, linewidth=1)
         axes.plot([day], [value], marker, color=colour, markersize=6)
     drift = [each["drift"] for each in shown]
-    axes.plot(when, drift, color=FAINT, linestyle=":", label="speed since adoption")
+    label, marker = "throughput since adoption", "." if len(drift) == 1 else ""
+    axes.plot(when, drift, color=FAINT, linestyle=":", label=label, marker=marker)
     axes.axhline(1.0, color=INK, linewidth=1)
     axes.yaxis.set_major_formatter(lambda value, _: ratio(round(value, 2)))
     date_axis(axes, when)

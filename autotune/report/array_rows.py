@@ -12,6 +12,9 @@ from autotune.report.tables import show_span
 Document = Mapping[str, Any]
 MOST_PASSES = 60
 """A year of a weekly timer, and some weeks."""
+MOST_QUIET = 12
+"""Of the table of passes: so many, and all in which more happened than nothing."""
+QUIET = ("unchanged", "kept")
 MOST_CHECKS = 36
 """Three years of a monthly timer."""
 KIB = 1024
@@ -53,7 +56,8 @@ def sync_rows(array: Document) -> list[Row]:
                 moment(sync["began"]).removesuffix(" UTC"),
                 sync["action"],
                 show_seconds(sync["seconds"]),
-                latency(sync["ceiling_ns"]) or sync["policy"] or "",
+                latency(sync["ceiling_ns"])
+                or (f"policy {sync['policy']}" if sync["policy"] else ""),
                 judged,
                 latency(sync["worst_p99_ns"]),
                 summary["ended"] if summary else "the guard was interrupted",
@@ -116,7 +120,7 @@ PASS_HEADS = ("date", "outcome", "throughput", "took", "why")
 
 
 def pass_rows(array: Document) -> list[Row]:
-    """A row a pass of re-tuning, the newest first."""
+    """A row a pass of re-tuning, the newest first, without old ones that changed nothing."""
     return [
         (
             each["at"][:10],
@@ -125,8 +129,14 @@ def pass_rows(array: Document) -> list[Row]:
             show_seconds(each["seconds"]),
             "; ".join([*each["reasons"], *_found(each)]),
         )
-        for each in reversed(array["passes"][-MOST_PASSES:])
+        for age, each in enumerate(reversed(array["passes"][-MOST_PASSES:]))
+        if not is_left_out(array, age)
     ]
+
+
+def is_left_out(array: Document, age: int) -> bool:
+    """Whether the table has no row of a pass; the newest has the age 0."""
+    return age >= MOST_QUIET and array["passes"][-1 - age]["outcome"] in QUIET
 
 
 def _found(each: Document) -> list[str]:

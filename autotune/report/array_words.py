@@ -10,6 +10,7 @@ from autotune.report import check as checks
 from autotune.report.array_rows import (
     MOST_CHECKS,
     MOST_PASSES,
+    is_left_out,
     latencies,
     moment,
     ratio_and_span,
@@ -20,26 +21,37 @@ from autotune.report.guard import summary_line
 
 Document = Mapping[str, Any]
 DRAWN_SYNCS = 3
-ABOUT = (
-    "What autotune keeps about this md array: the newest of each kind here, then tables that begin "
-    "with the newest."
-)
 HOW = {
     "p99": "p99: the time within which 99 of 100 requests were answered. ceiling: the limit that "
     "the p99 must not pass.",
     "syncs": "The p99 of a guarded sync is measured every few seconds, over the last half minute, "
     "from the users' own requests or from small test reads. Where a sync took long, a point of its "
-    "pictures stands for some minutes: the line is their mean, the shade reaches to the highest.",
+    "pictures stands for some minutes: the line is their mean, the shade reaches to the highest. "
+    "limit: the speed that the guard allowed. date: the moment by which the sync was to be over.",
     "checks": "During a check, the p99 of each half minute with requests was noted: the table has "
     "the median and the highest.",
     "forecast": "A forecast is measured by a short check, and its 95 % intervals hold as long as "
     "the same users stay.",
-    "passes": "A pass of re-tuning measures the profile in turn with the original settings.",
+    "passes": "A pass of re-tuning measures the profile in turn with the original settings. "
+    "unchanged: the array is as it was. kept: something moved, and nothing better was proven. "
+    "adopted, advised: a better profile was proven, and put into force or not. reverted: the "
+    "original settings are back. Throughput since adoption is relative to the day on which the "
+    "profile was adopted.",
     "runs": "A run measures with fio; what it keeps was measured in turn with the original "
     "settings.",
     "advice": "Advice is what was seen on the array without changing anything; what it costs is "
     "from the source that is named.",
 }
+
+
+def about(array: Document) -> str:
+    """Which array it is, as mdadm names it, and what the page has of it."""
+    uuid = array["uuid"]
+    groups = ":".join(uuid[n : n + 8] for n in range(0, len(uuid), 8))
+    return (
+        f"What autotune keeps about the md array {groups}: the newest of each kind here, then "
+        "tables that begin with the newest."
+    )
 
 
 def how(arrays: Sequence[Document]) -> list[str]:
@@ -119,6 +131,9 @@ def not_advised(advice: Document) -> list[str]:
 def not_shown(array: Document) -> list[str]:
     """What is left out of the page, and why."""
     said = list(array["missing"])
+    if quiet := sum(is_left_out(array, n) for n in range(len(array["passes"][-MOST_PASSES:]))):
+        which = show_count(quiet, "older pass", "older passes")
+        said.append(f"{which} in which the profile stayed: the picture and --json have them.")
     if (older := len(array["passes"]) - MOST_PASSES) > 0:
         said.append(f"{show_count(older, 'older pass', 'older passes')}: --json has them all.")
     if (older := len(array["checks"]) - MOST_CHECKS) > 0:

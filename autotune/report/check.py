@@ -138,7 +138,7 @@ def state(check: Mapping[str, Any]) -> str:
     """`complete` or how far it is, from its document."""
     if check["complete"]:
         return "complete"
-    return f"{'given up' if check['given_up'] else 'paused'} at {check['share']:.0%}"
+    return f"{'given up' if check['given_up'] else 'paused'} at {show_percent(check['share'], 1)}"
 
 
 def _newest_first(books: Sequence[Book]) -> list[tuple[str, CheckRecord]]:

@@ -60,7 +60,7 @@ def checks(name: str, shown: Sequence[Document]) -> Picture:
     _felt(felt, when, [each["p99"] for each in shown])
     date_axis(felt, when)
     legend(drawing, [took, felt])
-    return picture(name, drawing, "Checks", _said(shown))
+    return picture(name, drawing, "How long each took, and the p99 meanwhile", _said(shown))
 
 
 def _felt(axes: Axes, when: Sequence[float], felt: Sequence[Document]) -> None:

@@ -59,6 +59,9 @@ _TICKS: tuple[tuple[float, tuple[float, ...]], ...] = (
 """Up to which ratio of the ends of a log axis there is room for a label at these multiples."""
 
 
+_SMALL = re.compile(r"(\.\d\d)\d+")
+
+
 @dataclass(frozen=True)
 class Picture:
     """A drawing as SVG for a page, with its title, and what it shows for those who cannot see."""
@@ -117,7 +120,12 @@ def _in_a_page(name: str, svg: str) -> str:
     svg = re.sub(r'(url\(#|href="#)([\w-]+)', lambda m: m[1] + ids[m[2]], svg)
     for stand_in, variable in zip(_STAND_INS, NAMES, strict=True):
         svg = svg.replace(stand_in, f"var(--{variable})")
-    svg = re.sub(r"font: ([\d.]+)px [^;\"]*", r"font: \1px var(--font)", svg)
+    # The family is that of the page.
+    svg = re.sub(r"font: ([\d.]+)px [^;\"]*", r"font-size: \1px", svg)
+    svg = re.sub(r" font-family: [^;\"]*;", "", svg)
+    # A fifth of the page: turns by nothing, and digits that are smaller than any pixel.
+    svg = re.sub(r' transform="rotate\(-0 [^"]*"', "", svg)
+    svg = re.sub(r' (?:d|x|y|transform)="[^"]*"', lambda m: _SMALL.sub(r"\1", m[0]), svg)
     return re.sub(r">\s*\n\s*<", "><", svg).strip()
 
 

@@ -29,6 +29,8 @@ UNITS = ((172_800.0, 86_400.0, "days"), (7200.0, 3600.0, "hours"), (120.0, 60.0,
 WIDE = 6.0
 """From this ratio of the highest to the lowest on, an axis of latencies is a log one."""
 SHADE = 0.25
+FEW = 9
+"""Fewer points than these are dots, too: of a single one there is no line."""
 
 
 def scaled(seconds: float) -> tuple[float, str]:
@@ -52,9 +54,8 @@ def guarded_sync(name: str, sync: Document) -> Picture:
     foreseen = any(left is not None for left in points["left_s"])
     drawing, panels = figure(4.0 + 1.3 * foreseen, 1.2, 1.0, *([0.9] if foreseen else []))
     said = _p99(panels[0], time, sync)
-    panels[1].plot(time, points["sync_bytes_per_s"], color=AFTER, label="sync")
-    held = _gaps(points["held_bytes_per_s"])
-    panels[1].plot(time, held, color=FAINT, linestyle="--", label="limit")
+    _line(panels[1], time, points["sync_bytes_per_s"], "sync", color=AFTER)
+    _line(panels[1], time, _gaps(points["held_bytes_per_s"]), "limit", color=FAINT, linestyle="--")
     # A limit that nobody reaches would press the rest together.
     panels[1].set_ylim(0, 1.3 * max(*points["sync_bytes_per_s"], 1.0))
     panels[1].yaxis.set_major_formatter(lambda value, _: show_rate(value) if value else "0")
@@ -63,11 +64,25 @@ def guarded_sync(name: str, sync: Document) -> Picture:
     if foreseen:
         _end(panels[2], time, sync, by, unit)
     panels[-1].set_xlabel(f"{unit} since the guard began")
-    panels[-1].set_xlim(left=0)
+    # As long as the table says that it took, which a last point may not reach.
+    panels[-1].set_xlim(0, 1.02 * max(sync["seconds"] / by, *time) or 1.0)
     legend(drawing, panels)
     title = f"{sync['action'].capitalize()} of {moment(sync['began'])} under guard"
     limit = f"ceiling {show_latency(ceiling)}; " if ceiling else ""
     return picture(name, drawing, title, f"{limit}{'; '.join(said)}.")
+
+
+def _line(
+    axes: Axes, time: Sequence[float], values: Sequence[float], label: str, **style: str
+) -> None:
+    """A line and its name, if there is anything of it."""
+    known = sum(not math.isnan(value) for value in values)
+    if not known:
+        return
+    (line,) = axes.plot(time, values, label=label, **style)  # type: ignore[arg-type]
+    if known < FEW:
+        # The first one is on the axis.
+        line.set(marker="o", markersize=4, clip_on=False)
 
 
 def legend(drawing: Figure, panels: Sequence[Axes]) -> None:
@@ -82,7 +97,7 @@ def _p99(axes: Axes, time: list[float], sync: Document) -> list[str]:
     points, ceiling = sync["points"], sync["ceiling_ns"]
     p99, worst = _gaps(points["p99_ns"]), _gaps(points["worst_p99_ns"])
     known = [ns for ns in (*p99, *worst) if not math.isnan(ns)]
-    axes.plot(time, p99, color=INK, marker="o" if len(known) < 9 else "", markersize=4, label="p99")
+    _line(axes, time, p99, "p99", color=INK)
     axes.fill_between(time, p99, worst, color=INK, alpha=SHADE, linewidth=0)
     if ceiling:
         axes.axhline(ceiling, color=LIMIT, linestyle="--", label="ceiling")
@@ -93,7 +108,12 @@ def _p99(axes: Axes, time: list[float], sync: Document) -> list[str]:
         axes.set_ylim(0.7 * min(known), 1.3 * max(known))
         log_axis(axes, "y", show_latency)
     if not known:
-        return ["users sent hardly any requests"]
+        said = "users sent hardly any requests"
+        axes.text(0.5, 0.4, said, transform=axes.transAxes, ha="center")
+        if not ceiling:
+            # No latency is shown.
+            axes.set_yticks([])
+        return [said]
     return [f"the p99 was {ends(known, show_latency)}"]
 
 
@@ -107,11 +127,11 @@ def _end(axes: Axes, time: list[float], sync: Document, by: float, unit: str) ->
         ]
         for key in ("left_s", "left_low_s", "left_high_s")
     )
-    axes.plot(time, likely, color=BEFORE, label="expected end")
+    _line(axes, time, likely, "expected end", color=BEFORE)
     axes.fill_between(time, low, high, color=BEFORE, alpha=SHADE, linewidth=0)
     summary = sync["summary"]
     if summary is not None and not summary["released"] and points["share"][-1] > 0.99:
-        axes.axhline(time[-1], color=GOOD, linewidth=1, label="real end")
+        axes.axhline(sync["seconds"] / by, color=GOOD, linewidth=1, label="real end")
     if sync["finish_s"] is not None:
         date = (sync["finish_s"] - sync["began_s"]) / by
         axes.axhline(date, color=LIMIT, linestyle=":", label="date")

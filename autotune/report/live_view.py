@@ -164,7 +164,8 @@ def table(
         if complete and not holds:
             setting = f"over a ceiling: {setting}"
         if not complete:
-            overall, setting = record.status.value, f"{record.reason}: {setting}"
+            overall = record.status.value
+            setting = ": ".join(filter(None, (record.reason, setting)))
         cells = [str(record.number)]
         if not narrow:
             cells.append(ROLES.get(record.role, record.role))

@@ -64,7 +64,8 @@ def course(name: str, run: Document, each: Document) -> Picture:
     panels[0].yaxis.set_major_formatter(lambda value, _: show(value) if value else "0")
     panels[0].set_ylabel("throughput" if moves else "slowest request")
     if grows:
-        panels[1].set_ylim(bottom=0)
+        # Room for the line at the top.
+        panels[1].set_ylim(0, 1.1 * panels[1].get_ylim()[1])
         panels[1].set_ylabel("stripes\nin the cache")
     panels[-1].set_xlabel("seconds since the load had settled")
     drawing.legend(loc="outside upper right", ncols=2)

@@ -1,5 +1,6 @@
 """A report as one HTML file: no script, nothing from the network."""
 
+import re
 from importlib.resources import files
 from typing import Any
 
@@ -19,7 +20,7 @@ def html(documents: list[dict[str, Any]]) -> str:
         loader=FunctionLoader(lambda name: files(__package__).joinpath(name).read_text("utf-8")),
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True,
     )  # fmt: skip
-    environment.filters["marked"] = _marked
+    environment.filters |= {"marked": _marked, "command": _command}
     runs = [each for each in documents if each["kind"] == "run"]
     arrays = {f"a{n}": each for n, each in enumerate(documents) if each["kind"] == "array"}
     drawn = {run["run"]: _in_the_page(pictures(run)) for run in runs}
@@ -44,8 +45,19 @@ def _marked(text: str) -> Markup:
     # A backtick without another one is one.
     if len(parts) % 2 == 0:
         return escape(text)
-    code, plain = Markup("<code>{}</code>"), Markup("{}")
-    return Markup("").join((code if n % 2 else plain).format(part) for n, part in enumerate(parts))
+    code = Markup("<code>{}</code>")
+    return Markup("").join(
+        code.format(_command(part)) if n % 2 else escape(part) for n, part in enumerate(parts)
+    )
+
+
+def _command(text: str) -> Markup:
+    """A command in words, which are not parted where there is room: after the first `-` of an
+    option a browser would begin a new line."""
+    word = Markup('<span class="word">{}</span>')
+    return Markup("").join(
+        word.format(part) if "-" in part else escape(part) for part in re.split(r"(\s+)", text)
+    )
 
 
 def _in_the_page(drawn: dict[str, Picture]) -> dict[str, tuple[Picture, Markup]]:

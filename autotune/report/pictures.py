@@ -126,7 +126,9 @@ def _trials(name: str, run: Document) -> Picture | None:
         gain, at = trial["gain"], trial["number"]
         original = trial["role"].endswith("original")
         colour = BEFORE if original else AFTER if trial["holds"] else FAINT
-        low, high = max(gain["low"], 1 / FAR), min(gain["high"], FAR)
+        # Cut off where it is far, but never before the dot.
+        low = max(gain["low"], min(1 / FAR, gain["value"]))
+        high = min(gain["high"], max(FAR, gain["value"]))
         axes.plot([at, at], [low, high], color=colour, linewidth=1)
         filled = colour if trial["holds"] else "none"
         marker = "D" if original else "o"

@@ -25,6 +25,8 @@ def text(documents: list[dict[str, Any]]) -> str:
     """For people who read it as it is."""
 
     def table(heads: Sequence[str], rows: Rows) -> str:
+        if not rows:
+            return ""
         figures = [n for n in range(len(heads)) if all(FIGURE.fullmatch(row[n]) for row in rows)]
         grid, out = Grid(*heads, whole=figures), io.StringIO()
         for row in rows:
@@ -50,6 +52,8 @@ def markdown(documents: list[dict[str, Any]]) -> str:
         return words.translate(_SPECIAL)
 
     def table(heads: Sequence[str], rows: Rows) -> str:
+        if not rows:
+            return ""
         lines = [heads, ["---"] * len(heads), *([said(cell) for cell in row] for row in rows)]
         return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
@@ -71,7 +75,7 @@ def _whole(
     parts = []
     if len(runs) > 1:
         first, *rows = several_runs.side_by_side(runs)
-        parts += [head(1, several_runs.SIDE_BY_SIDE), table(first, rows)]
+        parts += [head(1, several_runs.SIDE_BY_SIDE), table(first, rows), said(several_runs.NOTE)]
     for run in runs:
         parts.append(head(1, f"autotune: {run['device']}, run {run['run']}"))
         parts.append(said(sentences.verdict(run)))
@@ -104,7 +108,7 @@ def _array(
     said: Callable[[str], str],
     code: Callable[[str], str],
 ) -> list[str]:
-    parts = [said(array_words.ABOUT), table(("newest", ""), array_words.short(array))]
+    parts = [said(array_words.about(array)), table(("newest", ""), array_words.short(array))]
     forecast, advice = array["forecast"], array["advice"]
     if array["syncs"]:
         parts.append(head(2, "Guarded syncs"))
@@ -124,6 +128,8 @@ def _array(
         parts.append(table(array_rows.RUN_HEADS, array_rows.run_rows(array)))
     if advice is not None:
         parts.append(head(2, "Advice"))
+        if not advice["findings"]:
+            parts.append(said(array_words.advice_line(advice)))
         for each in advice["findings"]:
             parts.append(head(3, each["name"]))
             parts += [said(each["seen"]), said(f"{each['cost']} ({each['source']})")]

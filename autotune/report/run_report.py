@@ -4,6 +4,7 @@ pictures are made from it, so none of them has a figure of its own. Pure."""
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from autotune import knobs
 from autotune.errors import RefusalError
 from autotune.problem.course import Course
 from autotune.quantities import show_count
@@ -112,12 +113,17 @@ def _changes(answer: solve.Solution | None, told: Mapping[str, Any]) -> list[Doc
             "knob": knob,
             "before": profile.before.get(knob),
             "after": value,
+            "unit": _unit(knob),
             "part": {k: parts[knob][k] for k in ("ratio", "low", "high")}
             if knob in parts
             else None,
         }
         for knob, value in profile.knobs.items()
     ]
+
+
+def _unit(knob: str) -> str:
+    return next((each.unit for each in knobs.ALL if each.name == knob), "")
 
 
 def _commands(

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from autotune.quantities import show_bytes, show_count, show_latency, show_rate, show_seconds
-from autotune.report.tables import show_span
+from autotune.report.tables import UNCLEAR, show_alike, show_span
+from autotune.stats.sequential import Held
 
 Document = Mapping[str, Any]
 HOW = (
@@ -92,13 +93,13 @@ def figure_rows(run: Document) -> list[tuple[str, ...]]:
                 show(figure, figure["after"]) if shown else "=",
                 change(shown) if shown else "",
                 show_latency(ceiling) if ceiling else "",
-                "same" if word == "no difference" else word,
+                show_alike(shown["low"], shown["high"]) if word == "no difference" else word,
             )
         )
     return rows
 
 
-CHANGE_HEADS = ("setting", "original", "new", "its part")
+CHANGE_HEADS = ("setting", "original", "new", "unit", "its part of the gain")
 
 
 def change_rows(run: Document) -> list[tuple[str, ...]]:
@@ -108,6 +109,7 @@ def change_rows(run: Document) -> list[tuple[str, ...]]:
             each["knob"],
             str(each["before"]),
             str(each["after"]),
+            each["unit"],
             change(each["part"]) if each["part"] else "",
         )
         for each in run["changes"]
@@ -143,6 +145,10 @@ def terms(run: Document) -> list[str]:
             "overall: the mean (geometric) of the throughputs' changes, by the workload's weights. "
             "=: no changed setting can move it. In brackets: 95 % intervals."
         )
+    if any(UNCLEAR in row for row in figure_rows(run)):
+        found.append("unclear: noise leaves open whether anything changed.")
+    if any(figure["held"] == Held.NOT_SHOWN for figure in run["figures"]):
+        found.append("not shown: noise leaves open whether the p99 keeps below its ceiling.")
     return found
 
 

@@ -1,29 +1,66 @@
 """Runs beside each other, from their documents."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
+from autotune.quantities import show_bytes, show_latency, show_seconds
 from autotune.report.sentences import change, show
 
 Document = Mapping[str, Any]
+Row = tuple[str, ...]
 SIDE_BY_SIDE = "Side by side"
+NONE = "–"
+NOTE = (
+    "Figures and settings: original → new; of a figure also its change, with the 95 % interval. "
+    "Each run was compared with the original settings of its own day."
+)
 
 
-def side_by_side(runs: Sequence[Document]) -> list[tuple[str, ...]]:
-    """A column a run: the head first, then what came of each, then the figures."""
-    names = dict.fromkeys(f["name"] for run in runs for f in run["figures"] if not f["quiet"])
-    rows: list[tuple[str, ...]] = [
+def side_by_side(runs: Sequence[Document]) -> list[Row]:
+    """A column a run: the head first, then what came of each, the figures, the settings, and what
+    it cost."""
+
+    def row(name: str, cell: Callable[[Document], str]) -> Row:
+        return (name, *(cell(run) or NONE for run in runs))
+
+    figures = dict.fromkeys(f["name"] for run in runs for f in run["figures"] if not f["quiet"])
+    settings = dict.fromkeys(each["knob"] for run in runs for each in run["changes"])
+    return [
         ("", *(f"run {run['run']} on {run['device']}" for run in runs)),
-        ("workload", *(run["workload"]["name"] for run in runs)),
-        ("overall", *(change(run["gain"]) if run["gain"] else "–" for run in runs)),
-        ("kept", *("yes" if run["adopt"] else "no" for run in runs)),
+        row("day", lambda run: str(run["started"])[:10]),
+        row("workload", lambda run: str(run["workload"]["name"])),
+        row("ceilings", _ceilings),
+        row("kept", lambda run: "yes" if run["adopt"] else "no"),
+        row("overall", lambda run: change(run["gain"]) if run["gain"] else ""),
+        *(row(name, partial(_before_and_after, name)) for name in figures),
+        *(row(knob, partial(_setting, knob)) for knob in settings),
+        row("RAM", _ram),
+        row("the run took", lambda run: show_seconds(run["seconds"])),
     ]
-    return rows + [(name, *(_before_and_after(run, name) for run in runs)) for name in names]
 
 
-def _before_and_after(run: Document, name: str) -> str:
-    for figure in run["figures"]:
-        if figure["name"] == name:
-            original, after = show(figure, figure["before"]), figure["after"]
-            return original if after is None else f"{original} → {show(figure, after)}"
-    return "–"
+def _ceilings(run: Document) -> str:
+    limited = [each for each in run["figures"] if each["ceiling"]]
+    return ", ".join(f"{each['name']} {show_latency(each['ceiling'])}" for each in limited)
+
+
+def _before_and_after(name: str, run: Document) -> str:
+    figure = next((each for each in run["figures"] if each["name"] == name), None)
+    if figure is None:
+        return ""
+    before, shown = show(figure, figure["before"]), figure["change"]
+    if not shown:
+        return before
+    return f"{before} → {show(figure, figure['after'])}, {change(shown)}"
+
+
+def _setting(knob: str, run: Document) -> str:
+    """What a run changes of a setting; nothing of one that it leaves."""
+    found = (each for each in run["changes"] if each["knob"] == knob)
+    return next((f"{e['before']} → {e['after']} {e['unit']}".strip() for e in found), "")
+
+
+def _ram(run: Document) -> str:
+    known = run["changes"] and run["ram_bytes"] is not None
+    return show_bytes(run["ram_bytes"]) if known else ""

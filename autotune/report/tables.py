@@ -13,6 +13,9 @@ from autotune.stats.verdict import Comparison
 from autotune.tuning.conclusion import Nearest
 from autotune.tuning.tune import Result
 
+UNCLEAR = "unclear"
+ALIKE = 1.1
+"""Up to this ratio, either way, a figure that did not surely change is called the same."""
 QUIET_QUANTITIES = ("p50", "p999")
 """Measured and stored, but only p99 has ceilings, so only that is in the short table."""
 ROOMY = 60
@@ -37,6 +40,12 @@ def _bound(ratio: float) -> str:
     if ratio < 0.01:
         return "<0.01"
     return f"{ratio:.2f}" if ratio < 100 else ">100"
+
+
+def show_alike(low: float, high: float) -> str:
+    """Of a figure that is neither better nor worse: a wide interval does not say that nothing
+    changed."""
+    return "same" if low > 1 / ALIKE and high < ALIKE else UNCLEAR
 
 
 def show_value_change(console: Console, knob: str, before: Value, after: Value) -> str:
@@ -82,7 +91,8 @@ def proof_table(result: Result) -> Grid:
         after = _shown(figure, result.after[figure.name].value)
         conclusion = comparison.conclusion.value
         colour = {"better": "green", "worse": "red"}.get(conclusion, "")
-        word = f"[{colour}]{conclusion}[/]" if colour else "same"
+        alike = show_alike(comparison.low, comparison.high)
+        word = f"[{colour}]{conclusion}[/]" if colour else alike
         table.add_row(figure.name, before, after, show_change(comparison), limit, state or word)
     return table
 

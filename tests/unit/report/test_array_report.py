@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from matplotlib.collections import LineCollection
+from matplotlib.figure import Figure
 from rich.console import Console
 from said_numbers import Reader, numbers_in, sayable
 from some_array import DEVICE, UUID, some_advice, store_array, store_little
@@ -22,10 +24,11 @@ from typer.testing import CliRunner
 
 from autotune.advice import stored as advices
 from autotune.cli.main import app
-from autotune.report import array_words, passes
+from autotune.report import array_pictures, array_rows, array_words, check, guarded_picture, passes
 from autotune.report.advice import advice_document
+from autotune.report.drawing import figure
 from autotune.report.page import html as page_of
-from autotune.report.plain_report import markdown
+from autotune.report.plain_report import markdown, text
 from autotune.service import history
 from autotune.sync_forecast import stored as forecasts
 
@@ -121,7 +124,7 @@ def test_it_says_what_check_history_and_advise_said(state: Path) -> None:
     assert found["advice"]["findings"][1]["commands"][0] == "# mdadm /dev/md0 --add NEW"
     text = asked(state, "report", DEVICE, "--format", "text")
     for said in (
-        "2026-10-27 01:00 UTC: paused at 50% in 2 parts, 6 h 28 min: no mismatch.",
+        "2026-10-27 01:00 UTC: paused at 50 % in 2 parts, 6 h 28 min: no mismatch.",
         "2026-11-20 09:30 UTC: 2 findings (ext4-stripe, slow-member).",
         "Not looked at: lvm-alignment: needs lvm2 (`apt install lvm2`).",
         "silenced in the configuration: shared-disk.",
@@ -201,6 +204,59 @@ def test_the_page_has_a_picture_of_each(state: Path) -> None:
     ids = [attrs["id"] for _, attrs in tags if "id" in attrs]
     assert len(ids) == len(set(ids))
     assert "script" not in {tag for tag, _ in tags}
+
+
+def svgs(page: str) -> dict[str, str]:
+    """The pictures of a page, by name."""
+    return {
+        re.findall(r'aria-labelledby="a0-([\w-]+)-title', svg)[0]: svg
+        for svg in re.findall(r"<svg.*?</svg>", page, re.DOTALL)
+    }
+
+
+def test_a_picture_is_not_named_as_its_part_of_the_page(state: Path) -> None:
+    page = page_of([the_array(state)])
+    parts = set(re.findall("<h2>(.*?)</h2>", page))
+    assert len(parts) > 6
+    assert not parts & set(re.findall("<figcaption>(.*?)<", page))
+
+
+def test_a_single_speed_of_a_forecast_has_its_interval(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store_little(tmp_path)
+    shown = the_array(tmp_path)
+    assert len(shown["forecast"]["curve"]) == 1
+    rebuild = shown["forecast"]["curve"][0]["seconds"]["rebuild"]
+    assert rebuild["low"] < rebuild["high"]
+    drawn: list[Figure] = []
+    monkeypatch.setattr(array_pictures, "picture", lambda name, drawing, *_: drawn.append(drawing))
+    array_pictures._forecast("name", shown["forecast"])
+    for axes in drawn[0].axes:
+        lines = [each for each in axes.collections if isinstance(each, LineCollection)]
+        assert len(lines) == 2, "of a check and of a rebuild"
+
+
+def test_a_picture_names_no_line_that_is_not_drawn(state: Path) -> None:
+    shown = the_array(state)
+    drawn = svgs(page_of([shown]))
+    assert ">limit<" in drawn["syncs-0"]
+    assert not any(shown["syncs"][1]["points"]["held_bytes_per_s"])
+    assert ">limit<" not in drawn["syncs-1"]
+    # Where a line is missing, it says why.
+    assert ">users sent hardly any requests<" in drawn["syncs-1"]
+    assert ">users sent hardly any requests<" not in drawn["syncs-0"]
+
+
+def test_the_end_in_the_picture_is_the_one_in_the_table(state: Path) -> None:
+    sync = the_array(state)["syncs"][2]
+    assert sync["seconds"] == 100
+    assert max(sync["points"]["seconds"]) == 95
+    _, (axes,) = figure(1.0)
+    guarded_picture._end(axes, sync["points"]["seconds"], sync, 1.0, "seconds")
+    (end,) = (line for line in axes.get_lines() if line.get_label() == "real end")
+    assert list(end.get_ydata()) == [100, 100]  # type: ignore[arg-type]
+    assert ">100<" in svgs(page_of([the_array(state)]))["syncs-2"]
 
 
 def test_the_same_array_is_the_same_bytes(state: Path) -> None:
@@ -290,3 +346,46 @@ def test_its_file_is_named_after_it(state: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.chdir(state)
     asked(state, "report", DEVICE)
     assert (state / "autotune-md0.html").exists()
+
+
+def test_old_passes_that_changed_nothing_are_counted_not_listed(state: Path) -> None:
+    found = the_array(state)
+    rows = array_rows.pass_rows(found)
+    assert [row[0] for row in rows] == sorted((row[0] for row in rows), reverse=True)
+    newest = [each["outcome"] for each in reversed(found["passes"])]
+    changed = [each for each in newest[12:] if each not in ("unchanged", "kept")]
+    assert [row[1] for row in rows] == newest[:12] + changed
+    left = len(found["passes"]) - len(rows)
+    said = f"{left} older passes in which the profile stayed: the picture and --json have them."
+    assert said in array_words.not_shown(found)
+    few = {**found, "passes": found["passes"][-12:]}
+    assert len(array_rows.pass_rows(few)) == 12
+    assert not any("older pass" in text for text in array_words.not_shown(few))
+
+
+@pytest.mark.parametrize("form", ["text", "markdown", "html"])
+def test_a_part_of_which_there_is_nothing_says_so(state: Path, form: str) -> None:
+    shown = the_array(state)
+    shown["advice"] |= {"findings": [], "silenced": [], "not_looked_at": {}}
+    shown["forecast"]["speeds"] = []
+    said = (
+        page_of([shown]) if form == "html" else {"text": text, "markdown": markdown}[form]([shown])
+    )
+    assert re.search(r"Advice\S*\s+(<p>)?2026-11-20 09:30 UTC: no finding", said)
+    # A table is not its heads alone.
+    assert "check takes" not in said.replace("\n", " ")
+
+
+def test_the_array_is_named_as_mdadm_does(state: Path) -> None:
+    said = " ".join(asked(state, "report", DEVICE, "--format", "text").split())
+    assert f"the md array {':'.join([UUID[:8]] * 4)}: the newest" in said
+
+
+def test_a_policy_is_not_taken_for_a_ceiling(state: Path) -> None:
+    ceilings = [row[3] for row in array_rows.sync_rows(the_array(state))]
+    assert ceilings == ["80.0 ms", "80.0 ms", "policy balanced", "80.0 ms"]
+
+
+def test_a_check_that_did_not_end_is_never_at_100_percent() -> None:
+    almost = {"complete": False, "given_up": False, "share": 0.9999}
+    assert check.state(almost) == "paused at >99 %"

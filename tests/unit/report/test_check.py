@@ -71,7 +71,7 @@ def test_the_history_fits(width: int) -> None:
     text = output.getvalue()
     assert max(map(len, text.splitlines())) <= width
     assert "complete" in text
-    assert "given up at 33%" in text.replace("\n", " ").replace("  ", " ")
+    assert "given up at 33 %" in text.replace("\n", " ").replace("  ", " ")
 
 
 def test_an_empty_history_says_how_to_begin() -> None:

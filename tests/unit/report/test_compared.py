@@ -1,8 +1,10 @@
 """Both sides of a proof in a report, whatever phases showed."""
 
 import pytest
+from matplotlib.figure import Figure
 
 from autotune.problem.course import Course
+from autotune.report import load_pictures
 from autotune.report.compared import Sides, distributions, seconds
 
 SIDES = Sides((1, 4), (2, 3), "so", True)
@@ -28,6 +30,16 @@ def test_a_phase_that_showed_nothing_is_left_out(nothing: Course) -> None:
     assert seconds({1: {"idle": nothing}, 2: {"idle": WHOLE}}, SIDES) == []
     (idle,) = seconds({1: {"idle": WHOLE}, 2: {"idle": nothing}}, SIDES)
     assert "after" not in idle
+
+
+def test_a_line_is_not_at_the_edge_of_its_panel(monkeypatch: pytest.MonkeyPatch) -> None:
+    (write,) = seconds({1: {"write": WHOLE}, 2: {"write": WHOLE}}, SIDES)
+    for side in ("before", "after"):
+        write[side]["stripes"] = [264, 265]
+    drawn: list[Figure] = []
+    monkeypatch.setattr(load_pictures, "picture", lambda name, drawing, *_: drawn.append(drawing))
+    load_pictures.course("name", {}, write)
+    assert drawn[0].axes[1].get_ylim()[1] > 1.05 * 265
 
 
 def test_distributions_are_of_all_trials_of_a_side() -> None:

@@ -4,6 +4,7 @@ import io
 import os
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 import synthetic_run
@@ -13,8 +14,9 @@ from terminal import on_a_terminal
 from autotune.problem.figure import Estimate
 from autotune.problem.trial import Status
 from autotune.report.display import WholeItems
-from autotune.report.live_view import Shown, View, show_about
+from autotune.report.live_view import Shown, View, show_about, table
 from autotune.report.spark import spark, spark_under
+from autotune.report.tables import show_setting
 
 SIZES = [(80, 24), (40, 15), (200, 60)]
 RUN = """
@@ -74,6 +76,19 @@ def test_the_screen_shows_a_run_and_keeps_its_trials(width: int, height: int) ->
         assert gone not in after
     rows = [line.split()[0] for line in screen.display if line.strip()[:1].isdigit()]
     assert rows[-5:] == ["16", "17", "18", "19", "20"]
+
+
+def test_a_trial_that_ended_without_a_reason_shows_its_setting() -> None:
+    home = synthetic_run.trial(1, "baseline", {}, synthetic_run.figures(100, 30, 100, 40))
+    changes = {"stripe_cache_size": 512}
+    cut = synthetic_run.trial(2, "search", changes, {}, status=Status.ABORTED)
+    said = []
+    for reason in ("", "too slow"):
+        trials = [Shown(home, Estimate(1.0, 0.02)), Shown(replace(cut, reason=reason), None)]
+        out = io.StringIO()
+        Console(file=out, width=80).print(table(trials, home.requested, False, show_setting, {}))
+        said.append(out.getvalue().splitlines()[-1].split(maxsplit=4)[4].rstrip())
+    assert said == ["stripe_cache_size 512", "too slow: stripe_cache_size 512"]
 
 
 def test_no_color_sends_no_colours() -> None:

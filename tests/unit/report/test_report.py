@@ -11,9 +11,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import fake_run
+import numpy as np
 import pytest
 import synthetic_run
 from fake_run import Machine
+from matplotlib.figure import Figure
 from said_numbers import Reader, numbers_in, sayable
 from stored_reports import NASTY, asked, documents, from_the_lab, nasty
 from typer.testing import CliRunner
@@ -21,7 +23,8 @@ from typer.testing import CliRunner
 from autotune.cli.main import app
 from autotune.problem.ceilings import Ceiling
 from autotune.problem.setting import Value
-from autotune.report import sentences
+from autotune.quantities import show_latency, show_rate
+from autotune.report import pictures, sentences, several_runs
 from autotune.report.page import html as page_of
 from autotune.report.sentences import costs, verdict
 from autotune.store.database import Store
@@ -133,6 +136,50 @@ def test_the_page_needs_nothing_from_elsewhere(machine: Machine) -> None:
                 assert (value or "").startswith(("#", "url(#")), (tag, name, value)
 
 
+def test_an_option_is_a_word_of_its_own(machine: Machine) -> None:
+    # Where there is no room, a browser begins a line before it, not after its first "-".
+    page = page_of(documents(machine.state, "1"))
+    assert '<span class="word">--persist</span></code></pre>' in page
+
+
+def test_pictures_have_the_font_of_the_page_and_no_digits_that_nobody_sees(
+    machine: Machine,
+) -> None:
+    page = page_of(documents(machine.state, "1"))
+    drawn = "".join(re.findall("<svg.*?</svg>", page, re.DOTALL))
+    assert "font-family" not in drawn
+    assert "rotate(-0 " not in drawn
+    assert "rotate(-90 " in drawn
+    assert not re.search(r' d="[^"]*\.\d{3}', drawn)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "word"), [(0.97, 1.05, "same"), (0.98, 2.21, "unclear"), (0.4, 1.0, "unclear")]
+)
+def test_what_noise_hides_is_not_called_the_same(
+    machine: Machine, low: float, high: float, word: str
+) -> None:
+    (shown,) = documents(machine.state, "1")
+    figure = next(each for each in shown["figures"] if each["name"] == "write.throughput")
+    figure["change"] |= {"low": low, "high": high, "conclusion": "no difference"}
+    assert next(row for row in sentences.figure_rows(shown) if row[0] == figure["name"])[-1] == word
+    assert any("unclear: " in words for words in sentences.terms(shown)) == (word == "unclear")
+
+
+def test_a_dot_is_on_its_interval_however_far_it_is(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (shown,) = documents(machine.state, "1")
+    for trial, value in zip(shown["trials"], (0.05, 0.9, 40.0), strict=False):
+        trial["gain"] = {"value": value, "low": value / 3, "high": value * 3}
+    drawn: list[Figure] = []
+    monkeypatch.setattr(pictures, "picture", lambda name, drawing, *_: drawn.append(drawing))
+    pictures._trials("name", shown)
+    lines = [list(np.asarray(line.get_ydata())) for line in drawn[0].axes[0].get_lines()]
+    for (low, high), (value,) in zip(lines[0:6:2], lines[1:6:2], strict=True):
+        assert low <= value <= high
+
+
 def test_every_picture_has_a_title_and_a_description(machine: Machine) -> None:
     tags = Reader(page_of(documents(machine.state, "1"))).tags
     ids = [attrs["id"] for _, attrs in tags if "id" in attrs]
@@ -230,7 +277,35 @@ def test_several_runs_stand_side_by_side(machine: Machine) -> None:
     both = asked(machine.state, "report", "1", "2", "1", "--format", "markdown")
     assert both.count("autotune: /dev/md0, run") == 2
     assert "run 1 on /dev/md0 | run 2 on /dev/md0" in both
-    assert "Side by side" in page_of(documents(machine.state, "1", "2"))
+    shown = documents(machine.state, "1", "2")
+    assert "Side by side" in page_of(shown)
+    heads, *rows = several_runs.side_by_side(shown)
+    found = {name: cells for name, *cells in rows}
+    assert {len(row) for row in (heads, *rows)} == {3}
+    for cell, run in zip(found["write.throughput"], shown, strict=True):
+        figure = next(f for f in run["figures"] if f["name"] == "write.throughput")
+        assert f"×{figure['change']['ratio']:.2f} ({figure['change']['low']:.2f} to" in cell
+        assert cell.startswith(f"{show_rate(figure['before'])} → {show_rate(figure['after'])}, ×")
+    assert found["stripe_cache_size"] == ["256 → 2048 stripes"] * 2
+    assert found["sync_speed_max"] == ["200000 → 50000 KiB/s a member", "–"]
+    limits = [f["ceiling"] for run in shown for f in run["figures"] if f["name"] == "resync.p99"]
+    assert found["ceilings"] == [f"resync.p99 {show_latency(limit)}" for limit in limits]
+    assert found["day"][0] == shown[0]["started"][:10]
+
+
+def test_a_setting_has_its_unit(machine: Machine) -> None:
+    (shown,) = documents(machine.state, "1")
+    units = {name: unit for name, _, _, unit, _ in sentences.change_rows(shown)}
+    assert units == {"stripe_cache_size": "stripes", "sync_speed_max": "KiB/s a member"}
+
+
+def test_a_ceiling_that_is_not_shown_to_hold_is_explained(machine: Machine) -> None:
+    (shown,) = documents(machine.state, "1")
+    (p99,) = (figure for figure in shown["figures"] if figure["name"] == "resync.p99")
+    for held in ("holds", "broken", "not shown"):
+        p99["held"] = held
+        explained = any(words.startswith("not shown: ") for words in sentences.terms(shown))
+        assert explained == (held == "not shown")
 
 
 def test_a_run_without_original_figures_is_refused(tmp_path: Path) -> None:

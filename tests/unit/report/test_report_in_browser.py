@@ -49,6 +49,10 @@ REPEATS = """
     .map(each => axis.closest('svg').querySelector('title').textContent + ': twice ' + each);
 })
 """
+PARTED = """
+[...document.querySelectorAll('.word')].filter(e => e.textContent.length < 25 &&
+  e.offsetHeight > 1.9 * parseFloat(getComputedStyle(e).fontSize)).map(e => e.textContent)
+"""
 FAINT = """
 (() => {
   const numbers = text => text.match(/[\\d.]+/g).map(Number);
@@ -133,6 +137,7 @@ def test_everything_can_be_read(
     assert browser.evaluate(OVERFLOWS) == []
     assert browser.evaluate(OVERLAPS) == []
     assert browser.evaluate(REPEATS) == []
+    assert browser.evaluate(PARTED) == []
     assert browser.evaluate(FAINT) == []
     assert browser.complaints == []
     if runs == "nasty":
@@ -148,9 +153,10 @@ def test_the_browser_sees_what_overlaps_and_overflows(browser: Browser, tmp_path
         "<text x='9' y='20'>two</text><text x='90' y='40'>outside</text>"
         "<g><g><g><text x='5' y='45'>0</text></g></g><g><g><text x='30' y='45'>0</text></g></g></g>"
         "</svg>"
-        "<script>no.such()</script>"
+        "<p style='width:3em'><span class='word'>--two-lines</span></p><script>no.such()</script>"
     )
     browser.show(page, 390)
+    assert browser.evaluate(PARTED) == ["--two-lines"]
     assert browser.evaluate(OVERFLOWS)
     assert browser.evaluate(OVERLAPS) == ["t: outside is outside", "t: one over two"]
     assert browser.evaluate(REPEATS) == ["t: twice 0"]
@@ -171,3 +177,29 @@ def test_paper_is_light_whatever_the_screen_is(browser: Browser, tmp_path: Path)
     assert browser.evaluate(OVERLAPS) == []
     assert browser.evaluate(OVERFLOWS) == []
     browser("Emulation.setEmulatedMedia", {"media": ""})
+
+
+def test_on_paper_nothing_small_is_larger_than_the_text(browser: Browser, tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    page.write_text(html(documents(from_the_lab(tmp_path), "1")))
+    browser.show(page, 720)
+    browser("Emulation.setEmulatedMedia", {"media": "print"})
+    sizes = (
+        "['body', '.label', 'td', 'pre', 'figcaption small', 'h2'].map(e => "
+        "parseFloat(getComputedStyle(document.querySelector(e)).fontSize))"
+    )
+    body, *small, head = browser.evaluate(sizes)
+    assert max(small) < body < head
+    browser("Emulation.setEmulatedMedia", {"media": ""})
+
+
+def test_a_command_is_copied_as_it_is(browser: Browser, tmp_path: Path) -> None:
+    shown = documents(from_the_lab(tmp_path), "1")
+    page = tmp_path / "page.html"
+    page.write_text(html(shown))
+    browser.show(page, 390)
+    copied = browser.evaluate(
+        "[...document.querySelectorAll('pre code')].map(e => {"
+        "getSelection().selectAllChildren(e); return getSelection().toString(); })"
+    )
+    assert copied == [each["command"] for each in shown[0]["commands"]]
