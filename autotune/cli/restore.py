@@ -226,7 +226,7 @@ def _tell_persisted(array: "Array | None") -> None:
 
 def _print(name: str, outcome: "Outcome") -> None:
     if outcome.rebooted:
-        print(f"{name}: a reboot has reset its settings since.")
+        print(f"{name}: what was applied ended with a reboot.")
         for text in (*outcome.removed, *outcome.restored):
             print(f"  removed: {text}")
         return

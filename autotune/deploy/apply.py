@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from autotune.deploy import exported_script
-from autotune.deploy.in_force import Active, active
+from autotune.deploy.in_force import Active, active, refuse_damaged
 from autotune.errors import AutotuneError, RefusalError
 from autotune.knobs import (
     ALL,
@@ -71,6 +71,7 @@ def apply_profile(
     for text in _judged(profile, array, ram_budget_bytes, force):
         notice(text)
     exported_script.refuse_over(array)
+    refuse_damaged(array, state_dir)
     path = journal_path(state_dir, array.uuid)
     deferred_restore.settle(path, array.root)
     watch = Watch(array, knobs, live)
@@ -97,7 +98,7 @@ def known_here(profile: Profile, array: Array, now: Setting, state_dir: Path) ->
     found: Setting = {}
     set_by_them: Setting = {}
     system: tuple[str, ...] | None = ()
-    # One that is damaged is replaced by this one.
+    # One that is damaged is refused before.
     with contextlib.suppress(AutotuneError):
         for each in reversed(active(array, state_dir)):
             found = {**found, **before_here(each.profile, array)}

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Literal
 
 from autotune.deploy.persist import profile_path
-from autotune.errors import UsageError
+from autotune.errors import RefusalError, UsageError
 from autotune.knobs.profile_file import load_profile
 from autotune.problem.profile import Profile
 from autotune.safety.applied import is_applied
@@ -40,8 +40,26 @@ def active(array: Array, state_dir: Path, damaged: list[str] | None = None) -> l
             ownership.refuse(path, f"The profile {path}")
             found.append(Active(load_profile(path), how, path))
         except UsageError as error:
-            text = f"{str(error).rstrip('.')}; apply the profile anew."
+            text = f"{str(error).rstrip('.')}; {_what_to_do(array, how)}."
             if damaged is None:
                 raise UsageError(text) from None
             damaged.append(text)
     return found
+
+
+def _what_to_do(array: Array, how: Literal["applied", "persisted"]) -> str:
+    """With a profile that cannot be used. What is in force must not be taken for the original."""
+    if how == "applied":
+        return f"mend that, or undo it (`autotune restore {array.device}`) and apply it anew"
+    return (
+        f"mend that, or remove it (`autotune unpersist {array.device}`), reboot, and apply it anew"
+    )
+
+
+def refuse_damaged(array: Array, state_dir: Path) -> None:
+    """Raise RefusalError if a profile in force cannot be used: it alone knows what the array had
+    before, and what it has set would be taken for that."""
+    damaged: list[str] = []
+    active(array, state_dir, damaged)
+    if damaged:
+        raise RefusalError(" ".join(damaged))

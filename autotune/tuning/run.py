@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from autotune.deploy import catalogue
 from autotune.deploy.apply import with_those_in_force
 from autotune.deploy.exported_script import refuse_over
+from autotune.deploy.in_force import refuse_damaged
 from autotune.deploy.rescale import SYNC_SPEEDS
 from autotune.errors import AutotuneError, StoppedError, UsageError, closest
 from autotune.knobs import ram_bytes
@@ -117,6 +118,7 @@ def run(
     array = find_array(options.device)
     if keep:
         refuse_over(array)
+        refuse_damaged(array, state_dir)
     journal = journal_path(state_dir, array.uuid)
     with lock(array, journal, applies=keep):
         settle(journal, array.root)

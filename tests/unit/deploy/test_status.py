@@ -10,10 +10,10 @@ from some_profile import document
 from typer.testing import CliRunner
 
 from autotune.cli.main import app
-from autotune.deploy.in_force import active
+from autotune.deploy.in_force import active, refuse_damaged
 from autotune.deploy.persist import profile_path
 from autotune.deploy.status import Status, status
-from autotune.errors import UsageError
+from autotune.errors import RefusalError, UsageError
 from autotune.report.status import document as as_json
 from autotune.safety.journal import Journal
 from autotune.safety.new_journal import new_journal
@@ -98,9 +98,32 @@ def test_a_damaged_profile_hides_no_other(machine: fake_sysfs.FakeMachine) -> No
     assert found.active.how == "persisted"
     assert as_json(found)["persisted"]
     (fault,) = found.faults
-    assert "apply the profile anew" in fault
-    with pytest.raises(UsageError, match="apply the profile anew"):
+    assert "apply it anew" in fault
+    with pytest.raises(UsageError, match="apply it anew"):
         active(array, array.root)
+
+
+@pytest.mark.parametrize("fault", ["damaged", "writable"])
+@pytest.mark.parametrize("how", ["applied", "persisted"])
+def test_what_cannot_be_used_is_not_taken_for_the_original(
+    machine: fake_sysfs.FakeMachine, how: str, fault: str
+) -> None:
+    array = find_array("md0", machine.root)
+    make = apply if how == "applied" else persist
+    make(array)
+    refuse_damaged(array, array.root)
+    applied = how == "applied"
+    path = (
+        applied_profile_path(array.root, array.uuid)
+        if applied
+        else profile_path(array.uuid, array.root)
+    )
+    if fault == "damaged":
+        path.write_text("{")
+    else:
+        path.chmod(0o664)
+    with pytest.raises(RefusalError, match="restore /dev/md0" if applied else "reboot"):
+        refuse_damaged(array, array.root)
 
 
 def test_a_run_or_guard_under_way_is_no_fault(machine: fake_sysfs.FakeMachine) -> None:
