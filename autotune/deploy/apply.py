@@ -1,7 +1,7 @@
 """Making a profile's values effective on an array, until the next reboot."""
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from autotune.deploy import exported_script
@@ -98,9 +98,11 @@ def known_here(profile: Profile, array: Array, now: Setting, state_dir: Path) ->
     found: Setting = {}
     set_by_them: Setting = {}
     system: tuple[str, ...] | None = ()
+    in_force: list[Active] = []
     # One that is damaged is refused before.
     with contextlib.suppress(AutotuneError):
-        for each in reversed(active(array, state_dir)):
+        in_force = active(array, state_dir)
+        for each in reversed(in_force):
             found = {**found, **before_here(each.profile, array)}
             known = each.profile.system
             system = None if known is None or system is None else (*system, *known)
@@ -113,16 +115,15 @@ def known_here(profile: Profile, array: Array, now: Setting, state_dir: Path) ->
     before: Setting = {name: now[name] for name in profile.knobs if name not in found}
     before = before_others(before, array, _of_others(array, state_dir))
     before = {name: found.get(name, before.get(name, now[name])) for name in profile.knobs}
-    before = replaced(before, array, _of_disks_that_joined(array, now, state_dir))
+    before = replaced(before, array, _of_disks_that_joined(array, now, in_force))
     return with_before(profile, array, {**kept, **before}, system)
 
 
-def _of_disks_that_joined(array: Array, now: Setting, state_dir: Path) -> dict[Path, str]:
+def _of_disks_that_joined(
+    array: Array, now: Setting, in_force: Sequence[Active]
+) -> dict[Path, str]:
     """What disks read that have come since the profiles in force: none of these was there before
     them, and what udev has not set there is their own."""
-    in_force: list[Active] = []
-    with contextlib.suppress(AutotuneError):
-        in_force = active(array, state_dir)
     if not in_force:
         return {}
     reads = texts(array, {name: value for name, value in now.items() if is_of_disks(name)})

@@ -61,10 +61,11 @@ def tuned_on_disks(profile: Profile, array: Array) -> dict[Path, str]:
 
 def _on_disks(profile: Profile, array: Array, then: Setting, now: Setting) -> dict[Path, str]:
     found = texts(array, {name: value for name, value in now.items() if is_of_disks(name)})
+    left = _left(profile, array)
     for name, value in then.items():
         if is_of_disks(name):
             parts = str(value).split(",")
-            for place, disk in _left(profile, array).items():
+            for place, disk in left.items():
                 path = of_disk(array.root, disk, name)
                 if path.exists() and len(parts) in (1, len(profile.disks)):
                     found.setdefault(path, parts[place % len(parts)])

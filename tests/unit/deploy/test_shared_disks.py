@@ -42,6 +42,8 @@ def arrays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Array]:
     shutil.copytree(block / "md0", block / "md1", symlinks=True)
     (block / "md1/md/uuid").write_text("a" * 32 + "\n")
     monkeypatch.setattr(sysfs, "write", fake_sysfs.write)
+    for name in ("check", "tell_udev"):
+        monkeypatch.setattr(persist, name, lambda *_: None)
     return list_arrays(tmp_path)
 
 
@@ -160,8 +162,6 @@ def test_what_is_persisted_has_the_originals_of_both(
 ) -> None:
     """The first one's profile is replaced after the second one's was persisted over it."""
     monkeypatch.setattr(persist, "list_arrays", lambda _root: arrays)
-    monkeypatch.setattr(persist, "check", lambda *_: None)
-    monkeypatch.setattr(persist, "tell_udev", lambda *_: None)
     for number, before, value in ((0, ORIGINAL, "bfq"), (1, "bfq", "kyber"), (0, ORIGINAL, "none")):
         made = profile({"scheduler": value}).model_copy(update={"before": {"scheduler": before}})
         persist.persist(made, arrays[number], tmp_path / "state", lambda _text: None)
@@ -201,8 +201,6 @@ def test_arrays_that_share_some_of_their_disks(
     """As /boot on two disks, and the data on all."""
     shrink(arrays[1], 2)
     monkeypatch.setattr(persist, "list_arrays", lambda _root: list_arrays(tmp_path))
-    for name in ("check", "tell_udev"):
-        monkeypatch.setattr(persist, name, lambda *_: None)
     for path, text in zip(schedulers(arrays[0]), first, strict=True):
         fake_sysfs.write(path, text)
     by_name_ = {array.name: array for array in list_arrays(tmp_path)}
@@ -290,10 +288,8 @@ def test_a_disk_that_has_joined_keeps_what_it_had(
 
 
 def test_what_another_array_has_persisted_otherwise_is_told(
-    tmp_path: Path, arrays: list[Array], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, arrays: list[Array]
 ) -> None:
-    for name in ("check", "tell_udev"):
-        monkeypatch.setattr(persist, name, lambda *_: None)
     persisted_for(arrays[1], "kyber", tmp_path / "state")
     for value, told in (("kyber", 0), ("bfq", 1)):
         said: list[str] = []
@@ -305,11 +301,9 @@ def test_what_another_array_has_persisted_otherwise_is_told(
 
 @pytest.mark.parametrize("own", [True, False])
 def test_a_speed_that_followed_the_sysctl_does_so_again_and_no_other(
-    tmp_path: Path, arrays: list[Array], monkeypatch: pytest.MonkeyPatch, own: bool
+    tmp_path: Path, arrays: list[Array], own: bool
 ) -> None:
     """Whatever the sysctl says by then, and though the array's own value is the kernel's."""
-    for name in ("check", "tell_udev"):
-        monkeypatch.setattr(persist, name, lambda *_: None)
     array, file = arrays[0], arrays[0].md / "sync_speed_min"
     sysctl = tmp_path / "proc/sys/dev/raid/speed_limit_min"
     sysctl.write_text("50000\n")
@@ -330,10 +324,8 @@ def test_a_speed_that_followed_the_sysctl_does_so_again_and_no_other(
 
 
 def test_what_udev_has_set_for_another_array_stays_until_all_goes_back(
-    tmp_path: Path, arrays: list[Array], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, arrays: list[Array]
 ) -> None:
-    for name in ("check", "tell_udev"):
-        monkeypatch.setattr(persist, name, lambda *_: None)
     persisted_for(arrays[1], "kyber", tmp_path / "state")
     for path in schedulers(arrays[0]):
         (path.parent / "nr_requests").write_text("100\n")
