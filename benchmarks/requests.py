@@ -10,6 +10,7 @@ from tempfile import TemporaryDirectory
 
 from rich.console import Console
 
+from autotune.cli.options import STATE_DIR
 from autotune.knobs import by_name
 from autotune.measure.phase import Bench, measure
 from autotune.measure.workload import parse_workload
@@ -55,7 +56,7 @@ def main() -> None:
         destructive=chosen.destructive,
         knobs=(LIMIT,),
     )
-    preparation = prepare(options)
+    preparation = prepare(options, STATE_DIR)
     array, found = preparation.array, preparation.baseline
     stripe_kib = int((array.queue / "optimal_io_size").read_text()) // 1024
     print(

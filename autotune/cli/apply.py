@@ -1,7 +1,7 @@
 """`autotune apply` and `autotune unpersist`."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -15,6 +15,9 @@ from autotune.cli.options import (
     print_persisted,
 )
 from autotune.cli.terminal import console, notice
+
+if TYPE_CHECKING:
+    from autotune.system.array import Array
 
 
 def apply(
@@ -101,11 +104,12 @@ def unpersist(
         ),
     ],
     as_json: Json = False,
+    state_dir: StateDir = STATE_DIR,
 ) -> None:
     """Remove what --persist has written. What is set now stays until the array is stopped."""
     import json
 
-    from autotune.deploy.persist import tell_udev
+    from autotune.deploy.persist import persisted, tell_udev
     from autotune.deploy.persist import unpersist as remove
     from autotune.errors import RefusalError
     from autotune.preflight.checks import require_root
@@ -113,10 +117,12 @@ def unpersist(
 
     require_root()
     uuid = find_uuid(device)
-    removed = remove(uuid)
-    if not removed:
+    if uuid not in persisted():
         raise RefusalError(f"Nothing is persisted for {device}.")
     array = next((array for array in list_arrays() if array.uuid == uuid), None)
+    if array is not None:
+        _record(array, state_dir)
+    removed = remove(uuid)
     tell_udev(array, notice)
     if as_json:
         print(json.dumps({"uuid": uuid, "removed": [str(path) for path in removed]}, indent=2))
@@ -126,5 +132,19 @@ def unpersist(
     if array is not None:
         print(
             f"The values stay as they are until {array.device} is stopped, those of its disks "
-            "until a reboot."
+            f"until a reboot. `autotune restore {array.device}` puts them back now."
         )
+
+
+def _record(array: "Array", state_dir: Path) -> None:
+    """Note what the array had before the profile, which alone says it. One that cannot be read is
+    removed all the same."""
+    from autotune.deploy.undo import record_persisted
+    from autotune.errors import UsageError
+    from autotune.safety.locks import lock
+
+    try:
+        with lock(array):
+            record_persisted(array, state_dir)
+    except UsageError as error:
+        notice(f"What {array.device} had before is not known: {error}")

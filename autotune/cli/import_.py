@@ -127,7 +127,7 @@ def import_(
     out = console()
     out.quiet = as_json
     if dry_run:
-        arrivals = [_dry_run(out, item, options, verify) for options in each]
+        arrivals = [_dry_run(out, item, options, state_dir, verify) for options in each]
     else:
         arrivals = _bring(out, item, each, state_dir, verify)
     if as_json:
@@ -140,16 +140,20 @@ def import_(
 
 
 def _dry_run(
-    out: "Console", item: "Profile | StartingPoint", options: "Options", verify: bool
+    out: "Console",
+    item: "Profile | StartingPoint",
+    options: "Options",
+    state_dir: Path,
+    verify: bool,
 ) -> "Arrival":
     from autotune.report import import_profile as report
     from autotune.tuning.import_profile import Arrival, given, planned
     from autotune.tuning.prepare import prepare
 
-    plan = planned(item, options)
+    plan = planned(item, options, state_dir)
     report.print_plan(out, options.device, plan)
     if verify and not plan.refusals:
-        report.print_measuring(out, prepare(given(item, options, plan)))
+        report.print_measuring(out, prepare(given(item, options, plan), state_dir))
     return Arrival(options.device, plan, False, " ".join(plan.refusals) or "a dry run")
 
 
@@ -173,7 +177,7 @@ def _bring(
     for options in each:
         plan = Plan((), (), ())
         try:
-            plan = planned(item, options)
+            plan = planned(item, options, state_dir)
             report.print_plan(out, options.device, plan)
             if plan.refusals:
                 arrivals.append(Arrival(options.device, plan, False, " ".join(plan.refusals)))

@@ -13,7 +13,6 @@ from autotune.cli.terminal import notice
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from autotune.deploy.undo import Before
     from autotune.safety.locks import Lockable
     from autotune.safety.restore import Outcome
     from autotune.system.array import Array
@@ -44,7 +43,6 @@ def restore(
     """Restore the original settings after a run was killed; with DEVICE, also undo a profile."""
     import json
 
-    from autotune.deploy.persist import set_for_others
     from autotune.errors import RestoreError, UsageError
     from autotune.preflight.checks import require_root
     from autotune.safety.elsewhere import left_elsewhere
@@ -62,13 +60,11 @@ def restore(
         paths = [path for path in paths if not _is_held(path)]
     array = find_array(device) if device is not None else None
     arrays = list_arrays() if all_ else [array] if array is not None else []
-    applied = _applied(state_dir, arrays, all_)
-    kept = set_for_others(array) if array is not None else {}
-    outcomes, torn, barred, failed = _put_back_each([*paths, *applied], applied, kept)
-    # What was applied, or tried, since the boot was so on top of what is persisted.
-    before, unreadable = _before_persisted(arrays if all_ else [], state_dir)
-    failed += unreadable
-    outcomes |= _put_back_persisted(arrays, before, state_dir, failed)
+    # What a killed run has tried lies over what was applied, and that over what udev has set.
+    outcomes, torn, barred, failed = _put_back_each(paths, {})
+    undone, faults = _undo_profiles(arrays, all_, state_dir)
+    outcomes |= undone
+    failed += faults
     removed = _unpersist_all(arrays) if all_ and not failed else []
     if barred:
         from autotune.deploy.persist import wake
@@ -130,7 +126,7 @@ def _applied(state_dir: Path, arrays: "list[Array]", all_: bool) -> "dict[Path, 
 
 
 def _put_back_each(
-    paths: "Iterable[Path]", applied: "Mapping[Path, Lockable]", kept: "Mapping[str, str]"
+    paths: "Iterable[Path]", applied: "Mapping[Path, Lockable]"
 ) -> "tuple[dict[str, Outcome], list[Path], list[str], list[str]]":
     """Put back what these journals hold. What became of each, those that were cut short, the
     arrays whose persisted values a journal kept udev from, and what failed."""
@@ -152,7 +148,7 @@ def _put_back_each(
                 barred.append(path.stem)
                 continue
             with lock(applied[path]) if path in applied else contextlib.nullcontext():
-                record, outcome = put_back(path, kept=kept)
+                record, outcome = put_back(path)
             outcomes[f"{record.device} ({path.parent.name})"] = outcome
             if path not in applied and not path.exists():
                 barred.append(record.uuid)
@@ -164,39 +160,46 @@ def _put_back_each(
     return outcomes, torn, barred, failed
 
 
-def _before_persisted(
-    arrays: "list[Array]", state_dir: Path
-) -> "tuple[Mapping[str, Before], list[str]]":
-    """What each had before; why that cannot be known, which keeps nothing else from going back."""
-    from autotune.deploy.undo import before_persisted
-    from autotune.errors import AutotuneError
-
-    try:
-        return before_persisted(arrays, state_dir)
-    except (AutotuneError, OSError) as error:
-        return {}, [f"What was set before the persisted profiles cannot be read: {error}"]
-
-
-def _put_back_persisted(
-    arrays: "list[Array]", before: "Mapping[str, Before]", state_dir: Path, failed: list[str]
-) -> "dict[str, Outcome]":
-    """Put the values back that each array had before its persisted profile, as they are given."""
-    from autotune.deploy.undo import put_back_persisted
-    from autotune.errors import AutotuneError
+def _undo_profiles(
+    arrays: "list[Array]", all_: bool, state_dir: Path
+) -> "tuple[dict[str, Outcome], list[str]]":
+    """Put back what was applied to these arrays; with `all_` also what udev has set there. What
+    became of each, and what failed."""
     from autotune.safety.restore import Outcome
 
-    outcomes = {}
+    over, unknown = _record_persisted(arrays if all_ else [], state_dir)
+    applied = _applied(state_dir, arrays, all_)
+    outcomes, _, _, failed = _put_back_each(applied, applied)
+    for name, outcome in over.items():
+        outcomes.setdefault(name, Outcome()).foreign += outcome.foreign
+    return outcomes, [*unknown, *failed]
+
+
+def _record_persisted(
+    arrays: "list[Array]", state_dir: Path
+) -> "tuple[dict[str, Outcome], list[str]]":
+    """Let what udev has set for persisted profiles go back with what was applied. What somebody
+    else has set over it, and of which arrays what was there before is not known, and why."""
+    from autotune.deploy.persist import profile_path
+    from autotune.deploy.undo import record_persisted
+    from autotune.errors import AutotuneError
+    from autotune.safety.locks import lock
+    from autotune.safety.restore import Outcome
+
+    outcomes: dict[str, Outcome] = {}
+    failed: list[str] = []
     for array in arrays:
-        found = before.get(array.device)
-        if found is None or not (found or found.theirs):
+        if not profile_path(array.uuid).exists():
             continue
         try:
-            put_back = put_back_persisted(array, found, state_dir, notice) if found else []
-            outcome = Outcome(restored=put_back, foreign=list(found.theirs))
-            outcomes[f"{array.device} (persisted)"] = outcome
+            with lock(array):
+                if theirs := record_persisted(array, state_dir):
+                    outcomes[f"{array.device} (applied)"] = Outcome(foreign=theirs)
         except (AutotuneError, OSError) as error:
-            failed.append(f"{array.device}: {error}")
-    return outcomes
+            failed.append(
+                f"What {array.device} had before its persisted profile is not known: {error}"
+            )
+    return outcomes, failed
 
 
 def _unpersist_all(arrays: "list[Array]") -> list[Path]:

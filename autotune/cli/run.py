@@ -167,7 +167,7 @@ def run(
     require_root()
     several = all_ or len(each) > 1
     if dry_run:
-        _for_each(each, several, as_json, lambda one: _dry_run(one, as_json, verbose))
+        _for_each(each, several, as_json, lambda one: _dry_run(one, state_dir, as_json, verbose))
     else:
         _for_each(
             each,
@@ -234,13 +234,13 @@ def _for_each(
         raise typer.Exit(1)
 
 
-def _dry_run(options: "Options", as_json: bool, verbose: bool) -> dict[str, Any]:
+def _dry_run(options: "Options", state_dir: Path, as_json: bool, verbose: bool) -> dict[str, Any]:
     from autotune.report.plan import plan_document, print_plan
     from autotune.tuning.prepare import prepare
     from autotune.tuning.run import find_strategy
 
     find_strategy(options.strategy)
-    preparation = prepare(options)
+    preparation = prepare(options, state_dir)
     if not as_json:
         print_plan(console(), preparation, verbose)
     return plan_document(preparation)

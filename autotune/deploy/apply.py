@@ -6,6 +6,8 @@ from pathlib import Path
 
 from autotune.deploy import exported_script
 from autotune.deploy.in_force import Active, active, refuse_damaged
+from autotune.deploy.shared_disks import without_shared_disks
+from autotune.deploy.undo import record_persisted
 from autotune.errors import AutotuneError, RefusalError
 from autotune.knobs import (
     ALL,
@@ -19,19 +21,19 @@ from autotune.knobs import (
 )
 from autotune.knobs.before import (
     before_here,
-    before_others,
     joined,
     replaced,
     tuned_on_disks,
     with_before,
 )
+from autotune.knobs.scheduler import by_disk, requests_after_switch
 from autotune.knobs.texts import texts
 from autotune.preflight import checks
 from autotune.problem.profile import Profile
-from autotune.problem.setting import Setting
+from autotune.problem.setting import Setting, Value
 from autotune.quantities import show_bytes
 from autotune.safety import deferred_restore
-from autotune.safety.applied import keep_applied
+from autotune.safety.applied import keep_applied, known_by_record
 from autotune.safety.apply import apply, journaled_paths
 from autotune.safety.guardian import guarded
 from autotune.safety.locks import lock
@@ -39,7 +41,7 @@ from autotune.safety.new_journal import new_journal
 from autotune.safety.paths import journal_path
 from autotune.safety.watch import Watch
 from autotune.system import sync, sysfs
-from autotune.system.array import Array, find_array, list_arrays
+from autotune.system.array import Array, find_array
 from autotune.system.stack import read_stack
 
 
@@ -55,38 +57,45 @@ def apply_profile(
 
     All of them or none: if one does not take, everything is put back, and what somebody else has
     set meanwhile is told to `notice`. Values that do harm, or that take more than the RAM budget
-    (by default `harm.ram_budget_for`), are refused, or with `force` only told. Raise UsageError
-    for a knob that does not exist, RefusalError if the array is in no state for it,
-    InfeasibleError if a value does not take.
+    (by default `harm.ram_budget_for`), are refused, or with `force` only told. Settings of disks
+    that another array's profile has set are left out, and told. Raise UsageError for a knob that
+    does not exist, RefusalError if the array is in no state for it, InfeasibleError if a value does
+    not take.
     """
     array = find_array(device)
-    # What was found on a real recovery is wanted while it lasts.
-    live = sync.under_way(array)
-    for message in checks.refusals(checks.check(array, read_stack(array), live)):
-        raise RefusalError(message)
-    knobs = tuple(by_name(name) for name in profile.knobs)
-    for knob in knobs:
-        if not knob.applies(array):
-            raise RefusalError(f"{array.device} has no {knob.name}, which the profile sets.")
-    for text in _judged(profile, array, ram_budget_bytes, force):
-        notice(text)
-    exported_script.refuse_over(array)
-    refuse_damaged(array, state_dir)
     path = journal_path(state_dir, array.uuid)
-    deferred_restore.settle(path, array.root)
-    watch = Watch(array, knobs, live)
-    paths = journaled_paths(array, for_array(array, ALL), checks=not live)
-    with (
-        lock(array, path, applies=True),
-        watch.signals.caught(notice),
-        guarded(new_journal(path, array.uuid, array.device, paths), notice) as guardian,
-    ):
-        watch.rely_on(guardian)
-        watch.look()
-        journal = guardian.journal
-        before = read_setting(array, knobs)
-        after = apply(array, knobs, profile.knobs, journal, watch)
-        keep_applied(known_here(profile, array, before, state_dir), array, journal, state_dir)
+    with lock(array, path, applies=True):
+        profile, left_out = without_shared_disks(profile, array, state_dir)
+        if left_out and not profile.knobs:
+            raise RefusalError(f"Nothing is left to apply to {device}. {left_out}")
+        if left_out:
+            notice(left_out)
+        # What was found on a real recovery is wanted while it lasts.
+        live = sync.under_way(array)
+        for message in checks.refusals(checks.check(array, read_stack(array), live)):
+            raise RefusalError(message)
+        knobs = tuple(by_name(name) for name in profile.knobs)
+        for knob in knobs:
+            if not knob.applies(array):
+                raise RefusalError(f"{array.device} has no {knob.name}, which the profile sets.")
+        for text in _judged(profile, array, ram_budget_bytes, force):
+            notice(text)
+        exported_script.refuse_over(array)
+        refuse_damaged(array, state_dir)
+        deferred_restore.settle(path, array.root)
+        record_persisted(array, state_dir)
+        watch = Watch(array, knobs, live)
+        paths = journaled_paths(array, for_array(array, ALL), checks=not live)
+        with (
+            watch.signals.caught(notice),
+            guarded(new_journal(path, array.uuid, array.device, paths), notice) as guardian,
+        ):
+            watch.rely_on(guardian)
+            watch.look()
+            journal = guardian.journal
+            before = read_setting(array, knobs)
+            after = apply(array, knobs, profile.knobs, journal, watch)
+            keep_applied(known_here(profile, array, before, state_dir), array, journal, state_dir)
     return before, after
 
 
@@ -112,11 +121,27 @@ def known_here(profile: Profile, array: Array, now: Setting, state_dir: Path) ->
     # What somebody else has set since is theirs.
     kept: Setting = {n: found[n] for n, value in reads.items() if value == set_by_them.get(n)}
     # What its own profiles have found is true already.
-    before: Setting = {name: now[name] for name in profile.knobs if name not in found}
-    before = before_others(before, array, _of_others(array, state_dir))
-    before = {name: found.get(name, before.get(name, now[name])) for name in profile.knobs}
+    before: Setting = {name: found.get(name, now[name]) for name in profile.knobs}
+    if "nr_requests" not in found and "scheduler" in found and "nr_requests" in before:
+        lengths = _lengths_before(array, found["scheduler"], state_dir)
+        before = replaced(before, array, lengths)
     before = replaced(before, array, _of_disks_that_joined(array, now, in_force))
     return with_before(profile, array, {**kept, **before}, system)
+
+
+def _lengths_before(array: Array, scheduler: Value, state_dir: Path) -> dict[Path, str]:
+    """The length of each disk's queue before a profile in force switched its scheduler: what is
+    recorded, else what that scheduler makes of it."""
+    known = known_by_record(array, state_dir)
+    found = {}
+    for disk, name in by_disk(array, scheduler).items():
+        path = array.root / "sys/block" / disk / "queue/nr_requests"
+        usual = requests_after_switch(sysfs.device(path), name)
+        if path in known:
+            found[path] = known[path]
+        elif usual is not None and sysfs.value(path.with_name("scheduler")) != name:
+            found[path] = str(usual)
+    return found
 
 
 def _of_disks_that_joined(
@@ -134,14 +159,6 @@ def _of_disks_that_joined(
         for path, text in reads.items()
         if sysfs.device(path).name in new and all(text != each.get(path) for each in tuned)
     }
-
-
-def _of_others(array: Array, state_dir: Path) -> list[tuple[Profile, Array]]:
-    """The profiles in force on other arrays, the newest first."""
-    others = [other for other in list_arrays(array.root) if other.uuid != array.uuid]
-    found = [(each, other) for other in others for each in active(other, state_dir, damaged=[])]
-    found.sort(key=lambda pair: pair[0].path.stat().st_mtime_ns, reverse=True)
-    return [(each.profile, other) for each, other in found]
 
 
 def with_those_in_force(

@@ -19,13 +19,7 @@ from autotune.errors import AutotuneError, RefusalError, UsageError
 from autotune.export import udev
 from autotune.export.steps import steps
 from autotune.knobs import by_name, harmful, is_of_disks, read_setting
-from autotune.knobs.before import (
-    before_here,
-    before_others,
-    replaced,
-    tuned_on_disks,
-    with_before,
-)
+from autotune.knobs.before import before_here, replaced, with_before
 from autotune.knobs.profile_file import load_profile
 from autotune.knobs.texts import KERNELS
 from autotune.preflight import conflicts
@@ -101,9 +95,11 @@ def persist(
     """
     check(array, state_dir, profile)
     root, uuid = array.root, array.uuid
-    for text in (*conflicts.setting(array, profile.knobs), *_against_others(profile, array)):
+    for text in conflicts.setting(array, profile.knobs):
         notice(text)
-    before = _before_any(profile, array, state_dir)
+    # Of what else profiles in force have set, udev sets nothing any more after the next boot.
+    own = {n: value for n, value in before_here(profile, array).items() if n in profile.knobs}
+    before = replaced(own, array, known_by_record(array, state_dir))
     profile = with_before(profile, array, before, _following(profile, array, before, state_dir))
     journal = journal_path(state_dir.absolute(), uuid)
     # initramfs-tools copies rules into the initramfs, where they would outlive their removal.
@@ -125,28 +121,6 @@ def persist(
     return tuple(files)  # type: ignore[return-value]
 
 
-def _before_any(profile: Profile, array: Array, state_dir: Path) -> Setting:
-    """What the array had before, without what is persisted for arrays on the same disks. Later
-    that could not be told any more: theirs may be replaced. Of what is applied, its record knows
-    each file."""
-    theirs = sorted(_for_others(array), key=lambda each: each[2], reverse=True)
-    pairs = [(each, other) for each, other, _ in theirs]
-    before = before_others(before_here(profile, array), array, pairs)
-    return replaced(before, array, known_by_record(array, state_dir))
-
-
-def _against_others(profile: Profile, array: Array) -> list[str]:
-    """Which knobs of shared disks other persisted profiles set otherwise, a sentence each."""
-    theirs = set_for_others(array)
-    ours = tuned_on_disks(profile, array)
-    names = {path.name for path, text in ours.items() if theirs.get(str(path), text) != text}
-    return [
-        f"What is persisted for another array on the same disks sets {name} otherwise; at each "
-        "boot either of the two may come last. Persist one of them without it."
-        for name in sorted(names)
-    ]
-
-
 def _following(
     profile: Profile, array: Array, before: Setting, state_dir: Path
 ) -> list[str] | None:
@@ -158,27 +132,6 @@ def _following(
             return None
         if text == "system" or (text is None and name in (profile.system or ())):
             found.append(name)
-    return found
-
-
-def set_for_others(array: Array) -> dict[str, str]:
-    """What udev sets on disks of this array for profiles that are persisted for other ones, by
-    file; the last rule wins."""
-    found: dict[str, str] = {}
-    for profile, other, _ in sorted(_for_others(array), key=lambda each: each[1].uuid):
-        found |= {str(path): text for path, text in tuned_on_disks(profile, other).items()}
-    return found
-
-
-def _for_others(array: Array) -> list[tuple[Profile, Array, int]]:
-    """The profiles that are persisted for other arrays, and when that was, in ns."""
-    found = []
-    for other in list_arrays(array.root):
-        path = profile_path(other.uuid, array.root)
-        if other.uuid != array.uuid and path.exists():
-            # One that is damaged is told of by `status`.
-            with contextlib.suppress(UsageError):
-                found.append((load_profile(path), other, path.stat().st_mtime_ns))
     return found
 
 

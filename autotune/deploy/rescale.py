@@ -15,7 +15,7 @@ number of members and the chunk may differ: what depends on them is rescaled.
 
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from autotune.knobs import Knob, by_name, consistent, harmful
@@ -156,6 +156,18 @@ def _fitted(changes: dict[str, Change], array: Array, budget_bytes: int, notes: 
         return Plan(planned.changes, (reason,), planned.notes) if reason else planned
     judged = harmful.judge_on(array, planned.setting)
     return Plan(planned.changes, judged.refusals, (*planned.notes, *judged.warnings))
+
+
+def without(plan: Plan, names: Collection[str], why: str) -> Plan:
+    """The plan with these settings left as they are."""
+    changes = tuple(
+        Change(change.knob, change.there, None, "left as it is") if change.knob in names else change
+        for change in plan.changes
+    )
+    rest = Plan(changes, plan.refusals, (*plan.notes, why))
+    if plan.refusals or rest.setting:
+        return rest
+    return Plan(changes, (f"Nothing of it is left to set. {why}",), ())
 
 
 def _affordable(knob: Knob, array: Array, change: Change, budget_bytes: int) -> Change:

@@ -98,27 +98,6 @@ def disk_ids(array: Array) -> tuple[str, ...]:
     return ids if all(ids) and len(set(ids)) == len(ids) else array.disks
 
 
-def before_others(
-    before: Setting, array: Array, others: Iterable[tuple[Profile, Array]]
-) -> Setting:
-    """What an array reads, where its disks are set by the profiles of other arrays, the newest
-    first: what these disks read before those."""
-    reads = texts(array, {name: value for name, value in before.items() if is_of_disks(name)})
-    return replaced(before, array, read_before_others(reads, others))
-
-
-def read_before_others(
-    reads: Mapping[Path, str], others: Iterable[tuple[Profile, Array]]
-) -> dict[Path, str]:
-    """Of files that read so, what they read before the profiles of other arrays, the newest
-    first."""
-    found = dict(reads)
-    for profile, array in others:
-        tuned, had = tuned_on_disks(profile, array), before_on_disks(profile, array)
-        found.update({p: had[p] for p in found.keys() & had.keys() if found[p] == tuned.get(p)})
-    return found
-
-
 def replaced(setting: Setting, array: Array, reads: Mapping[Path, str]) -> Setting:
     """A setting of which some files of the array's disks read otherwise."""
     found = dict(setting)
@@ -128,14 +107,11 @@ def replaced(setting: Setting, array: Array, reads: Mapping[Path, str]) -> Setti
             values = [reads.get(path, text) for path, text in files.items()]
             if len(values) != len(array.disks):
                 continue
-            if isinstance(value, str):
-                found[name] = _joined(values)
-            elif len(set(values)) == 1:
-                # Members whose numbers differ are no setting.
-                found[name] = int(values[0])
+            found[name] = _joined(values)
     return found
 
 
-def _joined(values: Collection[Value]) -> Value:
+def _joined(values: Collection[str]) -> Value:
     different = set(values)
-    return different.pop() if len(different) == 1 else ",".join(map(str, values))
+    text = different.pop() if len(different) == 1 else ",".join(values)
+    return int(text) if text.isdecimal() else text

@@ -1,11 +1,11 @@
 """Which files a setting is in, and what they read under it."""
 
 import contextlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from autotune.errors import AutotuneError
-from autotune.knobs import by_name, is_of_disks
+from autotune.knobs import Knob, by_name, is_of_disks
 from autotune.knobs.base import MemberNumber
 from autotune.knobs.scheduler import Scheduler
 from autotune.problem.setting import Setting, Value
@@ -29,12 +29,19 @@ def texts(array: Array, setting: Setting) -> dict[Path, str]:
     found = {}
     for name, value in setting.items():
         with contextlib.suppress(AutotuneError, OSError):
-            knob = by_name(name)
-            for write in knob.writes(array, value) if knob.valid(array, value) is None else ():
+            for write in _writes(array, by_name(name), value):
                 # What comes back with a scheduler has no word of its own here.
                 if write.path.exists() and (write.path.name == name or not is_of_disks(name)):
                     found[write.path] = write.text
     return found
+
+
+def _writes(array: Array, knob: Knob, value: Value) -> list[sysfs.Write]:
+    if isinstance(knob, MemberNumber) and isinstance(value, str):
+        # Disks that differ, which is no setting.
+        paths = knob.paths(array)[: len(array.disks)]
+        return [sysfs.Write(p, text) for p, text in zip(paths, value.split(","), strict=True)]
+    return knob.writes(array, value) if knob.valid(array, value) is None else []
 
 
 def sysctl(array: Array, file: str) -> str:
@@ -51,19 +58,3 @@ def follows_sysctl(array: Array, name: str, value: Value, system: Sequence[str] 
     if system is not None:
         return name in system
     return str(value) in (KERNELS[name], sysctl(array, name))
-
-
-def earlier(
-    array: Array, before: Setting, found: Mapping[str, str], system: Sequence[str] | None
-) -> dict[str, str]:
-    """Of files that read as in `found` (`sysfs.original`, by path): what brings back those that
-    read otherwise `before`. `system`: as in the profile."""
-    back = {}
-    for path, text in texts(array, before).items():
-        now = found.get(str(path), text)
-        if path.name in KERNELS and now == "system":
-            continue
-        follows = follows_sysctl(array, path.name, text, system)
-        if now != text or (follows and system is not None):
-            back[str(path)] = "system" if follows else text
-    return back

@@ -23,6 +23,8 @@ ShortText = Annotated[str, Field(max_length=200), AfterValidator(printable)]
 KnobName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,40}$")]
 KnobText = Annotated[StrictStr, Field(pattern=r"^[a-z][a-z0-9_,-]{0,400}$")]
 KnobValue = Annotated[StrictInt, Field(gt=-(1 << 63), lt=1 << 63)] | KnobText
+DiskNumbers = Annotated[StrictStr, Field(pattern=r"^[0-9]{1,19}(,[0-9]{1,19}){1,4095}$")]
+"""One for each disk: "64,128". No setting, but what disks may have had."""
 DiskId = Annotated[StrictStr, Field(pattern=r"^[A-Za-z0-9!_.:-]{1,64}$")]
 Bytes = Annotated[int, Field(ge=0, lt=1 << 63)]
 FigureName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]*\.[a-z0-9_]+$", max_length=64)]
@@ -92,7 +94,7 @@ class Profile(Strict):
     proven_on: ProvenOn
     workload: ShortText
     knobs: Annotated[dict[KnobName, KnobValue], Field(max_length=40)]
-    before: Annotated[dict[KnobName, KnobValue], Field(max_length=40)]
+    before: Annotated[dict[KnobName, KnobValue | DiskNumbers], Field(max_length=40)]
     disks: Annotated[tuple[DiskId, ...], Field(max_length=4096)] = ()
     """Of which disks, in order, those values in `before` are that name one for each."""
     system: Annotated[tuple[KnobName, ...], Field(max_length=40)] | None = None

@@ -6,28 +6,19 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from autotune.errors import AutotuneError
-from autotune.knobs.before import before_here
-from autotune.knobs.texts import earlier
 from autotune.problem.profile import Profile, save_profile
+from autotune.safety.first import go_back_to_first
 from autotune.safety.journal import Journal
 from autotune.safety.paths import applied_path, applied_profile_path
-from autotune.safety.shared_disks import found_first
 from autotune.system import sysfs
 from autotune.system.array import Array
 
 
 def keep_applied(profile: Profile, array: Array, journal: Journal, state_dir: Path) -> None:
-    """Leave the profile's values in force until the next reboot or `autotune restore`; its `before`
-    is what the array had before any profile, also one that udev has set. Raise AutotuneError, the
-    journal still being open, if that cannot be recorded."""
+    """Leave the profile's values in force until the next reboot or `autotune restore`. Raise
+    AutotuneError, the journal still being open, if that cannot be recorded."""
     save_profile(profile, applied_profile_path(state_dir, array.uuid))
-    path, record = applied_path(state_dir, array.uuid), journal.record
-    before = before_here(profile, array)
-    known = earlier(array, before, record.originals, profile.system)
-    for file in known_by_record(array, state_dir):
-        # What the record of an earlier profile found itself is surer.
-        known.pop(str(file), None)
-    journal.keep(path, found_first(record, path, known))
+    journal.keep(applied_path(state_dir, array.uuid))
 
 
 def known_by_record(array: Array, state_dir: Path) -> dict[Path, str]:
@@ -35,10 +26,10 @@ def known_by_record(array: Array, state_dir: Path) -> dict[Path, str]:
     with contextlib.suppress(AutotuneError, OSError):
         record = Journal.load(applied_path(state_dir, array.uuid)).record
         if record.of_this_boot(array.root):
-            known = {**record.originals, **record.first}
-            return {
-                Path(name): known[name] for name in record.changed if record.is_same(Path(name))
-            }
+            changed = record.changed
+            go_back_to_first(record)
+            known = {name: record.originals[name] for name in changed if name in record.originals}
+            return {Path(n): text for n, text in known.items() if record.is_same(Path(n))}
     return {}
 
 

@@ -7,9 +7,7 @@ import select
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
 from pathlib import Path
-from types import MappingProxyType
 
 from autotune.errors import AutotuneError, RefusalError
 from autotune.knobs.write_order import is_reshaping
@@ -85,11 +83,9 @@ def start(path: Path) -> None:
     scope.move(process.pid)
 
 
-def put_back(
-    path: Path, root: Path = Path("/"), kept: Mapping[str, str] = MappingProxyType({})
-) -> tuple[Record, Outcome]:
+def put_back(path: Path, root: Path = Path("/")) -> tuple[Record, Outcome]:
     """Restore a journal that an earlier process left. What has to wait is seen through by a
-    process of its own. `kept`: see `shared_disks.leave_to_others`.
+    process of its own.
 
     Raise FileNotFoundError if somebody else has just done so, RefusalError if a run is under way
     that does so itself, AutotuneError if the journal cannot be read.
@@ -108,7 +104,7 @@ def put_back(
             if time.monotonic() > deadline:
                 raise
             time.sleep(LEAST_S)
-    outcome = restore(journal, root, kept=kept)
+    outcome = restore(journal, root)
     journal.release()
     if outcome.waiting:
         start(waiting_path(journal.path))

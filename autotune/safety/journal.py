@@ -267,7 +267,7 @@ class Journal:
             device = record.devices.get(folder) if record.same_boot(self.record) else None
             self._add({"kind": "scratch", "path": folder, "mount": mount, "device": device})
 
-    def keep(self, applied: Path, first: Mapping[str, str]) -> None:
+    def keep(self, applied: Path, first: Mapping[str, str] | None = None) -> None:
         """Clear the journal though nothing went back: the values are wanted. The record moves to
         `applied`, so that they can still be undone; the originals of an earlier record there
         stay the originals. `first`: `Record.first`."""

@@ -46,8 +46,7 @@ class Record:
     """Its mark (`kernel_mark`); "" if that is not known."""
     ours: dict[str, list[str]] = field(default_factory=dict)
     first: dict[str, str] = field(default_factory=dict)
-    """Of disks that other arrays share, whose profiles had changed them already: what files read
-    before all of these."""
+    """What files read before udev had set them for a persisted profile."""
     unsettled: set[str] = field(default_factory=set)
     """The files announced for writing since it was last noted what took effect."""
     scratch: list[str] = field(default_factory=list)
@@ -94,15 +93,6 @@ class Record:
         """The files that writes of ours have changed, or the kernel with them."""
         known = {**self.originals, **self.first}
         return [name for name in known if self.cause(name) is not None]
-
-    @property
-    def earliest(self) -> dict[str, str]:
-        """What files read before all profiles. Of a queue that had another scheduler then, only
-        what is `first` is known."""
-        first, found = self.first, self.originals
-        switched = [Path(name) for name in first if found.get(name, first[name]) != first[name]]
-        lost = {name for name in found if any(resets(path, Path(name)) for path in switched)}
-        return {**{name: text for name, text in found.items() if name not in lost}, **first}
 
     def is_same(self, path: Path) -> bool:
         """Whether a file is still one of the device that it was recorded of."""

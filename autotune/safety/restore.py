@@ -6,11 +6,11 @@ import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import MappingProxyType
 
 from autotune.errors import AutotuneError
 from autotune.knobs.write_order import WAITING, resets, restoring, unsafe_now
 from autotune.safety import own_array
+from autotune.safety.first import go_back_to_first
 from autotune.safety.journal import Journal
 from autotune.safety.paths import is_of_applied
 from autotune.safety.record import BOOT_ID, Record
@@ -20,7 +20,6 @@ from autotune.safety.scratch_folder import (
     SCRATCH_PREFIX,
     remove,
 )
-from autotune.safety.shared_disks import leave_to_others
 from autotune.system import sysfs
 from autotune.system.blockdev import md_uuid
 from autotune.system.sync import is_checking
@@ -52,14 +51,9 @@ class Outcome:
         return not self.failed
 
 
-def restore(
-    journal: Journal,
-    root: Path = Path("/"),
-    at_once: bool = False,
-    kept: Mapping[str, str] = MappingProxyType({}),
-) -> Outcome:
+def restore(journal: Journal, root: Path = Path("/"), at_once: bool = False) -> Outcome:
     """Put everything back that the journal's run changed, then clear the journal. `at_once`: right
-    after the run's end, when nobody can have come between. `kept`: see `leave_to_others`.
+    after the run's end, when nobody can have come between.
 
     Never raises for one file: it goes on with the rest, and keeps the journal if any failed. What
     the kernel does not take while a sync runs waits in a journal of its own, and so does a scratch
@@ -75,7 +69,7 @@ def restore(
         return outcome
     if record.of_this_boot(root):
         if is_of_applied(journal.path):
-            leave_to_others(record, journal.path, kept)
+            go_back_to_first(record)
         _restore_settings(journal, root, outcome)
     else:
         # The kernel has forgotten every value since; only what is on disk is left to remove.

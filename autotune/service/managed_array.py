@@ -4,8 +4,7 @@ import dataclasses
 from pathlib import Path
 
 from autotune.deploy.apply import apply_profile
-from autotune.deploy.persist import set_for_others
-from autotune.deploy.undo import before_persisted, put_back_persisted
+from autotune.deploy.undo import record_persisted
 from autotune.errors import InUseError, RefusalError, RestoreError, UsageError
 from autotune.knobs import ALL, DEFAULT, by_name, for_array, ram_bytes, read_setting
 from autotune.knobs.before import before_here, with_before
@@ -17,6 +16,7 @@ from autotune.results import stored_run
 from autotune.safety.deferred_restore import put_back
 from autotune.safety.locks import lock
 from autotune.safety.paths import applied_path, applied_profile_path
+from autotune.safety.restore import Outcome
 from autotune.service.config import Care
 from autotune.service.policy import Proof
 from autotune.service.quiet_time import QUIET, busy_share
@@ -101,7 +101,13 @@ class ManagedArray:
         return read_setting(self._array.now(), self._knobs)
 
     def against_originals(self) -> Proof:
-        return self._in_turn("the original settings", self.profile.before)
+        before = {
+            name: value
+            for name, value in self.profile.before.items()
+            # Queues whose lengths differed ("64,128") are no setting.
+            if isinstance(value, int) or not value[0].isdecimal()
+        }
+        return self._in_turn("the original settings", before)
 
     def prove(self, setting: Setting) -> Proof:
         return self._in_turn("what was found", setting)
@@ -111,21 +117,13 @@ class ManagedArray:
         before that. Raise RestoreError if it cannot."""
         array = self._array.now()
         path = applied_path(self._state, array.uuid)
-        if path.exists():
-            with lock(array):
-                _, outcome = put_back(path, kept=set_for_others(array))
-            if outcome.failed:
-                raise RestoreError(
-                    f"Not everything could be put back: {'; '.join(outcome.failed)}."
-                )
-            if outcome.foreign:
-                left = "; ".join(outcome.foreign)
-                self._reporter.notice(f"Left as somebody else set it: {left}")
-        found, unknown = before_persisted([array], self._state)
-        if unknown:
-            raise RestoreError(" ".join(unknown))
-        if before := found.get(array.device):
-            put_back_persisted(array, before, self._state, self._reporter.notice)
+        with lock(array):
+            theirs = record_persisted(array, self._state)
+            outcome = put_back(path)[1] if path.exists() else Outcome()
+        if outcome.failed:
+            raise RestoreError(f"Not everything could be put back: {'; '.join(outcome.failed)}.")
+        if left := "; ".join((*theirs, *outcome.foreign)):
+            self._reporter.notice(f"Left as somebody else set it: {left}")
 
     def tune(self) -> Setting | None:
         knobs = tuple(dict.fromkeys((*DEFAULT, *self._knobs)))

@@ -35,7 +35,9 @@ def diagnose(array: Array, state_dir: Path, known: Collection[str]) -> Diagnosis
     if refusals(found):
         return Diagnosis(array.device, tuple(found), None)
     try:
-        run = prepare(Options(array.device, load_workload("balanced")))
+        run = prepare(Options(array.device, load_workload("balanced")), state_dir)
     except AutotuneError as error:
         return Diagnosis(array.device, (Finding("refuse", str(error)), *found), None)
+    if run.left_to_another:
+        found.append(Finding("warn", run.left_to_another))
     return Diagnosis(array.device, tuple(found), run)

@@ -90,6 +90,8 @@ class Preparation:
     earlier: tuple[Earlier, ...] = ()
     ground: Ground = field(default_factory=Ground)
     user: str = ""
+    left_to_another: str = ""
+    """Which settings are left to another array's profile, in a sentence; "" if none are."""
     costs: dict[tuple[str, Value], int] = field(
         default_factory=dict, init=False, compare=False, repr=False
     )
@@ -129,7 +131,8 @@ class Preparation:
     @property
     def said_first(self) -> tuple[str, ...]:
         """What a user should know as the run starts."""
-        texts = ["" if self.live else self.not_measured, *map(doubt, self.options.ceilings)]
+        not_measured = "" if self.live else self.not_measured
+        texts = [self.left_to_another, not_measured, *map(doubt, self.options.ceilings)]
         return tuple(text for text in texts if text)
 
     def allowed(self, setting: Setting) -> bool:

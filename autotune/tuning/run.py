@@ -14,6 +14,7 @@ from autotune.deploy.apply import with_those_in_force
 from autotune.deploy.exported_script import refuse_over
 from autotune.deploy.in_force import refuse_damaged
 from autotune.deploy.rescale import SYNC_SPEEDS
+from autotune.deploy.undo import record_persisted
 from autotune.errors import AutotuneError, StoppedError, UsageError, closest
 from autotune.knobs import ram_bytes
 from autotune.measure.member_speed import member_kib_s
@@ -31,7 +32,7 @@ from autotune.safety.locks import lock
 from autotune.safety.paths import journal_path
 from autotune.safety.watch import Watch
 from autotune.store import TrialRecord
-from autotune.system.array import find_array
+from autotune.system.array import Array, find_array
 from autotune.tuning.document import whole_document
 from autotune.tuning.earlier_runs import earlier_trials
 from autotune.tuning.hints import hints as catalogue_hints
@@ -116,14 +117,13 @@ def run(
     began = time.monotonic()
     entry = find_strategy(options.strategy) if options.given is None else None
     array = find_array(options.device)
-    if keep:
-        refuse_over(array)
-        refuse_damaged(array, state_dir)
     journal = journal_path(state_dir, array.uuid)
     with lock(array, journal, applies=keep):
         settle(journal, array.root)
         # Under the lock: what a run that is just ending has set is not the original.
-        preparation = prepare(options)
+        if keep:
+            _before_keeping(array, state_dir)
+        preparation = prepare(options, state_dir)
         for text in preparation.said_first:
             reporter.notice(text)
         factory = Loading(lambda: load_strategy(entry)) if entry is not None else None
@@ -179,6 +179,14 @@ def run(
         solve.named(store.run(number), store.trials(number)),
         trials.spent,
     )
+
+
+def _before_keeping(array: Array, state_dir: Path) -> None:
+    """Raise RefusalError if what is in force now would be taken for the original; what udev has
+    set is recorded with what was there before."""
+    refuse_over(array)
+    refuse_damaged(array, state_dir)
+    record_persisted(array, state_dir)
 
 
 def _interrupted(

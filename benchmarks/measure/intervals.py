@@ -11,6 +11,7 @@ from tempfile import TemporaryDirectory
 
 from rich.console import Console
 
+from autotune.cli.options import STATE_DIR
 from autotune.measure.phase import Bench, measure
 from autotune.measure.workload import Phase, load_workload
 from autotune.measure.write_budget import Written
@@ -33,7 +34,7 @@ def main() -> None:
     parser.add_argument("--stripes", type=int, help="stripe_cache_size; else as it is")
     chosen = parser.parse_args()
     options = Options(chosen.device, load_workload(chosen.workload), destructive=chosen.destructive)
-    preparation = prepare(options)
+    preparation = prepare(options, STATE_DIR)
     with (
         TemporaryDirectory() as state,
         LiveReporter(Console(stderr=True)) as reporter,

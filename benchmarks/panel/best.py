@@ -18,6 +18,7 @@ from typing import Any
 
 from rich.console import Console
 
+from autotune.cli.options import STATE_DIR
 from autotune.errors import InfeasibleError
 from autotune.measure.phase import measure
 from autotune.measure.workload import load_workload
@@ -47,7 +48,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--values", type=int, default=3, help="of each knob, at most")
     chosen = parser.parse_args()
-    preparation = prepare(Options(DEVICE, load_workload("balanced")))
+    preparation = prepare(Options(DEVICE, load_workload("balanced")), STATE_DIR)
     record = Record(chosen.out)
     with (
         TemporaryDirectory() as state,

@@ -17,6 +17,7 @@ from typing import Any
 
 from rich.console import Console
 
+from autotune.cli.options import STATE_DIR
 from autotune.measure.phase import Bench, PhaseResult, measure
 from autotune.measure.workload import Phase, load_workload
 from autotune.measure.write_budget import Written
@@ -47,7 +48,7 @@ def main() -> None:
         destructive=chosen.destructive,
         ram_budget=chosen.ram_budget,
     )
-    preparation = prepare(options)
+    preparation = prepare(options, STATE_DIR)
     choices = {
         name: thinned(values, preparation.baseline[name], chosen.values)
         for name, values in preparation.choices.items()

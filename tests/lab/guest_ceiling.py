@@ -44,7 +44,7 @@ class Telling(Follower):
 
 def measured(options: Options, setting: Setting, state: Path, seeds: range) -> tuple[float, float]:
     """The rate (bytes/s) and p99 (ns) of a resync under a setting: means over some seeds."""
-    preparation = prepare(options)
+    preparation = prepare(options, state)
     (phase,) = preparation.phases
     with session(preparation, state, Follower(), Written()) as (bench, watch):
         watch.expect(None)

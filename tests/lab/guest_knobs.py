@@ -50,7 +50,7 @@ def by_hand() -> Iterator[dict[str, str]]:
         sysfs.write(path, text)
 
 
-def prepared() -> Preparation:
+def prepared(state_dir: Path) -> Preparation:
     return prepare(
         Options(
             "/dev/md0",
@@ -58,14 +58,15 @@ def prepared() -> Preparation:
             destructive="/dev/md0",
             knobs=ALL,
             ram_budget=64 << 20,
-        )
+        ),
+        state_dir,
     )
 
 
 def test_every_value_takes_effect_in_any_company_and_all_go_back(
     tmp_path: Path, by_hand: dict[str, str]
 ) -> None:
-    preparation, rng = prepared(), random.Random(7)
+    preparation, rng = prepared(tmp_path), random.Random(7)
     assert {knob.name for knob in preparation.knobs} >= HERE
     assert not {knob.name for knob in preparation.knobs} & {"queue_depth", "rq_affinity"}
     took: list[Setting] = []
@@ -104,7 +105,7 @@ def test_a_kill_leaves_nothing_behind(tmp_path: Path, by_hand: dict[str, str]) -
 
 
 def change_and_die(folder: Path, changed: Path, before: dict[str, str]) -> None:
-    preparation = prepared()
+    preparation = prepared(folder)
     with session(preparation, folder, Follower(), Written()) as (bench, watch):
         watch.expect(None)
         setting = {**preparation.baseline, **ELSEWHERE}

@@ -20,7 +20,7 @@ def test_a_limit_shows_in_the_next_figure_and_is_forgotten_when_it_is_lifted(
     tmp_path: Path,
 ) -> None:
     recover(slowdown=SLOWDOWN_FACTOR)
-    preparation, knobs = prepare(options()), settled_knobs()
+    preparation, knobs = prepare(options(), tmp_path), settled_knobs()
     (phase,) = preparation.phases
     free = preparation.baseline["sync_speed_max"]
     rates = []

@@ -231,8 +231,9 @@ def test_a_disk_that_is_added_during_a_check_gets_its_scheduler_after_it(
     keep(state)
     new = next(disk for disk in (f"/dev/vd{n}" for n in "abcde") if disk not in MEMBERS)
     scheduler(new).write_text("mq-deadline")
-    limit = Path("/proc/sys/dev/raid/speed_limit_max")
-    limit.write_text("3000")
+    slow = Path("/run/lab/disks", MEMBERS[0].removeprefix("/dev/"), "slowdown")
+    # Or it would be over before it is looked at.
+    slow.write_text("20\n")
     # The journal that the rules know of.
     check = start("check", "/dev/md0", "--policy", "foreground", state=state)
     wait_until(journal_path(state, UUID).exists, 60, "the check")
@@ -240,10 +241,11 @@ def test_a_disk_that_is_added_during_a_check_gets_its_scheduler_after_it(
     time.sleep(3)
     settle()
     assert "[kyber]" not in read(scheduler(new))
+    assert check.poll() is None
     check.terminate()
     assert check.wait(90) == 0
+    slow.write_text("1\n")
     wait_until(lambda: "[kyber]" in read(scheduler(new)), 20, "the scheduler")
-    limit.write_text("200000")
     run("mdadm", "/dev/md0", "--remove", new)
     run("mdadm", "--zero-superblock", new)
 
@@ -371,7 +373,8 @@ def test_restore_all_puts_back_what_udev_has_set_at_an_assembly(state: Path) -> 
 def test_what_was_before_a_persisted_profile_is_known_whatever_came_over_it(
     state: Path, unpersisted: bool
 ) -> None:
-    """A disk that somebody has set, another profile, and what a killed run has left."""
+    """A disk that somebody has set, another profile, and what a killed run has left. Without what
+    was persisted, too."""
     again()
     for disk in find_array("md0").disks:
         Path("/sys/block", disk, "queue/scheduler").write_text("mq-deadline")
@@ -429,3 +432,26 @@ def test_the_cache_is_set_only_after_a_reshape(state: Path) -> None:
     wait_until(lambda: read(md / "reshape_position") == "none", 120, "the end of the reshape")
     change("md0")
     back(wanted={"md/stripe_cache_size": "3072", "md/preread_bypass_threshold": "300"})
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("again_applied", [False, True])
+def test_what_udev_has_set_goes_back_after_unpersist(state: Path, again_applied: bool) -> None:
+    again()
+    for disk in find_array("md0").disks:
+        Path("/sys/block", disk, "queue/scheduler").write_text("mq-deadline")
+    before = knob_files()
+    save_profile(PROFILE, state / "own.json")
+    autotune_json("apply", state / "own.json", "/dev/md0", "--persist", state=state)
+    again()
+    back()
+    told = autotune("unpersist", "/dev/md0", state=state)
+    assert "`autotune restore /dev/md0` puts them back now" in told.stdout
+    if again_applied:
+        other = PROFILE.model_copy(update={"knobs": {"scheduler": "bfq", "stripe_cache_size": 512}})
+        save_profile(other, state / "other.json")
+        autotune_json("apply", state / "other.json", "/dev/md0", state=state)
+    done = autotune("restore", "/dev/md0", state=state)
+    assert done.returncode == 0, done.stderr
+    assert "somebody else" not in done.stdout
+    assert knob_files() == before

@@ -52,7 +52,7 @@ def array() -> Iterator[str]:
 def test_a_disks_own_queue_is_set_and_goes_back(array: str, tmp_path: Path) -> None:
     knob = by_name("queue_depth")
     options = Options(array, parse_workload(DEEP, "deep"), knobs=(knob,))
-    preparation = prepare(options)
+    preparation = prepare(options, tmp_path)
     assert preparation.choices[knob.name][0] == 1
     before, found = knob_files("md7"), preparation.baseline[knob.name]
     assert any(path.endswith("device/queue_depth") for path in before)

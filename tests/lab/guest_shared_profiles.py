@@ -1,9 +1,7 @@
-"""Profiles on two arrays of the same disks, on the lab `partitions.toml`: whichever is undone last,
-all is as it was. `test_run.py` runs this there."""
+"""Profiles on two arrays of the same disks, on the lab `partitions.toml`: a disk has the settings
+of one of them. `test_run.py` runs this there."""
 
-import itertools
 import json
-import random
 import subprocess
 from pathlib import Path
 
@@ -12,7 +10,6 @@ from guest import autotune, autotune_json, knob_files
 
 ARRAYS = ("/dev/md0", "/dev/md1")
 DISKS = ("vda", "vdb")
-STEPS = [(array, name) for array in ARRAYS for name in ("mq-deadline", "bfq", "kyber")]
 EXAMPLE = json.loads(Path("examples/profile.json").read_text())
 
 
@@ -40,25 +37,55 @@ def arrays() -> None:
         queue(disk, "iosched/read_expire").write_text("250")
 
 
-def apply(array: str, scheduler: str, state: Path) -> None:
+def profile(state: Path, **knobs: str | int) -> Path:
     on = {"level": "raid1", "members": 2, "chunk_kib": 0, "media": "ssd", "kernel": "6.1"}
-    knobs = {"scheduler": scheduler}
-    profile = state.with_suffix(".json")
-    profile.write_text(json.dumps({**EXAMPLE, "proven_on": on, "knobs": knobs, "before": knobs}))
-    autotune_json("apply", profile, array, state=state)
+    path = state.with_suffix(".json")
+    path.write_text(json.dumps({**EXAMPLE, "proven_on": on, "knobs": knobs, "before": knobs}))
+    return path
 
 
-@pytest.mark.parametrize("number", range(3))
-def test_profiles_in_turn(tmp_path: Path, number: int) -> None:
-    state, before = tmp_path / "state", knob_files()
-    sequence = random.Random(number).choice(list(itertools.product(STEPS, repeat=3)))
-    for array, scheduler in (*sequence, (ARRAYS[0], "bfq"), (ARRAYS[1], "kyber")):
-        apply(array, scheduler, state)
-    done = autotune("restore", "--all", state=state)
-    assert done.returncode == 0, done.stderr
-    assert "somebody else" not in done.stdout
-    assert knob_files() == before
-    assert queue(DISKS[0], "iosched/read_expire").read_text().strip() == "250"
+def apply(array: str, scheduler: str, state: Path) -> None:
+    autotune_json("apply", profile(state, scheduler=scheduler), array, state=state)
+
+
+def schedulers() -> set[str]:
+    return {
+        queue(disk, "scheduler").read_text().partition("[")[2].partition("]")[0] for disk in DISKS
+    }
+
+
+def test_the_second_array_leaves_the_disks_to_the_first(tmp_path: Path) -> None:
+    """Until the profile there is undone; then it is the other way round."""
+    before = knob_files()
+    for first, second in (ARRAYS, ARRAYS[::-1]):
+        state = tmp_path / Path(first).name
+        apply(first, "bfq", state)
+        refused = autotune("apply", profile(state, scheduler="kyber"), second, state=state)
+        assert refused.returncode == 1
+        assert f"Nothing is left to apply to {second}." in refused.stderr
+        assert f"`autotune restore {first}` ends that." in refused.stderr
+        both = profile(state, scheduler="kyber", read_ahead_kb=1024)
+        done = autotune("apply", both, second, state=state)
+        assert done.returncode == 0, done.stderr
+        assert "scheduler: left as found" in done.stderr
+        assert queue(Path(second).name, "read_ahead_kb").read_text() == "1024\n"
+        assert schedulers() == {"bfq"}
+        dry = autotune("run", second, "--dry-run", state=state)
+        assert "scheduler: left as found" in dry.stdout + dry.stderr
+        imported = autotune(
+            "import", both, "--device", second, "--no-verify", "--dry-run", state=state
+        )
+        assert "scheduler: left as found" in imported.stdout + imported.stderr
+        assert autotune("restore", first, state=state).returncode == 0
+        assert schedulers() == {"mq-deadline"}
+        done = autotune("apply", both, second, state=state)
+        assert "left as found" not in done.stderr
+        assert schedulers() == {"kyber"}
+        done = autotune("restore", "--all", state=state)
+        assert done.returncode == 0, done.stderr
+        assert "somebody else" not in done.stdout
+        assert knob_files() == before
+        assert queue(DISKS[0], "iosched/read_expire").read_text().strip() == "250"
 
 
 def test_another_state_folder_finds_what_is_in_force_though_one_that_leaves_nothing_came_between(

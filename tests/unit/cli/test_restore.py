@@ -1,16 +1,20 @@
 """`autotune restore` where some of what is left cannot be put back."""
 
+import contextlib
 import json
 import os
 import subprocess
 import sys
 from pathlib import Path
 
+import fake_sysfs
 import pytest
 
 from autotune.cli import restore
-from autotune.deploy import undo
+from autotune.deploy import persist, undo
 from autotune.errors import RefusalError, UsageError
+from autotune.safety import locks
+from autotune.system.array import Array, list_arrays
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="a journal has to be root's")
@@ -45,10 +49,18 @@ def test_who_cannot_see_what_is_left_is_not_told_that_nothing_is(
 def test_a_persisted_profile_that_cannot_be_read_keeps_nothing_else_from_going_back(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    def unreadable(*_: object) -> None:
-        raise UsageError('There is no setting "newer".')
+    def unreadable(array: Array, _state_dir: Path) -> list[str]:
+        if array.name == "md0":
+            raise UsageError('There is no setting "newer".')
+        return ["somebody has set it"]
 
-    monkeypatch.setattr(undo, "before_persisted", unreadable)
-    before, why = restore._before_persisted([], tmp_path)
-    assert not before
-    assert 'no setting "newer"' in why[0]
+    monkeypatch.setattr(undo, "record_persisted", unreadable)
+    monkeypatch.setattr(persist, "profile_path", lambda _uuid: tmp_path)
+    monkeypatch.setattr(locks, "lock", lambda _array: contextlib.nullcontext())
+    machine = fake_sysfs.raid6(tmp_path)
+    machine.array("md1", "raid6", ("sda", "sdb", "sdc", "sdd"), uuid="b" * 32)
+    outcomes, (why,) = restore._undo_profiles(list_arrays(tmp_path), True, tmp_path / "state")
+    assert 'no setting "newer"' in why
+    assert {name: each.foreign for name, each in outcomes.items()} == {
+        "/dev/md1 (applied)": ["somebody has set it"]
+    }

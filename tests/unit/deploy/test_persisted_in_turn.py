@@ -13,10 +13,13 @@ from some_profile import profile
 from autotune.deploy import persist
 from autotune.deploy.apply import known_here
 from autotune.deploy.persist import persisted, profile_path
-from autotune.deploy.undo import before_persisted
+from autotune.deploy.shared_disks import without_shared_disks
+from autotune.deploy.undo import record_persisted
 from autotune.knobs import ALL, by_name, for_array, read_setting
 from autotune.knobs.profile_file import load_profile
+from autotune.knobs.write_order import rank
 from autotune.problem.profile import Profile
+from autotune.problem.setting import Setting
 from autotune.safety.applied import keep_applied
 from autotune.safety.apply import apply, journaled_paths
 from autotune.safety.journal import Journal
@@ -28,6 +31,8 @@ from autotune.system import sysfs
 from autotune.system.array import Array, list_arrays
 
 SCHEDULERS = ("mq-deadline", "none", "bfq", "kyber")
+LENGTHS = (32, 48)
+CACHES = (512, 1024)
 
 
 class Disks:
@@ -56,12 +61,16 @@ class Disks:
     def array(self, name: str) -> Array:
         return next(array for array in list_arrays(self.root) if array.name == name)
 
-    def now(self) -> dict[str, tuple[str, str]]:
+    def now(self) -> dict[str, tuple[str, ...]]:
         files = {disk: self._file(disk) for disk in self.first}
-        return {
+        found: dict[str, tuple[str, ...]] = {
             disk: (sysfs.value(file), sysfs.value(file.with_name("nr_requests")))
             for disk, file in files.items()
         }
+        return {**found, "md0": (self._cache("md0"),), "md1": (self._cache("md1"),)}
+
+    def _cache(self, name: str) -> str:
+        return sysfs.value(self.array(name).md / "stripe_cache_size")
 
     def _file(self, disk: str) -> Path:
         return self.root / "sys/block" / disk / "queue/scheduler"
@@ -71,8 +80,25 @@ class Disks:
             if member.disk not in disks:
                 shutil.rmtree(self.array(name).md / f"dev-{member.name}")
 
-    def apply(self, array: Array) -> Profile:
-        values, knobs = {"scheduler": self.rng.choice(SCHEDULERS)}, (by_name("scheduler"),)
+    def _values(self) -> Setting:
+        values: dict[str, str | int] = {
+            "scheduler": self.rng.choice(SCHEDULERS),
+            "nr_requests": self.rng.choice(LENGTHS),
+            "stripe_cache_size": self.rng.choice(CACHES),
+        }
+        # Most often the scheduler alone.
+        names = [["scheduler"], ["scheduler"], list(values)[:2], ["nr_requests"], list(values)]
+        return {name: values[name] for name in self.rng.choice(names)}
+
+    def apply(self, array: Array) -> Profile | None:
+        wanted, _ = without_shared_disks(profile(dict(self._values())), array, self.state)
+        if not wanted.knobs:
+            return None
+        values, knobs = wanted.knobs, tuple(map(by_name, wanted.knobs))
+        array = array.now()
+        if not all(knob.applies(array) for knob in knobs):
+            return None
+        record_persisted(array, self.state)
         paths, path = (
             journaled_paths(array, for_array(array, ALL)),
             journal_path(self.state, array.uuid),
@@ -80,13 +106,18 @@ class Disks:
         journal = new_journal(path, array.uuid, array.device, paths, array.root)
         found = read_setting(array, knobs)
         apply(array, knobs, dict(values), journal)
-        made = known_here(profile(dict(values)), array, found, self.state)
+        made = known_here(wanted, array, found, self.state)
         keep_applied(made, array, journal, self.state)
         journal.release()
         return made
 
     def persist(self, array: Array) -> None:
-        persist.persist(self.apply(array), array, self.state, lambda _text: None)
+        if made := self.apply(array):
+            persist.persist(made, array, self.state, lambda _text: None)
+
+    def unpersist(self, array: Array) -> None:
+        self.said += record_persisted(array, self.state)
+        persist.unpersist(array.uuid, self.root)
 
     def restore(self, array: Array) -> None:
         path = applied_path(self.state, array.uuid)
@@ -107,10 +138,15 @@ class Disks:
             for each in ("kyber" if text == "none" else "none", text):
                 fake_sysfs.write(self._file(disk), each)
         of_uuid = {array.uuid: array for array in list_arrays(self.root)}
+        for array in of_uuid.values():
+            fake_sysfs.write(array.md / "stripe_cache_size", "256")
         for uuid in persisted(self.root):
-            value = load_profile(profile_path(uuid, self.root)).knobs["scheduler"]
-            for disk in of_uuid[uuid].disks:
-                fake_sysfs.write(self._file(disk), str(value))
+            knobs = load_profile(profile_path(uuid, self.root)).knobs
+            # As the rules have them.
+            for name in sorted(knobs, key=rank):
+                for path in by_name(name).paths(of_uuid[uuid]):
+                    if path.name == name:
+                        fake_sysfs.write(path, str(knobs[name]))
 
     def lose_a_disk(self, array: Array) -> None:
         if len(array.disks) > 2:
@@ -120,19 +156,16 @@ class Disks:
         """As the command does it."""
         arrays = list_arrays(self.root)
         for array in arrays:
+            self.said += record_persisted(array, self.state)
+        for array in arrays:
             self.restore(array)
-        found, unknown = before_persisted(arrays, self.state)
-        assert not unknown
-        for before in found.values():
-            self.said += before.theirs
-            for path, text in before.files.items():
-                fake_sysfs.write(path, text)
 
 
 def go_through(root: Path, seed: int) -> None:
     rng = random.Random(seed)
     disks = Disks(root, rng)
     events = [disks.apply, disks.persist, disks.persist, disks.reboot, disks.restore]
+    events += [disks.unpersist]
     done = []
     for event in rng.choices([*events, disks.lose_a_disk], k=rng.randint(2, 7)):
         array = disks.array(rng.choice(["md0", "md1"]))
@@ -140,7 +173,8 @@ def go_through(root: Path, seed: int) -> None:
         done.append((event.__name__, array.name, disks.now()))
     disks.restore_all()
     # A disk that left before a profile was persisted anew is nobody's.
-    there = {disk for array in list_arrays(root) for disk in array.disks}
+    arrays = list_arrays(root)
+    there = {name for array in arrays for name in (array.name, *array.disks)}
     now = {disk: state for disk, state in disks.now().items() if disk in there}
     assert now == {disk: disks.begin[disk] for disk in there}, done
     assert disks.said == [], done

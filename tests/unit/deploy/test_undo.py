@@ -1,68 +1,268 @@
-"""Undoing a persisted profile: what else a switch of the scheduler back would reset."""
+"""What udev has set for a persisted profile goes back as what was applied does."""
 
-from collections.abc import Mapping
+import os
+import shutil
 from pathlib import Path
 
 import fake_sysfs
 import pytest
+from profiles_in_force import (
+    ORIGINAL,
+    apply_values,
+    persist_values,
+    persisted_before,
+    schedulers,
+    set_all,
+    shrink,
+    start,
+    undo,
+)
+from some_profile import profile
 
-from autotune.deploy import undo
+from autotune.deploy import persist
+from autotune.deploy.apply import known_here
+from autotune.deploy.in_force import active
+from autotune.deploy.persist import profile_path
+from autotune.deploy.undo import record_persisted
+from autotune.errors import AutotuneError, UsageError
+from autotune.knobs import by_name, read_setting
+from autotune.knobs.before import with_before
+from autotune.knobs.profile_file import load_profile
+from autotune.problem.profile import save_profile
+from autotune.safety.applied import is_applied, left_on_disks, stopped_array
 from autotune.safety.journal import Journal
-from autotune.safety.new_journal import new_journal
-from autotune.safety.paths import journal_path
+from autotune.safety.paths import applied_path, journal_path
+from autotune.safety.restore import restore
 from autotune.system import sysfs
-from autotune.system.array import Array, find_array
+from autotune.system.array import Array, find_array, list_arrays
 
 
 @pytest.fixture
 def array(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Array:
     fake_sysfs.raid6(tmp_path)
+    start(tmp_path)
     monkeypatch.setattr(sysfs, "write", fake_sysfs.write)
-    boot = tmp_path / "proc/sys/kernel/random/boot_id"
-    boot.parent.mkdir(parents=True, exist_ok=True)
-    boot.write_text("b\n")
+    monkeypatch.setattr(os, "fsync", lambda _descriptor: None)
+    for name in ("check", "tell_udev"):
+        monkeypatch.setattr(persist, name, lambda *_: None)
     return find_array("md0", tmp_path)
 
 
-def put_back(array: Array, files: Mapping[Path, str]) -> Journal:
-    paths = [*files, *(path.with_name("nr_requests") for path in files)]
-    path = journal_path(array.root / "state", array.uuid)
-    journal = new_journal(path, array.uuid, array.device, paths, array.root)
-    undo._write(files, journal)
-    return journal
+def cache(array: Array) -> Path:
+    return array.md / "stripe_cache_size"
 
 
-@pytest.mark.parametrize(
-    ("length", "back", "left"),
-    [
-        ("100", "mq-deadline", "100"),
-        ("100", "none", str(fake_sysfs.DEPTH)),
-        ("40", "none", "40"),
-        # As the kernel made it.
-        ("128", "mq-deadline", "128"),
-        ("128", "none", str(fake_sysfs.DEPTH)),
-    ],
-)
-def test_the_length_of_a_queue_that_somebody_has_set_stays(
-    array: Array, length: str, back: str, left: str
+def as_udev_sets_it(array: Array) -> Path:
+    """A profile that was persisted before this boot; its file."""
+    values = {"scheduler": "kyber", "stripe_cache_size": 512}
+    path = persisted_before(array, values, {"scheduler": ORIGINAL, "stripe_cache_size": 256})
+    cache(array).write_text("512\n")
+    set_all(schedulers(array), "kyber")
+    return path
+
+
+def test_what_udev_has_set_goes_back(tmp_path: Path, array: Array) -> None:
+    as_udev_sets_it(array)
+    assert record_persisted(array, tmp_path) == []
+    assert [each.how for each in active(array, tmp_path)] == ["applied", "persisted"]
+    # Nothing more to record.
+    record = applied_path(tmp_path, array.uuid).read_bytes()
+    assert record_persisted(array, tmp_path) == []
+    assert applied_path(tmp_path, array.uuid).read_bytes() == record
+    assert undo(array, tmp_path).foreign == []
+    assert sysfs.value(cache(array)) == "256"
+    assert {sysfs.value(path) for path in schedulers(array)} == {ORIGINAL}
+
+
+def test_where_udev_has_set_nothing_nothing_is_recorded(tmp_path: Path, array: Array) -> None:
+    assert record_persisted(array, tmp_path) == []
+    path = as_udev_sets_it(array)
+    cache(array).write_text("256\n")
+    set_all(schedulers(array), ORIGINAL)
+    assert record_persisted(array, tmp_path) == []
+    assert path.exists()
+    assert not is_applied(array, tmp_path)
+
+
+def test_what_somebody_has_set_since_stays_and_keeps_nothing_else(
+    tmp_path: Path, array: Array
 ) -> None:
-    scheduler = array.root / "sys/block" / array.disks[0] / "queue/scheduler"
-    fake_sysfs.write(scheduler, "kyber")
-    queue = scheduler.with_name("nr_requests")
-    queue.write_text(f"{length}\n")
-    journal = put_back(array, {scheduler: back})
-    assert sysfs.value(queue) == left
-    assert journal.record.cause(str(queue)) is not None
-    journal.release()
+    as_udev_sets_it(array)
+    theirs, *ours = schedulers(array)
+    fake_sysfs.write(theirs, "bfq")
+    said = [f"{theirs} reads bfq, which autotune did not write"]
+    assert record_persisted(array, tmp_path) == said
+    undo(array, tmp_path)
+    assert sysfs.value(theirs) == "bfq"
+    assert {sysfs.value(path) for path in ours} == {ORIGINAL}
 
 
-@pytest.mark.parametrize(("back", "left"), [("none", None), ("mq-deadline", "500")])
-def test_a_setting_that_goes_with_its_scheduler_is_no_fault(
-    array: Array, back: str, left: str | None
+@pytest.mark.parametrize("started_anew", [False, True])
+def test_what_is_applied_over_it_knows_what_was_before_both(
+    tmp_path: Path, array: Array, started_anew: bool
 ) -> None:
-    scheduler = array.root / "sys/block" / array.disks[0] / "queue/scheduler"
-    own = scheduler.parent / "iosched/read_expire"
-    own.write_text("100\n")
-    put_back(array, {own: "500", scheduler: back}).release()
-    assert sysfs.value(scheduler) == back
-    assert (sysfs.value(own) if own.exists() else None) == left
+    """Its own originals are what udev has set, at a boot or when the array was assembled."""
+    if started_anew:
+        apply_values(array, {"stripe_cache_size": 1024}, tmp_path)
+        elsewhere = array.block.with_name("elsewhere")
+        shutil.copytree(array.block, elsewhere, symlinks=True)
+        shutil.rmtree(array.block)
+        elsewhere.rename(array.block)
+    persisted = as_udev_sets_it(array)
+    known = apply_values(array, {"scheduler": "bfq", "stripe_cache_size": 384}, tmp_path)
+    assert known.before == {"scheduler": ORIGINAL, "stripe_cache_size": 256}
+    assert sysfs.value(cache(array)) == "384"
+    persisted.unlink()
+    assert undo(array, tmp_path).foreign == []
+    assert sysfs.value(cache(array)) == "256"
+    assert {sysfs.value(path) for path in schedulers(array)} == {ORIGINAL}
+
+
+@pytest.mark.parametrize("own", [True, False])
+def test_a_speed_that_followed_the_sysctl_does_so_again_and_no_other(
+    tmp_path: Path, array: Array, own: bool
+) -> None:
+    """Whatever the sysctl says by then, and though the array's own value is the kernel's."""
+    file, sysctl = array.md / "sync_speed_min", tmp_path / "proc/sys/dev/raid/speed_limit_min"
+    sysctl.write_text("50000\n")
+    at_first = "1000 (local)" if own else "50000 (system)"
+    file.write_text(f"{at_first}\n")
+    for boot, speed in (("1", 9000), ("2", 7000)):
+        persist_values(array, {"sync_speed_min": speed}, tmp_path)
+        start(tmp_path, boot)
+        # As udev has set it since.
+        file.write_text(f"{speed} (local)\n")
+        sysctl.write_text("20000\n")
+    assert record_persisted(array, tmp_path) == []
+    undo(array, tmp_path)
+    assert sysfs.original(file) == ("1000" if own else "system")
+
+
+@pytest.mark.parametrize("text", ["", '{"schema_version": 99}'])
+def test_a_profile_that_cannot_be_read_is_said_to_be_so(
+    tmp_path: Path, array: Array, text: str
+) -> None:
+    profile_path(array.uuid, tmp_path).parent.mkdir(parents=True)
+    profile_path(array.uuid, tmp_path).write_text(text)
+    with pytest.raises(UsageError):
+        record_persisted(array, tmp_path)
+
+
+def test_what_cannot_be_recorded_changes_nothing(
+    tmp_path: Path, array: Array, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on a disk that is full."""
+
+    def full(*_: object) -> None:
+        raise AutotuneError("No space left on device.")
+
+    as_udev_sets_it(array)
+    monkeypatch.setattr(Journal, "keep", full)
+    with pytest.raises(AutotuneError, match="No space"):
+        record_persisted(array, tmp_path)
+    assert not journal_path(tmp_path, array.uuid).exists()
+    assert not is_applied(array, tmp_path)
+    assert sysfs.value(cache(array)) == "512"
+
+
+@pytest.mark.parametrize("names_change", [False, True])
+def test_a_disk_that_has_left_keeps_no_other_from_going_back(
+    tmp_path: Path, array: Array, names_change: bool
+) -> None:
+    first = ("none", *(ORIGINAL,) * 4)
+    files = schedulers(array)
+    ids = ["first", "second", "third", "fourth", "fifth"]
+    for path, wwid in zip(files, ids, strict=True):
+        (path.parents[1] / "wwid").write_text(f"{wwid}\n")
+    array = find_array("md0", tmp_path)
+    persisted_before(array, {"scheduler": "bfq"}, {"scheduler": ",".join(first)})
+    set_all(files, "bfq")
+    shrink(array, 4)
+    if names_change:
+        for path, wwid in zip(files[:4], reversed(ids[:4]), strict=True):
+            (path.parents[1] / "wwid").write_text(f"{wwid}\n")
+    array = find_array("md0", tmp_path)
+    record_persisted(array, tmp_path)
+    undo(array, tmp_path)
+    back = list(reversed(first[:4])) if names_change else list(first[:4])
+    # The one that has left goes back too.
+    assert [sysfs.value(path) for path in files] == [*back, ORIGINAL]
+
+
+@pytest.mark.parametrize(("reads", "before"), [("none", "none"), ("kyber", ORIGINAL)])
+def test_a_disk_that_has_joined_keeps_what_it_had(
+    tmp_path: Path, array: Array, reads: str, before: str
+) -> None:
+    """But for what udev has set there."""
+    *first, last = schedulers(array)
+    for number, path in enumerate(schedulers(array)):
+        (path.parents[1] / "wwid").write_text(f"{number}\n")
+    whole = find_array("md0", tmp_path)
+    moved = tmp_path / "member"
+    shutil.move(array.md / f"dev-{array.members[-1].name}", moved)
+    smaller = find_array("md0", tmp_path)
+    made = profile({"scheduler": "kyber"}).model_copy(update={"before": {"scheduler": ORIGINAL}})
+    made = with_before(made, smaller, made.before, ())
+    save_profile(made, profile_path(array.uuid, tmp_path))
+    shutil.move(moved, array.md / f"dev-{array.members[-1].name}")
+    set_all(first, "kyber")
+    fake_sysfs.write(last, reads)
+    now = read_setting(whole, [by_name("scheduler")])
+    known = known_here(profile({"scheduler": "bfq"}), whole, now, tmp_path / "state")
+    expected = ORIGINAL if before == ORIGINAL else ",".join([ORIGINAL] * 4 + [before])
+    assert known.before == {"scheduler": expected}
+
+
+def test_queues_that_differed_are_known_disk_by_disk(tmp_path: Path, array: Array) -> None:
+    """A switch of their schedulers makes them alike, so that a profile can set them."""
+    set_all(schedulers(array)[:2], "none")
+    persist_values(array, {"scheduler": "bfq"}, tmp_path)
+    start(tmp_path, "later")
+    set_all(schedulers(array), "kyber")
+    set_all(schedulers(array), "bfq")
+    made = apply_values(array, {"nr_requests": 32}, tmp_path)
+    assert made.before["nr_requests"] == "64,64,128,128,128"
+    path = tmp_path / "profile.json"
+    save_profile(made, path)
+    assert load_profile(path) == made
+    undo(array, tmp_path)
+    lengths = [sysfs.value(path.with_name("nr_requests")) for path in schedulers(array)]
+    assert lengths == ["64", "64", "128", "128", "128"]
+
+
+def test_of_what_a_profile_did_not_change_the_newest_is_the_original(
+    tmp_path: Path, array: Array
+) -> None:
+    """All that a profile could change is recorded, long before another one does so."""
+    speed = array.md / "sync_speed_max"
+    apply_values(array, {"stripe_cache_size": 512}, tmp_path)
+    speed.write_text("250000 (local)\n")
+    apply_values(array, {"sync_speed_max": 300_000}, tmp_path)
+    undo(array, tmp_path)
+    assert sysfs.value(cache(array)) == "256"
+    assert sysfs.value(speed) == "250000"
+
+
+def test_what_stays_on_the_disks_of_an_array_that_does_not_run_is_told(
+    tmp_path: Path, array: Array
+) -> None:
+    as_udev_sets_it(array)
+    assert persist.left_on_disks(array.uuid, tmp_path).endswith(f"had scheduler {ORIGINAL}.")
+    assert persist.left_on_disks("b" * 32, tmp_path) == ""
+
+
+def test_a_record_of_an_array_that_does_not_run_is_of_its_disks(
+    tmp_path: Path, array: Array
+) -> None:
+    apply_values(array, {"scheduler": "bfq"}, tmp_path)
+    stopped = stopped_array(applied_path(tmp_path, array.uuid))
+    assert stopped is not None
+    assert stopped.leaves == set(array.disks)
+    files = schedulers(array)
+    shutil.rmtree(array.block)
+    assert list_arrays(tmp_path) == []
+    assert left_on_disks(tmp_path, [array.uuid], tmp_path) == []
+    assert "/dev/md0 does not run" in left_on_disks(tmp_path, [], tmp_path)[0]
+    journal = Journal.claimed(applied_path(tmp_path, array.uuid))
+    assert restore(journal, tmp_path).complete
+    assert {sysfs.value(path) for path in files} == {ORIGINAL}

@@ -1,0 +1,127 @@
+"""Disks that are in several arrays: their settings belong to the profile of one of these.
+
+Two profiles on the same queue cannot both be in force, and neither was proven beside the other.
+So whoever comes second leaves the settings of such disks as they are, and says so.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from autotune.deploy.in_force import active
+from autotune.deploy.persist import persisted, profile_path
+from autotune.errors import AutotuneError, UsageError
+from autotune.knobs import is_of_disks
+from autotune.knobs.before import disk_ids
+from autotune.knobs.profile_file import load_profile
+from autotune.problem.profile import Profile
+from autotune.safety.applied import stopped_array
+from autotune.safety.journal import Journal
+from autotune.safety.paths import applied_path
+from autotune.system.array import Array, list_arrays
+
+
+@dataclass(frozen=True)
+class Other:
+    """Another array, as people call it, whose profile has set a disk; `undo`: what ends that."""
+
+    name: str
+    undo: str
+
+
+def set_by_another(array: Array, state_dir: Path) -> Other | None:
+    """The array whose profile sets something on disks of this one, be it applied or persisted, and
+    that array running or stopped. A profile that cannot be read may do so."""
+    others = [other for other in list_arrays(array.root) if other.uuid != array.uuid]
+    for other in others:
+        if found := _running(array, other, state_dir):
+            return found
+    running = {array.uuid, *(other.uuid for other in others)}
+    return next(_stopped(array, state_dir, running), None)
+
+
+def _running(array: Array, other: Array, state_dir: Path) -> Other | None:
+    damaged: list[str] = []
+    profiles = active(other, state_dir, damaged)
+    now = _shares(array, other.disks, disk_ids(other))
+    # A disk that has left it since keeps what it has set there.
+    setting = [
+        each
+        for each in profiles
+        if _sets_disks(each.profile) and (now or _shares(array, each.profile.disks))
+    ]
+    if not (setting or (damaged and now)):
+        return None
+    undo = f"`autotune restore {other.device}`"
+    if damaged or any(each.how == "persisted" for each in setting):
+        undo = f"`autotune unpersist {other.device}`, then {undo},"
+    return Other(other.device, undo)
+
+
+def _stopped(array: Array, state_dir: Path, running: set[str]) -> Iterator[Other]:
+    for path in sorted(applied_path(state_dir, "any").parent.glob("*.jsonl")):
+        stopped = stopped_array(path)
+        if stopped is None or stopped.uuid in running or not _of_this_boot(path, array.root):
+            continue
+        profile = _loaded(path.with_suffix(".json"))
+        ids = profile.disks if profile is not None else ()
+        if _shares(array, stopped.leaves, ids) and (profile is None or _sets_disks(profile)):
+            yield Other(f"{stopped.device}, which does not run,", "`autotune restore --all`")
+    for uuid in persisted(array.root):
+        profile = _loaded(profile_path(uuid, array.root)) if uuid not in running else None
+        if uuid in running or (profile is not None and not _sets_disks(profile)):
+            continue
+        # Where the profile does not say which disks it is for, it may be for these.
+        if profile is None or not profile.disks or _shares(array, profile.disks):
+            yield Other(f"{uuid}, which does not run,", f"`autotune unpersist {uuid}`")
+
+
+def _of_this_boot(path: Path, root: Path) -> bool:
+    try:
+        return Journal.load(path).record.of_this_boot(root)
+    except (AutotuneError, OSError):
+        return False
+
+
+def _loaded(path: Path) -> Profile | None:
+    try:
+        return load_profile(path)
+    except UsageError:
+        return None
+
+
+def _shares(array: Array, *disks: Iterable[str]) -> bool:
+    """Whether one of these disks, by name or by what it says of itself, is in the array."""
+    ours = {*array.disks, *disk_ids(array)}
+    return any(not ours.isdisjoint(each) for each in disks)
+
+
+def _sets_disks(profile: Profile) -> bool:
+    """Whether a profile has set something on disks, or has to put something back there."""
+    for name in (*profile.knobs, *profile.before):
+        try:
+            if is_of_disks(name):
+                return True
+        except UsageError:
+            # A later version may know it.
+            return True
+    return False
+
+
+def left_to(other: Other, names: Iterable[str], array: Array) -> str:
+    """The sentence that says what is left as it is, and how that ends."""
+    return (
+        f"{', '.join(names)}: left as found, since the profile of {other.name} has set disks that "
+        f"{array.device} is on, too; {other.undo} ends that."
+    )
+
+
+def without_shared_disks(profile: Profile, array: Array, state_dir: Path) -> tuple[Profile, str]:
+    """The profile without settings of disks if the profile of another array has set these, and
+    the sentence that says so, or ""."""
+    names = [name for name in profile.knobs if is_of_disks(name)]
+    other = set_by_another(array, state_dir) if names else None
+    if other is None:
+        return profile, ""
+    rest = {name: value for name, value in profile.knobs.items() if name not in names}
+    return profile.model_copy(update={"knobs": rest}), left_to(other, names, array)

@@ -1,0 +1,87 @@
+"""Puts profiles in force on a fake machine, as the commands do."""
+
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import fake_sysfs
+from some_profile import profile
+
+from autotune.deploy.apply import known_here
+from autotune.deploy.persist import persist, profile_path
+from autotune.deploy.undo import record_persisted
+from autotune.knobs import ALL, by_name, for_array, read_setting
+from autotune.knobs.before import with_before
+from autotune.problem.profile import Profile, save_profile
+from autotune.safety.applied import keep_applied
+from autotune.safety.apply import apply, journaled_paths
+from autotune.safety.journal import Journal
+from autotune.safety.new_journal import new_journal
+from autotune.safety.paths import applied_path, journal_path
+from autotune.safety.record import BOOT_ID
+from autotune.safety.restore import Outcome, restore
+from autotune.system.array import Array
+
+ORIGINAL = "mq-deadline"
+
+
+def start(root: Path, boot: str = "b") -> None:
+    """Another start of the machine, for records."""
+    path = root / BOOT_ID.relative_to("/")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"{boot}\n")
+
+
+def schedulers(array: Array) -> list[Path]:
+    return [array.root / "sys/block" / disk / "queue/scheduler" for disk in array.disks]
+
+
+def set_all(paths: Sequence[Path], text: str) -> None:
+    for path in paths:
+        fake_sysfs.write(path, text)
+
+
+def shrink(array: Array, disks: int) -> None:
+    """The array has its first disks alone."""
+    for member in array.members[disks:]:
+        shutil.rmtree(array.md / f"dev-{member.name}")
+    (array.md / "raid_disks").write_text(f"{disks}\n")
+
+
+def apply_values(array: Array, values: Mapping[str, str | int], state: Path) -> Profile:
+    """As `autotune apply` leaves it; the profile with what was before it."""
+    record_persisted(array, state)
+    array, knobs = array.now(), tuple(map(by_name, values))
+    paths = journaled_paths(array, for_array(array, ALL))
+    path, found = journal_path(state, array.uuid), read_setting(array, knobs)
+    journal = new_journal(path, array.uuid, array.device, paths, array.root)
+    apply(array, knobs, dict(values), journal)
+    known = known_here(profile(dict(values)), array, found, state)
+    keep_applied(known, array, journal, state)
+    journal.release()
+    return known
+
+
+def persist_values(array: Array, values: Mapping[str, str | int], state: Path) -> None:
+    """As `autotune apply --persist` leaves it."""
+    persist(apply_values(array, values, state), array, state, lambda _text: None)
+
+
+def persisted_before(
+    array: Array, values: Mapping[str, str | int], before: Mapping[str, str | int]
+) -> Path:
+    """A profile that lies there for udev, and has not been applied in this boot; its file."""
+    path = profile_path(array.uuid, array.root)
+    save_profile(with_before(profile(dict(values)), array, before, ()), path)
+    return path
+
+
+def undo(array: Array, state: Path) -> Outcome:
+    """As `autotune restore` does it."""
+    path = applied_path(state, array.uuid)
+    journal = Journal.claimed(path)
+    outcome = restore(journal, array.root)
+    journal.release()
+    assert outcome.complete
+    assert not path.exists()
+    return outcome
