@@ -53,8 +53,13 @@ def runs_or_profiles(incomplete: str) -> list[str]:
     return runs(incomplete) + profiles(incomplete)
 
 
-def runs_and_devices(incomplete: str) -> list[str]:
-    return runs(incomplete) + devices(incomplete)
+def what_to_report(incomplete: str) -> list[str]:
+    """Runs, arrays and designs."""
+    from autotune.cli.options import STATE_DIR
+    from autotune.design.kept import names
+
+    designs = [name for name in names(STATE_DIR) if name.startswith(incomplete)]
+    return runs(incomplete) + devices(incomplete) + designs
 
 
 def workloads(incomplete: str) -> list[str]:

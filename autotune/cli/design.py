@@ -1,12 +1,13 @@
 """`autotune design`."""
 
-from typing import TYPE_CHECKING, Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from autotune.cli import complete
 from autotune.cli.options import STATE_DIR, Json, StateDir
-from autotune.cli.terminal import console
+from autotune.cli.terminal import console, notice, say
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -100,18 +101,35 @@ def design(
     shown = console(stderr=True)
     with LiveReporter(shown, CTRL_C, "mdadm's default", report.show_shape) as reporter:
         result = find(options, state_dir, reporter)
+    found = document(result, made=False)
     if not as_json:
-        report.print_design(console(), result)
+        report.print_design(console(), found)
+    found["name"] = _kept(found, state_dir)
+    if not as_json and found["name"]:
+        say(f"`autotune report {found['name']}` makes a page of it, with pictures.")
     if create:
         try:
             make(result, shown.print)
         except AutotuneError as error:
             # What was measured is not lost.
-            raise AutotuneError(str(error), document(result, made=False)) from None
+            raise AutotuneError(str(error), found) from None
+        found["made"] = result.device
     if as_json:
-        print(json.dumps(document(result, create), indent=2))
+        print(json.dumps(found, indent=2))
     elif create:
-        report.print_made(console(), result)
+        report.print_made(console(), found)
+
+
+def _kept(found: dict[str, Any], state_dir: Path) -> str | None:
+    """Its name for `autotune report`. A full disk does not take the answer away."""
+    from autotune.design.kept import keep
+    from autotune.errors import AutotuneError
+
+    try:
+        return keep(found, state_dir)
+    except AutotuneError as error:
+        notice(str(error))
+        return None
 
 
 def _names(given: "Iterable[str] | None") -> tuple[str, ...]:

@@ -18,9 +18,10 @@ def report(
     what: Annotated[
         list[str],
         typer.Argument(
-            metavar="RUN|DEVICE...",
-            autocompletion=complete.runs_and_devices,
-            help="Runs' numbers, which `autotune history` lists, or arrays, such as /dev/md0.",
+            metavar="RUN|DEVICE|DESIGN...",
+            autocompletion=complete.what_to_report,
+            help="Runs' numbers, which `autotune history` lists, arrays, such as /dev/md0, or "
+            "designs, such as design-1.",
         ),
     ],
     out: Annotated[
@@ -39,10 +40,11 @@ def report(
     as_json: Json = False,
     state_dir: StateDir = STATE_DIR,
 ) -> None:
-    """Make a report of stored runs or of an array, to look at and to pass on.
+    """Make a report of runs, of an array or of a design, to look at and to pass on.
 
     Several runs stand side by side. Of an array: the syncs that were guarded, its checks, the
-    newest forecast, the passes of re-tuning, its runs, and what `advise` found. html is one file
+    newest forecast, the passes of re-tuning, its runs, and what `advise` found. Of a design: the
+    finalists, their figures and the commands. html is one file
     with pictures, for a browser; markdown and text are for a ticket, and printed unless --out is
     given. --json prints every figure of the report.
     """
@@ -77,12 +79,16 @@ def report(
 
 
 def _document(name: str, state_dir: Path) -> dict[str, object]:
-    """Of a run, if it is a number, else of an array."""
+    """Of a run, if it is a number, of a design by its name, else of an array."""
+    from autotune.design import kept
     from autotune.errors import UsageError
     from autotune.report import array_report, run_report, stored_array
     from autotune.report.history import as_it_is
     from autotune.store.database import Store
+    from autotune.untrusted import harmless_throughout
 
+    if kept.NAME.fullmatch(name):
+        return dict(harmless_throughout(kept.find(name, state_dir)))
     if not name.isdecimal():
         return array_report.document(stored_array.find(name, state_dir))
     store, number = Store.existing(state_dir), int(name[:18])

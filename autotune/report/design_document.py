@@ -1,20 +1,30 @@
-"""What a design found, for programs."""
+"""What a design found, for programs; what people see is made of it."""
 
+import shlex
+import string
+import sys
 from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from autotune.design.design import Result
 from autotune.design.proof import Finalist
 from autotune.design.rebuild import rebuild_s
+from autotune.design.shape import Shape
+from autotune.preflight.environment import environment
 from autotune.problem.figure import Estimate
 from autotune.problem.objective import Figures
-from autotune.report.design import next_command
+from autotune.store import TrialRecord
 
 
 def document(result: Result, made: bool) -> dict[str, Any]:
     """Bytes, bytes/s, ns, seconds; estimates and ratios with their 95 % intervals."""
-    plot = result.plot
+    plot, finalists = result.plot, result.proof.finalists
+    lettered = zip(string.ascii_uppercase, finalists, strict=False)
     return {
+        "kind": "design",
+        "ended": datetime.now(UTC).isoformat(timespec="seconds"),
         "disks": [
             {"device": d.device, "bytes": d.size_bytes, "media": d.media.value} for d in plot.disks
         ],
@@ -25,30 +35,26 @@ def document(result: Result, made: bool) -> dict[str, Any]:
         "proven": result.winner.gain is not None,
         "reason": result.winner.reason,
         "rounds": result.proof.rounds,
-        "finalists": [_finalist(result, each) for each in result.proof.finalists],
+        "figures": [{"name": each.name, "kind": each.kind} for each in result.figures],
+        "finalists": [_finalist(result, letter, each) for letter, each in lettered],
         "stopped": result.stopped,
-        "trials": [
-            {
-                "role": record.role,
-                "setting": dict(record.requested),
-                "status": record.status.value,
-                "reason": record.reason,
-                "seconds": record.seconds,
-                "figures": _figures(record.figures),
-            }
-            for record in result.records
-        ],
+        "trials": [_trial(record) for record in result.records],
         "seconds": result.seconds,
         "bytes_written": result.bytes_written,
         "commands": asdict(result.orders),
+        "device": result.device,
         "made": result.device if made else None,
-        "next": next_command(result),
+        "next": f"autotune run {result.device} --workload {shlex.quote(result.workload_given)}",
+        "command": shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]),
+        "environment": environment([]),
     }
 
 
-def _finalist(result: Result, each: Finalist) -> dict[str, Any]:
+def _finalist(result: Result, letter: str, each: Finalist) -> dict[str, Any]:
     disks, gain = len(result.plot.disks), each.gain
     return {
+        "letter": letter,
+        "shape": str(each.shape),
         "setting": each.shape.setting,
         "capacity_bytes": each.shape.capacity_bytes(disks, result.plot.each_bytes),
         "survives": each.shape.survives(disks),
@@ -65,6 +71,18 @@ def _finalist(result: Result, each: Finalist) -> dict[str, Any]:
         "figures": _figures(each.figures),
         "ceilings": {name: held.value for name, held in each.held.items()},
         "rebuild_seconds": rebuild_s(each.figures, result.workload.phases, result.plot),
+    }
+
+
+def _trial(record: TrialRecord) -> dict[str, Any]:
+    return {
+        "role": record.role,
+        "shape": str(Shape.of(record.requested)),
+        "setting": dict(record.requested),
+        "status": record.status.value,
+        "reason": record.reason,
+        "seconds": record.seconds,
+        "figures": _figures(record.figures),
     }
 
 

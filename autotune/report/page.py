@@ -7,15 +7,24 @@ from typing import Any
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from autotune.report import array_rows, array_words, sentences, several_runs, tried_table
+from autotune.report import (
+    array_rows,
+    array_words,
+    design_words,
+    sentences,
+    several_runs,
+    tried_table,
+)
 from autotune.report.advice import advised
 from autotune.report.array_pictures import array_pictures
+from autotune.report.design_pictures import design_pictures
 from autotune.report.drawing import Picture
 from autotune.report.pictures import pictures
 
 
 def html(documents: list[dict[str, Any]]) -> str:
-    """The page of the documents of these runs and arrays; the same bytes for the same documents."""
+    """The page of the documents of these runs, arrays and designs; the same bytes for the same
+    documents."""
     environment = Environment(
         loader=FunctionLoader(lambda name: files(__package__).joinpath(name).read_text("utf-8")),
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True,
@@ -25,14 +34,19 @@ def html(documents: list[dict[str, Any]]) -> str:
     arrays = {f"a{n}": each for n, each in enumerate(documents) if each["kind"] == "array"}
     drawn = {run["run"]: _in_the_page(pictures(run)) for run in runs}
     drawn |= {key: _in_the_page(array_pictures(key, each)) for key, each in arrays.items()}
+    designs = {f"d{n}": each for n, each in enumerate(documents) if each["kind"] == "design"}
+    drawn |= {key: _in_the_page(design_pictures(key, each)) for key, each in designs.items()}
     return environment.get_template("page.html").render(
         runs=runs,
         arrays=arrays,
+        found_designs=designs,
+        others=[*arrays.values(), *designs.values()],
         drawn=drawn,
         said=sentences,
         tried=tried_table,
         several=several_runs,
         words=array_words,
+        designs=design_words,
         advised=advised,
         tables=array_rows,
         how=array_words.how(list(arrays.values())),

@@ -20,12 +20,11 @@ from autotune.report.drawing import (
     ratio,
     styled,
 )
+from autotune.report.interval_picture import FAR, intervals
 from autotune.report.load_pictures import course, distribution
 from autotune.report.trade_picture import trade
 
 Document = Mapping[str, Any]
-FAR = 4.0
-"""An interval that reaches further than this ratio is cut off at the edge, with an arrow."""
 
 
 def pictures(run: Document) -> dict[str, Picture]:
@@ -50,32 +49,6 @@ def pictures(run: Document) -> dict[str, Picture]:
     return found
 
 
-def _intervals(
-    name: str, rows: list[tuple[str, float, float, float, str]], title: str, description: str
-) -> Picture:
-    """A dot with its interval for each row, on a log axis of ratios around 1."""
-    drawing, (axes,) = figure(0.75 + 0.34 * len(rows))
-    spans = [max(high, 1 / low, 1.1) for _, _, low, high, _ in rows]
-    # What was measured is never off the axis.
-    most = max(max(value, 1 / value) for _, value, *_ in rows)
-    far = min(max(FAR, most * 1.3), max(spans) * 1.08)
-    for at, (_, value, low, high, colour) in enumerate(reversed(rows)):
-        left, right = max(low, 1 / far), min(high, far)
-        axes.plot([left, right], [at, at], color=colour, linewidth=2)
-        for edge, cut, marker in ((left, low < left, "<"), (right, high > right, ">")):
-            axes.plot([edge], [at], marker if cut else "|", color=colour, markersize=6)
-        axes.plot([min(max(value, 1 / far), far)], [at], "o", color=colour, markersize=6)
-    axes.axvline(1.0, color=INK, linewidth=1)
-    axes.set_yticks(range(len(rows)), [row[0] for row in reversed(rows)])
-    axes.tick_params(axis="y", length=0)
-    axes.grid(visible=False, axis="y")
-    axes.set_ylim(-0.6, len(rows) - 0.4)
-    axes.set_xlim(1 / far / 1.03, far * 1.03)
-    log_axis(axes, "x", ratio)
-    axes.set_xlabel("ratio to the original settings")
-    return picture(name, drawing, title, description)
-
-
 def _colour(conclusion: str) -> str:
     return {"better": GOOD, "worse": BAD}.get(conclusion, BEFORE)
 
@@ -96,7 +69,7 @@ def _change(name: str, run: Document) -> Picture | None:
         rows.insert(0, ("overall", gain["ratio"], gain["low"], gain["high"], colour))
     said = "; ".join(f"{label} ×{value:.2f} ({low:.2f} to {high:.2f})"
                      for label, value, low, high, _ in rows)  # fmt: skip
-    return _intervals(name, rows, "Change of each figure, with 95 % intervals", f"{said}.")
+    return intervals(name, rows, "Change of each figure, with 95 % intervals", f"{said}.")
 
 
 def _effects(name: str, run: Document) -> Picture | None:
@@ -114,7 +87,7 @@ def _effects(name: str, run: Document) -> Picture | None:
     said = "; ".join(f"{label.replace(chr(10), ' ')} ×{value:.2f} ({low:.2f} to {high:.2f})"
                      for label, value, low, high, _ in rows)  # fmt: skip
     title = "Each setting's part of the gain, as the models estimate it, with 95 % intervals"
-    return _intervals(name, rows, title, f"{said}.")
+    return intervals(name, rows, title, f"{said}.")
 
 
 def _trials(name: str, run: Document) -> Picture | None:

@@ -9,7 +9,14 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from autotune.report import array_rows, array_words, sentences, several_runs, tried_table
+from autotune.report import (
+    array_rows,
+    array_words,
+    design_words,
+    sentences,
+    several_runs,
+    tried_table,
+)
 from autotune.report.advice import advised
 from autotune.report.grid import Grid
 
@@ -96,9 +103,40 @@ def _whole(
     for array in arrays:
         parts.append(head(1, f"autotune: {array['device']}"))
         parts += _array(array, head, table, said, code)
-    how = (*(sentences.HOW if runs else ()), *array_words.how(arrays))
+    designs = [each for each in documents if each["kind"] == "design"]
+    for design in designs:
+        parts.append(head(1, f"autotune: {design['name']}, which array to make"))
+        parts += _design(design, head, table, said, code)
+    how = (
+        *(sentences.HOW if runs else ()),
+        *array_words.how(arrays),
+        *(design_words.HOW if designs else ()),
+    )
     parts += [head(1, "How these figures were measured"), *(said(words) for words in how)]
     return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _design(
+    design: dict[str, Any],
+    head: Callable[[int, str], str],
+    table: Callable[[Sequence[str], Rows], str],
+    said: Callable[[str], str],
+    code: Callable[[str], str],
+) -> list[str]:
+    words = design_words
+    parts = [said("".join(words.answer(design))), said(words.where(design))]
+    parts.append(table(words.FINALIST_HEADS, words.finalist_rows(design)))
+    parts += [said(text) for text in words.reasons(design)]
+    for title, lines in words.orders(design):
+        parts += [said(title), "\n".join(map(code, lines))]
+    parts.append(head(2, "Each figure"))
+    parts.append(table(words.figure_heads(design), words.figure_rows(design)))
+    parts.append(said(words.rebuild(design)))
+    parts.append(head(2, "What was tried"))
+    parts += [said(text) for text in words.costs(design)]
+    parts.append(table(words.TRIAL_HEADS, words.trial_rows(design)))
+    parts.append(head(2, "Measured on"))
+    return [*parts, table(("", ""), words.machine(design)), said(PICTURES)]
 
 
 def _array(

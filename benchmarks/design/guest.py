@@ -80,8 +80,9 @@ def designed(workload: Workload, levels: Iterable[str], minutes: float, out: Pat
     options = Options(DISKS, DISKS, workload, tuple(levels), CONSISTENCY, time_s=60 * minutes)
     with TemporaryDirectory() as state, LiveReporter(Console(stderr=True)) as reporter:
         result = design(options, Path(state), reporter)
-    print_design(Console(width=100), result)
-    found = document(result, made=False) | {"as_printed": as_printed(workload, result)}
+    found = document(result, made=False)
+    print_design(Console(width=100), found)
+    found["as_printed"] = as_printed(workload, result)
     out.write_text(json.dumps(found) + "\n")
 
 

@@ -7,14 +7,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import some_design
 from browser import PROGRAM, Browser
 from fake_run import Machine
 from some_array import DEVICE, store_array, store_little
 from stored_reports import NASTY, documents, from_the_lab, nasty
 
+from autotune.design.kept import keep
 from autotune.measure.phase import Bench, PhaseResult
 from autotune.measure.workload import Phase
 from autotune.problem.figure import Estimate
+from autotune.report.design_document import document
 from autotune.report.page import html
 
 pytestmark = [
@@ -103,7 +106,11 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> "Browser":  # type: ign
 @pytest.mark.parametrize("width", [1280, 390])
 @pytest.mark.parametrize("dark", [False, True])
 @pytest.mark.parametrize(
-    "runs", ["lab", "kept", "several", "none kept", "wild", "nasty", "array", "little of an array"]
+    "runs",
+    [
+        *("lab", "kept", "several", "none kept", "wild", "nasty", "array", "little of an array"),
+        "design",
+    ],
 )
 def test_everything_can_be_read(
     browser: Browser,
@@ -122,6 +129,9 @@ def test_everything_can_be_read(
     elif runs == "little of an array":
         store_little(tmp_path)
         shown = documents(tmp_path, DEVICE)
+    elif runs == "design":
+        keep(document(some_design.result(), made=False), tmp_path)
+        shown = documents(tmp_path, "design-1")
     elif runs == "lab":
         shown = documents(from_the_lab(tmp_path), "1")
     else:
