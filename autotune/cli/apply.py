@@ -17,6 +17,7 @@ from autotune.cli.options import (
 from autotune.cli.terminal import console, notice
 
 if TYPE_CHECKING:
+    from autotune.safety.applied import Stopped
     from autotune.system.array import Array
 
 
@@ -109,8 +110,9 @@ def unpersist(
     """Remove what --persist has written. What is set now stays until the array is stopped."""
     import json
 
-    from autotune.deploy.persist import persisted, tell_udev
+    from autotune.deploy.persist import left_on_disks, persisted, tell_udev
     from autotune.deploy.persist import unpersist as remove
+    from autotune.deploy.undo import stopped
     from autotune.errors import RefusalError
     from autotune.preflight.checks import require_root
     from autotune.system.array import find_uuid, list_arrays
@@ -120,8 +122,9 @@ def unpersist(
     if uuid not in persisted():
         raise RefusalError(f"Nothing is persisted for {device}.")
     array = next((array for array in list_arrays() if array.uuid == uuid), None)
-    if array is not None:
-        _record(array, state_dir)
+    _record(array or stopped(uuid), state_dir)
+    if array is None and (left := left_on_disks(uuid)):
+        notice(left)
     removed = remove(uuid)
     tell_udev(array, notice)
     if as_json:
@@ -129,22 +132,22 @@ def unpersist(
         return
     for path in removed:
         print(f"Removed {path}.")
-    if array is not None:
+    if array is None:
+        print("What it has set on disks stays until a reboot; `autotune restore --all` ends that.")
+    else:
         print(
             f"The values stay as they are until {array.device} is stopped, those of its disks "
             f"until a reboot. `autotune restore {array.device}` puts them back now."
         )
 
 
-def _record(array: "Array", state_dir: Path) -> None:
+def _record(array: "Array | Stopped", state_dir: Path) -> None:
     """Note what the array had before the profile, which alone says it. One that cannot be read is
     removed all the same."""
-    from autotune.deploy.undo import record_persisted
+    from autotune.deploy.undo import record
     from autotune.errors import UsageError
-    from autotune.safety.locks import lock
 
     try:
-        with lock(array):
-            record_persisted(array, state_dir)
+        record(array, state_dir)
     except UsageError as error:
         notice(f"What {array.device} had before is not known: {error}")

@@ -167,7 +167,7 @@ def _undo_profiles(
     became of each, and what failed."""
     from autotune.safety.restore import Outcome
 
-    over, unknown = _record_persisted(arrays if all_ else [], state_dir)
+    over, unknown = _record_persisted(arrays, state_dir) if all_ else ({}, [])
     applied = _applied(state_dir, arrays, all_)
     outcomes, _, _, failed = _put_back_each(applied, applied)
     for name, outcome in over.items():
@@ -180,21 +180,19 @@ def _record_persisted(
 ) -> "tuple[dict[str, Outcome], list[str]]":
     """Let what udev has set for persisted profiles go back with what was applied. What somebody
     else has set over it, and of which arrays what was there before is not known, and why."""
-    from autotune.deploy.persist import profile_path
-    from autotune.deploy.undo import record_persisted
+    from autotune.deploy.persist import persisted
+    from autotune.deploy.undo import record, stopped
     from autotune.errors import AutotuneError
-    from autotune.safety.locks import lock
     from autotune.safety.restore import Outcome
 
     outcomes: dict[str, Outcome] = {}
     failed: list[str] = []
-    for array in arrays:
-        if not profile_path(array.uuid).exists():
-            continue
+    here = {array.uuid: array for array in arrays}
+    for uuid in persisted():
+        array = here.get(uuid) or stopped(uuid)
         try:
-            with lock(array):
-                if theirs := record_persisted(array, state_dir):
-                    outcomes[f"{array.device} (applied)"] = Outcome(foreign=theirs)
+            if theirs := record(array, state_dir):
+                outcomes[f"{array.device} (applied)"] = Outcome(foreign=theirs)
         except (AutotuneError, OSError) as error:
             failed.append(
                 f"What {array.device} had before its persisted profile is not known: {error}"

@@ -19,7 +19,13 @@ from autotune.errors import AutotuneError, RefusalError, UsageError
 from autotune.export import udev
 from autotune.export.steps import steps
 from autotune.knobs import by_name, harmful, is_of_disks, read_setting
-from autotune.knobs.before import before_here, replaced, with_before
+from autotune.knobs.before import (
+    before_here,
+    disks_here,
+    replaced,
+    reset_with_schedulers,
+    with_before,
+)
 from autotune.knobs.profile_file import load_profile
 from autotune.knobs.texts import KERNELS
 from autotune.preflight import conflicts
@@ -50,11 +56,12 @@ def _rule_name(uuid: str) -> str:
 
 
 def persisted(root: Path = Path("/")) -> list[str]:
-    """The UUIDs of the arrays that a profile is persisted for."""
+    """The UUIDs of the arrays that a profile is persisted for. A file of another name is not ours,
+    be it like one."""
     profiles = (root / _FOLDER).glob("*.json")
     rules = (root / _RULES).glob(_rule_name("*"))
-    names = [path.stem for path in profiles]
-    return sorted({*names, *(path.stem.removeprefix("99-autotune-") for path in rules)})
+    names = {*(p.stem for p in profiles), *(p.stem.removeprefix("99-autotune-") for p in rules)}
+    return sorted(name for name in names if re.fullmatch("[0-9a-f]{32}", name))
 
 
 def check(array: Array, state_dir: Path, profile: Profile | None = None) -> None:
@@ -99,12 +106,15 @@ def persist(
         notice(text)
     # Of what else profiles in force have set, udev sets nothing any more after the next boot.
     own = {n: value for n, value in before_here(profile, array).items() if n in profile.knobs}
-    before = replaced(own, array, known_by_record(array, state_dir))
+    known = known_by_record(array, state_dir)
+    if "scheduler" in own:
+        own = {**reset_with_schedulers(array, known), **own}
+    before = replaced(own, array, known)
     profile = with_before(profile, array, before, _following(profile, array, before, state_dir))
     journal = journal_path(state_dir.absolute(), uuid)
     # initramfs-tools copies rules into the initramfs, where they would outlive their removal.
     gate = f'TEST!="{profile_path(uuid)}"'
-    rule = udev.rules(profile, *udev.forms(uuid), journal, gate)
+    rule = udev.rules(_with_lengths(profile, array), *udev.forms(uuid), journal, gate)
     files = {
         profile_path(uuid, root): profile.model_dump_json(indent=2) + "\n",
         rule_path(uuid, root): rule,
@@ -119,6 +129,18 @@ def persist(
                 "else sets it too."
             )
     return tuple(files)  # type: ignore[return-value]
+
+
+def _with_lengths(profile: Profile, array: Array) -> Profile:
+    """The profile with the queue length that it was proven with, where that is somebody's own: the
+    scheduler resets it at each boot."""
+    length = by_name("nr_requests")
+    if "scheduler" not in profile.knobs or "nr_requests" in profile.knobs:
+        return profile
+    if not length.applies(array) or length.read(array) == length.default(array):
+        return profile
+    knobs = {**profile.knobs, length.name: length.read(array)}
+    return profile.model_copy(update={"knobs": knobs})
 
 
 def _following(
@@ -160,19 +182,18 @@ def unpersist(uuid: str, root: Path = Path("/")) -> list[Path]:
 
 
 def left_on_disks(uuid: str, root: Path = Path("/")) -> str:
-    """What stays on the disks of an array that does not run once its profile is removed, in a
-    sentence; "" if nothing can."""
-    before: Setting = {}
+    """What stays on disks of an array that does not run once its profile is removed, in a sentence:
+    on those that do not say what they are; "" if there are none."""
     # One that is damaged is told of by `status`.
     with contextlib.suppress(UsageError):
-        before = load_profile(profile_path(uuid, root)).before
-    had = ", ".join(f"{name} {value}" for name, value in before.items() if is_of_disks(name))
-    if not had:
-        return ""
-    return (
-        f"The array {uuid} does not run, so what udev may have set on its disks for it stays there "
-        f"until a reboot; before that they had {had}."
-    )
+        profile = load_profile(profile_path(uuid, root))
+        had = ", ".join(f"{n} {value}" for n, value in profile.before.items() if is_of_disks(n))
+        if had and len(disks_here(profile, root)) < max(1, len(profile.disks)):
+            return (
+                f"The array {uuid} does not run, and not all of its disks are known, so what udev "
+                f"may have set on these stays until a reboot; before that they had {had}."
+            )
+    return ""
 
 
 def wake(uuids: Iterable[str], notice: Callable[[str], None]) -> None:

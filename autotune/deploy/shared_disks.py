@@ -73,7 +73,8 @@ def _stopped(array: Array, state_dir: Path, running: set[str]) -> Iterator[Other
             continue
         # Where the profile does not say which disks it is for, it may be for these.
         if profile is None or not profile.disks or _shares(array, profile.disks):
-            yield Other(f"{uuid}, which does not run,", f"`autotune unpersist {uuid}`")
+            undo = f"`autotune unpersist {uuid}`, then `autotune restore --all`,"
+            yield Other(f"{uuid}, which does not run,", undo)
 
 
 def _of_this_boot(path: Path, root: Path) -> bool:

@@ -3,22 +3,41 @@
 Nothing was recorded when udev set it. What the array had before is in the profile.
 """
 
-from collections.abc import Mapping
+import contextlib
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
 from autotune.deploy.persist import profile_path
+from autotune.errors import UsageError
 from autotune.knobs import ALL, for_array, is_of_disks
-from autotune.knobs.before import before_here, before_on_disks, tuned_on_disks
+from autotune.knobs.before import (
+    before_here,
+    before_on_disks,
+    disks_here,
+    on_named_disks,
+    tuned_on_disks,
+)
 from autotune.knobs.profile_file import load_profile
+from autotune.knobs.scheduler import requests_after_switch
 from autotune.knobs.texts import follows_sysctl, texts
+from autotune.knobs.write_order import resets
 from autotune.problem.profile import Profile, save_profile
 from autotune.problem.setting import Setting
-from autotune.safety.applied import is_applied, known_by_record
+from autotune.safety.applied import Stopped, is_applied, known_by_record
 from autotune.safety.apply import journaled_paths
+from autotune.safety.locks import Lockable, lock
 from autotune.safety.new_journal import new_journal
 from autotune.safety.paths import applied_path, applied_profile_path, journal_path
 from autotune.system import ownership, sysfs
 from autotune.system.array import Array
+
+
+def record(array: Array | Stopped, state_dir: Path) -> list[str]:
+    """Record what udev has set, under the lock, which remembers it for other state folders."""
+    with lock(array, journal_path(state_dir, array.uuid), applies=True):
+        if isinstance(array, Stopped):
+            return record_stopped(array, state_dir)
+        return record_persisted(array, state_dir)
 
 
 def record_persisted(array: Array, state_dir: Path) -> list[str]:
@@ -30,31 +49,53 @@ def record_persisted(array: Array, state_dir: Path) -> list[str]:
     Raise UsageError if the profile cannot be used, RefusalError or AutotuneError if nothing can be
     recorded.
     """
+    profile = _persisted(array)
+    if profile is None:
+        return []
+    back, tuned = _before(profile, array), {**texts(array, _own(profile.knobs))}
+    tuned |= tuned_on_disks(profile, array)
+    ours, theirs = _judged(back, tuned, known_by_record(array, state_dir))
+    ours |= _reset_with(ours, tuned, profile, array)
+    paths = journaled_paths(array, for_array(array, ALL), checks=False)
+    _record(profile, array, ours, paths, state_dir)
+    return theirs
+
+
+def record_stopped(array: Stopped, state_dir: Path) -> list[str]:
+    """The same of the disks of an array that does not run, as far as they say what they are."""
+    profile = _persisted(array)
+    if profile is None:
+        return []
+    had, tuned = (
+        {file: text for file, text in on_named_disks(profile, setting, array.root).items()
+         if file.exists()}
+        for setting in (profile.before, profile.knobs)
+    )  # fmt: skip
+    ours, theirs = _judged(had, tuned, known_by_record(array, state_dir))
+    _record(profile, array, ours, [], state_dir)
+    return theirs
+
+
+def stopped(uuid: str, root: Path = Path("/")) -> Stopped:
+    """An array that does not run, by its UUID, with the disks that its persisted profile names."""
+    disks: frozenset[str] = frozenset()
+    # One that is damaged is told of by whoever needs it.
+    with contextlib.suppress(UsageError):
+        disks = frozenset(disks_here(load_profile(profile_path(uuid, root)), root).values())
+    return Stopped(uuid, uuid, f"array {uuid}", disks, root)
+
+
+def _persisted(array: Lockable) -> Profile | None:
     path = profile_path(array.uuid, array.root)
     if not path.exists():
-        return []
+        return None
     ownership.refuse(path, f"The profile {path}")
-    profile = load_profile(path)
-    known = known_by_record(array, state_dir)
-    ours, theirs = {}, []
-    tuned = {**texts(array, _own(profile.knobs)), **tuned_on_disks(profile, array)}
-    for file, text in _before(profile, array).items():
-        reads = sysfs.value(file)
-        if file in known or file not in tuned:
-            continue
-        if reads == tuned[file]:
-            ours[file] = text
-        elif reads != text:
-            theirs.append(f"{file} reads {reads}, which autotune did not write")
-    if any(sysfs.original(file) != text for file, text in ours.items()):
-        _record(profile, array, ours, state_dir)
-    return theirs
+    return load_profile(path)
 
 
 def _before(profile: Profile, array: Array) -> dict[Path, str]:
     """What the files read before the profile (`sysfs.original`)."""
-    had = before_here(profile, array)
-    found = texts(array, _own(had))
+    found = texts(array, _own(before_here(profile, array)))
     for file in found:
         if follows_sysctl(array, file.name, found[file], profile.system):
             found[file] = "system"
@@ -65,11 +106,50 @@ def _own(setting: Setting) -> Setting:
     return {name: value for name, value in setting.items() if not is_of_disks(name)}
 
 
-def _record(profile: Profile, array: Array, first: Mapping[Path, str], state_dir: Path) -> None:
-    paths = journaled_paths(array, for_array(array, ALL), checks=False)
-    paths = list(dict.fromkeys([*paths, *first]))
+def _judged(
+    back: Mapping[Path, str], tuned: Mapping[Path, str], known: Collection[Path]
+) -> tuple[dict[Path, str], list[str]]:
+    """What udev has set and is not `known` yet, with what goes back there; and what somebody else
+    has set over it, in words."""
+    ours, theirs = {}, []
+    for file in back.keys() & tuned.keys() - set(known):
+        reads = sysfs.value(file)
+        if reads == tuned[file]:
+            ours[file] = back[file]
+        elif reads != back[file]:
+            theirs.append(f"{file} reads {reads}, which autotune did not write")
+    return ours, sorted(theirs)
+
+
+def _reset_with(
+    ours: Mapping[Path, str], tuned: Mapping[Path, str], profile: Profile, array: Array
+) -> dict[Path, str]:
+    """What else a switch of the scheduler by udev has reset, with what goes back there."""
+    found = {}
+    for file, text in on_named_disks(profile, profile.before, array.root).items():
+        scheduler = sysfs.device(file) / "queue/scheduler"
+        switched = ours.get(scheduler, tuned.get(scheduler)) != tuned.get(scheduler)
+        if file in tuned or not switched or not resets(scheduler, file):
+            continue
+        usual = requests_after_switch(sysfs.device(file), tuned[scheduler])
+        # What it does not read then, somebody has set.
+        if sysfs.original(file) in ("", str(usual), text):
+            found[file] = text
+    return found
+
+
+def _record(
+    profile: Profile,
+    array: Lockable,
+    first: Mapping[Path, str],
+    paths: Iterable[Path],
+    state_dir: Path,
+) -> None:
+    if all(sysfs.original(file) == text for file, text in first.items()):
+        return
     path = journal_path(state_dir, array.uuid)
-    journal = new_journal(path, array.uuid, array.device, paths, array.root)
+    both = list(dict.fromkeys([*paths, *first]))
+    journal = new_journal(path, array.uuid, array.device, both, array.root)
     try:
         if not is_applied(array, state_dir):
             save_profile(profile, applied_profile_path(state_dir, array.uuid))

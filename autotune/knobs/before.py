@@ -4,8 +4,9 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
-from autotune.knobs import is_of_disks
+from autotune.knobs import ALL, is_of_disks
 from autotune.knobs.texts import of_disk, texts
+from autotune.knobs.write_order import resets
 from autotune.problem.profile import Profile
 from autotune.problem.setting import Setting, Value
 from autotune.system.array import Array
@@ -73,15 +74,43 @@ def _on_disks(profile: Profile, array: Array, then: Setting, now: Setting) -> di
 
 
 def _left(profile: Profile, array: Array) -> dict[int, str]:
-    """The names of disks that have left the array, by their place among those of the profile. A
-    disk that does not say what it is could be another one."""
+    """The names of disks that have left the array, by their place among those of the profile."""
     here = set(disk_ids(array)) | set(array.disks)
-    left = {disk: place for place, disk in enumerate(profile.disks) if disk not in here}
-    if not left:
+    if here.issuperset(profile.disks):
         return {}
-    block = array.root / "sys/block"
-    names = {hardware(folder.name, array.root): folder.name for folder in block.iterdir()}
-    return {place: names[disk] for disk, place in left.items() if disk in names}
+    places = disks_here(profile, array.root)
+    return {n: name for n, name in places.items() if profile.disks[n] not in here}
+
+
+def disks_here(profile: Profile, root: Path) -> dict[int, str]:
+    """The names of a profile's disks, by their place there, as far as they are on this machine. One
+    that does not say what it is could be another one."""
+    names = {hardware(folder.name, root): folder.name for folder in (root / "sys/block").iterdir()}
+    return {place: names[disk] for place, disk in enumerate(profile.disks) if disk in names}
+
+
+def on_named_disks(profile: Profile, setting: Setting, root: Path) -> dict[Path, str]:
+    """What the files of a profile's disks read under a setting of it, whether its array runs or
+    not."""
+    found = {}
+    for name, value in setting.items():
+        parts = str(value).split(",")
+        if is_of_disks(name) and len(parts) in (1, len(profile.disks)):
+            for place, disk in disks_here(profile, root).items():
+                found[of_disk(root, disk, name)] = parts[place % len(parts)]
+    return found
+
+
+def reset_with_schedulers(array: Array, known: Mapping[Path, str]) -> Setting:
+    """Of settings that a switch of the scheduler resets, what is `known` on every disk."""
+    found: dict[str, Value] = {}
+    for name in (knob.name for knob in ALL if is_of_disks(knob.name)):
+        files = [of_disk(array.root, disk, name) for disk in array.disks]
+        if resets(of_disk(array.root, array.disks[0], "scheduler"), files[0]):
+            values = [known.get(file, "") for file in files]
+            if all(values):
+                found[name] = _joined(values)
+    return found
 
 
 def joined(profile: Profile, array: Array) -> set[str]:

@@ -9,6 +9,7 @@ from autotune.errors import AutotuneError
 from autotune.problem.profile import Profile, save_profile
 from autotune.safety.first import go_back_to_first
 from autotune.safety.journal import Journal
+from autotune.safety.locks import Lockable
 from autotune.safety.paths import applied_path, applied_profile_path
 from autotune.system import sysfs
 from autotune.system.array import Array
@@ -21,7 +22,7 @@ def keep_applied(profile: Profile, array: Array, journal: Journal, state_dir: Pa
     journal.keep(applied_path(state_dir, array.uuid))
 
 
-def known_by_record(array: Array, state_dir: Path) -> dict[Path, str]:
+def known_by_record(array: Lockable, state_dir: Path) -> dict[Path, str]:
     """What the files that a profile of this array has changed read before all profiles."""
     with contextlib.suppress(AutotuneError, OSError):
         record = Journal.load(applied_path(state_dir, array.uuid)).record
@@ -72,7 +73,7 @@ def left_on_disks(state_dir: Path, running: Collection[str], root: Path = Path("
     return told
 
 
-def is_applied(array: Array, state_dir: Path) -> bool:
+def is_applied(array: Lockable, state_dir: Path) -> bool:
     """Whether values are applied to stay that this boot has not forgotten. Raise PermissionError
     if that cannot be seen: to say that none are would be wrong."""
     with contextlib.suppress(AutotuneError, FileNotFoundError):

@@ -15,7 +15,7 @@ from autotune.problem.setting import Setting
 from autotune.results import stored_run
 from autotune.safety.deferred_restore import put_back
 from autotune.safety.locks import lock
-from autotune.safety.paths import applied_path, applied_profile_path
+from autotune.safety.paths import applied_path, applied_profile_path, journal_path
 from autotune.safety.restore import Outcome
 from autotune.service.config import Care
 from autotune.service.policy import Proof
@@ -117,7 +117,7 @@ class ManagedArray:
         before that. Raise RestoreError if it cannot."""
         array = self._array.now()
         path = applied_path(self._state, array.uuid)
-        with lock(array):
+        with lock(array, journal_path(self._state, array.uuid), applies=True):
             theirs = record_persisted(array, self._state)
             outcome = put_back(path)[1] if path.exists() else Outcome()
         if outcome.failed:

@@ -445,8 +445,18 @@ def test_what_udev_has_set_goes_back_after_unpersist(state: Path, again_applied:
     autotune_json("apply", state / "own.json", "/dev/md0", "--persist", state=state)
     again()
     back()
+    # A boot takes what the lock remembers.
+    for path in Path("/run/autotune").iterdir():
+        if path.is_file():
+            path.unlink()
+    # A boot takes what the lock remembers.
+    for path in Path("/run/autotune").iterdir():
+        if path.is_file():
+            path.unlink()
     told = autotune("unpersist", "/dev/md0", state=state)
     assert "`autotune restore /dev/md0` puts them back now" in told.stdout
+    elsewhere = autotune("apply", state / "own.json", "/dev/md0", state=state / "elsewhere")
+    assert "another state folder is in force" in elsewhere.stderr
     if again_applied:
         other = PROFILE.model_copy(update={"knobs": {"scheduler": "bfq", "stripe_cache_size": 512}})
         save_profile(other, state / "other.json")

@@ -23,7 +23,7 @@ from autotune.deploy import persist
 from autotune.deploy.apply import known_here
 from autotune.deploy.in_force import active
 from autotune.deploy.persist import profile_path
-from autotune.deploy.undo import record_persisted
+from autotune.deploy.undo import record_persisted, record_stopped, stopped
 from autotune.errors import AutotuneError, UsageError
 from autotune.knobs import by_name, read_setting
 from autotune.knobs.before import with_before
@@ -243,7 +243,81 @@ def test_of_what_a_profile_did_not_change_the_newest_is_the_original(
     assert sysfs.value(speed) == "250000"
 
 
-def test_what_stays_on_the_disks_of_an_array_that_does_not_run_is_told(
+def named(array: Array) -> Array:
+    """Each of its disks says what it is."""
+    for number, path in enumerate(schedulers(array)):
+        (path.parents[1] / "wwid").write_text(f"disk-{number}\n")
+    return find_array("md0", array.root)
+
+
+def test_disks_of_an_array_that_does_not_run_get_back_what_they_had(
+    tmp_path: Path, array: Array
+) -> None:
+    """Those of which somebody else has set nothing since, whatever they are called by now."""
+    array = named(array)
+    as_udev_sets_it(array)
+    theirs, *ours = schedulers(array)
+    fake_sysfs.write(theirs, "bfq")
+    shutil.rmtree(array.block)
+    gone = stopped(array.uuid, tmp_path)
+    assert gone.leaves == set(array.disks)
+    said = [f"{theirs} reads bfq, which autotune did not write"]
+    assert record_stopped(gone, tmp_path) == said
+    assert persist.left_on_disks(array.uuid, tmp_path) == ""
+    persist.unpersist(array.uuid, tmp_path)
+    journal = Journal.claimed(applied_path(tmp_path, array.uuid))
+    assert restore(journal, tmp_path).complete
+    assert sysfs.value(theirs) == "bfq"
+    assert {sysfs.value(path) for path in ours} == {ORIGINAL}
+
+
+def test_what_a_switch_at_the_boot_resets_comes_back(tmp_path: Path, array: Array) -> None:
+    """What an administrator's own rule sets at each boot, before ours."""
+    array = named(array)
+    files = schedulers(array)
+
+    def by_their_rule() -> None:
+        for path in files:
+            fake_sysfs.write(path, ORIGINAL)
+            fake_sysfs.write(path.with_name("nr_requests"), "100")
+            (path.parent / "iosched/read_expire").write_text("250\n")
+
+    by_their_rule()
+    persist_values(array, {"scheduler": "kyber"}, tmp_path)
+    rule = persist.rule_path(array.uuid, tmp_path).read_text()
+    # It was proven with this length, too.
+    assert 'ATTR{queue/nr_requests}="100"' in rule
+    assert load_profile(profile_path(array.uuid, tmp_path)).knobs == {"scheduler": "kyber"}
+    start(tmp_path, "later")
+    set_all(files, "none")
+    by_their_rule()
+    set_all(files, "kyber")
+    for path in files:
+        fake_sysfs.write(path.with_name("nr_requests"), "100")
+    # One that somebody has set since.
+    theirs = files[0].with_name("nr_requests")
+    fake_sysfs.write(theirs, "77")
+    record_persisted(array.now(), tmp_path)
+    undo(array, tmp_path)
+    for path in files:
+        assert sysfs.value(path) == ORIGINAL
+        assert sysfs.value(path.parent / "iosched/read_expire") == "250"
+    lengths = [sysfs.value(path.with_name("nr_requests")) for path in files]
+    assert lengths[1:] == ["100"] * 4
+
+
+def test_files_that_are_only_called_alike_are_not_ours(tmp_path: Path, array: Array) -> None:
+    as_udev_sets_it(array)
+    folder = profile_path(array.uuid, tmp_path).parent
+    (folder / "notes.json").write_text("{}")
+    (folder / f"{array.uuid}-old.json").write_text("{}")
+    rules = persist.rule_path("mine", tmp_path)
+    rules.parent.mkdir(parents=True)
+    rules.touch()
+    assert persist.persisted(tmp_path) == [array.uuid]
+
+
+def test_what_stays_on_disks_that_do_not_say_what_they_are_is_told(
     tmp_path: Path, array: Array
 ) -> None:
     as_udev_sets_it(array)
@@ -255,9 +329,9 @@ def test_a_record_of_an_array_that_does_not_run_is_of_its_disks(
     tmp_path: Path, array: Array
 ) -> None:
     apply_values(array, {"scheduler": "bfq"}, tmp_path)
-    stopped = stopped_array(applied_path(tmp_path, array.uuid))
-    assert stopped is not None
-    assert stopped.leaves == set(array.disks)
+    found = stopped_array(applied_path(tmp_path, array.uuid))
+    assert found is not None
+    assert found.leaves == set(array.disks)
     files = schedulers(array)
     shutil.rmtree(array.block)
     assert list_arrays(tmp_path) == []
