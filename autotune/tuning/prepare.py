@@ -22,7 +22,7 @@ from autotune.problem.setting import Setting, Value
 from autotune.quantities import show_bytes, show_seconds
 from autotune.system import sync
 from autotune.system.array import Array, find_array
-from autotune.system.device_users import loop_over, program_with
+from autotune.system.device_users import kernel_user, program_with
 from autotune.system.memory import budget_bytes
 from autotune.system.scratch_space import Place, find_place, read_ground, scratch_bytes
 from autotune.system.stack import Stack, read_stack
@@ -107,8 +107,7 @@ def prepare(options: Options) -> Preparation:
 
 def _user(device: Path) -> str:
     """What has the device open though nothing is mounted, such as a virtual machine."""
-    loop = loop_over(device)
-    return f"the loop device {loop}" if loop else program_with(device, 0.0) or ""
+    return kernel_user(device) or program_with(device, 0.0) or ""
 
 
 def _check_time(options: Options, phases: Sequence[Phase]) -> None:
