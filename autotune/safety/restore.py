@@ -18,6 +18,7 @@ from autotune.safety.scratch_folder import (
     HANGING_TIMEOUT_S,
     REMOVE_TIMEOUT_S,
     SCRATCH_PREFIX,
+    moved_to,
     remove,
 )
 from autotune.safety.shared_disks import leave_to_others
@@ -289,6 +290,8 @@ def _remove_scratch(folder: Path, record: Record, outcome: Outcome) -> None:
             )
             return
         if folder.is_symlink() or not (there or folder.parent.is_dir()):
+            if moved := moved_to(folder, record.mounts.get(str(folder), "")):
+                _remove_scratch(moved, record, outcome)
             return
         if there and folder.stat().st_uid != os.geteuid():
             outcome.failed.append(f"{folder} belongs to somebody else, so it is left")
