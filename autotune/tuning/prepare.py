@@ -16,7 +16,7 @@ from autotune.measure import live_sync
 from autotune.measure.scratch import refuse_if_shared
 from autotune.measure.workload import Phase
 from autotune.measure.write_budget import Written
-from autotune.preflight import checks, raw_device
+from autotune.preflight import checks, filesystems, raw_device
 from autotune.problem.ceilings import Ceiling, check_phases
 from autotune.problem.setting import Setting, Value
 from autotune.quantities import show_bytes, show_seconds
@@ -179,6 +179,7 @@ def _scratch_place(options: Options, array: Array, stack: Stack) -> Place:
         return Place(None)
     if options.scratch is not None:
         folder = Path(os.path.realpath(options.scratch))
+        filesystems.refuse_given_up(folder, stack)
         if not folder.is_dir():
             raise UsageError(f"The scratch folder {options.scratch} is not a folder.")
         mount = stack.mount_for(folder)

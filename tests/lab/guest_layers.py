@@ -317,6 +317,30 @@ def test_a_scratch_file_on_btrfs_takes_no_more_by_being_overwritten() -> None:
     sh("lvremove", "-q", "-f", "shelf/tree")
 
 
+def test_a_filesystem_that_has_shut_down_is_told_of(
+    tmp_path: Path, words: tuple[object, ...]
+) -> None:
+    load_modules(("xfs",))
+    device = make_volume("tree", 1500)
+    says = f"The filesystem on {MOUNT} (xfs) has given up"
+    with mounted(device, "xfs"):
+        sh("xfs_io", "-x", "-c", "shutdown", MOUNT)
+        doctor = autotune("doctor", DEVICE, state=tmp_path)
+        plan = autotune_json("run", DEVICE, "--dry-run", state=tmp_path)
+        named = autotune(*words, "--scratch", MOUNT, state=tmp_path)
+        advice = autotune("advise", DEVICE, "--no-measure", state=tmp_path)
+        for command in ("status", "show"):
+            assert autotune(command, DEVICE, state=tmp_path).returncode == 0, command
+    print(doctor.stdout, doctor.stderr, named.stderr, advice.stdout, advice.stderr)
+    assert doctor.returncode == 0
+    assert says in doctor.stdout
+    assert f"umount {MOUNT}" in doctor.stdout
+    assert any(says in note for note in plan["notes"])
+    assert plan["scratch"] is None
+    assert says in named.stderr
+    sh("lvremove", "-q", "-f", "shelf/tree")
+
+
 @pytest.mark.slow
 def test_a_scratch_file_in_a_folder_that_was_renamed_is_removed_after_a_kill(
     home: str, tmp_path: Path, words: tuple[object, ...]
