@@ -270,7 +270,9 @@ def _remove_arrays(record: Record, outcome: Outcome, at_once: bool) -> None:
     if record.making:
         # Somebody may have used a whole one even now, where the guardian was kept from its turn.
         begun = at_once and not record.made
-        removal = own_array.remove_left(record.uuid, record.making, outcome.rebooted, begun)
+        removing = not record.made
+        how = (outcome.rebooted, begun, removing)
+        removal = own_array.remove_left(record.uuid, record.making, *how)
         outcome.removed += removal.removed
         outcome.failed += removal.failed
 

@@ -32,12 +32,13 @@ from autotune.design import creation, slices
 from autotune.design.design import Options, design
 from autotune.design.gate import Disk, find_disks, look_at_all_again
 from autotune.design.orders import MOUNT
-from autotune.design.plot import Plot, slice_of
+from autotune.design.plot import Plot, in_words, slice_of
 from autotune.design.shape import Shape
 from autotune.errors import RefusalError
 from autotune.lab.guest.system import load_modules
 from autotune.measure.workload import parse_workload
-from autotune.safety.paths import open_journals
+from autotune.safety.new_journal import new_journal
+from autotune.safety.paths import journal_path, open_journals
 from autotune.system.array import find_array, list_arrays
 from autotune.system.programs import find
 
@@ -402,6 +403,25 @@ def test_restore_removes_what_is_left_if_the_guardian_is_killed_too(
     assert "removed: /dev/md127" in done.stdout
     assert "removed: the superblock on /dev/vda" in done.stdout
     assert_clean(state)
+
+
+def test_a_disk_that_failed_and_came_back_is_blank_again_after_a_restore(tmp_path: Path) -> None:
+    """It could not be read while the others were cleaned."""
+    journal = new_journal(journal_path(tmp_path, "c" * 32), "c" * 32, "/dev/md127", ())
+    journal.making({disk.name: disk.hardware for disk in find_disks(DISKS, DISKS)})
+    level = ("--level=5", f"--raid-devices={len(DISKS)}", f"--uuid={in_words('c' * 32)}")
+    sh("mdadm", "--create", "/dev/md127", "--run", "--assume-clean", *level, *DISKS)
+    journal.made(whole=True)
+    journal.made(whole=False)
+    journal.release()
+    sh("mdadm", "--stop", "/dev/md127")
+    sh("mdadm", "--zero-superblock", *(disk for disk in DISKS if disk != DEVICE))
+    # As udev leaves it.
+    subprocess.run(["mdadm", "--incremental", DEVICE], check=False)
+    done = autotune("restore", state=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert f"removed: the superblock on {DEVICE}" in done.stdout
+    assert_clean(tmp_path)
 
 
 def test_ctrl_c_ends_it_with_clean_disks(
