@@ -58,7 +58,8 @@ def size_sectors(array: Array) -> int:
 def shape(array: Array) -> str:
     """What has to stay for the parts of a check to be of the same array."""
     return (
-        f"{array.level}, {array.raid_disks} members, {array.chunk_bytes >> 10} KiB chunks, "
+        f"{array.level}, layout {sysfs.read_or(array.md / 'layout', '0')}, "
+        f"{array.raid_disks} members, {array.chunk_bytes >> 10} KiB chunks, "
         f"{size_sectors(array)} sectors"
     )
 

@@ -28,8 +28,8 @@ HIGHEST = 127
 
 @dataclass(frozen=True)
 class Plot:
-    """The disks, the slice of each, and the name and UUID of all arrays that will be made there,
-    one after the other."""
+    """The disks, the slice of each, the UUID of all arrays that will be made there, one after the
+    other, and a name that was free for them."""
 
     disks: tuple[Disk, ...]
     uuid: str

@@ -10,9 +10,15 @@ from pathlib import Path
 
 from autotune.design.creation import create
 from autotune.design.filling import fill
-from autotune.design.plot import NAME, OFFSET_BYTES, Plot
+from autotune.design.plot import NAME, OFFSET_BYTES, Plot, last_free
 from autotune.design.shape import Shape
-from autotune.errors import AutotuneError, RestoreError, SignalledError, StoppedError
+from autotune.errors import (
+    AutotuneError,
+    InfeasibleError,
+    RestoreError,
+    SignalledError,
+    StoppedError,
+)
 from autotune.knobs import stripe_cache
 from autotune.measure.fio import Target
 from autotune.measure.phase import Bench
@@ -25,7 +31,9 @@ from autotune.safety.new_journal import new_journal
 from autotune.safety.paths import journal_path
 from autotune.safety.signals import Signals
 from autotune.safety.watch import Watch
+from autotune.system import sysfs
 from autotune.system.array import read_array
+from autotune.system.blockdev import md_uuid
 from autotune.tuning.reporter import Reporter
 
 STAYS = (
@@ -97,9 +105,9 @@ class Slices:
         """
         self.look()
         try:
-            self._create(shape)
+            name = self._create(shape)
             self._guardian.journal.made(whole=True)
-            with self._bench(shape) as bench:
+            with self._bench(name, shape) as bench:
                 yield bench
         finally:
             # Where it cannot be noted, as on a full disk, it is removed all the same.
@@ -109,7 +117,9 @@ class Slices:
             if removal.failed:
                 raise RestoreError("; ".join(removal.failed) + ".")
 
-    def _create(self, shape: Shape) -> None:
+    def _create(self, shape: Shape) -> str:
+        """Make an array; its name. Another one may have taken that of the last one, as udev names
+        what is plugged in."""
         plot, held = self.plot, self._guardian.journal.held
         assert held is not None
         words = (
@@ -120,14 +130,25 @@ class Slices:
         )
         # With it goes the lock of the journal: if this process is killed now, the guardian waits
         # until mdadm is done.
-        create(plot.device, shape, plot.disks, words, held.fileno())
+        name = last_free()
+        try:
+            create(f"/dev/{name}", shape, plot.disks, words, held.fileno())
+        except InfeasibleError:
+            if not self._is_anothers(name):
+                raise
+            # It was faster than mdadm.
+            return self._create(shape)
+        return name
+
+    def _is_anothers(self, name: str) -> bool:
+        metadata = sysfs.read_or(Path("/sys/block", name, "md/metadata_version"), "")
+        return md_uuid(name, metadata, Path("/")) not in ("", self.plot.uuid)
 
     @contextmanager
-    def _bench(self, shape: Shape) -> Iterator[Bench]:
-        plot, journal = self.plot, self._guardian.journal
-        array = read_array(plot.name)
-        if (array.uuid, array.level) != (plot.uuid, shape.level):
-            raise StoppedError(f"Stopped: {plot.device} is not the array that was made just now.")
+    def _bench(self, name: str, shape: Shape) -> Iterator[Bench]:
+        journal, array = self._guardian.journal, read_array(name)
+        if (array.uuid, array.level) != (self.plot.uuid, shape.level):
+            raise StoppedError(f"Stopped: {array.device} is not the array that was made just now.")
         watch = Watch(array, ())
         watch.signals = self._signals
         watch.rely_on(self._guardian)

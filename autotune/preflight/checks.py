@@ -1,7 +1,7 @@
 """What has to hold before a run, and what to warn of. Changes nothing.
 
 Each check returns None or one whole sentence that says what is wrong and what to do.
-Preconditions: MD_FACTS §4. Rival tuners have a file of their own.
+Preconditions: MD_FACTS §4. Rival tuners and filesystems have files of their own.
 """
 
 import os
@@ -13,10 +13,9 @@ from typing import Literal
 
 from autotune.errors import RefusalError
 from autotune.measure import live_sync
-from autotune.preflight import conflicts
-from autotune.system import layers, neighbours, sync, sysfs
+from autotune.preflight import conflicts, filesystems
+from autotune.system import neighbours, sync, sysfs
 from autotune.system.array import REDUNDANT, Array, lacks_journal
-from autotune.system.scratch_space import find_place
 from autotune.system.stack import Stack
 
 
@@ -60,7 +59,8 @@ def check(
     warnings = [
         tuned_live(array, live),
         auto_read_only(array),
-        _where_to_write(array, stack, told) if writes else None,
+        *filesystems.given_up(stack),
+        filesystems.where_to_write(array, stack, told) if writes else None,
         iostats_off(array),
         mismatched(array),
         *conflicts.find(array),
@@ -222,29 +222,6 @@ def tuned_live(array: Array, live: str) -> str | None:
         f"restarted; a figure takes {live_sync.WINDOW_S:.0f} s or more, since the kernel goes by "
         "the mean speed of that time."
     )
-
-
-def _where_to_write(array: Array, stack: Stack, told: bool) -> str | None:
-    return spread(array, stack) if told else no_room(array, stack)
-
-
-def no_room(array: Array, stack: Stack) -> str | None:
-    """Phases that write are then left out, which is half an answer."""
-    why_not = find_place(stack, array).why_not
-    return f"What writes cannot be measured on {array.device}: {why_not}." if why_not else None
-
-
-def spread(array: Array, stack: Stack) -> str | None:
-    """What is measured in a filesystem that lies elsewhere too is not the array's alone."""
-    for mount in stack.writable:
-        devices = layers.below(mount.device, array.root, stop=(array.name,))
-        if other := layers.elsewhere(devices, array.name, array.root):
-            return (
-                f"The filesystem on {mount.mountpoint} lies on {layers.label(other, array.root)} "
-                f"too, so what is measured in it may not be {array.device}, and settings of "
-                f"{array.device} help only the files that lie on it."
-            )
-    return None
 
 
 def neighbour_syncing(array: Array, pending: bool = True) -> str | None:

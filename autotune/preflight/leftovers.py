@@ -15,7 +15,7 @@ from autotune.safety.paths import is_held, is_waiting
 from autotune.safety.scratch_folder import SCRATCH_PREFIX
 from autotune.system import sysfs
 from autotune.system.array import Array
-from autotune.system.stack import Stack
+from autotune.system.stack import Mount, Stack
 from autotune.system.sync import CHECKS
 
 
@@ -90,10 +90,18 @@ def _bounds(array: Array) -> Iterator[str]:
             )
 
 
+def _candidates(mount: Mount) -> list[Path]:
+    """None where a filesystem has given up, of which another finding tells."""
+    try:
+        return sorted(mount.mountpoint.glob(f"{SCRATCH_PREFIX}*"))
+    except OSError:
+        return []
+
+
 def _scratch(stack: Stack, known: Collection[str]) -> Iterator[str]:
     seen: set[tuple[int, int]] = set()
     for mount in stack.mounts:
-        for folder in sorted(mount.mountpoint.glob(f"{SCRATCH_PREFIX}*")):
+        for folder in _candidates(mount):
             with contextlib.suppress(OSError):
                 status = folder.lstat()
                 # A filesystem may be mounted in several places.

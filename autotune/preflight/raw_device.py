@@ -14,7 +14,7 @@ from pathlib import Path
 from autotune.errors import RefusalError, UsageError
 from autotune.system.array import Array
 from autotune.system.blockdev import Device
-from autotune.system.device_users import loop_over, program_with, writer_to
+from autotune.system.device_users import kernel_user, program_with, writer_to
 from autotune.system.signature import signature
 from autotune.system.stack import Stack, read_stack
 
@@ -56,8 +56,8 @@ class Newcomers:
             return None
         found = writer_to(device)
         found = f"{found} has {device} open for writing" if found else None
-        if loop := loop_over(device, self._array.root):
-            found = f"the loop device {loop} lies on {device}"
+        if user := kernel_user(device, self._array.root):
+            found = f"{user} lies on {device}"
         now_s = time.monotonic()
         # Where there are many programs, that takes its time, and this one measures.
         self.next_s = now_s + max(EACH_S, SELDOM * (now_s - began_s))
@@ -90,8 +90,8 @@ def in_use(stack: Stack) -> str | None:
 def opened(array: Device) -> str | None:
     """Who has it open without holding it."""
     device = Path(array.device)
-    if loop := loop_over(device):
-        return f"the loop device {loop} lies on it"
+    if user := kernel_user(device):
+        return f"{user} lies on it"
     if program := program_with(device):
         return f"{program} has it open"
     return None
@@ -103,6 +103,9 @@ def not_exclusive(array: Device) -> str | None:
         os.close(os.open(Path(array.device), os.O_RDONLY | os.O_EXCL))
     except OSError as error:
         if error.errno == errno.EBUSY:
+            # Of those, some hold it all the same.
+            if user := kernel_user(Path(array.device)):
+                return f"{user} lies on it"
             return "the kernel says that it is in use (mounted, perhaps in a container, or held)"
         return f"it cannot be opened: {error.strerror}"
     return None

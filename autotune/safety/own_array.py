@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from autotune.safety.own_superblock import bears, node, zero
+from autotune.safety.own_superblock import bears, cannot_run, node, zero
 from autotune.system import sysfs
 from autotune.system.blockdev import hardware, md_uuid
 from autotune.system.programs import find
@@ -71,7 +71,11 @@ def remove(uuid: str, disks: Collection[str]) -> Removal:
 
 
 def remove_left(
-    uuid: str, disks: Mapping[str, str], rebooted: bool = False, begun: bool = False
+    uuid: str,
+    disks: Mapping[str, str],
+    rebooted: bool = False,
+    begun: bool = False,
+    removing: bool = False,
 ) -> Removal:
     """The same when their maker is dead, of an array that was made of all these disks (what
     `hardware` says of each, by its kernel name). By then somebody may have put something on it. So
@@ -79,7 +83,9 @@ def remove_left(
     change that. It stays too as long as one of its disks is not there to be looked at.
 
     `begun`: right after the maker's death in the midst of making or removing it: what is not active
-    then was never used.
+    then was never used. `removing`: its maker had begun to make or remove it. If all its disks are
+    there then, and too few of them are still members for any array, that is what a disk had which
+    failed and came back.
     """
     found = Removal()
     names, absent = _now_called(disks, rebooted)
@@ -96,7 +102,9 @@ def remove_left(
     def stop(name: str) -> str:
         return _stop_blank(name, members, len(disks), begun)
 
-    if begun and not any(map(_is_active, arrays)):
+    all_seen = not (absent or unseen) and (all(disks.values()) or not rebooted)
+    remains = removing and all_seen and cannot_run(members, uuid)
+    if (begun or remains) and not any(map(_is_active, arrays)):
         fault = next(filter(None, map(_stop, arrays)), "")
     elif len(arrays) == 1:
         fault = stop(arrays[0])
@@ -104,11 +112,14 @@ def remove_left(
         fault = f"its disks are in {' and '.join(arrays)}" if arrays else NOT_ACTIVE
     if fault:
         devices = [f"/dev/{disk}" for disk in members]
+        stop_first = "".join(f"`mdadm --stop /dev/{name}`, then " for name in arrays)
+        again = " Or assemble the array with all its members and restore again."
+        can_be_whole = len(members) == len(disks) or absent or unseen
         found.failed.append(
-            f"what a design has left on {', '.join(devices)} stays, since {fault}. Assemble the "
-            "array with all its members and restore again. Or remove it yourself, if nobody needs "
-            f"what is on it: `mdadm --stop`, then `mdadm --zero-superblock {' '.join(devices)}`. "
-            "To keep the array, delete the journal"
+            f"what a design has left on {', '.join(devices)} stays, since {fault}. If nobody needs "
+            f"what is on it, remove it with {stop_first}`mdadm --zero-superblock "
+            f"{' '.join(devices)}`.{again if can_be_whole else ''} To keep the array, delete the "
+            "journal"
         )
         return found
     found.removed += [f"/dev/{name}" for name in arrays]
@@ -175,8 +186,8 @@ def _is_active(name: str) -> bool:
 def _told(unseen: tuple[str, str]) -> str:
     disk, why = unseen
     return (
-        f"whether /dev/{disk} has a superblock of ours cannot be seen ({why}); plug it in again, "
-        "or delete the journal if it is gone for good"
+        f"whether /dev/{disk} has a superblock of ours cannot be seen ({why}); plug it in again "
+        "and run `autotune restore`, or delete the journal if it is gone for good"
     )
 
 

@@ -7,11 +7,16 @@ start.
 import contextlib
 import mmap
 import os
-from collections.abc import Iterator
+import struct
+from collections.abc import Iterable, Iterator
 
 AT_BYTES = SIZE_BYTES = 4096
 MAGIC = (0xA92B4EFC).to_bytes(4, "little") + (1).to_bytes(4, "little")
 UUID_AT = 16
+LEVEL_AT, DISKS_AT = 72, 92
+"""Of `level` and `layout`; of `raid_disks`."""
+MAY_LACK = {4: 1, 5: 1, 6: 2}
+"""Members, by level."""
 
 
 def node(disk: str) -> str:
@@ -23,6 +28,34 @@ def bears(disk: str, uuid: str) -> bool:
     """Whether there is a superblock with this UUID on a disk. OSError if it cannot be read."""
     with _opened(disk) as descriptor:
         return _is_ours(descriptor, uuid)
+
+
+def cannot_run(members: Iterable[str], uuid: str) -> bool:
+    """Whether an array cannot be started with these members alone, whatever force is used. False if
+    they cannot be read."""
+    found = list(members)
+    try:
+        return bool(found) and len(found) < min(_needed(disk, uuid) for disk in found)
+    except OSError:
+        return False
+
+
+def _needed(disk: str, uuid: str) -> int:
+    """How many members its array needs, at the least, by what stands on one of them."""
+    with _opened(disk) as descriptor:
+        if not _is_ours(descriptor, uuid):
+            return 0
+        block = _superblock(descriptor)
+    level, layout = struct.unpack_from("<iI", block, LEVEL_AT)
+    disks: int = struct.unpack_from("<I", block, DISKS_AT)[0]
+    needed = 1
+    if level == 10:
+        # The near copies of each block, and the far ones (md.rst, "layout").
+        copies = max(1, (layout & 255) * (layout >> 8 & 255))
+        needed = -(-disks // copies)
+    elif level in MAY_LACK:
+        needed = disks - MAY_LACK[level]
+    return needed
 
 
 @contextlib.contextmanager

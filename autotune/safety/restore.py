@@ -18,6 +18,7 @@ from autotune.safety.scratch_folder import (
     HANGING_TIMEOUT_S,
     REMOVE_TIMEOUT_S,
     SCRATCH_PREFIX,
+    moved_to,
     remove,
 )
 from autotune.system import sysfs
@@ -263,7 +264,9 @@ def _remove_arrays(record: Record, outcome: Outcome, at_once: bool) -> None:
     if record.making:
         # Somebody may have used a whole one even now, where the guardian was kept from its turn.
         begun = at_once and not record.made
-        removal = own_array.remove_left(record.uuid, record.making, outcome.rebooted, begun)
+        removing = not record.made
+        how = (outcome.rebooted, begun, removing)
+        removal = own_array.remove_left(record.uuid, record.making, *how)
         outcome.removed += removal.removed
         outcome.failed += removal.failed
 
@@ -283,6 +286,8 @@ def _remove_scratch(folder: Path, record: Record, outcome: Outcome) -> None:
             )
             return
         if folder.is_symlink() or not (there or folder.parent.is_dir()):
+            if moved := moved_to(folder, record.mounts.get(str(folder), "")):
+                _remove_scratch(moved, record, outcome)
             return
         if there and folder.stat().st_uid != os.geteuid():
             outcome.failed.append(f"{folder} belongs to somebody else, so it is left")

@@ -1,13 +1,22 @@
-"""Who uses a block device without holding it: programs that have it open, and loop devices.
+"""Who uses a block device without holding it: programs that have it open, loop devices, and what
+the kernel serves to other machines.
 
 O_EXCL is refused only if somebody else asked for exclusive use. Virtual machines, iSCSI targets
-and databases on raw devices do not, and neither does a loop device.
+and databases on raw devices do not, and neither do the parts of the kernel that are listed here.
+Others do: filesystems, swap, md, device-mapper, bcache, zram, DRBD, and of the SCSI target
+(vhost-scsi has its stores too) "iblock" and "pscsi". nbd-server, tcmu and ublk are programs.
+
+Not seen are: programs that have closed the file that they still write to (mmap, io_uring),
+programs outside of a container that this one runs in, and whole NVMe controllers that are passed
+through.
 """
 
 import os
 import re
 import stat
 import time
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 from autotune.system import sysfs
@@ -17,13 +26,65 @@ PATIENCE_S = 3.0
 AGAIN_S = 0.5
 
 
-def loop_over(device: Path, root: Path = Path("/")) -> str | None:
-    """The loop device that lies on a block device, by name."""
-    for file in sorted((root / "sys/block").glob("loop*/loop/backing_file")):
-        backing = sysfs.read_or(file, "")
-        if backing and _number(Path(backing)) == _number(device):
-            return file.parents[1].name
+def kernel_user(device: Path, root: Path = Path("/")) -> str | None:
+    """What in the kernel lies on a block device though it does not hold it, in words. It need not
+    be in use just now: what is set up to be served may be served at any time."""
+    wanted = _number(device)
+    for pattern, words, find in _KERNEL_USERS:
+        for file in sorted(root.glob(pattern)):
+            if wanted is not None and wanted in find(sysfs.read_or(file, "")):
+                return words.format(*file.relative_to(root).parts)
     return None
+
+
+def _by_path(text: str) -> Iterator[int | None]:
+    """The first line is a path."""
+    yield from (_number(Path(line)) for line in text.splitlines()[:1])
+
+
+def _by_info(text: str) -> Iterator[int | None]:
+    """As fileio and iblock put it (target_core_file.c, target_core_iblock.c)."""
+    for path in re.findall(r"(?:File|UDEV PATH): (.+?)  (?:Size|readonly): ", text):
+        yield _number(Path(path))
+
+
+def _by_number(text: str, base: int) -> Iterator[int | None]:
+    """A device number, as "9:0"."""
+    major, _, minor = text.partition(":")
+    if minor:
+        yield os.makedev(int(major, base), int(minor, base))
+
+
+_KERNEL_USERS: tuple[tuple[str, str, Callable[[str], Iterator[int | None]]], ...] = (
+    ("sys/block/loop*/loop/backing_file", "the loop device {2}", _by_path),
+    (
+        "sys/kernel/config/target/core/*/*/info",
+        "the store {5}/{6} of the kernel's SCSI target",
+        _by_info,
+    ),
+    (
+        "sys/kernel/config/nvmet/subsystems/*/namespaces/*/device_path",
+        "the namespace {7} of {5} of the kernel's NVMe target",
+        _by_path,
+    ),
+    (
+        "sys/kernel/config/usb_gadget/*/functions/mass_storage.*/lun.*/file",
+        "the USB gadget {4}",
+        _by_path,
+    ),
+    ("sys/kernel/scst_tgt/devices/*/filename", "the SCST device {4}", _by_path),
+    (
+        "sys/class/rnbd-server/ctl/devices/*/block_dev/dev",
+        "the RNBD server",
+        partial(_by_number, base=10),
+    ),
+    (
+        "sys/bus/xen-backend/devices/vbd-*/physical_device",
+        "the disk {4} of a Xen guest",
+        partial(_by_number, base=16),
+    ),
+)
+"""Where each says what it lies on, and what to call it; {2} is the third part of the path."""
 
 
 def program_with(device: Path, patience_s: float = PATIENCE_S) -> str | None:

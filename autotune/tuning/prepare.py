@@ -19,13 +19,13 @@ from autotune.measure import live_sync
 from autotune.measure.scratch import refuse_if_shared
 from autotune.measure.workload import Phase
 from autotune.measure.write_budget import Written
-from autotune.preflight import checks, raw_device
+from autotune.preflight import checks, filesystems, raw_device
 from autotune.problem.ceilings import Ceiling, check_phases
 from autotune.problem.setting import Setting, Value
 from autotune.quantities import show_bytes, show_seconds
 from autotune.system import sync
 from autotune.system.array import Array, find_array
-from autotune.system.device_users import loop_over, program_with
+from autotune.system.device_users import kernel_user, program_with
 from autotune.system.memory import budget_bytes
 from autotune.system.scratch_space import Place, find_place, read_ground, scratch_bytes
 from autotune.system.stack import Stack, read_stack
@@ -129,8 +129,7 @@ def _without_shared_disks(
 
 def _user(device: Path) -> str:
     """What has the device open though nothing is mounted, such as a virtual machine."""
-    loop = loop_over(device)
-    return f"the loop device {loop}" if loop else program_with(device, 0.0) or ""
+    return kernel_user(device) or program_with(device, 0.0) or ""
 
 
 def _check_time(options: Options, phases: Sequence[Phase]) -> None:
@@ -202,6 +201,7 @@ def _scratch_place(options: Options, array: Array, stack: Stack) -> Place:
         return Place(None)
     if options.scratch is not None:
         folder = Path(os.path.realpath(options.scratch))
+        filesystems.refuse_given_up(folder, stack)
         if not folder.is_dir():
             raise UsageError(f"The scratch folder {options.scratch} is not a folder.")
         mount = stack.mount_for(folder)

@@ -32,7 +32,7 @@ from guest import start as start_autotune
 from screen import Terminal
 
 from autotune.checking import check as check_module
-from autotune.checking import leash
+from autotune.checking import leash, stored
 from autotune.checking.check import check
 from autotune.checking.record import CheckRecord
 from autotune.checking.wanted import WINDOW_CLOSED, Wanted
@@ -294,6 +294,25 @@ def test_a_replacement_goes_first(state: Path, tmp_path: Path) -> None:
     assert ended(child) == 0, output.read_text()
     mdadm("/dev/md0", "--remove", f"/dev/{old}")
     assert settings() == found
+
+
+@pytest.mark.slow
+def test_a_reshape_of_the_layout_alone_begins_it_anew(state: Path, tmp_path: Path) -> None:
+    earlier = newest(state).began if stored.by_uuid(state) else None
+    child = start(state, tmp_path / "first", "--restart")
+    wait_until(lambda: position(state) > 0 and newest(state).began != earlier, 90, "some way")
+    os.kill(child, signal.SIGINT)
+    assert ended(child) == 0
+    began, layout = newest(state).began, read(MD / "layout")
+    mdadm("--grow", "/dev/md0", "--layout=right-asymmetric", f"--backup-file={tmp_path}/backup")
+    wait_until(lambda: read(MD / "layout") != layout, 60, "the reshape")
+    wait_until(lambda: read(MD / "reshape_position") == "none", 600, "its end")
+    output = tmp_path / "second"
+    child = start(state, output)
+    wait_for("or the array reshaped, so it begins anew", output)
+    wait_until(lambda: newest(state).began != began, 90, "a new check")
+    os.kill(child, signal.SIGINT)
+    assert ended(child) == 0, output.read_text()
 
 
 @pytest.mark.slow

@@ -28,15 +28,17 @@ from guest import (
 )
 from stacks import FOLDER, STACKS, link_to, make_ext4, sh, signature_of_ext4, text, undone
 
-from autotune.design import creation
+from autotune.design import creation, slices
 from autotune.design.design import Options, design
 from autotune.design.gate import Disk, find_disks, look_at_all_again
 from autotune.design.orders import MOUNT
+from autotune.design.plot import Plot, in_words, slice_of
 from autotune.design.shape import Shape
 from autotune.errors import RefusalError
 from autotune.lab.guest.system import load_modules
 from autotune.measure.workload import parse_workload
-from autotune.safety.paths import open_journals
+from autotune.safety.new_journal import new_journal
+from autotune.safety.paths import journal_path, open_journals
 from autotune.system.array import find_array, list_arrays
 from autotune.system.programs import find
 
@@ -403,6 +405,25 @@ def test_restore_removes_what_is_left_if_the_guardian_is_killed_too(
     assert_clean(state)
 
 
+def test_a_disk_that_failed_and_came_back_is_blank_again_after_a_restore(tmp_path: Path) -> None:
+    """It could not be read while the others were cleaned."""
+    journal = new_journal(journal_path(tmp_path, "c" * 32), "c" * 32, "/dev/md127", ())
+    journal.making({disk.name: disk.hardware for disk in find_disks(DISKS, DISKS)})
+    level = ("--level=5", f"--raid-devices={len(DISKS)}", f"--uuid={in_words('c' * 32)}")
+    sh("mdadm", "--create", "/dev/md127", "--run", "--assume-clean", *level, *DISKS)
+    journal.made(whole=True)
+    journal.made(whole=False)
+    journal.release()
+    sh("mdadm", "--stop", "/dev/md127")
+    sh("mdadm", "--zero-superblock", *(disk for disk in DISKS if disk != DEVICE))
+    # As udev leaves it.
+    subprocess.run(["mdadm", "--incremental", DEVICE], check=False)
+    done = autotune("restore", state=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert f"removed: the superblock on {DEVICE}" in done.stdout
+    assert_clean(tmp_path)
+
+
 def test_ctrl_c_ends_it_with_clean_disks(
     begun: Callable[[Callable[[], bool]], subprocess.Popen[str]],
 ) -> None:
@@ -429,6 +450,37 @@ def test_a_disk_that_somebody_takes_between_two_trials_is_theirs(
         design(options, tmp_path, Follower(take))
     assert digests() == taken[0]
     assert not open_journals(tmp_path)
+
+
+@contextlib.contextmanager
+def another_array(device: str) -> Iterator[None]:
+    store = Path("/tmp/store")
+    with store.open("wb") as file:
+        file.truncate(16 << 20)
+    sh("losetup", "/dev/loop1", store)
+    create = ("mdadm", "--create", device, "--run", "--level=1", "--raid-devices=2")
+    sh(*create, "--metadata=1.2", "/dev/loop1", "missing")
+    with undone("losetup", "-d", "/dev/loop1"), undone("mdadm", "--stop", device):
+        yield
+
+
+@pytest.mark.parametrize("late", [False, True], ids=["before", "meanwhile"])
+def test_another_array_that_takes_the_name_costs_no_trial(
+    late: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    disks = find_disks(DISKS, DISKS)
+    plot = Plot(disks, "c" * 32, "md127", slice_of(disks))
+    if late:
+        names = iter(["md127"])
+        free = slices.last_free
+        monkeypatch.setattr(slices, "last_free", lambda: next(names, None) or free())
+    with another_array("/dev/md127"):
+        with slices.on_slices(plot, tmp_path, Follower(lambda: None)) as plots:
+            for chunk_kib in (64, 128):
+                with plots.made(Shape("raid6", "left-symmetric", chunk_kib, "bitmap")):
+                    assert {array.name for array in list_arrays()} == {"md126", "md127"}
+        assert [array.name for array in list_arrays()] == ["md127"]
+    assert_clean(tmp_path)
 
 
 def test_a_disk_that_is_taken_after_its_look_is_theirs(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,6 +16,7 @@ from stacks import (
     loop_device,
     mounted_ext4,
     opened_by_a_program,
+    served_as_a_file,
     sh,
     text,
 )
@@ -66,7 +67,7 @@ def test_an_array_with_nothing_on_it_is_not_refused() -> None:
     refuse_if_used(find_array(DEVICE))
 
 
-@pytest.mark.parametrize("used", [opened_by_a_program, loop_device])
+@pytest.mark.parametrize("used", [opened_by_a_program, loop_device, served_as_a_file])
 def test_an_array_that_a_program_uses_is_in_use_though_nothing_is_mounted(
     used: Callable[[str], contextlib.AbstractContextManager[None]], tmp_path: Path
 ) -> None:

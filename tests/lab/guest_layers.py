@@ -13,6 +13,7 @@ from guest import FAST, autotune, autotune_json, guardians, knob_files, running,
 from volumes import make_ext4, make_group, make_snapshot, make_thin, make_volume, sh, used
 
 from autotune.lab.guest.system import load_modules
+from autotune.safety import separate_process
 from autotune.system import programs
 
 DEVICE = "/dev/md0"
@@ -294,6 +295,66 @@ def test_a_snapshot_of_btrfs_keeps_nothing_of_the_scratch_file(
         assert not list(MOUNT.glob("hourly/.autotune-*/*"))
         assert not list(MOUNT.glob(".autotune-*"))
     sh("lvremove", "-q", "-f", "shelf/tree")
+
+
+def test_a_scratch_file_on_btrfs_takes_no_more_by_being_overwritten() -> None:
+    size, block = 64 << 20, 4096
+
+    def taken() -> int:
+        sh("sync", "-f", MOUNT)
+        space = os.statvfs(MOUNT)
+        return (space.f_blocks - space.f_bfree) * space.f_frsize
+
+    with mounted(make_volume("tree", 1500), "btrfs"):
+        words = (".autotune-1", "scratch", str(size), "btrfs")
+        separate_process.fill(str(MOUNT), words, lambda _: None)
+        before = taken()
+        with (MOUNT / ".autotune-1/scratch").open("r+b", buffering=0) as file:
+            for place in range(0, size, 2 * block):
+                os.pwrite(file.fileno(), os.urandom(block), place)
+        assert taken() - before < size // 8
+        separate_process.remove(str(MOUNT), words[:2], 20)
+    sh("lvremove", "-q", "-f", "shelf/tree")
+
+
+def test_a_filesystem_that_has_shut_down_is_told_of(
+    tmp_path: Path, words: tuple[object, ...]
+) -> None:
+    load_modules(("xfs",))
+    device = make_volume("tree", 1500)
+    says = f"The filesystem on {MOUNT} (xfs) has given up"
+    with mounted(device, "xfs"):
+        sh("xfs_io", "-x", "-c", "shutdown", MOUNT)
+        doctor = autotune("doctor", DEVICE, state=tmp_path)
+        plan = autotune_json("run", DEVICE, "--dry-run", state=tmp_path)
+        named = autotune(*words, "--scratch", MOUNT, state=tmp_path)
+        advice = autotune("advise", DEVICE, "--no-measure", state=tmp_path)
+        for command in ("status", "show"):
+            assert autotune(command, DEVICE, state=tmp_path).returncode == 0, command
+    print(doctor.stdout, doctor.stderr, named.stderr, advice.stdout, advice.stderr)
+    assert doctor.returncode == 0
+    assert says in doctor.stdout
+    assert f"umount {MOUNT}" in doctor.stdout
+    assert any(says in note for note in plan["notes"])
+    assert plan["scratch"] is None
+    assert says in named.stderr
+    sh("lvremove", "-q", "-f", "shelf/tree")
+
+
+@pytest.mark.slow
+def test_a_scratch_file_in_a_folder_that_was_renamed_is_removed_after_a_kill(
+    home: str, tmp_path: Path, words: tuple[object, ...]
+) -> None:
+    old, new = MOUNT / "old", MOUNT / "deep/new"
+    old.mkdir()
+    new.parent.mkdir()
+    with under_way(tmp_path, *words, "--scratch", old) as process:
+        old.rename(new)
+        process.kill()
+        process.wait()
+        wait_until(lambda: not guardians(), what="the guardian")
+    assert not list(new.iterdir())
+    assert not list((tmp_path / "journal").glob("*"))
 
 
 @pytest.mark.slow

@@ -7,8 +7,10 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import pytest
 from guest import wait_until
 
+from autotune.lab.guest.system import load_modules
 from autotune.system.signature import BCACHEFS, BCACHEFS_AT, GPT
 
 FOLDER = Path("/mnt/here")
@@ -182,6 +184,31 @@ def loop_device(device: str) -> Iterator[None]:
 
 
 @contextlib.contextmanager
+def store_of_the_scsi_target(device: str, kind: str, words: str) -> Iterator[None]:
+    """iSCSI, Fibre Channel and vhost-scsi serve these to other machines."""
+    load_modules(("target_core_file", "target_core_iblock"))
+    config = Path("/sys/kernel/config")
+    if not Path("/sys/module/target_core_mod").exists():
+        pytest.skip("this kernel has no SCSI target")
+    if not config.is_mount():
+        sh("mount", "-t", "configfs", "none", config)
+    store = config / f"target/core/{kind}_0/disk"
+    store.mkdir(parents=True)
+    (store / "control").write_text(words.format(device))
+    (store / "enable").write_text("1")
+    with undone("rmdir", store, store.parent):
+        yield
+
+
+def served_as_a_file(device: str) -> contextlib.AbstractContextManager[None]:
+    return store_of_the_scsi_target(device, "fileio", "fd_dev_name={}")
+
+
+def served_as_a_device(device: str) -> contextlib.AbstractContextManager[None]:
+    return store_of_the_scsi_target(device, "iblock", "udev_path={}")
+
+
+@contextlib.contextmanager
 def written(device: str, position: int, data: bytes) -> Iterator[None]:
     """Bytes at a place counted from the start, or from the end if below 0."""
     with Path(device).open("r+b", buffering=0) as file:
@@ -216,6 +243,8 @@ STACKS: dict[Callable[[str], contextlib.AbstractContextManager[None]], str] = {
     held_by_a_process: "the kernel says that it is in use",
     opened_by_a_program: "has it open",
     loop_device: "the loop device loop0 lies on it",
+    served_as_a_file: "the store fileio_0/disk of the kernel's SCSI target lies on it",
+    served_as_a_device: "the store iblock_0/disk of the kernel's SCSI target lies on it",
     signature_of_bcachefs: "it has a signature of bcachefs",
     copy_of_a_partition_table: "it has the copy of a partition table (gpt) at its end",
 }

@@ -115,6 +115,7 @@ class FakeMachine:
             "level": level,
             "raid_disks": str(len(members)),
             "chunk_size": "65536",
+            "layout": "2" if parity else "0",
             "component_size": "130048",
             "metadata_version": "1.2",
             "array_state": "clean",

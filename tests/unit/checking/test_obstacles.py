@@ -85,10 +85,20 @@ def test_a_disk_in_place_of_another_makes_it_another_array(
 def test_how_far_a_check_goes(machine: fake_sysfs.FakeMachine) -> None:
     array = find_array("md0", machine.root)
     assert obstacles.size_sectors(array) == 130048 * 2
-    assert obstacles.shape(array) == "raid6, 5 members, 64 KiB chunks, 260096 sectors"
     machine.put("sys/block/md0/md/level", "raid10")
     # There it goes by the array's own addresses.
     assert obstacles.size_sectors(find_array("md0", machine.root)) == 780288
+
+
+def test_a_reshape_of_the_layout_alone_makes_it_another_array(
+    machine: fake_sysfs.FakeMachine,
+) -> None:
+    """It has moved the parity, so the places that were read hold something else."""
+    array = find_array("md0", machine.root)
+    before = obstacles.shape(array)
+    assert before == "raid6, layout 2, 5 members, 64 KiB chunks, 260096 sectors"
+    machine.put("sys/block/md0/md/layout", "0")
+    assert obstacles.shape(array.now()) != before
 
 
 def on_this_machine(machine: fake_sysfs.FakeMachine, monkeypatch: pytest.MonkeyPatch) -> Array:

@@ -1,6 +1,8 @@
 """Every refusal and warning, on fake trees."""
 
 import dataclasses
+import errno
+import os
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -8,7 +10,8 @@ from types import SimpleNamespace
 import fake_sysfs
 import pytest
 
-from autotune.preflight import checks, conflicts
+from autotune.errors import RefusalError
+from autotune.preflight import checks, conflicts, filesystems
 from autotune.preflight.checks import Finding
 from autotune.system.array import find_array
 from autotune.system.stack import Mount, mount_number, read_stack
@@ -44,6 +47,36 @@ def test_a_filesystem_without_room_for_a_scratch_file_is_named(
     free.f_bavail = 0
     read_only = dataclasses.replace(mount, read_only=True)
     assert checks.check(array, dataclasses.replace(stack, mounts=(read_only,))) == []
+
+
+def test_a_filesystem_that_has_given_up_is_named_with_what_to_do(
+    machine: fake_sysfs.FakeMachine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A shut down XFS answers a look at its folder itself, too, with an error."""
+    array = find_array("md0", machine.root)
+    mount = Mount(mount_number(machine.root), machine.root, "xfs", "md0", read_only=False)
+    stack = dataclasses.replace(read_stack(array), mounts=(mount,))
+
+    looked_into = os.scandir
+
+    def shut_down(path: Path) -> object:
+        if path == machine.root:
+            raise OSError(errno.EIO, os.strerror(errno.EIO), str(path))
+        return looked_into(path)
+
+    monkeypatch.setattr(os, "scandir", shut_down)
+    monkeypatch.setattr("autotune.system.stack._is_seen", lambda _mount: False)
+    said = (
+        f"The filesystem on {machine.root} (xfs) has given up after an error, and nothing in it "
+        "can be used; look for the cause in the kernel log (`dmesg`), then "
+        f"`umount {machine.root}`, repair it, and mount it again."
+    )
+    assert checks.check(array, stack) == [Finding("warn", said)]
+    with pytest.raises(RefusalError, match="has given up after an error"):
+        filesystems.refuse_given_up(machine.root / "scratch", stack)
+    hidden = dataclasses.replace(stack, mounts=(dataclasses.replace(mount, number=0),))
+    assert checks.check(array, hidden) == []
+    filesystems.refuse_given_up(Path("/elsewhere"), stack)
 
 
 def test_a_healthy_array_has_no_findings(machine: fake_sysfs.FakeMachine) -> None:

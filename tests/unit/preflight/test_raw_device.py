@@ -107,12 +107,68 @@ def test_who_writes_to_a_device_that_is_held_ends_the_run(
     assert (said or "").startswith(f"{found} has {device} open for writing, so" if ends else "")
 
 
-def test_so_does_a_loop_device_over_it(device: Path, tmp_path: Path) -> None:
-    backing = tmp_path / "sys/block/loop3/loop/backing_file"
-    backing.parent.mkdir(parents=True)
-    backing.write_text(f"{device}\n")
+CORE = "sys/kernel/config/target/core"
+KERNEL_USERS = (
+    ("sys/block/loop3/loop/backing_file", "{path}", "the loop device loop3"),
+    (
+        f"{CORE}/fileio_0/disk/info",
+        "Status: ACTIVATED  Max Queue Depth: 128  SectorSize: 512  HwMaxSectors: 16384\n"
+        "        TCM FILEIO ID: 0        File: {path}  Size: 399507456  Mode: O_DSYNC Async: 0",
+        "the store fileio_0/disk of the kernel's SCSI target",
+    ),
+    (
+        f"{CORE}/iblock_1/disk/info",
+        "Status: DEACTIVATED  Max Queue Depth: 0  SectorSize: 0  HwMaxSectors: 0\n"
+        "        iBlock device: md0  UDEV PATH: {path}  readonly: 0",
+        "the store iblock_1/disk of the kernel's SCSI target",
+    ),
+    (
+        "sys/kernel/config/nvmet/subsystems/nqn.here:disk/namespaces/7/device_path",
+        "{path}",
+        "the namespace 7 of nqn.here:disk of the kernel's NVMe target",
+    ),
+    (
+        "sys/kernel/config/usb_gadget/g1/functions/mass_storage.0/lun.0/file",
+        "{path}",
+        "the USB gadget g1",
+    ),
+    ("sys/kernel/scst_tgt/devices/disk/filename", "{path}\n[key]", "the SCST device disk"),
+    ("sys/class/rnbd-server/ctl/devices/md0/block_dev/dev", "{decimal}", "the RNBD server"),
+    (
+        "sys/bus/xen-backend/devices/vbd-3-51712/physical_device",
+        "{hex}",
+        "the disk vbd-3-51712 of a Xen guest",
+    ),
+)
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "words"), KERNEL_USERS, ids=[words for _, _, words in KERNEL_USERS]
+)
+def test_so_does_what_the_kernel_serves_without_holding_it(
+    file: str, text: str, words: str, device: Path, tmp_path: Path
+) -> None:
+    (tmp_path / file).parent.mkdir(parents=True)
+    other = tmp_path / "md1"
+    other.write_bytes(b"")
     look = raw_device.Newcomers(SimpleNamespace(device=str(device), root=tmp_path))
-    assert str(look()).startswith(f"the loop device loop3 lies on {device}, so")
+    for served, found in ((other, None), (device, words)):
+        number = _inode(served) or 0
+        major, minor = os.major(number), os.minor(number)
+        numbers = {"decimal": f"{major}:{minor}", "hex": f"{major:x}:{minor:x}"}
+        (tmp_path / file).write_text(text.format(path=served, **numbers) + "\n")
+        assert device_users.kernel_user(device, tmp_path) == found
+    assert str(look()).startswith(f"{words} lies on {device}, so")
+
+
+def test_what_is_set_up_on_a_device_that_is_gone_lies_on_no_other(
+    device: Path, tmp_path: Path
+) -> None:
+    file = tmp_path / "sys/block/loop3/loop/backing_file"
+    file.parent.mkdir(parents=True)
+    file.write_text("/dev/gone (deleted)\n")
+    assert device_users.kernel_user(device, tmp_path) is None
+    assert device_users.kernel_user(device.with_name("gone"), tmp_path) is None
 
 
 def _leads(link: Path, device: Path) -> bool:
@@ -124,6 +180,6 @@ def _leads(link: Path, device: Path) -> bool:
 
 def _inode(path: Path) -> int | None:
     try:
-        return hash((path.stat().st_dev, path.stat().st_ino))
+        return path.stat().st_ino
     except OSError:
         return None

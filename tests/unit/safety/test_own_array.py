@@ -4,6 +4,7 @@ by whoever restores. With real arrays: `tests/lab/guest_design.py`."""
 import errno
 import json
 import os
+import struct
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,13 +14,13 @@ from autotune.safety import own_array, own_superblock
 from autotune.safety.journal import Journal
 from autotune.safety.new_journal import new_journal
 from autotune.safety.own_array import Removal
-from autotune.safety.own_superblock import AT_BYTES, MAGIC, UUID_AT
+from autotune.safety.own_superblock import AT_BYTES, DISKS_AT, LEVEL_AT, MAGIC, UUID_AT
 from autotune.safety.restore import restore
 
 UUID = "0123456789abcdef0123456789abcdef"
 
 
-Asked = tuple[str, dict[str, str], bool, bool]
+Asked = tuple[str, dict[str, str], bool, bool, bool]
 MAKING = {"vda": "0123456789ab", "vdb": ""}
 
 
@@ -35,8 +36,10 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[Asked]:
     """What is asked to be removed, and never is."""
     calls: list[Asked] = []
 
-    def remove_left(uuid: str, disks: dict[str, str], rebooted: bool, begun: bool) -> Removal:
-        calls.append((uuid, disks, rebooted, begun))
+    def remove_left(
+        uuid: str, disks: dict[str, str], rebooted: bool, begun: bool, removing: bool
+    ) -> Removal:
+        calls.append((uuid, disks, rebooted, begun, removing))
         return Removal(["/dev/md127"], ["the superblock of /dev/vdb cannot be zeroed: busy"])
 
     monkeypatch.setattr(own_array, "remove_left", remove_left)
@@ -49,7 +52,7 @@ def test_a_restore_removes_what_the_journal_announces_and_keeps_it_until_all_is_
     loaded = Journal.load(journal.path)
     assert loaded.record.making == MAKING
     outcome = restore(loaded)
-    assert asked == [(UUID, MAKING, False, False)]
+    assert asked == [(UUID, MAKING, False, False, True)]
     assert outcome.removed == ["/dev/md127"]
     assert not outcome.complete
     assert journal.path.exists()
@@ -62,7 +65,7 @@ def test_after_a_reboot_they_are_looked_for_on_every_disk(
     head = {**json.loads(lines[0]), "boot": "another", "started_s": 1.0, "kernel": ""}
     journal.path.write_text("\n".join([json.dumps(head), *lines[1:]]) + "\n")
     assert restore(Journal.load(journal.path)).rebooted
-    assert asked == [(UUID, MAKING, True, False)]
+    assert asked == [(UUID, MAKING, True, False, True)]
 
 
 @pytest.mark.parametrize("whole", [False, True])
@@ -73,7 +76,7 @@ def test_a_late_guardian_takes_no_array_that_was_whole_for_one_that_was_only_beg
     journal.made(whole=True)
     journal.made(whole=whole)
     restore(Journal.load(journal.path), at_once=True)
-    assert asked == [(UUID, MAKING, False, not whole)]
+    assert asked == [(UUID, MAKING, False, not whole, not whole)]
 
 
 def test_a_journal_of_an_earlier_version_says_nothing_of_the_disks(journal: Journal) -> None:
@@ -270,6 +273,90 @@ def test_what_somebody_may_have_taken_for_theirs_stays(
     assert not (removal.removed)
     assert f"since {why}" in removal.failed[0]
     assert "`mdadm --zero-superblock /dev/vda /dev/vdb" in removal.failed[0]
+
+
+@pytest.fixture
+def came_back(monkeypatch: pytest.MonkeyPatch, left: dict[str, object]) -> dict[str, object]:
+    """A disk that had failed while the superblocks of the others were zeroed."""
+    left |= {"arrays": []}
+    monkeypatch.setattr(own_array, "_members", members_of(["vdb"]))
+    monkeypatch.setattr(own_array, "cannot_run", lambda members, _uuid: members == ["vdb"])
+    monkeypatch.setattr(own_array, "_now_called", lambda disks, _rebooted: (list(disks), {}))
+    monkeypatch.setattr(Path, "iterdir", lambda _self: iter(()))
+    return left
+
+
+@pytest.mark.usefixtures("came_back")
+def test_a_disk_that_failed_and_came_back_is_blank_again_after_a_restore() -> None:
+    removal = own_array.remove_left(UUID, LEFT_ON, removing=True)
+    assert removal.removed == ["the superblock on /dev/vdb"]
+    assert removal.failed == []
+
+
+@pytest.mark.parametrize(
+    ("attribute", "value", "how"),
+    [
+        ("cannot_run", False, {"removing": True}),
+        ("cannot_run", True, {"removing": False}),
+        ("_now_called", (["vda", "vdb"], {"vdc": "No such device"}), {"removing": True}),
+        ("cannot_run", True, {"removing": True, "rebooted": True}),
+    ],
+    ids=["can run", "was whole", "absent", "unknown"],
+)
+def test_one_of_which_that_is_not_proven_stays_and_the_command_is_said(
+    came_back: dict[str, object],
+    monkeypatch: pytest.MonkeyPatch,
+    attribute: str,
+    value: object,
+    how: dict[str, bool],
+) -> None:
+    monkeypatch.setattr(own_array, attribute, lambda *_: value)
+    removal = own_array.remove_left(UUID, LEFT_ON, **how)
+    assert not removal.removed
+    assert (
+        "If nobody needs what is on it, remove it with `mdadm --zero-superblock /dev/vdb`."
+        in removal.failed[-1]
+    )
+    assert ("Or assemble" in removal.failed[-1]) == (attribute == "_now_called")
+
+
+@pytest.mark.parametrize(
+    ("level", "layout", "disks", "members", "can"),
+    [
+        (5, 2, 3, 1, False),
+        (5, 2, 3, 2, True),
+        (4, 0, 2, 1, True),
+        (6, 2, 4, 1, False),
+        (6, 2, 4, 2, True),
+        (1, 0, 3, 1, True),
+        (10, 0x102, 4, 1, False),
+        (10, 0x102, 4, 2, True),
+        (10, 0x201, 3, 1, False),
+        (10, 0x102, 2, 1, True),
+        (0, 0, 0, 1, True),
+    ],
+)
+def test_how_few_members_an_array_can_be_run_with(
+    level: int,
+    layout: int,
+    disks: int,
+    members: int,
+    can: bool,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    block = bytearray(superblock())
+    struct.pack_into("<iI", block, AT_BYTES + LEVEL_AT, level, layout)
+    struct.pack_into("<I", block, AT_BYTES + DISKS_AT, disks)
+    names = [f"disk{number}" for number in range(members)]
+    for name in names:
+        (tmp_path / name).write_bytes(block)
+    monkeypatch.setattr(own_superblock, "node", lambda disk: str(tmp_path / disk))
+    monkeypatch.setattr(own_superblock.os, "O_DIRECT", 0)
+    assert own_superblock.cannot_run(names, UUID) is not can
+    assert not own_superblock.cannot_run([*names, "gone"], UUID)
+    assert not own_superblock.cannot_run(names, UUID[::-1])
+    assert not own_superblock.cannot_run([], UUID)
 
 
 def members_of(found: list[str]) -> Callable[..., object]:

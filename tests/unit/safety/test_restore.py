@@ -1,6 +1,7 @@
 """Putting back what a journal says, on files that stand for sysfs."""
 
 import errno
+import functools
 import json
 import os
 import shutil
@@ -20,6 +21,7 @@ from autotune.safety.new_journal import new_journal
 from autotune.safety.paths import applied_path, open_journals, waiting_path
 from autotune.safety.record import Record
 from autotune.safety.restore import restore
+from autotune.safety.scratch_folder import moved_to
 from autotune.safety.shared_folder import kernel_mark
 from autotune.system import sysfs
 
@@ -539,6 +541,50 @@ def test_the_journal_waits_while_another_filesystem_hides_the_scratch(files: Fil
     left.write_text(left.read_text().replace(f"{word}9", word))
     assert restore(Journal.load(left), files.root).complete
     assert not left.exists()
+
+
+def test_a_scratch_whose_parent_was_renamed_is_found_and_removed(
+    files: Files, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = files.root / "mnt/one/.autotune-1"
+    files.open().scratch(folder)
+    # The mount that these files are on may be large.
+    near = functools.partial(moved_to, timeout_s=5.0)
+    monkeypatch.setattr(
+        "autotune.safety.restore.moved_to", lambda folder, _mount: near(folder, f"{files.root}/mnt")
+    )
+    moved = files.root / "mnt/two/.autotune-1"
+    moved.mkdir(parents=True)
+    (moved / "scratch").write_bytes(b"s")
+    outcome = restore(files.reload(), files.root)
+    assert outcome.restored == [str(moved)]
+    assert not moved.exists()
+    assert not files.path.exists()
+
+
+def test_a_scratch_that_is_not_found_in_time_keeps_its_journal(
+    files: Files, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files.open().scratch(files.root / "mnt/one/.autotune-1")
+    (files.root / "mnt").mkdir()
+    at_once = functools.partial(moved_to, timeout_s=-1.0)
+    monkeypatch.setattr("autotune.safety.restore.moved_to", at_once)
+    (text,) = restore(files.reload(), files.root).failed
+    assert "/mnt/one/.autotune-1: the folder that it was in is gone or has another name" in text
+    assert "-name .autotune-1` and remove it, then delete the journal" in text
+    assert len(open_journals(files.root / "state")) == 1
+
+
+def test_a_scratch_of_a_folder_that_is_gone_is_looked_for_on_its_own_filesystem(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "deep/er").mkdir(parents=True)
+    (tmp_path / "deep/link").symlink_to(tmp_path)
+    (tmp_path / "deep/.autotune-1").write_text("a file")
+    assert moved_to(tmp_path / "gone/.autotune-1", str(tmp_path)) is None
+    (tmp_path / "deep/er/.autotune-1").mkdir()
+    found = moved_to(tmp_path / "gone/.autotune-1", str(tmp_path))
+    assert found == tmp_path / "deep/er/.autotune-1"
 
 
 def test_a_scratch_that_another_removes_meanwhile_is_removed(

@@ -63,6 +63,16 @@ def test_a_unit_is_exposed_to_little(tmp_path: Path, name: str) -> None:
     assert float(found[1]) <= MOST_EXPOSED
 
 
+@pytest.mark.parametrize("name", [n for n in units() if n.endswith(".service")])
+def test_a_unit_starts_though_its_folders_are_not_there(name: str) -> None:
+    """Without "-", systemd refuses to start one whose ReadWritePaths= are not there."""
+    service = unit(name)["Service"]
+    if service.get("ProtectSystem") == "strict":
+        assert service["StateDirectory"] == "autotune"
+        assert service["StateDirectoryMode"] == "0700"
+    assert all(path.startswith("-") for path in service.get("ReadWritePaths", "").split())
+
+
 def test_it_restores_once_the_filesystems_are_there() -> None:
     parser = unit("autotune-restore.service")
     assert parser["Unit"]["After"] == "local-fs.target"
