@@ -26,7 +26,7 @@ from autotune.knobs.before import (
     reset_with_schedulers,
     with_before,
 )
-from autotune.knobs.profile_file import load_profile
+from autotune.knobs.profile_file import load_profile, parse_profile
 from autotune.knobs.texts import KERNELS
 from autotune.preflight import conflicts
 from autotune.problem.profile import Profile
@@ -115,8 +115,11 @@ def persist(
     # initramfs-tools copies rules into the initramfs, where they would outlive their removal.
     gate = f'TEST!="{profile_path(uuid)}"'
     rule = udev.rules(_with_lengths(profile, array), *udev.forms(uuid), journal, gate)
+    text = profile.model_dump_json(indent=2)
+    # What could not be read again would leave no way back.
+    parse_profile(text, profile.name)
     files = {
-        profile_path(uuid, root): profile.model_dump_json(indent=2) + "\n",
+        profile_path(uuid, root): text + "\n",
         rule_path(uuid, root): rule,
     }
     write_all(files)

@@ -4,6 +4,7 @@ Nothing was recorded when udev set it. What the array had before is in the profi
 """
 
 import contextlib
+import dataclasses
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
@@ -23,7 +24,7 @@ from autotune.knobs.texts import follows_sysctl, texts
 from autotune.knobs.write_order import resets
 from autotune.problem.profile import Profile, save_profile
 from autotune.problem.setting import Setting
-from autotune.safety.applied import Stopped, is_applied, known_by_record
+from autotune.safety.applied import Stopped, is_applied, known_by_record, stopped_array
 from autotune.safety.apply import journaled_paths
 from autotune.safety.locks import Lockable, lock
 from autotune.safety.new_journal import new_journal
@@ -52,8 +53,10 @@ def record_persisted(array: Array, state_dir: Path) -> list[str]:
     profile = _persisted(array)
     if profile is None:
         return []
-    back, tuned = _before(profile, array), {**texts(array, _own(profile.knobs))}
-    tuned |= tuned_on_disks(profile, array)
+    back = _before(profile, array)
+    # A disk that has joined since may have been another array's, whose record knows it better.
+    back |= {f: text for f, text in _known_by_others(array, state_dir).items() if f in back}
+    tuned = {**texts(array, _own(profile.knobs)), **tuned_on_disks(profile, array)}
     ours, theirs = _judged(back, tuned, known_by_record(array, state_dir))
     ours |= _reset_with(ours, tuned, profile, array)
     paths = journaled_paths(array, for_array(array, ALL), checks=False)
@@ -102,6 +105,15 @@ def _before(profile: Profile, array: Array) -> dict[Path, str]:
     return {**found, **before_on_disks(profile, array)}
 
 
+def _known_by_others(array: Array, state_dir: Path) -> dict[Path, str]:
+    found: dict[Path, str] = {}
+    for path in sorted(applied_path(state_dir, "any").parent.glob("*.jsonl")):
+        other = stopped_array(path)
+        if other is not None and other.uuid != array.uuid:
+            found |= known_by_record(dataclasses.replace(other, root=array.root), state_dir)
+    return found
+
+
 def _own(setting: Setting) -> Setting:
     return {name: value for name, value in setting.items() if not is_of_disks(name)}
 
@@ -114,9 +126,11 @@ def _judged(
     ours, theirs = {}, []
     for file in back.keys() & tuned.keys() - set(known):
         reads = sysfs.value(file)
+        if sysfs.original(file) == back[file]:
+            continue
         if reads == tuned[file]:
             ours[file] = back[file]
-        elif reads != back[file]:
+        else:
             theirs.append(f"{file} reads {reads}, which autotune did not write")
     return ours, sorted(theirs)
 
@@ -145,7 +159,7 @@ def _record(
     paths: Iterable[Path],
     state_dir: Path,
 ) -> None:
-    if all(sysfs.original(file) == text for file, text in first.items()):
+    if not first:
         return
     path = journal_path(state_dir, array.uuid)
     both = list(dict.fromkeys([*paths, *first]))

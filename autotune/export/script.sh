@@ -324,8 +324,16 @@ check_applied() {
         */"$uuid".jsonl | */"$known_as".jsonl) fail "autotune has applied a profile to $1; run autotune restore $1 first." ;;
         esac
         for disk in $disks; do
-            ! grep -q "\"kind\": \"write\".*/${disk##*/}/queue/" "$record" ||
+            ! grep -Eq "\"kind\": \"(write|first)\".*/${disk##*/}/queue/" "$record" ||
                 fail "autotune has applied a profile on disks of $1; run autotune restore --all first."
+        done
+    done
+    # What udev has set on a disk, or on a partition of it, for the profile of another array.
+    for disk in $disks; do
+        for device in "$disk" "$disk"/*; do
+            number=$(cat "$device/dev" 2>/dev/null) || continue
+            ! grep -qs '^E:AUTOTUNE_MEMBER=' "$RUN/udev/data/b$number" ||
+                fail "A profile of autotune is persisted on disks of $1; run autotune restore --all first."
         done
     done
 }

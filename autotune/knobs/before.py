@@ -133,7 +133,8 @@ def replaced(setting: Setting, array: Array, reads: Mapping[Path, str]) -> Setti
     for name, value in setting.items():
         if is_of_disks(name):
             files = texts(array, {name: value})
-            values = [reads.get(path, text) for path, text in files.items()]
+            # "": a setting of a scheduler that was not in force, so what a switch to it sets.
+            values = [reads.get(path) or text for path, text in files.items()]
             if len(values) != len(array.disks):
                 continue
             found[name] = _joined(values)

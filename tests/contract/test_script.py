@@ -333,6 +333,30 @@ def test_what_autotune_has_applied_on_its_disks_is_not_taken_for_the_original(
     assert ("run autotune restore --all first" in done.stderr) == refused
 
 
+@pytest.mark.parametrize("device", ["sda", "sda/sda1"])
+def test_what_udev_has_set_for_another_array_is_not_taken_for_the_original(
+    tmp_path: Path, device: str
+) -> None:
+    machine = Sandbox(tmp_path, profile())
+    machine.put(f"sys/block/{device}/dev", "8:1")
+    machine.put("run/udev/data/b8:1", "S:disk/by-id/x\nE:ID_FS_TYPE=linux_raid_member")
+    assert machine.run("apply").returncode == 0
+    assert machine.run("undo").returncode == 0
+    machine.put("run/udev/data/b8:1", "S:disk/by-id/x\nE:AUTOTUNE_MEMBER=1f")
+    done = machine.run("apply")
+    assert done.returncode == 2
+    assert "A profile of autotune is persisted on disks of" in done.stderr
+
+
+def test_what_unpersist_has_recorded_is_not_taken_for_the_original(tmp_path: Path) -> None:
+    machine = Sandbox(tmp_path, profile())
+    line = '{"kind": "first", "originals": {"/sys/block/sda/queue/scheduler": "none"}, "now": {}}'
+    machine.put("var/lib/autotune/applied/other.jsonl", f'{{"boot": "this-boot"}}\n{line}')
+    done = machine.run("apply")
+    assert done.returncode == 2
+    assert "run autotune restore --all first" in done.stderr
+
+
 @pytest.mark.parametrize(
     ("name", "boot", "disk", "refused"),
     [

@@ -306,6 +306,58 @@ def test_what_a_switch_at_the_boot_resets_comes_back(tmp_path: Path, array: Arra
     assert lengths[1:] == ["100"] * 4
 
 
+@pytest.mark.parametrize("mixed", [False, True])
+def test_a_setting_of_a_scheduler_that_was_not_in_force_was_the_kernels(
+    tmp_path: Path, array: Array, mixed: bool
+) -> None:
+    array = named(array)
+    if mixed:
+        set_all(schedulers(array)[:2], "none")
+    before = [sysfs.value(path) for path in schedulers(array)]
+    values: dict[str, str | int] = {"scheduler": "bfq", "low_latency": 0}
+    if mixed:
+        values = {"scheduler": "mq-deadline", "fifo_batch": 4}
+    persist_values(array, values, tmp_path)
+    kept = load_profile(profile_path(array.uuid, tmp_path))
+    own = list(values)[1]
+    assert kept.before[own] == by_name(own).default(array)
+    start(tmp_path, "later")
+    record_persisted(array.now(), tmp_path)
+    assert undo(array, tmp_path).foreign == []
+    assert [sysfs.value(path) for path in schedulers(array)] == before
+
+
+def test_a_speed_that_follows_the_sysctl_again_is_nobodys(tmp_path: Path, array: Array) -> None:
+    persist_values(array, {"sync_speed_min": 9000}, tmp_path)
+    undo(array, tmp_path)
+    assert record_persisted(array, tmp_path) == []
+
+
+def test_a_disk_that_joins_has_what_another_arrays_record_knows_of_it(
+    tmp_path: Path, array: Array
+) -> None:
+    array = named(array)
+    last = array.members[-1]
+    shutil.copytree(array.block, array.block.with_name("md1"), symlinks=True)
+    (array.block.with_name("md1") / "md/uuid").write_text("b" * 32 + "\n")
+    moved = tmp_path / "member"
+    shutil.move(array.md / f"dev-{last.name}", moved)
+    smaller, other = list_arrays(tmp_path)
+    set_all(schedulers(smaller), "none")
+    persist_values(smaller, {"scheduler": "kyber"}, tmp_path)
+    for member in other.members[:-1]:
+        shutil.rmtree(other.md / f"dev-{member.name}")
+    other = list_arrays(tmp_path)[1]
+    apply_values(other, {"scheduler": "bfq"}, tmp_path)
+    shutil.move(moved, array.md / f"dev-{last.name}")
+    (file,) = schedulers(other)
+    # As udev does when it joins.
+    fake_sysfs.write(file, "kyber")
+    record_persisted(array.now(), tmp_path)
+    undo(array, tmp_path)
+    assert sysfs.value(file) == ORIGINAL
+
+
 def test_files_that_are_only_called_alike_are_not_ours(tmp_path: Path, array: Array) -> None:
     as_udev_sets_it(array)
     folder = profile_path(array.uuid, tmp_path).parent
