@@ -113,15 +113,16 @@ def _is_held(path: Path) -> bool:
 def _applied(state_dir: Path, arrays: "list[Array]", all_: bool) -> "dict[Path, Lockable]":
     """The records of what is applied, with what has to be locked; with `all_` those of arrays that
     do not run, too: their disks may still have it."""
-    from autotune.safety.applied import stopped_array
+    from autotune.safety.applied import Stopped, stopped_array
     from autotune.safety.paths import applied_path
 
     found: dict[Path, Lockable] = {applied_path(state_dir, each.uuid): each for each in arrays}
     found = {path: each for path, each in found.items() if path.exists()}
     if all_:
         records = sorted(applied_path(state_dir, "any").parent.glob("*.jsonl"))
-        stopped = {path: stopped_array(path) for path in records if path not in found}
-        found.update({path: each for path, each in stopped.items() if each is not None})
+        for path in records:
+            if path not in found:
+                found[path] = stopped_array(path) or Stopped(path.stem, "", path.stem, frozenset())
     return found
 
 
@@ -143,7 +144,8 @@ def _put_back_each(
     failed: list[str] = []
     for path in paths:
         try:
-            if clear_if_torn(path):
+            # What is applied got its name as a whole: damaged, it is told.
+            if path not in applied and clear_if_torn(path):
                 torn.append(path)
                 barred.append(path.stem)
                 continue
@@ -182,7 +184,7 @@ def _record_persisted(
     else has set over it, and of which arrays what was there before is not known, and why."""
     from autotune.deploy.persist import persisted
     from autotune.deploy.undo import record, stopped
-    from autotune.errors import AutotuneError
+    from autotune.errors import AutotuneError, UsageError
     from autotune.safety.restore import Outcome
 
     outcomes: dict[str, Outcome] = {}
@@ -193,10 +195,12 @@ def _record_persisted(
         try:
             if theirs := record(array, state_dir):
                 outcomes[f"{array.device} (applied)"] = Outcome(foreign=theirs)
-        except (AutotuneError, OSError) as error:
+        except UsageError as error:
             failed.append(
                 f"What {array.device} had before its persisted profile is not known: {error}"
             )
+        except (AutotuneError, OSError) as error:
+            failed.append(f"What udev has set on {array.device} stays for now: {error}")
     return outcomes, failed
 
 

@@ -15,7 +15,7 @@ from autotune.knobs import is_of_disks
 from autotune.knobs.before import disk_ids
 from autotune.knobs.profile_file import load_profile
 from autotune.problem.profile import Profile
-from autotune.safety.applied import stopped_array
+from autotune.safety.applied import Stopped, stopped_array
 from autotune.safety.journal import Journal
 from autotune.safety.paths import applied_path
 from autotune.system.array import Array, list_arrays
@@ -60,8 +60,9 @@ def _running(array: Array, other: Array, state_dir: Path) -> Other | None:
 
 def _stopped(array: Array, state_dir: Path, running: set[str]) -> Iterator[Other]:
     for path in sorted(applied_path(state_dir, "any").parent.glob("*.jsonl")):
-        stopped = stopped_array(path)
-        if stopped is None or stopped.uuid in running or not _of_this_boot(path, array.root):
+        # One that cannot be read may be of disks of this array.
+        stopped = stopped_array(path) or Stopped(path.stem, "", path.stem, frozenset(array.disks))
+        if stopped.uuid in running or not _of_this_boot(path, array.root):
             continue
         profile = _loaded(path.with_suffix(".json"))
         ids = profile.disks if profile is not None else ()
@@ -81,7 +82,7 @@ def _of_this_boot(path: Path, root: Path) -> bool:
     try:
         return Journal.load(path).record.of_this_boot(root)
     except (AutotuneError, OSError):
-        return False
+        return True
 
 
 def _loaded(path: Path) -> Profile | None:

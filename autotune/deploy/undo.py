@@ -10,7 +10,7 @@ from pathlib import Path
 
 from autotune.deploy.persist import profile_path
 from autotune.errors import UsageError
-from autotune.knobs import ALL, for_array, is_of_disks
+from autotune.knobs import ALL, for_array, iosched, is_of_disks
 from autotune.knobs.before import (
     before_here,
     before_on_disks,
@@ -19,8 +19,8 @@ from autotune.knobs.before import (
     tuned_on_disks,
 )
 from autotune.knobs.profile_file import load_profile
-from autotune.knobs.scheduler import requests_after_switch
-from autotune.knobs.texts import follows_sysctl, texts
+from autotune.knobs.scheduler import NONE, requests_after_switch
+from autotune.knobs.texts import follows_sysctl, on_disks, texts
 from autotune.knobs.write_order import resets
 from autotune.problem.profile import Profile, save_profile
 from autotune.problem.setting import Setting
@@ -60,6 +60,9 @@ def record_persisted(array: Array, state_dir: Path) -> list[str]:
     ours, theirs = _judged(back, tuned, known_by_record(array, state_dir))
     ours |= _reset_with(ours, tuned, profile, array)
     paths = journaled_paths(array, for_array(array, ALL), checks=False)
+    # Of what goes with a scheduler and is not known, its switch back sets what is right.
+    switched = [file for file, text in ours.items() if text != tuned.get(file)]
+    paths = [each for each in paths if not any(resets(file, each) for file in switched)]
     _record(profile, array, ours, paths, state_dir)
     return theirs
 
@@ -70,10 +73,8 @@ def record_stopped(array: Stopped, state_dir: Path) -> list[str]:
     if profile is None:
         return []
     had, tuned = (
-        {file: text for file, text in on_named_disks(profile, setting, array.root).items()
-         if file.exists()}
-        for setting in (profile.before, profile.knobs)
-    )  # fmt: skip
+        on_named_disks(profile, setting, array.root) for setting in (profile.before, profile.knobs)
+    )
     ours, theirs = _judged(had, tuned, known_by_record(array, state_dir))
     _record(profile, array, ours, [], state_dir)
     return theirs
@@ -139,35 +140,53 @@ def _reset_with(
     ours: Mapping[Path, str], tuned: Mapping[Path, str], profile: Profile, array: Array
 ) -> dict[Path, str]:
     """What else a switch of the scheduler by udev has reset, with what goes back there."""
-    found = {}
-    for file, text in on_named_disks(profile, profile.before, array.root).items():
-        scheduler = sysfs.device(file) / "queue/scheduler"
-        switched = ours.get(scheduler, tuned.get(scheduler)) != tuned.get(scheduler)
-        if file in tuned or not switched or not resets(scheduler, file):
+    had: dict[Path, str] = {}
+    for name, value in before_here(profile, array).items():
+        if is_of_disks(name):
+            disks = dict(enumerate(array.disks))
+            had |= on_disks(array.root, name, value, disks, len(disks))
+    found: dict[Path, str] = {}
+    for scheduler, text in ours.items():
+        if scheduler.name != "scheduler" or text == tuned[scheduler]:
             continue
-        usual = requests_after_switch(sysfs.device(file), tuned[scheduler])
-        # What it does not read then, somebody has set.
-        if sysfs.original(file) in ("", str(usual), text):
-            found[file] = text
-    return found
+        length = scheduler.with_name("nr_requests")
+        found |= {
+            scheduler.parents[1] / knob.file: str(knob.kernel_default)
+            for knob in iosched.ALL
+            if knob.scheduler == text
+        }
+        found |= {file: had[file] for file in had if resets(scheduler, file)}
+        found[length] = _length(length, had.get(length), text, tuned[scheduler])
+    return {file: text for file, text in found.items() if file not in tuned and text}
+
+
+def _length(file: Path, before: str | None, back: str, tuned: str) -> str:
+    """What goes back to the length of a queue, from the scheduler that is `tuned`: what somebody
+    has set since stays, as far as the scheduler that goes `back` takes it."""
+    disk, reads = sysfs.device(file), sysfs.read_or(file, "")
+    usual, most = requests_after_switch(disk, tuned), requests_after_switch(disk, back)
+    if most is None or reads in ("", str(usual), before):
+        return before or str(most or "")
+    return str(min(int(reads), most)) if back == NONE else reads
 
 
 def _record(
     profile: Profile,
     array: Lockable,
-    first: Mapping[Path, str],
+    before: Mapping[Path, str],
     paths: Iterable[Path],
     state_dir: Path,
 ) -> None:
-    if not first:
+    if not before:
         return
     path = journal_path(state_dir, array.uuid)
-    both = list(dict.fromkeys([*paths, *first]))
+    both = list(dict.fromkeys([*paths, *before]))
     journal = new_journal(path, array.uuid, array.device, both, array.root)
     try:
         if not is_applied(array, state_dir):
             save_profile(profile, applied_profile_path(state_dir, array.uuid))
-        journal.keep(applied_path(state_dir, array.uuid), {str(p): t for p, t in first.items()})
+        journal.found_set({str(file): text for file, text in before.items()})
+        journal.keep(applied_path(state_dir, array.uuid))
     finally:
         if not journal.cleared:
             # Nothing was written that would have to go back.

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
 from autotune.knobs import ALL, is_of_disks
-from autotune.knobs.texts import of_disk, texts
+from autotune.knobs.texts import of_disk, on_disks, texts
 from autotune.knobs.write_order import resets
 from autotune.problem.profile import Profile
 from autotune.problem.setting import Setting, Value
@@ -65,11 +65,8 @@ def _on_disks(profile: Profile, array: Array, then: Setting, now: Setting) -> di
     left = _left(profile, array)
     for name, value in then.items():
         if is_of_disks(name):
-            parts = str(value).split(",")
-            for place, disk in left.items():
-                path = of_disk(array.root, disk, name)
-                if path.exists() and len(parts) in (1, len(profile.disks)):
-                    found.setdefault(path, parts[place % len(parts)])
+            on_left = on_disks(array.root, name, value, left, len(profile.disks))
+            found = {**{path: text for path, text in on_left.items() if path.exists()}, **found}
     return found
 
 
@@ -92,13 +89,11 @@ def disks_here(profile: Profile, root: Path) -> dict[int, str]:
 def on_named_disks(profile: Profile, setting: Setting, root: Path) -> dict[Path, str]:
     """What the files of a profile's disks read under a setting of it, whether its array runs or
     not."""
-    found = {}
+    disks, found = disks_here(profile, root), {}
     for name, value in setting.items():
-        parts = str(value).split(",")
-        if is_of_disks(name) and len(parts) in (1, len(profile.disks)):
-            for place, disk in disks_here(profile, root).items():
-                found[of_disk(root, disk, name)] = parts[place % len(parts)]
-    return found
+        if is_of_disks(name):
+            found.update(on_disks(root, name, value, disks, len(profile.disks)))
+    return {path: text for path, text in found.items() if path.exists()}
 
 
 def reset_with_schedulers(array: Array, known: Mapping[Path, str]) -> Setting:

@@ -1,11 +1,11 @@
 """Which files a setting is in, and what they read under it."""
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from autotune.errors import AutotuneError
-from autotune.knobs import Knob, by_name, is_of_disks
+from autotune.knobs import by_name, is_of_disks
 from autotune.knobs.base import MemberNumber
 from autotune.knobs.scheduler import Scheduler
 from autotune.problem.setting import Setting, Value
@@ -24,24 +24,30 @@ def of_disk(root: Path, disk: str, name: str) -> Path:
 
 
 def texts(array: Array, setting: Setting) -> dict[Path, str]:
-    """The files of this array and its disks that a setting is in. What is not there, or cannot be
-    so here, is left out."""
+    """The files of this array and its disks that a setting is in. What is not there is left out;
+    whether it could be set now is not asked: it may have been there before."""
     found = {}
     for name, value in setting.items():
-        with contextlib.suppress(AutotuneError, OSError):
-            for write in _writes(array, by_name(name), value):
-                # What comes back with a scheduler has no word of its own here.
-                if write.path.exists() and (write.path.name == name or not is_of_disks(name)):
-                    found[write.path] = write.text
-    return found
+        with contextlib.suppress(AutotuneError):
+            if is_of_disks(name):
+                disks = dict(enumerate(array.disks))
+                found.update(on_disks(array.root, name, value, disks, len(disks)))
+            else:
+                found.update(
+                    {write.path: write.text for write in by_name(name).writes(array, value)}
+                )
+    return {path: text for path, text in found.items() if path.exists()}
 
 
-def _writes(array: Array, knob: Knob, value: Value) -> list[sysfs.Write]:
-    if isinstance(knob, MemberNumber) and isinstance(value, str):
-        # Disks that differ, which is no setting.
-        paths = knob.paths(array)[: len(array.disks)]
-        return [sysfs.Write(p, text) for p, text in zip(paths, value.split(","), strict=True)]
-    return knob.writes(array, value) if knob.valid(array, value) is None else []
+def on_disks(
+    root: Path, name: str, value: Value, disks: Mapping[int, str], of: int
+) -> dict[Path, str]:
+    """The files of disks that a knob's value is in, be they there or not. `disks`: names by their
+    place among the disks `of` which the value may name one text each."""
+    parts = str(value).split(",")
+    if len(parts) not in (1, of):
+        return {}
+    return {of_disk(root, disk, name): parts[n % len(parts)] for n, disk in disks.items()}
 
 
 def sysctl(array: Array, file: str) -> str:

@@ -7,7 +7,6 @@ from pathlib import Path
 
 from autotune.errors import AutotuneError
 from autotune.problem.profile import Profile, save_profile
-from autotune.safety.first import go_back_to_first
 from autotune.safety.journal import Journal
 from autotune.safety.locks import Lockable
 from autotune.safety.paths import applied_path, applied_profile_path
@@ -27,9 +26,7 @@ def known_by_record(array: Lockable, state_dir: Path) -> dict[Path, str]:
     with contextlib.suppress(AutotuneError, OSError):
         record = Journal.load(applied_path(state_dir, array.uuid)).record
         if record.of_this_boot(array.root):
-            changed = record.changed
-            go_back_to_first(record)
-            known = {name: record.originals[name] for name in changed if name in record.originals}
+            known = {name: record.originals[name] for name in record.changed}
             return {Path(n): text for n, text in known.items() if record.is_same(Path(n))}
     return {}
 
@@ -74,9 +71,13 @@ def left_on_disks(state_dir: Path, running: Collection[str], root: Path = Path("
 
 
 def is_applied(array: Lockable, state_dir: Path) -> bool:
-    """Whether values are applied to stay that this boot has not forgotten. Raise PermissionError
-    if that cannot be seen: to say that none are would be wrong."""
-    with contextlib.suppress(AutotuneError, FileNotFoundError):
+    """Whether values are applied to stay that this boot has not forgotten; a record that cannot be
+    read may be of these. Raise PermissionError if that cannot be seen: to say that none are would
+    be wrong."""
+    try:
         record = Journal.load(applied_path(state_dir, array.uuid)).record
-        return record.of_this_boot(array.root)
-    return False
+    except FileNotFoundError:
+        return False
+    except AutotuneError:
+        return True
+    return record.of_this_boot(array.root)

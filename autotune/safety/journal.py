@@ -17,7 +17,7 @@ from autotune.durable import append, open_roots_own, private_folder, sync_folder
 from autotune.errors import AutotuneError, RefusalError, StoppedError
 from autotune.knobs.write_order import CACHE
 from autotune.safety.lock_holders import holder
-from autotune.safety.paths import is_waiting, waiting_path
+from autotune.safety.paths import is_of_applied, is_waiting, waiting_path
 from autotune.safety.record import Record
 from autotune.system import sysfs
 from autotune.untrusted import NONSENSE
@@ -75,6 +75,11 @@ class Journal:
                 kernel=str(head.get("kernel", "")),
             )
         except NONSENSE:
+            if is_of_applied(path):
+                raise AutotuneError(
+                    f"The record {path} is damaged, so what was there before the profile is not "
+                    "known; reboot, remove the file, and apply the profile anew."
+                ) from None
             raise AutotuneError(
                 f"The journal {path} has no readable first line; since that is written before "
                 "anything is changed, nothing was: remove the file."
@@ -252,9 +257,6 @@ class Journal:
         was changed since."""
         entry = {"originals": record.originals, "folders": record.folders, "newer": newer}
         self._add({"kind": "originals", **entry})
-        now = {name: texts[0] for name, texts in record.ours.items() if name in record.first}
-        if record.first:
-            self._add({"kind": "first", "originals": record.first, "now": now})
         for name, texts in record.ours.items():
             self._add({"kind": "write", "path": name, "text": texts[-1]})
         self._take_scratch(record)
@@ -267,16 +269,18 @@ class Journal:
             device = record.devices.get(folder) if record.same_boot(self.record) else None
             self._add({"kind": "scratch", "path": folder, "mount": mount, "device": device})
 
-    def keep(self, applied: Path, first: Mapping[str, str] | None = None) -> None:
+    def found_set(self, before: Mapping[str, str]) -> None:
+        """Note what files had `before` udev set them, which now read so on our account. Under
+        another scheduler some are not there."""
+        now = {name: self.record.originals[name] for name in before}
+        known = {name: text for name, text in now.items() if text}
+        self._add({"kind": "first", "originals": dict(before), "now": known})
+
+    def keep(self, applied: Path) -> None:
         """Clear the journal though nothing went back: the values are wanted. The record moves to
         `applied`, so that they can still be undone; the originals of an earlier record there
-        stay the originals. `first`: `Record.first`."""
+        stay the originals."""
         private_folder(applied.parent)
-        if first:
-            # Under another scheduler, some of these files were not there when it began.
-            found = {n: self.record.originals.get(n) or _text(Path(n)) for n in first}
-            now = {name: text for name, text in found.items() if text}
-            self._add({"kind": "first", "originals": dict(first), "now": now})
         earlier = Journal.load(applied) if applied.exists() else None
         # A reboot has undone what was applied before it.
         if earlier is not None and earlier.record.same_boot(self.record):

@@ -45,8 +45,6 @@ class Record:
     kernel: str = ""
     """Its mark (`kernel_mark`); "" if that is not known."""
     ours: dict[str, list[str]] = field(default_factory=dict)
-    first: dict[str, str] = field(default_factory=dict)
-    """What files read before udev had set them for a persisted profile."""
     unsettled: set[str] = field(default_factory=set)
     """The files announced for writing since it was last noted what took effect."""
     scratch: list[str] = field(default_factory=list)
@@ -91,8 +89,7 @@ class Record:
     @property
     def changed(self) -> list[str]:
         """The files that writes of ours have changed, or the kernel with them."""
-        known = {**self.originals, **self.first}
-        return [name for name in known if self.cause(name) is not None]
+        return [name for name in self.originals if self.cause(name) is not None]
 
     def is_same(self, path: Path) -> bool:
         """Whether a file is still one of the device that it was recorded of."""
@@ -145,16 +142,19 @@ class Record:
     ) -> None:
         """Take over what is not known, and what is of a device that was started anew since;
         `newer`: also what nothing of ours has changed."""
-        known_better = set(self.changed) if newer else set(self.originals)
-        for path, text in originals.items():
-            folder = str(sysfs.device(Path(str(path))))
+        for name in map(str, originals):
+            folder = str(sysfs.device(Path(name)))
             known = self.folders.get(folder)
             if known != folders.get(folder, known):
-                for kept in (self.originals, self.ours, self.first):
-                    kept.pop(str(path), None)
+                self.originals.pop(name, None)
+                self.ours.pop(name, None)
+        names = map(str, originals)
+        # Of what goes with a scheduler and is not known, its switch back sets what is right.
+        known_better = {n for n in names if self.cause(n)} if newer else set(self.originals)
+        for path, text in originals.items():
             if str(path) not in known_better:
                 self.originals.pop(str(path), None)
-            self.originals.setdefault(str(path), str(text))
+                self.originals[str(path)] = str(text)
         self.folders.update({str(folder): str(known) for folder, known in folders.items()})
 
     def learn(self, entry: Mapping[str, object]) -> None:
@@ -174,7 +174,7 @@ class Record:
                 known = folders if isinstance(folders, dict) else {}
                 self._join(originals, known, newer=bool(entry.get("newer")))
             case {"kind": "first", "originals": dict(originals), "now": dict(now)}:
-                self.first = {**{str(p): str(t) for p, t in originals.items()}, **self.first}
+                self.originals.update({str(p): str(t) for p, t in originals.items()})
                 theirs = {str(p): [str(t), *self.ours.get(str(p), [])] for p, t in now.items()}
                 self.ours.update(theirs)
             case {"kind": "scratch", "path": str(path)}:

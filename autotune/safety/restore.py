@@ -10,9 +10,7 @@ from pathlib import Path
 from autotune.errors import AutotuneError
 from autotune.knobs.write_order import WAITING, resets, restoring, unsafe_now
 from autotune.safety import own_array
-from autotune.safety.first import go_back_to_first
 from autotune.safety.journal import Journal
-from autotune.safety.paths import is_of_applied
 from autotune.safety.record import BOOT_ID, Record
 from autotune.safety.scratch_folder import (
     HANGING_TIMEOUT_S,
@@ -69,8 +67,6 @@ def restore(journal: Journal, root: Path = Path("/"), at_once: bool = False) -> 
         )
         return outcome
     if record.of_this_boot(root):
-        if is_of_applied(journal.path):
-            go_back_to_first(record)
         _restore_settings(journal, root, outcome)
     else:
         # The kernel has forgotten every value since; only what is on disk is left to remove.

@@ -169,7 +169,10 @@ class ManagedArray:
         self._array.now()
         budget = budget_bytes(self._options.ram_budget, self._array.root)
         notice = self._reporter.notice
-        apply_profile(whole, self._array.device, self._state, notice, budget)
+        _, now = apply_profile(whole, self._array.device, self._state, notice, budget)
+        # What is left to another array's profile is not its own.
+        own = {name: value for name, value in profile.knobs.items() if name in now}
+        profile = profile.model_copy(update={"knobs": own})
         save_profile(profile, applied_profile_path(self._state, self._array.uuid))
 
     def _in_turn(self, name: str, setting: Setting) -> Proof:

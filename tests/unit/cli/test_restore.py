@@ -1,6 +1,5 @@
 """`autotune restore` where some of what is left cannot be put back."""
 
-import contextlib
 import json
 import os
 import subprocess
@@ -13,7 +12,6 @@ import pytest
 from autotune.cli import restore
 from autotune.deploy import persist, undo
 from autotune.errors import RefusalError, UsageError
-from autotune.safety import locks
 from autotune.system.array import Array, list_arrays
 
 
@@ -54,12 +52,12 @@ def test_a_persisted_profile_that_cannot_be_read_keeps_nothing_else_from_going_b
             raise UsageError('There is no setting "newer".')
         return ["somebody has set it"]
 
-    monkeypatch.setattr(undo, "record_persisted", unreadable)
-    monkeypatch.setattr(persist, "profile_path", lambda _uuid: tmp_path)
-    monkeypatch.setattr(locks, "lock", lambda _array: contextlib.nullcontext())
     machine = fake_sysfs.raid6(tmp_path)
     machine.array("md1", "raid6", ("sda", "sdb", "sdc", "sdd"), uuid="b" * 32)
-    outcomes, (why,) = restore._undo_profiles(list_arrays(tmp_path), True, tmp_path / "state")
+    arrays = list_arrays(tmp_path)
+    monkeypatch.setattr(undo, "record", unreadable)
+    monkeypatch.setattr(persist, "persisted", lambda: [array.uuid for array in arrays])
+    outcomes, (why,) = restore._undo_profiles(arrays, True, tmp_path / "state")
     assert 'no setting "newer"' in why
     assert {name: each.foreign for name, each in outcomes.items()} == {
         "/dev/md1 (applied)": ["somebody has set it"]

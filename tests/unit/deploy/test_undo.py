@@ -29,9 +29,10 @@ from autotune.knobs import by_name, read_setting
 from autotune.knobs.before import with_before
 from autotune.knobs.profile_file import load_profile
 from autotune.problem.profile import save_profile
+from autotune.safety import deferred_restore
 from autotune.safety.applied import is_applied, left_on_disks, stopped_array
 from autotune.safety.journal import Journal
-from autotune.safety.paths import applied_path, journal_path
+from autotune.safety.paths import applied_path, journal_path, waiting_path
 from autotune.safety.restore import restore
 from autotune.system import sysfs
 from autotune.system.array import Array, find_array, list_arrays
@@ -356,6 +357,70 @@ def test_a_disk_that_joins_has_what_another_arrays_record_knows_of_it(
     record_persisted(array.now(), tmp_path)
     undo(array, tmp_path)
     assert sysfs.value(file) == ORIGINAL
+
+
+def test_what_waits_for_a_sync_goes_back_after_it(
+    tmp_path: Path, array: Array, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To what was there before udev, too."""
+    monkeypatch.setattr(deferred_restore, "start", lambda _path: None)
+    threads, action = array.md / "group_thread_cnt", array.md / "sync_action"
+    persisted_before(array, {"group_thread_cnt": 1}, {"group_thread_cnt": 0})
+    threads.write_text("1\n")
+    record_persisted(array, tmp_path)
+    action.write_text("check\n")
+    assert undo(array, tmp_path).waiting
+    assert sysfs.value(threads) == "1"
+    action.write_text("idle\n")
+    waiting = waiting_path(journal_path(tmp_path, array.uuid))
+    _, outcome = deferred_restore.put_back(waiting, tmp_path)
+    assert outcome.complete
+    assert sysfs.value(threads) == "0"
+    assert not waiting.exists()
+
+
+def test_what_was_there_before_goes_back_be_it_out_of_our_own_range(
+    tmp_path: Path, array: Array
+) -> None:
+    """And be it that a disk has joined since which could not have it."""
+    array = named(array)
+    limits = [path.with_name("max_sectors_kb") for path in schedulers(array)]
+    before = {"sync_speed_max": 4_294_967_295, "max_sectors_kb": 9_999_999}
+    persisted_before(array, {"sync_speed_max": 300_000, "max_sectors_kb": 2048}, before)
+    (array.md / "sync_speed_max").write_text("300000 (local)\n")
+    set_all(limits, "2048")
+    limits[0].with_name("max_hw_sectors_kb").write_text("1024\n")
+    record_persisted(array, tmp_path)
+    undo(array, tmp_path)
+    assert sysfs.value(array.md / "sync_speed_max") == "4294967295"
+    assert {sysfs.value(path) for path in limits} == {"9999999"}
+
+
+def test_a_scheduler_that_is_back_already_leaves_no_setting_of_its_own(
+    tmp_path: Path, array: Array
+) -> None:
+    own = schedulers(array)[0].parent / "iosched/read_expire"
+    own.write_text("300\n")
+    persist_values(array, {"scheduler": "kyber"}, tmp_path)
+    start(tmp_path, "later")
+    apply_values(array, {"scheduler": ORIGINAL, "read_expire": 250}, tmp_path)
+    assert sysfs.value(own) == "250"
+    undo(array, tmp_path)
+    assert sysfs.value(own) == "300"
+    others = [path.parent / "iosched/read_expire" for path in schedulers(array)[1:]]
+    assert {sysfs.value(path) for path in others} == {"500"}
+
+
+def test_a_damaged_record_is_never_taken_for_none(tmp_path: Path, array: Array) -> None:
+    apply_values(array, {"scheduler": "bfq"}, tmp_path)
+    path = applied_path(tmp_path, array.uuid)
+    path.write_text("garbage")
+    assert is_applied(array, tmp_path)
+    with pytest.raises(AutotuneError, match="is damaged, so what was there before the profile"):
+        Journal.claimed(path)
+    with pytest.raises(AutotuneError, match="is damaged"):
+        apply_values(array, {"scheduler": "kyber"}, tmp_path)
+    assert path.exists()
 
 
 def test_files_that_are_only_called_alike_are_not_ours(tmp_path: Path, array: Array) -> None:

@@ -36,7 +36,7 @@ def test_what_was_applied_with_another_state_folder_is_told_until_a_reboot(
     memory.mkdir()
     (memory / "array-a").write_text(f"1\n{files.path}\n")
     journal = files.open()
-    journal.keep(applied_path(own, "a"), {})
+    journal.keep(applied_path(own, "a"))
     journal.release()
     monkeypatch.setattr(Record, "of_this_boot", lambda *_: not forgotten)
     told = left_elsewhere(Path("/other"), memory)

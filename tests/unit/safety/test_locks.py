@@ -99,7 +99,7 @@ def test_what_is_applied_with_another_state_dir_is_found(
         journal.writing(file, "64")
         file.write_text("64\n")
         journal.settled()
-        journal.keep(applied, {})
+        journal.keep(applied)
         journal.release()
     # Of another array in the same folder nothing is applied, and it is what the disks remember.
     with lock(other, first.with_name("o.jsonl"), locks, applies=True):

@@ -334,7 +334,7 @@ def test_what_was_applied_before_a_reboot_is_no_original_after_it(files: Files) 
         cache.write_text("256")
         journal = files.open()
         files.write(journal, cache, "4096")
-        journal.keep(applied, {})
+        journal.keep(applied)
     restore(Journal.load(applied), files.root)
     assert sysfs.read(cache) == "256"
 
@@ -436,7 +436,7 @@ def test_a_kill_as_what_is_applied_is_replaced_loses_no_original(
     journal = files.open()
     files.write(journal, cache, "512")
     journal.settled()
-    journal.keep(applied, {})
+    journal.keep(applied)
     journal = files.open()
     files.write(journal, cache, "1024")
     journal.settled()
@@ -450,7 +450,7 @@ def test_a_kill_as_what_is_applied_is_replaced_loses_no_original(
     with monkeypatch.context() as patch:
         patch.setattr(Journal, "close", killed)
         with pytest.raises(KilledError):
-            journal.keep(applied, {})
+            journal.keep(applied)
     # The guardian's part, then the user's.
     assert restore(files.reload(), files.root).complete
     assert sysfs.read(cache) == "512"
@@ -610,7 +610,7 @@ def test_what_is_kept_can_be_undone_even_after_a_second_time(files: Files) -> No
     for text in ("4096", "8192"):
         journal = files.open()
         files.write(journal, cache, text)
-        journal.keep(applied, {})
+        journal.keep(applied)
         assert not files.path.exists()
     restore(Journal.load(applied), files.root)
     assert sysfs.read(cache) == "256"
@@ -668,7 +668,7 @@ def test_what_is_applied_to_an_array_started_anew_has_other_originals(files: Fil
         cache.write_text(original)
         journal = files.open()
         files.write(journal, cache, "4096")
-        journal.keep(applied, {})
+        journal.keep(applied)
     restore(Journal.load(applied), files.root)
     assert sysfs.read(cache) == "384"
 
