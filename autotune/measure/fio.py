@@ -29,6 +29,8 @@ STOP_TIMEOUT_S = 5.0
 KILL_TIMEOUT_S = 2.0
 SILENT_S = 3.0
 """It speaks each second; after so long without a word it may hang."""
+LISTENS_S = 1.0
+"""It is listened to at least as often, by who has the processor and the disks for that."""
 READ_CHUNK_BYTES = 1 << 16
 PART_BYTES = 1 << 20
 
@@ -163,7 +165,9 @@ class Fio:
         self._latest: Mapping[str, Counters] = {}
         streams = {job.name: getattr(job.does, "streams", 1) for job in jobs}
         self._most = {name: count * streams[name] for name, count in most.items()}
-        self._heard_s = 0.0
+        self.silent_s = 0.0
+        """For how long it has said nothing while it was listened to."""
+        self._listened_s = 0.0
         self.hangs = False
         """It could not be ended: a read or write of its never returns from the kernel."""
 
@@ -183,7 +187,7 @@ class Fio:
             where = f" in {self._folder}" if self._folder else ""
             raise MeasurementError(f"fio cannot be started{where}: {error.strerror}.") from None
         assert self._process.stdout is not None
-        self._heard_s = time.monotonic()
+        self._listened_s = time.monotonic()
         self._selector = selectors.DefaultSelector()
         self._selector.register(self._process.stdout, selectors.EVENT_READ)
         return self
@@ -208,19 +212,30 @@ class Fio:
 
         Raise MeasurementError if fio ended by itself, or reports an error.
         """
-        deadline = time.monotonic() + timeout_s
+        left = timeout_s
         newest: Mapping[str, Counters] | None = None
-        while newest is None and (left := deadline - time.monotonic()) > 0:
-            if not self._selector.select(left):
+        while newest is None and left > 0:
+            began = time.monotonic()
+            heard = self._selector.select(left)
+            left -= time.monotonic() - began
+            self._listened(bool(heard))
+            if not heard:
                 break
             assert self._process.stdout is not None
             data = os.read(self._process.stdout.fileno(), READ_CHUNK_BYTES)
             if not data:
                 raise MeasurementError(f"fio ended before its time: {self._last_words()}")
-            self._heard_s = time.monotonic()
             for document in self._documents.feed(data.decode("utf-8", "replace")):
                 self._latest = newest = parse(document)
         return newest
+
+    def _listened(self, heard: bool) -> None:
+        now = time.monotonic()
+        # The rest of a longer time is not fio's silence: this process did not come to listen, on a
+        # machine that is short of processors, waits for its root disk, or was stopped itself.
+        passed = min(now - self._listened_s, LISTENS_S)
+        self.silent_s = 0.0 if heard else self.silent_s + passed
+        self._listened_s = now
 
     def _last_words(self) -> str:
         assert self._process.stderr is not None
@@ -235,8 +250,7 @@ class Fio:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        silent = time.monotonic() - self._heard_s > SILENT_S
-        stop_s = KILL_TIMEOUT_S if silent else STOP_TIMEOUT_S
+        stop_s = KILL_TIMEOUT_S if self.silent_s > SILENT_S else STOP_TIMEOUT_S
         for number, timeout_s in ((signal.SIGINT, stop_s), (signal.SIGKILL, KILL_TIMEOUT_S)):
             if self._process.poll() is None:
                 self._process.send_signal(number)

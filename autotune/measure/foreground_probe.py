@@ -1,6 +1,5 @@
 """A light probe, where the kernel's own counters cannot tell how slow the foreground is."""
 
-import time
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -31,7 +30,6 @@ class Probe:
 
     def __enter__(self) -> Self:
         self._fio.__enter__()
-        self._heard_s = time.monotonic()
         return self
 
     def look(self) -> Counters | None:
@@ -40,14 +38,12 @@ class Probe:
         Raise MeasurementError if fio ends or falls silent.
         """
         counters = self._fio.poll(_AT_ONCE_S)
-        now = time.monotonic()
         if counters is None:
-            if now - self._heard_s > SILENCE_S:
+            if self._fio.silent_s > SILENCE_S:
                 raise MeasurementError(
                     f"fio has said nothing for {SILENCE_S:.0f} s; the array may be stuck."
                 )
             return None
-        self._heard_s = now
         latest, before = counters[_NAME], self._before
         self._before = latest
         return latest.since(before) if before is not None else None

@@ -169,7 +169,6 @@ def _measure(
         # A real sync may have taken its time to settle.
         start = time.monotonic()
         stack.enter_context(fio)
-        last_word = start
         before: Reading | None = None
         while True:
             bench.watch()
@@ -178,12 +177,11 @@ def _measure(
             whole_s = phase.max_seconds + (settled_s or settling.most_s)
             bench.progress(phase, min(1.0, (now - start) / whole_s))
             if counters is None:
-                if now - last_word > SILENCE_S:
+                if fio.silent_s > SILENCE_S:
                     raise MeasurementError(
                         f"fio has said nothing for {SILENCE_S:.0f} s; the array may be stuck."
                     )
                 continue
-            last_word = now
             if fio.exhausted:
                 return None
             state = Reading(now, dict(counters), check.done_bytes() if check else 0)

@@ -6,6 +6,8 @@ import time
 from collections.abc import Callable, Iterator
 from types import FrameType
 
+from autotune.errors import SignalledError
+
 PAUSE_S = 0.1
 STAYS = (
     "Ctrl-Z does not stop this, since settings that are only tried, or that hold a sync back, "
@@ -25,6 +27,7 @@ class Signals:
         """How many came."""
         self._notice: Callable[[str], None] = lambda _text: None
         self._to_stop = False
+        self._at_once = False
 
     @contextlib.contextmanager
     def caught(self, notice: Callable[[str], None]) -> Iterator[None]:
@@ -49,6 +52,24 @@ class Signals:
         else:
             self.name = signal.Signals(number).name
             self.count += 1
+            if self._at_once:
+                raise self.ended()
+
+    @contextlib.contextmanager
+    def at_once(self) -> Iterator[None]:
+        """Meanwhile one that asks for the end raises SignalledError: for what only computes, which
+        may take minutes, and can be cut off anywhere."""
+        self._at_once = True
+        try:
+            if not self.going():
+                raise self.ended()
+            yield
+        finally:
+            self._at_once = False
+
+    def ended(self) -> SignalledError:
+        """What says that a signal has ended a run."""
+        return SignalledError(f"Stopped by {self.name}; the original settings are put back.")
 
     def going(self) -> bool:
         """Whether no signal has asked for the end yet."""

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Sequence
 
-from autotune.errors import SignalledError, StoppedError
+from autotune.errors import StoppedError
 from autotune.knobs import Knob, read_setting
 from autotune.problem.setting import Setting
 from autotune.safety.guardian import Guardian
@@ -53,8 +53,7 @@ class Watch:
 
     def __call__(self) -> None:
         if not self.signals.going():
-            name = self.signals.name
-            raise SignalledError(f"Stopped by {name}; the original settings are put back.")
+            raise self.signals.ended()
         if time.monotonic() - self._looked >= PERIOD_S:
             self.look()
 

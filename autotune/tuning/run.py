@@ -45,6 +45,7 @@ from autotune.tuning.resume import interrupted, to_resume
 from autotune.tuning.session import session
 from autotune.tuning.stored_problem import stored_problem
 from autotune.tuning.supervised import tell
+from autotune.tuning.thinking import Thinking
 from autotune.tuning.time_spent import PREPARING, THINKING, Spent
 from autotune.tuning.trials import Trials
 from autotune.tuning.tune import Result, tune
@@ -148,7 +149,9 @@ def run(
                         # There is no warm-up, beside which it could go on loading.
                         factory.wait()
                 trials.spent.add(PREPARING, time.monotonic() - began)
-                result, problem = tune(preparation, trials, factory, reporter)
+                result, problem = tune(
+                    preparation, trials, factory and Thinking(factory, watch.signals), reporter
+                )
                 trials.spent.add(THINKING, time.monotonic() - began - trials.spent.total)
                 profile, path = None, None
                 if result.keep:
