@@ -5,11 +5,12 @@ from pathlib import Path
 from typing import Literal
 
 from autotune.deploy.persist import profile_path
-from autotune.errors import RefusalError, UsageError
+from autotune.errors import AutotuneError, RefusalError, UsageError
 from autotune.knobs.profile_file import load_profile
 from autotune.problem.profile import Profile
 from autotune.safety.applied import is_applied
-from autotune.safety.paths import applied_profile_path
+from autotune.safety.journal import Journal
+from autotune.safety.paths import applied_path, applied_profile_path
 from autotune.system import ownership
 from autotune.system.array import Array
 
@@ -61,5 +62,11 @@ def refuse_damaged(array: Array, state_dir: Path) -> None:
     before, and what it has set would be taken for that."""
     damaged: list[str] = []
     active(array, state_dir, damaged)
+    try:
+        Journal.load(applied_path(state_dir, array.uuid))
+    except FileNotFoundError:
+        pass
+    except AutotuneError as error:
+        damaged.append(str(error))
     if damaged:
         raise RefusalError(" ".join(damaged))

@@ -33,12 +33,16 @@ from autotune.problem.profile import Profile
 from autotune.problem.setting import Setting
 from autotune.safety.applied import known_by_record
 from autotune.safety.paths import journal_path
+from autotune.system import sysfs
 from autotune.system.array import Array, list_arrays
+from autotune.system.blockdev import whole_disk
 from autotune.system.programs import find
 
 _FOLDER = udev.PERSISTED.relative_to("/")
 _RULES = Path("etc/udev/rules.d")
 _UDEV_S = 30
+_MARK = "AUTOTUNE_MEMBER"
+"""What the rules leave in udev's database of each member (`export.udev`)."""
 
 
 def profile_path(uuid: str, root: Path = Path("/")) -> Path:
@@ -191,12 +195,24 @@ def left_on_disks(uuid: str, root: Path = Path("/")) -> str:
     with contextlib.suppress(UsageError):
         profile = load_profile(profile_path(uuid, root))
         had = ", ".join(f"{n} {value}" for n, value in profile.before.items() if is_of_disks(n))
-        if had and len(disks_here(profile, root)) < max(1, len(profile.disks)):
+        known = {*disks_here(profile, root).values(), *set_by_udev(uuid, root)}
+        if had and len(known) < max(1, len(profile.disks)):
             return (
                 f"The array {uuid} does not run, and not all of its disks are known, so what udev "
                 f"may have set on these stays until a reboot; before that they had {had}."
             )
     return ""
+
+
+def set_by_udev(uuid: str, root: Path = Path("/")) -> set[str]:
+    """The disks that udev says it has set for the profile that is persisted for an array."""
+    found = set()
+    for device in (root / "sys/class/block").iterdir():
+        known = sysfs.read_or(root / "run/udev/data" / f"b{sysfs.read_or(device / 'dev', '')}", "")
+        said = dict(line[2:].partition("=")[::2] for line in known.splitlines() if line[:2] == "E:")
+        if _MARK in said and said.get("ID_FS_UUID", "").replace("-", "").replace(":", "") == uuid:
+            found.add(whole_disk(device.name, root))
+    return found
 
 
 def wake(uuids: Iterable[str], notice: Callable[[str], None]) -> None:

@@ -3,18 +3,15 @@
 Nothing was recorded when udev set it. What the array had before is in the profile.
 """
 
-import contextlib
 import dataclasses
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
-from autotune.deploy.persist import profile_path
-from autotune.errors import UsageError
+from autotune.deploy.persist import profile_path, set_by_udev
 from autotune.knobs import ALL, for_array, iosched, is_of_disks
 from autotune.knobs.before import (
     before_here,
     before_on_disks,
-    disks_here,
     on_named_disks,
     tuned_on_disks,
 )
@@ -73,7 +70,8 @@ def record_stopped(array: Stopped, state_dir: Path) -> list[str]:
     if profile is None:
         return []
     had, tuned = (
-        on_named_disks(profile, setting, array.root) for setting in (profile.before, profile.knobs)
+        on_named_disks(profile, setting, array.root, sorted(array.leaves))
+        for setting in (profile.before, profile.knobs)
     )
     ours, theirs = _judged(had, tuned, known_by_record(array, state_dir))
     _record(profile, array, ours, [], state_dir)
@@ -81,12 +79,8 @@ def record_stopped(array: Stopped, state_dir: Path) -> list[str]:
 
 
 def stopped(uuid: str, root: Path = Path("/")) -> Stopped:
-    """An array that does not run, by its UUID, with the disks that its persisted profile names."""
-    disks: frozenset[str] = frozenset()
-    # One that is damaged is told of by whoever needs it.
-    with contextlib.suppress(UsageError):
-        disks = frozenset(disks_here(load_profile(profile_path(uuid, root)), root).values())
-    return Stopped(uuid, uuid, f"array {uuid}", disks, root)
+    """An array that does not run, by its UUID, with the disks that udev has set for it."""
+    return Stopped(uuid, uuid, f"array {uuid}", frozenset(set_by_udev(uuid, root)), root)
 
 
 def _persisted(array: Lockable) -> Profile | None:

@@ -86,12 +86,15 @@ def disks_here(profile: Profile, root: Path) -> dict[int, str]:
     return {place: names[disk] for place, disk in enumerate(profile.disks) if disk in names}
 
 
-def on_named_disks(profile: Profile, setting: Setting, root: Path) -> dict[Path, str]:
+def on_named_disks(
+    profile: Profile, setting: Setting, root: Path, also: Collection[str] = ()
+) -> dict[Path, str]:
     """What the files of a profile's disks read under a setting of it, whether its array runs or
-    not."""
+    not. `also`: disks whose place among these is not known, for what all of them had."""
     disks, found = disks_here(profile, root), {}
     for name, value in setting.items():
         if is_of_disks(name):
+            found.update(on_disks(root, name, value, dict(enumerate(also)), 1))
             found.update(on_disks(root, name, value, disks, len(profile.disks)))
     return {path: text for path, text in found.items() if path.exists()}
 

@@ -21,10 +21,10 @@ from some_profile import profile
 
 from autotune.deploy import persist
 from autotune.deploy.apply import known_here
-from autotune.deploy.in_force import active
+from autotune.deploy.in_force import active, refuse_damaged
 from autotune.deploy.persist import profile_path
 from autotune.deploy.undo import record_persisted, record_stopped, stopped
-from autotune.errors import AutotuneError, UsageError
+from autotune.errors import AutotuneError, RefusalError, UsageError
 from autotune.knobs import by_name, read_setting
 from autotune.knobs.before import with_before
 from autotune.knobs.profile_file import load_profile
@@ -261,7 +261,6 @@ def test_disks_of_an_array_that_does_not_run_get_back_what_they_had(
     fake_sysfs.write(theirs, "bfq")
     shutil.rmtree(array.block)
     gone = stopped(array.uuid, tmp_path)
-    assert gone.leaves == set(array.disks)
     said = [f"{theirs} reads bfq, which autotune did not write"]
     assert record_stopped(gone, tmp_path) == said
     assert persist.left_on_disks(array.uuid, tmp_path) == ""
@@ -270,6 +269,33 @@ def test_disks_of_an_array_that_does_not_run_get_back_what_they_had(
     assert restore(journal, tmp_path).complete
     assert sysfs.value(theirs) == "bfq"
     assert {sysfs.value(path) for path in ours} == {ORIGINAL}
+
+
+@pytest.mark.parametrize("partition", [False, True])
+def test_udev_knows_the_disks_that_do_not_say_what_they_are(
+    tmp_path: Path, array: Array, partition: bool
+) -> None:
+    as_udev_sets_it(array)
+    dashed = "-".join(array.uuid[n : n + 8] for n in range(0, 32, 8))
+    for number, disk in enumerate(array.disks):
+        folder = tmp_path / "sys/block" / disk
+        if partition:
+            folder /= f"{disk}1"
+            folder.mkdir()
+            (folder / "partition").write_text("1\n")
+            (tmp_path / "sys/class/block" / f"{disk}1").symlink_to(folder)
+        (folder / "dev").write_text(f"7:{number}\n")
+        known = tmp_path / f"run/udev/data/b7:{number}"
+        known.parent.mkdir(parents=True, exist_ok=True)
+        known.write_text(f"E:AUTOTUNE_MEMBER=1\nE:ID_FS_UUID={dashed}\n")
+    files = schedulers(array)
+    shutil.rmtree(array.block)
+    assert persist.left_on_disks(array.uuid, tmp_path) == ""
+    assert record_stopped(stopped(array.uuid, tmp_path), tmp_path) == []
+    persist.unpersist(array.uuid, tmp_path)
+    journal = Journal.claimed(applied_path(tmp_path, array.uuid))
+    assert restore(journal, tmp_path).complete
+    assert {sysfs.value(path) for path in files} == {ORIGINAL}
 
 
 def test_what_a_switch_at_the_boot_resets_comes_back(tmp_path: Path, array: Array) -> None:
@@ -418,8 +444,8 @@ def test_a_damaged_record_is_never_taken_for_none(tmp_path: Path, array: Array) 
     assert is_applied(array, tmp_path)
     with pytest.raises(AutotuneError, match="is damaged, so what was there before the profile"):
         Journal.claimed(path)
-    with pytest.raises(AutotuneError, match="is damaged"):
-        apply_values(array, {"scheduler": "kyber"}, tmp_path)
+    with pytest.raises(RefusalError, match="is damaged"):
+        refuse_damaged(array, tmp_path)
     assert path.exists()
 
 
