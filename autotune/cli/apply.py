@@ -64,7 +64,7 @@ def apply(
             "Harmful values that --force sets cannot be persisted; leave out --force or --persist."
         )
     require_root()
-    wanted, array = find_profile(profile, state_dir), find_array(device)
+    wanted, array = find_profile(profile, state_dir, device), find_array(device)
     for text in misfits(wanted.proven_on, wanted.knobs, array):
         raise RefusalError(f"{text} `autotune run {device}` finds what is right for it.")
     if persist:
