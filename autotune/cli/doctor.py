@@ -7,6 +7,7 @@ import typer
 from autotune.cli import complete
 from autotune.cli.options import STATE_DIR, Json, StateDir
 from autotune.cli.terminal import console, say
+from autotune.suggested import with_folder
 
 if TYPE_CHECKING:
     from autotune.system.array import Array
@@ -91,8 +92,8 @@ def doctor(
         raise AutotuneError("An earlier run is not cleaned up, or one is under way; see above.")
     if found:
         say("Next, to see the whole plan or to tune:")
-    for each in found:
-        print(f"  autotune run {each.device} --dry-run\n  autotune run {each.device}")
+    for command in [f"autotune run {d.device}{more}" for d in found for more in (" --dry-run", "")]:
+        print(f"  {with_folder(command, state_dir)}")
 
 
 def _silenced() -> tuple[str, ...]:

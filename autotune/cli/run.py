@@ -1,5 +1,6 @@
 """`autotune run`."""
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,6 +17,7 @@ from autotune.cli.options import (
     print_persisted,
 )
 from autotune.cli.terminal import console, notice
+from autotune.suggested import with_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -259,12 +261,12 @@ def _run(
     with LiveReporter(console(stderr=True), CTRL_C) as reporter:
         done = tune_array(options, state_dir, reporter, apply, resume)
     if not as_json:
-        _print(done, options.device, apply)
+        _print(done, options.device, apply, state_dir)
     files: tuple[Path, ...] = ()
     if persist and done.profile is not None:
         files = persist_applied(done.profile, options.device, state_dir, _document(done, ()))
     if not as_json:
-        print_persisted(files, options.device)
+        print_persisted(files, options.device, state_dir)
     return _document(done, files)
 
 
@@ -283,7 +285,7 @@ def _document(done: "Done", files: "Sequence[Path]") -> dict[str, Any]:
     }
 
 
-def _print(done: "Done", device: str, apply: bool) -> None:
+def _print(done: "Done", device: str, apply: bool, state_dir: Path) -> None:
     from autotune.report import named_answers
     from autotune.report import result as report
 
@@ -292,9 +294,9 @@ def _print(done: "Done", device: str, apply: bool) -> None:
     report.print_spent(out, done.spent)
     if done.not_measured:
         out.print(done.not_measured)
-    named_answers.print_named(out, done.named, done.result.baseline, done.number)
+    named_answers.print_named(out, done.named, done.result.baseline, done.number, state_dir)
     if done.path and not apply:
-        out.print(
-            f"The original settings are back; `autotune apply {done.path} {device}` applies the "
-            "profile.",
-        )
+        use = with_folder(f"autotune apply {done.path} {device}", state_dir)
+        out.print(f"The original settings are back; `{use}` applies the profile.")
+    if "AUTOTUNE_LAB" in os.environ:
+        out.print("These commands are for inside the lab, whose arrays are new at each start.")

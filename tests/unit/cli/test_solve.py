@@ -122,3 +122,9 @@ def test_a_run_that_is_under_way_is_said_to_be_so(
     monkeypatch.setattr(history, "is_held", lambda uuid: False)
     with pytest.raises(RefusalError, match="ended before the original settings"):
         solve(run, as_json=False, state_dir=tmp_path)
+
+
+def test_the_commands_of_a_run_have_its_folder(state: Path) -> None:
+    text = " ".join(autotune("history", 1, "--state-dir", state).stdout.split())
+    assert f"`autotune solve 1 --name NAME --save FILE --state-dir {state}`" in text
+    assert f"`autotune report 1 --state-dir {state}`" in text
