@@ -8,6 +8,7 @@ from autotune.errors import AutotuneError
 from autotune.measure.workload import load_workload
 from autotune.preflight import leftovers
 from autotune.preflight.checks import Finding, check, degraded, refusals, syncing
+from autotune.preflight.room import no_room
 from autotune.safety.locks import is_held
 from autotune.safety.paths import journal_path
 from autotune.system import sync
@@ -40,6 +41,8 @@ def diagnose(array: Array, state_dir: Path, known: Collection[str]) -> Diagnosis
         own = _of_the_run_itself(array)
         checked = [finding for finding in checked if finding.message not in own]
     found += checked
+    if full := no_room(state_dir):
+        found.append(Finding("refuse", full))
     found += leftovers.applied(array, state_dir)
     if refusals(found):
         return Diagnosis(array.device, tuple(found), None)
