@@ -1,10 +1,11 @@
-"""Commands that a text suggests: each works as it stands when it is copied. Light."""
+"""Commands that texts suggest, to be copied as they stand, and what several commands say. Light."""
 
 import shlex
 from pathlib import Path
 
 STATE_DIR = Path("/var/lib/autotune")
 """The folder of runs, journals and profiles, unless --state-dir names another."""
+NO_ARRAYS = "No md array is running on this machine."
 
 
 def with_folder(command: str, state_dir: Path) -> str:

@@ -16,7 +16,7 @@ def export(
     source: Annotated[
         str | None,
         typer.Argument(
-            metavar="[RUN|PROFILE]",
+            metavar="RUN|PROFILE",
             autocompletion=complete.runs_or_profiles,
             help="A run's number, or a profile: a JSON file or a name.",
         ),
