@@ -1,8 +1,8 @@
 """Options and messages that several commands share."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
@@ -43,6 +43,17 @@ LogFormat = Annotated[
         help="What is said on standard error: text, or json (an object a line).",
     ),
 ]
+Parsed = TypeVar("Parsed")
+
+
+def read(option: str, parse: Callable[[str], Parsed], text: str) -> Parsed:
+    """The value of an option. Raise UsageError that names the option if it is none."""
+    try:
+        return parse(text)
+    except UsageError as error:
+        raise UsageError(f"{option}: {error}") from None
+
+
 STATE_DIR = suggested.STATE_DIR
 
 

@@ -11,10 +11,10 @@ from autotune.cli.options import (
     STATE_DIR,
     Json,
     LogFormat,
-    Persist,
     StateDir,
     persist_applied,
     print_persisted,
+    read,
 )
 from autotune.cli.terminal import console, notice
 from autotune.suggested import with_folder
@@ -108,7 +108,13 @@ def run(
     apply: Annotated[
         bool, Option("--apply", help="Keep the winner's settings until the next reboot.")
     ] = False,
-    persist: Persist = False,
+    persist: Annotated[
+        bool,
+        Option(
+            "--persist",
+            help="With --apply: have udev set the values again at each boot and assembly.",
+        ),
+    ] = False,
     resume: Annotated[
         bool, Option("--resume", help="Resume the last interrupted run (give the same options).")
     ] = False,
@@ -127,6 +133,8 @@ def run(
     The original settings come back at the end, unless --apply is given and the winner is proven.
     Of several arrays, one that fails does not stop the others; the exit code is then 1, and
     --json prints a list.
+
+    p99: the time within which 99 of 100 requests are answered.
     """
     import dataclasses
 
@@ -135,7 +143,7 @@ def run(
     from autotune.measure.workload import load_workload
     from autotune.preflight.checks import require_root
     from autotune.problem.ceilings import parse_ceiling
-    from autotune.quantities import parse_bytes, parse_seconds, parse_share
+    from autotune.quantities import parse_budget, parse_bytes, parse_seconds
     from autotune.tuning.preparation import Options
 
     options = Options(
@@ -143,15 +151,17 @@ def run(
         workload=load_workload(workload),
         strategy=strategy,
         trials=trials,
-        time_s=parse_seconds(time),
-        ceilings=tuple(parse_ceiling(text) for text in p99_ceiling or ()),
-        ram_budget=parse_share(ram_budget) or parse_bytes(ram_budget),
+        time_s=read("--time", parse_seconds, time),
+        ceilings=tuple(read("--p99-ceiling", parse_ceiling, text) for text in p99_ceiling or ()),
+        ram_budget=read("--ram-budget", parse_budget, ram_budget),
         scratch=scratch,
         destructive=destructive,
         careful=careful if careful or eager else None,
         seed=seed,
         knobs=parse_knobs(knobs),
-        write_budget=parse_bytes(write_budget) if write_budget is not None else None,
+        write_budget=read("--write-budget", parse_bytes, write_budget)
+        if write_budget is not None
+        else None,
     )
     if careful and eager:
         raise UsageError("--careful and --eager exclude each other; leave one out.")

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from autotune.cli import complete
-from autotune.cli.options import STATE_DIR, Json, StateDir
+from autotune.cli.options import STATE_DIR, Json, StateDir, read
 from autotune.cli.terminal import console
 
 
@@ -53,7 +53,7 @@ def solve(
     from autotune.results.stored_run import understood
     from autotune.store.database import Store
 
-    asked = [parse_ceiling(text) for text in p99_ceiling or ()]
+    asked = [read("--p99-ceiling", parse_ceiling, text) for text in p99_ceiling or ()]
     store = Store.existing(state_dir)
     if store is None:
         raise UsageError(f"There is no run {run}; nothing has been run with {state_dir} yet.")
