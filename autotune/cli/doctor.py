@@ -7,7 +7,7 @@ import typer
 from autotune.cli import complete
 from autotune.cli.options import STATE_DIR, Json, StateDir
 from autotune.cli.terminal import console, say
-from autotune.suggested import with_folder
+from autotune.suggested import NO_ARRAYS, with_folder
 
 if TYPE_CHECKING:
     from autotune.system.array import Array
@@ -78,7 +78,7 @@ def doctor(
         widest = max(map(len, facts))
         print("\n".join(f"{name:<{widest}}  {text}" for name, text in facts.items()), end="\n\n")
     if not arrays:
-        print("This machine has no md arrays.")
+        print(NO_ARRAYS)
     for each in found:
         report.print_diagnosis(console(), each, advice[each.device])
     own = {str(journal_path(state_dir, array.uuid)) for array in arrays}
@@ -118,4 +118,6 @@ def _environment(arrays: "list[Array]") -> dict[str, str]:
 
     states = Counter(status().values())
     units = ", ".join(f"{number} {state}" for state, number in sorted(states.items()))
+    if set(states) == {"missing"}:
+        units = "not installed (optional)"
     return {**environment(arrays), "units": units}
