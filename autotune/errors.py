@@ -8,11 +8,11 @@ from collections.abc import Iterable, Mapping
 
 
 def closest(name: str, names: Iterable[str]) -> str:
-    """`; did you mean "database"?` if one of the names is much like it, else nothing."""
+    """` (did you mean "database"?)` if one of the names is much like it, else nothing."""
     import difflib  # noqa: PLC0415  # Only a wrong name needs it.
 
     found = difflib.get_close_matches(name, list(names), n=1)
-    return f'; did you mean "{found[0]}"?' if found else ""
+    return f' (did you mean "{found[0]}"?)' if found else ""
 
 
 class AutotuneError(Exception):

@@ -29,13 +29,32 @@ def parse_bytes(text: str) -> int:
         size = int(TypeAdapter(ByteSize).validate_python(text)) if whole else 0
     except (ValidationError, OverflowError):
         size = 0
+    if _is_bare(text):
+        # Nobody means so few bytes.
+        raise UsageError(f'"{plain(text)}" has no unit; write it like {text.strip()}MiB.')
+    _refuse_nothing(text, "256MiB")
     if not 0 < size < 1 << 63:
         raise UsageError(f'"{plain(text)}" is not a size; write it like 256MiB.')
     return size
 
 
+def _is_bare(text: str) -> bool:
+    """Whether it is a number alone, above zero, of a length that anybody would write."""
+    return bool(re.fullmatch(r"\s*\d{1,12}(\.\d{1,6})?\s*", text)) and float(text) > 0
+
+
+def _refuse_nothing(text: str, example: str) -> None:
+    """Raise UsageError if it is a quantity of zero, or less."""
+    if re.match(r"\s*(-\s*\.?\d|(0+(\.0*)?|\.0+)\s*($|[a-zµ/]))", text, re.IGNORECASE):
+        raise UsageError(f'"{plain(text)}" is not above zero; write it like {example}.')
+
+
 def parse_rate(text: str) -> int:
     """`10MB/s` in bytes a second. Raise UsageError if it is none above zero."""
+    if _is_bare(text.strip().removesuffix("/s")):
+        number = text.strip().removesuffix("/s")
+        raise UsageError(f'"{plain(text)}" has no unit; write it like {number}MB/s.')
+    _refuse_nothing(text, "10MB/s")
     try:
         return parse_bytes(text.strip().removesuffix("/s"))
     except UsageError:
@@ -54,7 +73,18 @@ def parse_share(text: str) -> float | None:
     return share
 
 
-def _scaled(text: str, scales: dict[str, float], example: str, what: str) -> float:
+def parse_budget(text: str) -> int | float:
+    """`5%` of all memory as 0.05, or `256MiB` in bytes. Raise UsageError if it is neither."""
+    return parse_share(text) or parse_bytes(text)
+
+
+def _scaled(
+    text: str, scales: dict[str, float], example: str, what: str, units: tuple[str, ...]
+) -> float:
+    if _is_bare(text):
+        examples = " or ".join(f"{text.strip()}{unit}" for unit in units)
+        raise UsageError(f'"{plain(text)}" has no unit; write it like {examples}.')
+    _refuse_nothing(text, example)
     found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([a-zµ]+)", text.strip())
     scaled = float(found[1]) * scales[found[2]] if found and found[2] in scales else 0.0
     if not 0 < scaled < math.inf:
@@ -68,12 +98,12 @@ def parse_seconds(text: str) -> float:
     parts = re.findall(r"[\d.]+\s*[a-z]+\s*", text.strip())
     if len(parts) < 2 or "".join(parts) != text.strip():
         parts = [text]
-    return sum(_scaled(part, _SECONDS, "5min", "time") for part in parts)
+    return sum(_scaled(part, _SECONDS, "5min", "time", ("min", "h")) for part in parts)
 
 
 def parse_latency_ns(text: str) -> float:
     """`20ms` or `500us` in ns. Raise UsageError if it is none of these."""
-    return _scaled(text, _NS, "20ms", "latency")
+    return _scaled(text, _NS, "20ms", "latency", ("ms",))
 
 
 def show_count(count: int, one: str, many: str = "") -> str:

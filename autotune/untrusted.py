@@ -30,7 +30,29 @@ _IS_TYPE = re.compile(r"(constrained|function|literal|nullable)\b")
 _IN_PLAIN = {
     "extra_forbidden": "there is no such setting",
     "tuple_type": "it has to be a list",
+    "list_type": "it has to be a list",
     "missing": "it is not there",
+    "string_type": "it has to be a text",
+    "bool_type": "it has to be true or false",
+    "bool_parsing": "it has to be true or false",
+    "int_type": "it has to be a whole number",
+    "int_parsing": "it has to be a whole number",
+    "int_from_float": "it has to be a whole number",
+    "float_type": "it has to be a number",
+    "float_parsing": "it has to be a number",
+    "finite_number": "it has to be a number",
+    "model_type": "it has to be a table",
+    "dict_type": "it has to be a table",
+    "greater_than_equal": "it has to be {ge} or more",
+    "greater_than": "it has to be more than {gt}",
+    "less_than_equal": "it has to be {le} or less",
+    "less_than": "it has to be less than {lt}",
+    "literal_error": "it has to be {expected}",
+    "string_too_long": "it has to have {max_length} characters or fewer",
+    "too_long": "it has to have {max_length} entries or fewer",
+    "too_short": "it has to have {min_length} entries or more",
+    "union_tag_invalid": "there is no {discriminator} {tag!r}; there are {expected_tags}",
+    "union_tag_not_found": "{discriminator} is not there",
 }
 
 
@@ -73,8 +95,14 @@ def first_fault(error: "ValidationError") -> str:
     fault = error.errors(include_url=False, include_input=False)[0]
     # Parts such as "constrained-int" name pydantic's types, not places of the document.
     where = ".".join(str(part) for part in fault["loc"] if not _IS_TYPE.match(str(part)))
-    message = _IN_PLAIN.get(fault["type"], fault["msg"].removeprefix("Value error, "))
+    message = in_plain(fault["type"], fault["msg"], fault.get("ctx", {}))
     return plain(f"{where}: {message}" if where else message).rstrip(".")
+
+
+def in_plain(kind: str, message: str, context: Mapping[str, Any]) -> str:
+    """What pydantic says is wrong, in plain words as far as there are some for that kind."""
+    text = _IN_PLAIN.get(kind)
+    return message.removeprefix("Value error, ") if text is None else text.format(**context)
 
 
 def printable(text: str) -> str:

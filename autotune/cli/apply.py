@@ -15,6 +15,7 @@ from autotune.cli.options import (
     print_persisted,
 )
 from autotune.cli.terminal import console, notice
+from autotune.suggested import with_folder
 
 if TYPE_CHECKING:
     from autotune.safety.applied import Stopped
@@ -64,7 +65,7 @@ def apply(
             "Harmful values that --force sets cannot be persisted; leave out --force or --persist."
         )
     require_root()
-    wanted, array = find_profile(profile, state_dir), find_array(device)
+    wanted, array = find_profile(profile, state_dir, device), find_array(device)
     for text in misfits(wanted.proven_on, wanted.knobs, array):
         raise RefusalError(f"{text} `autotune run {device}` finds what is right for it.")
     if persist:
@@ -73,10 +74,10 @@ def apply(
         check(array, state_dir, wanted)
     before, after = apply_profile(wanted, device, state_dir, notice, force=force)
     if not wanted.evidence.confirmed:
+        measures = with_folder(f"autotune import {profile} --device {device}", state_dir)
         notice(
             f"The profile {wanted.name} is not proven: no measurements in turn with the original "
-            f"settings have shown that it is better. `autotune import {profile} --device {device}` "
-            "measures it."
+            f"settings have shown that it is better. `{measures}` measures it."
         )
     if not as_json:
         out = console()
@@ -92,7 +93,7 @@ def apply(
     if as_json:
         print(json.dumps({**document, "persisted": [str(f) for f in files]}, indent=2))
     else:
-        print_persisted(files, device)
+        print_persisted(files, device, state_dir)
 
 
 def unpersist(
@@ -135,9 +136,10 @@ def unpersist(
     if array is None:
         print("What it has set on disks stays until a reboot; `autotune restore --all` ends that.")
     else:
+        back = with_folder(f"autotune restore {array.device}", state_dir)
         print(
             f"The values stay as they are until {array.device} is stopped, those of its disks "
-            f"until a reboot. `autotune restore {array.device}` puts them back now."
+            f"until a reboot. `{back}` puts them back now."
         )
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from autotune.cli import complete
-from autotune.cli.options import STATE_DIR, Json, StateDir
+from autotune.cli.options import STATE_DIR, Json, StateDir, read
 from autotune.cli.terminal import notice, say
 from autotune.service import CONFIG
 
@@ -79,11 +79,12 @@ def check(
     if policy is not None and p99_ceiling is not None:
         raise UsageError("--policy stands for the ceiling, so it goes without one.")
     if policy is not None and policy not in POLICIES:
-        raise UsageError(f'There is no "{policy}" here; choose {" or ".join(POLICIES)}.')
+        raise UsageError(f'--policy knows no "{policy}"; choose {" or ".join(POLICIES)}.')
     if scheduled and restart:
         raise UsageError("--scheduled begins a check when it is due, so it goes without --restart.")
     ceiling = p99_ceiling or (care.guard_p99 if policy is None else None)
-    ceiling_ns = parse_limit_ns(ceiling) if ceiling is not None else math.inf
+    option = "--p99-ceiling" if p99_ceiling else "guard_p99"
+    ceiling_ns = read(option, parse_limit_ns, ceiling) if ceiling is not None else math.inf
     if p99_ceiling is not None and (odd := doubt(Ceiling(None, ceiling_ns, None))):
         notice(odd)
     require_root()

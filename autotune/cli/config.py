@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from autotune.cli.options import Json
+from autotune.cli.plain_help import PlainCommand
 from autotune.service import CONFIG
 
 config = typer.Typer(no_args_is_help=True, help="The configuration of re-tuning and guards.")
@@ -16,7 +17,7 @@ def _group() -> None:
     """The configuration of re-tuning and guards."""
 
 
-@config.command()
+@config.command(cls=PlainCommand)
 def check(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="The configuration.")] = CONFIG,
     as_json: Json = False,
@@ -59,11 +60,14 @@ def check(
     for fault in faults:
         print(fault)
     for device, care in arrays.items():
-        does = "adopts" if care["adopt"] else "advises"
+        does = "keeps what is better" if care["adopt"] else "only says what is better"
         when = f"between {care['window']}" if care["window"] else "at any quiet time"
-        print(f"{device}: {does}, {when}, workload {care['workload']}, {care['time']} at most.")
+        print(
+            f"{device}: re-tuning {does}. It runs {when}, with the workload {care['workload']}, "
+            f"for {care['time']} at most."
+        )
         if every := care["check_every"]:
-            print(f"{device}: is checked every {every}, {care['window'] or 'at any time'}.")
+            print(f"{device}: it is checked every {every}, {care['window'] or 'at any time'}.")
     for uuid in unknown:
-        print(f"No array with the UUID {uuid} is running here.")
+        print(f"No array with the UUID {uuid} is running on this machine.")
     raise typer.Exit(int(bool(faults)))

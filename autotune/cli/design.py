@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from autotune.cli import complete
-from autotune.cli.options import STATE_DIR, Json, StateDir
+from autotune.cli.options import STATE_DIR, Json, StateDir, read
 from autotune.cli.terminal import console, notice, say
 
 if TYPE_CHECKING:
@@ -93,8 +93,8 @@ def design(
         load_workload(workload),
         _names(level),
         _names(consistency),
-        tuple(parse_ceiling(text) for text in p99_ceiling or ()),
-        parse_seconds(time),
+        tuple(read("--p99-ceiling", parse_ceiling, text) for text in p99_ceiling or ()),
+        read("--time", parse_seconds, time),
         workload_given=workload,
     )
     require_root()

@@ -7,6 +7,7 @@ import typer
 from autotune.cli import complete
 from autotune.cli.options import STATE_DIR, Json, StateDir
 from autotune.cli.terminal import console, say
+from autotune.suggested import NO_ARRAYS, with_folder
 
 if TYPE_CHECKING:
     from autotune.system.array import Array
@@ -77,7 +78,7 @@ def doctor(
         widest = max(map(len, facts))
         print("\n".join(f"{name:<{widest}}  {text}" for name, text in facts.items()), end="\n\n")
     if not arrays:
-        print("This machine has no md arrays.")
+        print(NO_ARRAYS)
     for each in found:
         report.print_diagnosis(console(), each, advice[each.device])
     own = {str(journal_path(state_dir, array.uuid)) for array in arrays}
@@ -91,8 +92,8 @@ def doctor(
         raise AutotuneError("An earlier run is not cleaned up, or one is under way; see above.")
     if found:
         say("Next, to see the whole plan or to tune:")
-    for each in found:
-        print(f"  autotune run {each.device} --dry-run\n  autotune run {each.device}")
+    for command in [f"autotune run {d.device}{more}" for d in found for more in (" --dry-run", "")]:
+        print(f"  {with_folder(command, state_dir)}")
 
 
 def _silenced() -> tuple[str, ...]:
@@ -117,4 +118,6 @@ def _environment(arrays: "list[Array]") -> dict[str, str]:
 
     states = Counter(status().values())
     units = ", ".join(f"{number} {state}" for state, number in sorted(states.items()))
+    if set(states) == {"missing"}:
+        units = "not installed (optional)"
     return {**environment(arrays), "units": units}

@@ -16,7 +16,7 @@ def export(
     source: Annotated[
         str | None,
         typer.Argument(
-            metavar="[RUN|PROFILE]",
+            metavar="RUN|PROFILE",
             autocompletion=complete.runs_or_profiles,
             help="A run's number, or a profile: a JSON file or a name.",
         ),
@@ -55,7 +55,7 @@ def export(
         raise UsageError(f'There is no format "{format}"; the formats are {", ".join(FORMATS)}.')
     if array is not None and format not in FOR_ONE_ARRAY:
         raise UsageError(f"The format {format} is not made for one array; leave out --array.")
-    profile = _profile(source, state_dir)
+    profile = _profile(source, state_dir, array or "DEVICE")
     uuid = find_uuid(array) if array is not None else profile.proven_on.uuid
     if format in FOR_ONE_ARRAY:
         _judge_here(profile, uuid)
@@ -85,13 +85,14 @@ def _judge_here(profile: "Profile", uuid: str) -> None:
             raise RefusalError(f"{' '.join(refusals)} So it is not exported.")
 
 
-def _profile(source: str | None, state_dir: Path) -> "Profile":
-    """The profile of a file, of a run, or of the newest run that has one."""
+def _profile(source: str | None, state_dir: Path, device: str) -> "Profile":
+    """The profile of a file, of a run, or of the newest run that has one. `device` is what a
+    message names."""
     from autotune.deploy.catalogue import find_profile
     from autotune.errors import UsageError
 
     if source is not None and not (source.isascii() and source.isdigit()):
-        return find_profile(source, state_dir)
+        return find_profile(source, state_dir, device)
     from autotune.results import stored_run
     from autotune.store.database import Store
 

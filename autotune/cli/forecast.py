@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from autotune.cli import complete
-from autotune.cli.options import STATE_DIR, Json, StateDir
+from autotune.cli.options import STATE_DIR, Json, StateDir, read
 from autotune.cli.terminal import console, notice, say
 from autotune.service import CONFIG
 
@@ -46,6 +46,8 @@ def forecast(
 
     A short check runs at some speeds; it writes no data, and the settings are put back. While a
     sync runs, that one is watched for half a minute instead, and nothing is written.
+
+    p99: the time within which 99 of 100 requests are answered.
     """
     import json
 
@@ -61,10 +63,13 @@ def forecast(
     from autotune.system.array import find_array
 
     array = find_array(device)
-    within_s = parse_within(finish_within) if finish_within is not None else None
+    within_s = None
+    if finish_within is not None:
+        within_s = read("--finish-within", parse_within, finish_within)
     limit = p99_ceiling or load_config(config).care(array.uuid).guard_p99
-    ceiling_ns = parse_limit_ns(limit) if limit is not None else None
-    measuring.check_time(seconds := parse_seconds(time))
+    option = "--p99-ceiling" if p99_ceiling else "guard_p99"
+    ceiling_ns = read(option, parse_limit_ns, limit) if limit is not None else None
+    measuring.check_time(seconds := read("--time", parse_seconds, time))
     if _read_running(array, state_dir, as_json):
         return
     require_root()

@@ -1,8 +1,11 @@
 """The commands in groups, as `autotune --help` lists them."""
 
+import sys
 from typing import Any
 
 from typer.core import TyperGroup
+
+from autotune.suggested import NO_ARRAYS
 
 GROUPS = {
     "Look": (
@@ -29,6 +32,25 @@ class GroupedCommands(TyperGroup):
 
     The types are click's own, which newer versions of typer carry inside.
     """
+
+    def main(self, *args: Any, **extra: Any) -> Any:
+        """As ever, but that wrong usage is an error like all others, which `ending` says."""
+        alone = extra.get("standalone_mode", True)
+        extra["standalone_mode"] = False
+        if not alone:
+            return super().main(*args, **extra)
+        try:
+            code = super().main(*args, **extra)
+        except Exception as error:
+            if not hasattr(error, "format_message"):
+                raise
+            if type(error).__name__ == "NoArgsIsHelpError":
+                error.show()  # type: ignore[attr-defined]
+                sys.exit(2)
+            from autotune.cli.wrong_usage import usage_error
+
+            raise usage_error(error) from None
+        sys.exit(code if isinstance(code, int) else 0)
 
     def invoke(self, ctx: Any) -> Any:
         """As ever, but that Ctrl-C ends it with a sentence, and not in silence with 130."""
@@ -67,7 +89,7 @@ def _arrays_here() -> str:
     except (AutotuneError, OSError):
         return "The arrays cannot be read."
     if not here:
-        return "No md array is running. `autotune lab raid5-hdd` starts a machine that has one."
+        return f"{NO_ARRAYS} `autotune lab raid5-hdd` starts a machine that has one."
     names = ", ".join(f"{array.device} ({array.level})" for array in here)
     return f"{names}. Next: `autotune doctor {here[0].device}`."
 

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from autotune.cli import complete
-from autotune.cli.options import STATE_DIR, LogFormat, StateDir
+from autotune.cli.options import STATE_DIR, LogFormat, StateDir, read
 from autotune.cli.terminal import notice
 from autotune.service import CONFIG
 
@@ -75,6 +75,8 @@ def guard(
     never so slowly that the date is lost. All settings are put back at the end. If even the slowest
     sync breaks the ceiling, that is reported after some minutes. A sync that gives the array its
     redundancy back then runs at full speed, unless a date says how fast it has to be.
+
+    p99: the time within which 99 of 100 requests are answered.
     """
     import math
     from datetime import datetime
@@ -102,25 +104,34 @@ def guard(
         raise UsageError("--finish-within and --finish-by say the same; give one of them.")
     if policy is not None and (ceiling is not None or dated):
         raise UsageError("--policy stands for the numbers, so it goes without a ceiling or date.")
-    for value, names in ((policy, POLICIES), (if_impossible, (DATE, CEILING))):
+    for option, value, names in (
+        ("--policy", policy, POLICIES),
+        ("--if-impossible", if_impossible, (DATE, CEILING)),
+    ):
         if value is not None and value not in names:
-            raise UsageError(f'There is no "{value}" here; choose {" or ".join(names)}.')
+            raise UsageError(f'{option} knows no "{value}"; choose {" or ".join(names)}.')
     if if_impossible is not None and not (dated and ceiling is not None):
         raise UsageError("--if-impossible is for a date and a ceiling; give both.")
     if finish_by is not None:
-        parse_moment(finish_by, datetime.now())
-    ceiling_ns = parse_limit_ns(ceiling) if ceiling is not None else math.inf
+        now = datetime.now()
+        read("--finish-by", lambda text: parse_moment(text, now), finish_by)
+    option = "--p99-ceiling" if p99_ceiling else "guard_p99"
+    ceiling_ns = read(option, parse_limit_ns, ceiling) if ceiling is not None else math.inf
     if ceiling is not None and (odd := doubt(Ceiling(None, ceiling_ns, None))):
         notice(odd)
     require_root()
     asked = Asked(
         device=device,
         ceiling_ns=ceiling_ns,
-        within_s=parse_within(finish_within) if finish_within is not None else None,
+        within_s=read("--finish-within", parse_within, finish_within)
+        if finish_within is not None
+        else None,
         by=finish_by,
         policy=policy,
         first=if_impossible or "",
-        least_bytes=parse_rate(least) if least is not None else care.least or FLOOR_KIB * 1024,
+        least_bytes=read("--least", parse_rate, least)
+        if least is not None
+        else care.least or FLOOR_KIB * 1024,
         wait=wait,
         as_json=as_json,
         state_dir=str(state_dir),

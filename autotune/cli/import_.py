@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from autotune.cli import complete
-from autotune.cli.options import STATE_DIR, Json, StateDir
+from autotune.cli.options import STATE_DIR, Json, StateDir, read
 from autotune.cli.terminal import console
+from autotune.suggested import NO_ARRAYS
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -98,7 +99,7 @@ def import_(
     from autotune.errors import RefusalError, UsageError
     from autotune.preflight.checks import require_root
     from autotune.problem.ceilings import parse_ceiling
-    from autotune.quantities import parse_bytes, parse_seconds, parse_share
+    from autotune.quantities import parse_budget, parse_bytes, parse_seconds
     from autotune.report import import_profile as report
     from autotune.system.array import list_arrays
     from autotune.tuning.import_profile import workload_of
@@ -113,16 +114,18 @@ def import_(
     asked = Options(
         device=device or "",
         workload=workload_of(item, workload, verify),
-        time_s=parse_seconds(time),
-        ceilings=tuple(parse_ceiling(text) for text in p99_ceiling or ()),
-        ram_budget=parse_share(ram_budget) or parse_bytes(ram_budget),
-        write_budget=parse_bytes(write_budget) if write_budget is not None else None,
+        time_s=read("--time", parse_seconds, time),
+        ceilings=tuple(read("--p99-ceiling", parse_ceiling, text) for text in p99_ceiling or ()),
+        ram_budget=read("--ram-budget", parse_budget, ram_budget),
+        write_budget=read("--write-budget", parse_bytes, write_budget)
+        if write_budget is not None
+        else None,
         scratch=scratch,
         destructive=destructive,
     )
     names = [device] if device else [array.device for array in list_arrays()]
     if not names:
-        raise RefusalError("This machine has no md arrays.")
+        raise RefusalError(NO_ARRAYS)
     each = [dataclasses.replace(asked, device=name) for name in names]
     out = console()
     out.quiet = as_json
@@ -190,5 +193,5 @@ def _bring(
             if len(each) == 1:
                 raise
             arrivals.append(Arrival(options.device, plan, False, str(error)))
-        report.print_arrival(out, arrivals[-1])
+        report.print_arrival(out, arrivals[-1], state_dir)
     return arrivals

@@ -24,6 +24,7 @@ from autotune.cli.history import history
 from autotune.cli.import_ import import_
 from autotune.cli.lab import lab
 from autotune.cli.output import outlast_readers
+from autotune.cli.plain_help import PlainCommand
 from autotune.cli.profiles import profiles
 from autotune.cli.report import report
 from autotune.cli.restore import restore
@@ -50,27 +51,27 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command()(run)
-app.command()(show)
-app.command()(doctor)
-app.command()(advise)
-app.command()(design)
-app.command()(apply)
-app.command()(restore)
-app.command()(unpersist)
-app.command()(export)
-app.command()(status)
-app.command("import")(import_)
-app.command()(profiles)
-app.command()(diff)
-app.command()(history)
-app.command()(solve)
-app.command()(report)
-app.command()(forecast)
-app.command()(guard)
-app.command()(check)
-app.command()(lab)
-app.command()(retune)
+app.command(cls=PlainCommand)(run)
+app.command(cls=PlainCommand)(show)
+app.command(cls=PlainCommand)(doctor)
+app.command(cls=PlainCommand)(advise)
+app.command(cls=PlainCommand)(design)
+app.command(cls=PlainCommand)(apply)
+app.command(cls=PlainCommand)(restore)
+app.command(cls=PlainCommand)(unpersist)
+app.command(cls=PlainCommand)(export)
+app.command(cls=PlainCommand)(status)
+app.command("import", cls=PlainCommand)(import_)
+app.command(cls=PlainCommand)(profiles)
+app.command(cls=PlainCommand)(diff)
+app.command(cls=PlainCommand)(history)
+app.command(cls=PlainCommand)(solve)
+app.command(cls=PlainCommand)(report)
+app.command(cls=PlainCommand)(forecast)
+app.command(cls=PlainCommand)(guard)
+app.command(cls=PlainCommand)(check)
+app.command(cls=PlainCommand)(lab)
+app.command(cls=PlainCommand)(retune)
 app.add_typer(config, name="config")
 app.add_typer(service, name="service")
 

@@ -1,13 +1,15 @@
 """Options and messages that several commands share."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
+from autotune import suggested
 from autotune.cli.terminal import LOG_FORMAT, LOG_FORMATS, notice, say
 from autotune.errors import AutotuneError, UsageError
+from autotune.suggested import with_folder
 
 if TYPE_CHECKING:
     from autotune.problem.profile import Profile
@@ -41,7 +43,18 @@ LogFormat = Annotated[
         help="What is said on standard error: text, or json (an object a line).",
     ),
 ]
-STATE_DIR = Path("/var/lib/autotune")
+Parsed = TypeVar("Parsed")
+
+
+def read(option: str, parse: Callable[[str], Parsed], text: str) -> Parsed:
+    """The value of an option. Raise UsageError that names the option if it is none."""
+    try:
+        return parse(text)
+    except UsageError as error:
+        raise UsageError(f"{option}: {error}") from None
+
+
+STATE_DIR = suggested.STATE_DIR
 
 
 def persist_applied(
@@ -62,9 +75,10 @@ def persist_applied(
         ) from None
 
 
-def print_persisted(files: Iterable[Path], device: str) -> None:
+def print_persisted(files: Iterable[Path], device: str, state_dir: Path) -> None:
     """Say which files were written to keep the values, and how to undo that."""
     for path in files:
         say(f"Written: {path}")
     if files:
-        say(f"It comes back at each assembly, until `autotune unpersist {device}`.")
+        ends = with_folder(f"autotune unpersist {device}", state_dir)
+        say(f"It comes back at each assembly, until `{ends}`.")

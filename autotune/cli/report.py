@@ -95,7 +95,7 @@ def _document(name: str, state_dir: Path) -> dict[str, object]:
     if store is None or number > MOST_RUN:
         raise UsageError(f"There is no run {name}; `autotune history` lists them.")
     run, trials = as_it_is(store.run(number)), store.trials(number)
-    return run_report.document(run, trials, store.result(number), store.courses(number))
+    return run_report.document(run, trials, store.result(number), store.courses(number), state_dir)
 
 
 def _written(documents: list[dict[str, object]], form: str) -> str:

@@ -9,6 +9,7 @@ from autotune.cli import complete
 from autotune.cli.options import STATE_DIR, Json, LogFormat, StateDir
 from autotune.cli.terminal import console, notice
 from autotune.service import CONFIG
+from autotune.suggested import NO_ARRAYS
 
 Option = typer.Option
 CTRL_C = "Ctrl-C puts back what is only tried."
@@ -63,7 +64,7 @@ def retune(
     arrays = [find_array(device) for device in devices] if devices else list_arrays()
     out = console()
     if not arrays and not as_json:
-        out.print("No array is running here.")
+        out.print(NO_ARRAYS)
     if log:
         passes = {a.device: history.load(state_dir, a.uuid).passes for a in arrays}
         if as_json:
@@ -87,7 +88,9 @@ def retune(
             )
             reports.append(report)
             if not as_json:
-                out.print(f"{report.device}: {report.outcome}. {report.text}")
+                # The sentence says it, too.
+                outcome = "" if report.outcome == "no profile" else f"{report.outcome}. "
+                out.print(f"{report.device}: {outcome}{report.text}")
     # First: a folder for metrics that is not there must not take the reports along.
     if as_json:
         print(json.dumps([report.document for report in reports], indent=2))

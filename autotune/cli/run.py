@@ -1,5 +1,6 @@
 """`autotune run`."""
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,12 +11,13 @@ from autotune.cli.options import (
     STATE_DIR,
     Json,
     LogFormat,
-    Persist,
     StateDir,
     persist_applied,
     print_persisted,
+    read,
 )
 from autotune.cli.terminal import console, notice
+from autotune.suggested import with_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -106,7 +108,13 @@ def run(
     apply: Annotated[
         bool, Option("--apply", help="Keep the winner's settings until the next reboot.")
     ] = False,
-    persist: Persist = False,
+    persist: Annotated[
+        bool,
+        Option(
+            "--persist",
+            help="With --apply: have udev set the values again at each boot and assembly.",
+        ),
+    ] = False,
     resume: Annotated[
         bool, Option("--resume", help="Resume the last interrupted run (give the same options).")
     ] = False,
@@ -125,6 +133,8 @@ def run(
     The original settings come back at the end, unless --apply is given and the winner is proven.
     Of several arrays, one that fails does not stop the others; the exit code is then 1, and
     --json prints a list.
+
+    p99: the time within which 99 of 100 requests are answered.
     """
     import dataclasses
 
@@ -133,7 +143,7 @@ def run(
     from autotune.measure.workload import load_workload
     from autotune.preflight.checks import require_root
     from autotune.problem.ceilings import parse_ceiling
-    from autotune.quantities import parse_bytes, parse_seconds, parse_share
+    from autotune.quantities import parse_budget, parse_bytes, parse_seconds
     from autotune.tuning.preparation import Options
 
     options = Options(
@@ -141,15 +151,17 @@ def run(
         workload=load_workload(workload),
         strategy=strategy,
         trials=trials,
-        time_s=parse_seconds(time),
-        ceilings=tuple(parse_ceiling(text) for text in p99_ceiling or ()),
-        ram_budget=parse_share(ram_budget) or parse_bytes(ram_budget),
+        time_s=read("--time", parse_seconds, time),
+        ceilings=tuple(read("--p99-ceiling", parse_ceiling, text) for text in p99_ceiling or ()),
+        ram_budget=read("--ram-budget", parse_budget, ram_budget),
         scratch=scratch,
         destructive=destructive,
         careful=careful if careful or eager else None,
         seed=seed,
         knobs=parse_knobs(knobs),
-        write_budget=parse_bytes(write_budget) if write_budget is not None else None,
+        write_budget=read("--write-budget", parse_bytes, write_budget)
+        if write_budget is not None
+        else None,
     )
     if careful and eager:
         raise UsageError("--careful and --eager exclude each other; leave one out.")
@@ -259,12 +271,12 @@ def _run(
     with LiveReporter(console(stderr=True), CTRL_C) as reporter:
         done = tune_array(options, state_dir, reporter, apply, resume)
     if not as_json:
-        _print(done, options.device, apply)
+        _print(done, options.device, apply, state_dir)
     files: tuple[Path, ...] = ()
     if persist and done.profile is not None:
         files = persist_applied(done.profile, options.device, state_dir, _document(done, ()))
     if not as_json:
-        print_persisted(files, options.device)
+        print_persisted(files, options.device, state_dir)
     return _document(done, files)
 
 
@@ -283,7 +295,7 @@ def _document(done: "Done", files: "Sequence[Path]") -> dict[str, Any]:
     }
 
 
-def _print(done: "Done", device: str, apply: bool) -> None:
+def _print(done: "Done", device: str, apply: bool, state_dir: Path) -> None:
     from autotune.report import named_answers
     from autotune.report import result as report
 
@@ -292,9 +304,9 @@ def _print(done: "Done", device: str, apply: bool) -> None:
     report.print_spent(out, done.spent)
     if done.not_measured:
         out.print(done.not_measured)
-    named_answers.print_named(out, done.named, done.result.baseline, done.number)
+    named_answers.print_named(out, done.named, done.result.baseline, done.number, state_dir)
     if done.path and not apply:
-        out.print(
-            f"The original settings are back; `autotune apply {done.path} {device}` applies the "
-            "profile.",
-        )
+        use = with_folder(f"autotune apply {done.path} {device}", state_dir)
+        out.print(f"The original settings are back; `{use}` applies the profile.")
+    if "AUTOTUNE_LAB" in os.environ:
+        out.print("These commands are for inside the lab, whose arrays are new at each start.")

@@ -5,12 +5,14 @@ from typing import Annotated
 import typer
 
 from autotune.cli.options import Json
+from autotune.cli.plain_help import PlainCommand
+from autotune.cli.terminal import say
 
 service = typer.Typer(no_args_is_help=True, help="Weekly re-tuning by systemd.")
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Print each file, and write none.")]
 
 
-@service.command()
+@service.command(cls=PlainCommand)
 def install(
     dry_run: DryRun = False,
     take_over_checks: Annotated[
@@ -58,7 +60,7 @@ def install(
         )
 
 
-@service.command()
+@service.command(cls=PlainCommand)
 def remove(as_json: Json = False) -> None:
     """Stop and remove the units, and turn on again the checks that were turned off for them."""
     import json
@@ -81,7 +83,7 @@ def remove(as_json: Json = False) -> None:
         notice(f"{path} was not as autotune wrote it, so it is kept as {now}.")
 
 
-@service.command()
+@service.command(cls=PlainCommand)
 def status(as_json: Json = False) -> None:
     """Say whether the installed units are those of this version. Exit code 1 if not."""
     import json
@@ -91,6 +93,8 @@ def status(as_json: Json = False) -> None:
     shown = units.status()
     text = "\n".join(f"{state:<11} {path}" for path, state in shown.items())
     print(json.dumps(shown, indent=2) if as_json else text)
+    if not as_json and set(shown.values()) == {"missing"}:
+        say("The units are optional: `autotune service install` adds them.")
     if set(shown.values()) != {"as shipped"}:
         raise typer.Exit(1)
 

@@ -6,6 +6,7 @@ import typer
 
 from autotune.cli import complete
 from autotune.cli.terminal import console
+from autotune.suggested import NO_ARRAYS
 
 
 def show(
@@ -32,7 +33,7 @@ def show(
         print(json.dumps(data[0] if device else data, indent=2))
         return
     if not arrays:
-        print("No md array is running on this machine.", file=sys.stderr)
+        print(NO_ARRAYS, file=sys.stderr)
     out = console()
     if len(arrays) > 1:
         render_list(arrays, out)

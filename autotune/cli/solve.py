@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from autotune.cli import complete
-from autotune.cli.options import STATE_DIR, Json, StateDir
+from autotune.cli.options import STATE_DIR, Json, StateDir, read
 from autotune.cli.terminal import console
 
 
@@ -48,16 +48,17 @@ def solve(
     from autotune.problem.ceilings import parse_ceiling
     from autotune.problem.profile import save_profile
     from autotune.report import solution as report
+    from autotune.report.history import as_it_is
     from autotune.results.solve import solve as find
     from autotune.results.stored_run import understood
     from autotune.store.database import Store
 
-    asked = [parse_ceiling(text) for text in p99_ceiling or ()]
+    asked = [read("--p99-ceiling", parse_ceiling, text) for text in p99_ceiling or ()]
     store = Store.existing(state_dir)
     if store is None:
         raise UsageError(f"There is no run {run}; nothing has been run with {state_dir} yet.")
     with understood(f"run {run}"):
-        solution = find(store.run(run), store.trials(run), asked, name)
+        solution = find(as_it_is(store.run(run)), store.trials(run), asked, name)
     if save and solution.profile is not None:
         save_profile(solution.profile, save, named=True)
     saved = save if solution.profile is not None else None

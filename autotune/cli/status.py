@@ -7,6 +7,7 @@ import typer
 from autotune.cli import complete
 from autotune.cli.options import STATE_DIR, Json, StateDir
 from autotune.cli.terminal import console
+from autotune.suggested import NO_ARRAYS
 
 
 def status(
@@ -51,7 +52,7 @@ def status(
     else:
         out = console()
         if not found:
-            out.print("This machine has no md arrays.")
+            out.print(NO_ARRAYS)
         for each in found:
             report.print_status(out, each)
         for text in left:

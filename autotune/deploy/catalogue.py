@@ -143,13 +143,14 @@ def find(name_or_path: str, state_dir: Path, site: Path | None = None) -> Profil
     )
 
 
-def find_profile(name_or_path: str, state_dir: Path) -> Profile:
-    """The same, of a profile alone. Raise UsageError for a starting point."""
+def find_profile(name_or_path: str, state_dir: Path, device: str = "DEVICE") -> Profile:
+    """The same, of a profile alone. Raise UsageError for a starting point, with the command that
+    measures it on the device."""
     item = find(name_or_path, state_dir)
     if isinstance(item, StartingPoint):
         raise UsageError(
             f"{item.name} is a starting point: published values, not proven on any array; "
-            f"`autotune import {item.name} --device /dev/md0` measures it before it stays."
+            f"`autotune import {item.name} --device {device}` measures it before it stays."
         )
     return item
 

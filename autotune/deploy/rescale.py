@@ -57,20 +57,23 @@ class Plan:
         return {change.knob: change.here for change in self.changes if change.here is not None}
 
 
+_PROVEN = "The profile was proven"
+
+
 def misfits(proven: ProvenOn, knobs: Iterable[str], array: Array) -> list[str]:
     """Why what was proven there says nothing of this array."""
     texts = []
     if proven.level != array.level:
-        texts.append(f"It was proven on {proven.level}, and {array.device} is {array.level}.")
+        texts.append(f"{_PROVEN} on {proven.level}, and {array.device} is {array.level}.")
     if proven.media != array.media.value:
         there, here = MEDIA[proven.media], MEDIA[array.media.value]
-        texts.append(f"It was proven on {there}, and {array.device} is of {here}.")
+        texts.append(f"{_PROVEN} on {there}, and {array.device} is of {here}.")
     kernel = kernel_version(proven.kernel)
     if kernel and (kernel >= NEW_THROTTLE) != (array.kernel_version >= NEW_THROTTLE):
         speeds = [knob for knob in knobs if knob in (*SYNC_SPEEDS, "sync_io_depth")]
         if speeds:
             texts.append(
-                f"It was proven on Linux {proven.kernel} and this is {array.kernel}: since 6.16 "
+                f"{_PROVEN} on Linux {proven.kernel}, and this is {array.kernel}: since 6.16 "
                 f"md throttles a sync in another way, so its {speeds[0]} means something else."
             )
     return texts
@@ -80,15 +83,15 @@ def differences(proven: ProvenOn, array: Array) -> list[str]:
     """What is different from where it was proven, but no obstacle."""
     texts = []
     if proven.members != array.raid_disks:
-        texts.append(f"It was proven on {proven.members} members; here are {array.raid_disks}.")
+        texts.append(f"{_PROVEN} on {proven.members} members; here are {array.raid_disks}.")
     chunk_kib = array.chunk_bytes // 1024
     if proven.chunk_kib != chunk_kib:
         texts.append(
-            f"It was proven with chunks of {proven.chunk_kib} KiB; here they are {chunk_kib} KiB."
+            f"{_PROVEN} with chunks of {proven.chunk_kib} KiB; here they are {chunk_kib} KiB."
         )
     kernel = kernel_version(proven.kernel)
     if kernel is None or kernel != array.kernel_version:
-        texts.append(f"It was proven on Linux {proven.kernel}; this is {array.kernel}.")
+        texts.append(f"{_PROVEN} on Linux {proven.kernel}; this is {array.kernel}.")
     return texts
 
 

@@ -143,6 +143,6 @@ def _check_names(names: Iterable[str], known: Sequence[str], what: str) -> None:
     for name in names:
         if name not in known:
             raise UsageError(
-                f'There is no {what} called "{name}"{closest(name, known)}; choose of '
+                f'There is no {what} called "{name}"{closest(name, known)}; choose from '
                 f"{', '.join(known)}."
             )

@@ -10,8 +10,8 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from autotune.errors import UsageError
-from autotune.untrusted import first_fault, plain, read_file, read_toml
+from autotune.errors import UsageError, closest
+from autotune.untrusted import in_plain, plain, read_file, read_toml
 
 MAX_FILE_BYTES = 64 * 1024
 MAX_DISKS = 16
@@ -177,6 +177,11 @@ def load(name: str) -> Scenario:
         else:
             raise FileNotFoundError
     except OSError as error:
+        if name.endswith(".toml"):
+            raise UsageError(
+                f"The scenario {plain(name)} cannot be read: {error.strerror}; `autotune lab "
+                "--list` shows those that come with autotune."
+            ) from error
         raise UsageError(
             f"There is no scenario {name!r}; `autotune lab --list` shows those that come with "
             "autotune, and a path to your own must end in .toml."
@@ -191,7 +196,42 @@ def parse_scenario(text: str, source: str) -> Scenario:
     try:
         return Scenario.model_validate(read_toml(text))
     except ValidationError as error:
-        fault = first_fault(error)
+        fault = _first_fault(error)
     except ValueError as error:
         fault = plain(str(error))
     raise UsageError(f"The scenario {source} cannot be used; correct this: {fault}.")
+
+
+_PATTERNS = {
+    "name": "it has to be md and a number of one or two digits, such as md0",
+    "mount": "it has to be a folder in /mnt, such as /mnt/data",
+    "summary": "it may have letters, digits and signs of ASCII alone",
+}
+_DISKS: dict[str, type[_Table]] = {"hdd": HddGroup, "ssd": SsdGroup, "nvme": NvmeGroup}
+_TABLES: dict[str, type[_Table]] = {"arrays": Array, "filesystem": Filesystem}
+
+
+def _first_fault(error: ValidationError) -> str:
+    """The place and the kind of the first thing that is wrong, with what could stand there."""
+    fault = error.errors(include_url=False, include_input=False)[0]
+    table: type[_Table] = Scenario
+    words: list[str] = []
+    for part in fault["loc"]:
+        if part in _DISKS and words and words[0].startswith("disks "):
+            # Pydantic names the kind of disk, which is no place in the file.
+            table = _DISKS[str(part)]
+        elif isinstance(part, int):
+            words[-1] += f" {part + 1}"
+        else:
+            table = _TABLES.get(part, table)
+            words.append(part)
+    key = words[-1] if words else ""
+    message = in_plain(fault["type"], fault["msg"], fault.get("ctx", {}))
+    if fault["type"] == "extra_forbidden":
+        keys = list(table.model_fields)
+        message = f"there is no such key{closest(key, keys)}; the keys are {', '.join(keys)}"
+    elif fault["type"] == "string_pattern_mismatch":
+        message = _PATTERNS.get(key, message)
+    elif fault["type"] == "union_tag_not_found":
+        message = f"kind is not there; it has to be {' or '.join(_DISKS)}"
+    return plain(f"{', '.join(words)}: {message}" if words else message).rstrip(".")

@@ -21,7 +21,7 @@ from autotune.system.sync import CHECKS
 
 def find(array: Array, stack: Stack, known: Collection[str]) -> list[Finding]:
     """What to tidy up on an array. `known` are the scratch folders that a journal speaks for."""
-    texts = [*_bounds(array), *_scratch(stack, known)]
+    texts = [*bounds(array), *_scratch(stack, known)]
     return [Finding("warn", text) for text in texts]
 
 
@@ -64,8 +64,9 @@ def describe(path: Path, root: Path = Path("/")) -> tuple[str, list[str]]:
         return f"An earlier run was not cleaned up ({path}); run `autotune restore`.", []
 
 
-def _bounds(array: Array) -> Iterator[str]:
-    """While a sync runs, sync_min is that sync's own business."""
+def bounds(array: Array) -> Iterator[str]:
+    """Where the sync of an array would begin late or end early. While one runs, sync_min is that
+    sync's own business."""
     if array.sync_action != "idle":
         bound = sysfs.read_or(array.md / "sync_max", "max")
         if bound != "max":

@@ -2,6 +2,7 @@
 pictures are made from it, so none of them has a figure of its own. Pure."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from autotune import knobs
@@ -12,6 +13,7 @@ from autotune.report import compared, named_answers, sentences, tried
 from autotune.results import solve
 from autotune.results.solve import Study
 from autotune.store import RunRecord, TrialRecord
+from autotune.suggested import STATE_DIR, with_folder
 from autotune.untrusted import harmless_throughout
 
 Document = dict[str, Any]
@@ -22,6 +24,7 @@ def document(
     trials: Sequence[TrialRecord],
     said: Mapping[str, Any] | None,
     courses: Mapping[int, Mapping[str, Course]],
+    state_dir: Path = STATE_DIR,
 ) -> Document:
     """A run: rates in bytes/s, latencies in ns, gains and p99s as ratios to the original settings,
     `low` and `high` the ends of 95 % intervals. `said`: what the run said at its end, None if that
@@ -56,7 +59,7 @@ def document(
             "bytes_written": told.get("bytes_written", sum(t.bytes_written for t in trials)),
             "seconds": told.get("seconds", sum(trial.seconds for trial in trials)),
             "spent": told.get("spent"),
-            "commands": _commands(run, answer, told, problem.given),
+            "commands": _commands(run, answer, told, problem.given, state_dir),
             "points": tried.points(study, run, trials),
             "ceilings": [str(ceiling) for ceiling in problem.ceilings],
             "named": named_answers.document(solve.named(run, trials)),
@@ -127,7 +130,11 @@ def _unit(knob: str) -> str:
 
 
 def _commands(
-    run: RunRecord, answer: solve.Solution | None, told: Mapping[str, Any], given: str
+    run: RunRecord,
+    answer: solve.Solution | None,
+    told: Mapping[str, Any],
+    given: str,
+    state_dir: Path,
 ) -> list[Document]:
     """What to type to use the answer, to keep it and to undo it; to go on, if there is none."""
     if told.get("lab"):
@@ -147,8 +154,7 @@ def _commands(
         commands = [
             {"what": "write the profile", "command": f"autotune solve {run.id} --save {path}"}
         ]
-    return [
-        *commands,
+    commands += [
         {"what": "apply until the next reboot", "command": f"autotune apply {path} {run.device}"},
         {
             "what": "apply it at each boot, too",
@@ -157,6 +163,7 @@ def _commands(
         {"what": "undo", "command": f"autotune restore {run.device}"},
         {"what": "no longer apply it at boot", "command": f"autotune unpersist {run.device}"},
     ]
+    return [{**each, "command": with_folder(each["command"], state_dir)} for each in commands]
 
 
 def _notes(told: Mapping[str, Any]) -> list[str]:

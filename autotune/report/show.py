@@ -19,13 +19,14 @@ from autotune.system.stack import Stack, read_stack
 @dataclass(frozen=True)
 class KnobState:
     """One knob on one array. `ram_bytes` is what the present value may cost, `tried` what a run
-    tries within the default RAM budget."""
+    tries within the default RAM budget, `by_default` whether it does without --knobs."""
 
     name: str
     value: Value
     default: Value | None
     legal: str
     tried: tuple[Value, ...]
+    by_default: bool
     unit: str
     ram_bytes: int
     hazards: tuple[str, ...]
@@ -44,6 +45,7 @@ def knob_states(array: Array) -> list[KnobState]:
                 default=knob.default(array),
                 legal=knob.legal(array),
                 tried=knob.choices(array, most_bytes),
+                by_default=knob in knobs.DEFAULT,
                 unit=knob.unit,
                 ram_bytes=knob.ram_bytes(array, value),
                 hazards=knob.hazards,
@@ -96,6 +98,7 @@ def as_data(array: Array) -> Mapping[str, Any]:
                 "default": state.default,
                 "range": state.legal,
                 "tried": list(state.tried),
+                "by_default": state.by_default,
                 "unit": state.unit,
                 "ram_bytes": state.ram_bytes,
             }
@@ -184,7 +187,11 @@ def render_list(arrays: Sequence[Array], console: Console) -> None:
 
 def _knob_table(states: list[KnobState]) -> Grid:
     table = Grid("Setting", "Now", "Default", "Tried", "RAM", right=[1, 2, 4], whole=[4])
-    for state in states:
+    more = False
+    for state in sorted(states, key=lambda each: not each.by_default):
+        if not state.by_default and not more:
+            more = True
+            table.add_row(Text("with --knobs all, too:", style="dim"), "", "", "", "")
         differs = state.default is not None and state.value != state.default
         table.add_row(
             Text(state.name),

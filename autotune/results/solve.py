@@ -65,6 +65,8 @@ def study_of(
     problem = stored_run.read(run)
     home = setting_key(problem.baseline)
     if not any(setting_key(t.requested) == home and t.status is Status.COMPLETE for t in trials):
+        if run.state == "running":
+            raise RefusalError(f"Run {run.id} is under way; wait for its end.")
         raise RefusalError(
             f"Run {run.id} ended before the original settings were measured, so there is nothing "
             "to compare with; tune the array again."

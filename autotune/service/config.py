@@ -16,10 +16,10 @@ from autotune.problem.ceilings import (
     parse_limit_ns,
 )
 from autotune.quantities import (
+    parse_budget,
     parse_bytes,
     parse_rate,
     parse_seconds,
-    parse_share,
 )
 from autotune.service import CONFIG
 from autotune.service.quiet_time import Window, parse_window
@@ -85,7 +85,7 @@ class Care(_Table):
     @property
     def ram(self) -> int | float:
         """Bytes, or (float) a share of all memory."""
-        return parse_share(self.ram_budget) or parse_bytes(self.ram_budget)
+        return parse_budget(self.ram_budget)
 
     @property
     def write_bytes(self) -> int | None:

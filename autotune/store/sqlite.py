@@ -27,7 +27,7 @@ _DAMAGED = (
 _BUSY = (
     "The store {where} was held by another program for {seconds} s; end that program and try again."
 )
-_OTHER = "The store {where} cannot be used ({cause}); see to its disk and folder, or {elsewhere}."
+_OTHER = "The store {where} cannot be used ({cause}); check its disk and folder, or {elsewhere}."
 _BY_ERRNO = {
     errno.ENOSPC: _FULL,
     errno.EDQUOT: _FULL,

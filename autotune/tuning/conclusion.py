@@ -2,10 +2,11 @@
 ceilings cost, and what to try next. Pure, from the trials."""
 
 import math
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from autotune.knobs import DEFAULT
+from autotune.knobs import ALL, DEFAULT
 from autotune.measure.workload import shipped
 from autotune.problem.figure import Figure
 from autotune.problem.objective import Figures, gain
@@ -16,7 +17,9 @@ from autotune.results.offers import Offer, offers, roomy
 from autotune.results.pareto import Point, points
 from autotune.stats.verdict import Verdict
 from autotune.store import TrialRecord
-from autotune.tuning.preparation import Preparation
+from autotune.suggested import with_folder
+from autotune.system.memory import DEFAULT_RAM_SHARE
+from autotune.tuning.preparation import Options, Preparation
 from autotune.tuning.remaining import Stop
 from autotune.tuning.stored_problem import stored_problem
 
@@ -188,4 +191,34 @@ def _command(preparation: Preparation, more: str) -> str:
         for ceiling in options.ceilings
         if ceiling not in options.workload.limits and ceiling.phase not in named
     ]
-    return " ".join([*words, more])
+    words += [text for text in _limits(options) if text.split()[0] not in more.split()]
+    return with_folder(" ".join([*words, more]), preparation.state_dir)
+
+
+def _limits(options: Options) -> list[str]:
+    """What else was asked for: a run without it would be another one."""
+    words = []
+    if options.knobs != DEFAULT:
+        names = ",".join(knob.name for knob in options.knobs)
+        words.append(f"--knobs {'all' if options.knobs == ALL else names}")
+    if options.ram_budget != DEFAULT_RAM_SHARE:
+        words.append(f"--ram-budget {_budget(options.ram_budget)}")
+    if options.write_budget is not None:
+        words.append(f"--write-budget {_budget(options.write_budget)}")
+    if options.scratch is not None:
+        words.append(f"--scratch {shlex.quote(str(options.scratch))}")
+    if options.careful is not None:
+        words.append("--careful" if options.careful else "--eager")
+    return words
+
+
+def _budget(amount: int | float) -> str:
+    """Bytes or a share of all memory, as the options take them."""
+    if isinstance(amount, float):
+        return f"{100 * amount:g}%"
+    unit, scale = next(
+        (unit, scale)
+        for unit, scale in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10), ("B", 1))
+        if amount % scale == 0
+    )
+    return f"{amount // scale}{unit}"

@@ -7,8 +7,11 @@ from pathlib import Path
 from autotune.errors import AutotuneError
 from autotune.measure.workload import load_workload
 from autotune.preflight import leftovers
-from autotune.preflight.checks import Finding, check, refusals
+from autotune.preflight.checks import Finding, check, degraded, refusals, syncing
+from autotune.preflight.room import no_room
+from autotune.safety.locks import is_held
 from autotune.safety.paths import journal_path
+from autotune.system import sync
 from autotune.system.array import Array
 from autotune.system.stack import read_stack
 from autotune.tuning.preparation import Options, Preparation
@@ -30,7 +33,16 @@ def diagnose(array: Array, state_dir: Path, known: Collection[str]) -> Diagnosis
     stack = read_stack(array)
     journal = journal_path(state_dir, array.uuid)
     found = [Finding("refuse", leftovers.describe(journal)[0])] if journal.exists() else []
-    found += check(array, stack) + leftovers.find(array, stack, known)
+    checked = check(array, stack) + leftovers.find(array, stack, known)
+    if is_held(array.uuid):
+        if not found:
+            text = f"A run on {array.device} is under way; wait for its end, or stop it."
+            found.append(Finding("refuse", text))
+        own = _of_the_run_itself(array)
+        checked = [finding for finding in checked if finding.message not in own]
+    found += checked
+    if full := no_room(state_dir):
+        found.append(Finding("refuse", full))
     found += leftovers.applied(array, state_dir)
     if refusals(found):
         return Diagnosis(array.device, tuple(found), None)
@@ -41,3 +53,12 @@ def diagnose(array: Array, state_dir: Path, known: Collection[str]) -> Diagnosis
     if run.left_to_another:
         found.append(Finding("warn", run.left_to_another))
     return Diagnosis(array.device, tuple(found), run)
+
+
+def _of_the_run_itself(array: Array) -> set[str | None]:
+    """What a run does to the array while it measures: nobody has to end that by hand."""
+    return {
+        syncing(array),
+        degraded(array) if sync.under_way(array) else None,
+        *leftovers.bounds(array),
+    }

@@ -11,6 +11,7 @@ from autotune.problem.ceilings import Ceiling, doubt
 from autotune.problem.figure import Figure
 from autotune.problem.setting import Setting, Value
 from autotune.problem.trial import Earlier
+from autotune.suggested import STATE_DIR
 from autotune.system.array import Array
 from autotune.system.memory import DEFAULT_RAM_SHARE
 from autotune.system.scratch_space import Ground
@@ -90,6 +91,7 @@ class Preparation:
     earlier: tuple[Earlier, ...] = ()
     ground: Ground = field(default_factory=Ground)
     user: str = ""
+    state_dir: Path = STATE_DIR
     left_to_another: str = ""
     """Which settings are left to another array's profile, in a sentence; "" if none are."""
     costs: dict[tuple[str, Value], int] = field(

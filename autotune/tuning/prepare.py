@@ -108,6 +108,7 @@ def prepare(options: Options, state_dir: Path) -> Preparation:
         live=live,
         ground=place.ground,
         left_to_another=left_to_another,
+        state_dir=state_dir,
     )
     return _with_hints(preparation)
 

@@ -1,6 +1,7 @@
 """What people type and the files they give: understood, or refused in one sentence."""
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -252,3 +253,25 @@ def test_a_name_that_is_nearly_right_is_answered_with_the_right_one() -> None:
     with pytest.raises(UsageError) as error:
         load_workload("xyzzy")
     assert "did you mean" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("parse", "text", "said"),
+    [
+        (parse_seconds, "24", '"24" has no unit; write it like 24min or 24h.'),
+        (parse_seconds, "-5min", '"-5min" is not above zero; write it like 5min.'),
+        (parse_seconds, "0h", '"0h" is not above zero; write it like 5min.'),
+        (parse_seconds, "0", '"0" is not above zero; write it like 5min.'),
+        (parse_latency_ns, "20", '"20" has no unit; write it like 20ms.'),
+        (parse_bytes, "5", '"5" has no unit; write it like 5MiB.'),
+        (parse_bytes, "-1MiB", '"-1MiB" is not above zero; write it like 256MiB.'),
+        (parse_rate, "5/s", '"5/s" has no unit; write it like 5MB/s.'),
+        (parse_bytes, "x", '"x" is not a size; write it like 256MiB.'),
+    ],
+)
+def test_what_is_wrong_with_a_quantity_is_said(
+    parse: Callable[[str], float], text: str, said: str
+) -> None:
+    with pytest.raises(UsageError) as refused:
+        parse(text)
+    assert str(refused.value) == said

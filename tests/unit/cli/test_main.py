@@ -45,6 +45,9 @@ def test_help_fits_80_columns(command: str) -> None:
     text = autotune(*command.split(), "--help").stdout
     assert text
     assert max(len(line) for line in text.splitlines()) <= 80
+    # Names of types and formulas of ranges are for programmers.
+    for word in ("<str>", "<list", "<int", "<path>", "<=", ">=", "[[", "{"):
+        assert word not in text
 
 
 @pytest.mark.parametrize(
@@ -188,3 +191,35 @@ def test_an_interrupted_command_says_so() -> None:
     done = CliRunner().invoke(interrupted, ["show"])
     assert isinstance(done.exception, AutotuneError)
     assert "Interrupted" in str(done.exception)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("solve", "x"), "RUN takes a whole number"),
+        (("run", "--trials", "x", "/dev/md0"), "--trials takes a whole number"),
+        (("run", "--trials", "0", "/dev/md0"), "--trials takes 1 "),
+        (("run", "--trails", "3"), 'There is no option --trails (did you mean "--trials"?)'),
+        (("histry",), 'There is no command "histry" (did you mean "history"?)'),
+        (("solve",), "RUN is missing"),
+        (("run", "--all=3"), "--all takes no value"),
+        (("show", "a", "b"), '"b" is too much'),
+        (("run", "/dev/md0", "--time", "5"), '--time: "5" has no unit; write it like 5min or 5h.'),
+        (("run", "/dev/md0", "--ram-budget", "5"), '--ram-budget: "5" has no unit'),
+        (("run", "/dev/md0", "--p99-ceiling", "0ms"), '--p99-ceiling: "0ms" is not above zero'),
+        (("design", "/dev/sdx", "/dev/sdy", "--time", "x"), '--time: "x" is not a time'),
+    ],
+)
+def test_wrong_usage_is_one_plain_sentence_and_json_too(words: tuple[str, ...], said: str) -> None:
+    done = autotune(*words, "--json")
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert done.stderr.startswith("autotune: ")
+    assert len(done.stderr.splitlines()) == 1
+    assert json.loads(done.stdout)["error"] == done.stderr.removeprefix("autotune: ").rstrip("\n")
+
+
+@pytest.mark.parametrize("command", ["run", "guard", "forecast"])
+def test_help_says_what_a_p99_is(command: str) -> None:
+    text = " ".join(autotune(command, "--help").stdout.split())
+    assert "p99: the time within which 99 of 100 requests are answered." in text

@@ -8,7 +8,11 @@ from pathlib import Path
 import pytest
 from synthetic_run import baseline, figures, problem, trial
 
+from autotune.cli.report import report
+from autotune.cli.solve import solve
+from autotune.errors import RefusalError
 from autotune.knobs.profile_file import load_profile
+from autotune.report import history
 from autotune.store.database import Store
 
 
@@ -103,3 +107,24 @@ def test_the_history_of_a_run_without_a_baseline_has_none(tmp_path: Path) -> Non
     document = json.loads(autotune("history", 1, "--json", "--state-dir", tmp_path).stdout)
     assert document["named"] is None
     assert document["front"] == []
+
+
+def test_a_run_that_is_under_way_is_said_to_be_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = Store(tmp_path)
+    run = store.start_run("u", "/dev/md0", "print", problem())
+    monkeypatch.setattr(history, "is_held", lambda uuid: True)
+    with pytest.raises(RefusalError, match=r"^Run 1 is under way; wait for its end\.$"):
+        solve(run, as_json=False, state_dir=tmp_path)
+    with pytest.raises(RefusalError, match=r"^Run 1 is under way; wait for its end\.$"):
+        report([str(run)], as_json=True, state_dir=tmp_path)
+    monkeypatch.setattr(history, "is_held", lambda uuid: False)
+    with pytest.raises(RefusalError, match="ended before the original settings"):
+        solve(run, as_json=False, state_dir=tmp_path)
+
+
+def test_the_commands_of_a_run_have_its_folder(state: Path) -> None:
+    text = " ".join(autotune("history", 1, "--state-dir", state).stdout.split())
+    assert f"`autotune solve 1 --name NAME --save FILE --state-dir {state}`" in text
+    assert f"`autotune report 1 --state-dir {state}`" in text

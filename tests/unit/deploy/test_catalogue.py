@@ -170,3 +170,10 @@ def test_a_file_here_does_not_take_the_place_of_a_name(
     assert catalogue.find("database", tmp_path).name == "database"
     Path("balanced").mkdir()
     assert load_workload("balanced").name == "balanced"
+
+
+def test_the_command_that_measures_a_starting_point_names_the_device(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="autotune import hdd-nas --device /dev/md7`"):
+        catalogue.find_profile("hdd-nas", tmp_path, "/dev/md7")
+    with pytest.raises(UsageError, match="autotune import hdd-nas --device DEVICE`"):
+        catalogue.find_profile("hdd-nas", tmp_path)

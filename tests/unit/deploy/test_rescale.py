@@ -150,7 +150,7 @@ def test_another_class_is_refused_in_one_sentence(
 def test_a_kernel_of_another_throttle_does_not_matter_without_sync_speeds(tmp_path: Path) -> None:
     planned = plan(profile(kernel="7.0"), array_of(tmp_path), GIB, None)
     assert not planned.refusals
-    assert planned.notes == ("It was proven on Linux 7.0; this is 6.1.176.",)
+    assert planned.notes == ("The profile was proven on Linux 7.0; this is 6.1.176.",)
 
 
 @pytest.mark.parametrize(

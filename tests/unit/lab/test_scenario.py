@@ -5,7 +5,17 @@ from pathlib import Path
 import pytest
 
 from autotune.errors import UsageError
-from autotune.lab.scenario import MAX_FILE_BYTES, load, shipped
+from autotune.lab.scenario import (
+    MAX_FILE_BYTES,
+    Array,
+    Filesystem,
+    HddGroup,
+    NvmeGroup,
+    Scenario,
+    SsdGroup,
+    load,
+    shipped,
+)
 
 DISKS = """
 [[disks]]
@@ -105,3 +115,44 @@ def test_a_file_that_is_not_text_is_refused(tmp_path: Path) -> None:
     path.write_bytes(b"\xff\xfe")
     with pytest.raises(UsageError, match="correct this"):
         load(str(path))
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            DISKS + "red_us = 5",
+            'disks 1, red_us: there is no such key (did you mean "read_us"?); the keys are count',
+        ),
+        ("udef = true\n" + DISKS, 'udef: there is no such key (did you mean "udev"?)'),
+        (DISKS + ARRAY + "chunk = 4", "arrays 1, chunk: there is no such key"),
+        (DISKS.replace("ssd", "sdd"), "disks 1: there is no 'kind' 'sdd'; there are 'hdd', 'ssd'"),
+        (DISKS.replace('kind = "ssd"', ""), "disks 1: kind is not there; it has to be hdd or ssd"),
+        (DISKS.replace("3", '"x"'), "disks 1, count: it has to be a whole number"),
+        (DISKS.replace("3", "17"), "disks 1, count: it has to be 16 or less"),
+        (DISKS + ARRAY.replace("md0", "data"), "arrays 1, name: it has to be md and a number"),
+        (
+            DISKS + ARRAY + FILESYSTEM.replace("/mnt/md0", "/srv"),
+            "filesystem, mount: it has to be a folder in /mnt",
+        ),
+    ],
+)
+def test_a_refusal_is_plain_and_says_what_could_stand_there(
+    tmp_path: Path, text: str, said: str
+) -> None:
+    with pytest.raises(UsageError) as refused:
+        load(write(tmp_path, text))
+    assert said in str(refused.value)
+    assert "Input" not in str(refused.value)
+
+
+def test_a_file_that_is_not_there_is_said_to_be_so(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"nofile\.toml cannot be read: No such file"):
+        load(str(tmp_path / "nofile.toml"))
+
+
+def test_the_page_names_every_key() -> None:
+    page = (Path(__file__).parents[3] / "docs/how-to/lab.md").read_text()
+    for table in (Scenario, HddGroup, SsdGroup, NvmeGroup, Array, Filesystem):
+        for key in table.model_fields:
+            assert f"`{key}`" in page or f"[{key}]" in page, key

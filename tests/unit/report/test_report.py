@@ -139,7 +139,7 @@ def test_the_page_needs_nothing_from_elsewhere(machine: Machine) -> None:
 def test_an_option_is_a_word_of_its_own(machine: Machine) -> None:
     # Where there is no room, a browser begins a line before it, not after its first "-".
     page = page_of(documents(machine.state, "1"))
-    assert '<span class="word">--persist</span></code></pre>' in page
+    assert '<span class="word">--persist</span> <span class="word">--state-dir</span>' in page
 
 
 def test_pictures_have_the_font_of_the_page_and_no_digits_that_nobody_sees(
@@ -345,7 +345,8 @@ def test_texts_are_no_wider_than_a_terminal(machine: Machine) -> None:
 
 def test_a_real_run_fits_80_columns_in_tables(tmp_path: Path) -> None:
     text = asked(from_the_lab(tmp_path), "report", "1", "--format", "text")
-    assert max(map(len, text.splitlines())) <= 80
+    # A command is copied in one line, however long its folder is.
+    assert max(len(line) for line in text.splitlines() if "--state-dir" not in line) <= 80
     for head in ("original   new        change (95 %)", "setting            original  new"):
         assert head in text
     assert any(line.startswith("trials ") for line in text.splitlines())

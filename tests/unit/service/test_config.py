@@ -136,5 +136,5 @@ def test_when_a_window_opens(text: str, hour: int, minute: int, opens_in_min: in
 def test_findings_are_silenced_by_names_that_there_are() -> None:
     config = parse_config('[advise]\nsilence = ["scheduler"]', "test")
     assert config.advise.silence == ("scheduler",)
-    with pytest.raises(UsageError, match='no finding "schedular"; did you mean "scheduler"'):
+    with pytest.raises(UsageError, match=r'no finding "schedular" \(did you mean "scheduler"'):
         parse_config('[advise]\nsilence = ["schedular"]', "test")

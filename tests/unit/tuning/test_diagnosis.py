@@ -8,6 +8,7 @@ import pytest
 from autotune.preflight import checks
 from autotune.safety.paths import journal_path
 from autotune.system.array import find_array
+from autotune.tuning import diagnosis
 from autotune.tuning.diagnosis import diagnose
 
 
@@ -19,7 +20,27 @@ def test_what_an_earlier_run_left_prevents_one_and_is_said_first(
     journal = journal_path(tmp_path, array.uuid)
     journal.parent.mkdir()
     journal.write_text("{}\n")
-    diagnosis = diagnose(array, tmp_path, ())
-    assert diagnosis.run is None
-    assert diagnosis.findings[0].severity == "refuse"
-    assert "run `autotune restore`" in diagnosis.findings[0].message
+    found = diagnose(array, tmp_path, ())
+    assert found.run is None
+    assert found.findings[0].severity == "refuse"
+    assert "run `autotune restore`" in found.findings[0].message
+
+
+@pytest.mark.parametrize("bound", ["max", "8192"])
+def test_the_check_of_a_run_that_is_under_way_is_not_named_as_a_second_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bound: str
+) -> None:
+    monkeypatch.setattr(checks.shutil, "which", lambda name: f"/usr/bin/{name}")
+    machine = fake_sysfs.raid6(tmp_path / "machine")
+    machine.put("sys/block/md0/md/sync_action", "check")
+    machine.put("sys/block/md0/md/sync_max", bound)
+    array = find_array("md0", machine.root)
+    alone = [finding.message for finding in diagnose(array, tmp_path, ()).findings]
+    assert any("stop the check" in text for text in alone)
+    monkeypatch.setattr(diagnosis, "is_held", lambda uuid: uuid == array.uuid)
+    found = diagnose(array, tmp_path, ())
+    assert found.run is None
+    assert [f.message for f in found.findings if f.severity == "refuse"] == [
+        "A run on /dev/md0 is under way; wait for its end, or stop it."
+    ]
+    assert not any("sync_max" in finding.message for finding in found.findings)

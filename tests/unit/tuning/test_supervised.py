@@ -74,7 +74,7 @@ def test_a_run_is_marked_and_its_trials_are_kept(tmp_path: Path, state: str) -> 
     if state == "done":
         assert after == before
         return
-    assert f"`autotune solve {run}`" in errors
+    assert f"`autotune solve {run} --state-dir " in errors
     assert after.state == "interrupted"
     assert "segmentation fault" in after.outcome
     assert interrupted([after]) == after
@@ -90,7 +90,7 @@ def test_what_stays_in_force_is_not_said_to_be_back(tmp_path: Path) -> None:
     # Applied before the run, it is what the run has put back.
     assert "The original settings are back." in ended(dies)[1]
     _, errors = ended(f"Path({str(kept)!r}).touch(); {dies}")
-    assert "What it found is in force; `autotune restore /dev/md0`" in errors
+    assert "What it found is in force; `autotune restore /dev/md0 --state-dir " in errors
     assert "are back." not in errors
 
 

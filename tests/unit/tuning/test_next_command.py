@@ -1,0 +1,38 @@
+"""The command that a run suggests is that of another run like it, and works when it is copied."""
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fake_run import Machine
+
+from autotune.suggested import STATE_DIR, with_folder
+from autotune.tuning.conclusion import _command
+
+
+@pytest.mark.parametrize(
+    ("changes", "more", "words"),
+    [
+        ({}, "--trials 40", "autotune run md0 --workload FILE --trials 40"),
+        ({"ram_budget": 128 << 20}, "--trials 40", "--ram-budget 128MiB --trials 40"),
+        ({"ram_budget": 0.1, "careful": True}, "--trials 40", "--ram-budget 10% --careful"),
+        ({"write_budget": 1 << 30}, "--time 60min", "--write-budget 1GiB --time"),
+        ({"write_budget": 1 << 30}, "--write-budget 2048MiB", "FILE --write-budget 2048MiB"),
+    ],
+)
+def test_the_options_that_make_it_this_run_are_kept(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    changes: dict[str, Any],
+    more: str,
+    words: str,
+) -> None:
+    preparation = Machine(tmp_path, monkeypatch).preparation("random", **changes)
+    assert words in _command(preparation, more)
+    elsewhere = dataclasses.replace(preparation, state_dir=Path("/srv/my runs"))
+    assert _command(elsewhere, more).endswith(f"{more} --state-dir '/srv/my runs'")
+
+
+def test_the_usual_folder_goes_without_saying() -> None:
+    assert with_folder("autotune solve 1", STATE_DIR) == "autotune solve 1"
