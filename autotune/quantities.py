@@ -89,6 +89,12 @@ def show_percent(part: float, whole: float) -> str:
     return ">99 %" if part < whole and percent == 100 else f"{percent} %"
 
 
+def show_share(share: float, digits: int = 0) -> str:
+    """`37%`, `37.2%`; `100%` of all alone."""
+    most = 1 - 10.0 ** -(digits + 2)
+    return f"{share if share >= 1 else min(share, most):.{digits}%}"
+
+
 def show_moment(at_s: float, now_s: float) -> str:
     """`06:00`, `Mon 06:00` or `Mon 2026-11-30 06:00`, in local time, of seconds since 1970: no more
     than tells it from other moments."""
