@@ -7,7 +7,7 @@ from typing import Any
 
 from autotune.quantities import show_moment, show_seconds
 from autotune.report.sync_forecast import show_rate_kib
-from autotune.sync_forecast.running import Running
+from autotune.sync_forecast.running import Running, Watched
 from autotune.system.sync import NAMES
 
 
@@ -28,6 +28,23 @@ def running_lines(device: str, running: Running) -> Iterator[str]:
         yield (
             "It may end sooner: the array has a bitmap, and what that knows to be alike is skipped."
         )
+
+
+def ended_line(device: str, watched: Watched) -> str:
+    """That a sync has ended meanwhile."""
+    how = "was interrupted" if watched.interrupted else "has ended"
+    return (
+        f"The {NAMES.get(watched.action, watched.action)} of {device} {how} while it was watched."
+    )
+
+
+def ended_document(device: str, watched: Watched) -> dict[str, Any]:
+    return {
+        "kind": "ended",
+        "device": device,
+        "action": watched.action,
+        "interrupted": watched.interrupted,
+    }
 
 
 def running_document(device: str, running: Running) -> dict[str, Any]:
