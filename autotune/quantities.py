@@ -104,6 +104,16 @@ def show_moment(at_s: float, now_s: float) -> str:
     return datetime.fromtimestamp(min(at_s, _LAST_S)).strftime(form)
 
 
+def show_ends(low: str, high: str) -> str:
+    """`22 s to 26 s`; one of them where both read the same."""
+    return low if low == high else f"{low} to {high}"
+
+
+def in_brackets(low: str, high: str) -> str:
+    """` (22 s to 26 s)`; "" where both read the same, as what it is behind then does."""
+    return "" if low == high else f" ({low} to {high})"
+
+
 def show_bytes(count: float) -> str:
     """`2.0 GiB`, `512 MiB`, `17 KiB`: two significant digits or more."""
     units = ("B", "KiB", "MiB", "GiB", "TiB")

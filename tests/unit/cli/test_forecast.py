@@ -69,7 +69,7 @@ def test_a_sync_that_ends_while_it_is_watched_has_ended(
         done = 9000 + int(passed[0]) * 10
         machine.put(
             "proc/mdstat",
-            f"md0 : active raid6 sda[0]\n      [>..]  {action} = 90.0% ({done}/10000) finish=1min\n",
+            f"md0 : active raid6 sda[0]\n [>..]  {action} = 90.0% ({done}/10000) finish=1min\n",
         )
 
     monkeypatch.setattr(running.time, "monotonic", lambda: passed[0])
