@@ -119,6 +119,12 @@ def show_percent(part: float, whole: float) -> str:
     return ">99 %" if part < whole and percent == 100 else f"{percent} %"
 
 
+def show_share(share: float, digits: int = 0) -> str:
+    """`37%`, `37.2%`; `100%` of all alone."""
+    most = 1 - 10.0 ** -(digits + 2)
+    return f"{share if share >= 1 else min(share, most):.{digits}%}"
+
+
 def show_moment(at_s: float, now_s: float) -> str:
     """`06:00`, `Mon 06:00` or `Mon 2026-11-30 06:00`, in local time, of seconds since 1970: no more
     than tells it from other moments."""
@@ -126,6 +132,16 @@ def show_moment(at_s: float, now_s: float) -> str:
     forms = ((0.5, "%H:%M"), (6.0, "%a %H:%M"))
     form = next((form for most, form in forms if days < most), "%a %Y-%m-%d %H:%M")
     return datetime.fromtimestamp(min(at_s, _LAST_S)).strftime(form)
+
+
+def show_ends(low: str, high: str) -> str:
+    """`22 s to 26 s`; one of them where both read the same."""
+    return low if low == high else f"{low} to {high}"
+
+
+def in_brackets(low: str, high: str) -> str:
+    """` (22 s to 26 s)`; "" where both read the same, as what it is behind then does."""
+    return "" if low == high else f" ({low} to {high})"
 
 
 def show_bytes(count: float) -> str:

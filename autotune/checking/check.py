@@ -20,6 +20,7 @@ from autotune.guard.aside import Aside
 from autotune.guard.before import put_back_leftovers
 from autotune.guard.promise import Promise
 from autotune.preflight import checks
+from autotune.quantities import show_share
 from autotune.safety.locks import lock
 from autotune.safety.paths import journal_path
 from autotune.safety.signals import Signals
@@ -130,7 +131,9 @@ class _Checking:
             if not record.parts and (found := checks.mismatched(array)):
                 self._wanted.notice(found)
         elif self._noticed:
-            self._wanted.notice(f"The check of {array.device} goes on at {record.share:.0%}.")
+            self._wanted.notice(
+                f"The check of {array.device} goes on at {show_share(record.share)}."
+            )
         self._began, self._noticed = True, ""
         terms = piece.Terms(
             self._wanted.state_dir,
@@ -165,8 +168,8 @@ class _Checking:
                 return current
             why = REPLACED
             self._wanted.notice(
-                f"Since the check of {array.device} stopped at {current.share:.0%}, {why}, so it "
-                "begins anew."
+                f"Since the check of {array.device} stopped at "
+                f"{show_share(current.share)}, {why}, so it begins anew."
             )
         record = CheckRecord(
             began=datetime.now(UTC),
@@ -222,8 +225,8 @@ class _Checking:
                 break
             time.sleep(0.1)
         if text := obstacles.lasting(self._array.now()):
-            raise StoppedError(f"The check stopped at {record.share:.0%}: {text}")
+            raise StoppedError(f"The check stopped at {show_share(record.share)}: {text}")
         raise StoppedError(
-            f"Stopped at {record.share:.0%}: somebody else ended the check of "
+            f"Stopped at {show_share(record.share)}: somebody else ended the check of "
             f"{self._array.device}; the next `autotune check` goes on from there."
         )

@@ -7,7 +7,9 @@ The facts that this rests on (md_do_sync, max_sync_store, sync_completed_show in
   check waits. A check that ends there has read each sector before it, and none behind it.
 - While a check runs, `sync_max` can be raised but not lowered.
 - A check that is interrupted leaves in `sync_min` what `sync_completed` was; one that came to its
-  end leaves 0. Before a check really begins, both are those of an earlier sync.
+  end leaves 0, and `sync_max` at "max". Before a check really begins, `sync_min` and
+  `sync_completed` are those of an earlier sync.
+- What is left of a check may be read before anybody has seen it under way.
 - With a member or its write journal less, RAID 5 "completes" a check without reading.
 """
 
@@ -30,6 +32,8 @@ LEAST_SECTORS = (8 << 20) // SECTOR
 FIRST_SECTORS = (32 << 20) // SECTOR
 STEP_SECTORS = 8
 """md goes by pages of 4 KiB, and rounds `sync_min` down to them."""
+BEYOND = 1 << 60
+"""A `sync_max` behind every end, which holds nothing up and is not "max"."""
 PLAIN_UNIT_SECTORS = 128
 """What `sync_max` is a multiple of on an array without chunks."""
 LOOK_S = 0.25
@@ -99,8 +103,8 @@ class Leash:
             # A sync_min above the sync_max would be refused.
             store(self._md / "sync_max", "max")
             store(self._md / "sync_min", str(self.start))
-            if self._limit is not None:
-                store(self._md / "sync_max", str(self._limit))
+            limit = self._limit if self._limit is not None else BEYOND // self._unit * self._unit
+            store(self._md / "sync_max", str(limit))
             store(self._md / "sync_action", "check")
             self._wait_for_its_start()
         except BaseException:
@@ -129,7 +133,7 @@ class Leash:
         return self._limit is not None and self.position >= self._limit
 
     def hold(self) -> None:
-        """Let it go no further."""
+        """Let it go no further, but to the end from the last place before that."""
         self._holding = True
 
     def look(self, now_s: float) -> None:
@@ -149,7 +153,7 @@ class Leash:
             return
         self.size = said[1]
         self._take(said[0])
-        if not self._holding:
+        if not self._holding or self._next_limit(0) is None:
             self._let_go(now_s)
 
     def _take(self, said: int) -> None:
@@ -166,7 +170,7 @@ class Leash:
         if self._limit is None:
             return
         ahead = max(int(self._rate * LEAD_S), LEAST_SECTORS)
-        wanted = next_limit(self.position, ahead, self._unit, self.size)
+        wanted = self._next_limit(ahead)
         if wanted is None:
             self._journal.store(self._md / "sync_max", "max")
         elif wanted > self._limit:
@@ -174,6 +178,9 @@ class Leash:
         else:
             return
         self._limit = wanted
+
+    def _next_limit(self, ahead: int) -> int | None:
+        return next_limit(self.position, ahead, self._unit, self.size)
 
     def _is_ours(self) -> bool:
         return self._journal.record.is_same(self._md / "sync_action")
@@ -188,8 +195,11 @@ class Leash:
         return int(text) if text.isdigit() else 0
 
     def _end(self) -> None:
+        freed = sysfs.read_or(self._md / "sync_max", "") == "max"
         left = end(self._array.name, self._md, self._journal, self._bounds)
-        if left is None or not self._started or not self._is_whole():
+        # Of what was over before it was seen, that alone tells that md has come to its end.
+        known = self._started or (self._limit is None and freed)
+        if left is None or not known or not self._is_whole():
             return
         self.mismatches = max(self.mismatches, self._count())
         self.complete = self._limit is None and left == 0 and self.position > 0

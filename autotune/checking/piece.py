@@ -1,6 +1,7 @@
 """One part of a check: under the guard, until it is over or something asks for its end."""
 
 import contextlib
+import dataclasses
 import math
 import time
 from collections.abc import Callable
@@ -118,7 +119,7 @@ class Going:
 
     def updated(self) -> CheckRecord:
         """The record, with this part as far as it is."""
-        ended = self.ended or (DONE if self.leash.complete else "")
+        ended = DONE if self.leash.complete else self.ended
         part = Part(
             start=self.leash.start,
             end=self.leash.position,
@@ -176,7 +177,9 @@ def _hold(array: Array, guardian: Guardian, going: Going) -> None:
     known = forecasts.newest(array, terms.state_dir)
     curve = announce.curve(array, CHECK, known) if known else None
     valve = Valve(array, guardian.journal)
-    hold = Hold(array, valve, terms.promise, terms.least_kib, curve)
+    # It was looked at before the check began.
+    checked = dataclasses.replace(array, sync_action=CHECK)
+    hold = Hold(checked, valve, terms.promise, terms.least_kib, curve)
     told = False
 
     def goes() -> bool:
@@ -194,3 +197,4 @@ def _hold(array: Array, guardian: Guardian, going: Going) -> None:
             terms.unheld(announce.out_of_reach(array.device, CHECK, terms.promise, window, hold))
 
     hold.run(goes, on_window)
+    going.ended = going.ended or hold.behind

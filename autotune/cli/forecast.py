@@ -100,14 +100,20 @@ def _read_running(array: "Array", state_dir: Path, as_json: bool) -> bool:
     from autotune.report.live import LiveReporter
     from autotune.sync_forecast import running, stored
 
-    if not under_way(array):
+    if not (action := under_way(array)):
         return False
     known = stored.newest(array, state_dir)
     with LiveReporter(console(stderr=True)) as reporter:
-        seen = running.watch(
-            array, lambda share: reporter.progress("watching the sync", share, None)
+        watched = running.watch(
+            array, action, lambda share: reporter.progress("watching the sync", share, None)
         )
-    found = running.judge(array, seen, known.platter if known else None)
+    if watched.over:
+        if as_json:
+            print(json.dumps(report.ended_document(array.device, watched), indent=2))
+        else:
+            say(report.ended_line(array.device, watched))
+        return True
+    found = running.judge(array, watched, known.platter if known else None)
     if found is None:
         raise AutotuneError(
             f"The sync of {array.device} did not move in the last half minute, so its end cannot "

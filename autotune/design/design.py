@@ -1,5 +1,6 @@
 """A design from end to end: the Python API, and what `autotune design` calls."""
 
+import math
 import secrets
 import time
 import uuid
@@ -12,15 +13,16 @@ from autotune.design.gate import find_disks
 from autotune.design.orders import Orders, orders
 from autotune.design.plot import Plot, first_free, in_words, last_free, slice_of
 from autotune.design.proof import Finalist, Proof, prove
-from autotune.design.search import Search
+from autotune.design.search import LEAST_TRIALS, Search
 from autotune.design.slices import on_slices
 from autotune.design.space import Space, space
 from autotune.design.trials import Trials
-from autotune.errors import AutotuneError, RefusalError, SignalledError
+from autotune.errors import AutotuneError, RefusalError, SignalledError, UsageError
 from autotune.measure.workload import Workload
 from autotune.preflight.checks import fio_missing
 from autotune.problem.ceilings import Ceiling, check_phases
 from autotune.problem.figure import Figure
+from autotune.quantities import show_seconds
 from autotune.safety import own_array
 from autotune.safety.locks import lock
 from autotune.safety.signals import Signals
@@ -141,4 +143,20 @@ def _prepare(options: Options) -> tuple[Plot, Space]:
         raise RefusalError(missing)
     if find("mdadm") is None:
         raise RefusalError("mdadm is not installed; install the package mdadm.")
-    return Plot(disks, secrets.token_hex(16), last_free(), slice_of(disks)), among
+    plot = Plot(disks, secrets.token_hex(16), last_free(), slice_of(disks))
+    _check_time(options, plot)
+    return plot, among
+
+
+def _check_time(options: Options, plot: Plot) -> None:
+    """Raise UsageError if the time surely leaves nothing to try: better known now than after the
+    slices were written."""
+    trials_s = LEAST_TRIALS * sum(phase.expected_seconds for phase in options.workload.phases)
+    least_s = 60 * math.ceil((trials_s + plot.filling_s) / 60)
+    if options.time_s < least_s:
+        quicker = "" if options.workload.name == "quick" else ", such as --workload quick"
+        raise UsageError(
+            f"In {show_seconds(options.time_s)} nothing could be tried and proven. With the "
+            f'workload "{options.workload.name}" a design takes {show_seconds(least_s)} at the '
+            f"least. Allow more (--time), or choose a workload with less to measure{quicker}."
+        )

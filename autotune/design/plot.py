@@ -18,6 +18,8 @@ TAIL_BYTES = MIB
 LARGEST_BYTES = {Media.HDD: 8192 * MIB, Media.SSD: 16384 * MIB, Media.NVME: 65536 * MIB}
 """Twice what a disk gives in a phase, since copies halve the array: what would be read once more
 would come from memory."""
+FILLED_PER_S = {Media.HDD: 150e6, Media.SSD: 400e6, Media.NVME: 1.5e9}
+"""Bytes of each disk, as long as nothing better is known."""
 LEAST_BYTES = 64 * MIB
 STEP_BYTES = 4 * MIB
 """A multiple of every chunk."""
@@ -57,6 +59,11 @@ class Plot:
     def each_bytes(self) -> int:
         """What each disk can give to an array: as much as the smallest has."""
         return min(disk.size_bytes for disk in self.disks)
+
+    @property
+    def filling_s(self) -> float:
+        """How long it takes to fill the slices, as long as nothing better is known."""
+        return self.slice_bytes / min(FILLED_PER_S[disk.media] for disk in self.disks)
 
     @property
     def media(self) -> Media:

@@ -27,6 +27,8 @@ ROUNDS = 2
 CHALLENGERS = 3
 """So many finalists beside the default, where there is time for them."""
 MOST_TRIALS = 60
+LEAST_TRIALS = BASELINE_TRIALS + 1 + 2 * ROUNDS
+"""The baseline, one of the search, and a proof."""
 
 
 def limited(figures: Sequence[Figure], asked: Sequence[Ceiling], default: Figures) -> list[Figure]:
@@ -57,8 +59,7 @@ class Search:
             if record.status is not Status.COMPLETE:
                 raise RefusalError(record.reason)
             limited(trials.figures, asked, record.figures)
-            # The rest of the baseline, one of the search, and a proof.
-            least_s = trials.seconds * (BASELINE_TRIALS - done + 1 + 2 * ROUNDS)
+            least_s = trials.seconds * (LEAST_TRIALS - done)
             if trials.left_s < least_s:
                 lacking = show_seconds(60 * math.ceil((least_s - trials.left_s) / 60))
                 raise RefusalError(

@@ -13,7 +13,7 @@ from autotune.guard.loop import Hold
 from autotune.guard.promise import CEILING, Goals, Promise
 from autotune.guard.window import Window
 from autotune.problem.figure import Estimate
-from autotune.quantities import show_latency, show_moment, show_rate, show_seconds
+from autotune.quantities import show_ends, show_latency, show_moment, show_rate, show_seconds
 from autotune.sync_forecast.model import CHECK, REBUILD, RESYNC, Forecast
 from autotune.sync_forecast.platter import Platter
 from autotune.system.array import Array
@@ -104,10 +104,10 @@ class News:
         ):
             self._told_cost = True
             felt = f"; the p99 is {show_latency(window.p99_ns)} now" if window.p99_ns else ""
+            low, high = show_seconds(window.left_low_s), show_seconds(window.left_high_s)
+            spread = "" if low == high else f" if all users leave, {high} if they stay"
             yield (
-                f"Policy {self._goals.policy}: the {self._what} will take "
-                f"{show_seconds(window.left_low_s)} more if all users leave, "
-                f"{show_seconds(window.left_high_s)} if they stay{felt}."
+                f"Policy {self._goals.policy}: the {self._what} will take {low} more{spread}{felt}."
             )
 
     def _date(self, needed_kib: float) -> str:
@@ -132,10 +132,8 @@ class News:
         if quarter <= math.floor(self._told_share * 4) or low_s is None or high_s is None:
             return
         self._told_share = window.share
-        yield (
-            f"The {self._what} is {window.share:.0%} done; {show_seconds(low_s)} to "
-            f"{show_seconds(high_s)} are left."
-        )
+        left = show_ends(show_seconds(low_s), show_seconds(high_s))
+        yield f"The {self._what} is {window.share:.0%} done; {left} are left."
 
     def _impossible(self, window: Window) -> str:
         promise = self._promise
@@ -181,15 +179,13 @@ class News:
 
 
 def _times(estimate: Estimate) -> str:
-    low, high = (show_seconds(seconds) for seconds in estimate.interval)
-    return f"{low} to {high}"
+    return show_ends(*map(show_seconds, estimate.interval))
 
 
 def _felt(estimate: Estimate | None) -> str:
     if estimate is None:
         return ""
-    low, high = (show_latency(ns) for ns in estimate.interval)
-    return f", with a p99 of {low} to {high}"
+    return f", with a p99 of {show_ends(*map(show_latency, estimate.interval))}"
 
 
 def waiting_behind(device: str, what: str, hold: Hold) -> str:

@@ -5,7 +5,7 @@ from typing import Any
 
 from matplotlib.ticker import MaxNLocator
 
-from autotune.quantities import show_latency, show_rate, show_seconds
+from autotune.quantities import show_ends, show_latency, show_rate, show_seconds
 from autotune.report.array_rows import MOST_CHECKS, MOST_PASSES, moment
 from autotune.report.array_words import DRAWN_SYNCS
 from autotune.report.check_picture import checks, date_axis, days
@@ -79,10 +79,8 @@ def _forecast(name: str, forecast: Document) -> Picture:
     felt.xaxis.set_major_locator(MaxNLocator(5))
     legend(drawing, [hours])
     full = curve[-1]["seconds"]["rebuild"]
-    said = (
-        f"At full speed a rebuild takes {show_seconds(full['low'])} to "
-        f"{show_seconds(full['high'])}; slower ones take longer and disturb less."
-    )
+    time = show_ends(show_seconds(full["low"]), show_seconds(full["high"]))
+    said = f"At full speed a rebuild takes {time}; slower ones take longer and disturb less."
     return picture(name, drawing, f"Forecast of {moment(forecast['made'])}, with 95 % bands", said)
 
 

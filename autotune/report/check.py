@@ -6,7 +6,14 @@ from typing import Any
 from rich.console import Console
 
 from autotune.checking.record import Book, CheckRecord
-from autotune.quantities import show_bytes, show_count, show_latency, show_percent, show_seconds
+from autotune.quantities import (
+    show_bytes,
+    show_count,
+    show_latency,
+    show_percent,
+    show_seconds,
+    show_share,
+)
 from autotune.report.grid import Grid
 from autotune.system.blockdev import SECTOR
 
@@ -49,8 +56,8 @@ def sentences(device: str, record: CheckRecord, stopped: str) -> list[str]:
     else:
         so_far = _differs(record.mismatches) if record.mismatches else "No mismatch so far."
         found = (
-            f"The check of {device} is paused at {record.share:.1%} ({stopped}); the next "
-            f"`autotune check {device}` goes on from there. {so_far[0].upper()}{so_far[1:]}"
+            f"The check of {device} is paused at {show_share(record.share, 1)} ({stopped}); the "
+            f"next `autotune check {device}` goes on from there. {so_far[0].upper()}{so_far[1:]}"
         )
     return [found, disturbed(check), "All limits are as they were found."]
 
@@ -65,7 +72,7 @@ def read(check: Mapping[str, Any]) -> str:
 
 def mismatched(device: str, record: CheckRecord) -> str:
     """What the administrator is told."""
-    done = "all of it" if record.ended else f"{record.share:.0%} of it"
+    done = "all of it" if record.ended else f"{show_share(record.share)} of it"
     return f"A check of {device} has read {done}; {_differs(record.mismatches)}"
 
 

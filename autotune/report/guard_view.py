@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from autotune.guard.window import Window
-from autotune.quantities import show_latency, show_moment, show_rate, show_seconds
+from autotune.quantities import in_brackets, show_latency, show_moment, show_rate, show_seconds
 from autotune.report.display import Display, one_line
 from autotune.report.spark import bars, spark, spark_under
 
@@ -120,17 +120,16 @@ def _end(now: Window, narrow: bool) -> Iterator[tuple[str, str]]:
     elif now.left_low_s is None or now.left_high_s is None:
         yield "left", f"about {show_seconds(now.left_s)}"
     else:
-        left, low, high = now.left_s, now.left_low_s, now.left_high_s
-        if narrow:
-            yield "left", show_seconds(left)
-            yield "from", f"{show_seconds(low)} to {show_seconds(high)}"
+        times = (now.left_s, now.left_low_s, now.left_high_s)
+        left, low, high = map(show_seconds, times)
+        if narrow or low == high:
+            yield "left", left
+            if low != high:
+                yield "from", f"{low} to {high}"
         else:
-            spread = f"{show_seconds(low)} if all users leave, {show_seconds(high)} if they stay"
-            yield "left", f"{show_seconds(left)} ({spread})"
-        end, soonest, latest = (
-            show_moment(now.time_s + seconds, now.time_s) for seconds in (left, low, high)
-        )
-        yield "end", f"{end} ({soonest} to {latest})"
+            yield "left", f"{left} ({low} if all users leave, {high} if they stay)"
+        end, soonest, latest = (show_moment(now.time_s + seconds, now.time_s) for seconds in times)
+        yield "end", f"{end}{in_brackets(soonest, latest)}"
     if now.finish_s is not None:
         yield "date", f"{show_moment(now.finish_s, now.time_s)}: {_promise(now)}"
 

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from autotune.quantities import show_latency, show_rate
+from autotune.quantities import show_ends, show_latency, show_rate
 from autotune.report.array_rows import moment
 from autotune.report.drawing import (
     AFTER,
@@ -40,7 +40,7 @@ def scaled(seconds: float) -> tuple[float, str]:
 
 def ends(values: Sequence[float], show: Callable[[float], str]) -> str:
     """`40.0 ms to 85.0 ms`, or one of them if they are the same."""
-    return " to ".join(dict.fromkeys((show(min(values)), show(max(values)))))
+    return show_ends(show(min(values)), show(max(values)))
 
 
 def _gaps(values: Sequence[float | None], by: float = 1.0) -> list[float]:

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
-from autotune.quantities import show_moment, show_seconds
+from autotune.quantities import in_brackets, show_moment, show_seconds, show_share
 from autotune.report.sync_forecast import show_rate_kib
-from autotune.sync_forecast.running import Running
+from autotune.sync_forecast.running import Running, Watched
 from autotune.system.sync import NAMES
 
 
@@ -18,16 +18,34 @@ def running_lines(device: str, running: Running) -> Iterator[str]:
         show_moment(time.time() + s, time.time())
         for s in (running.left_s, running.low_s, running.high_s)
     )
+    spread = in_brackets(show_seconds(running.low_s), show_seconds(running.high_s))
     yield (
-        f"The {what} of {device} is {running.share:.1%} done, at {show_rate_kib(running.kib_s)} of "
-        f"each member. It will take {show_seconds(running.left_s)} more "
-        f"({show_seconds(running.low_s)} to {show_seconds(running.high_s)}): until {end} "
-        f"({low} to {high}), if the load stays as it is."
+        f"The {what} of {device} is {show_share(running.share, 1)} done, at "
+        f"{show_rate_kib(running.kib_s)} of each member. It will take "
+        f"{show_seconds(running.left_s)} more{spread}: until {end}{in_brackets(low, high)}, "
+        "if the load stays as it is."
     )
     if running.skips and running.action in ("recover", "resync"):
         yield (
             "It may end sooner: the array has a bitmap, and what that knows to be alike is skipped."
         )
+
+
+def ended_line(device: str, watched: Watched) -> str:
+    """That a sync has ended meanwhile."""
+    how = "was interrupted" if watched.interrupted else "has ended"
+    return (
+        f"The {NAMES.get(watched.action, watched.action)} of {device} {how} while it was watched."
+    )
+
+
+def ended_document(device: str, watched: Watched) -> dict[str, Any]:
+    return {
+        "kind": "ended",
+        "device": device,
+        "action": watched.action,
+        "interrupted": watched.interrupted,
+    }
 
 
 def running_document(device: str, running: Running) -> dict[str, Any]:

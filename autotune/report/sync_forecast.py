@@ -7,7 +7,7 @@ from datetime import datetime
 from rich.console import Console
 
 from autotune.problem.figure import Estimate
-from autotune.quantities import show_latency, show_rate, show_seconds
+from autotune.quantities import show_ends, show_latency, show_rate, show_seconds
 from autotune.report.grid import Grid
 from autotune.sync_forecast.model import CHECK, REBUILD, Forecast, Point
 
@@ -28,6 +28,8 @@ def show_latencies(estimate: Estimate) -> str:
 def show_latency_span(low_ns: float, high_ns: float) -> str:
     """The same of two latencies."""
     low, high = show_latency(low_ns), show_latency(high_ns)
+    if low == high:
+        return high
     unit = high.rpartition(" ")[2]
     return f"{low.removesuffix(' ' + unit)} to {high}"
 
@@ -40,7 +42,7 @@ def show_times(estimate: Estimate) -> str:
 def show_time_span(low: float, high: float) -> str:
     """The same of two times in seconds, in the unit of the longer one."""
     unit, seconds = next((each for each in _UNITS if high >= 2 * each[1]), ("s", 1.0))
-    return f"{_two_digits(low / seconds)} to {_two_digits(high / seconds)} {unit}"
+    return f"{show_ends(_two_digits(low / seconds), _two_digits(high / seconds))} {unit}"
 
 
 def _two_digits(number: float) -> str:

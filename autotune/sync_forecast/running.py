@@ -4,6 +4,7 @@ The kernel's `finish=` knows the last half minute alone: neither that hard disks
 inside, nor how sure it is.
 """
 
+import dataclasses
 import math
 import time
 from collections.abc import Callable, Sequence
@@ -11,6 +12,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from autotune.measure.check import sync_position_kib
+from autotune.measure.sync_progress import Outcome
 from autotune.problem.figure import SPREADS_95
 from autotune.stats.steady_state import rate
 from autotune.sync_forecast.platter import Platter, assumed, flat
@@ -45,25 +47,40 @@ Look = tuple[float, int, int]
 """When, in seconds, and the KiB that were done and are in all, of each member."""
 
 
-def watch(array: Array, tell: Callable[[float], None], seconds: float = WATCH_S) -> list[Look]:
-    """Look at the position each second, to the end of the sync at the most. `tell` hears the share
-    of the time that has passed."""
+@dataclass(frozen=True)
+class Watched:
+    """What was seen of a sync; whether it has ended by now, and if so whether before its end."""
+
+    action: str
+    looks: Sequence[Look]
+    over: bool = False
+    interrupted: bool = False
+
+
+def watch(
+    array: Array, action: str, tell: Callable[[float], None], seconds: float = WATCH_S
+) -> Watched:
+    """Look at the position of the sync that is under way each second, to its end at the most.
+    `tell` hears the share of the time that has passed."""
     seen: list[Look] = []
+    outcome = Outcome(dataclasses.replace(array, sync_action=action))
     began = time.monotonic()
     while (passed := time.monotonic() - began) < seconds:
         tell(passed / seconds)
         position = sync_position_kib(sysfs.read(array.root / "proc/mdstat"), array.name)
-        if position is None and seen:
-            break
+        if sysfs.read_or(array.md / "sync_action", "idle") != action:
+            return Watched(action, seen, over=True, interrupted=outcome.interrupted)
+        outcome.look()
         if position is not None:
             seen.append((time.monotonic(), *position))
         time.sleep(TICK_S)
-    return seen
+    return Watched(action, seen)
 
 
-def judge(array: Array, seen: Sequence[Look], known: Platter | None) -> Running | None:
-    """What these looks say; None if the sync did not move. `known`: the curve of the platter, if a
-    forecast has measured it."""
+def judge(array: Array, watched: Watched, known: Platter | None) -> Running | None:
+    """What was seen of a sync says so; None if it did not move. `known`: the curve of the platter,
+    if a forecast has measured it."""
+    seen = watched.looks
     steps = [(b[0] - a[0], max(0, b[1] - a[1])) for a, b in pairwise(seen)]
     found = rate([float(kib) for _, kib in steps], [s for s, _ in steps]) if steps else None
     if found is None:
@@ -76,7 +93,7 @@ def judge(array: Array, seen: Sequence[Look], known: Platter | None) -> Running 
     most = found.value if held else math.inf
     spread = math.exp(SPREADS_95 * math.hypot(found.spread, APART))
     return Running(
-        array.now().sync_action,
+        watched.action,
         place,
         found.value,
         likely.seconds(size, most, place),

@@ -6,7 +6,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -32,12 +32,13 @@ from guest import start as start_autotune
 from screen import Terminal
 
 from autotune.checking import check as check_module
-from autotune.checking import leash, stored
+from autotune.checking import leash, obstacles, stored
 from autotune.checking.check import check
-from autotune.checking.record import CheckRecord
+from autotune.checking.record import Book, CheckRecord, Part
 from autotune.checking.wanted import WINDOW_CLOSED, Wanted
 from autotune.guard.promise import Goals
 from autotune.service.quiet_time import Window
+from autotune.system.array import find_array
 
 WINDOW_S = 24.0
 CLOSING_S = 8.0
@@ -98,6 +99,12 @@ def within(state: Path, seconds: float) -> tuple[CheckRecord | None, str, list[C
     )
     record, why = check("/dev/md0", wanted)
     return record, why, told
+
+
+def before_the_end() -> int:
+    """The last place at which a check can be stopped."""
+    unit = int(read(MD / "chunk_size")) // 512
+    return (size() - 1) // unit * unit
 
 
 def once_each(before: list[int]) -> bool:
@@ -191,6 +198,39 @@ def test_after_ctrl_c_it_goes_on_and_reads_nothing_twice(
 
 
 @pytest.mark.slow
+def test_a_ctrl_c_just_before_the_end_lets_it_come_to_it(tmp_path: Path) -> None:
+    found, output = settings(), tmp_path / "output"
+    child = start(tmp_path, output)
+    wait_until(lambda: read(MD / "sync_max") == str(before_the_end()), 180, "the last part")
+    os.kill(child, signal.SIGINT)
+    assert ended(child) == 0, output.read_text()
+    said = document(output)
+    assert (said["complete"], said["stopped"]) == (True, "")
+    assert settings() == found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("left", ["a chunk", "a page", "nothing"])
+def test_one_that_was_stopped_just_before_its_end_comes_to_it(tmp_path: Path, left: str) -> None:
+    """md reads that little before anybody sees it under way."""
+    found, array, now = settings(), find_array("/dev/md0"), datetime.now(UTC)
+    at = {"a chunk": before_the_end(), "a page": size() - 8, "nothing": size()}[left]
+    record = CheckRecord(
+        began=now,
+        array=obstacles.shape(array),
+        members=obstacles.members(array),
+        size=size(),
+        parts=(Part(start=0, end=at, began=now),),
+    )
+    path = stored.path_of(tmp_path, array.uuid)
+    stored.save(Book(device="/dev/md0", checks=(record,)), path)
+    said = autotune_json("check", "/dev/md0", state=tmp_path)
+    assert (said["complete"], said["position_sectors"]) == (True, size())
+    assert newest(tmp_path).began == now
+    assert settings() == found
+
+
+@pytest.mark.slow
 def test_a_terminal_shows_it_and_keeps_its_end(
     state: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -207,14 +247,14 @@ def test_a_terminal_shows_it_and_keeps_its_end(
         assert ended(child) == 0, terminal.lines()
         text = terminal.text()
     assert "The check of /dev/md0 is paused at" in text
-    assert "Ctrl-C" not in text
+    assert "Ctrl-C stops it;" not in text
 
 
 @pytest.mark.slow
-def test_a_warm_disk_is_waited_for(state: Path, tmp_path: Path) -> None:
+def test_a_warm_disk_is_waited_for(tmp_path: Path) -> None:
     found, output, sensor = settings(), tmp_path / "output", tmp_path / "sensor"
     sensor.write_text("40")
-    child = start(state, output, sensor=sensor)
+    child = start(tmp_path, output, sensor=sensor)
     wait_until(lambda: read(MD / "sync_action") == "check", 60, "the check")
     sensor.write_text("56")
     wait_for("has 56 °C", output)
@@ -227,7 +267,7 @@ def test_a_warm_disk_is_waited_for(state: Path, tmp_path: Path) -> None:
     assert "goes on at" in output.read_text()
     os.kill(child, signal.SIGTERM)
     assert ended(child) == 0, output.read_text()
-    assert newest(state).pieces == 2
+    assert newest(tmp_path).pieces == 2
     assert settings() == found
 
 

@@ -137,6 +137,24 @@ def test_somebody_elses_check_after_ours_goes_on(state: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("interrupted", [False, True])
+def test_a_check_that_ends_while_it_is_watched_has_ended(state: Path, interrupted: bool) -> None:
+    wait_until(lambda: read(MD / "sync_action") == "idle", what="idle")
+    left_kib = 25 * 4000 * (10 if interrupted else 1)
+    size_kib = int(read(MD / "component_size"))
+    (MD / "sync_speed_max").write_text("4000")
+    (MD / "sync_min").write_text(str(max(0, size_kib - left_kib) // 4 * 8))
+    (MD / "sync_action").write_text("check")
+    if interrupted:
+        subprocess.Popen(["sh", "-c", f"sleep 20; echo idle > {MD}/sync_action"])
+    said = autotune_json("forecast", "/dev/md0", state=state)
+    (MD / "sync_min").write_text("0")
+    (MD / "sync_speed_max").write_text("system")
+    assert (said["kind"], said["action"]) == ("ended", "check")
+    assert said["interrupted"] == interrupted
+
+
+@pytest.mark.slow
 def test_a_sync_under_way_is_only_watched(state: Path) -> None:
     (MD / "sync_speed_max").write_text("4000")
     for words in (("--fail", "/dev/vdc"), ("--remove", "/dev/vdc")):

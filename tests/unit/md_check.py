@@ -7,6 +7,8 @@ from pathlib import Path
 from autotune.errors import InfeasibleError
 
 UNIT = 128
+MAX = 1 << 64
+"""What `sync_max` is at "max"."""
 
 
 class MdCheck:
@@ -15,7 +17,7 @@ class MdCheck:
     def __init__(self, size: int = 1 << 20) -> None:
         self.size = size
         self.files = {"degraded": "0", "mismatch_cnt": "0", "component_size": str(size // 2)}
-        self.low, self.high = 0, size * 2
+        self.low, self.high = 0, MAX
         """`sync_min` and `sync_max`."""
         self.action = "idle"
         self.position = self.completed = 0
@@ -24,6 +26,8 @@ class MdCheck:
         """Sectors of stripes that differ."""
         self.begins = True
         """Whether a check gets past what comes before it."""
+        self.at_once = True
+        """Whether so little that nobody sees it under way is read as soon as it is begun."""
         self.writes: list[tuple[str, str]] = []
 
     def go(self, sectors: int) -> None:
@@ -39,7 +43,7 @@ class MdCheck:
         if (self.position - self.completed) * 2 >= min(self.high, self.size) - self.completed:
             self.completed = self.position
         if self.position == self.size:
-            self.low, self.high, self.action = 0, self.size * 2, "idle"
+            self.low, self.high, self.action = 0, MAX, "idle"
 
     def interrupt(self) -> None:
         """As `idle` does, or a member that fails."""
@@ -60,7 +64,7 @@ class MdCheck:
         shown = {
             "sync_action": self.action,
             "sync_min": str(self.low),
-            "sync_max": "max" if self.high > self.size else str(self.high),
+            "sync_max": "max" if self.high == MAX else str(self.high),
         }
         return shown.get(name) or self.files.get(name) or path.read_text().strip()
 
@@ -80,7 +84,7 @@ class MdCheck:
                 raise InfeasibleError(f"sync_min {text}: EINVAL or EBUSY")
             self.low = int(text) // 8 * 8
         elif name == "sync_max":
-            high = self.size * 2 if text == "max" else int(text)
+            high = MAX if text == "max" else int(text)
             if text != "max" and (high < self.low or high % UNIT or (runs and high < self.high)):
                 raise InfeasibleError(f"sync_max {text}: EINVAL or EBUSY")
             self.high = high
@@ -94,3 +98,5 @@ class MdCheck:
             if self.begins:
                 self.position = self.completed = self.low
                 self.files["mismatch_cnt"] = "0"
+                if self.at_once and self.size - self.low <= UNIT:
+                    self.go(UNIT)

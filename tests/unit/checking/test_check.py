@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 import fake_sysfs
 import pytest
-from md_check import MdCheck
+from md_check import UNIT, MdCheck
 
 from autotune.checking import check as check_module
 from autotune.checking import leash, obstacles, piece, stored
@@ -46,6 +46,8 @@ class Site:
         self.meanwhile: Callable[[], None] = lambda: None
         self.notices: list[str] = []
         self.told: list[int] = []
+        self.held: list[str] = []
+        """What sync each hold was made for."""
         self.state = folder / "state"
         self.temperature = 20.0
 
@@ -86,8 +88,11 @@ class Site:
 class Hold:
     """Stands for the guard's: lets the disks read."""
 
-    def __init__(self, site: Site) -> None:
+    behind = ""
+
+    def __init__(self, site: Site, array: Array) -> None:
         self._site = site
+        site.held.append(array.sync_action)
 
     def run(self, going: Callable[[], bool], _on_window: object) -> bool:
         while going():
@@ -113,7 +118,7 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Site:
         monkeypatch.setattr(module, "lock", lambda *_, **_how: contextlib.nullcontext())
     monkeypatch.setattr(check_module, "find_array", lambda _: find_array("md0", tmp_path))
     monkeypatch.setattr(piece, "guarded", guarded)
-    monkeypatch.setattr(piece, "Hold", lambda *_: Hold(site))
+    monkeypatch.setattr(piece, "Hold", lambda array, *_: Hold(site, array))
     monkeypatch.setattr(leash, "FIRST_SECTORS", 2 * SECTORS_S)
     monkeypatch.setattr(leash, "LEAST_SECTORS", SECTORS_S)
     monkeypatch.setattr(leash, "LEAD_S", 4.0)
@@ -136,6 +141,11 @@ def test_it_reads_all_once_and_tells_of_what_differs(site: Site) -> None:
     assert site.read_once
     assert (site.md.low, site.md.read(Path("sync_max"))) == (0, "max")
     assert stored.load(next((site.state / "checks").iterdir())).checks == (record,)
+
+
+def test_it_is_held_and_shown_as_a_check(site: Site) -> None:
+    site.check()
+    assert site.held == ["check"]
 
 
 def test_a_full_disk_ends_no_check_and_is_said_once(
@@ -285,6 +295,41 @@ def test_what_somebody_else_ends_is_not_begun_again(site: Site) -> None:
     record, _ = site.check()
     assert record is not None
     assert record.pieces == 2
+
+
+def test_a_late_ctrl_c_ends_at_the_end(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = signals.Signals()
+    monkeypatch.setattr(check_module, "Signals", lambda: asked)
+
+    def meanwhile() -> None:
+        if site.md.read(Path("sync_max")) == str(SIZE - UNIT) and not asked.name:
+            asked.name, asked.count = "SIGINT", 1
+
+    site.meanwhile = meanwhile
+    record, why = site.check()
+    assert asked.name
+    assert record is not None
+    assert (record.position, why) == (SIZE, "")
+    assert record.ended is not None
+    assert record.parts[-1].ended == piece.DONE
+    assert site.read_once
+
+
+@pytest.mark.parametrize("left", [UNIT, 8, 0])
+def test_one_that_was_stopped_just_before_its_end_comes_to_it(site: Site, left: int) -> None:
+    site.meanwhile = lambda: site.md.interrupt() if site.now_s > 20 else None
+    with pytest.raises(StoppedError):
+        site.check()
+    path = next((site.state / "checks").iterdir())
+    book = stored.load(path)
+    assert book.current is not None
+    part = book.current.parts[-1].model_copy(update={"end": SIZE - left})
+    stored.save(book.now("/dev/md0", book.current.changed(parts=(part,))), path)
+    site.meanwhile = lambda: None
+    record, why = site.check()
+    assert record is not None
+    assert (record.position, why) == (SIZE, "")
+    assert record.ended is not None
 
 
 def test_one_that_is_to_begin_anew_does(site: Site) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import fake_sysfs
 import pytest
-from md_check import MdCheck
+from md_check import UNIT, MdCheck
 
 from autotune.checking import leash as leash_module
 from autotune.checking.leash import Leash, completed, next_limit, surely_read
@@ -123,6 +123,52 @@ def test_parts_lie_one_behind_the_other_however_md_is_stopped(bench: Bench) -> N
     assert parts > 2
     ranges = bench.md.read_ranges
     assert all(a[1] == b[0] for a, b in pairwise(ranges))
+
+
+@pytest.mark.parametrize("start", [SIZE - UNIT, SIZE - 8, SIZE])
+def test_a_few_last_sectors_that_md_reads_at_once_are_the_end_of_a_check(
+    bench: Bench, start: int
+) -> None:
+    """Over before anybody sees it under way."""
+    bench.md.bad = {SIZE - 8}
+    with bench.leash(start) as leash:
+        bench.go(leash, 0)
+        assert leash.over
+    assert (leash.complete, leash.position) == (True, SIZE)
+    assert leash.mismatches == (8 if start < SIZE else 0)
+    assert (bench.md.low, bench.md.read(Path("sync_max"))) == (0, "max")
+
+
+def test_a_few_last_sectors_that_md_did_not_read_are_not(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ended before it really began, md says in `sync_min` where it got to: nowhere."""
+    bench.md.at_once = False
+    write = bench.md.write
+
+    def ended(path: Path, text: str, timeout_s: float = 30.0) -> None:
+        write(path, text, timeout_s)
+        if text == "check":
+            bench.md.completed = 0
+            bench.md.interrupt()
+
+    monkeypatch.setattr(sysfs, "write", ended)
+    with bench.leash(SIZE - UNIT) as leash:
+        bench.go(leash, 0)
+        assert leash.over
+    assert (leash.complete, leash.position) == (False, SIZE - UNIT)
+    assert (bench.md.low, bench.md.read(Path("sync_max"))) == (0, "max")
+
+
+def test_one_that_is_held_in_front_of_its_last_sectors_reads_them_too(bench: Bench) -> None:
+    with bench.leash(0) as leash:
+        while leash.position < SIZE - 3 * UNIT:
+            bench.go(leash, UNIT * 64)
+            if bench.md.read(Path("sync_max")) == str(SIZE - UNIT):
+                leash.hold()
+        while not (leash.at_rest or leash.over):
+            bench.go(leash, UNIT * 64)
+    assert (leash.complete, leash.position) == (True, SIZE)
 
 
 def test_what_is_cut_off_is_read_again_and_nothing_is_left_out(bench: Bench) -> None:

@@ -97,6 +97,15 @@ def test_a_log_hears_of_each_quarter() -> None:
     assert [text.split(" is ")[1][:3] for text in texts] == ["25%", "50%", "75%"]
 
 
+def test_what_is_sure_to_a_second_has_no_interval() -> None:
+    sure = {"left_s": 24.2, "left_low_s": 23.9, "left_high_s": 24.4}
+    said = news(Goals(policy="balanced"))
+    assert not list(said.of(after(0)))
+    quarter, cost = said.of(after(50, share=0.5, **sure))
+    assert quarter == "The recovery of /dev/md0 is 50% done; 24 s are left."
+    assert "will take 24 s more; the p99 is 80.0 ms now" in cost
+
+
 def test_the_curve_of_a_raid10_check_is_that_of_its_addresses(tmp_path: Path) -> None:
     fake_sysfs.raid6(tmp_path)
     array = dataclasses.replace(find_array("md0", tmp_path), level="raid10", size_bytes=4_096_000)

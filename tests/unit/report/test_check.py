@@ -43,6 +43,12 @@ def test_one_that_stopped_says_where_and_how_to_go_on() -> None:
     assert said[1] == "Users sent hardly any requests meanwhile."
 
 
+def test_one_that_stopped_just_before_its_end_is_not_called_whole() -> None:
+    said = report.sentences("/dev/md0", record(SIZE - 8), "SIGINT")
+    assert "is paused at 99.9% (SIGINT)" in said[0]
+    assert "has read 99% of it" in report.mismatched("/dev/md0", record(SIZE - 8, 16))
+
+
 def test_mismatches_are_said_in_sectors_and_bytes() -> None:
     assert (
         "16 sectors (8.0 KiB) differ" in report.sentences("/dev/md0", record(mismatches=16), "")[0]

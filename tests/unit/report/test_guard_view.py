@@ -123,6 +123,17 @@ def test_a_check_says_that_it_is_one_and_what_it_waits_for(width: int, first: st
     assert lines[1].strip() == "waiting: a disk is at 57 °C"
 
 
+@pytest.mark.parametrize("width", [80, 40])
+def test_what_is_sure_to_a_second_has_no_interval(width: int) -> None:
+    view = GuardView("/dev/md0", 80 * MS)
+    view.windows.extend(some_windows(1, left_s=0.2, left_low_s=0.1, left_high_s=0.3))
+    lines = [line.split() for line in lines_of(view, width)]
+    (left,), (end,) = ([line for line in lines if line[0] == name] for name in ("left", "end"))
+    assert left == ["left", "0", "s"]
+    assert len(end) == 2
+    assert not [line for line in lines if line[0] == "from"]
+
+
 def test_a_guard_that_waits_says_so() -> None:
     view = GuardView("/dev/md0", 80 * MS, idle="No sync runs.")
     assert [line.strip() for line in lines_of(view, 80)] == ["No sync runs."]

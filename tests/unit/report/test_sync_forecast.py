@@ -94,7 +94,7 @@ def test_what_is_not_known_is_said() -> None:
 @pytest.mark.parametrize(
     ("estimate", "shown"),
     [
-        (Estimate(50 * MS, 0.0), "50.0 to 50.0 ms"),
+        (Estimate(50 * MS, 0.0), "50.0 ms"),
         (Estimate(700 * MS, 0.2), "437 ms to 1.1 s"),
     ],
 )
@@ -103,9 +103,9 @@ def test_ranges_of_latencies(estimate: Estimate, shown: str) -> None:
 
 
 def test_ranges_of_times_have_one_unit() -> None:
-    assert show_times(Estimate(36_000, 0.0)) == "10 to 10 h"
-    assert show_times(Estimate(90, 0.0)) == "90 to 90 s"
-    assert show_times(Estimate(1_000_000, 0.0)) == "12 to 12 days"
+    assert show_times(Estimate(36_000, 0.0)) == "10 h"
+    assert show_times(Estimate(90, 0.0)) == "90 s"
+    assert show_times(Estimate(1_000_000, 0.0)) == "12 days"
 
 
 def test_programs_get_each_figure_with_its_interval() -> None:
@@ -130,3 +130,9 @@ def test_a_sync_under_way_has_an_end_with_an_interval() -> None:
     assert "bitmap" in second
     assert len(list(running_lines("/dev/md0", dataclasses.replace(RUNNING, action="check")))) == 1
     assert running_document("/dev/md0", RUNNING)["high_s"] == 9000
+
+
+def test_what_is_sure_to_a_second_has_no_interval() -> None:
+    sure = dataclasses.replace(RUNNING, action="check", left_s=0.3, low_s=0.2, high_s=0.4)
+    (text,) = running_lines("/dev/md0", sure)
+    assert re.search(r"It will take 0 s more: until \d\d:\d\d, if the load", text)

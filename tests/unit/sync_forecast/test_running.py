@@ -5,8 +5,8 @@ from pathlib import Path
 import fake_sysfs
 import pytest
 
-from autotune.sync_forecast.platter import assumed
-from autotune.sync_forecast.running import Look, Running, judge
+from autotune.sync_forecast.platter import Platter, assumed
+from autotune.sync_forecast.running import Look, Running, Watched, judge
 from autotune.system.array import Array, find_array
 
 SIZE_KIB = 10_000_000
@@ -29,8 +29,8 @@ def array(folder: Path, limit: str = "200000 (system)", bitmap: bool = False) ->
     return find_array("md0", folder)
 
 
-def judged(array: Array, *words: object) -> Running:
-    found = judge(array, *words)  # type: ignore[arg-type]
+def judged(array: Array, seen: list[Look], known: Platter | None) -> Running:
+    found = judge(array, Watched("recover", seen), known)
     assert found is not None
     assert found.low_s <= found.left_s <= found.high_s
     return found
@@ -66,5 +66,5 @@ def test_a_measured_curve_is_surer_than_a_supposed_one(tmp_path: Path) -> None:
 
 def test_a_sync_that_stands_still_has_no_end(tmp_path: Path) -> None:
     one = array(tmp_path)
-    assert judge(one, looks(0.1, 0), None) is None
-    assert judge(one, [], None) is None
+    assert judge(one, Watched("recover", looks(0.1, 0)), None) is None
+    assert judge(one, Watched("recover", []), None) is None

@@ -1,0 +1,53 @@
+"""What a design refuses before it writes anything."""
+
+import pytest
+from some_design import BALANCED
+
+from autotune.design import design as design_module
+from autotune.design import plot
+from autotune.design.design import Options, design
+from autotune.design.gate import Disk
+from autotune.errors import UsageError
+from autotune.measure.workload import load_workload
+from autotune.system.blockdev import Media
+
+DISKS = tuple(Disk(f"/dev/sd{n}", f"sd{n}", 4 << 40, Media.HDD, n, "") for n in "bcdef")
+
+
+class BegunError(Exception):
+    """It would have begun to write."""
+
+
+@pytest.fixture(autouse=True)
+def machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    def on_slices(*_: object) -> None:
+        raise BegunError
+
+    monkeypatch.setattr(design_module, "find_disks", lambda *_: DISKS)
+    monkeypatch.setattr(design_module, "fio_missing", lambda: "")
+    monkeypatch.setattr(design_module, "find", lambda _: "/sbin/mdadm")
+    monkeypatch.setattr(design_module, "last_free", lambda: "md127")
+    monkeypatch.setattr(design_module, "on_slices", on_slices)
+
+
+def asked(time_s: float, workload: str = "balanced") -> Options:
+    names = tuple(disk.given for disk in DISKS)
+    return Options(names, names, load_workload(workload), time_s=time_s)
+
+
+@pytest.mark.parametrize("time_s", [1.0, 60.0, 300.0])
+def test_too_short_a_time_is_refused_before_anything_is_written(
+    tmp_path: object, time_s: float
+) -> None:
+    with pytest.raises(UsageError, match=r"nothing could be tried and proven.*at the least"):
+        design(asked(time_s), tmp_path, None)  # type: ignore[arg-type]
+
+
+def test_the_least_time_that_is_said_is_enough_to_begin(tmp_path: object) -> None:
+    trials_s = 7 * sum(phase.expected_seconds for phase in BALANCED.phases)
+    filling_s = plot.LARGEST_BYTES[Media.HDD] / 150e6
+    with pytest.raises(UsageError, match=r"takes 10 min at the least\. Allow more \(--time\)"):
+        design(asked(trials_s + filling_s - 1), tmp_path, None)  # type: ignore[arg-type]
+    for enough_s in (600.0, 1800.0):
+        with pytest.raises(BegunError):
+            design(asked(enough_s), tmp_path, None)  # type: ignore[arg-type]
