@@ -110,20 +110,23 @@ def _sets_disks(profile: Profile) -> bool:
     return False
 
 
-def left_to(other: Other, names: Iterable[str], array: Array) -> str:
-    """The sentence that says what is left as it is, and how that ends."""
-    return (
-        f"{', '.join(names)}: left as found, since the profile of {other.name} has set disks that "
+def left_to_another(
+    names: Iterable[str], array: Array, state_dir: Path
+) -> tuple[frozenset[str], str]:
+    """Which of these settings are of disks that another array's profile has set, and so are left as
+    they are; and the sentence that says so, and how that ends, or ""."""
+    left = [name for name in names if is_of_disks(name)]
+    other = set_by_another(array, state_dir) if left else None
+    if other is None:
+        return frozenset(), ""
+    return frozenset(left), (
+        f"{', '.join(left)}: left as found, since the profile of {other.name} has set disks that "
         f"{array.device} is on, too; {other.undo} ends that."
     )
 
 
 def without_shared_disks(profile: Profile, array: Array, state_dir: Path) -> tuple[Profile, str]:
-    """The profile without settings of disks if the profile of another array has set these, and
-    the sentence that says so, or ""."""
-    names = [name for name in profile.knobs if is_of_disks(name)]
-    other = set_by_another(array, state_dir) if names else None
-    if other is None:
-        return profile, ""
-    rest = {name: value for name, value in profile.knobs.items() if name not in names}
-    return profile.model_copy(update={"knobs": rest}), left_to(other, names, array)
+    """The profile without settings that are left to another array's, and what says so, or ""."""
+    left, said = left_to_another(profile.knobs, array, state_dir)
+    rest = {name: value for name, value in profile.knobs.items() if name not in left}
+    return profile.model_copy(update={"knobs": rest}), said

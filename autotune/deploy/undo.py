@@ -17,7 +17,7 @@ from autotune.knobs.before import (
 )
 from autotune.knobs.profile_file import load_profile
 from autotune.knobs.scheduler import NONE, requests_after_switch
-from autotune.knobs.texts import follows_sysctl, on_disks, texts
+from autotune.knobs.texts import follows_sysctl, on_own_disks, texts
 from autotune.knobs.write_order import resets
 from autotune.problem.profile import Profile, save_profile
 from autotune.problem.setting import Setting
@@ -137,8 +137,7 @@ def _reset_with(
     had: dict[Path, str] = {}
     for name, value in before_here(profile, array).items():
         if is_of_disks(name):
-            disks = dict(enumerate(array.disks))
-            had |= on_disks(array.root, name, value, disks, len(disks))
+            had |= on_own_disks(array, name, value)
     found: dict[Path, str] = {}
     for scheduler, text in ours.items():
         if scheduler.name != "scheduler" or text == tuned[scheduler]:

@@ -30,13 +30,17 @@ def texts(array: Array, setting: Setting) -> dict[Path, str]:
     for name, value in setting.items():
         with contextlib.suppress(AutotuneError):
             if is_of_disks(name):
-                disks = dict(enumerate(array.disks))
-                found.update(on_disks(array.root, name, value, disks, len(disks)))
+                found.update(on_own_disks(array, name, value))
             else:
                 found.update(
                     {write.path: write.text for write in by_name(name).writes(array, value)}
                 )
     return {path: text for path, text in found.items() if path.exists()}
+
+
+def on_own_disks(array: Array, name: str, value: Value) -> dict[Path, str]:
+    """`on_disks` of all disks of an array."""
+    return on_disks(array.root, name, value, dict(enumerate(array.disks)), len(array.disks))
 
 
 def on_disks(

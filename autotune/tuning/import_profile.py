@@ -7,9 +7,9 @@ from pathlib import Path
 from autotune.deploy.apply import apply_profile
 from autotune.deploy.catalogue import StartingPoint, plan_of
 from autotune.deploy.rescale import SYNC_SPEEDS, Plan, without
-from autotune.deploy.shared_disks import left_to, set_by_another
+from autotune.deploy.shared_disks import left_to_another
 from autotune.errors import UsageError
-from autotune.knobs import by_name, is_of_disks, ram_bytes, read_setting
+from autotune.knobs import by_name, ram_bytes, read_setting
 from autotune.measure.member_speed import member_kib_s
 from autotune.measure.workload import Workload, load_workload, shipped
 from autotune.problem.profile import Profile
@@ -60,9 +60,8 @@ def planned(item: Profile | StartingPoint, options: Options, state_dir: Path) ->
     array = find_array(options.device)
     budget = budget_bytes(options.ram_budget, array.root)
     plan = plan_of(item, array, budget, _rate(item, array))
-    names = [name for name in plan.setting if is_of_disks(name)]
-    other = set_by_another(array, state_dir) if names else None
-    return plan if other is None else without(plan, names, left_to(other, names, array))
+    left, said = left_to_another(plan.setting, array, state_dir)
+    return without(plan, left, said) if left else plan
 
 
 def _rate(item: Profile | StartingPoint, array: Array) -> int | None:

@@ -5,13 +5,12 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from autotune.deploy.shared_disks import left_to, set_by_another
+from autotune.deploy.shared_disks import left_to_another
 from autotune.errors import RefusalError, UsageError
 from autotune.knobs import (
     Knob,
     for_array,
     harmful,
-    is_of_disks,
     ram_bytes,
     read_setting,
 )
@@ -68,9 +67,9 @@ def prepare(options: Options, state_dir: Path) -> Preparation:
     mine = for_array(array, options.knobs)
     if live:
         mine = live_sync.live_knobs(array, mine, phases)
-    mine, left_to_another = _without_shared_disks(mine, options, array, state_dir)
-    if not mine and left_to_another:
-        raise RefusalError(f"Nothing is left to tune on {array.device}. {left_to_another}")
+    mine, left_out = _without_shared_disks(mine, options, array, state_dir)
+    if not mine and left_out:
+        raise RefusalError(f"Nothing is left to tune on {array.device}. {left_out}")
     if not mine:
         names = ", ".join(knob.name for knob in options.knobs)
         raise RefusalError(
@@ -107,7 +106,7 @@ def prepare(options: Options, state_dir: Path) -> Preparation:
         figures=tuple(figure for phase in phases for figure in phase.figures()),
         live=live,
         ground=place.ground,
-        left_to_another=left_to_another,
+        left_to_another=left_out,
         state_dir=state_dir,
     )
     return _with_hints(preparation)
@@ -118,14 +117,10 @@ def _without_shared_disks(
 ) -> tuple[tuple[Knob, ...], str]:
     """The knobs that no other array's profile has set on the same disks, and the sentence that
     says what is left out, or "". Raise RefusalError if that was given to be measured."""
-    names = [knob.name for knob in knobs if is_of_disks(knob.name)]
-    other = set_by_another(array, state_dir) if names else None
-    if other is None:
-        return knobs, ""
-    said = left_to(other, names, array)
-    if options.given is not None:
+    left, said = left_to_another((knob.name for knob in knobs), array, state_dir)
+    if left and options.given is not None:
         raise RefusalError(f"{options.given.name} cannot be measured on {array.device}. {said}")
-    return tuple(knob for knob in knobs if knob.name not in names), said
+    return tuple(knob for knob in knobs if knob.name not in left), said
 
 
 def _user(device: Path) -> str:

@@ -345,9 +345,8 @@ def test_unpersist_leaves_no_trace(state: Path) -> None:
     assert autotune("unpersist", UUID, state=state).returncode == 1
 
 
-@pytest.mark.slow
-def test_restore_all_puts_back_what_udev_has_set_at_an_assembly(state: Path) -> None:
-    """The record of what was applied is of the assembly before. One value is a person's."""
+def set_by_udev(state: Path) -> dict[str, str]:
+    """Persist PROFILE and assemble the array anew, so that udev sets it; what was there before."""
     again()
     # As they were before the first of these tests, which the records of those say.
     for disk in find_array("md0").disks:
@@ -357,6 +356,13 @@ def test_restore_all_puts_back_what_udev_has_set_at_an_assembly(state: Path) -> 
     autotune_json("apply", state / "own.json", "/dev/md0", "--persist", state=state)
     again()
     back()
+    return before
+
+
+@pytest.mark.slow
+def test_restore_all_puts_back_what_udev_has_set_at_an_assembly(state: Path) -> None:
+    """The record of what was applied is of the assembly before. One value is a person's."""
+    before = set_by_udev(state)
     wanted = Path("/sys/block/md0/queue/read_ahead_kb")
     wanted.write_text("1024")
     done = autotune("restore", "--all", state=state)
@@ -375,14 +381,7 @@ def test_what_was_before_a_persisted_profile_is_known_whatever_came_over_it(
 ) -> None:
     """A disk that somebody has set, another profile, and what a killed run has left. Without what
     was persisted, too."""
-    again()
-    for disk in find_array("md0").disks:
-        Path("/sys/block", disk, "queue/scheduler").write_text("mq-deadline")
-    before = knob_files()
-    save_profile(PROFILE, state / "own.json")
-    autotune_json("apply", state / "own.json", "/dev/md0", "--persist", state=state)
-    again()
-    back()
+    before = set_by_udev(state)
     other = PROFILE.model_copy(update={"knobs": {"scheduler": "bfq", "stripe_cache_size": 512}})
     save_profile(other, state / "other.json")
     autotune_json("apply", state / "other.json", "/dev/md0", state=state)
@@ -412,6 +411,32 @@ def test_what_was_before_a_persisted_profile_is_known_whatever_came_over_it(
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("again_applied", [False, True])
+def test_what_udev_has_set_goes_back_after_unpersist(state: Path, again_applied: bool) -> None:
+    before = set_by_udev(state)
+    # A boot takes what the lock remembers.
+    for path in Path("/run/autotune").iterdir():
+        if path.is_file():
+            path.unlink()
+    # A boot takes what the lock remembers.
+    for path in Path("/run/autotune").iterdir():
+        if path.is_file():
+            path.unlink()
+    told = autotune("unpersist", "/dev/md0", state=state)
+    assert f"`autotune restore /dev/md0 --state-dir {state}` puts them back now" in told.stdout
+    elsewhere = autotune("apply", state / "own.json", "/dev/md0", state=state / "elsewhere")
+    assert "another state folder is in force" in elsewhere.stderr
+    if again_applied:
+        other = PROFILE.model_copy(update={"knobs": {"scheduler": "bfq", "stripe_cache_size": 512}})
+        save_profile(other, state / "other.json")
+        autotune_json("apply", state / "other.json", "/dev/md0", state=state)
+    done = autotune("restore", "/dev/md0", state=state)
+    assert done.returncode == 0, done.stderr
+    assert "somebody else" not in done.stdout
+    assert knob_files() == before
+
+
+@pytest.mark.slow
 def test_the_cache_is_set_only_after_a_reshape(state: Path) -> None:
     """One that is too small for it stops it for good."""
     md = Path("/sys/block/md0/md")
@@ -432,36 +457,3 @@ def test_the_cache_is_set_only_after_a_reshape(state: Path) -> None:
     wait_until(lambda: read(md / "reshape_position") == "none", 120, "the end of the reshape")
     change("md0")
     back(wanted={"md/stripe_cache_size": "3072", "md/preread_bypass_threshold": "300"})
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("again_applied", [False, True])
-def test_what_udev_has_set_goes_back_after_unpersist(state: Path, again_applied: bool) -> None:
-    again()
-    for disk in find_array("md0").disks:
-        Path("/sys/block", disk, "queue/scheduler").write_text("mq-deadline")
-    before = knob_files()
-    save_profile(PROFILE, state / "own.json")
-    autotune_json("apply", state / "own.json", "/dev/md0", "--persist", state=state)
-    again()
-    back()
-    # A boot takes what the lock remembers.
-    for path in Path("/run/autotune").iterdir():
-        if path.is_file():
-            path.unlink()
-    # A boot takes what the lock remembers.
-    for path in Path("/run/autotune").iterdir():
-        if path.is_file():
-            path.unlink()
-    told = autotune("unpersist", "/dev/md0", state=state)
-    assert "`autotune restore /dev/md0` puts them back now" in told.stdout
-    elsewhere = autotune("apply", state / "own.json", "/dev/md0", state=state / "elsewhere")
-    assert "another state folder is in force" in elsewhere.stderr
-    if again_applied:
-        other = PROFILE.model_copy(update={"knobs": {"scheduler": "bfq", "stripe_cache_size": 512}})
-        save_profile(other, state / "other.json")
-        autotune_json("apply", state / "other.json", "/dev/md0", state=state)
-    done = autotune("restore", "/dev/md0", state=state)
-    assert done.returncode == 0, done.stderr
-    assert "somebody else" not in done.stdout
-    assert knob_files() == before
