@@ -111,6 +111,11 @@ def show_count(count: int, one: str, many: str = "") -> str:
     return f"{count} {one if count == 1 else many or one + 's'}"
 
 
+def show_times(count: int) -> str:
+    """`once`, `twice`, `3 times`"""
+    return {1: "once", 2: "twice"}.get(count, f"{count} times")
+
+
 def show_percent(part: float, whole: float) -> str:
     """`86 %`; `0 %` and `100 %` of nothing and of all alone."""
     percent = round(100 * part / whole)

@@ -114,7 +114,7 @@ def _judged(
     alike = anchors[:BASELINE_TRIALS] if largest_drifts(anchors) else anchors
     after, before = shown[shape], shown[default]
     verdict = judge(trials.figures, after, before, [a.figures for a in alike], error=error)
-    terms = Terms(trials.figures, "it", frozenset(asked), found="it", home="mdadm's defaults")
+    terms = Terms(trials.figures, "it", frozenset(asked), home="mdadm's defaults")
     now, then = mean(after), mean(before)
     seen = look(terms, verdict, then, now, len(after), planned)
     held = ceilings_held(trials.figures, verdict.figures, then, now)

@@ -89,6 +89,7 @@ def figures(
                 "change": change,
                 "reaches": before[figure.name].value * change["high"] if change else None,
                 "ceiling": figure.limit(before),
+                "ratio": figure.ratio,
                 "held": held.get(figure.name),
             }
         )

@@ -55,19 +55,27 @@ _SPECIAL = str.maketrans({c: f"\\{c}" for c in "\\`*_[]<>#|&~$"})
 def markdown(documents: list[dict[str, Any]]) -> str:
     """For GitHub and the like; what came from elsewhere is text, whatever it holds."""
 
-    def said(words: str) -> str:
+    def plain(words: str) -> str:
         return words.translate(_SPECIAL)
+
+    def said(words: str) -> str:
+        parts = words.split("`")
+        if len(parts) % 2 == 0:
+            return plain(words)
+        return "".join(f"`{part}`" if n % 2 else plain(part) for n, part in enumerate(parts))
 
     def table(heads: Sequence[str], rows: Rows) -> str:
         if not rows:
             return ""
-        lines = [heads, ["---"] * len(heads), *([said(cell) for cell in row] for row in rows)]
+        lines = [heads, ["---"] * len(heads), *([plain(cell) for cell in row] for row in rows)]
         return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
     def code(command: str) -> str:
         return f"    {command}"
 
-    return _whole(documents, lambda level, title: f"{'#' * level} {said(title)}", table, said, code)
+    return _whole(
+        documents, lambda level, title: f"{'#' * level} {plain(title)}", table, said, code
+    )
 
 
 def _whole(
@@ -89,6 +97,8 @@ def _whole(
         parts.append(said(sentences.where(run)))
         parts.append(table(sentences.figure_heads(run), sentences.figure_rows(run)))
         parts.append("\n".join(said(words) for words in sentences.terms(run)))
+        if run["compared"]["setting"] and not run["compared"]["kept"]:
+            parts.append(said(f"Measured in turn, and not kept: {run['compared']['setting']}."))
         if run["changes"]:
             parts.append(table(sentences.CHANGE_HEADS, sentences.change_rows(run)))
         parts += [said(words) for words in (*sentences.costs(run), *sentences.remarks(run))]
@@ -112,7 +122,10 @@ def _whole(
         *array_words.how(arrays),
         *(design_words.HOW if designs else ()),
     )
-    parts += [head(1, "How these figures were measured"), *(said(words) for words in how)]
+    parts += [
+        head(1 if len(documents) > 1 else 2, "How these figures were measured"),
+        *(said(words) for words in how),
+    ]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 

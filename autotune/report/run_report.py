@@ -10,6 +10,7 @@ from autotune.errors import RefusalError
 from autotune.problem.course import Course
 from autotune.quantities import show_count
 from autotune.report import compared, named_answers, sentences, tried
+from autotune.report.tables import show_setting
 from autotune.results import solve
 from autotune.results.solve import Study
 from autotune.store import RunRecord, TrialRecord
@@ -82,6 +83,7 @@ def document(
             "stopped": told.get("stopped"),
             "notes": [*told.get("notes", []), *_notes(told)],
             "offers": told.get("offers", []),
+            "nearest": _nearest(told, study),
             "next": told.get("next"),
             "missing": _missing(run, trials, told, courses, study),
         }
@@ -123,6 +125,19 @@ def _changes(answer: solve.Solution | None, told: Mapping[str, Any]) -> list[Doc
         }
         for knob, value in profile.knobs.items()
     ]
+
+
+def _nearest(told: Mapping[str, Any], study: Study) -> Document | None:
+    """The best that is not kept, unless it is what was measured in turn last."""
+    near, baseline = told.get("nearest"), study.problem.baseline
+    if not near or told.get("proposed") == near["setting"]:
+        return None
+    return {
+        "setting": show_setting(near["setting"], baseline),
+        "gain": near["gain"],
+        "obstacle": near["obstacle"],
+        "proven": told.get("gain") is not None,
+    }
 
 
 def _unit(knob: str) -> str:

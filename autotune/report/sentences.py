@@ -3,7 +3,14 @@
 from collections.abc import Mapping
 from typing import Any
 
-from autotune.quantities import show_bytes, show_count, show_latency, show_rate, show_seconds
+from autotune.quantities import (
+    show_bytes,
+    show_count,
+    show_latency,
+    show_rate,
+    show_seconds,
+    show_times,
+)
 from autotune.report.tables import UNCLEAR, show_alike, show_span
 from autotune.stats.sequential import Held
 
@@ -11,8 +18,8 @@ Document = Mapping[str, Any]
 HOW = (
     "Every figure is measured by fio on this array. A phase runs until its figure is steady, or "
     "until its longest time has passed.",
-    "What was kept was measured in turn with the original settings, as often as it took until it "
-    "was clear. Only a difference beyond noise counts.",
+    "A setting is kept only after it was measured in turn with the original settings, as often as "
+    "it took until it was clear. Only a difference beyond noise counts.",
     "An interval contains the true value 95 times of 100, as far as the noise was seen in the run.",
     "What a search showed was measured once or twice, and the best of many looks better than it "
     "is. So a setting that was not measured in turn is called not proven.",
@@ -140,6 +147,12 @@ def terms(run: Document) -> list[str]:
             "p99: 99 of 100 small requests were answered within it while the phase ran. ceiling: "
             "what a p99 must not pass."
         )
+    found += [
+        f"The ceiling of {figure['name']} is autotune's own, since none was asked for: "
+        f"×{figure['ratio']:.2f} of what the original settings showed."
+        for figure in run["figures"]
+        if figure["ceiling"] and figure["ratio"] and not figure["quiet"]
+    ]
     if _is_compared(run):
         found.append(
             "overall: the mean (geometric) of the throughputs' changes, by the workload's weights. "
@@ -160,8 +173,7 @@ def costs(run: Document) -> list[str]:
         said.append(f"It takes {show_bytes(run['ram_bytes'])} of RAM; {allowed} were allowed.")
     for figure in run["figures"]:
         # What is worse is said at once.
-        told = run["adopt"] and _is_worse(figure)
-        if figure["ceiling"] and figure["change"] and not told:
+        if run["adopt"] and figure["ceiling"] and figure["change"] and not _is_worse(figure):
             was, now = (show_latency(figure[side]) for side in ("before", "after"))
             said.append(
                 f"{figure['name']}: {was} with the original settings, {now} with the new ones; "
@@ -172,7 +184,7 @@ def costs(run: Document) -> list[str]:
         said.append(f"Over {seconds:.0f} s of load, {name} is {change(long)}.")
     trials = show_count(len(run["trials"]), "trial")
     if run["pairs"]:
-        turns = {1: "once", 2: "twice"}.get(run["pairs"], f"{run['pairs']} times")
+        turns = show_times(run["pairs"])
         said.append(f"Original and new settings were measured {turns} each, in turn.")
     took = f"The run took {show_seconds(run['seconds'])}: {trials}"
     said.append(f"{took}, {show_bytes(run['bytes_written'])} written.")
@@ -201,6 +213,13 @@ def machine(run: Document) -> list[tuple[str, str]]:
 
 def _time(stored: str) -> str:
     return stored.replace("T", " ").replace("+00:00", " UTC")
+
+
+def next_best(setting: str, gain: float, obstacle: str, proven: bool) -> str:
+    """Of what is not kept the best, and what was in its way; `proven`: whether another setting was
+    measured in turn."""
+    what = "The next best was" if proven else "The best was"
+    return f"{what} {setting}: overall ×{gain:.2f} in the search, but {obstacle}."
 
 
 def no_long_load(why: str) -> str:
@@ -236,4 +255,9 @@ def remarks(run: Document) -> list[str]:
         f"The array itself changed: with the original settings, {name} became ×{ratio:.2f}."
         for name, ratio in run["drifts"].items()
     ]
-    return said + [f"Another ceiling would give (not proven): {o['text']}." for o in run["offers"]]
+    if near := run["nearest"]:
+        said.append(next_best(near["setting"], near["gain"], near["obstacle"], near["proven"]))
+    return said + [
+        f"Another ceiling, with a fifth of room for noise (not proven): {offer['text']}."
+        for offer in run["offers"]
+    ]

@@ -39,6 +39,8 @@ def rows(run: Document) -> list[Row]:
     found: list[tuple[int, Row]] = []
     for point in run["points"]:
         p99 = show_p99(run, p99_of(run, point)) if point["p99"] else "–"
+        if _is_as_before(run, point):
+            p99 = "="
         held = ("hold" if point["holds"] else "broken") if point["p99"] else ""
         numbers, gain = ", ".join(map(str, point["trials"])), f"×{point['gain']['value']:.2f}"
         found.append((point["trials"][0], (numbers, gain, p99, held, point["setting"])))
@@ -49,6 +51,16 @@ def rows(run: Document) -> list[Row]:
             said = trial["setting"] + _unfinished(trial)
             found.append((number, (str(number), "–", "–", "", said)))
     return [row for _, row in sorted(found)]
+
+
+def _is_as_before(run: Document, point: Document) -> bool:
+    """Whether a setting changes nothing that could move the only p99, so that it was not measured
+    again."""
+    only = only_p99(run)
+    if not only or point["original"]:
+        return False
+    name = only["name"]
+    return bool(point["p99s"][name] == run["points"][0]["p99s"][name])
 
 
 def _unfinished(trial: Document) -> str:
@@ -69,4 +81,6 @@ def note(run: Document) -> str:
         text += (
             f" The p99 is the mean (geometric) of {names}, each relative to the original settings'."
         )
+    if any(_is_as_before(run, point) for point in run["points"]):
+        text += " =: what it changes cannot move that p99."
     return f"{text} `autotune history {run['run']}` lists what each trial measured."

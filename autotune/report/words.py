@@ -2,7 +2,9 @@
 
 from rich.console import Console
 
-from autotune.report.sentences import no_long_load
+from autotune.problem.setting import setting_key
+from autotune.quantities import show_times
+from autotune.report.sentences import next_best, no_long_load
 from autotune.report.tables import show_change, show_setting, show_span
 from autotune.stats.sequential import Held
 from autotune.tuning.tune import Result
@@ -28,7 +30,10 @@ def print_words(console: Console, result: Result) -> None:
     for note in words.notes:
         console.print(note)
     if words.offers:
-        console.print("What other ceilings would give, as trials showed it (not proven):")
+        console.print(
+            "What other ceilings would give, as trials showed it (not proven). They leave a fifth "
+            "of room for noise:"
+        )
     for offer in words.offers:
         console.print(f"  {offer.text}", highlight=False)
     if words.command:
@@ -52,18 +57,17 @@ def print_nearest(console: Console, result: Result) -> None:
     nearest = result.words.nearest
     if result.verdict is not None:
         overall = result.verdict.overall
-        times = "once" if result.pairs == 1 else f"{result.pairs} times"
+        times = show_times(result.pairs)
         console.print(
             f"Overall ×{overall.ratio:.2f} ({show_span(overall.low, overall.high)}), measured "
             f"in turn {times}.",
             highlight=False,
         )
-    if nearest is not None:
+    if nearest is not None and setting_key(nearest.point.setting) != setting_key(result.proposed):
         setting = show_setting(nearest.point.setting, result.baseline)
+        proven = result.verdict is not None
         console.print(
-            f"The nearest candidate was {setting}: overall ×{nearest.point.gain.value:.2f} in the "
-            f"search, but {nearest.obstacle}.",
-            highlight=False,
+            next_best(setting, nearest.point.gain.value, nearest.obstacle, proven), highlight=False
         )
 
 

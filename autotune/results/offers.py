@@ -60,8 +60,8 @@ def _faster(
         return None
     better = sorted((n for n in ratios if ratios[n] >= WORTH), key=lambda n: -ratios[n])
     gained = " and ".join(f"{name} ×{ratios[name]:.2f}" for name in better)
-    may = " and ".join(
-        f"{f.name} may be {show_latency(point.figures[f.name].value)} instead of "
+    price = " and ".join(
+        f"{f.name} {show_latency(point.figures[f.name].value)} instead of "
         f"{show_latency(kept.figures[f.name].value if f.name in kept.figures else 0.0)}"
         for f in over
     )
@@ -71,7 +71,7 @@ def _faster(
         + roomy(max(point.figures[f.name].value for f in over if f.phase == phase))
         for phase in phases
     )
-    text = f"{gained} if {may}: {option}"
+    text = f"{option}: {gained}, with {price}"
     return whole, Offer(text, option, point.trials)
 
 
@@ -98,12 +98,12 @@ def _calmer(figures: Sequence[Figure], point: Point, kept: Point) -> tuple[float
     cost = ""
     if worst is not None and lost[worst] < 0.98:
         cost = (
-            f" if {worst.name} may be {show_rate(point.figures[worst.name].value)} instead of "
+            f", with {worst.name} {show_rate(point.figures[worst.name].value)} instead of "
             f"{show_rate(kept.figures[worst.name].value)}"
         )
     text = (
-        f"{figure.name} {show_latency(shown.value)} instead of "
-        f"{show_latency(kept.figures[figure.name].value)}{cost}: {option}"
+        f"{option}: {figure.name} {show_latency(shown.value)} instead of "
+        f"{show_latency(kept.figures[figure.name].value)}{cost}"
     )
     return 1 / tails[figure], Offer(text, option, point.trials)
 

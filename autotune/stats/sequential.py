@@ -13,6 +13,7 @@ from typing import Literal
 
 from autotune.problem.figure import Figure
 from autotune.problem.objective import Figures
+from autotune.quantities import show_latency
 from autotune.stats.verdict import NOTABLE, Comparison, Conclusion, Verdict
 
 MOST_PAIRS = 4
@@ -60,13 +61,12 @@ class Look:
 class Terms:
     """What is judged: `figures` with their limits, `what` the setting is called, `asked` the
     phases whose ceilings the user asked for (None: all), `given` if no worse is good enough;
-    `found` is what it is called where it is not better, `home` what it is compared with."""
+    `home` is what it is compared with."""
 
     figures: Sequence[Figure]
-    what: str = "the winner"
+    what: str = "the best setting found"
     asked: frozenset[str | None] = frozenset()
     given: bool = False
-    found: str = "the best found"
     home: str = "the original settings"
 
 
@@ -112,8 +112,7 @@ def look(
     if broken:
         if not last and not any(_surely(f, after) for f in broken):
             return Look(Step.MORE, f"whether {broken[0].name} holds is not clear")
-        reason = f"{terms.what} broke the ceiling for {broken[0].name} when measured in turn"
-        return Look(Step.DROP, reason, over=True)
+        return Look(Step.DROP, _too_slow(terms, broken[0], verdict, after), over=True)
     if verdict.overall.conclusion is Conclusion.BETTER:
         return _better(terms, verdict, after, moved, pairs, last)
     over = [f for f in moved if before[f.name].value > (f.ceiling or math.inf)]
@@ -126,6 +125,17 @@ def look(
     if terms.given and last:
         return _no_worse(terms, verdict, moved)
     return _not_better(terms, verdict, pairs, last, bool(over))
+
+
+def _too_slow(terms: Terms, figure: Figure, verdict: Verdict, after: Figures) -> str:
+    """Which ceiling does not hold, and by how much."""
+    said = f"{terms.what} broke the ceiling for {figure.name} when measured in turn: "
+    if figure.ratio is None:
+        limit = figure.ceiling or math.inf
+        shown = show_latency(after[figure.name].value)
+        return f"{said}{shown} where {show_latency(limit)} is allowed"
+    change = verdict.figures[figure.name].ratio
+    return f"{said}×{change:.2f} of what it was, where ×{figure.ratio:.2f} is allowed"
 
 
 def _no_worse(terms: Terms, verdict: Verdict, moved: Sequence[Figure]) -> Look:
@@ -146,11 +156,11 @@ def _not_better(terms: Terms, verdict: Verdict, pairs: int, last: bool, over: bo
     if over and not last:
         return Look(Step.MORE, "whether it is calmer is not clear")
     if overall.conclusion is Conclusion.WORSE:
-        return Look(Step.DROP, f"{terms.found} is slower when measured in turn")
+        return Look(Step.DROP, f"{terms.what} is slower when measured in turn")
     half = math.log(overall.high / overall.low) / 2
     promising = math.log(overall.ratio) > max(NOTABLE, _PROMISING.get(pairs, 1.0) * half)
     if last or not (promising or terms.given):
-        reason = f"{terms.found} does not differ from {terms.home} beyond noise"
+        reason = f"{terms.what} does not differ from {terms.home} beyond noise"
         return Look(Step.DROP, reason)
     return Look(Step.MORE, "the difference is not clear yet")
 

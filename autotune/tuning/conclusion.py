@@ -103,9 +103,13 @@ def _nearest(
     verdicts: Mapping[object, Verdict],
 ) -> Nearest | None:
     """Of what was measured in full the best; what was ended early, if that is all there is."""
-    candidates = [p for p in found[1:] if p.gain.value > NOTED] or [
-        p for p in aborted if p.gain.value > NOTED
-    ]
+    better = [p for p in found[1:] if p.gain.value > NOTED]
+    # What was proven not to be kept is told already.
+    candidates = (
+        [p for p in better if setting_key(p.setting) not in verdicts]
+        or better
+        or [p for p in aborted if p.gain.value > NOTED]
+    )
     if not candidates:
         return None
 
@@ -148,7 +152,7 @@ def _obstacle(
     low, high = point.gain.interval
     if low <= 1.0:
         return f"that may be noise ({low:.2f} to {high:.2f})", ""
-    return "it was not proven in the time there was", ""
+    return "it was not measured in turn with the original settings", ""
 
 
 def _next(

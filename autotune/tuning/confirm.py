@@ -63,7 +63,7 @@ def confirm(
     settings are called different at most as often as `error`.
     """
     given = preparation.options.given is not None
-    what = "the profile" if given else "the winner"
+    what = "the profile" if given else "the best setting found"
     reporter.step(f"Measuring {what} and the original settings, in turn")
     phases = differing(preparation.knobs, preparation.phases, winner, preparation.baseline)
     if given and not any(phase.weight for phase in phases):

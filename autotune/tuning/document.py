@@ -44,6 +44,7 @@ def result_document(
         "reason": result.reason,
         "winner": dict(result.winner),
         "baseline": dict(result.baseline),
+        "proposed": dict(result.proposed),
         "gain": comparison_document(verdict.overall) if verdict else None,
         "figures": {
             figure.name: {

@@ -103,7 +103,7 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> "Browser":  # type: ign
         yield found
 
 
-@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("width", [1280, 1000, 390])
 @pytest.mark.parametrize("dark", [False, True])
 @pytest.mark.parametrize(
     "runs",
