@@ -11,11 +11,12 @@ NS = 1e9
 
 
 class MetricsFile:
-    """Writes the metrics of one array's checks. A file that cannot be written is told of once, and
-    keeps no check from its work."""
+    """Writes the metrics of an array's checks. A file that cannot be written is told of once, tried
+    again, and keeps no check from its work."""
 
     def __init__(self, file: Path | None, array: Array, notice: Callable[[str], None]) -> None:
         self._file, self._array, self._notice = file, array, notice
+        self._told = False
 
     def write(
         self, path: Path, active: bool, share: float | None = None, p99_ns: float | None = None
@@ -42,6 +43,8 @@ class MetricsFile:
                 p99_ns / NS if p99_ns is not None else None,
             )
             write_check_metrics(check_path(self._file, self._array.device), seen)
+            self._told = False
         except AutotuneError as error:
-            self._file = None
-            self._notice(str(error))
+            if not self._told:
+                self._notice(str(error))
+            self._told = True

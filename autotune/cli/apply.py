@@ -14,8 +14,7 @@ from autotune.cli.options import (
     persist_applied,
     print_persisted,
 )
-from autotune.cli.terminal import console, notice
-from autotune.suggested import with_folder
+from autotune.cli.terminal import console, notice, say
 
 if TYPE_CHECKING:
     from autotune.safety.applied import Stopped
@@ -74,10 +73,10 @@ def apply(
         check(array, state_dir, wanted)
     before, after = apply_profile(wanted, device, state_dir, notice, force=force)
     if not wanted.evidence.confirmed:
-        measures = with_folder(f"autotune import {profile} --device {device}", state_dir)
         notice(
             f"The profile {wanted.name} is not proven: no measurements in turn with the original "
-            f"settings have shown that it is better. `{measures}` measures it."
+            f"settings have shown that it is better. `autotune import {profile} --device {device}` "
+            "measures it."
         )
     if not as_json:
         out = console()
@@ -93,7 +92,7 @@ def apply(
     if as_json:
         print(json.dumps({**document, "persisted": [str(f) for f in files]}, indent=2))
     else:
-        print_persisted(files, device, state_dir)
+        print_persisted(files, device)
 
 
 def unpersist(
@@ -134,12 +133,11 @@ def unpersist(
     for path in removed:
         print(f"Removed {path}.")
     if array is None:
-        print("What it has set on disks stays until a reboot; `autotune restore --all` ends that.")
+        say("What it has set on disks stays until a reboot; `autotune restore --all` ends that.")
     else:
-        back = with_folder(f"autotune restore {array.device}", state_dir)
-        print(
+        say(
             f"The values stay as they are until {array.device} is stopped, those of its disks "
-            f"until a reboot. `{back}` puts them back now."
+            f"until a reboot. `autotune restore {array.device}` puts them back now."
         )
 
 

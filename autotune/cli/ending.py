@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from autotune.cli.output import loss
 from autotune.cli.terminal import notice
 from autotune.errors import AutotuneError
+from autotune.suggested import in_folder
 
 
 @contextmanager
@@ -56,7 +57,7 @@ def ending(as_json: bool) -> Iterator[None]:
 def _say(text: str, as_json: bool, document: Mapping[str, object] | None = None) -> None:
     try:
         if as_json:
-            print(json.dumps({**(document or {}), "error": text}))
+            print(json.dumps({**(document or {}), "error": in_folder(text)}))
         sys.stdout.flush()
     except OSError:
         # The answer goes nowhere, as on a full disk; what was wrong is said all the same.

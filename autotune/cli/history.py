@@ -61,7 +61,7 @@ def history(
         if as_json:
             print(json.dumps(report.run_document(record, trials), indent=2))
         else:
-            report.print_run(console(), record, trials, state_dir)
+            report.print_run(console(), record, trials)
 
 
 def _checks(as_json: bool, state_dir: "Path") -> None:

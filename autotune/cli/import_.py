@@ -193,5 +193,5 @@ def _bring(
             if len(each) == 1:
                 raise
             arrivals.append(Arrival(options.device, plan, False, str(error)))
-        report.print_arrival(out, arrivals[-1], state_dir)
+        report.print_arrival(out, arrivals[-1])
     return arrivals

@@ -9,7 +9,6 @@ import typer
 from autotune import suggested
 from autotune.cli.terminal import LOG_FORMAT, LOG_FORMATS, notice, say
 from autotune.errors import AutotuneError, UsageError
-from autotune.suggested import with_folder
 
 if TYPE_CHECKING:
     from autotune.problem.profile import Profile
@@ -17,7 +16,10 @@ if TYPE_CHECKING:
 StateDir = Annotated[
     Path,
     typer.Option(
-        metavar="DIR", envvar="AUTOTUNE_STATE_DIR", help="Folder of runs, journals and profiles."
+        metavar="DIR",
+        envvar="AUTOTUNE_STATE_DIR",
+        callback=suggested.name_folder,
+        help="Folder of runs, journals and profiles.",
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
@@ -75,10 +77,9 @@ def persist_applied(
         ) from None
 
 
-def print_persisted(files: Iterable[Path], device: str, state_dir: Path) -> None:
+def print_persisted(files: Iterable[Path], device: str) -> None:
     """Say which files were written to keep the values, and how to undo that."""
     for path in files:
         say(f"Written: {path}")
     if files:
-        ends = with_folder(f"autotune unpersist {device}", state_dir)
-        say(f"It comes back at each assembly, until `{ends}`.")
+        say(f"It comes back at each assembly, until `autotune unpersist {device}`.")

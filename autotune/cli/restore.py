@@ -149,7 +149,8 @@ def _put_back_each(
                 torn.append(path)
                 barred.append(path.stem)
                 continue
-            with lock(applied[path]) if path in applied else contextlib.nullcontext():
+            below = lock(applied[path], undoes=True) if path in applied else None
+            with below or contextlib.nullcontext():
                 record, outcome = put_back(path)
             outcomes[f"{record.device} ({path.parent.name})"] = outcome
             if path not in applied and not path.exists():

@@ -17,7 +17,7 @@ from autotune.cli.options import (
     read,
 )
 from autotune.cli.terminal import console, notice
-from autotune.suggested import with_folder
+from autotune.suggested import in_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -276,7 +276,7 @@ def _run(
     if persist and done.profile is not None:
         files = persist_applied(done.profile, options.device, state_dir, _document(done, ()))
     if not as_json:
-        print_persisted(files, options.device, state_dir)
+        print_persisted(files, options.device)
     return _document(done, files)
 
 
@@ -304,9 +304,9 @@ def _print(done: "Done", device: str, apply: bool, state_dir: Path) -> None:
     report.print_spent(out, done.spent)
     if done.not_measured:
         out.print(done.not_measured)
-    named_answers.print_named(out, done.named, done.result.baseline, done.number, state_dir)
+    named_answers.print_named(out, done.named, done.result.baseline, done.number)
     if done.path and not apply:
-        use = with_folder(f"autotune apply {done.path} {device}", state_dir)
-        out.print(f"The original settings are back; `{use}` applies the profile.")
+        use = in_folder(f"`autotune apply {done.path} {device}`")
+        out.print(f"The original settings are back; {use} applies the profile.")
     if "AUTOTUNE_LAB" in os.environ:
         out.print("These commands are for inside the lab, whose arrays are new at each start.")

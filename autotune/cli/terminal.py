@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, TextIO
 
+from autotune.suggested import in_folder
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -49,7 +51,7 @@ def say(text: str, stream: TextIO | None = None) -> None:
     """Print each line of the text, on a terminal wrapped between words; to stdout by default.
     Names in it may be a stranger's, so they move no cursor."""
     stream = stream or sys.stdout
-    lines = text.splitlines()
+    lines = in_folder(text).splitlines()
     if not all(map(str.isprintable, lines)):
         from autotune.untrusted import harmless
 

@@ -32,7 +32,7 @@ from autotune.system.array import Array
 
 def record(array: Array | Stopped, state_dir: Path) -> list[str]:
     """Record what udev has set, under the lock, which remembers it for other state folders."""
-    with lock(array, journal_path(state_dir, array.uuid), applies=True):
+    with lock(array, journal_path(state_dir, array.uuid), applies=True, undoes=True):
         if isinstance(array, Stopped):
             return record_stopped(array, state_dir)
         return record_persisted(array, state_dir)

@@ -286,12 +286,24 @@ not_theirs() {
     done
 }
 
+# Where autotune keeps what it has set: the usual folder, and others that were named to it since the
+# boot.
+folders() {
+    {
+        echo "$STATE"
+        cat "$RUN"/autotune/array-* "$RUN"/autotune/disk-* 2>/dev/null |
+            sed -n 's|^\(/.*\)/journal/[^/]*$|\1|p'
+    } | sort -u
+}
+
 # One at a time: two at once would save each other's values for the originals.
 alone() {
-    for own in "$uuid" "$known_as"; do
-        [ ! -e "$STATE/journal/$own.jsonl" ] ||
-            fail "A run of autotune has $1, or left it as it was; wait, or run autotune restore."
-    done
+    folders | while IFS= read -r folder; do
+        for own in "$uuid" "$known_as"; do
+            [ ! -e "$folder/journal/$own.jsonl" ] ||
+                fail "A run of autotune has $1, or left it as it was; wait, or run autotune restore --state-dir $folder."
+        done
+    done || exit 2
     command -v flock >/dev/null || fail "flock is missing; install util-linux."
     umask 077
     { mkdir -p "${saved%/*}" && : >>"${saved%/*}/lock"; } ||
@@ -309,31 +321,36 @@ check_applied() {
         [ ! -e "$PERSISTED/$own.json" ] ||
             fail "autotune has persisted a profile for $1; run autotune restore --all first."
     done
-    for record in "$STATE"/journal/*.jsonl; do
-        # What waits for the end of a sync is nothing of a disk's.
-        case $record in *.waiting.jsonl) continue ;; esac
-        grep -qs "$(cat "$BOOT")" "$record" || continue
-        for disk in $disks; do
-            ! grep -q "/${disk##*/}/queue/" "$record" ||
-                fail "A run of autotune has disks of $1, or left them as they were; wait, or run autotune restore."
-        done
-    done
-    for record in "$STATE"/applied/*.jsonl; do
-        grep -qs "$(cat "$BOOT")" "$record" || continue
-        case $record in
-        */"$uuid".jsonl | */"$known_as".jsonl) fail "autotune has applied a profile to $1; run autotune restore $1 first." ;;
-        esac
-        for disk in $disks; do
-            ! grep -Eq "\"kind\": \"(write|first)\".*/${disk##*/}/queue/" "$record" ||
-                fail "autotune has applied a profile on disks of $1; run autotune restore --all first."
-        done
-    done
+    folders | while IFS= read -r folder; do check_folder "$folder" "$1"; done || exit 2
     # What udev has set on a disk, or on a partition of it, for the profile of another array.
     for disk in $disks; do
         for device in "$disk" "$disk"/*; do
             number=$(cat "$device/dev" 2>/dev/null) || continue
             ! grep -qs '^E:AUTOTUNE_MEMBER=' "$RUN/udev/data/b$number" ||
                 fail "A profile of autotune is persisted on disks of $1; run autotune restore --all first."
+        done
+    done
+}
+
+# The same in one of its folders, $1, for the array $2.
+check_folder() {
+    for record in "$1"/journal/*.jsonl; do
+        # What waits for the end of a sync is nothing of a disk's.
+        case $record in *.waiting.jsonl) continue ;; esac
+        grep -qs "$(cat "$BOOT")" "$record" || continue
+        for disk in $disks; do
+            ! grep -q "/${disk##*/}/queue/" "$record" ||
+                fail "A run of autotune has disks of $2, or left them as they were; wait, or run autotune restore --state-dir $1."
+        done
+    done
+    for record in "$1"/applied/*.jsonl; do
+        grep -qs "$(cat "$BOOT")" "$record" || continue
+        case $record in
+        */"$uuid".jsonl | */"$known_as".jsonl) fail "autotune has applied a profile to $2; run autotune restore $2 --state-dir $1 first." ;;
+        esac
+        for disk in $disks; do
+            ! grep -Eq "\"kind\": \"(write|first)\".*/${disk##*/}/queue/" "$record" ||
+                fail "autotune has applied a profile on disks of $2; run autotune restore --all --state-dir $1 first."
         done
     done
 }

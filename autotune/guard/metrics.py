@@ -12,8 +12,8 @@ KIB = 1024
 
 
 class MetricsFile:
-    """Writes the metrics of one array's guard. A file that cannot be written is told of once, and
-    keeps no guard from its work."""
+    """Writes the metrics of one array's guard. A file that cannot be written is told of once, tried
+    again at the next window, and keeps no guard from its work."""
 
     def __init__(
         self,
@@ -24,7 +24,7 @@ class MetricsFile:
     ) -> None:
         self._file = file
         self._array, self._ceiling_s, self._notice = array, ceiling_ns / NS, notice
-        self._released = False
+        self._released = self._told = False
 
     def window(self, window: Window) -> None:
         """A sync is under way."""
@@ -64,6 +64,8 @@ class MetricsFile:
             )
         try:
             write_guard_metrics(guard_path(self._file, device), seen)
+            self._told = False
         except AutotuneError as error:
-            self._file = None
-            self._notice(str(error))
+            if not self._told:
+                self._notice(str(error))
+            self._told = True

@@ -185,14 +185,14 @@ def _one(array: Array, wanted: Wanted, signals: Signals, warned: bool) -> tuple[
     path = journal_path(wanted.state_dir, array.uuid)
     said = told = ""
     with contextlib.ExitStack() as stack:
-        if action in REBUILDS:
-            # Onto a disk that was added just before.
-            stack.callback(wake_udev, array, wanted.notice)
         stack.enter_context(lock(array, path, guard=True))
         put_back_leftovers(array, path, wanted.notice)
         if text := no_room(array):
             raise RefusalError(text)
         journal = new_journal(path, array.uuid, array.device, files(array))
+        if action in REBUILDS:
+            # Onto a disk that was added just before. While the journal was there, udev set nothing.
+            stack.callback(wake_udev, array, wanted.notice)
         guardian = stack.enter_context(guarded(journal, wanted.notice))
 
         def going() -> bool:

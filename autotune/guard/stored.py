@@ -50,8 +50,8 @@ def keep(sync: GuardedSync, state_dir: Path) -> None:
 
 
 class Recorder:
-    """Keeps the syncs of one array's guard. A disk that takes nothing is told of once, and keeps no
-    guard from its work."""
+    """Keeps the syncs of one array's guard. A disk that takes nothing is told of once, tried again,
+    and keeps no guard from its work."""
 
     def __init__(
         self,
@@ -65,7 +65,7 @@ class Recorder:
         known = ceiling_ns if math.isfinite(ceiling_ns) else None
         self._about = (array.device, array.uuid, known, policy)
         self._recording, self._saved_s = Recording(*self._about), math.inf
-        self._faulty = False
+        self._told = False
 
     def window(self, window: Window) -> None:
         """A sync is under way."""
@@ -92,13 +92,15 @@ class Recorder:
 
     def _save(self, summary: Summary | None) -> None:
         sync = self._recording.so_far(summary)
-        if sync is None or self._faulty:
+        if sync is None:
             return
         try:
             keep(sync, self._state_dir)
+            self._told = False
         except OSError as error:
-            self._faulty = True
-            self._notice(
-                f"How the sync went cannot be kept in {self._state_dir / 'guarded'}: "
-                f"{error.strerror}; free some space there to have a report of the next one."
-            )
+            if not self._told:
+                self._notice(
+                    f"How the sync went cannot be kept in {self._state_dir / 'guarded'}: "
+                    f"{error.strerror}; free some space there to have a report of it."
+                )
+            self._told = True

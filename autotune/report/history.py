@@ -3,7 +3,6 @@
 import contextlib
 import dataclasses
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from rich.console import Console
@@ -20,7 +19,7 @@ from autotune.results import solve, stored_run
 from autotune.results.stored_run import StoredProblem
 from autotune.safety.locks import is_held
 from autotune.store import RunRecord, TrialRecord
-from autotune.suggested import with_folder
+from autotune.suggested import in_folder
 from autotune.untrusted import harmless
 
 
@@ -56,9 +55,7 @@ def _run(run: RunRecord) -> dict[str, Any]:
     return document
 
 
-def print_run(
-    console: Console, run: RunRecord, trials: Sequence[TrialRecord], state_dir: Path
-) -> None:
+def print_run(console: Console, run: RunRecord, trials: Sequence[TrialRecord]) -> None:
     """The trials of a run: what differed from the baseline, and the figures that were measured."""
     baseline = trials[0].requested if trials else {}
     outcome = f" {run.outcome[:1].upper()}{run.outcome[1:].rstrip('.')}." if run.outcome else ""
@@ -70,12 +67,12 @@ def print_run(
     console.print(_figures(trials))
     console.print("= carried over: no changed setting can move it, so it was not measured again")
     console.print("– not measured in this trial")
-    compares = with_folder(f"autotune report {run.id}", state_dir)
+    compares = in_folder(f"`autotune report {run.id}`")
     console.print(
-        f"Figures are as each trial measured them. `{compares}` compares settings: "
+        f"Figures are as each trial measured them. {compares} compares settings: "
         "it takes out how the array itself changed from trial to trial."
     )
-    named_answers.print_named(console, solve.named(run, trials), baseline, run.id, state_dir)
+    named_answers.print_named(console, solve.named(run, trials), baseline, run.id)
 
 
 def _trials(trials: Sequence[TrialRecord], baseline: Setting) -> Grid:

@@ -1,7 +1,6 @@
 """What a profile comes to on an array, and what became of it, for people and for programs."""
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from rich.console import Console
@@ -10,7 +9,7 @@ from rich.text import Text
 from autotune.deploy.rescale import Plan
 from autotune.quantities import show_bytes, show_seconds
 from autotune.report.grid import Grid
-from autotune.suggested import with_folder
+from autotune.suggested import in_folder
 from autotune.tuning.document import comparison_document
 from autotune.tuning.import_profile import Arrival
 from autotune.tuning.preparation import BASELINE_TRIALS, CONFIRM_ORDER, Preparation
@@ -46,22 +45,22 @@ def print_measuring(console: Console, preparation: Preparation) -> None:
     )
 
 
-def print_arrival(console: Console, arrival: Arrival, state_dir: Path) -> None:
+def print_arrival(console: Console, arrival: Arrival) -> None:
     """The verdict, and how to undo it."""
     if not arrival.kept:
         console.print(Text(f"Not kept: {arrival.reason}. The original settings are back."))
         return
     gain = _gain(arrival)
-    undo = with_folder(f"autotune restore {arrival.device}", state_dir)
+    undo = in_folder(f"`autotune restore {arrival.device}`")
     console.print(
         Text(
             f"Kept on {arrival.device}{f', {gain}' if gain else ''}: {arrival.reason}. It lasts "
-            f"until a reboot; `{undo}` undoes it."
+            f"until a reboot; {undo} undoes it."
         ),
     )
     if arrival.path is not None:
-        stays = with_folder(f"autotune apply {arrival.path} {arrival.device} --persist", state_dir)
-        console.print(Text(f"`{stays}` keeps it over reboots."))
+        stays = in_folder(f"`autotune apply {arrival.path} {arrival.device} --persist`")
+        console.print(Text(f"{stays} keeps it over reboots."))
 
 
 def print_arrivals(console: Console, arrivals: Sequence[Arrival]) -> None:

@@ -1,7 +1,6 @@
 """The three named answers of a run, for people and for programs."""
 
 import math
-from pathlib import Path
 from typing import Any
 
 from rich.console import Console
@@ -13,7 +12,7 @@ from autotune.quantities import show_count
 from autotune.report.grid import Grid
 from autotune.report.tables import show_setting
 from autotune.results.pareto import Named, Point
-from autotune.suggested import with_folder
+from autotune.suggested import in_folder
 
 NAMES = ("throughput", "balanced", "latency")
 
@@ -30,9 +29,7 @@ def show_ratio(estimate: Estimate) -> str:
     return f"×{estimate.value:.2f} ± {estimate.value * math.expm1(estimate.spread):.2f}"
 
 
-def print_named(
-    console: Console, named: Named | None, baseline: Setting, run: int, state_dir: Path
-) -> None:
+def print_named(console: Console, named: Named | None, baseline: Setting, run: int) -> None:
     """The answers, if they differ: a choice of one is no choice."""
     if named is None:
         return
@@ -54,8 +51,8 @@ def print_named(
             )
         grid.add_row(f"  {name}", Text(text))
     console.print(grid)
-    command = with_folder(f"autotune solve {run} --name NAME --save FILE", state_dir)
-    console.print(f"`{command}` makes a profile of another.")
+    command = in_folder(f"`autotune solve {run} --name NAME --save FILE`")
+    console.print(f"{command} makes a profile of another.")
 
 
 def document(named: Named | None) -> dict[str, Any] | None:

@@ -129,14 +129,14 @@ def _changes(answer: solve.Solution | None, told: Mapping[str, Any]) -> list[Doc
 
 def _nearest(told: Mapping[str, Any], study: Study) -> Document | None:
     """The best that is not kept, unless it is what was measured in turn last."""
-    near, baseline = told.get("nearest"), study.problem.baseline
-    if not near or told.get("proposed") == near["setting"]:
+    near, proven = told.get("nearest"), told.get("gain") is not None
+    if not near or (proven and told.get("proposed") == near["setting"]):
         return None
     return {
-        "setting": show_setting(near["setting"], baseline),
+        "setting": show_setting(near["setting"], study.problem.baseline),
         "gain": near["gain"],
         "obstacle": near["obstacle"],
-        "proven": told.get("gain") is not None,
+        "proven": proven,
     }
 
 

@@ -218,8 +218,8 @@ def _time(stored: str) -> str:
 def next_best(setting: str, gain: float, obstacle: str, proven: bool) -> str:
     """Of what is not kept the best, and what was in its way; `proven`: whether another setting was
     measured in turn."""
-    what = "The next best was" if proven else "The best was"
-    return f"{what} {setting}: overall ×{gain:.2f} in the search, but {obstacle}."
+    what = "next best setting" if proven else "best setting tried"
+    return f"The {what} was {setting}: overall ×{gain:.2f} in the search, but {obstacle}."
 
 
 def no_long_load(why: str) -> str:

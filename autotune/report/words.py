@@ -63,9 +63,11 @@ def print_nearest(console: Console, result: Result) -> None:
             f"in turn {times}.",
             highlight=False,
         )
-    if nearest is not None and setting_key(nearest.point.setting) != setting_key(result.proposed):
+    if nearest is None:
+        return
+    proven = result.verdict is not None
+    if not proven or setting_key(nearest.point.setting) != setting_key(result.proposed):
         setting = show_setting(nearest.point.setting, result.baseline)
-        proven = result.verdict is not None
         console.print(
             next_best(setting, nearest.point.gain.value, nearest.obstacle, proven), highlight=False
         )

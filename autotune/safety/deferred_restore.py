@@ -88,7 +88,7 @@ def put_back(path: Path, root: Path = Path("/")) -> tuple[Record, Outcome]:
     process of its own.
 
     Raise FileNotFoundError if somebody else has just done so, RefusalError if a run is under way
-    that does so itself, AutotuneError if the journal cannot be read.
+    that does so itself, or its guardian takes long to, AutotuneError if the journal cannot be read.
     """
     deadline = time.monotonic() + TURN_S
     while True:
@@ -96,11 +96,12 @@ def put_back(path: Path, root: Path = Path("/")) -> tuple[Record, Outcome]:
             journal = Journal.claimed(path)
             break
         except RefusalError:
-            if not is_waiting(path):
-                raise
             record = Journal.load(path).record
-            if _is_syncing(record, root):
-                return record, Outcome(waiting=record.waits(root))
+            if is_waiting(path):
+                if _is_syncing(record, root):
+                    return record, Outcome(waiting=record.waits(root))
+            elif _lives(record.pid):
+                raise
             if time.monotonic() > deadline:
                 raise
             time.sleep(LEAST_S)
@@ -111,6 +112,11 @@ def put_back(path: Path, root: Path = Path("/")) -> tuple[Record, Outcome]:
     elif is_unfinished(outcome):
         start(journal.path)
     return journal.record, outcome
+
+
+def _lives(pid: int) -> bool:
+    stat = sysfs.read_or(Path(f"/proc/{pid}/stat"), "")
+    return stat.rpartition(")")[2].split()[:1] not in ([], ["Z"], ["X"])
 
 
 def settle(journal: Path, root: Path = Path("/")) -> None:

@@ -41,11 +41,13 @@ def lock(
     folder: Path = LOCKS,
     guard: bool = False,
     applies: bool = False,
+    undoes: bool = False,
 ) -> Iterator[None]:
     """Hold the array (by UUID, since names move) and its physical disks. `journal` is where the
     journal of what is to be changed will be; the lock remembers it for whoever comes next. A
     `guard` changes nothing on the disks, so it shares them with other guards, but not with a run.
-    What `applies` may leave values in force.
+    What `applies` may leave values in force. What `undoes` them asks the files whose values they
+    are, so a run's must not lie over them.
 
     Raise RefusalError, naming the process, if another one has one of them, or if an earlier run
     left its journal elsewhere (another --state-dir, or another array on the same disks): its
@@ -69,7 +71,7 @@ def lock(
                 taken = until_the_end(open_own(file_name, folder / file_name, place))
                 _hold(taken, fcntl.LOCK_SH if shared else fcntl.LOCK_EX, array, name)
                 if not shared:
-                    _remember(memory, file_name, journal, array, applies)
+                    _remember(memory, file_name, journal, array, applies, undoes)
         except OSError as error:
             todo = "run autotune as root" if isinstance(error, PermissionError) else "mend that"
             raise RefusalError(
@@ -86,7 +88,9 @@ def _open_place(folder: Path) -> int:
     return open_own(folder / "locks", folder / "locks")
 
 
-def _remember(memory: int, name: str, journal: Path | None, array: Lockable, applies: bool) -> None:
+def _remember(
+    memory: int, name: str, journal: Path | None, array: Lockable, applies: bool, undoes: bool
+) -> None:
     """Note the journal beside those of other state folders that still have something in force.
     Raise RefusalError if there is another one."""
     flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -100,6 +104,9 @@ def _remember(memory: int, name: str, journal: Path | None, array: Lockable, app
             )
         os.fchmod(descriptor, 0o600)
         noted = [Path(line) for line in file.read().splitlines()[1:] if line]
+        if undoes:
+            for left in noted:
+                _refuse_if_over(left, array)
         if journal is not None:
             for earlier in noted:
                 if earlier != journal:
@@ -118,6 +125,16 @@ def _refuse_if_there(journal: Path, array: Lockable) -> None:
         raise RefusalError(
             f"An earlier run left settings on {array.device} or its disks; run "
             f"`autotune restore --state-dir {journal.parent.parent}` first."
+        )
+
+
+def _refuse_if_over(journal: Path, array: Lockable) -> None:
+    if journal.exists():
+        folder = journal.parent.parent
+        raise RefusalError(
+            f"What lies on {array.device} stays for now: what a run has set over it, or over its "
+            f"disks, goes back first (`autotune restore --state-dir {folder}`; if that cannot be, "
+            f"delete {journal})."
         )
 
 

@@ -117,7 +117,7 @@ class ManagedArray:
         before that. Raise RestoreError if it cannot."""
         array = self._array.now()
         path = applied_path(self._state, array.uuid)
-        with lock(array, journal_path(self._state, array.uuid), applies=True):
+        with lock(array, journal_path(self._state, array.uuid), applies=True, undoes=True):
             theirs = record_persisted(array, self._state)
             outcome = put_back(path)[1] if path.exists() else Outcome()
         if outcome.failed:

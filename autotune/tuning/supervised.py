@@ -18,7 +18,7 @@ from typing import Any
 from autotune.errors import AutotuneError
 from autotune.safety.journal import Journal
 from autotune.safety.paths import applied_path, journal_path, waiting_path
-from autotune.suggested import with_folder
+from autotune.suggested import name_folder
 
 _ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 _PR_SET_PDEATHSIG = 1
@@ -119,9 +119,13 @@ def _what_happened(number: int, where: str, told: dict[str, Any] | None, began_s
         return text
     state_dir, run = Path(told["state"]), told["run"]
     kept = applied_path(state_dir, told["uuid"])
-    back = with_folder(f"autotune restore {told['device']}", state_dir)
+    # The worker read it, not this process.
+    name_folder(state_dir)
     if kept.exists() and kept.stat().st_mtime > began_s:
-        text += f" What it found is in force; `{back}` puts the original settings back."
+        text += (
+            f" What it found is in force; `autotune restore {told['device']}` puts the original "
+            "settings back."
+        )
     else:
         text += _what_is_back(journal_path(state_dir, told["uuid"]))
     try:
@@ -132,11 +136,10 @@ def _what_happened(number: int, where: str, told: dict[str, Any] | None, began_s
         # Loads pydantic, which is needed in this case only.
         from autotune.quantities import show_count  # noqa: PLC0415
 
-        resume = with_folder(f"autotune run {told['device']} --resume", state_dir)
-        solve = with_folder(f"autotune solve {run}", state_dir)
         text += (
-            f" Run {run} is kept with {show_count(trials, 'trial')}: `{resume}`, with the same "
-            f"options, continues it, and `{solve}` answers from it."
+            f" Run {run} is kept with {show_count(trials, 'trial')}: "
+            f"`autotune run {told['device']} --resume`, with the same "
+            f"options, continues it, and `autotune solve {run}` answers from it."
         )
     return text
 

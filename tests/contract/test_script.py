@@ -330,7 +330,7 @@ def test_what_autotune_has_applied_on_its_disks_is_not_taken_for_the_original(
     machine.put("var/lib/autotune/applied/other.jsonl", record)
     done = machine.run("apply")
     assert done.returncode == (2 if refused else 0)
-    assert ("run autotune restore --all first" in done.stderr) == refused
+    assert ("run autotune restore --all --state-dir " in done.stderr) == refused
 
 
 @pytest.mark.parametrize("device", ["sda", "sda/sda1"])
@@ -354,7 +354,7 @@ def test_what_unpersist_has_recorded_is_not_taken_for_the_original(tmp_path: Pat
     machine.put("var/lib/autotune/applied/other.jsonl", f'{{"boot": "this-boot"}}\n{line}')
     done = machine.run("apply")
     assert done.returncode == 2
-    assert "run autotune restore --all first" in done.stderr
+    assert "run autotune restore --all --state-dir " in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -403,6 +403,23 @@ def test_an_array_of_old_metadata_is_known_by_the_name_that_autotune_has_for_it(
     done = machine.run("apply")
     assert done.returncode == 2
     assert "run autotune restore" in done.stderr
+
+
+@pytest.mark.parametrize("noted", ["array-other", "disk-sda", ""])
+@pytest.mark.parametrize("left", ["applied", "journal"])
+def test_what_is_in_force_by_another_folder_is_not_taken_for_the_original(
+    tmp_path: Path, noted: str, left: str
+) -> None:
+    """The locks remember it until the next boot."""
+    machine = Sandbox(tmp_path, profile())
+    before, folder = machine.held(), machine.root / "srv/my state"
+    machine.put(f"srv/my state/{left}/{UUID}.jsonl", '{"boot": "this-boot"}')
+    if noted:
+        machine.put(f"run/autotune/{noted}", f"123\n{folder}/journal/other.jsonl\n")
+    done = machine.run("apply")
+    assert done.returncode == (2 if noted else 0), done.stderr
+    assert (f"--state-dir {folder}" in done.stderr) == bool(noted)
+    assert (machine.held() == before) == bool(noted)
 
 
 @pytest.mark.parametrize("boot", ["this-boot", "another"])

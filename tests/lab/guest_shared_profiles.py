@@ -1,12 +1,14 @@
 """Profiles on two arrays of the same disks, on the lab `partitions.toml`: a disk has the settings
 of one of them. `test_run.py` runs this there."""
 
+import fcntl
 import json
+import signal
 import subprocess
 from pathlib import Path
 
 import pytest
-from guest import autotune, autotune_json, knob_files
+from guest import FAST, autotune, autotune_json, knob_files, signal_guardians, start, wait_until
 
 ARRAYS = ("/dev/md0", "/dev/md1")
 DISKS = ("vda", "vdb")
@@ -63,7 +65,7 @@ def test_the_second_array_leaves_the_disks_to_the_first(tmp_path: Path) -> None:
         refused = autotune("apply", profile(state, scheduler="kyber"), second, state=state)
         assert refused.returncode == 1
         assert f"Nothing is left to apply to {second}." in refused.stderr
-        assert f"`autotune restore {first}` ends that." in refused.stderr
+        assert f"`autotune restore {first} --state-dir {state}` ends that." in refused.stderr
         both = profile(state, scheduler="kyber", read_ahead_kb=1024)
         done = autotune("apply", both, second, state=state)
         assert done.returncode == 0, done.stderr
@@ -98,6 +100,41 @@ def test_another_state_folder_finds_what_is_in_force_though_one_that_leaves_noth
     assert done.returncode == 1
     assert "another state folder is in force" in done.stderr
     assert autotune("restore", "--all", state=tmp_path / "one").returncode == 0
+    assert knob_files() == before
+
+
+def test_a_profile_stays_until_what_a_killed_run_has_set_over_it_is_back(tmp_path: Path) -> None:
+    """Undone before, it would take the run's values for somebody else's."""
+    state, before, workload = tmp_path / "state", knob_files(), tmp_path / "fast.toml"
+    workload.write_text(FAST)
+    autotune_json("apply", profile(state, read_ahead_kb=1024), ARRAYS[0], state=state)
+    applied = knob_files()
+    words = ("--workload", workload, "--knobs", "read_ahead_kb,sync_speed_min", "--trials", 8)
+    tuner = start("run", ARRAYS[0], *words, "--eager", state=state)
+
+    def tries() -> bool:
+        return queue("md0", "read_ahead_kb").read_text() != "1024\n"
+
+    wait_until(tries, 120, "a trial")
+    signal_guardians(signal.SIGSTOP)
+    tuner.kill()
+    tuner.wait(60)
+    (journal,) = (state / "journal").glob("*.jsonl")
+    with journal.open() as held:
+        # As its guardian does while it puts back.
+        fcntl.flock(held, fcntl.LOCK_EX)
+        for what in (ARRAYS[0], "--all"):
+            refused = autotune("restore", what, state=state)
+            assert refused.returncode == 1
+            assert "stays for now: what a run has set over it" in refused.stderr
+            assert tries()
+    done = autotune("restore", state=state)
+    signal_guardians(signal.SIGCONT)
+    assert done.returncode == 0, done.stderr
+    assert knob_files() == applied
+    done = autotune("restore", ARRAYS[0], state=state)
+    assert done.returncode == 0, done.stderr
+    assert "somebody else" not in done.stdout
     assert knob_files() == before
 
 

@@ -137,13 +137,13 @@ def test_a_run_that_keeps_nothing_says_what_came_nearest_and_what_to_try(
     assert nearest.point.gain.value > 1.5
     said = printed(result)
     assert "Keep what you have: the setting that was tried looked better, but broke" in said
-    assert "The nearest candidate was stripe_cache_size 2048" in said
+    assert "The best setting tried was stripe_cache_size 2048" in said
     assert "resync.p99 was " in said
     assert "The search ended: no other setting promises enough to be worth a trial" in said
     assert "autotune run md0 --workload FILE --p99-ceiling resync=" in said
     # And what the ceiling costs.
     assert "×2.8" in said
-    assert "if resync.p99 may be " in said
+    assert ", with resync.p99 " in said
 
 
 def test_a_run_that_tried_nothing_better_says_so(

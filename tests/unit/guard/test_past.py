@@ -153,3 +153,9 @@ def test_a_disk_that_takes_nothing_is_told_of_once(tmp_path: Path) -> None:
         recorder.over(SUMMARY)
     assert len(told) == 1
     assert "cannot be kept" in told[0]
+    # With room again, the next one is kept.
+    (tmp_path / "state").unlink()
+    for window in some_windows(5, time_s=FIRST.time_s + 3e4):
+        recorder.window(window)
+    recorder.over(SUMMARY)
+    assert len(stored.every(tmp_path / "state")) == 1

@@ -223,10 +223,14 @@ def test_a_guard_tells_prometheus_what_it_sees_and_goes_on_without(tmp_path: Pat
     assert re.search(r"^autotune_guard_ceiling_out_of_reach\{.*\} 1\.0$", file.read_text(), re.M)
     assert re.search(r"^autotune_guard_active\{.*\} 0\.0$", file.read_text(), re.MULTILINE)
     assert not re.search(r"^autotune_guard_p99_seconds\{", file.read_text(), re.MULTILINE)
-    told = MetricsFile(Path("/no/such/all.prom"), array, 5e7, said.append)
+    told = MetricsFile(tmp_path / "new" / "all.prom", array, 5e7, said.append)
     told.window(window)
     told.over()
     assert len(said) == 1
     assert "cannot be written" in said[0]
+    # It is tried again: the disk may have been full for a moment.
+    (tmp_path / "new").mkdir()
+    told.window(window)
+    assert (tmp_path / "new/all-guard-md0.prom").exists()
     MetricsFile(None, array, 5e7, said.append).window(window)
     assert len(said) == 1

@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 from fake_run import Machine
+from typer.testing import CliRunner
 
-from autotune.suggested import STATE_DIR, with_folder
+from autotune.cli.main import app
+from autotune.suggested import STATE_DIR, in_folder, with_folder
 from autotune.tuning.conclusion import _command
 
 
@@ -32,6 +34,15 @@ def test_the_options_that_make_it_this_run_are_kept(
     assert words in _command(preparation, more)
     elsewhere = dataclasses.replace(preparation, state_dir=Path("/srv/my runs"))
     assert _command(elsewhere, more).endswith(f"{more} --state-dir '/srv/my runs'")
+
+
+def test_commands_in_texts_are_for_the_folder_that_was_named(tmp_path: Path) -> None:
+    CliRunner().invoke(app, ["apply", "nix", "/dev/md0", "--state-dir", str(tmp_path)])
+    text = "`autotune restore`, `autotune show md0`, or `cat /x`; `autotune run --state-dir /y`"
+    assert in_folder(text) == text.replace("restore`", f"restore --state-dir {tmp_path}`")
+    # The next command was given none.
+    CliRunner().invoke(app, ["profiles"])
+    assert in_folder(text) == text
 
 
 def test_the_usual_folder_goes_without_saying() -> None:

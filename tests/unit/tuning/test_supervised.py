@@ -19,11 +19,12 @@ WORKER = """
 import ctypes, os, signal, sys, time
 from pathlib import Path
 from autotune.errors import AutotuneError
+from autotune.suggested import in_folder
 from autotune.tuning.supervised import supervise, tell
 try:
     code = supervise()
 except AutotuneError as error:
-    sys.exit(f"said: {error}")
+    sys.exit(f"said: {in_folder(str(error))}")
 if code is not None:
     sys.exit(code)
 """
