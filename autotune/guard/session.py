@@ -88,6 +88,7 @@ def guard(device: str, wanted: Wanted, wait: bool = False) -> bool:
     if text := refusal(array):
         raise RefusalError(text)
     signals, noticed, warned = Signals(), "", ""
+    began: tuple[str, datetime] | None = None
     with signals.caught(wanted.notice):
         if not wait and not under_way(array):
             return False
@@ -98,10 +99,15 @@ def guard(device: str, wanted: Wanted, wait: bool = False) -> bool:
             )
         while not signals.name and wait_for_one(array, signals.pause, wait):
             rest_s = 0.0
+            action = under_way(array)
+            if began is None or began[0] != action:
+                began = action, datetime.now()
             try:
-                done, text = _one(array.now(), wanted, signals, bool(warned))
+                done, text = _one(array.now(), wanted, signals, bool(warned), began[1])
                 wanted.finished(done)
                 noticed, warned = "", text or warned
+                # Of one that is only released, the date stays.
+                began = began if done.released else None
                 _tell_if_cut(done, array, wanted, wait)
                 if not (wait or done.overtaken):
                     break
@@ -118,7 +124,7 @@ def guard(device: str, wanted: Wanted, wait: bool = False) -> bool:
                 if isinstance(error, StoppedError | RefusalError):
                     rest_s = WAIT_S if isinstance(error, RefusalError) else math.inf
             if not _sit_out(array, rest_s, signals):
-                warned = ""
+                warned, began = "", None
         return True
 
 
@@ -161,12 +167,12 @@ def _ended(hold: Hold, action: str, over: bool, overtaken: bool, interrupted: bo
     return f"the {what} is over" if over else ""
 
 
-def _promise(wanted: Wanted, action: str) -> Promise:
-    """What is promised for this sync. A date that has passed leaves the ceiling or policy; raise
-    RefusalError if there is none."""
+def _promise(wanted: Wanted, action: str, began: datetime) -> Promise:
+    """What is promised for this sync, which was first seen when it `began`. A date that has passed
+    leaves the ceiling or policy; raise RefusalError if there is none."""
     goals = wanted.goals
     try:
-        return goals.promise(action, datetime.now())
+        return goals.promise(action, began)
     except UsageError:
         if math.isinf(goals.ceiling_ns) and goals.policy is None:
             raise RefusalError(
@@ -174,11 +180,14 @@ def _promise(wanted: Wanted, action: str) -> Promise:
                 "not guarded."
             ) from None
         wanted.notice(f"The date {goals.by} has passed, so this sync is guarded without one.")
-        return dataclasses.replace(goals, by=None).promise(action, datetime.now())
+        return dataclasses.replace(goals, by=None).promise(action, began)
 
 
-def _one(array: Array, wanted: Wanted, signals: Signals, warned: bool) -> tuple[Summary, str]:
-    """Guard the sync that is under way, to its end. Also what was said if its ceiling turned out to
+def _one(
+    array: Array, wanted: Wanted, signals: Signals, warned: bool, began: datetime
+) -> tuple[Summary, str]:
+    """Guard the sync that is under way, to its end. A date counts from when that `began`, however
+    often this is tried. Also what was said if its ceiling turned out to
     be out of reach, which is not said again if there was a warning."""
     action, started = under_way(array) or array.sync_action, time.monotonic()
     what = NAMES.get(action, action)
@@ -203,7 +212,7 @@ def _one(array: Array, wanted: Wanted, signals: Signals, warned: bool) -> tuple[
                 )
             return signals.going()
 
-        promise = _promise(wanted, action)
+        promise = _promise(wanted, action, began)
         known = stored.newest(array, wanted.state_dir)
         news = announce.News(array.device, action, wanted.goals, promise, known)
 

@@ -10,8 +10,14 @@ from autotune.system.array import Array, Media
 from autotune.system.blockdev import number
 from autotune.system.sysfs import Write
 
-_DEPTHS = ("iosched/async_depth", "async_depth")
+DEPTHS = ("iosched/async_depth", "async_depth")
 """Where it is: kernel block/mq-deadline.c, dd_depth_updated; in the queue itself since Linux 7."""
+
+
+def three_quarters(length: str) -> str:
+    """What mq-deadline leaves to other than reads of a queue so long, before Linux 6.10 and its
+    stable kernels (dd_depth_updated)."""
+    return str(max(1, 3 * int(length) // 4))
 
 
 class NrRequests(MemberNumber):
@@ -40,7 +46,7 @@ class NrRequests(MemberNumber):
 
     def paths(self, array: Array) -> tuple[Path, ...]:
         """A change also resets mq-deadline's `async_depth`."""
-        beside = (disk_files(array, f"queue/{file}") for file in _DEPTHS)
+        beside = (disk_files(array, f"queue/{file}") for file in DEPTHS)
         found = (path for paths in beside for path in paths if sysfs.read_or(path, "") != "")
         return (*super().paths(array), *found)
 

@@ -1,4 +1,5 @@
-"""The foreground of an array: whether there is any, and how slow its requests are."""
+"""The foreground of an array, and of those on the same disks, which a sync slows down as well:
+whether there is any, and how slow its requests are."""
 
 import contextlib
 from collections import deque
@@ -11,6 +12,7 @@ from autotune.measure import accounting
 from autotune.measure.accounting import Batch, Looks, Percentile
 from autotune.stats.histogram import Histogram, at_rank, slower, total
 from autotune.system.array import Array
+from autotune.system.neighbours import sharing
 
 if TYPE_CHECKING:
     from autotune.measure.foreground_probe import Probe
@@ -57,6 +59,25 @@ def p99(seconds: Iterable[Second]) -> Percentile | None:
     return Percentile(exact, exact, exact)
 
 
+@dataclass
+class _Users:
+    """The requests of one array since the last second was over, and how many there were lately."""
+
+    array: Array
+    whole: bool
+    looks: Looks | None = None
+    batches: list[Batch] = field(default_factory=list)
+    recent: deque[int] = field(default_factory=lambda: deque(maxlen=BUSY_S))
+
+    def look(self, now_s: float) -> int:
+        """Look at the counters; return how many requests are in flight."""
+        counts = accounting.read(self.array)
+        if self.looks is None:
+            self.looks = Looks(counts, now_s)
+        self.batches += self.looks.look(counts, now_s)
+        return counts.in_flight
+
+
 class Foreground:
     """Call `look` often. A context manager, since a probe may run."""
 
@@ -65,16 +86,14 @@ class Foreground:
         self._array = array
         self._ceiling_ns = ceiling_ns
         self._probe_iops = probe_iops
-        self.counted = accounting.counted(array)
-        self._whole = accounting.whole(array) and probe_iops is None
+        arrays = [array, *sharing(array)]
+        self.counted = all(map(accounting.counted, arrays))
+        self._users = [_Users(each, accounting.whole(each)) for each in arrays]
         self._stack = contextlib.ExitStack()
         self._probe: Probe | None = None
         self._probe_until_s = 0.0
-        self._looks: Looks | None = None
-        self._batches: list[Batch] = []
         self._since_s: float | None = None
         self._seconds: deque[Second] = deque(maxlen=WINDOW_S)
-        self._recent: deque[int] = deque(maxlen=BUSY_S)
         self._clocks: deque[tuple[float, float]] = deque(maxlen=WINDOW_S)
         """In ns: what requests took by the kernel's clock, and what was seen in flight by ours."""
         self._in_flight_ns = 0.0
@@ -88,16 +107,18 @@ class Foreground:
     @property
     def busy(self) -> bool:
         """Whether there is anybody to protect; yes where that cannot be known."""
-        return not self.counted or sum(self._recent) >= BUSY_REQUESTS
+        return not self.counted or sum(sum(u.recent) for u in self._users) >= BUSY_REQUESTS
+
+    @property
+    def _whole(self) -> bool:
+        """Whether the counters say all of what the requests took."""
+        return self._probe_iops is None and all(u.whole for u in self._users if sum(u.recent))
 
     def look(self, now_s: float) -> Second | None:
         """Look at the counters; what the last second showed, when it is over."""
-        counts = accounting.read(self._array)
-        if self._looks is None:
-            self._looks = Looks(counts, now_s)
-        self._batches += self._looks.look(counts, now_s)
+        in_flight = self._look_at_each(now_s)
         if self._looked_s is not None:
-            self._in_flight_ns += counts.in_flight * (now_s - self._looked_s) * 1e9
+            self._in_flight_ns += in_flight * (now_s - self._looked_s) * 1e9
         self._looked_s = now_s
         if self._since_s is None:
             self._since_s = now_s
@@ -105,23 +126,48 @@ class Foreground:
             read = self._probe.look()
             if read is None:
                 return None
-            requests = max(0, accounting.total(self._batches) - read.requests)
+            requests = self._count(read.requests)
             late = slower(read.reads, self._ceiling_ns)
             known = requests if self.counted else None
             second = Second(known, read.requests, late, histogram=read.reads)
         elif now_s - self._since_s < SECOND_S:
             return None
         else:
-            requests = accounting.total(self._batches)
+            requests = self._count()
             batches = tuple(self._batches) if self._whole else ()
             slow = accounting.slow(batches, self._ceiling_ns)
             second = Second(requests, accounting.total(batches), slow, batches)
         self._clocks.append((sum(b.total_ns for b in self._batches), self._in_flight_ns))
-        self._batches, self._since_s, self._in_flight_ns = [], now_s, 0.0
-        self._recent.append(second.requests or 0)
+        for users in self._users:
+            users.batches = []
+        self._since_s, self._in_flight_ns = now_s, 0.0
         self._seconds.append(second)
         self._choose(now_s)
         return second
+
+    @property
+    def _batches(self) -> list[Batch]:
+        return [batch for users in self._users for batch in users.batches]
+
+    def _look_at_each(self, now_s: float) -> int:
+        """Return how many requests are in flight on all. OSError if the array is gone."""
+        in_flight = 0
+        for users in list(self._users):
+            try:
+                in_flight += users.look(now_s)
+            except OSError:
+                if users.array is self._array:
+                    raise
+                # One beside it was stopped.
+                self._users.remove(users)
+        return in_flight
+
+    def _count(self, probed: int = 0) -> int:
+        """Note the requests of a second that is over, less those of the probe; return how many."""
+        for users in self._users:
+            own = probed if users.array is self._array else 0
+            users.recent.append(max(0, accounting.total(users.batches) - own))
+        return sum(users.recent[-1] for users in self._users)
 
     def forget(self) -> None:
         """Begin anew: what was seen until now was under other conditions."""

@@ -40,6 +40,8 @@ def temper_line(preparation: Preparation) -> str:
     lies += [f"the {holder.kind} device {holder.label}" for holder in stack.holders if not lies]
     lies += [f"{user} has the device open" for user in (preparation.user,) if user and not lies]
     use = f"In use: {', '.join(lies)}." if lies else "Not in use: nothing is mounted on it."
+    if preparation.neighbour:
+        use += f" {preparation.neighbour}, on the same disks, is in use."
     if preparation.careful:
         return f"{use} A run is careful: it tries only settings likely to meet the ceilings."
     return f"{use} A run is eager: it tries any setting, also one that may break a ceiling."

@@ -202,9 +202,11 @@ def _is_foreign(record: Record, write: sysfs.Write, found: str) -> bool:
         return sysfs.read_or(write.path.parent / "sync_action", "idle") == "check"
     known = ["", write.text, *record.ours.get(name, ())]
     if write.path.name == "async_depth":
-        lengths = record.ours.get(str(write.path.parent.with_name("nr_requests")), ())
-        # It follows the length of the queue (kernel block/mq-deadline.c, dd_depth_updated).
-        known += [str(max(1, 3 * int(text) // 4)) for text in lengths]
+        length = str(sysfs.device(write.path) / "queue/nr_requests")
+        lengths = [*record.ours.get(length, ()), record.originals.get(length, "1")]
+        # It follows the length of the queue, or the one before (block/mq-deadline.c,
+        # dd_depth_updated; seen on 6.1.176).
+        known += [n for text in lengths for n in (text, str(max(1, 3 * int(text) // 4)))]
     if _lowers_itself(record, write.path) and found.isdecimal():
         return int(found) > max(int(text) for text in known if text.isdecimal())
     return found not in known and name not in record.reset

@@ -7,9 +7,24 @@ import re
 from collections.abc import Iterator
 
 from autotune.system import sysfs
-from autotune.system.array import Array
+from autotune.system.array import Array, list_arrays
 from autotune.system.blockdev import leaves
+from autotune.system.stack import read_stack
 from autotune.system.sync import NAMES, REBUILDS
+
+
+def sharing(array: Array) -> list[Array]:
+    """The arrays that share a disk with it. Not those that lie on it, or that it lies on: what is
+    asked of them is asked of it, or the reverse."""
+    above = {holder.name for holder in read_stack(array).holders}
+    return [
+        other
+        for other in list_arrays(array.root)
+        if other.name not in (array.name, *above)
+        and other.leaves & array.leaves
+        and array.name not in {holder.name for holder in read_stack(other).holders}
+    ]
+
 
 PENDING = "waits for its first write to resync"
 

@@ -70,7 +70,7 @@ class Preparation:
     `ground` is what that lies on. `live` is the real sync that is under way and is tuned as it
     runs ("recover", "resync"), or "".
     `earlier` is what earlier runs showed. `user` is what has the device itself open, such as a
-    virtual machine, if nothing is mounted.
+    virtual machine, if nothing is mounted. `neighbour` is an array in use on the same disks.
     """
 
     options: Options
@@ -91,6 +91,7 @@ class Preparation:
     earlier: tuple[Earlier, ...] = ()
     ground: Ground = field(default_factory=Ground)
     user: str = ""
+    neighbour: str = ""
     state_dir: Path = STATE_DIR
     left_to_another: str = ""
     """Which settings are left to another array's profile, in a sentence; "" if none are."""

@@ -26,6 +26,7 @@ from autotune.system import sync
 from autotune.system.array import Array, find_array
 from autotune.system.device_users import kernel_user, program_with
 from autotune.system.memory import budget_bytes
+from autotune.system.neighbours import sharing
 from autotune.system.scratch_space import Place, find_place, read_ground, scratch_bytes
 from autotune.system.stack import Stack, read_stack
 from autotune.tuning.preparation import LEAST_TRIALS, Options, Preparation
@@ -86,6 +87,9 @@ def prepare(options: Options, state_dir: Path) -> Preparation:
         for knob in mine
     }
     user = "" if stack.in_use else _user(Path(array.device))
+    near = (other.device for other in sharing(array) if read_stack(other).in_use)
+    neighbour = next(near, "")
+    in_use = stack.in_use or bool(user or neighbour)
     preparation = Preparation(
         options=options,
         array=array,
@@ -101,8 +105,9 @@ def prepare(options: Options, state_dir: Path) -> Preparation:
             p for p in options.workload.phases if p.name not in [q.name for q in phases]
         ),
         scratch=scratch if any(phase.writes for phase in phases) else None,
-        careful=stack.in_use or bool(user) if options.careful is None else options.careful,
+        careful=in_use if options.careful is None else options.careful,
         user=user,
+        neighbour=neighbour,
         figures=tuple(figure for phase in phases for figure in phase.figures()),
         live=live,
         ground=place.ground,

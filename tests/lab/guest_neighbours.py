@@ -1,6 +1,7 @@
 """A recovery in the middle of a run, of the array or of one beside it, and names that change hands;
 in the lab `neighbours.toml`; `test_run.py` runs this there, in this order."""
 
+import json
 import os
 import signal
 import subprocess
@@ -294,6 +295,30 @@ def test_a_check_of_a_raid10_never_goes_back(tmp_path: Path) -> None:
     journal.close()
     assert seen == sorted(seen)
     assert ends == 2
+
+
+def test_the_users_of_the_array_beside_slow_down_a_guarded_check(tmp_path: Path) -> None:
+    """They have the same disks, so a sync of this one is as much in their way."""
+    words = ["--name=users", "--filename=/dev/md1", "--rw=randread", "--bs=4k", "--direct=1"]
+    words += ["--rate_iops=50", "--time_based", "--runtime=60", "--readonly"]
+    users = subprocess.Popen(["fio", *words], stdout=subprocess.DEVNULL)
+    try:
+        guard = start("check", "/dev/md0", "--policy", "foreground", "--json", state=tmp_path)
+        assert guard.stdout is not None
+        seen = []
+        for line in guard.stdout:
+            window = json.loads(line)
+            if window.get("kind") == "window":
+                seen.append((window["source"], window["foreground_iops"]))
+            if len(seen) == 3:
+                guard.send_signal(signal.SIGINT)
+        guard.wait(60)
+    finally:
+        users.kill()
+        users.wait()
+    source, iops = seen[-1]
+    assert source != "none"
+    assert iops > 10
 
 
 def read_auto() -> None:

@@ -13,6 +13,8 @@ from autotune.errors import InfeasibleError
 UUID = "f6e606b3-8ce3aa59-41c0aa90-d0ab4f9c"
 DEPTH = 64
 """The requests that a fake disk takes at once."""
+DEPTH_LAGS = True
+"""Whether async_depth follows the length of the queue as on 6.1.176."""
 SPEED_DEFAULTS = {"sync_speed_min": "1000", "sync_speed_max": "200000"}
 PARITY_FILES = {
     "stripe_cache_size": "256",
@@ -29,7 +31,7 @@ SCHEDULERS_OWN = {
     "kyber": {"read_lat_nsec": "2000000", "write_lat_nsec": "10000000"},
     "mq-deadline": {
         **{"read_expire": "500", "write_expire": "5000", "writes_starved": "2"},
-        **{"fifo_batch": "16", "front_merges": "1", "async_depth": "96"},
+        **{"fifo_batch": "16", "front_merges": "1", "async_depth": "128"},
     },
     "bfq": {"low_latency": "1", "slice_idle": "8", "slice_idle_us": "8000"},
 }
@@ -209,7 +211,8 @@ def write(path: Path, text: str, timeout_s: float = 30.0) -> None:
             raise InfeasibleError(f"EINVAL: {text} in {path}")
         new = str(max(4, int(text)))
         if new != held and (depth := queue / "iosched/async_depth").exists():
-            depth.write_text(f"{3 * int(new) // 4}\n")
+            # A store calls the scheduler before the queue has its new length.
+            depth.write_text(f"{held if DEPTH_LAGS else 3 * int(new) // 4}\n")
     elif path.name == "read_ahead_kb":
         new = str(int(text) // 4 * 4)
     elif path.name == "stripe_cache_size" and not 17 <= int(text) <= 32768:

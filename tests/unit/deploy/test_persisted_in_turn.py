@@ -64,7 +64,11 @@ class Disks:
     def now(self) -> dict[str, tuple[str, ...]]:
         files = {disk: self._file(disk) for disk in self.first}
         found: dict[str, tuple[str, ...]] = {
-            disk: (sysfs.value(file), sysfs.value(file.with_name("nr_requests")))
+            disk: (
+                sysfs.value(file),
+                sysfs.value(file.with_name("nr_requests")),
+                sysfs.read_or(file.with_name("iosched") / "async_depth", ""),
+            )
             for disk, file in files.items()
         }
         return {**found, "md0": (self._cache("md0"),), "md1": (self._cache("md1"),)}

@@ -486,10 +486,12 @@ def test_a_date_that_has_passed_leaves_the_ceiling() -> None:
     wanted = Wanted(
         Goals(50e6, by="2026-01-01 06:00"), Path(), _nothing, _nothing, said.append, _nothing
     )
-    assert session._promise(wanted, "recover") == Goals(50e6).promise("recover", datetime.now())
+    now = datetime.now()
+    assert session._promise(wanted, "recover", now) == Goals(50e6).promise("recover", now)
     assert "has passed" in said[0]
+    late = dataclasses.replace(wanted, goals=Goals(by="2026-01-01 06:00"))
     with pytest.raises(RefusalError, match="has passed"):
-        session._promise(dataclasses.replace(wanted, goals=Goals(by="2026-01-01 06:00")), "recover")
+        session._promise(late, "recover", now)
 
 
 def _nothing(_: object) -> None: ...

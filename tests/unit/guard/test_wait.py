@@ -3,6 +3,7 @@
 import os
 import signal
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 
 import fake_sysfs
@@ -31,6 +32,7 @@ class Machine:
         """What happens in each of the pauses that are made."""
         self.notices: list[str] = []
         self.said: list[str] = []
+        self.began: list[datetime] = []
         monkeypatch.setattr(module, "find_array", lambda _device: self.array)
         monkeypatch.setattr(module, "refusal", lambda _array: None)
         monkeypatch.setattr(module, "_one", self._one)
@@ -38,7 +40,10 @@ class Machine:
         monkeypatch.setattr(module, "BROKEN_S", 0.01)
         monkeypatch.setattr(Signals, "pause", lambda signals, _s: self._pause(signals))
 
-    def _one(self, *_: object) -> tuple[Summary, str]:
+    def _one(
+        self, _array: Array, _wanted: Wanted, _signals: Signals, _warned: bool, began: datetime
+    ) -> tuple[Summary, str]:
+        self.began.append(began)
         return self.turns.pop(0)(), ""
 
     def _pause(self, signals: Signals) -> bool:
@@ -71,6 +76,27 @@ class Machine:
 @pytest.fixture
 def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
     return Machine(tmp_path, monkeypatch)
+
+
+def test_a_date_counts_from_the_start_of_the_sync_however_often_it_is_tried(
+    machine: Machine,
+) -> None:
+    def refused() -> Summary:
+        raise RefusalError("Another run works on it.")
+
+    def broken() -> Summary:
+        raise MeasurementError("The probe ended.")
+
+    def ended() -> Summary:
+        machine.sync("idle", IDLE)
+        machine.pauses = [lambda: machine.sync("recover", SYNC)]
+        return Summary("recovery", 1.0, 1, 1, 1, 0, "the recovery is over", False)
+
+    machine.sync("recover", SYNC)
+    machine.turns = [refused, broken, ended, machine.guarded]
+    assert machine.guard()
+    first, second, third, of_the_next = machine.began
+    assert first == second == third < of_the_next
 
 
 def test_a_refusal_is_asked_again_while_the_sync_lasts(machine: Machine) -> None:

@@ -1,0 +1,102 @@
+"""Whose requests a guard protects: those of the array, and of the arrays on the same disks."""
+
+import math
+import shutil
+from pathlib import Path
+
+import fake_sysfs
+import pytest
+
+from autotune.measure import foreground_probe
+from autotune.measure.foreground import ACCOUNTING, PROBE, Foreground
+from autotune.system.array import find_array
+from autotune.system.neighbours import sharing
+
+STAT = "{reads} 0 0 {ms} 0 0 0 0 {in_flight} 0 0"
+
+
+@pytest.fixture
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> fake_sysfs.FakeMachine:
+    """md0 on the first partitions of three disks, md1 on the second ones, md2 on others."""
+    machine = fake_sysfs.FakeMachine(tmp_path)
+    for disk in ("sda", "sdb", "sdc", "sdx", "sdy", "sdz"):
+        machine.disk(disk)
+    for number, name in enumerate(("md0", "md1"), 1):
+        parts = [f"{disk}{number}" for disk in ("sda", "sdb", "sdc")]
+        for part in parts:
+            machine.partition(part[:3], part)
+        machine.array(name, "raid5", parts)
+    machine.array("md2", "raid5", ["sdx", "sdy", "sdz"])
+    for name in ("md0", "md1", "md2"):
+        count(machine, name, 0, 0)
+    monkeypatch.setattr(foreground_probe, "Probe", lambda *_: pytest.fail("a probe"))
+    return machine
+
+
+def count(machine: fake_sysfs.FakeMachine, name: str, reads: int, ms: int) -> None:
+    text = STAT.format(reads=reads, ms=ms, in_flight=reads % 2)
+    machine.put(f"sys/block/{name}/stat", text)
+
+
+def watched(machine: fake_sysfs.FakeMachine, busy: str, seconds: int = 20) -> Foreground:
+    """What is seen of md0 while an array answers ten reads a second, in 50 ms each."""
+    found = Foreground(find_array("md0", machine.root), math.inf)
+    for number in range(seconds * 10):
+        count(machine, busy, number, number * 50)
+        found.look(number / 10)
+    return found
+
+
+@pytest.mark.parametrize(("busy", "seen"), [("md0", True), ("md1", True), ("md2", False)])
+def test_the_users_of_an_array_on_the_same_disks_count(
+    machine: fake_sysfs.FakeMachine, busy: str, seen: bool
+) -> None:
+    found = watched(machine, busy)
+    assert found.busy == seen
+    p99, sampled = found.p99()
+    assert (p99 is not None) == seen
+    assert (sampled > 100) == seen
+    if p99 is not None:
+        assert p99.likely == pytest.approx(50e6, rel=0.02)
+
+
+def test_an_array_that_lies_on_it_is_not_counted_twice(machine: fake_sysfs.FakeMachine) -> None:
+    array = find_array("md0", machine.root)
+    assert [other.name for other in sharing(array)] == ["md1"]
+    machine.array("md3", "raid0", ["md0", "md1"])
+    assert [other.name for other in sharing(find_array("md0", machine.root))] == ["md1"]
+    assert sharing(find_array("md3", machine.root)) == []
+
+
+def test_one_that_is_stopped_meanwhile_is_forgotten(machine: fake_sysfs.FakeMachine) -> None:
+    found = watched(machine, "md1")
+    assert found.busy
+    shutil.rmtree(machine.root / "sys/block/md1")
+    for number in range(100):
+        found.look(30 + number / 10)
+    assert not found.busy
+
+
+def test_an_array_whose_counters_do_not_tell_is_probed_only_while_it_is_used(
+    machine: fake_sysfs.FakeMachine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """RAID 1 counts only what the sync has let pass."""
+    machine.put("sys/block/md1/md/level", "raid1")
+    assert watched(machine, "md0").source == ACCOUNTING
+    count(machine, "md0", 0, 0)
+    probes = []
+
+    class Probe:
+        def __init__(self, *_: object) -> None:
+            probes.append(self)
+
+        def __enter__(self) -> "Probe":
+            return self
+
+        def __exit__(self, *_: object) -> None: ...
+
+        def look(self) -> None: ...
+
+    monkeypatch.setattr(foreground_probe, "Probe", Probe)
+    assert watched(machine, "md1").source == PROBE
+    assert len(probes) == 1
