@@ -15,9 +15,10 @@ from autotune.knobs import is_of_disks
 from autotune.knobs.before import disk_ids
 from autotune.knobs.profile_file import load_profile
 from autotune.problem.profile import Profile
-from autotune.safety.applied import Stopped, stopped_array
+from autotune.safety.applied import Stopped, known_by_record, stopped_array
 from autotune.safety.journal import Journal
 from autotune.safety.paths import applied_path
+from autotune.system import sysfs
 from autotune.system.array import Array, list_arrays
 
 
@@ -50,12 +51,21 @@ def _running(array: Array, other: Array, state_dir: Path) -> Other | None:
         for each in profiles
         if _sets_disks(each.profile) and (now or _shares(array, each.profile.disks))
     ]
-    if not (setting or (damaged and now)):
+    if not (setting or (damaged and now) or _holds(other, array, state_dir)):
         return None
     undo = f"`autotune restore {other.device}`"
     if damaged or any(each.how == "persisted" for each in setting):
         undo = f"`autotune unpersist {other.device}`, then {undo},"
     return Other(other.device, undo)
+
+
+def _holds(other: Array, array: Array, state_dir: Path) -> bool:
+    """Whether a disk of the array has something that the record of the other one puts back. A
+    profile that was applied later need not name it."""
+    return any(
+        sysfs.device(file).name in array.disks and file.exists() and sysfs.original(file) != text
+        for file, text in known_by_record(other, state_dir).items()
+    )
 
 
 def _stopped(array: Array, state_dir: Path, running: set[str]) -> Iterator[Other]:

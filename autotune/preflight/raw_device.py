@@ -97,6 +97,15 @@ def opened(array: Device) -> str | None:
     return None
 
 
+def is_claimed(array: Device) -> bool:
+    """Whether anybody has it to himself, seen from here or not, such as a mount in a container."""
+    try:
+        os.close(os.open(Path(array.device), os.O_RDONLY | os.O_EXCL))
+    except OSError as error:
+        return error.errno == errno.EBUSY
+    return False
+
+
 def not_exclusive(array: Device) -> str | None:
     """Whether anybody has the device, in any mount namespace: then O_EXCL is refused."""
     try:

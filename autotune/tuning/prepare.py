@@ -86,7 +86,7 @@ def prepare(options: Options, state_dir: Path) -> Preparation:
         )
         for knob in mine
     }
-    user = "" if stack.in_use else _user(Path(array.device))
+    user = "" if stack.in_use else _user(array)
     near = (other.device for other in sharing(array) if read_stack(other).in_use)
     neighbour = next(near, "")
     in_use = stack.in_use or bool(user or neighbour)
@@ -128,9 +128,13 @@ def _without_shared_disks(
     return tuple(knob for knob in knobs if knob.name not in left), said
 
 
-def _user(device: Path) -> str:
+def _user(array: Array) -> str:
     """What has the device open though nothing is mounted, such as a virtual machine."""
-    return kernel_user(device) or program_with(device, 0.0) or ""
+    device = Path(array.device)
+    found = kernel_user(device) or program_with(device, 0.0) or ""
+    if not found and raw_device.is_claimed(array):
+        return "something that is not seen from here, perhaps in a container,"
+    return found
 
 
 def _check_time(options: Options, phases: Sequence[Phase]) -> None:

@@ -77,7 +77,7 @@ def workload(tmp_path: Path) -> Callable[[int], str]:
 
 
 def options(workload: str) -> Options:
-    return Options("/dev/md0", load_workload(workload), strategy="random", time_s=200)
+    return Options("/dev/md0", load_workload(workload), strategy="random", time_s=400)
 
 
 def provoked(workload: str, state: Path, provoke: Callable[[], None]) -> str:
@@ -303,7 +303,10 @@ def test_the_users_of_the_array_beside_slow_down_a_guarded_check(tmp_path: Path)
     words += ["--rate_iops=50", "--time_based", "--runtime=60", "--readonly"]
     users = subprocess.Popen(["fio", *words], stdout=subprocess.DEVNULL)
     try:
-        guard = start("check", "/dev/md0", "--policy", "foreground", "--json", state=tmp_path)
+        # No faster, or it is over before anything is seen.
+        (md("md0") / "sync_speed_max").write_text("3000")
+        (md("md0") / "sync_action").write_text("check")
+        guard = start("guard", "/dev/md0", "--policy", "foreground", "--json", state=tmp_path)
         assert guard.stdout is not None
         seen = []
         for line in guard.stdout:
@@ -316,6 +319,8 @@ def test_the_users_of_the_array_beside_slow_down_a_guarded_check(tmp_path: Path)
     finally:
         users.kill()
         users.wait()
+        (md("md0") / "sync_action").write_text("idle")
+        (md("md0") / "sync_speed_max").write_text("system")
     source, iops = seen[-1]
     assert source != "none"
     assert iops > 10

@@ -194,3 +194,15 @@ def test_the_files_that_were_written_last_do_not_decide(
         assert found.name == other.device
         assert profile_path(other.uuid, tmp_path).exists()
         assert not applied_profile_path(tmp_path, other.uuid).exists()
+
+
+def test_what_the_record_alone_says_is_left_to_it(tmp_path: Path, arrays: list[Array]) -> None:
+    """A disk that reads otherwise, as one that has just joined, and a profile applied later, which
+    does not name the setting any more."""
+    apply_values(arrays[0], {"nr_requests": 32}, tmp_path)
+    fake_sysfs.write(tmp_path / "sys/block/sda/queue/nr_requests", "48")
+    apply_values(arrays[0], {"read_ahead_kb": 512}, tmp_path)
+    assert "nr_requests" not in applied_profile_path(tmp_path, arrays[0].uuid).read_text()
+    assert told(arrays[1], tmp_path)
+    undo(arrays[0], tmp_path)
+    assert told(arrays[1], tmp_path) == ""
