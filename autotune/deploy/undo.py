@@ -16,7 +16,6 @@ from autotune.knobs.before import (
     tuned_on_disks,
 )
 from autotune.knobs.profile_file import load_profile
-from autotune.knobs.queue import DEPTHS, three_quarters
 from autotune.knobs.scheduler import NONE, requests_after_switch
 from autotune.knobs.texts import follows_sysctl, on_own_disks, texts
 from autotune.knobs.write_order import resets
@@ -151,25 +150,7 @@ def _reset_with(
         }
         found |= {file: had[file] for file in had if resets(scheduler, file)}
         found[length] = _length(length, had.get(length), text, tuned[scheduler])
-    for length, text in ours.items():
-        if length.name == "nr_requests" and text != tuned[length]:
-            found |= _depths(length, text, tuned[length])
     return {file: text for file, text in found.items() if file not in tuned and text}
-
-
-def _depths(length: Path, back: str, tuned: str) -> dict[Path, str]:
-    """What mq-deadline's `async_depth` was before udev set the length of a queue. It follows the
-    length, or three quarters of it, or the length before that: a store of the length calls the
-    scheduler first (kernel block/blk-mq.c, blk_mq_update_nr_requests; seen on 6.1.176)."""
-    found = {}
-    for file in DEPTHS:
-        depth = length.parent / file
-        reads = sysfs.read_or(depth, "")
-        if reads in (tuned, three_quarters(tuned)) and reads not in (back, three_quarters(back)):
-            found[depth] = back if reads == tuned else three_quarters(back)
-        elif reads:
-            found[depth] = reads
-    return found
 
 
 def _length(file: Path, before: str | None, back: str, tuned: str) -> str:

@@ -4,20 +4,12 @@ from pathlib import Path
 
 from autotune.knobs.base import MemberNumber, PhaseKind, disk_files, ladder, processors
 from autotune.knobs.scheduler import hardware_queues, queue_depth
+from autotune.knobs.write_order import DEPTHS
 from autotune.problem.setting import Value
 from autotune.system import sysfs
 from autotune.system.array import Array, Media
 from autotune.system.blockdev import number
 from autotune.system.sysfs import Write
-
-DEPTHS = ("iosched/async_depth", "async_depth")
-"""Where it is: kernel block/mq-deadline.c, dd_depth_updated; in the queue itself since Linux 7."""
-
-
-def three_quarters(length: str) -> str:
-    """What mq-deadline leaves to other than reads of a queue so long, before Linux 6.10 and its
-    stable kernels (dd_depth_updated)."""
-    return str(max(1, 3 * int(length) // 4))
 
 
 class NrRequests(MemberNumber):

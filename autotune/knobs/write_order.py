@@ -110,6 +110,30 @@ def resets(path: Path, other: Path) -> bool:
     return reset and sysfs.device(path) == sysfs.device(other)
 
 
+DEPTHS = ("iosched/async_depth", "async_depth")
+"""Where a disk's queue has it: kernel block/mq-deadline.c, dd_depth_updated; the second since
+Linux 7."""
+
+
+def depths_of(length: str) -> tuple[str, str]:
+    """What mq-deadline's `async_depth` may be with a queue of this length: that, or, before Linux
+    6.10 and its stable kernels, three quarters of it."""
+    return length, str(max(1, 3 * int(length) // 4))
+
+
+def depth_back(reads: str, ours: Iterable[str], back: str) -> str:
+    """What `async_depth` was, which nobody has recorded, where it `reads` so, the queue had `ours`
+    as lengths meanwhile, and gets its length `back`. It may be of the length before the last one:
+    a store of the length calls the scheduler first (block/blk-mq.c, blk_mq_update_nr_requests;
+    seen on 6.1.176)."""
+    if reads in depths_of(back):
+        return reads
+    for length in ours:
+        if reads in depths_of(length):
+            return depths_of(back)[depths_of(length).index(reads)]
+    return reads
+
+
 def unsafe_now(path: Path) -> str | None:
     """Why a file must not be written at this moment, or None."""
     if path.name in _BOUNDS and is_reshaping(path.parent):

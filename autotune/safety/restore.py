@@ -8,7 +8,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from autotune.errors import AutotuneError
-from autotune.knobs.write_order import WAITING, resets, restoring, unsafe_now
+from autotune.knobs.write_order import (
+    DEPTHS,
+    WAITING,
+    depth_back,
+    depths_of,
+    resets,
+    restoring,
+    unsafe_now,
+)
 from autotune.safety import own_array
 from autotune.safety.journal import Journal
 from autotune.safety.record import BOOT_ID, Record
@@ -169,7 +177,7 @@ def _restore_one(
             # disk keeps nothing from going back.
             with contextlib.suppress(AutotuneError):
                 journal.writing(write.path, wanted)
-        sysfs.write(write.path, wanted)
+        _write(record, write.path, wanted)
         if (now := sysfs.original(write.path)) != wanted:
             outcome.failed.append(f"{name} reads {now} after {wanted} was written")
         elif write.path not in foreign:
@@ -181,6 +189,21 @@ def _restore_one(
         outcome.failed.append(_because(write.path, error))
         outcome.late |= sysfs.is_late(write.path)
     return True
+
+
+def _write(record: Record, path: Path, wanted: str) -> None:
+    """Put a text back, and with the length of a queue what goes with it and is in no record."""
+    depths = [path.parent / depth for depth in DEPTHS] if path.name == "nr_requests" else []
+    ours = record.ours.get(str(path), ())
+    beside = {
+        file: depth_back(sysfs.read(file), ours, wanted)
+        for file in depths
+        if file.exists() and not record.originals.get(str(file))
+    }
+    sysfs.write(path, wanted)
+    for file, text in beside.items():
+        if sysfs.read(file) != text:
+            sysfs.write(file, text)
 
 
 def _hangs(pid: int) -> bool:
@@ -206,7 +229,7 @@ def _is_foreign(record: Record, write: sysfs.Write, found: str) -> bool:
         lengths = [*record.ours.get(length, ()), record.originals.get(length, "1")]
         # It follows the length of the queue, or the one before (block/mq-deadline.c,
         # dd_depth_updated; seen on 6.1.176).
-        known += [n for text in lengths for n in (text, str(max(1, 3 * int(text) // 4)))]
+        known += [depth for text in lengths for depth in depths_of(text)]
     if _lowers_itself(record, write.path) and found.isdecimal():
         return int(found) > max(int(text) for text in known if text.isdecimal())
     return found not in known and name not in record.reset
