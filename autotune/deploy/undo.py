@@ -58,10 +58,23 @@ def record_persisted(array: Array, state_dir: Path) -> list[str]:
     ours |= _reset_with(ours, tuned, profile, array)
     paths = journaled_paths(array, for_array(array, ALL), checks=False)
     # Of what goes with a scheduler and is not known, its switch back sets what is right.
-    switched = [file for file, text in ours.items() if text != tuned.get(file)]
-    paths = [each for each in paths if not any(resets(file, each) for file in switched)]
+    switched = {file: {text, tuned.get(file)} for file, text in ours.items()}
+    switched = {file: both for file, both in switched.items() if len(both) > 1}
+    paths = [
+        each
+        for each in paths
+        if not any(_has_reset(file, both, each) for file, both in switched.items())
+    ]
     _record(profile, array, ours, paths, state_dir)
     return theirs
+
+
+def _has_reset(file: Path, both: Collection[str | None], other: Path) -> bool:
+    """Whether udev's store to a file, from one text to the other, has changed the other file. Only
+    bfq turns write-back throttling off (kernel block/bfq-iosched.c, wbt_disable_default)."""
+    if other.name == "wbt_lat_usec" and file.name == "scheduler" and "bfq" not in both:
+        return False
+    return resets(file, other)
 
 
 def record_stopped(array: Stopped, state_dir: Path) -> list[str]:
