@@ -21,6 +21,9 @@ ACCOUNTING, PROBE = "accounting", "probe"
 SECOND_S = 1.0
 BUSY_S, BUSY_REQUESTS = 5, 5
 """Fewer than one request a second is nobody who waits."""
+STEADY_S, MANY = 3, 25
+"""Nor are few requests in fewer of these seconds: a filesystem that nobody uses commits so, with a
+line of a log, or with what a guard itself writes there. From so many on they are somebody's."""
 WINDOW_S = 30
 """What a p99 is about."""
 DOUBT_S, DOUBT_RATIO = 15, 3.0
@@ -107,7 +110,12 @@ class Foreground:
     @property
     def busy(self) -> bool:
         """Whether there is anybody to protect; yes where that cannot be known."""
-        return not self.counted or sum(sum(u.recent) for u in self._users) >= BUSY_REQUESTS
+        if not self.counted:
+            return True
+        seconds = [sum(each) for each in zip(*(u.recent for u in self._users), strict=True)]
+        if sum(seconds) < BUSY_REQUESTS:
+            return False
+        return sum(seconds) >= MANY or sum(map(bool, seconds)) >= STEADY_S
 
     @property
     def _whole(self) -> bool:

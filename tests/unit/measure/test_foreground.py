@@ -34,7 +34,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> fake_sysfs.FakeM
 
 
 def count(machine: fake_sysfs.FakeMachine, name: str, reads: int, ms: int) -> None:
-    text = STAT.format(reads=reads, ms=ms, in_flight=reads % 2)
+    text = STAT.format(reads=reads, ms=ms, in_flight=reads % 2 if ms else 0)
     machine.put(f"sys/block/{name}/stat", text)
 
 
@@ -58,6 +58,23 @@ def test_the_users_of_an_array_on_the_same_disks_count(
     assert (sampled > 100) == seen
     if p99 is not None:
         assert p99.likely == pytest.approx(50e6, rel=0.02)
+
+
+@pytest.mark.parametrize(
+    ("requests", "every_s", "busy"), [(6, 5, False), (1, 1, True), (40, 5, True), (2, 5, False)]
+)
+def test_what_a_filesystem_commits_is_nobody_who_waits(
+    machine: fake_sysfs.FakeMachine, requests: int, every_s: int, busy: bool
+) -> None:
+    """Such as a guard's own metrics, if they lie on the array."""
+    found, seen, reads = Foreground(find_array("md0", machine.root), math.inf), [], 0
+    for number in range(300):
+        if number % (10 * every_s) == 5:
+            reads += requests
+            count(machine, "md0", reads, 0)
+        found.look(number / 10)
+        seen.append(found.busy)
+    assert any(seen[100:]) == busy
 
 
 def test_an_array_that_lies_on_it_is_not_counted_twice(machine: fake_sysfs.FakeMachine) -> None:
