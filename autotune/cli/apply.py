@@ -148,6 +148,7 @@ def _record(array: "Array | Stopped", state_dir: Path) -> None:
     from autotune.errors import UsageError
 
     try:
-        record(array, state_dir)
+        if theirs := record(array, state_dir):
+            notice(f"Left as somebody else set it: {'; '.join(theirs)}")
     except UsageError as error:
         notice(f"What {array.device} had before is not known: {error}")

@@ -24,6 +24,7 @@ from autotune.measure.fio import Target
 from autotune.measure.phase import Bench
 from autotune.measure.workload import Phase
 from autotune.measure.write_budget import Written
+from autotune.preflight.raw_device import Newcomers
 from autotune.safety import own_array
 from autotune.safety.guardian import Guardian, guarded
 from autotune.safety.locks import lock
@@ -152,6 +153,8 @@ class Slices:
         watch = Watch(array, ())
         watch.signals = self._signals
         watch.rely_on(self._guardian)
+        for disk in self.plot.disks:
+            watch.also(Newcomers(disk))
         with contextlib.ExitStack() as stack:
             # Held to the end, so that nobody can mount it or make a filesystem meanwhile.
             stack.callback(os.close, os.open(array.device, os.O_RDONLY | os.O_EXCL))

@@ -129,7 +129,9 @@ def parse_moment(text: str, now: datetime) -> datetime:
         else:
             found = _on_a_day(words[0], at)
     if found is None or found <= now:
-        raise UsageError(f'"{text}" is not a moment to come; write it like {_FORMS}.')
+        raise UsageError(f'"{text}" is no time in the future; write it like {_FORMS}.')
+    if (found - now).total_seconds() > LONGEST_S:
+        raise UsageError(f'"{text}" is more than a year away; name a date that a sync can meet.')
     return found
 
 

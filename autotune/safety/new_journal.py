@@ -25,21 +25,6 @@ def new_journal(
     """
     record = Record(uuid, device, boot_id(root), os.getpid(), {}, kernel_start_s(root))
     record.kernel = kernel_mark() if root == Path("/") else ""
-    record.originals = {str(p): sysfs.original(p) for p in paths}
-    record.originals.update(_still_to_go_back(path, record))
-    folders = {sysfs.device(Path(name)) for name in record.originals}
-    record.folders = {str(folder): sysfs.identity(folder) for folder in folders}
-    head = {
-        "kind": "open",
-        "uuid": uuid,
-        "device": device,
-        "boot": record.boot,
-        "started_s": record.started_s,
-        "kernel": record.kernel,
-        "pid": record.pid,
-        "originals": record.originals,
-        "folders": record.folders,
-    }
     made = False
     try:
         private_folder(path.parent)
@@ -47,7 +32,7 @@ def new_journal(
         with path.open("x") as file:
             made = True
             os.fchmod(file.fileno(), 0o600)
-            append(file.fileno(), head)
+            append(file.fileno(), _head(record, path, paths))
     except FileExistsError:
         if _is_out_of_the_way(path, root):
             return new_journal(path, uuid, device, paths, root)
@@ -64,6 +49,10 @@ def new_journal(
             f"The journal {path} cannot be written ({error.strerror}), "
             "so nothing was changed; free some space or choose another --state-dir."
         ) from None
+    except BaseException:
+        if made:
+            path.unlink(missing_ok=True)
+        raise
     journal = Journal(path, record)
     try:
         sync_folder(path.parent)
@@ -81,6 +70,32 @@ def new_journal(
             "choose another --state-dir."
         ) from None
     return journal
+
+
+def _head(record: Record, path: Path, paths: Iterable[Path]) -> dict[str, object]:
+    """The first line, with what the files read now. Not before the journal is there: whoever had
+    one may just have put the originals back. Raise AutotuneError if one cannot be read."""
+    try:
+        record.originals = {str(p): sysfs.original(p) for p in paths}
+        record.originals.update(_still_to_go_back(path, record))
+        folders = {sysfs.device(Path(name)) for name in record.originals}
+        record.folders = {str(folder): sysfs.identity(folder) for folder in folders}
+    except OSError as error:
+        raise AutotuneError(
+            f"{error.filename or record.device} cannot be read ({error.strerror}), so nothing was "
+            "changed."
+        ) from None
+    return {
+        "kind": "open",
+        "uuid": record.uuid,
+        "device": record.device,
+        "boot": record.boot,
+        "started_s": record.started_s,
+        "kernel": record.kernel,
+        "pid": record.pid,
+        "originals": record.originals,
+        "folders": record.folders,
+    }
 
 
 def _is_out_of_the_way(path: Path, root: Path) -> bool:
