@@ -3,7 +3,7 @@ whether there is any, and how slow its requests are."""
 
 import contextlib
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
@@ -81,6 +81,13 @@ class _Users:
         return counts.in_flight
 
 
+def _are_users(seconds: Collection[int]) -> bool:
+    """Whether so many requests, by second, are of somebody who waits for them."""
+    if sum(seconds) < BUSY_REQUESTS:
+        return False
+    return sum(seconds) >= MANY or sum(map(bool, seconds)) >= STEADY_S
+
+
 class Foreground:
     """Call `look` often. A context manager, since a probe may run."""
 
@@ -89,8 +96,8 @@ class Foreground:
         self._array = array
         self._ceiling_ns = ceiling_ns
         self._probe_iops = probe_iops
-        arrays = [array, *sharing(array)]
-        self.counted = all(map(accounting.counted, arrays))
+        self.counted = accounting.counted(array)
+        arrays = [array, *filter(accounting.counted, sharing(array))]
         self._users = [_Users(each, accounting.whole(each)) for each in arrays]
         self._stack = contextlib.ExitStack()
         self._probe: Probe | None = None
@@ -110,17 +117,16 @@ class Foreground:
     @property
     def busy(self) -> bool:
         """Whether there is anybody to protect; yes where that cannot be known."""
-        if not self.counted:
-            return True
-        seconds = [sum(each) for each in zip(*(u.recent for u in self._users), strict=True)]
-        if sum(seconds) < BUSY_REQUESTS:
-            return False
-        return sum(seconds) >= MANY or sum(map(bool, seconds)) >= STEADY_S
+        each_second = zip(*(users.recent for users in self._users), strict=True)
+        return not self.counted or _are_users([sum(second) for second in each_second])
 
     @property
     def _whole(self) -> bool:
-        """Whether the counters say all of what the requests took."""
-        return self._probe_iops is None and all(u.whole for u in self._users if sum(u.recent))
+        """Whether the counters say all of what the requests took. A few of an array whose counters
+        do not, such as the one for /boot, are not worth a probe."""
+        return self._probe_iops is None and all(
+            u.whole or not _are_users(u.recent) for u in self._users
+        )
 
     def look(self, now_s: float) -> Second | None:
         """Look at the counters; what the last second showed, when it is over."""
@@ -155,14 +161,15 @@ class Foreground:
 
     @property
     def _batches(self) -> list[Batch]:
-        return [batch for users in self._users for batch in users.batches]
+        return [batch for users in self._users if users.whole for batch in users.batches]
 
     def _look_at_each(self, now_s: float) -> int:
-        """Return how many requests are in flight on all. OSError if the array is gone."""
+        """Return how many requests are in flight, of those whose time is counted. OSError if the
+        array is gone."""
         in_flight = 0
         for users in list(self._users):
             try:
-                in_flight += users.look(now_s)
+                in_flight += users.look(now_s) * users.whole
             except OSError:
                 if users.array is self._array:
                     raise

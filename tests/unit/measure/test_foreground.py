@@ -99,7 +99,15 @@ def test_an_array_whose_counters_do_not_tell_is_probed_only_while_it_is_used(
 ) -> None:
     """RAID 1 counts only what the sync has let pass."""
     machine.put("sys/block/md1/md/level", "raid1")
-    assert watched(machine, "md0").source == ACCOUNTING
+    count(machine, "md1", 1, 5)
+    found = watched(machine, "md0")
+    assert found.source == ACCOUNTING
+    # A line of a log there is nobody's, either.
+    for number in range(200, 400):
+        count(machine, "md0", number, number * 50)
+        count(machine, "md1", 1 + (number - 200) // 30, number)
+        found.look(number / 10)
+    assert found.source == ACCOUNTING
     count(machine, "md0", 0, 0)
     probes = []
 
