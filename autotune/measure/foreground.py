@@ -21,8 +21,8 @@ ACCOUNTING, PROBE = "accounting", "probe"
 SECOND_S = 1.0
 BUSY_S, BUSY_REQUESTS = 5, 5
 """Fewer than one request a second is nobody who waits."""
-STEADY_S, MANY = 3, 25
-"""Nor are few requests in fewer of these seconds: a filesystem that nobody uses commits so, with a
+STEADY_S, MANY = 3, 16
+"""Nor are few writes in fewer of these seconds: a filesystem that nobody uses commits so, with a
 line of a log, or with what a guard itself writes there. From so many on they are somebody's."""
 WINDOW_S = 30
 """What a p99 is about."""
@@ -70,22 +70,38 @@ class _Users:
     whole: bool
     looks: Looks | None = None
     batches: list[Batch] = field(default_factory=list)
-    recent: deque[int] = field(default_factory=lambda: deque(maxlen=BUSY_S))
+    reads: int = 0
+    """Since the array was started, at the last look; `noted` of them at the last second's end."""
+    noted: int = 0
+    recent: deque[tuple[int, int]] = field(default_factory=lambda: deque(maxlen=BUSY_S))
+    """By second: reads, and all requests."""
 
     def look(self, now_s: float) -> int:
         """Look at the counters; return how many requests are in flight."""
         counts = accounting.read(self.array)
         if self.looks is None:
             self.looks = Looks(counts, now_s)
+            self.noted = counts.reads.requests
         self.batches += self.looks.look(counts, now_s)
+        self.reads = counts.reads.requests
         return counts.in_flight
 
+    def second_over(self, probed: int) -> int:
+        """Note the requests of a second, less so many reads of a probe; return how many."""
+        reads = max(0, self.reads - self.noted - probed)
+        requests = max(0, accounting.total(self.batches) - probed)
+        self.noted = self.reads
+        self.recent.append((reads, requests))
+        return requests
 
-def _are_users(seconds: Collection[int]) -> bool:
-    """Whether so many requests, by second, are of somebody who waits for them."""
-    if sum(seconds) < BUSY_REQUESTS:
+
+def _are_users(seconds: Collection[tuple[int, int]]) -> bool:
+    """Whether so many reads and requests, by second, are of somebody who waits for them."""
+    reads, requests = (sum(each[n] for each in seconds) for n in (0, 1))
+    if requests < BUSY_REQUESTS:
         return False
-    return sum(seconds) >= MANY or sum(map(bool, seconds)) >= STEADY_S
+    steady = sum(each[1] > 0 for each in seconds) >= STEADY_S
+    return steady or reads >= BUSY_REQUESTS or requests >= MANY
 
 
 class Foreground:
@@ -118,7 +134,8 @@ class Foreground:
     def busy(self) -> bool:
         """Whether there is anybody to protect; yes where that cannot be known."""
         each_second = zip(*(users.recent for users in self._users), strict=True)
-        return not self.counted or _are_users([sum(second) for second in each_second])
+        seconds = [(sum(r for r, _ in second), sum(n for _, n in second)) for second in each_second]
+        return not self.counted or _are_users(seconds)
 
     @property
     def _whole(self) -> bool:
@@ -179,10 +196,9 @@ class Foreground:
 
     def _count(self, probed: int = 0) -> int:
         """Note the requests of a second that is over, less those of the probe; return how many."""
-        for users in self._users:
-            own = probed if users.array is self._array else 0
-            users.recent.append(max(0, accounting.total(users.batches) - own))
-        return sum(users.recent[-1] for users in self._users)
+        return sum(
+            users.second_over(probed if users.array is self._array else 0) for users in self._users
+        )
 
     def forget(self) -> None:
         """Begin anew: what was seen until now was under other conditions."""

@@ -1,6 +1,7 @@
 """A new journal: the originals, on disk before the first write. Light, as the journal."""
 
 import contextlib
+import fcntl
 import os
 from collections.abc import Iterable
 from pathlib import Path
@@ -32,6 +33,9 @@ def new_journal(
         with path.open("x") as file:
             made = True
             os.fchmod(file.fileno(), 0o600)
+            with contextlib.suppress(OSError):
+                # Empty, it would be taken for one that a power cut has torn.
+                fcntl.flock(file, fcntl.LOCK_EX)
             append(file.fileno(), _head(record, path, paths))
     except FileExistsError:
         if _is_out_of_the_way(path, root):

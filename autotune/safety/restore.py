@@ -226,10 +226,10 @@ def _is_foreign(record: Record, write: sysfs.Write, found: str) -> bool:
     known = ["", write.text, *record.ours.get(name, ())]
     if write.path.name == "async_depth":
         length = str(sysfs.device(write.path) / "queue/nr_requests")
-        lengths = [*record.ours.get(length, ()), record.originals.get(length, "1")]
+        lengths = [*record.ours.get(length, ()), record.originals.get(length, "")]
         # It follows the length of the queue, or the one before (block/mq-deadline.c,
         # dd_depth_updated; seen on 6.1.176).
-        known += [depth for text in lengths for depth in depths_of(text)]
+        known += [depth for text in lengths if text for depth in depths_of(text)]
     if _lowers_itself(record, write.path) and found.isdecimal():
         return int(found) > max(int(text) for text in known if text.isdecimal())
     return found not in known and name not in record.reset

@@ -87,7 +87,7 @@ def prepare(options: Options, state_dir: Path) -> Preparation:
         for knob in mine
     }
     user = "" if stack.in_use else _user(array)
-    near = (other.device for other in sharing(array) if read_stack(other).in_use)
+    near = (each.device for each in sharing(array) if read_stack(each).in_use or _user(each))
     neighbour = next(near, "")
     in_use = stack.in_use or bool(user or neighbour)
     preparation = Preparation(

@@ -12,7 +12,7 @@ from autotune.measure.foreground import ACCOUNTING, PROBE, Foreground
 from autotune.system.array import find_array
 from autotune.system.neighbours import sharing
 
-STAT = "{reads} 0 0 {ms} 0 0 0 0 {in_flight} 0 0"
+STAT = "{reads} 0 0 {ms} {writes} 0 0 0 {in_flight} 0 0"
 
 
 @pytest.fixture
@@ -33,8 +33,8 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> fake_sysfs.FakeM
     return machine
 
 
-def count(machine: fake_sysfs.FakeMachine, name: str, reads: int, ms: int) -> None:
-    text = STAT.format(reads=reads, ms=ms, in_flight=reads % 2 if ms else 0)
+def count(machine: fake_sysfs.FakeMachine, name: str, reads: int, ms: int, writes: int = 0) -> None:
+    text = STAT.format(reads=reads, ms=ms, writes=writes, in_flight=reads % 2 if ms else 0)
     machine.put(f"sys/block/{name}/stat", text)
 
 
@@ -61,20 +61,28 @@ def test_the_users_of_an_array_on_the_same_disks_count(
 
 
 @pytest.mark.parametrize(
-    ("requests", "every_s", "busy"), [(6, 5, False), (1, 1, True), (40, 5, True), (2, 5, False)]
+    ("reads", "writes", "every_s", "busy"),
+    [
+        (0, 12, 5, False),
+        (0, 1, 1, True),
+        (0, 20, 5, True),
+        (0, 20, 3, True),
+        (6, 0, 5, True),
+        (2, 2, 5, False),
+    ],
 )
 def test_what_a_filesystem_commits_is_nobody_who_waits(
-    machine: fake_sysfs.FakeMachine, requests: int, every_s: int, busy: bool
+    machine: fake_sysfs.FakeMachine, reads: int, writes: int, every_s: int, busy: bool
 ) -> None:
     """Such as a guard's own metrics, if they lie on the array."""
-    found, seen, reads = Foreground(find_array("md0", machine.root), math.inf), [], 0
+    found, seen, times = Foreground(find_array("md0", machine.root), math.inf), [], 0
     for number in range(300):
         if number % (10 * every_s) == 5:
-            reads += requests
-            count(machine, "md0", reads, 0)
+            times += 1
+            count(machine, "md0", reads * times, 0, writes * times)
         found.look(number / 10)
         seen.append(found.busy)
-    assert any(seen[100:]) == busy
+    assert set(seen[100:]) == {busy}
 
 
 def test_an_array_that_lies_on_it_is_not_counted_twice(machine: fake_sysfs.FakeMachine) -> None:
