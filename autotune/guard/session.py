@@ -193,15 +193,22 @@ def _one(
     what = NAMES.get(action, action)
     path = journal_path(wanted.state_dir, array.uuid)
     said = told = ""
+    journaled = False
+
+    def wake() -> None:
+        if journaled:
+            wake_udev(array, wanted.notice)
+
     with contextlib.ExitStack() as stack:
+        # Onto a disk that was added just before. While the journal was there, udev set nothing; and
+        # not while the lock is held.
+        stack.callback(wake)
         stack.enter_context(lock(array, path, guard=True))
         put_back_leftovers(array, path, wanted.notice)
         if text := no_room(array):
             raise RefusalError(text)
         journal = new_journal(path, array.uuid, array.device, files(array))
-        if action in REBUILDS:
-            # Onto a disk that was added just before. While the journal was there, udev set nothing.
-            stack.callback(wake_udev, array, wanted.notice)
+        journaled = action in REBUILDS
         guardian = stack.enter_context(guarded(journal, wanted.notice))
 
         def going() -> bool:

@@ -2,14 +2,16 @@
 whether there is any, and how slow its requests are."""
 
 import contextlib
+import math
 from collections import deque
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from autotune.measure import accounting
-from autotune.measure.accounting import Batch, Looks, Percentile
+from autotune.measure.accounting import Batch, Percentile
+from autotune.measure.array_users import BUSY_REQUESTS, Users, are_users
 from autotune.stats.histogram import Histogram, at_rank, slower, total
 from autotune.system.array import Array
 from autotune.system.neighbours import sharing
@@ -19,11 +21,8 @@ if TYPE_CHECKING:
 
 ACCOUNTING, PROBE = "accounting", "probe"
 SECOND_S = 1.0
-BUSY_S, BUSY_REQUESTS = 5, 5
-"""Fewer than one request a second is nobody who waits."""
-STEADY_S, MANY = 3, 16
-"""Nor are few writes in fewer of these seconds: a filesystem that nobody uses commits so, with a
-line of a log, or with what a guard itself writes there. From so many on they are somebody's."""
+STAYS_S = 15.0
+"""Whoever was there, and asks for something still, is there for so long: some ask in bursts."""
 WINDOW_S = 30
 """What a p99 is about."""
 DOUBT_S, DOUBT_RATIO = 15, 3.0
@@ -62,48 +61,6 @@ def p99(seconds: Iterable[Second]) -> Percentile | None:
     return Percentile(exact, exact, exact)
 
 
-@dataclass
-class _Users:
-    """The requests of one array since the last second was over, and how many there were lately."""
-
-    array: Array
-    whole: bool
-    looks: Looks | None = None
-    batches: list[Batch] = field(default_factory=list)
-    reads: int = 0
-    """Since the array was started, at the last look; `noted` of them at the last second's end."""
-    noted: int = 0
-    recent: deque[tuple[int, int]] = field(default_factory=lambda: deque(maxlen=BUSY_S))
-    """By second: reads, and all requests."""
-
-    def look(self, now_s: float) -> int:
-        """Look at the counters; return how many requests are in flight."""
-        counts = accounting.read(self.array)
-        if self.looks is None:
-            self.looks = Looks(counts, now_s)
-            self.noted = counts.reads.requests
-        self.batches += self.looks.look(counts, now_s)
-        self.reads = counts.reads.requests
-        return counts.in_flight
-
-    def second_over(self, probed: int) -> int:
-        """Note the requests of a second, less so many reads of a probe; return how many."""
-        reads = max(0, self.reads - self.noted - probed)
-        requests = max(0, accounting.total(self.batches) - probed)
-        self.noted = self.reads
-        self.recent.append((reads, requests))
-        return requests
-
-
-def _are_users(seconds: Collection[tuple[int, int]]) -> bool:
-    """Whether so many reads and requests, by second, are of somebody who waits for them."""
-    reads, requests = (sum(each[n] for each in seconds) for n in (0, 1))
-    if requests < BUSY_REQUESTS:
-        return False
-    steady = sum(each[1] > 0 for each in seconds) >= STEADY_S
-    return steady or reads >= BUSY_REQUESTS or requests >= MANY
-
-
 class Foreground:
     """Call `look` often. A context manager, since a probe may run."""
 
@@ -114,7 +71,7 @@ class Foreground:
         self._probe_iops = probe_iops
         self.counted = accounting.counted(array)
         arrays = [array, *filter(accounting.counted, sharing(array))]
-        self._users = [_Users(each, accounting.whole(each)) for each in arrays]
+        self._users = [Users(each, accounting.whole(each)) for each in arrays]
         self._stack = contextlib.ExitStack()
         self._probe: Probe | None = None
         self._probe_until_s = 0.0
@@ -124,6 +81,8 @@ class Foreground:
         """In ns: what requests took by the kernel's clock, and what was seen in flight by ours."""
         self._in_flight_ns = 0.0
         self._looked_s: float | None = None
+        self._last_users_s = -math.inf
+        """When somebody was surely there."""
 
     @property
     def source(self) -> str:
@@ -133,16 +92,18 @@ class Foreground:
     @property
     def busy(self) -> bool:
         """Whether there is anybody to protect; yes where that cannot be known."""
-        each_second = zip(*(users.recent for users in self._users), strict=True)
-        seconds = [(sum(r for r, _ in second), sum(n for _, n in second)) for second in each_second]
-        return not self.counted or _are_users(seconds)
+        seconds = self._each_second()
+        if not self.counted or are_users(seconds):
+            return True
+        passed_s = (self._looked_s or 0.0) - self._last_users_s
+        return sum(n for _, n in seconds) >= BUSY_REQUESTS and passed_s < STAYS_S
 
     @property
     def _whole(self) -> bool:
         """Whether the counters say all of what the requests took. A few of an array whose counters
         do not, such as the one for /boot, are not worth a probe."""
         return self._probe_iops is None and all(
-            u.whole or not _are_users(u.recent) for u in self._users
+            u.whole or not are_users(u.recent) for u in self._users
         )
 
     def look(self, now_s: float) -> Second | None:
@@ -187,7 +148,7 @@ class Foreground:
         for users in list(self._users):
             try:
                 in_flight += users.look(now_s) * users.whole
-            except OSError:
+            except (OSError, ValueError, IndexError):
                 if users.array is self._array:
                     raise
                 # One beside it was stopped.
@@ -196,9 +157,17 @@ class Foreground:
 
     def _count(self, probed: int = 0) -> int:
         """Note the requests of a second that is over, less those of the probe; return how many."""
-        return sum(
+        requests = sum(
             users.second_over(probed if users.array is self._array else 0) for users in self._users
         )
+        if self._looked_s is not None and are_users(self._each_second()):
+            self._last_users_s = self._looked_s
+        return requests
+
+    def _each_second(self) -> list[tuple[int, int]]:
+        """Reads and requests of all arrays, by second."""
+        each_second = zip(*(users.recent for users in self._users), strict=True)
+        return [(sum(r for r, _ in second), sum(n for _, n in second)) for second in each_second]
 
     def forget(self) -> None:
         """Begin anew: what was seen until now was under other conditions."""

@@ -1,6 +1,7 @@
 """Whose requests a guard protects: those of the array, and of the arrays on the same disks."""
 
 import math
+import random
 import shutil
 from pathlib import Path
 
@@ -83,6 +84,26 @@ def test_what_a_filesystem_commits_is_nobody_who_waits(
         found.look(number / 10)
         seen.append(found.busy)
     assert set(seen[100:]) == {busy}
+
+
+def test_users_who_ask_in_bursts_stay(machine: fake_sysfs.FakeMachine) -> None:
+    """Else each burst would come just when the sync goes at full speed again."""
+    found, writes, rng, seen = (
+        Foreground(find_array("md0", machine.root), math.inf),
+        0,
+        random.Random(7),
+        [],
+    )
+    for number in range(3000):
+        # Transactions of ten requests, one in two seconds.
+        writes += 10 * (rng.random() < 0.05)
+        count(machine, "md0", 0, 0, writes)
+        found.look(number / 10)
+        seen.append(found.busy)
+    assert sum(seen[100:]) > 0.85 * len(seen[100:])
+    for number in range(3000, 3100):
+        found.look(number / 10)
+    assert not found.busy
 
 
 def test_an_array_that_lies_on_it_is_not_counted_twice(machine: fake_sysfs.FakeMachine) -> None:

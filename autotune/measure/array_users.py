@@ -1,0 +1,57 @@
+"""Whether anybody waits for what is asked of an array, from the kernel's counters."""
+
+from collections import deque
+from collections.abc import Collection
+from dataclasses import dataclass, field
+
+from autotune.measure import accounting
+from autotune.measure.accounting import Batch, Looks
+from autotune.system.array import Array
+
+BUSY_S, BUSY_REQUESTS = 5, 5
+"""Fewer than one request a second is nobody who waits."""
+STEADY_S, MANY = 3, 16
+"""Nor are few writes in fewer of these seconds: a filesystem that nobody uses commits so, with a
+line of a log, or with what a guard itself writes there. From so many on they are somebody's."""
+
+
+@dataclass
+class Users:
+    """The requests of one array since the last second was over, and how many there were lately."""
+
+    array: Array
+    whole: bool
+    looks: Looks | None = None
+    batches: list[Batch] = field(default_factory=list)
+    reads: int = 0
+    """Since the array was started, at the last look; `noted` of them at the last second's end."""
+    noted: int = 0
+    recent: deque[tuple[int, int]] = field(default_factory=lambda: deque(maxlen=BUSY_S))
+    """By second: reads, and all requests."""
+
+    def look(self, now_s: float) -> int:
+        """Look at the counters; return how many requests are in flight."""
+        counts = accounting.read(self.array)
+        if self.looks is None:
+            self.looks = Looks(counts, now_s)
+            self.noted = counts.reads.requests
+        self.batches += self.looks.look(counts, now_s)
+        self.reads = counts.reads.requests
+        return counts.in_flight
+
+    def second_over(self, probed: int) -> int:
+        """Note the requests of a second, less so many reads of a probe; return how many."""
+        reads = max(0, self.reads - self.noted - probed)
+        requests = max(0, accounting.total(self.batches) - probed)
+        self.noted = self.reads
+        self.recent.append((reads, requests))
+        return requests
+
+
+def are_users(seconds: Collection[tuple[int, int]]) -> bool:
+    """Whether so many reads and requests, by second, are of somebody who waits for them."""
+    reads, requests = (sum(each[n] for each in seconds) for n in (0, 1))
+    if requests < BUSY_REQUESTS:
+        return False
+    steady = sum(each[1] > 0 for each in seconds) >= STEADY_S
+    return steady or reads >= BUSY_REQUESTS or requests >= MANY
