@@ -4,8 +4,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from autotune.checking.stored import load
-from autotune.errors import AutotuneError
 from autotune.system.array import Array
+from autotune.told_once import ToldOnce
 
 NS = 1e9
 
@@ -15,8 +15,7 @@ class MetricsFile:
     again, and keeps no check from its work."""
 
     def __init__(self, file: Path | None, array: Array, notice: Callable[[str], None]) -> None:
-        self._file, self._array, self._notice = file, array, notice
-        self._told = False
+        self._file, self._array, self._once = file, array, ToldOnce(notice)
 
     def write(
         self, path: Path, active: bool, share: float | None = None, p99_ns: float | None = None
@@ -28,7 +27,7 @@ class MetricsFile:
         # Loads prometheus_client, which a check without metrics does not need.
         from autotune.service.metrics import CheckMetrics, check_path, write_check_metrics  # noqa: PLC0415
 
-        try:
+        with self._once.attempt():
             book = load(path)
             if not book.checks:
                 return
@@ -43,8 +42,3 @@ class MetricsFile:
                 p99_ns / NS if p99_ns is not None else None,
             )
             write_check_metrics(check_path(self._file, self._array.device), seen)
-            self._told = False
-        except AutotuneError as error:
-            if not self._told:
-                self._notice(str(error))
-            self._told = True

@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from autotune.errors import AutotuneError
 from autotune.guard.window import Window
 from autotune.system.array import Array
+from autotune.told_once import ToldOnce
 
 NS = 1e9
 KIB = 1024
@@ -23,8 +23,8 @@ class MetricsFile:
         notice: Callable[[str], None],
     ) -> None:
         self._file = file
-        self._array, self._ceiling_s, self._notice = array, ceiling_ns / NS, notice
-        self._released = self._told = False
+        self._array, self._ceiling_s, self._once = array, ceiling_ns / NS, ToldOnce(notice)
+        self._released = False
 
     def window(self, window: Window) -> None:
         """A sync is under way."""
@@ -62,10 +62,5 @@ class MetricsFile:
                 window.share,
                 window.sync_speed_max_kib * KIB if window.source != "none" else None,
             )
-        try:
+        with self._once.attempt():
             write_guard_metrics(guard_path(self._file, device), seen)
-            self._told = False
-        except AutotuneError as error:
-            if not self._told:
-                self._notice(str(error))
-            self._told = True

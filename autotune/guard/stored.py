@@ -6,10 +6,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 from autotune.durable import private_folder, replace
+from autotune.errors import AutotuneError
 from autotune.guard.past import GuardedSync, Recording
 from autotune.guard.session import Summary
 from autotune.guard.window import Window
 from autotune.system.array import Array
+from autotune.told_once import ToldOnce
 from autotune.untrusted import NONSENSE
 
 KEPT = 20
@@ -61,11 +63,10 @@ class Recorder:
         policy: str | None,
         notice: Callable[[str], None],
     ) -> None:
-        self._state_dir, self._notice = state_dir, notice
+        self._state_dir, self._once = state_dir, ToldOnce(notice)
         known = ceiling_ns if math.isfinite(ceiling_ns) else None
         self._about = (array.device, array.uuid, known, policy)
         self._recording, self._saved_s = Recording(*self._about), math.inf
-        self._told = False
 
     def window(self, window: Window) -> None:
         """A sync is under way."""
@@ -94,13 +95,11 @@ class Recorder:
         sync = self._recording.so_far(summary)
         if sync is None:
             return
-        try:
-            keep(sync, self._state_dir)
-            self._told = False
-        except OSError as error:
-            if not self._told:
-                self._notice(
+        with self._once.attempt():
+            try:
+                keep(sync, self._state_dir)
+            except OSError as error:
+                raise AutotuneError(
                     f"How the sync went cannot be kept in {self._state_dir / 'guarded'}: "
                     f"{error.strerror}; free some space there to have a report of it."
-                )
-            self._told = True
+                ) from error

@@ -99,22 +99,24 @@ def opened(array: Device) -> str | None:
 
 def is_claimed(array: Device) -> bool:
     """Whether anybody has it to himself, seen from here or not, such as a mount in a container."""
-    try:
-        os.close(os.open(Path(array.device), os.O_RDONLY | os.O_EXCL))
-    except OSError as error:
-        return error.errno == errno.EBUSY
-    return False
+    return _exclusive_errno(array) == errno.EBUSY
 
 
 def not_exclusive(array: Device) -> str | None:
     """Whether anybody has the device, in any mount namespace: then O_EXCL is refused."""
+    number = _exclusive_errno(array)
+    if number == errno.EBUSY:
+        # Of those, some hold it all the same.
+        if user := kernel_user(Path(array.device)):
+            return f"{user} lies on it"
+        return "the kernel says that it is in use (mounted, perhaps in a container, or held)"
+    return f"it cannot be opened: {os.strerror(number)}" if number else None
+
+
+def _exclusive_errno(array: Device) -> int:
+    """What opening it exclusively fails with; 0 if it does not."""
     try:
         os.close(os.open(Path(array.device), os.O_RDONLY | os.O_EXCL))
     except OSError as error:
-        if error.errno == errno.EBUSY:
-            # Of those, some hold it all the same.
-            if user := kernel_user(Path(array.device)):
-                return f"{user} lies on it"
-            return "the kernel says that it is in use (mounted, perhaps in a container, or held)"
-        return f"it cannot be opened: {error.strerror}"
-    return None
+        return error.errno or errno.EIO
+    return 0
