@@ -118,18 +118,26 @@ class Record:
         return abs(started_s - self.started_s) < CLOCK_SLEW_S
 
     def action(self, root: Path) -> Path:
-        """The file that says what sync the array runs."""
+        """The file that says what sync the array runs, whatever name the array has by now."""
+        for path in self._waiting():
+            return path.parent / "sync_action"
         return root / "sys/block" / Path(self.device).name / "md/sync_action"
 
     def waits(self, root: Path) -> list[str]:
         """What waits for the end of a sync, in words."""
         action = sysfs.read_or(self.action(root), "sync")
-        sync = NAMES.get(action, "sync")
+        sync, known = NAMES.get(action, "sync"), self.originals
         return [
-            f"{Path(name).name} of {self.device} goes back by itself once the {sync} has ended"
-            for name, text in self.originals.items()
-            if Path(name).name in WAITING and sysfs.read_or(Path(name), text) != text
+            f"{path.name} of /dev/{sysfs.device(path).name} goes back by itself once the {sync} "
+            "has ended"
+            for path in self._waiting()
+            if sysfs.read_or(path, known[str(path)]) != known[str(path)]
         ]
+
+    def _waiting(self) -> list[Path]:
+        """The files, of arrays that are still there, that no sync lets go back."""
+        paths = [path for name in self.originals if (path := Path(name)).name in WAITING]
+        return [path for path in paths if path.exists() and self.is_same(path)]
 
     def keep_waiting(self) -> None:
         """Forget all but what waits for the end of a sync, and what is left to remove."""

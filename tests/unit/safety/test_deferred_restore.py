@@ -10,6 +10,7 @@ from journal_files import Files
 
 from autotune.errors import InfeasibleError
 from autotune.safety import deferred_restore
+from autotune.safety.record import Record
 from autotune.safety.restore import restore
 from autotune.system import sysfs
 
@@ -40,3 +41,24 @@ def test_it_goes_back_though_its_journal_was_removed(
     waiting.join(20)
     assert not waiting.is_alive()
     assert sysfs.read(bound) == "0"
+
+
+def test_an_array_that_came_back_by_another_name_is_the_one_that_is_waited_for(
+    tmp_path: Path,
+) -> None:
+    """Another one has its old name by then."""
+    block = tmp_path / "sys/block"
+    for name, action in (("md0", "idle"), ("md127", "resync")):
+        (block / name / "md").mkdir(parents=True)
+        (block / name / "md/group_thread_cnt").write_text("4\n")
+        (block / name / "md/sync_action").write_text(f"{action}\n")
+    threads = {name: str(block / name / "md/group_thread_cnt") for name in ("md0", "md127")}
+    folders = {
+        str(block / "md0"): "not this one",
+        str(block / "md127"): sysfs.identity(block / "md127"),
+    }
+    record = Record("a", "/dev/md0", "b", 1, dict.fromkeys(threads.values(), "0"), folders=folders)
+    assert record.action(tmp_path) == block / "md127/md/sync_action"
+    assert record.waits(tmp_path) == [
+        "group_thread_cnt of /dev/md127 goes back by itself once the resync has ended"
+    ]
