@@ -9,6 +9,7 @@ from types import FrameType
 from autotune.errors import SignalledError
 
 PAUSE_S = 0.1
+_NAMES = {signal.SIGINT: "Ctrl-C", signal.SIGHUP: "the end of its terminal (SIGHUP)"}
 STAYS = (
     "Ctrl-Z does not stop this, since settings that are only tried, or that hold a sync back, "
     "would stay in force; Ctrl-C ends it, and the original settings come back."
@@ -16,8 +17,8 @@ STAYS = (
 
 
 class Signals:
-    """SIGINT, SIGTERM and SIGHUP only leave a mark, their `name`: nothing is cut off in the
-    middle. No terminal stops the process: what stops is not there to put anything back."""
+    """SIGINT, SIGTERM and SIGHUP only leave a mark, their `name` for people: nothing is cut off
+    in the middle. No terminal stops the process: what stops is not there to put anything back."""
 
     def __init__(self, stays: str = STAYS) -> None:
         """`stays`: what is said to Ctrl-Z."""
@@ -50,7 +51,7 @@ class Signals:
         if number == signal.SIGTSTP:
             self._to_stop = True
         else:
-            self.name = signal.Signals(number).name
+            self.name = _NAMES.get(signal.Signals(number), signal.Signals(number).name)
             self.count += 1
             if self._at_once:
                 raise self.ended()

@@ -181,7 +181,7 @@ def test_after_ctrl_c_it_goes_on_and_reads_nothing_twice(
     os.kill(child, signal.SIGINT)
     assert ended(child) == 0, output.read_text()
     said = document(output)
-    assert (said["complete"], said["stopped"]) == (False, "SIGINT")
+    assert (said["complete"], said["stopped"]) == (False, "Ctrl-C")
     assert said["position_sectors"] == position(state) > 0
     assert settings() == found
     # As a plain `su` has it: without the folders of mdadm.

@@ -431,7 +431,7 @@ def test_ctrl_c_ends_it_with_clean_disks(
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=120)
     assert process.returncode == 1
-    assert "Stopped by SIGINT; what was made is removed." in errors
+    assert "Stopped by Ctrl-C; what was made is removed." in errors
     assert_clean(Path("/tmp/killed"))
 
 

@@ -149,7 +149,7 @@ def test_a_recovery_is_held_and_then_is_as_it_was(state: Path, tmp_path: Path) -
     assert len({high for _, high in speeds.seen}) == 2
     *windows, summary = map(json.loads, output.read_text().splitlines())
     assert summary["action"] == "recovery"
-    assert summary["ended"] == "stopped by SIGINT"
+    assert summary["ended"] == "stopped by Ctrl-C"
     last = windows[-1]
     assert last["source"] in ("accounting", "probe")
     # On a busy machine the probe gets too little done for a p99.

@@ -52,6 +52,6 @@ def test_a_strategy_that_is_made_for_long_is_ended_too() -> None:
         Ponderer(_problem).ponder()
 
     began = time.monotonic()
-    with signals.caught(print), pytest.raises(SignalledError, match="SIGINT"):
+    with signals.caught(print), pytest.raises(SignalledError, match="Ctrl-C"):
         Thinking(make, signals)(NO_PROBLEM)
     assert time.monotonic() - began < LONG_S / 2
