@@ -13,13 +13,14 @@ from autotune.measure.workload import Phase
 from autotune.problem.course import Course
 from autotune.problem.figure import Figure
 from autotune.problem.objective import Figures
-from autotune.problem.setting import Setting
+from autotune.problem.setting import Setting, Value
 from autotune.problem.trial import ROLES, Status
 from autotune.safety.apply import apply
 from autotune.safety.watch import Watch
 from autotune.stats.drift import Anchor, is_moving
 from autotune.store import TrialRecord
 from autotune.tuning.early_stop import EarlyEnd
+from autotune.tuning.grown_cache import GrownCache
 from autotune.tuning.phase_runs import PhaseRuns
 from autotune.tuning.preparation import BASELINE_TRIALS, Preparation
 from autotune.tuning.relevance import is_movable
@@ -70,6 +71,7 @@ class Trials:
         self.figures = preparation.figures
         self.saved_s = 0.0
         self._early = EarlyEnd()
+        self._grown_cache = GrownCache(self._apply)
         self.when_warm: Callable[[], object] = lambda: None
 
     def replay(self, records: Sequence[TrialRecord]) -> None:
@@ -125,15 +127,7 @@ class Trials:
         try:
             if not self._prep.allowed(setting):
                 raise InfeasibleError("The setting is outside the RAM budget, so it is not tried.")
-            # A change of somebody else's must be seen before it is written over.
-            self._watch.look()
-            self._watch.expect(None)
-            with self.spent.on(APPLYING):
-                applied = apply(
-                    self._prep.array, self._prep.knobs, setting, self._bench.journal, self._watch
-                )
-            effective = dict(applied)
-            self._watch.expect(applied)
+            effective = self._apply(setting)
             carried = reuse and any(self.phases.known(p, setting) is None for p in phases)
             settled = role == "baseline" and self._baseline_is_settled()
             for phase in phases:
@@ -145,7 +139,9 @@ class Trials:
                     continue
                 hopeless = self._early.judge(phase, results) if reuse else never_hopeless
                 clear = self._early.clear(phase) if reuse else never_clear
-                result = self.phases.run(phase, number, setting, hopeless, clear)
+                with self._grown_cache.before(phase, setting):
+                    result = self.phases.run(phase, number, setting, hopeless, clear)
+                self._grown_cache.learn(phase, result)
                 measured.append(phase.name)
                 results.append(result)
                 if result.hopeless:
@@ -178,6 +174,18 @@ class Trials:
         self._early.learn(record, self.figures)
         self._tell(record)
         return record
+
+    def _apply(self, setting: Setting) -> dict[str, Value]:
+        """Bring the array to a setting; return what took effect."""
+        # A change of somebody else's must be seen before it is written over.
+        self._watch.look()
+        self._watch.expect(None)
+        with self.spent.on(APPLYING):
+            applied = apply(
+                self._prep.array, self._prep.knobs, setting, self._bench.journal, self._watch
+            )
+        self._watch.expect(applied)
+        return dict(applied)
 
     def _tell(self, record: TrialRecord) -> None:
         self.progress.trial(record, self.records[0])

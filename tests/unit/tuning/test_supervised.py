@@ -96,7 +96,8 @@ def test_what_stays_in_force_is_not_said_to_be_back(tmp_path: Path) -> None:
 
 
 def test_what_waits_for_the_end_of_a_sync_is_not_said_to_be_back(tmp_path: Path) -> None:
-    folder, bound = str(tmp_path), tmp_path / "sync_min"
+    folder, bound = str(tmp_path), tmp_path / "md0/md/sync_min"
+    bound.parent.mkdir(parents=True)
     bound.write_text("0\n")
     path = journal_path(tmp_path, "u")
     journal = new_journal(path, "u", "/dev/md0", [bound])

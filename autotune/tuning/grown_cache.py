@@ -1,0 +1,50 @@
+"""A check counts once the stripe cache has grown (measure/settling.py), which takes its time. What
+it grew to once, later checks of the run begin with."""
+
+import contextlib
+from collections.abc import Callable, Iterator
+
+from autotune.errors import InfeasibleError
+from autotune.knobs.stripe_cache import StripeCacheSize
+from autotune.measure.phase import PhaseResult
+from autotune.measure.settling import GROWING
+from autotune.measure.workload import Phase
+from autotune.problem.setting import Setting
+
+NAME = StripeCacheSize.name
+
+
+class GrownCache:
+    """How many stripes the first check of a run had when it began to count.
+
+    With fewer at the start, any other check would come to about as many in time: the kernel adds
+    one whenever none is free (drivers/md/raid5.c). More than a check needs just lie there, so a
+    slower one is not changed by them.
+    """
+
+    def __init__(self, apply: Callable[[Setting], object]) -> None:
+        """`apply` brings the array to a setting. It raises InfeasibleError if it cannot."""
+        self._apply = apply
+        self._stripes = 0
+
+    def learn(self, phase: Phase, result: PhaseResult) -> None:
+        """Take note of what a phase showed."""
+        if phase.check and not self._stripes and result.course and result.course.stripes:
+            # It grows on while a check settles, and shall be there again when the check counts.
+            self._stripes = round(result.course.stripes[0] / GROWING)
+
+    @contextlib.contextmanager
+    def before(self, phase: Phase, setting: Setting) -> Iterator[None]:
+        """Meanwhile a check, of this setting, begins with as many stripes."""
+        size = setting.get(NAME)
+        if not phase.check or size is None or int(size) >= self._stripes:
+            yield
+            return
+        try:
+            self._apply({**setting, NAME: self._stripes})
+        except InfeasibleError:
+            # As small as it is, it takes longer.
+            self._apply(setting)
+        yield
+        # After an error the run ends, or its next trial sets everything.
+        self._apply(setting)
