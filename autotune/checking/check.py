@@ -128,8 +128,10 @@ class _Checking:
         if not self._began:
             for text in self._news.before():
                 self._wanted.notice(text)
-            if not record.parts and (found := checks.mismatched(array)):
-                self._wanted.notice(found)
+            if not record.parts:
+                found = checks.mismatched(array), checks.bad_blocks(array)
+                for text in filter(None, found):
+                    self._wanted.notice(text)
         elif self._noticed:
             self._wanted.notice(
                 f"The check of {array.device} goes on at {show_share(record.share)}."

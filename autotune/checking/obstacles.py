@@ -66,10 +66,10 @@ def shape(array: Array) -> str:
 
 def members(array: Array) -> tuple[str, ...]:
     """What tells the members from those that may replace them: what mdadm wrote on each as it was
-    added, else what its disk says of itself, else its name. Raise RefusalError if mdadm cannot be
-    asked."""
+    added, and what its disk says of itself, since a copy of a disk has the former, too; the name if
+    there is neither. Raise RefusalError if mdadm cannot be asked."""
     here = [m for m in array.members if "faulty" not in m.state and "spare" not in m.state]
-    return tuple(sorted(_added_as(m.name, array) or m.hardware or m.name for m in here))
+    return tuple(sorted(f"{_added_as(m.name, array)} {m.hardware}".strip() or m.name for m in here))
 
 
 def _added_as(name: str, array: Array) -> str:

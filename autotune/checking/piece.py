@@ -26,6 +26,7 @@ from autotune.safety.new_journal import new_journal
 from autotune.safety.paths import journal_path
 from autotune.sync_forecast import stored as forecasts
 from autotune.system.array import Array
+from autotune.system.bad_blocks import bad_sectors
 from autotune.system.neighbours import neighbour_syncing
 from autotune.system.replacement import replacement_waits
 
@@ -128,7 +129,8 @@ class Going:
             mismatches=self.leash.mismatches,
             **({"ended": ended} if ended else {}),
         )
-        return self.record.changed(size=self.leash.size).with_part(part)
+        unread = max(self.record.unread, sum(bad_sectors(self.array).values()))
+        return self.record.changed(size=self.leash.size, unread=unread).with_part(part)
 
 
 def run(array: Array, record: CheckRecord, terms: Terms) -> tuple[CheckRecord, str]:

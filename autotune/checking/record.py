@@ -73,6 +73,8 @@ class CheckRecord(_Strict):
     """When all was read."""
     given_up: str = ""
     """Why a later one began anew."""
+    unread: int = 0
+    """Sectors that md compared with nothing, since members list them as bad."""
     told: int = 0
     """As many mismatches were told of."""
     ceiling_ns: float | None = None

@@ -14,8 +14,11 @@ from typing import Literal
 from autotune.errors import RefusalError
 from autotune.measure import live_sync
 from autotune.preflight import conflicts, filesystems
+from autotune.quantities import show_bytes
 from autotune.system import neighbours, sync, sysfs
 from autotune.system.array import REDUNDANT, Array, lacks_journal
+from autotune.system.bad_blocks import bad_sectors
+from autotune.system.blockdev import SECTOR
 from autotune.system.stack import Stack
 
 
@@ -63,6 +66,7 @@ def check(
         filesystems.where_to_write(array, stack, told) if writes else None,
         iostats_off(array),
         mismatched(array),
+        bad_blocks(array),
         *conflicts.find(array),
     ]
     return [Finding("refuse", text) for text in refusals if text] + [
@@ -254,6 +258,19 @@ def mismatched(array: Array) -> str | None:
     return (
         f"A check of {array.device} has found mismatches (mismatch_cnt {count}, in sectors), and "
         "the checks of autotune reset that number; note it, and look into it first."
+    )
+
+
+def bad_blocks(array: Array) -> str | None:
+    """A member with such a list has lost data that only the others have."""
+    found = bad_sectors(array)
+    if not found:
+        return None
+    size = show_bytes(sum(found.values()) * SECTOR)
+    return (
+        f"md has noted {size} of {', '.join(found)} in {array.device} as bad blocks, whose data "
+        "only the other members have, and which no check compares; "
+        f"`mdadm --examine-badblocks` lists them. Replace that disk."
     )
 
 

@@ -34,6 +34,7 @@ def document(device: str, record: CheckRecord, stopped: str = "") -> dict[str, A
         "share": record.share,
         "mismatch_sectors": record.mismatches,
         "mismatch_bytes": record.mismatches * SECTOR,
+        "unread_sectors": record.unread,
         "seconds": record.seconds,
         "pieces": record.pieces,
         "parts": [part.model_dump(mode="json") for part in record.parts],
@@ -52,7 +53,8 @@ def sentences(device: str, record: CheckRecord, stopped: str) -> list[str]:
     """What a check came to by now."""
     check = document(device, record, stopped)
     if check["complete"]:
-        found = f"Checked all of {device}{read(check)}"
+        left_out = f" but {_unread(record.unread)}" if record.unread else ""
+        found = f"Checked all of {device}{left_out}{read(check)}"
     else:
         so_far = _differs(record.mismatches) if record.mismatches else "No mismatch so far."
         found = (
@@ -68,6 +70,10 @@ def read(check: Mapping[str, Any]) -> str:
     parts = f" in {show_count(check['pieces'], 'part')}" if check["pieces"] > 1 else ""
     found = _differs(count) if count else "no mismatch."
     return f"{parts}, {show_seconds(check['seconds'])}: {found}"
+
+
+def _unread(count: int) -> str:
+    return f"{show_bytes(count * SECTOR)} (which members list as bad blocks)"
 
 
 def mismatched(device: str, record: CheckRecord) -> str:
@@ -144,7 +150,8 @@ def print_history(console: Console, books: Sequence[Book]) -> None:
 def state(check: Mapping[str, Any]) -> str:
     """`complete` or how far it is, from its document."""
     if check["complete"]:
-        return "complete"
+        unread = check["unread_sectors"]
+        return f"complete but {show_bytes(unread * SECTOR)}" if unread else "complete"
     return f"{'given up' if check['given_up'] else 'paused'} at {show_percent(check['share'], 1)}"
 
 

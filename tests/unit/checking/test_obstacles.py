@@ -114,12 +114,26 @@ def mdadm(machine: fake_sysfs.FakeMachine, text: str) -> None:
     program.chmod(0o755)
 
 
-def test_members_are_what_mdadm_added_them_as_whatever_the_path(
+def test_members_are_what_mdadm_added_them_as_and_what_their_disks_say(
     machine: fake_sysfs.FakeMachine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     array = on_this_machine(machine, monkeypatch)
     mdadm(machine, 'echo "MD_UUID=x"; echo "MD_DEV_UUID=of $3"')
-    assert obstacles.members(array) == tuple(f"of /dev/sd{letter}" for letter in "abcde")
+    added = tuple(f"of /dev/sd{letter}" for letter in "abcde")
+    disk = array.members[0].hardware
+    assert obstacles.members(array) == (f"{added[0]} {disk}", *added[1:])
+
+
+def test_a_copy_of_a_disk_is_another_member(
+    machine: fake_sysfs.FakeMachine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It bears what mdadm wrote on the one before it."""
+    array = on_this_machine(machine, monkeypatch)
+    mdadm(machine, 'echo "MD_UUID=x"; echo "MD_DEV_UUID=of $3"')
+    before = obstacles.members(array)
+    machine.put("sys/block/sda/wwid", "naa.2")
+    array = dataclasses.replace(find_array("md0", machine.root), root=Path("/"))
+    assert obstacles.members(array) != before
 
 
 def test_members_of_an_old_format_go_by_their_disks(

@@ -34,6 +34,16 @@ def test_a_whole_check_says_what_it_found_and_how_it_disturbed() -> None:
     ]
 
 
+def test_what_members_list_as_bad_is_not_called_checked() -> None:
+    seen = record(unread=2048)
+    said = report.sentences("/dev/md0", seen, "")
+    assert said[0] == (
+        "Checked all of /dev/md0 but 1.0 MiB (which members list as bad blocks), 2 h 00 min: "
+        "no mismatch."
+    )
+    assert report.state(report.document("/dev/md0", seen)) == "complete but 1.0 MiB"
+
+
 def test_one_that_stopped_says_where_and_how_to_go_on() -> None:
     said = report.sentences("/dev/md0", record(SIZE // 4), "SIGINT")
     assert said[0] == (
