@@ -54,8 +54,10 @@ def record_persisted(array: Array, state_dir: Path) -> list[str]:
     # A disk that has joined since may have been another array's, whose record knows it better.
     back |= {f: text for f, text in _known_by_others(array, state_dir).items() if f in back}
     tuned = {**texts(array, _own(profile.knobs)), **tuned_on_disks(profile, array)}
-    ours, theirs = _judged(back, tuned, known_by_record(array, state_dir))
-    ours |= _reset_with(ours, tuned, profile, array)
+    known = known_by_record(array, state_dir)
+    ours, theirs = _judged(back, tuned, known)
+    reset = _reset_with(ours, tuned, profile, array)
+    ours |= {file: text for file, text in reset.items() if file not in known or file not in tuned}
     paths = journaled_paths(array, for_array(array, ALL), checks=False)
     # Of what goes with a scheduler and is not known, its switch back sets what is right.
     switched = {file: {text, tuned.get(file)} for file, text in ours.items()}
@@ -146,7 +148,8 @@ def _judged(
 def _reset_with(
     ours: Mapping[Path, str], tuned: Mapping[Path, str], profile: Profile, array: Array
 ) -> dict[Path, str]:
-    """What else a switch of the scheduler by udev has reset, with what goes back there."""
+    """What else a switch of the scheduler by udev has reset, or its switch back resets, with what
+    goes back there: what somebody else has set since stays."""
     had: dict[Path, str] = {}
     for name, value in before_here(profile, array).items():
         if is_of_disks(name):
@@ -162,8 +165,13 @@ def _reset_with(
             if knob.scheduler == text
         }
         found |= {file: had[file] for file in had if resets(scheduler, file)}
+        found |= {
+            file: sysfs.original(file)
+            for file in found
+            if file in tuned and file.exists() and resets(scheduler, file)
+        }
         found[length] = _length(length, had.get(length), text, tuned[scheduler])
-    return {file: text for file, text in found.items() if file not in tuned and text}
+    return {file: text for file, text in found.items() if file not in ours and text}
 
 
 def _length(file: Path, before: str | None, back: str, tuned: str) -> str:

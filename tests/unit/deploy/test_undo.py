@@ -483,3 +483,21 @@ def test_a_record_of_an_array_that_does_not_run_is_of_its_disks(
     journal = Journal.claimed(applied_path(tmp_path, array.uuid))
     assert restore(journal, tmp_path).complete
     assert {sysfs.value(path) for path in files} == {ORIGINAL}
+
+
+@pytest.mark.parametrize("theirs", ["80", "100"])
+def test_a_length_that_was_set_by_hand_over_a_persisted_one_outlives_the_switch_back(
+    tmp_path: Path, array: Array, theirs: str
+) -> None:
+    """Be it what was there before."""
+    lengths = [path.with_name("nr_requests") for path in schedulers(array)]
+    before = {"scheduler": ORIGINAL, "nr_requests": 100}
+    persisted_before(array, {"scheduler": "kyber", "nr_requests": 60}, before)
+    for path, length in zip(schedulers(array), lengths, strict=True):
+        fake_sysfs.write(path, "kyber")
+        fake_sysfs.write(length, "60")
+    fake_sysfs.write(lengths[0], theirs)
+    record_persisted(array, tmp_path)
+    undo(array, tmp_path)
+    assert {sysfs.value(path) for path in schedulers(array)} == {ORIGINAL}
+    assert [sysfs.value(path) for path in lengths] == [theirs, *["100"] * (len(lengths) - 1)]
