@@ -100,8 +100,8 @@ def lines(forecast: Forecast, within_s: float | None, ceiling_ns: float | None) 
         yield "Some speeds had too few requests for a p99; a longer --time gives more."
     if forecast.stopped_ns is not None:
         yield (
-            f"Nothing faster was tried: the p99 was above {show_latency(forecast.stopped_ns)} "
-            "beyond doubt."
+            f"Nothing faster was tried for longer than some seconds: the p99 was above "
+            f"{show_latency(forecast.stopped_ns)} beyond doubt."
         )
     knee = forecast.knee
     if knee is not None and forecast.stopped_ns is None:

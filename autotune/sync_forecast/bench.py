@@ -95,19 +95,32 @@ class Bench:
         stats = (self._array.root / "sys/block" / disk / "stat" for disk in self._array.disks)
         return sum(int(sysfs.read(stat).split()[9]) for stat in stats)
 
-    def check(self, place: float, seconds: float, foreground: Foreground | None = None) -> Seen:
-        """A check from a place (0 to 1) for so long after its ramp."""
+    def check(
+        self,
+        place: float,
+        seconds: float,
+        foreground: Foreground | None = None,
+        rated: bool = False,
+    ) -> Seen:
+        """A check from a place (0 to 1) for so long after its ramp. `rated`: be it that the ceiling
+        is passed, its speed is to be known."""
         unit = max(SIZE_ALIGN_KIB, self._array.chunk_bytes // 1024)
         start = int(place * self.size_kib) // unit * unit
         check = Check(self._array.name, self._journal, self._watch, self._array.root, start)
         with check:
-            return self._see(seconds, foreground, check)
+            return self._see(seconds, foreground, check, MIN_BATCHES if rated else 0)
 
     def idle(self, seconds: float, foreground: Foreground) -> Seen:
         """The same without a check."""
         return self._see(seconds, foreground, None)
 
-    def _see(self, seconds: float, foreground: Foreground | None, check: Check | None) -> Seen:
+    def _see(
+        self,
+        seconds: float,
+        foreground: Foreground | None,
+        check: Check | None,
+        least_spans: int = 0,
+    ) -> Seen:
         seen, began = Seen(None), time.monotonic()
         amounts: list[float] = []
         spans: list[float] = []
@@ -123,8 +136,8 @@ class Bench:
             elif second is not None:
                 seen.seconds.append(second)
                 seen.over = surely_over(seen.seconds, self._ceiling_ns)
-                if seen.over:
-                    break
+            if seen.over and len(spans) >= least_spans:
+                break
             if check is not None and (before is None or now - before[0] >= TICK_S):
                 done = check.done_bytes()
                 if before is not None and now - began >= RAMP_S:

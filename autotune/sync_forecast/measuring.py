@@ -1,8 +1,8 @@
 """A forecast from one short check on the live array, at some speeds and places.
 
-From slow to fast, so that a ceiling is passed once at the most: as soon as that is beyond doubt,
-nothing faster is tried. How fast the disks are is measured without the probe, which would take its
-share of a hard disk.
+First some seconds at full speed, which the others are shares of. Then from slow to fast: as soon
+as a ceiling is passed beyond doubt, nothing faster is tried. How fast the disks are is measured
+without the probe, which would take its share of a hard disk.
 """
 
 import math
@@ -123,10 +123,11 @@ class _Steps:
         busy, source, share = bench.users()
         probe = probe_iops(self._array) if source == PROBE else None
         idle = self._idle(probe)
-        self._say("the speed of the disks")
-        bench.limit(self._top)
-        first = self._rate(bench.check(0.0, FIRST_S))
-        points, stopped = self._by_speed(first.value, probe)
+        at_first = self._at_first(probe, busy)
+        first = self._rate(at_first)
+        points, stopped = self._by_speed(first.value, probe, at_first.over)
+        if at_first.over and not stopped:
+            points, stopped = [*points, self._point(at_first, first.value)], True
         platter, spread, known = self._curve(first, points, stopped)
         return Forecast(
             self._array.device,
@@ -166,11 +167,25 @@ class _Steps:
             )
         return self._point(seen, 0.0)
 
-    def _by_speed(self, first_kib: float, probe: int | None) -> tuple[list[Point], bool]:
-        """What users feel at each speed, and whether the ceiling ended that."""
+    def _at_first(self, probe: int | None, busy: bool) -> Seen:
+        """A check at full speed. Users feel it no longer than it takes to know that speed, if it
+        passes the ceiling."""
+        self._say("the speed of the disks")
+        self._bench.limit(self._top)
+        if not busy or math.isinf(self._asked.ceiling_ns):
+            return self._bench.check(0.0, FIRST_S)
+        with Foreground(self._array, self._asked.ceiling_ns, probe) as foreground:
+            return self._bench.check(0.0, FIRST_S, foreground, rated=True)
+
+    def _by_speed(
+        self, first_kib: float, probe: int | None, full_is_over: bool
+    ) -> tuple[list[Point], bool]:
+        """What users feel at each speed, and whether the ceiling ended that. `full_is_over`: full
+        speed need not be tried again."""
+        shares = SHARES if full_is_over else (*SHARES, None)
         points: list[Point] = []
         with Foreground(self._array, self._asked.ceiling_ns, probe) as foreground:
-            for done, part in enumerate((*SHARES, None)):
+            for done, part in enumerate(shares):
                 limit = self._top if part is None else part * first_kib * self._scale
                 self._say("a check at full speed" if part is None else f"{part:.0%} of the speed")
                 self._bench.limit(limit)

@@ -68,7 +68,10 @@ class FakeBench:
         self.clock.now_s += seconds + self.overhead_s
         return self._seen(None, IDLE_MS, users=True)
 
-    def check(self, place: float, seconds: float, foreground: object = None) -> Seen:
+    def check(
+        self, place: float, seconds: float, foreground: object = None, rated: bool = False
+    ) -> Seen:
+        assert not rated or foreground is not None
         self.places.append(place)
         self.clock.now_s += seconds + self.overhead_s
         rate = min(self.limits[-1] / self._scale, DISK.at(place))
@@ -122,6 +125,19 @@ def test_beyond_a_ceiling_nothing_faster_is_tried(array: Array) -> None:
     assert forecast.stopped_ns == ceiling_ns
     assert not forecast.places_measured
     assert forecast.full_kib_s == pytest.approx(75_000, rel=0.02)
+
+
+@pytest.mark.parametrize(("busy", "times"), [(True, 1), (False, 2)])
+def test_users_feel_full_speed_once_if_that_alone_passes_the_ceiling(
+    array: Array, busy: bool, times: int
+) -> None:
+    """Where nobody is, nobody does."""
+    ceiling_ns = IDLE_MS * 1.9 * MS
+    bench = FakeBench(ceiling_ns, busy=busy)
+    forecast = measured(array, bench, ceiling_ns)
+    assert bench.limits.count(max(bench.limits)) == times
+    assert forecast.stopped_ns == ceiling_ns
+    assert forecast.points[-1].kib_s == pytest.approx(DISK.at(0.0), rel=0.3)
 
 
 def test_a_ceiling_that_is_broken_without_a_sync_ends_it_before_any_check(array: Array) -> None:
