@@ -17,6 +17,7 @@ from autotune.guard.promise import Goals, Promise
 from autotune.guard.valve import FLOOR_KIB, Valve, files
 from autotune.guard.window import Window
 from autotune.measure.sync_progress import WAIT_S, running, under_way, wait_for_one
+from autotune.preflight.checks import iostats_off
 from autotune.safety.guardian import guarded
 from autotune.safety.locks import lock
 from autotune.safety.new_journal import new_journal
@@ -237,7 +238,7 @@ def _one(
                 wanted.unheld(said)
 
         try:
-            for text in news.before():
+            for text in filter(None, (iostats_off(array), *news.before())):
                 wanted.notice(text)
             valve = Valve(array, guardian.journal)
             curve = announce.curve(array, action, known) if known else None

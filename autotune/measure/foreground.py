@@ -69,9 +69,10 @@ class Foreground:
         self._array = array
         self._ceiling_ns = ceiling_ns
         self._probe_iops = probe_iops
-        self.counted = accounting.counted(array)
-        arrays = [array, *filter(accounting.counted, sharing(array))]
-        self._users = [Users(each, accounting.whole(each)) for each in arrays]
+        self._arrays = [array, *sharing(array)]
+        self._users = [Users(each, accounting.whole(each)) for each in self._arrays]
+        self.counted = self._are_counted()
+        """Whether the kernel counts the requests of all these arrays."""
         self._stack = contextlib.ExitStack()
         self._probe: Probe | None = None
         self._probe_until_s = 0.0
@@ -102,9 +103,14 @@ class Foreground:
     def _whole(self) -> bool:
         """Whether the counters say all of what the requests took. A few of an array whose counters
         do not, such as the one for /boot, are not worth a probe."""
-        return self._probe_iops is None and all(
-            u.whole or not are_users(u.recent) for u in self._users
+        return (
+            self._probe_iops is None
+            and self.counted
+            and all(u.whole or not are_users(u.recent) for u in self._users)
         )
+
+    def _are_counted(self) -> bool:
+        return all(map(accounting.counted, self._arrays))
 
     def look(self, now_s: float) -> Second | None:
         """Look at the counters; what the last second showed, when it is over."""
@@ -134,6 +140,7 @@ class Foreground:
             users.batches = []
         self._since_s, self._in_flight_ns = now_s, 0.0
         self._seconds.append(second)
+        self.counted = self._are_counted()
         self._choose(now_s)
         return second
 

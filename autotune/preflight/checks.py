@@ -296,8 +296,10 @@ def require_root() -> None:
 
 
 def iostats_off(array: Array) -> str | None:
-    """md tells from the disks' statistics whether the array is busy (kernel is_mddev_idle)."""
-    blocks = [array.root / "sys/block" / name for name in (*array.disks, array.name)]
+    """md tells from the disks' statistics whether the array is busy (kernel is_mddev_idle), and a
+    guard from those of all arrays on them."""
+    beside = [other.name for other in neighbours.sharing(array)]
+    blocks = [array.root / "sys/block" / name for name in (*array.disks, array.name, *beside)]
     # Device-mapper counts whatever the file says, which on 6.1 is 0 where it passes requests on.
     counts = [block for block in blocks if (block / "dm").exists() and not (block / "mq").exists()]
     off = [
@@ -308,6 +310,6 @@ def iostats_off(array: Array) -> str | None:
     if not off:
         return None
     return (
-        f"I/O statistics are off on {', '.join(off)}, so a sync does not notice that the array is "
-        "busy; turn them on with `echo 1 > /sys/block/NAME/queue/iostats`."
+        f"I/O statistics are off on {', '.join(off)}, so neither a sync nor a guard sees who is "
+        "there; turn them on with `echo 1 > /sys/block/NAME/queue/iostats`."
     )

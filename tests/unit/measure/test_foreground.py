@@ -1,5 +1,6 @@
 """Whose requests a guard protects: those of the array, and of the arrays on the same disks."""
 
+import contextlib
 import math
 import random
 import shutil
@@ -112,6 +113,29 @@ def test_an_array_that_lies_on_it_is_not_counted_twice(machine: fake_sysfs.FakeM
     machine.array("md3", "raid0", ["md0", "md1"])
     assert [other.name for other in sharing(find_array("md0", machine.root))] == ["md1"]
     assert sharing(find_array("md3", machine.root)) == []
+
+
+@pytest.mark.parametrize("array", ["md0", "md1"])
+def test_who_is_not_counted_may_be_there(
+    machine: fake_sysfs.FakeMachine, monkeypatch: pytest.MonkeyPatch, array: str
+) -> None:
+    """From the start, or since somebody has turned the counters off."""
+    monkeypatch.setattr(foreground_probe, "Probe", lambda *_: contextlib.nullcontext(NoProbe))
+    found = watched(machine, "md2")
+    assert (found.busy, found.source) == (False, ACCOUNTING)
+    machine.put(f"sys/block/{array}/queue/iostats", "0")
+    for number in range(100):
+        found.look(30 + number / 10)
+    assert (found.busy, found.source) == (True, PROBE)
+    assert watched(machine, "md2").source == PROBE
+
+
+class NoProbe:
+    """One that has not read anything yet."""
+
+    @staticmethod
+    def look() -> None:
+        return None
 
 
 def test_one_that_is_stopped_meanwhile_is_forgotten(machine: fake_sysfs.FakeMachine) -> None:
