@@ -33,7 +33,7 @@ from autotune.problem.profile import Profile
 from autotune.problem.setting import Setting
 from autotune.safety.applied import known_by_record
 from autotune.safety.paths import journal_path
-from autotune.system import sysfs
+from autotune.system import udev_data
 from autotune.system.array import Array, list_arrays
 from autotune.system.blockdev import whole_disk
 from autotune.system.programs import find
@@ -208,8 +208,7 @@ def set_by_udev(uuid: str, root: Path = Path("/")) -> set[str]:
     """The disks that udev says it has set for the profile that is persisted for an array."""
     found = set()
     for device in (root / "sys/class/block").iterdir():
-        known = sysfs.read_or(root / "run/udev/data" / f"b{sysfs.read_or(device / 'dev', '')}", "")
-        said = dict(line[2:].partition("=")[::2] for line in known.splitlines() if line[:2] == "E:")
+        said = udev_data.properties(device.name, root)
         if _MARK in said and said.get("ID_FS_UUID", "").replace("-", "").replace(":", "") == uuid:
             found.add(whole_disk(device.name, root))
     return found

@@ -21,6 +21,7 @@ from autotune.errors import UsageError
 from autotune.export.header import comment
 from autotune.export.steps import BYPASS, CACHE, MAX, MIN, THREADS, Step, lasting, steps
 from autotune.problem.profile import Profile
+from autotune.system.udev_data import had_property
 
 JOURNALS = Path("/var/lib/autotune/journal")
 PERSISTED = Path("/etc/autotune/persisted")
@@ -116,9 +117,12 @@ def rules(
         text += _TO_END
     if on_disks:
         key = _key(on_disks)
+        kept = _kept(on_disks)
         text += '\nLABEL="autotune_member"\nIMPORT{db}="AUTOTUNE_MEMBER"\n'
+        text += "".join(f'IMPORT{{db}}="{had_property(file)}"\n' for file in kept)
         text += f'ENV{{AUTOTUNE_MEMBER}}=="{key}", ' + _TO_END
         text += f'TEST=="{journal}", ' + _TO_END
+        text += "".join(map(_keep_had, kept))
         text += "".join(_on_disk(step) for step in on_disks)
         text += f'ENV{{AUTOTUNE_MEMBER}}="{key}"\n'
     return text + '\nLABEL="autotune_end"\n'
@@ -162,6 +166,22 @@ def _when_safe(name: str, wanted: list[Step]) -> str:
     key, first = _key(wanted), wanted[0].file
     stores = "".join(f'ATTR{{{step.file}}}="{step.text}", ' for step in wanted)
     return f'ENV{{{name}}}!="{key}", TEST=="{first}", {_SAFE[first]}{stores}ENV{{{name}}}="{key}"\n'
+
+
+def _kept(wanted: list[Step]) -> list[str]:
+    """The files of a disk whose first value is to be remembered: what is set, and the length of the
+    queue, which a switch of the scheduler resets."""
+    files = [step.file for step in wanted]
+    return list(dict.fromkeys(files + ["queue/nr_requests"] * ("queue/scheduler" in files)))
+
+
+def _keep_had(file: str) -> str:
+    name = had_property(file)
+    return "".join(
+        f'ENV{{DEVTYPE}}=="{kind}", TEST=="{below}mq", TEST=="{below}{file}", '
+        f'ENV{{{name}}}=="", ENV{{{name}}}="$attr{{{below}{file}}}"\n'
+        for kind, below in (("disk", ""), ("partition", "../"))
+    )
 
 
 def _on_disk(step: Step) -> str:

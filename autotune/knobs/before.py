@@ -9,6 +9,7 @@ from autotune.knobs.texts import of_disk, on_disks, texts
 from autotune.knobs.write_order import resets
 from autotune.problem.profile import Profile
 from autotune.problem.setting import Setting, Value
+from autotune.system import udev_data
 from autotune.system.array import Array
 from autotune.system.blockdev import hardware
 
@@ -26,21 +27,33 @@ def with_before(
 def before_here(profile: Profile, array: Array) -> Setting:
     """What the array had before its profile, in the order of the disks that it has now.
 
-    A disk that has come since has what one had that has left, else what most had. What cannot be
-    told apart, since the profile does not say of which disks it is, is left out.
+    A disk that has come since has what it had as udev first saw it there, if udev remembers that,
+    else what one had that has left, else what most had. What cannot be told apart, since the
+    profile does not say of which disks it is, is left out.
     """
     found = dict(profile.before)
     for name, value in profile.before.items():
-        parts = str(value).split(",")
-        if len(parts) == 1 or not is_of_disks(name):
+        if not is_of_disks(name):
+            continue
+        parts, own = str(value).split(","), _seen_by_udev(profile, array, name)
+        if len(parts) == 1 and not own:
             continue
         ids = profile.disks or (disk_ids(array) if len(parts) == len(array.disks) else ())
-        if len(ids) != len(parts):
+        if len(parts) not in (1, len(ids)):
             del found[name]
         else:
-            had = dict(zip(ids, parts, strict=True))
+            each = parts * len(ids) if len(parts) == 1 else parts
+            had = {**dict(zip(ids, each, strict=True)), **own}
             found[name] = _joined(_placed(had, disk_ids(array)))
     return found
+
+
+def _seen_by_udev(profile: Profile, array: Array, name: str) -> dict[str, str]:
+    """What the disks that have come since had then, by what they say they are."""
+    new, ids = joined(profile, array), dict(zip(array.disks, disk_ids(array), strict=True))
+    file = of_disk(array.root, array.disks[0], name).name if new else ""
+    seen = {m.disk: udev_data.had(m.name, file, array.root) for m in array.members if m.disk in new}
+    return {ids[disk]: text for disk, text in seen.items() if text and disk in ids}
 
 
 def _placed(had: Mapping[str, str], disks: tuple[str, ...]) -> list[str]:

@@ -208,8 +208,12 @@ def test_a_replaced_member_gets_its_scheduler_also_if_it_is_a_partition(state: P
     run("udevadm", "control", "--reload")
     subprocess.run(["sfdisk", "-q", "/dev/vdf"], input=",\n", text=True, check=True)
     settle()
+    own = {"vde": "bfq", "vdf": "mq-deadline"}
     for old, new in ((2, "/dev/vde"), (3, "/dev/vdf1")):
         disk = new.rstrip("1")
+        scheduler(disk).write_text(own[Path(disk).name])
+        scheduler(disk).with_name("nr_requests").write_text("77")
+        settle()
         assert "[kyber]" not in read(scheduler(disk))
         run("mdadm", "/dev/md0", "--fail", MEMBERS[old], "--remove", MEMBERS[old])
         run("mdadm", "--zero-superblock", MEMBERS[old])
@@ -221,6 +225,12 @@ def test_a_replaced_member_gets_its_scheduler_also_if_it_is_a_partition(state: P
         subprocess.run(["mdadm", "--wait", "/dev/md0"], check=False)
     busy.unlink()
     run("udevadm", "control", "--reload")
+    # Nobody else knows what these two had.
+    done = autotune("restore", "--all", state=state)
+    assert done.returncode == 0, done.stderr
+    for disk, before in own.items():
+        assert f"[{before}]" in read(scheduler(disk))
+        assert read(scheduler(disk).with_name("nr_requests")) == "77"
 
 
 @pytest.mark.slow

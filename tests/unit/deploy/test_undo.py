@@ -190,11 +190,19 @@ def test_a_disk_that_has_left_keeps_no_other_from_going_back(
     assert [sysfs.value(path) for path in files] == [*back, ORIGINAL]
 
 
-@pytest.mark.parametrize(("reads", "before"), [("none", "none"), ("kyber", ORIGINAL)])
+@pytest.mark.parametrize(
+    ("reads", "seen", "before"),
+    [
+        ("none", "", "none"),
+        ("kyber", "", ORIGINAL),
+        ("kyber", "_none_ mq-deadline kyber bfq", "none"),
+        ("kyber", "none mq-deadline _kyber_ bfq", "kyber"),
+    ],
+)
 def test_a_disk_that_has_joined_keeps_what_it_had(
-    tmp_path: Path, array: Array, reads: str, before: str
+    tmp_path: Path, array: Array, reads: str, seen: str, before: str
 ) -> None:
-    """But for what udev has set there."""
+    """But for what udev has set there. What it saw there first it remembers."""
     *first, last = schedulers(array)
     for number, path in enumerate(schedulers(array)):
         (path.parents[1] / "wwid").write_text(f"{number}\n")
@@ -206,12 +214,16 @@ def test_a_disk_that_has_joined_keeps_what_it_had(
     made = with_before(made, smaller, made.before, ())
     save_profile(made, profile_path(array.uuid, tmp_path))
     shutil.move(moved, array.md / f"dev-{array.members[-1].name}")
+    (last.parents[1] / "dev").write_text("7:4\n")
+    known = tmp_path / "run/udev/data/b7:4"
+    known.parent.mkdir(parents=True)
+    known.write_text(f"E:AUTOTUNE_HAD_SCHEDULER={seen}\n")
     set_all(first, "kyber")
     fake_sysfs.write(last, reads)
     now = read_setting(whole, [by_name("scheduler")])
-    known = known_here(profile({"scheduler": "bfq"}), whole, now, tmp_path / "state")
+    made = known_here(profile({"scheduler": "bfq"}), whole, now, tmp_path / "state")
     expected = ORIGINAL if before == ORIGINAL else ",".join([ORIGINAL] * 4 + [before])
-    assert known.before == {"scheduler": expected}
+    assert made.before == {"scheduler": expected}
 
 
 def test_queues_that_differed_are_known_disk_by_disk(tmp_path: Path, array: Array) -> None:

@@ -1,0 +1,29 @@
+"""What udev remembers of devices, from its database."""
+
+import re
+from pathlib import Path
+
+from autotune.system import sysfs
+
+_REPLACED = re.compile(r"_([a-z-]+)_")
+"""udev writes "_none_ mq-deadline" for "[none] mq-deadline" (man udev, string_escape)."""
+
+
+def properties(name: str, root: Path) -> dict[str, str]:
+    """The properties of a block device, by its kernel name; empty if udev knows none."""
+    number = sysfs.read_or(root / "sys/class/block" / name / "dev", "")
+    known = sysfs.read_or(root / "run/udev/data" / f"b{number}", "")
+    return dict(line[2:].partition("=")[::2] for line in known.splitlines() if line[:2] == "E:")
+
+
+def had_property(file: str) -> str:
+    """Where our rules keep what a file of a disk read before they first set it: for a disk that
+    joins an array whose profile is persisted, nobody else has seen that."""
+    return f"AUTOTUNE_HAD_{Path(file).name.upper()}"
+
+
+def had(name: str, file: str, root: Path) -> str:
+    """What is kept there of a member's disk; "" if nothing is."""
+    text = properties(name, root).get(had_property(file), "")
+    chosen = _REPLACED.search(text)
+    return chosen[1] if chosen else text if text.isdecimal() else ""
