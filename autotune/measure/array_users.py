@@ -13,6 +13,11 @@ BUSY_S, BUSY_REQUESTS = 5, 5
 STEADY_S, MANY = 3, 16
 """Nor are few writes in fewer of these seconds: a filesystem that nobody uses commits so, with a
 line of a log, or with what a guard itself writes there. From so many on they are somebody's."""
+WAITED_NS = 1_000_000_000
+"""Reads that have waited for so long, all of these seconds together, are somebody's, be they fewer:
+the sync itself may be what makes them few."""
+Count = tuple[int, int, int]
+"""Of a second: reads, all requests, and what the reads that ended took together, in ns."""
 
 
 @dataclass
@@ -26,31 +31,38 @@ class Users:
     reads: int = 0
     """Since the array was started, at the last look; `noted` of them at the last second's end."""
     noted: int = 0
-    recent: deque[tuple[int, int]] = field(default_factory=lambda: deque(maxlen=BUSY_S))
-    """By second: reads, and all requests."""
+    waited_ns: int = 0
+    """What these reads took together; `noted_ns` of that at the last second's end."""
+    noted_ns: int = 0
+    recent: deque[Count] = field(default_factory=lambda: deque(maxlen=BUSY_S))
+    """By second."""
 
     def look(self, now_s: float) -> int:
         """Look at the counters; return how many requests are in flight."""
         counts = accounting.read(self.array)
         if self.looks is None:
             self.looks = Looks(counts, now_s)
-            self.noted = counts.reads.requests
+            self.noted, self.noted_ns = counts.reads.requests, counts.reads.total_ns
         self.batches += self.looks.look(counts, now_s)
-        self.reads = counts.reads.requests
+        self.reads, self.waited_ns = counts.reads.requests, counts.reads.total_ns
         return counts.in_flight
 
     def second_over(self, probed: int) -> int:
         """Note the requests of a second, less so many reads of a probe; return how many."""
         reads = max(0, self.reads - self.noted - probed)
         requests = max(0, accounting.total(self.batches) - probed)
-        self.noted = self.reads
-        self.recent.append((reads, requests))
+        # What the probe's own reads took is not told apart.
+        waited_ns = 0 if probed else max(0, self.waited_ns - self.noted_ns)
+        self.noted, self.noted_ns = self.reads, self.waited_ns
+        self.recent.append((reads, requests, waited_ns))
         return requests
 
 
-def are_users(seconds: Collection[tuple[int, int]]) -> bool:
+def are_users(seconds: Collection[Count]) -> bool:
     """Whether so many reads and requests, by second, are of somebody who waits for them."""
-    reads, requests = (sum(each[n] for each in seconds) for n in (0, 1))
+    reads, requests, waited_ns = (sum(each[n] for each in seconds) for n in range(3))
+    if waited_ns >= WAITED_NS:
+        return True
     if requests < BUSY_REQUESTS:
         return False
     steady = sum(each[1] > 0 for each in seconds) >= STEADY_S

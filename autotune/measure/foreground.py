@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Self
 
 from autotune.measure import accounting
 from autotune.measure.accounting import Batch, Percentile
-from autotune.measure.array_users import BUSY_REQUESTS, Users, are_users
+from autotune.measure.array_users import BUSY_REQUESTS, Count, Users, are_users
 from autotune.stats.histogram import Histogram, at_rank, slower, total
 from autotune.system.array import Array
 from autotune.system.neighbours import sharing
@@ -23,6 +23,10 @@ ACCOUNTING, PROBE = "accounting", "probe"
 SECOND_S = 1.0
 STAYS_S = 15.0
 """Whoever was there, and asks for something still, is there for so long: some ask in bursts."""
+MOST_STAYS_S = 45.0
+"""Whoever comes back within so long after a sync was let go stays twice as long the next time, up
+to this, be it without a request: else the first requests of each burst would meet a sync at full
+speed."""
 WINDOW_S = 30
 """What a p99 is about."""
 DOUBT_S, DOUBT_RATIO = 15, 3.0
@@ -84,6 +88,8 @@ class Foreground:
         self._looked_s: float | None = None
         self._last_users_s = -math.inf
         """When somebody was surely there."""
+        self._stays_s = STAYS_S
+        self._was_busy = False
 
     @property
     def source(self) -> str:
@@ -96,8 +102,8 @@ class Foreground:
         seconds = self._each_second()
         if not self.counted or are_users(seconds):
             return True
-        passed_s = (self._looked_s or 0.0) - self._last_users_s
-        return sum(n for _, n in seconds) >= BUSY_REQUESTS and passed_s < STAYS_S
+        asks = sum(n for _, n, _ in seconds) >= BUSY_REQUESTS or self._stays_s > STAYS_S
+        return asks and (self._looked_s or 0.0) - self._last_users_s < self._stays_s
 
     @property
     def _whole(self) -> bool:
@@ -142,6 +148,7 @@ class Foreground:
         self._seconds.append(second)
         self.counted = self._are_counted()
         self._choose(now_s)
+        self._was_busy = self.busy
         return second
 
     @property
@@ -168,13 +175,21 @@ class Foreground:
             users.second_over(probed if users.array is self._array else 0) for users in self._users
         )
         if self._looked_s is not None and are_users(self._each_second()):
+            gone_s = self._looked_s - self._last_users_s
+            if gone_s > MOST_STAYS_S:
+                self._stays_s = STAYS_S
+            elif not self._was_busy:
+                self._stays_s = min(2 * max(gone_s, STAYS_S), MOST_STAYS_S)
             self._last_users_s = self._looked_s
         return requests
 
-    def _each_second(self) -> list[tuple[int, int]]:
-        """Reads and requests of all arrays, by second."""
+    def _each_second(self) -> list[Count]:
+        """What there was of all arrays, by second."""
         each_second = zip(*(users.recent for users in self._users), strict=True)
-        return [(sum(r for r, _ in second), sum(n for _, n in second)) for second in each_second]
+        return [
+            (sum(r for r, _, _ in second), sum(n for _, n, _ in second), sum(w for *_, w in second))
+            for second in each_second
+        ]
 
     def forget(self) -> None:
         """Begin anew: what was seen until now was under other conditions."""

@@ -102,9 +102,35 @@ def test_users_who_ask_in_bursts_stay(machine: fake_sysfs.FakeMachine) -> None:
         found.look(number / 10)
         seen.append(found.busy)
     assert sum(seen[100:]) > 0.85 * len(seen[100:])
-    for number in range(3000, 3100):
+    for number in range(3000, 3500):
         found.look(number / 10)
     assert not found.busy
+
+
+def test_few_reads_that_wait_long_are_somebodys(machine: fake_sysfs.FakeMachine) -> None:
+    """It may be the sync that makes them few."""
+    found, seen = Foreground(find_array("md0", machine.root), math.inf), []
+    for number in range(300):
+        reads = number // 20
+        count(machine, "md0", reads, reads * (1000 if number < 150 else 10))
+        found.look(number / 10)
+        seen.append(found.busy)
+    assert all(seen[60:150])
+    assert not seen[-1]
+
+
+def test_who_comes_back_soon_is_waited_for(machine: fake_sysfs.FakeMachine) -> None:
+    """For a while, and no longer."""
+    found, seen = Foreground(find_array("md0", machine.root), math.inf), []
+    for number in range(2000):
+        # Four seconds of ten reads a second, from a minute on never again.
+        asked = sum(n % 240 < 40 for n in range(min(number, 600)))
+        count(machine, "md0", asked, asked * 50)
+        found.look(number / 10)
+        seen.append(found.busy)
+    assert not all(seen[40:240])
+    assert all(seen[260:600])
+    assert not any(seen[1200:])
 
 
 def test_an_array_that_lies_on_it_is_not_counted_twice(machine: fake_sysfs.FakeMachine) -> None:
