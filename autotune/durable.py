@@ -103,10 +103,10 @@ def replace(
     sync_folder(path.parent)
 
 
-def save(path: Path, text: str) -> None:
+def save(path: Path, text: str, mode: int | None = None, encoding: str = "utf-8") -> None:
     """Write a file that a person named: through a link, to the file behind it, whose mode and
-    owner stay. A device or pipe, such as /dev/stdout, is written to and stays what it is. Raise
-    AutotuneError for what can hold no text, OSError as `replace`."""
+    owner stay; `mode` is that of a new one. A device or pipe, such as /dev/stdout, is written to
+    and stays what it is. Raise AutotuneError for what can hold no text, OSError as `replace`."""
     try:
         descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
     except FileNotFoundError:
@@ -114,7 +114,7 @@ def save(path: Path, text: str) -> None:
             raise AutotuneError(
                 f"{path} is a link to a file that is not there; make that, or name another one."
             ) from None
-        replace(path, text)
+        replace(path, text, mode, encoding)
         return
     try:
         status = os.fstat(descriptor)
@@ -123,20 +123,31 @@ def save(path: Path, text: str) -> None:
     finally:
         os.close(descriptor)
     if stat.S_ISCHR(status.st_mode) or stat.S_ISFIFO(status.st_mode):
-        with _naming(path), path.open("w", encoding="utf-8") as file:
+        with _naming(path), path.open("w", encoding=encoding) as file:
             file.write(text)
         return
     if not stat.S_ISREG(status.st_mode):
         raise AutotuneError(f"{path} is no file that can be replaced; name another one.")
-    replace(behind, text, status.st_mode & 0o777, owner=(status.st_uid, status.st_gid))
+    replace(behind, text, status.st_mode & 0o777, encoding, (status.st_uid, status.st_gid))
 
 
 def private_folder(folder: Path) -> None:
     """Make a folder, and those above it that are missing, open to this user alone. `mkdir` gives
-    its mode only to the last one."""
+    its mode only to the last one. Raise AutotuneError if a link of somebody else's leads there."""
     for each in reversed([folder, *folder.parents]):
+        refuse_others_link(each)
         if not each.exists():
             each.mkdir(mode=0o700, exist_ok=True)
+
+
+def refuse_others_link(path: Path) -> None:
+    """Raise AutotuneError if a path is a link that neither root nor who runs this has made: it may
+    lead to what they would not write to."""
+    if path.is_symlink() and path.lstat().st_uid not in (0, os.geteuid()):
+        raise AutotuneError(
+            f"{path} is a link that somebody else has made, so nothing is written there; remove "
+            "it, or choose another --state-dir."
+        )
 
 
 def sync_folder(folder: Path) -> None:

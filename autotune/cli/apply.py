@@ -122,7 +122,7 @@ def unpersist(
     if uuid not in persisted():
         raise RefusalError(f"Nothing is persisted for {device}.")
     array = next((array for array in list_arrays() if array.uuid == uuid), None)
-    _record(array or stopped(uuid), state_dir)
+    known = _record(array or stopped(uuid), state_dir)
     if array is None and (left := left_on_disks(uuid)):
         notice(left)
     removed = remove(uuid)
@@ -132,7 +132,9 @@ def unpersist(
         return
     for path in removed:
         print(f"Removed {path}.")
-    if array is None:
+    if not known:
+        say("The values stay as they are, those of disks until a reboot.")
+    elif array is None:
         say("What it has set on disks stays until a reboot; `autotune restore --all` ends that.")
     else:
         say(
@@ -141,9 +143,9 @@ def unpersist(
         )
 
 
-def _record(array: "Array | Stopped", state_dir: Path) -> None:
-    """Note what the array had before the profile, which alone says it. One that cannot be read is
-    removed all the same."""
+def _record(array: "Array | Stopped", state_dir: Path) -> bool:
+    """Note what the array had before the profile, which alone says it; False if that cannot be
+    read, and is removed all the same."""
     from autotune.deploy.undo import record
     from autotune.errors import UsageError
 
@@ -152,3 +154,5 @@ def _record(array: "Array | Stopped", state_dir: Path) -> None:
             notice(f"Left as somebody else set it: {'; '.join(theirs)}")
     except UsageError as error:
         notice(f"What {array.device} had before is not known: {error}")
+        return False
+    return True

@@ -1,5 +1,6 @@
 """The service's units in systemd: written, enabled, and taken out again without trace."""
 
+import itertools
 import sys
 from importlib import resources
 from pathlib import Path
@@ -173,7 +174,10 @@ def _remove_instances(drop_ins: list[Path], root: Path) -> None:
             systemctl(root, "stop", *enabled, *checks)
         systemctl(root, "disable", *enabled)
     for path in drop_ins:
-        path.unlink()
+        if is_ours(path):
+            path.unlink()
+        else:
+            path.replace(_kept(path))
         _remove_if_empty(path.parent)
 
 
@@ -190,8 +194,14 @@ def _installed(root: Path) -> list[Path]:
 
 def others(root: Path = Path("/")) -> dict[Path, Path]:
     """What somebody has changed or put in the places of units, and where `remove` keeps it."""
-    paths = (path for path in _installed(root) if not is_ours(path))
-    return {path: path.with_name(f"{path.name}.kept") for path in paths}
+    return {p: _kept(p) for p in (*_installed(root), *_drop_ins(root)) if not is_ours(p)}
+
+
+def _kept(path: Path) -> Path:
+    """A name beside it that nothing has yet."""
+    names = itertools.chain([".kept"], (f".kept.{n}" for n in itertools.count(2)))
+    paths = (path.with_name(path.name + name) for name in names)
+    return next(free for free in paths if not free.exists())
 
 
 def remove(root: Path = Path("/")) -> list[Path]:

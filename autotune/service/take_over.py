@@ -160,8 +160,8 @@ def _read(path: Path) -> str:
 
 
 def _write(path: Path, text: str) -> None:
-    mode = path.stat().st_mode & 0o777 if path.exists() else _MODE
-    durable.replace(path, text, mode, _BYTES)
+    # A link, as a configuration management makes it, stays one; mode and owner stay, too.
+    durable.save(path, text, _MODE, _BYTES)
 
 
 def _is_active(timer: str, root: Path) -> bool:

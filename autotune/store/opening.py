@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from autotune.durable import private_folder
+from autotune.durable import private_folder, refuse_others_link
 from autotune.errors import RefusalError
 from autotune.store import sqlite
 
@@ -25,6 +25,7 @@ def bring_up_to_date(where: Path) -> None:
     damaged, one of `sqlite.DRIVER_ERRORS` or SQLAlchemyError if it cannot be read or written.
     """
     private_folder(where.parent)
+    refuse_others_link(where)
     with _alone(where):
         if not where.exists():
             os.close(os.open(where, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o600))

@@ -11,9 +11,12 @@ programs outside of a container that this one runs in, and whole NVMe controller
 through.
 """
 
+import contextlib
+import fcntl
 import os
 import re
 import stat
+import struct
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -30,10 +33,29 @@ def kernel_user(device: Path, root: Path = Path("/")) -> str | None:
     """What in the kernel lies on a block device though it does not hold it, in words. It need not
     be in use just now: what is set up to be served may be served at any time."""
     wanted = _number(device)
+    if wanted is not None and (loop := _loop_on(wanted, root)):
+        return f"the loop device {loop}"
     for pattern, words, find in _KERNEL_USERS:
         for file in sorted(root.glob(pattern)):
             if wanted is not None and wanted in find(sysfs.read_or(file, "")):
                 return words.format(*file.relative_to(root).parts)
+    return None
+
+
+LOOP_GET_STATUS64 = 0x4C05
+LOOP_INFO = struct.Struct("=3Q208x")
+"""Device, inode, and the number of the device that it lies on (include/uapi/linux/loop.h)."""
+
+
+def _loop_on(wanted: int, root: Path) -> str | None:
+    """A loop device that lies on a block device, whatever name that had when it was set up: one in
+    another mount namespace, or one that is gone."""
+    for folder in sorted(root.glob("sys/block/loop*/loop")):
+        name = folder.parent.name
+        with contextlib.suppress(OSError), (root / "dev" / name).open("rb") as file:
+            said = fcntl.ioctl(file, LOOP_GET_STATUS64, bytes(LOOP_INFO.size))
+            if LOOP_INFO.unpack(said)[2] == wanted:
+                return name
     return None
 
 
@@ -91,7 +113,7 @@ def program_with(device: Path, patience_s: float = PATIENCE_S) -> str | None:
     """A program that keeps a block device open, under whatever name it opened it, for longer than
     `patience_s`."""
     deadline = time.monotonic() + patience_s
-    while (found := _one_with(_number(device))) and time.monotonic() < deadline:
+    while (found := _one_with(_nodes(device))) and time.monotonic() < deadline:
         time.sleep(0.2)
     return found
 
@@ -99,19 +121,33 @@ def program_with(device: Path, patience_s: float = PATIENCE_S) -> str | None:
 def writer_to(device: Path) -> str | None:
     """A program that has a block device open for writing, but for this process and what it has
     started; one that only opens it for a moment, as mdadm does, is none."""
-    number = _number(device)
-    found = _one_with(number, writes=True)
+    nodes = _nodes(device)
+    found = _one_with(nodes, writes=True)
     if found:
         time.sleep(AGAIN_S)
-    return found and _one_with(number, writes=True)
+    return found and _one_with(nodes, writes=True)
 
 
-def _one_with(number: int | None, writes: bool = False) -> str | None:
+def _nodes(device: Path) -> set[tuple[int, int]]:
+    """By kind and number, all that a program may open to get at a disk: SCSI and NVMe have devices
+    beside it that pass commands on, as virtual machines use them."""
+    own = _node(device)
+    if own is None:
+        return set()
+    block = Path(f"/sys/dev/block/{os.major(own[1])}:{os.minor(own[1])}")
+    files = [*block.glob("device/scsi_generic/*/dev"), *block.glob("device/bsg/*/dev")]
+    generic = block.resolve().name.replace("nvme", "ng", 1)
+    files.append(Path("/sys/class/nvme-generic", generic, "dev"))
+    numbers = (number for file in files for number in _by_number(sysfs.read_or(file, ""), base=10))
+    return {own, *((stat.S_IFCHR, number) for number in numbers if number is not None)}
+
+
+def _one_with(nodes: set[tuple[int, int]], writes: bool = False) -> str | None:
     for process in Path("/proc").glob("[0-9]*"):
         if process.name == str(os.getpid()):
             continue
         try:
-            opened = [file for file in (process / "fd").iterdir() if _number(file) == number]
+            opened = [file for file in (process / "fd").iterdir() if _node(file) in nodes]
         except OSError:
             continue
         if writes and (not any(map(_for_writing, opened)) or _is_below_us(int(process.name))):
@@ -138,8 +174,15 @@ def _is_below_us(pid: int) -> bool:
 
 def _number(path: Path) -> int | None:
     """The number of the block device behind a path; None if there is none."""
+    node = _node(path)
+    return node[1] if node is not None and node[0] == stat.S_IFBLK else None
+
+
+def _node(path: Path) -> tuple[int, int] | None:
+    """The kind and number of a device node; None of anything else."""
     try:
         status = path.stat()
     except OSError:
         return None
-    return status.st_rdev if stat.S_ISBLK(status.st_mode) else None
+    kind = stat.S_IFMT(status.st_mode)
+    return (kind, status.st_rdev) if kind in (stat.S_IFBLK, stat.S_IFCHR) else None

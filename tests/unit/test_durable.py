@@ -80,6 +80,18 @@ def test_a_full_disk_is_told_with_the_files_name(
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a link away")
+def test_a_link_of_somebody_elses_is_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "behind").mkdir()
+    link = tmp_path / "journal"
+    link.symlink_to("behind")
+    private_folder(link / "more")
+    os.chown(link, 65534, 65534, follow_symlinks=False)
+    with pytest.raises(AutotuneError, match="journal is a link that somebody else has made"):
+        private_folder(link / "others")
+    assert [path.name for path in (tmp_path / "behind").iterdir()] == ["more"]
+
+
 def test_every_folder_that_is_made_is_private(tmp_path: Path) -> None:
     before = os.umask(0)
     try:

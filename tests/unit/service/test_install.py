@@ -189,6 +189,23 @@ def test_what_somebody_else_has_made_of_a_unit_is_not_replaced(root: Path) -> No
 
 
 @pytest.mark.skipif(not shutil.which("systemctl"), reason="needs systemctl")
+def test_nothing_of_somebody_elses_is_lost_with_a_removal(root: Path) -> None:
+    """Neither what an earlier one has kept, nor what is beside a guard's unit."""
+    install.install(root)
+    unit = root / install.FOLDER / "autotune-retune.service"
+    earlier = unit.with_name(f"{unit.name}.kept")
+    earlier.write_text("earlier\n")
+    unit.write_text("theirs\n")
+    beside = next(iter((root / install.FOLDER).glob(f"*.d/{install.ARRAY_DROP_IN}")))
+    beside.write_text("[Service]\nNice=5\n")
+    kept = install.others(root)
+    assert set(kept) == {unit, beside}
+    install.remove(root)
+    assert earlier.read_text() == "earlier\n"
+    assert kept[unit].read_text() == "theirs\n"
+    assert kept[beside].read_text() == "[Service]\nNice=5\n"
+
+
 def test_a_unit_of_another_version_is_replaced(root: Path) -> None:
     """Before this version, units had no checksum."""
     earlier = Path(__file__).parents[1] / "recorded/2026-11/etc/systemd/system"

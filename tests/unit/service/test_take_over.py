@@ -103,6 +103,21 @@ def test_other_changes_of_the_file_stay(root: Path) -> None:
     assert default(root).read_text() == DEFAULT + "VERBOSE=true\n"
 
 
+def test_a_file_that_lies_elsewhere_stays_there(root: Path) -> None:
+    """As a configuration management has it."""
+    switch, behind = root / "etc/default/mdadm", root / "site/mdadm"
+    behind.parent.mkdir()
+    before = switch.read_text()
+    switch.rename(behind)
+    switch.symlink_to(behind)
+    take_over.take(root)
+    assert switch.is_symlink()
+    assert "AUTOCHECK=false" in behind.read_text()
+    take_over.give_back(root)
+    assert switch.is_symlink()
+    assert behind.read_text() == before
+
+
 def test_what_somebody_turned_on_again_is_left_alone(root: Path) -> None:
     take(root)
     default(root).write_text("AUTOCHECK=yes\n")
