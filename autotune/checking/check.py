@@ -166,7 +166,8 @@ class _Checking:
         shape, members = obstacles.shape(array), obstacles.members(array)
         current, why = self._book.current, ""
         if current is not None and not self._anew:
-            if (current.array, current.members) == (shape, members):
+            same = (current.array, current.members) == (shape, members)
+            if same and not obstacles.rebuilt_unseen(array):
                 return current
             why = REPLACED
             self._wanted.notice(

@@ -31,6 +31,13 @@ def came_between(array: Array) -> bool:
     return last.startswith(("recover", "resync"))
 
 
+def rebuilt_unseen(array: Array) -> bool:
+    """Whether a member was rebuilt since its newest check, on an array whose superblocks do not
+    tell a member that was added anew from before."""
+    last = sysfs.read_or(array.md / "last_sync_action", "")
+    return array.metadata.startswith("0.9") and last.startswith("recover")
+
+
 def too_warm(array: Array, limit_c: int, was: bool = False) -> str:
     """Which member's disk is too warm, as the rest of a sentence; "" if none is. `was`: one was,
     just now."""

@@ -184,6 +184,17 @@ def loop_device(device: str) -> Iterator[None]:
 
 
 @contextlib.contextmanager
+def loop_device_by_a_name_that_is_gone(device: str) -> Iterator[None]:
+    """As one of a container's leads nowhere outside of it."""
+    number = Path(device).stat().st_rdev
+    sh("mknod", "/run/gone", "b", os.major(number), os.minor(number))
+    sh("losetup", "-o", 1 << 20, "/dev/loop0", "/run/gone")
+    Path("/run/gone").unlink()
+    with undone("losetup", "-d", "/dev/loop0"):
+        yield
+
+
+@contextlib.contextmanager
 def store_of_the_scsi_target(device: str, kind: str, words: str) -> Iterator[None]:
     """iSCSI, Fibre Channel and vhost-scsi serve these to other machines."""
     load_modules(("target_core_file", "target_core_iblock"))
@@ -243,6 +254,7 @@ STACKS: dict[Callable[[str], contextlib.AbstractContextManager[None]], str] = {
     held_by_a_process: "the kernel says that it is in use",
     opened_by_a_program: "has it open",
     loop_device: "the loop device loop0 lies on it",
+    loop_device_by_a_name_that_is_gone: "the loop device loop0 lies on it",
     served_as_a_file: "the store fileio_0/disk of the kernel's SCSI target lies on it",
     served_as_a_device: "the store iblock_0/disk of the kernel's SCSI target lies on it",
     signature_of_bcachefs: "it has a signature of bcachefs",

@@ -124,6 +124,18 @@ def test_members_are_what_mdadm_added_them_as_and_what_their_disks_say(
     assert obstacles.members(array) == (f"{added[0]} {disk}", *added[1:])
 
 
+@pytest.mark.parametrize(
+    ("metadata", "last", "unseen"),
+    [("0.90", "recover", True), ("0.90", "check", False), ("1.2", "recover", False)],
+)
+def test_superblocks_of_the_old_format_do_not_tell_who_was_added_anew(
+    machine: fake_sysfs.FakeMachine, metadata: str, last: str, unseen: bool
+) -> None:
+    machine.put("sys/block/md0/md/metadata_version", metadata)
+    machine.put("sys/block/md0/md/last_sync_action", last)
+    assert obstacles.rebuilt_unseen(find_array("md0", machine.root)) is unseen
+
+
 def test_a_copy_of_a_disk_is_another_member(
     machine: fake_sysfs.FakeMachine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
