@@ -174,10 +174,10 @@ def _remove_instances(drop_ins: list[Path], root: Path) -> None:
             systemctl(root, "stop", *enabled, *checks)
         systemctl(root, "disable", *enabled)
     for path in drop_ins:
-        if is_ours(path):
-            path.unlink()
-        else:
+        if _is_kept(path):
             path.replace(_kept(path))
+        else:
+            path.unlink()
         _remove_if_empty(path.parent)
 
 
@@ -194,7 +194,12 @@ def _installed(root: Path) -> list[Path]:
 
 def others(root: Path = Path("/")) -> dict[Path, Path]:
     """What somebody has changed or put in the places of units, and where `remove` keeps it."""
-    return {p: _kept(p) for p in (*_installed(root), *_drop_ins(root)) if not is_ours(p)}
+    return {p: _kept(p) for p in (*_installed(root), *_drop_ins(root)) if _is_kept(p)}
+
+
+def _is_kept(path: Path) -> bool:
+    """Whether somebody has changed it. Of an earlier version's drop-in nothing can tell."""
+    return path.name != EARLIER_DROP_IN and not is_ours(path)
 
 
 def _kept(path: Path) -> Path:
