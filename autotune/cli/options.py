@@ -65,16 +65,27 @@ def persist_applied(
     """Persist a profile that has just been applied; return the files. Raise AutotuneError, with the
     document of what was done, if that fails: the profile stays in force then."""
     from autotune.deploy.persist import persist
+    from autotune.safety.applied import is_applied
+    from autotune.safety.locks import lock
+    from autotune.safety.paths import journal_path
     from autotune.system.array import find_array
 
     try:
-        return persist(profile, find_array(device), state_dir, notice)
+        array = find_array(device)
+        with lock(array, journal_path(state_dir, array.uuid), applies=True):
+            if is_applied(array, state_dir):
+                return persist(profile, array, state_dir, notice)
     except AutotuneError as error:
         raise AutotuneError(
             f"The profile is applied to {device} until the next reboot, but it is not persisted: "
             f"{error}",
             document,
         ) from None
+    raise AutotuneError(
+        f"The values of before were put back on {device} by another command just now, so nothing "
+        "is persisted; apply the profile again.",
+        document,
+    )
 
 
 def print_persisted(files: Iterable[Path], device: str) -> None:

@@ -11,8 +11,8 @@ from autotune.problem.profile import Profile
 _LACKS = (
     "rescale the values to other members or less memory; it fails, changing nothing, where the "
     "stripe cache would take over half of what is free.",
-    "take back values that a restart or an assembly has set since, but until the next one: with the state absent "
-    "the rule is gone, and so are its values after a restart.",
+    "take back values that a restart or an assembly has set since, but until the next one: with "
+    "the state absent the rule is gone, and so are its values after a restart.",
 )
 
 

@@ -3,22 +3,36 @@
 from pathlib import Path
 from typing import Any, cast
 
+import fake_sysfs
 import pytest
 
 from autotune.cli.options import persist_applied
 from autotune.deploy import persist
 from autotune.errors import AutotuneError
+from autotune.safety import applied
 from autotune.system import array
 
 
+@pytest.mark.parametrize(
+    ("is_there", "said"),
+    [
+        (True, "until the next reboot, but it is not persisted"),
+        (False, "put back on /dev/md0 by another command just now, so nothing is persisted"),
+    ],
+)
 def test_a_profile_that_cannot_be_persisted_is_said_to_be_in_force(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_there: bool, said: str
 ) -> None:
+    """If it still is."""
+
     def full(*_: object) -> None:
         raise AutotuneError("/etc/x cannot be written (No space left), so nothing was persisted.")
 
     monkeypatch.setattr(persist, "persist", full)
-    monkeypatch.setattr(array, "find_array", lambda _: None)
-    with pytest.raises(AutotuneError, match="until the next reboot, but it is not persisted") as e:
+    fake_sysfs.raid6(tmp_path)
+    found = array.find_array("md0", tmp_path)
+    monkeypatch.setattr(array, "find_array", lambda _: found)
+    monkeypatch.setattr(applied, "is_applied", lambda *_: is_there)
+    with pytest.raises(AutotuneError, match=said) as e:
         persist_applied(cast(Any, None), "/dev/md0", tmp_path, {"after": {"read_ahead_kb": 512}})
     assert e.value.document == {"after": {"read_ahead_kb": 512}}
