@@ -29,6 +29,7 @@ from autotune.safety.scratch_folder import (
 )
 from autotune.system import sysfs
 from autotune.system.blockdev import md_uuid
+from autotune.system.stack import mount_number
 from autotune.system.sync import is_checking
 
 IDLE_TIMEOUT_S = 30.0
@@ -339,9 +340,8 @@ def _out_of_sight(folder: Path, record: Record, rebooted: bool) -> str:
     # Another boot may number it otherwise.
     if not rebooted and number is not None and Path(mount).stat().st_dev != number:
         return f"another filesystem is mounted over {mount}: unmount that"
-    for between in folder.parents:
-        if str(between) == mount:
-            break
-        if between.is_mount():
-            return f"another filesystem is mounted over {between}: unmount that"
+    between = next(each for each in folder.parents if each.exists())
+    # Not `is_mount`: it does not see another folder of the same filesystem.
+    if mount_number(between) != mount_number(Path(mount)):
+        return f"another filesystem is mounted over {between}: unmount that"
     return ""

@@ -528,6 +528,22 @@ def test_a_removal_that_the_filesystem_does_not_keep_is_none(
     assert not folder.exists()
 
 
+def test_it_waits_too_while_another_folder_of_the_same_filesystem_does(
+    files: Files, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Which a bind mount puts over a folder above it."""
+    journal = files.open()
+    parent = files.root / "above"
+    parent.mkdir()
+    journal.scratch(parent / ".autotune-1")
+    monkeypatch.setattr("autotune.safety.restore.mount_number", lambda path: path == parent)
+    outcome = restore(files.reload(), files.root)
+    assert f"is mounted over {parent}" in outcome.failed[0]
+    monkeypatch.undo()
+    (left,) = open_journals(files.root / "state")
+    assert restore(Journal.load(left), files.root).complete
+
+
 def test_the_journal_waits_while_another_filesystem_hides_the_scratch(files: Files) -> None:
     journal = files.open()
     folder = files.root / ".autotune-1"
