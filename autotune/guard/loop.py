@@ -63,7 +63,7 @@ class Hold:
         self._free_kib = 0.0
         self._settled_s = 0.0
         self._deeper_s = 0.0
-        self.windows = self.judged = self.over = 0
+        self.windows = self.judged = self.over = self.few_over = 0
 
     @property
     def done_bytes(self) -> int:
@@ -184,6 +184,8 @@ class Hold:
         if percentile is not None and samples >= ENOUGH:
             self.judged += 1
             self.over += percentile.likely > self._ceiling_ns
+        elif percentile is not None:
+            self.few_over += percentile.at_least > self._ceiling_ns
         paced = self._pace.kib if self._paced and self._pace else None
         p99_ns = percentile.likely if percentile else None
         self.reach.look(paced, p99_ns)

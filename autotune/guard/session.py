@@ -56,6 +56,9 @@ class Summary:
     """It was a check, in whose place there is a recovery or resync now, which is guarded next."""
     interrupted: bool = False
     """It is over, but was cut before its end, as where the disk that it was written to failed."""
+    few_over: int = 0
+    """In so many other windows there were too few requests to judge, and some surely took longer
+    than the ceiling."""
 
 
 @dataclass(frozen=True)
@@ -263,5 +266,6 @@ def _one(
         _late_s(hold, promise) if over and not (overtaken or interrupted) else None,
         overtaken,
         interrupted,
+        hold.few_over,
     )
     return summary, said

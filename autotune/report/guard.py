@@ -31,9 +31,16 @@ def summary_line(summary: Summary, ceiling_ns: float) -> str:
     if not math.isfinite(ceiling_ns):
         return text
     if not summary.judged:
-        return text + " Users sent hardly any requests meanwhile."
-    held = summary.judged - summary.over
-    return (
-        f"{text} The p99 was within {show_latency(ceiling_ns)} for "
-        f"{show_percent(held, summary.judged)} of the measured time."
-    )
+        text += " Users sent hardly any requests meanwhile."
+    else:
+        held = summary.judged - summary.over
+        text += (
+            f" The p99 was within {show_latency(ceiling_ns)} for "
+            f"{show_percent(held, summary.judged)} of the measured time."
+        )
+    if summary.few_over:
+        text += (
+            f" In {show_percent(summary.few_over, summary.windows)} of all windows there were too "
+            "few requests to judge, of which some took longer."
+        )
+    return text
