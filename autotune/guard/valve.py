@@ -92,6 +92,9 @@ class Valve:
                     f"Stopped: somebody else set {file.path.name} to {text}, which is left as it "
                     "is."
                 )
+        if self._number("sync_speed_min") > max(self.floor_kib, FLOOR_KIB):
+            # It follows the sysctl, which was raised for all arrays.
+            self._write("sync_speed_min", str(FLOOR_KIB))
 
     def open(self) -> None:
         """Let the sync run as it would without a guard, but for a lower sync_speed_min."""

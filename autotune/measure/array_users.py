@@ -60,10 +60,12 @@ class Users:
 
 def are_users(seconds: Collection[Count]) -> bool:
     """Whether so many reads and requests, by second, are of somebody who waits for them."""
-    reads, requests, waited_ns = (sum(each[n] for each in seconds) for n in range(3))
-    if waited_ns >= WAITED_NS:
-        return True
-    if requests < BUSY_REQUESTS:
-        return False
+    requests = sum(each[1] for each in seconds)
     steady = sum(each[1] > 0 for each in seconds) >= STEADY_S
-    return steady or reads >= BUSY_REQUESTS or requests >= MANY
+    return (requests >= BUSY_REQUESTS and steady) or requests >= MANY or are_readers(seconds)
+
+
+def are_readers(seconds: Collection[Count]) -> bool:
+    """Whether so many reads are, which no filesystem sends by itself."""
+    reads, waited_ns = (sum(each[n] for each in seconds) for n in (0, 2))
+    return reads >= BUSY_REQUESTS or waited_ns >= WAITED_NS

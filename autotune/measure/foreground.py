@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Self
 
 from autotune.measure import accounting
 from autotune.measure.accounting import Batch, Percentile
-from autotune.measure.array_users import BUSY_REQUESTS, Count, Users, are_users
+from autotune.measure.array_users import BUSY_REQUESTS, Count, Users, are_readers, are_users
 from autotune.stats.histogram import Histogram, at_rank, slower, total
 from autotune.system.array import Array
 from autotune.system.neighbours import sharing
@@ -24,9 +24,9 @@ SECOND_S = 1.0
 STAYS_S = 15.0
 """Whoever was there, and asks for something still, is there for so long: some ask in bursts."""
 MOST_STAYS_S = 45.0
-"""Whoever comes back within so long after a sync was let go stays twice as long the next time, up
-to this, be it without a request: else the first requests of each burst would meet a sync at full
-speed."""
+"""Whoever reads, and comes back within so long after a sync was let go, stays twice as long the
+next time, up to this, be it without a request: else the first reads of each burst would meet a sync
+at full speed. Not who writes: a filesystem that nobody uses does so each 30 s, too."""
 WINDOW_S = 30
 """What a p99 is about."""
 DOUBT_S, DOUBT_RATIO = 15, 3.0
@@ -88,7 +88,9 @@ class Foreground:
         self._looked_s: float | None = None
         self._last_users_s = -math.inf
         """When somebody was surely there."""
-        self._stays_s = STAYS_S
+        self._last_readers_s = -math.inf
+        self._stays_s = 0.0
+        """For how long readers stay though they ask for nothing."""
         self._was_busy = False
 
     @property
@@ -102,8 +104,14 @@ class Foreground:
         seconds = self._each_second()
         if not self.counted or are_users(seconds):
             return True
-        asks = sum(n for _, n, _ in seconds) >= BUSY_REQUESTS or self._stays_s > STAYS_S
-        return asks and (self._looked_s or 0.0) - self._last_users_s < self._stays_s
+        now_s, asks = self._looked_s or 0.0, sum(n for _, n, _ in seconds) >= BUSY_REQUESTS
+        lately = now_s - self._last_users_s < STAYS_S
+        return (asks and lately) or now_s - self._last_readers_s < self._stays_s
+
+    @property
+    def seen(self) -> bool:
+        """Whether somebody was surely there since this looks."""
+        return self._last_users_s > -math.inf
 
     @property
     def _whole(self) -> bool:
@@ -174,13 +182,16 @@ class Foreground:
         requests = sum(
             users.second_over(probed if users.array is self._array else 0) for users in self._users
         )
-        if self._looked_s is not None and are_users(self._each_second()):
-            gone_s = self._looked_s - self._last_users_s
+        seconds = self._each_second()
+        if self._looked_s is not None and are_users(seconds):
+            self._last_users_s = self._looked_s
+        if self._looked_s is not None and are_readers(seconds):
+            gone_s = self._looked_s - self._last_readers_s
             if gone_s > MOST_STAYS_S:
-                self._stays_s = STAYS_S
+                self._stays_s = 0.0
             elif not self._was_busy:
                 self._stays_s = min(2 * max(gone_s, STAYS_S), MOST_STAYS_S)
-            self._last_users_s = self._looked_s
+            self._last_readers_s = self._looked_s
         return requests
 
     def _each_second(self) -> list[Count]:

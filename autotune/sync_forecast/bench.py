@@ -84,7 +84,7 @@ class Bench:
                 self._watch()
                 foreground.look(time.monotonic())
                 time.sleep(LOOK_S)
-            busy = foreground.busy and foreground.counted
+            busy = foreground.seen
             passed_ms = (time.monotonic() - began) * 1000 * max(len(self._array.disks), 1)
             share = (self._busy_ms() - busy_ms) / passed_ms if busy else 0.0
             return busy, foreground.source if busy else PROBE, share

@@ -7,19 +7,15 @@ from pathlib import Path
 from autotune.system import sysfs
 from autotune.system.array import Array
 
-FILES = ("bad_blocks", "unacknowledged_bad_blocks")
-
 
 def bad_sectors(array: Array) -> dict[str, int]:
     """How many sectors of each member are listed, of members with any; at least, since the kernel
     tells no more of a list than fits on a page."""
-    found = {
-        m.name: sum(_listed(array.md / f"dev-{m.name}", f) for f in FILES) for m in array.members
-    }
+    found = {m.name: _listed(array.md / f"dev-{m.name}" / "bad_blocks") for m in array.members}
     return {name: count for name, count in found.items() if count}
 
 
-def _listed(folder: Path, file: str) -> int:
+def _listed(file: Path) -> int:
     """The sum of the lengths, from lines of "start length"."""
-    lines = [line.split() for line in sysfs.read_or(folder / file, "").splitlines()]
+    lines = [line.split() for line in sysfs.read_or(file, "").splitlines()]
     return sum(int(words[1]) for words in lines if len(words) == 2 and words[1].isdecimal())

@@ -15,7 +15,7 @@ NAME = StripeCacheSize.name
 
 
 class GrownCache:
-    """How many stripes the first check of a run had when it began to count.
+    """How many stripes the first check of a run in which the cache grew had when it began to count.
 
     With fewer at the start, any other check would come to about as many in time: the kernel adds
     one whenever none is free (drivers/md/raid5.c). More than a check needs just lie there, so a
@@ -27,11 +27,16 @@ class GrownCache:
         self._apply = apply
         self._stripes = 0
 
-    def learn(self, phase: Phase, result: PhaseResult) -> None:
-        """Take note of what a phase showed."""
-        if phase.check and not self._stripes and result.course and result.course.stripes:
-            # It grows on while a check settles, and shall be there again when the check counts.
-            self._stripes = round(result.course.stripes[0] / GROWING)
+    def learn(self, phase: Phase, setting: Setting, result: PhaseResult) -> None:
+        """Take note of what a phase showed under a setting."""
+        stripes = result.course.stripes[:1] if result.course else ()
+        if not (phase.check and stripes) or self._stripes:
+            return
+        # It grows on while a check settles, and shall be there again when the check counts.
+        grown = round(stripes[0] / GROWING)
+        # What somebody has set says nothing of how far a smaller one would grow.
+        if grown > int(setting.get(NAME, grown)):
+            self._stripes = grown
 
     @contextlib.contextmanager
     def before(self, phase: Phase, setting: Setting) -> Iterator[None]:

@@ -283,6 +283,20 @@ def test_everything_is_as_it_was_found(guarded: Callable[..., Guarded]) -> None:
     assert plant.limits == found
 
 
+def test_a_sysctl_that_is_raised_meanwhile_lets_no_sync_run_away(
+    guarded: Callable[..., Guarded],
+) -> None:
+    """The limit of the array follows it, and md holds no sync back that is below it."""
+    plant = Plant()
+    guard = guarded(plant)
+    guard.run(60)
+    plant.limits["sync_speed_min"] = "50000 (system)"
+    guard.windows.clear()
+    guard.run(120)
+    assert plant.limits["sync_speed_min"] == f"{FLOOR_KIB} (local)"
+    assert max(w.sync_bytes_per_s for w in guard.windows[2:]) < 20_000 * 1024
+
+
 def test_what_somebody_else_sets_is_theirs(guarded: Callable[..., Guarded]) -> None:
     plant = Plant()
     guard = guarded(plant)

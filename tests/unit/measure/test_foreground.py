@@ -133,6 +133,20 @@ def test_who_comes_back_soon_is_waited_for(machine: fake_sysfs.FakeMachine) -> N
     assert not any(seen[1200:])
 
 
+def test_what_is_written_back_each_half_minute_keeps_no_sync_slow(
+    machine: fake_sysfs.FakeMachine,
+) -> None:
+    """As a filesystem does that nobody uses any more."""
+    found, seen = Foreground(find_array("md0", machine.root), math.inf), []
+    for number in range(3000):
+        # Somebody reads in bursts for two minutes, and is gone.
+        reads = sum(n % 240 < 40 for n in range(min(number, 1200)))
+        count(machine, "md0", reads, reads * 50, 20 * (number // 300))
+        found.look(number / 10)
+        seen.append(found.busy)
+    assert sum(seen[1800:]) < 0.4 * len(seen[1800:])
+
+
 def test_an_array_that_lies_on_it_is_not_counted_twice(machine: fake_sysfs.FakeMachine) -> None:
     array = find_array("md0", machine.root)
     assert [other.name for other in sharing(array)] == ["md1"]

@@ -35,8 +35,12 @@ def seen(phase: Phase, *stripes: int) -> PhaseResult:
 
 def grown(apply: Callable[[Setting], object]) -> GrownCache:
     cache = GrownCache(apply)
-    cache.learn(IDLE, seen(IDLE, 5000))
-    cache.learn(CHECK, seen(CHECK, 896, 1000))
+    cache.learn(IDLE, SMALL, seen(IDLE, 5000))
+    # What was set does not grow, or hardly.
+    cache.learn(CHECK, {**SMALL, "stripe_cache_size": 8192}, seen(CHECK, 8192, 8200))
+    cache.learn(CHECK, {**SMALL, "stripe_cache_size": 8192}, seen(CHECK, 8900, 8900))
+    cache.learn(CHECK, {"read_ahead_kb": 384}, seen(CHECK, 7000))
+    cache.learn(CHECK, SMALL, seen(CHECK, 896, 1000))
     return cache
 
 
@@ -50,7 +54,7 @@ def test_a_later_check_begins_as_large_as_the_first_one_had_become() -> None:
 def test_it_is_what_the_first_check_showed_that_counts() -> None:
     kernel = Kernel()
     cache = grown(kernel.apply)
-    cache.learn(CHECK, seen(CHECK, 2000))
+    cache.learn(CHECK, SMALL, seen(CHECK, 2000))
     with cache.before(CHECK, SMALL):
         pass
     assert kernel.sizes == [800, 256]
