@@ -11,7 +11,8 @@ from autotune.system.array import Array
 def bad_sectors(array: Array) -> dict[str, int]:
     """How many sectors of each member are listed, of members with any; at least, since the kernel
     tells no more of a list than fits on a page."""
-    found = {m.name: _listed(array.md / f"dev-{m.name}" / "bad_blocks") for m in array.members}
+    here = [m.name for m in array.members if "faulty" not in m.state and "spare" not in m.state]
+    found = {name: _listed(array.md / f"dev-{name}" / "bad_blocks") for name in here}
     return {name: count for name, count in found.items() if count}
 
 
