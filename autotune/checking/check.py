@@ -166,7 +166,7 @@ class _Checking:
         shape, members = obstacles.shape(array), obstacles.members(array)
         current, why = self._book.current, ""
         if current is not None and not self._anew:
-            same = (current.array, current.members) == (shape, members)
+            same = current.array == shape and obstacles.are_same(current.members, members)
             if same and not obstacles.rebuilt_unseen(array):
                 return current
             why = REPLACED

@@ -42,6 +42,7 @@ def advise(
 
     from autotune.advice import stored
     from autotune.advice.advise import advise
+    from autotune.errors import AutotuneError
     from autotune.report.advice import advice_document, print_advice
     from autotune.service.config import load_config
     from autotune.system.array import find_array
@@ -60,3 +61,5 @@ def advise(
     except OSError as error:
         path = stored.path_of(state_dir, array.uuid)
         notice(f"What was found cannot be kept for reports in {path}: {error.strerror}.")
+    except AutotuneError as error:
+        notice(f"What was found is not kept for reports: {error}")

@@ -22,11 +22,12 @@ if TYPE_CHECKING:
 ACCOUNTING, PROBE = "accounting", "probe"
 SECOND_S = 1.0
 STAYS_S = 15.0
-"""Whoever was there, and asks for something still, is there for so long: some ask in bursts."""
+"""Whoever reads is there for so long, be it without a request, and whoever writes if he asks for
+something still: some ask in bursts."""
 MOST_STAYS_S = 45.0
-"""Whoever reads, and comes back within so long after a sync was let go, stays twice as long the
-next time, up to this, be it without a request: else the first reads of each burst would meet a sync
-at full speed. Not who writes: a filesystem that nobody uses does so each 30 s, too."""
+"""Whoever reads, and comes back within so long after the sync was let go, stays twice as long as
+before or as he was gone, up to this: else the first reads of each burst would meet a sync at full
+speed. Not who writes: a filesystem that nobody uses does so each 30 s, too."""
 WINDOW_S = 30
 """What a p99 is about."""
 DOUBT_S, DOUBT_RATIO = 15, 3.0
@@ -89,9 +90,11 @@ class Foreground:
         self._last_users_s = -math.inf
         """When somebody was surely there."""
         self._last_readers_s = -math.inf
-        self._stays_s = 0.0
-        """For how long readers stay though they ask for nothing."""
+        self._stays_s = STAYS_S
+        """For how long readers stay."""
         self._was_busy = False
+        self._let_go_s = -math.inf
+        """When nobody was left."""
 
     @property
     def source(self) -> str:
@@ -156,6 +159,8 @@ class Foreground:
         self._seconds.append(second)
         self.counted = self._are_counted()
         self._choose(now_s)
+        if self._was_busy and not self.busy:
+            self._let_go_s = now_s
         self._was_busy = self.busy
         return second
 
@@ -186,11 +191,10 @@ class Foreground:
         if self._looked_s is not None and are_users(seconds):
             self._last_users_s = self._looked_s
         if self._looked_s is not None and are_readers(seconds):
-            gone_s = self._looked_s - self._last_readers_s
-            if gone_s > MOST_STAYS_S:
-                self._stays_s = 0.0
-            elif not self._was_busy:
-                self._stays_s = min(2 * max(gone_s, STAYS_S), MOST_STAYS_S)
+            gone_s = self._looked_s - self._let_go_s
+            if not self._was_busy:
+                longer_s = min(2 * max(gone_s, self._stays_s), MOST_STAYS_S)
+                self._stays_s = longer_s if gone_s <= MOST_STAYS_S else STAYS_S
             self._last_readers_s = self._looked_s
         return requests
 

@@ -141,7 +141,8 @@ class Trials:
                 clear = self._early.clear(phase) if reuse else never_clear
                 with self._grown_cache.before(phase, setting):
                     result = self.phases.run(phase, number, setting, hopeless, clear)
-                self._grown_cache.learn(phase, setting, result)
+                if not self._prep.live:
+                    self._grown_cache.learn(phase, setting, result)
                 measured.append(phase.name)
                 results.append(result)
                 if result.hopeless:

@@ -336,7 +336,7 @@ def test_where_the_pace_can_do_no_more_the_depth_does(
     guard.run(120)
     assert int(plant.limits["sync_io_depth"].split()[0]) < 32
     plant.iops = 0
-    guard.run(15)
+    guard.run(30)
     assert plant.limits["sync_io_depth"] == "32 (system)"
 
 

@@ -110,9 +110,9 @@ def test_users_who_ask_in_bursts_stay(machine: fake_sysfs.FakeMachine) -> None:
 def test_few_reads_that_wait_long_are_somebodys(machine: fake_sysfs.FakeMachine) -> None:
     """It may be the sync that makes them few."""
     found, seen = Foreground(find_array("md0", machine.root), math.inf), []
-    for number in range(300):
-        reads = number // 20
-        count(machine, "md0", reads, reads * (1000 if number < 150 else 10))
+    for number in range(600):
+        reads = number // 20 if number < 160 else 2 * (number // 40)
+        count(machine, "md0", reads, 1000 * min(reads, 8))
         found.look(number / 10)
         seen.append(found.busy)
     assert all(seen[60:150])
