@@ -297,6 +297,17 @@ def test_what_somebody_else_ends_is_not_begun_again(site: Site) -> None:
     assert record.pieces == 2
 
 
+@pytest.mark.parametrize(
+    ("level", "why"), [("raid6", "somebody else ended the check"), ("raid10", "as bad blocks")]
+)
+def test_bad_blocks_end_a_check_of_raid10_alone(site: Site, level: str, why: str) -> None:
+    site.machine.put("sys/block/md0/md/level", level)
+    site.machine.put("sys/block/md0/md/dev-sdb/bad_blocks", "40960 512")
+    site.meanwhile = site.md.interrupt
+    with pytest.raises(StoppedError, match=why):
+        site.check()
+
+
 def test_a_late_ctrl_c_ends_at_the_end(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = signals.Signals()
     monkeypatch.setattr(check_module, "Signals", lambda: asked)

@@ -188,10 +188,17 @@ def test_what_was_taken_back_meanwhile_is_not_persisted_again(
     assert told == ["reverted"]
 
 
+@pytest.mark.parametrize(("is_applied", "kept"), [(True, ["proven"]), (False, [])])
 def test_what_is_adopted_in_place_of_what_was_persisted_is_persisted(
-    tmp_path: Path, told: list[str], persisted: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
+    told: list[str],
+    persisted: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    is_applied: bool,
+    kept: list[str],
 ) -> None:
-    """The pass itself has taken the slower profile back, before it searched."""
+    """The pass itself has taken the slower profile back, before it searched. Unless somebody has
+    put back what it adopted just now."""
 
     class Adopts(Slower):
         def tune(self) -> Setting:
@@ -205,11 +212,12 @@ def test_what_is_adopted_in_place_of_what_was_persisted_is_persisted(
 
     monkeypatch.setattr(one_pass, "ManagedArray", Adopts)
     monkeypatch.setattr(one_pass.persist, "unpersist", lambda *_: persisted.unlink())
+    monkeypatch.setattr(one_pass, "is_applied", lambda *_: is_applied)
     monkeypatch.setattr(one_pass.persist, "persist", lambda new, *_: told.append(new.name))
     monkeypatch.setattr(one_pass, "Store", lambda _: SimpleNamespace(thin=lambda _: None))
     report = retune(tmp_path, AutotuneError("not reached"))
     assert report.outcome == "adopted"
-    assert told == ["reverted", "adopted", "proven"]
+    assert told == ["reverted", "adopted", *kept]
 
 
 @pytest.mark.parametrize("figure", ["[0.0, 0.0]", "[-1.0, 0.0]", "[1e999, 0.0]", "[1.0, -1.0]"])
