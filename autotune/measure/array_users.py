@@ -17,7 +17,8 @@ WAITED_NS = 1_000_000_000
 """Reads that have waited for so long, all of these seconds together, are somebody's, be they fewer:
 the sync itself may be what makes them few."""
 Count = tuple[int, int, int]
-"""Of a second: reads, all requests, and what the reads that ended took together, in ns."""
+"""Of a second: reads, all requests, and what the reads that ended took together, in ns, as far as
+that is known; else as if it was long."""
 
 
 @dataclass
@@ -53,6 +54,9 @@ class Users:
         requests = max(0, accounting.total(self.batches) - probed)
         # What the probe's own reads took is not told apart.
         waited_ns = 0 if probed else max(0, self.waited_ns - self.noted_ns)
+        if reads and not probed and not self.whole:
+            # How long they waited for the sync is not told, so it may have been long.
+            waited_ns = WAITED_NS
         self.noted, self.noted_ns = self.reads, self.waited_ns
         self.recent.append((reads, requests, waited_ns))
         return requests

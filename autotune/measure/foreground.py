@@ -37,6 +37,9 @@ CLOCK_S, CLOCK_RATIO = 8, 1.5
 """Nor if what requests took by the kernel's clock differs by more than this from what was seen in
 flight by ours: what is in flight on average is the requests that come times what each takes
 (Little's law). Some kernels' clocks stand still between interrupts (seen in user-mode Linux)."""
+MEETS_EACH = 10
+"""After so many seconds arrays on the same disks are looked for again: some are assembled while a
+sync goes on."""
 PROBE_S = 60
 """For so long the counters are not asked again."""
 
@@ -74,8 +77,10 @@ class Foreground:
         self._array = array
         self._ceiling_ns = ceiling_ns
         self._probe_iops = probe_iops
-        self._arrays = [array, *sharing(array)]
-        self._users = [Users(each, accounting.whole(each)) for each in self._arrays]
+        self._arrays = [array]
+        self._users = [Users(array, accounting.whole(array))]
+        self._meet()
+        self._seconds_over = 0
         self.counted = self._are_counted()
         """Whether the kernel counts the requests of all these arrays."""
         self._stack = contextlib.ExitStack()
@@ -126,6 +131,17 @@ class Foreground:
             and all(u.whole or not are_users(u.recent) for u in self._users)
         )
 
+    def _meet(self) -> None:
+        """Take up the arrays that share disks now."""
+        beside = sharing(self._array)
+        self._arrays = [self._array, *beside]
+        known = {users.array.name for users in self._users}
+        for other in beside:
+            if other.name not in known:
+                new = Users(other, accounting.whole(other))
+                new.recent.extend([(0, 0, 0)] * len(self._users[0].recent))
+                self._users.append(new)
+
     def _are_counted(self) -> bool:
         return all(map(accounting.counted, self._arrays))
 
@@ -155,6 +171,9 @@ class Foreground:
         self._clocks.append((sum(b.total_ns for b in self._batches), self._in_flight_ns))
         for users in self._users:
             users.batches = []
+        self._seconds_over += 1
+        if self._seconds_over % MEETS_EACH == 0:
+            self._meet()
         self._since_s, self._in_flight_ns = now_s, 0.0
         self._seconds.append(second)
         self.counted = self._are_counted()

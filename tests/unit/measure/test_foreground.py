@@ -119,6 +119,31 @@ def test_few_reads_that_wait_long_are_somebodys(machine: fake_sysfs.FakeMachine)
     assert not seen[-1]
 
 
+@pytest.mark.parametrize(("level", "busy"), [("raid5", False), ("raid1", True), ("raid10", True)])
+def test_where_waiting_is_not_counted_each_read_is_somebodys(
+    machine: fake_sysfs.FakeMachine, monkeypatch: pytest.MonkeyPatch, level: str, busy: bool
+) -> None:
+    """There the sync may hold a read for seconds before its time is counted."""
+    monkeypatch.setattr(foreground_probe, "Probe", lambda *_: contextlib.nullcontext(NoProbe))
+    machine.put("sys/block/md0/md/level", level)
+    found = Foreground(find_array("md0", machine.root), math.inf)
+    for number in range(100):
+        count(machine, "md0", number // 70, 10 * (number // 70))
+        found.look(number / 10)
+    assert found.busy == busy
+
+
+def test_one_that_is_assembled_meanwhile_is_seen(machine: fake_sysfs.FakeMachine) -> None:
+    machine.put("sys/block/md1/md/array_state", "inactive")
+    found = watched(machine, "md1", seconds=5)
+    assert not found.busy
+    machine.put("sys/block/md1/md/array_state", "clean")
+    for number in range(50, 300):
+        count(machine, "md1", number, number * 50)
+        found.look(number / 10)
+    assert found.busy
+
+
 def test_who_comes_back_soon_is_waited_for(machine: fake_sysfs.FakeMachine) -> None:
     """For a while, and no longer."""
     found, seen = Foreground(find_array("md0", machine.root), math.inf), []
@@ -198,7 +223,7 @@ def test_an_array_whose_counters_do_not_tell_is_probed_only_while_it_is_used(
     # A line of a log there is nobody's, either.
     for number in range(200, 400):
         count(machine, "md0", number, number * 50)
-        count(machine, "md1", 1 + (number - 200) // 30, number)
+        count(machine, "md1", 1, 5, writes=(number - 200) // 30)
         found.look(number / 10)
     assert found.source == ACCOUNTING
     count(machine, "md0", 0, 0)
