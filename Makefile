@@ -141,7 +141,7 @@ bench-forecast: setup
 MACHINES := machine-sample machine-tests machine-cuts release-check
 packages $(MACHINES): PACKAGES += mmdebstrap dpkg-dev pandoc
 $(MACHINES): PACKAGES += qemu-system-x86
-kernel-tests: PACKAGES += mmdebstrap patchelf $(CONSUMERS)
+kernel-tests release-check: PACKAGES += mmdebstrap patchelf $(CONSUMERS)
 # Of the newest there are machines, but no package: the wheel is installed there.
 SUITES := bookworm trixie unstable
 MACHINE_CACHE := /var/cache/autotune-machines
@@ -161,9 +161,9 @@ LAB_KERNELS := trixie unstable
 LAB_KERNEL = $(MACHINE_CACHE)/lab-$(1)/usr/bin/linux.uml
 .PRECIOUS: $(call LAB_KERNEL,%)
 
-$(call LAB_KERNEL,%): tests/lab/kernel.sh
+$(call LAB_KERNEL,%): packaging/program_of.sh
 	mkdir -p $(MACHINE_CACHE)
-	tests/lab/kernel.sh $* $(MACHINE_CACHE)/lab-$*
+	packaging/program_of.sh $* $(MACHINE_CACHE)/lab-$* linux.uml user-mode-linux
 	touch $@
 
 kernel-tests: setup $(foreach suite,$(LAB_KERNELS),$(call LAB_KERNEL,$(suite)))

@@ -40,7 +40,9 @@ def parse_bytes(text: str) -> int:
 
 def _is_bare(text: str) -> bool:
     """Whether it is a number alone, above zero, of a length that anybody would write."""
-    return bool(re.fullmatch(r"\s*\d{1,12}(\.\d{1,6})?\s*", text)) and float(text) > 0
+    # `float` does not take each character for a space that `\s` does.
+    number = text.strip()
+    return bool(re.fullmatch(r"\d{1,12}(\.\d{1,6})?", number)) and float(number) > 0
 
 
 def _refuse_nothing(text: str, example: str) -> None:

@@ -264,6 +264,7 @@ def test_a_name_that_is_nearly_right_is_answered_with_the_right_one() -> None:
         (parse_seconds, "0", '"0" is not above zero; write it like 5min.'),
         (parse_latency_ns, "20", '"20" has no unit; write it like 20ms.'),
         (parse_bytes, "5", '"5" has no unit; write it like 5MiB.'),
+        (parse_bytes, "5\x1f", '"5?" has no unit; write it like 5MiB.'),
         (parse_bytes, "-1MiB", '"-1MiB" is not above zero; write it like 256MiB.'),
         (parse_rate, "5/s", '"5/s" has no unit; write it like 5MB/s.'),
         (parse_bytes, "x", '"x" is not a size; write it like 256MiB.'),
