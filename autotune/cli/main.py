@@ -34,7 +34,7 @@ from autotune.cli.service import service
 from autotune.cli.show import show
 from autotune.cli.solve import solve
 from autotune.cli.status import status
-from autotune.cli.terminal import choose_log_format, open_what_is_closed
+from autotune.cli.terminal import choose_log_format
 from autotune.tuning.supervised import supervise
 
 COMPLETING = "_AUTOTUNE_COMPLETE"
@@ -94,7 +94,7 @@ def autotune(
 
 
 def command() -> None:
-    """What `autotune` runs: the command line, in a process of its own where that may die."""
+    """The command line, in a process of its own where that may die."""
     # Read when numpy is loaded. The models are small: more threads take three times the processor
     # time for the same answer, and take it from the load that is measured.
     os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -108,7 +108,6 @@ def main(supervised: bool = False) -> None:
     if os.geteuid() == 0:
         # What root makes, such as folders of units, is for nobody else to change.
         os.umask(os.umask(0o022) | 0o022)
-    open_what_is_closed()
     outlast_readers()
     choose_log_format(sys.argv[1:])
     with ending("--json" in sys.argv[1:]):

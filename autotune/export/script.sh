@@ -326,7 +326,10 @@ check_applied() {
     for disk in $disks; do
         for device in "$disk" "$disk"/*; do
             number=$(cat "$device/dev" 2>/dev/null) || continue
-            ! grep -qs '^E:AUTOTUNE_MEMBER=' "$RUN/udev/data/b$number" ||
+            grep -qs '^E:AUTOTUNE_MEMBER=' "$RUN/udev/data/b$number" || continue
+            of=$(sed -n 's/^E:ID_FS_UUID=//p' "$RUN/udev/data/b$number" | tr -d ':-')
+            # By its own exported rule, since nothing is persisted for it.
+            [ "$of" = "$uuid" ] || [ "$of" = "$known_as" ] ||
                 fail "A profile of autotune is persisted on disks of $1; run autotune restore --all first."
         done
     done

@@ -16,9 +16,26 @@ line of a log, or with what a guard itself writes there. From so many on they ar
 WAITED_NS = 1_000_000_000
 """Reads that have waited for so long, all of these seconds together, are somebody's, be they fewer:
 the sync itself may be what makes them few."""
+MOST_EARLY = 200
+"""More of a probe's reads than in a second or two are not on their way; the kernel may not have
+counted for a while."""
 Count = tuple[int, int, int]
 """Of a second: reads, all requests, and what the reads that ended took together, in ns, as far as
 that is known; else as if it was long."""
+
+
+@dataclass
+class _Others:
+    """Counts requests of others than the probe, which tells of its own later than the kernel."""
+
+    early: int = 0
+    """How many of the probe's were counted before it told of them."""
+
+    def of(self, requests: int, probed: int) -> int:
+        """How many of these requests are others', if the probe tells of so many."""
+        more = requests - probed - self.early
+        self.early = min(max(0, -more), MOST_EARLY)
+        return max(0, more)
 
 
 @dataclass
@@ -35,6 +52,9 @@ class Users:
     waited_ns: int = 0
     """What these reads took together; `noted_ns` of that at the last second's end."""
     noted_ns: int = 0
+    other_reads: _Others = field(default_factory=_Others)
+    others: _Others = field(default_factory=_Others)
+    was_probed: bool = False
     recent: deque[Count] = field(default_factory=lambda: deque(maxlen=BUSY_S))
     """By second."""
 
@@ -48,15 +68,23 @@ class Users:
         self.reads, self.waited_ns = counts.reads.requests, counts.reads.total_ns
         return counts.in_flight
 
-    def second_over(self, probed: int) -> int:
-        """Note the requests of a second, less so many reads of a probe; return how many."""
-        reads = max(0, self.reads - self.noted - probed)
-        requests = max(0, accounting.total(self.batches) - probed)
-        # What the probe's own reads took is not told apart.
-        waited_ns = 0 if probed else max(0, self.waited_ns - self.noted_ns)
-        if reads and not probed and not self.whole:
+    def second_over(self, probed: int | None) -> int:
+        """Note the requests of a second, less so many reads of a probe, if there is one; return how
+        many."""
+        reads, requests = max(0, self.reads - self.noted), accounting.total(self.batches)
+        waited_ns = max(0, self.waited_ns - self.noted_ns)
+        if probed is not None:
+            reads, requests = self.other_reads.of(reads, probed), self.others.of(requests, probed)
+            # What the probe's own reads took is not told apart.
+            waited_ns = 0
+        elif self.was_probed:
+            # The last of the probe's, of which it tells no more.
+            reads = requests = waited_ns = 0
+            self.other_reads, self.others = _Others(), _Others()
+        elif reads and not self.whole:
             # How long they waited for the sync is not told, so it may have been long.
             waited_ns = WAITED_NS
+        self.was_probed = probed is not None
         self.noted, self.noted_ns = self.reads, self.waited_ns
         self.recent.append((reads, requests, waited_ns))
         return requests

@@ -201,10 +201,11 @@ class Foreground:
                 self._users.remove(users)
         return in_flight
 
-    def _count(self, probed: int = 0) -> int:
-        """Note the requests of a second that is over, less those of the probe; return how many."""
+    def _count(self, probed: int | None = None) -> int:
+        """Note the requests of a second that is over, less those of a probe; return how many."""
         requests = sum(
-            users.second_over(probed if users.array is self._array else 0) for users in self._users
+            users.second_over(probed if users.array is self._array else None)
+            for users in self._users
         )
         seconds = self._each_second()
         if self._looked_s is not None and are_users(seconds):

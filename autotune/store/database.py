@@ -1,5 +1,6 @@
 """The only module that talks to the database."""
 
+import weakref
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -36,7 +37,10 @@ class Store:
             bring_up_to_date(self._where)
         except (*sqlite.DRIVER_ERRORS, SQLAlchemyError) as error:
             raise sqlite.failure(self._where, error) from None
-        self._sessions = sessionmaker(sqlite.engine(self._where), expire_on_commit=False)
+        engine = sqlite.engine(self._where)
+        self._sessions = sessionmaker(engine, expire_on_commit=False)
+        # Its connection would stay open (Python 3.13 warns of that).
+        weakref.finalize(self, engine.dispose)
 
     @classmethod
     def existing(cls, state_dir: Path) -> "Store | None":

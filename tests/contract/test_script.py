@@ -342,10 +342,18 @@ def test_what_udev_has_set_for_another_array_is_not_taken_for_the_original(
     machine.put("run/udev/data/b8:1", "S:disk/by-id/x\nE:ID_FS_TYPE=linux_raid_member")
     assert machine.run("apply").returncode == 0
     assert machine.run("undo").returncode == 0
-    machine.put("run/udev/data/b8:1", "S:disk/by-id/x\nE:AUTOTUNE_MEMBER=1f")
+    machine.put("run/udev/data/b8:1", f"E:AUTOTUNE_MEMBER=1f\nE:ID_FS_UUID={'0' * 32}")
     done = machine.run("apply")
     assert done.returncode == 2
     assert "A profile of autotune is persisted on disks of" in done.stderr
+
+
+def test_what_udev_has_set_by_the_exported_rule_is_no_others(tmp_path: Path) -> None:
+    machine = Sandbox(tmp_path, profile())
+    machine.put("sys/block/sda/dev", "8:1")
+    own = UUID.replace(":", "-")
+    machine.put("run/udev/data/b8:1", f"E:AUTOTUNE_MEMBER=1f\nE:ID_FS_UUID={own}")
+    assert machine.run("apply").returncode == 0
 
 
 def test_what_unpersist_has_recorded_is_not_taken_for_the_original(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ def state(tmp_path: Path) -> Path:
 
 def alter(state: Path, table: str, column: str, changes: dict[str, Any]) -> None:
     """Change entries of the newest row's JSON; "a/b" is the entry b of a."""
-    with sqlite3.connect(state / FILE_NAME) as connection:
+    with closing(sqlite3.connect(state / FILE_NAME)) as connection, connection:
         row = f"FROM {table} WHERE {column} IS NOT NULL ORDER BY id DESC LIMIT 1"
         number, text = connection.execute(f"SELECT id, {column} {row}").fetchone()
         document = json.loads(text)

@@ -6,6 +6,7 @@ import random
 import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -92,7 +93,7 @@ def test_garbage_in_a_database_is_refused_or_not_seen_but_never_a_traceback(
 )
 def test_a_trial_that_makes_no_sense_is_damage(tmp_path: Path, change: str) -> None:
     file = filled(tmp_path)
-    with sqlite3.connect(file) as connection:
+    with closing(sqlite3.connect(file)) as connection, connection:
         connection.execute(f"UPDATE trials SET {change} WHERE number = 2")
     store = Store(tmp_path)
     with pytest.raises(AutotuneError, match="is damaged"):
@@ -102,7 +103,7 @@ def test_a_trial_that_makes_no_sense_is_damage(tmp_path: Path, change: str) -> N
 @pytest.mark.parametrize("change", ["problem = '7'", "profile = '[1]'", "outcome = x'ff'"])
 def test_a_run_that_makes_no_sense_is_damage(tmp_path: Path, change: str) -> None:
     file = filled(tmp_path)
-    with sqlite3.connect(file) as connection:
+    with closing(sqlite3.connect(file)) as connection, connection:
         connection.execute(f"UPDATE runs SET {change}")
     with pytest.raises(AutotuneError, match="is damaged"):
         Store(tmp_path).runs()
@@ -111,7 +112,7 @@ def test_a_run_that_makes_no_sense_is_damage(tmp_path: Path, change: str) -> Non
 def test_texts_come_out_of_a_store_without_control_characters(tmp_path: Path) -> None:
     """Whoever wrote them: they are shown on root's terminal."""
     file, nasty = filled(tmp_path, 1, 1), "a\x1b[2J"
-    with sqlite3.connect(file) as connection:
+    with closing(sqlite3.connect(file)) as connection, connection:
         connection.execute("UPDATE runs SET outcome = ?, device = ?", (nasty, nasty))
         setting = json.dumps({nasty: nasty})
         changes = "reason = ?, role = ?, requested = ?, figures = ?, measured = ?"
@@ -137,7 +138,7 @@ def test_a_damaged_store_that_was_moved_away_leaves_nothing_behind(tmp_path: Pat
 
 def test_the_database_of_another_program_is_refused(tmp_path: Path) -> None:
     file = tmp_path / FILE_NAME
-    with sqlite3.connect(file) as connection:
+    with closing(sqlite3.connect(file)) as connection, connection:
         connection.execute("CREATE TABLE songs (title TEXT)")
     assert "something else than autotune's runs" in refused(file)
     with pytest.raises(RefusalError):

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
-from sqlalchemy import create_engine
+from sqlalchemy import NullPool, create_engine
 from store_records import record
 
 from autotune.errors import AutotuneError, RefusalError
@@ -99,7 +99,8 @@ def test_the_head_is_the_newest_migration() -> None:
 
 def test_the_migrations_make_the_models(tmp_path: Path) -> None:
     Store(tmp_path)
-    with create_engine(f"sqlite:///{tmp_path / FILE_NAME}").connect() as connection:
+    where = f"sqlite:///{tmp_path / FILE_NAME}"
+    with create_engine(where, poolclass=NullPool).connect() as connection:
         assert compare_metadata(MigrationContext.configure(connection), Base.metadata) == []
 
 

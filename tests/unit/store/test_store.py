@@ -5,6 +5,7 @@ import os
 import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -119,7 +120,7 @@ def test_a_store_that_is_thinned_does_not_grow_without_bound(tmp_path: Path) -> 
             store.add_trial(run, trial)
         store.thin("abc", whole=5, runs=20)
         if number in (40, 120):
-            with sqlite3.connect(tmp_path / FILE_NAME) as connection:
+            with closing(sqlite3.connect(tmp_path / FILE_NAME)) as connection, connection:
                 sizes += connection.execute("PRAGMA page_count").fetchone()
     assert sizes[1] <= 1.1 * sizes[0]
     kept = store.runs("abc")
@@ -181,7 +182,7 @@ def test_a_course_that_is_not_whole_is_damage(tmp_path: Path) -> None:
     store = Store(tmp_path)
     run = store.start_run("abc", "/dev/md0", "print", {})
     store.add_trial(run, record(1), {"write": Course((1.0,), (5e7,))})
-    with sqlite3.connect(tmp_path / FILE_NAME) as connection:
+    with closing(sqlite3.connect(tmp_path / FILE_NAME)) as connection, connection:
         connection.execute('UPDATE trials SET courses = \'{"write": {"seconds": [1.0]}}\'')
     with pytest.raises(AutotuneError, match=r"is damaged .*second by second is not whole"):
         Store(tmp_path).courses(run)

@@ -4,6 +4,7 @@ import contextlib
 import signal
 import sqlite3
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -97,7 +98,7 @@ def garbage(disk: Path) -> None:
 
 
 def newer(disk: Path) -> None:
-    with sqlite3.connect(filled(disk)) as connection:
+    with closing(sqlite3.connect(filled(disk))) as connection, connection:
         connection.execute("UPDATE alembic_version SET version_num = '9999'")
 
 
