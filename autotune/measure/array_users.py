@@ -73,12 +73,12 @@ class Users:
         many."""
         reads, requests = max(0, self.reads - self.noted), accounting.total(self.batches)
         waited_ns = max(0, self.waited_ns - self.noted_ns)
-        if probed is not None:
+        if probed is not None and self.was_probed:
             reads, requests = self.other_reads.of(reads, probed), self.others.of(requests, probed)
             # What the probe's own reads took is not told apart.
             waited_ns = 0
-        elif self.was_probed:
-            # The last of the probe's, of which it tells no more.
+        elif probed is not None or self.was_probed:
+            # The first and the last of the probe's, of which it does not tell.
             reads = requests = waited_ns = 0
             self.other_reads, self.others = _Others(), _Others()
         elif reads and not self.whole:

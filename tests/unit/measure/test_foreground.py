@@ -5,6 +5,7 @@ import math
 import random
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 
 import fake_sysfs
 import pytest
@@ -193,6 +194,53 @@ def test_who_is_not_counted_may_be_there(
         found.look(30 + number / 10)
     assert (found.busy, found.source) == (True, PROBE)
     assert watched(machine, "md2").source == PROBE
+
+
+class LateProbe:
+    """Reads 100 a second, and tells of it after up to a second, as on a machine that is busy."""
+
+    def __init__(self, machine: fake_sysfs.FakeMachine, asked: list[int]) -> None:
+        self.machine, self.asked, self.rng = machine, asked, random.Random(3)
+        self.looks = self.told = self.read = 0
+
+    def __enter__(self) -> "LateProbe":
+        return self
+
+    def __exit__(self, *_: object) -> None: ...
+
+    def look(self) -> SimpleNamespace | None:
+        """To be called ten times a second."""
+        self.looks, self.read = self.looks + 1, self.read + 10
+        count(self.machine, "md0", self.asked[0] + self.read, 5 * (self.asked[0] + self.read))
+        if self.looks % 10:
+            return None
+        new = self.read - self.rng.randrange(100) - self.told
+        self.told += new
+        return SimpleNamespace(requests=new, reads={1_000_000: new})
+
+
+def test_the_reads_of_the_probe_are_nobodys(
+    machine: fake_sysfs.FakeMachine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine.put("sys/block/md0/md/level", "raid10")
+    asked, probes = [0], []
+
+    def probe(*_: object) -> LateProbe:
+        probes.append(LateProbe(machine, asked))
+        return probes[-1]
+
+    monkeypatch.setattr(foreground_probe, "Probe", probe)
+    found, seen = Foreground(find_array("md0", machine.root), 0), []
+    for number in range(900):
+        # Somebody reads for ten seconds, and leaves.
+        asked[0] += 2 * (number < 100)
+        if found.source == ACCOUNTING:
+            reads = asked[0] + sum(each.read for each in probes)
+            count(machine, "md0", reads, 5 * reads)
+        found.look(number / 10)
+        seen.append(found.busy)
+    assert all(seen[20:100])
+    assert not any(seen[850:])
 
 
 class NoProbe:
