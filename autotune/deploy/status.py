@@ -6,6 +6,7 @@ from pathlib import Path
 
 from autotune.deploy import rescale
 from autotune.deploy.in_force import Active, active
+from autotune.deploy.persist import profile_path, rule_path
 from autotune.errors import AutotuneError
 from autotune.knobs import by_name
 from autotune.preflight import conflicts, leftovers
@@ -66,6 +67,12 @@ def status(array: Array, state_dir: Path) -> Status:
             "undoes that."
         )
     persisted = next((each.profile for each in found if each.how == "persisted"), None)
+    rule = rule_path(array.uuid, array.root)
+    if persisted is not None and not rule.exists():
+        faults.append(
+            f'The profile "{persisted.name}" is not set at the next start, since {rule} is gone; '
+            f"`autotune apply {profile_path(array.uuid)} {array.device} --persist` mends that."
+        )
     if current is None:
         return Status(array, None, None, (), (), tuple(faults), tuple(notes))
     profile = current.profile

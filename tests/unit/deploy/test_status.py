@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from autotune.cli.main import app
 from autotune.deploy.in_force import active, refuse_damaged
-from autotune.deploy.persist import profile_path
+from autotune.deploy.persist import profile_path, rule_path
 from autotune.deploy.status import Status, status
 from autotune.errors import RefusalError, UsageError
 from autotune.report.status import document as as_json
@@ -46,6 +46,9 @@ def persist(array: Array, **changed: object) -> None:
     path = profile_path(array.uuid, array.root)
     path.parent.mkdir(parents=True)
     path.write_text(json.dumps(profile(**changed)))
+    rule = rule_path(array.uuid, array.root)
+    rule.parent.mkdir(parents=True, exist_ok=True)
+    rule.touch()
 
 
 def profile(knobs: dict[str, int | str] | None = None, **proven_on: object) -> dict[str, Any]:
@@ -86,6 +89,16 @@ def test_a_reboot_ends_what_was_applied_but_not_what_is_persisted(
     apply(array)
     assert [each.how for each in active(array, array.root)] == ["applied", "persisted"]
     assert look(array).good
+
+
+def test_a_persisted_profile_without_its_rule_is_wrong(machine: fake_sysfs.FakeMachine) -> None:
+    """As after a power cut while another one was persisted."""
+    array = find_array("md0", machine.root)
+    persist(array)
+    assert look(array).good
+    rule_path(array.uuid, array.root).unlink()
+    (fault,) = look(array).faults
+    assert fault.startswith('The profile "elsewhere" is not set at the next start, since')
 
 
 def test_a_damaged_profile_hides_no_other(machine: fake_sysfs.FakeMachine) -> None:
