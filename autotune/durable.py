@@ -33,9 +33,14 @@ def open_roots_own(path: Path) -> BinaryIO:
 
 
 def append(descriptor: int, entry: Mapping[str, object]) -> None:
-    """Add a line of JSON, durably, or nothing. OSError if the disk does not take it."""
+    """Add a line of JSON to a file that is open for reading, too; durably, or nothing. OSError if
+    the disk does not take it."""
     data = (json.dumps(entry) + "\n").encode()
     size = os.fstat(descriptor).st_size
+    if size and os.pread(descriptor, 1, size - 1) != b"\n":
+        # A last line that was cut short is none, and would swallow this one.
+        size = os.pread(descriptor, size, 0).rfind(b"\n") + 1
+        os.ftruncate(descriptor, size)
     try:
         while data:
             data = data[os.write(descriptor, data) :]

@@ -218,7 +218,8 @@ class Hold:
         )
 
     def _at_risk(self) -> bool:
-        """Whether the array lacks redundancy until this sync is over."""
+        """Whether the array lacks redundancy until this sync is over, or a member that is to be
+        replaced is still in use."""
         md = self._array.md
         degraded = sysfs.read_or(md / "degraded", "0") != "0"
-        return degraded or sysfs.read_or(md / "sync_action", "idle") == "resync"
+        return degraded or sysfs.read_or(md / "sync_action", "idle") in ("resync", "recover")

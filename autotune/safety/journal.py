@@ -80,8 +80,13 @@ class Journal:
                     f"The record {path} is damaged, so what was there before the profile is not "
                     "known; reboot, remove the file, and apply the profile anew."
                 ) from None
+            if b"\n" in text:
+                raise AutotuneError(
+                    f"The journal {path} is damaged, so what was there before is not known; "
+                    "reboot, and remove the file."
+                ) from None
             raise AutotuneError(
-                f"The journal {path} has no readable first line; since that is written before "
+                f"The journal {path} has no whole first line; since that is written before "
                 "anything is changed, nothing was: remove the file."
             ) from None
         for line in lines[1:]:
@@ -98,7 +103,7 @@ class Journal:
     def _add(self, entry: Mapping[str, object]) -> None:
         try:
             # Never made anew: a journal without its first line would say that nothing was changed.
-            flags = os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
+            flags = os.O_RDWR | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
             descriptor = os.open(self.path, flags)
             try:
                 if not self._is_held(os.fstat(descriptor)):
@@ -284,6 +289,9 @@ class Journal:
         earlier = Journal.load(applied) if applied.exists() else None
         # A reboot has undone what was applied before it.
         if earlier is not None and earlier.record.same_boot(self.record):
+            if earlier.record.unsettled:
+                # Somebody has begun to undo it, and was stopped.
+                earlier.settled()
             earlier._join(self.record, newer=True)
             # Settings of a scheduler that was not in force when this began, and is now.
             for name in set(earlier.record.changed) - self.record.originals.keys():

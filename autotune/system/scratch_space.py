@@ -40,6 +40,8 @@ _HARM = {
 """The targets that may take new space for a block that is written over, wherever they lie."""
 
 _CACHES = ("cache", "writecache")
+_NETWORK = ("drbd", "rbd", "nbd")
+"""How the devices are called that send what is written to another machine."""
 
 
 @dataclass(frozen=True)
@@ -120,6 +122,8 @@ def _bar(name: str, kinds: tuple[str, ...], above: bool, root: Path) -> str:
     if not above:
         # What is below the array is part of it, whatever else it does.
         return f"a member of the array lies on the thin volume {label}" if "thin" in kinds else ""
+    if name.startswith(_NETWORK):
+        return f"it lies on {label}, so each write there goes over the network"
     if name.startswith("bcache") or any(kind in _CACHES for kind in kinds):
         return f"it lies on the cache {label}, so writes would measure that and not the array"
     strange = [kind for kind in kinds if kind not in (*_OWN_BLOCKS, "thin", "thin-pool")]

@@ -22,9 +22,12 @@ class GrownCache:
     slower one is not changed by them.
     """
 
-    def __init__(self, apply: Callable[[Setting], object]) -> None:
-        """`apply` brings the array to a setting. It raises InfeasibleError if it cannot."""
-        self._apply = apply
+    def __init__(
+        self, apply: Callable[[Setting], object], allowed: Callable[[Setting], bool]
+    ) -> None:
+        """`apply` brings the array to a setting. It raises InfeasibleError if it cannot. `allowed`
+        says whether a setting is within the RAM budget."""
+        self._apply, self._allowed = apply, allowed
         self._stripes = 0
 
     def learn(self, phase: Phase, setting: Setting, result: PhaseResult) -> None:
@@ -42,11 +45,13 @@ class GrownCache:
     def before(self, phase: Phase, setting: Setting) -> Iterator[None]:
         """Meanwhile a check, of this setting, begins with as many stripes."""
         size = setting.get(NAME)
-        if not phase.check or size is None or int(size) >= self._stripes:
+        grown = {**setting, NAME: self._stripes}
+        is_small = size is not None and int(size) < self._stripes
+        if not (phase.check and is_small and self._allowed(grown)):
             yield
             return
         try:
-            self._apply({**setting, NAME: self._stripes})
+            self._apply(grown)
         except InfeasibleError:
             # As small as it is, it takes longer.
             self._apply(setting)

@@ -71,7 +71,7 @@ class Trials:
         self.figures = preparation.figures
         self.saved_s = 0.0
         self._early = EarlyEnd()
-        self._grown_cache = GrownCache(self._apply)
+        self._grown_cache = GrownCache(self._apply, preparation.allowed)
         self.when_warm: Callable[[], object] = lambda: None
 
     def replay(self, records: Sequence[TrialRecord]) -> None:

@@ -354,12 +354,17 @@ HOPELESS_NS = 4e6
 """Less than what the plant's requests take without any sync."""
 
 
+@pytest.mark.parametrize(
+    ("action", "degraded"), [("check", "1"), ("recover", "1"), ("recover", "0")]
+)
 def test_a_degraded_array_is_not_kept_degraded_for_a_ceiling_out_of_reach(
-    guarded: Callable[..., Guarded],
+    guarded: Callable[..., Guarded], action: str, degraded: str
 ) -> None:
+    """Nor is one that keeps a disk which is to be replaced."""
     plant = Plant()
+    plant.action = action
     guard = guarded(plant, HOPELESS_NS)
-    (guard.array.md / "degraded").write_text("1\n")
+    (guard.array.md / "degraded").write_text(f"{degraded}\n")
     assert not guard.run(3 * VAIN_S)
     assert guard.hold.released
     assert VAIN_S < plant.now_s < 2 * VAIN_S
@@ -373,6 +378,7 @@ def test_a_whole_array_stays_at_the_least_pace_until_the_ceiling_is_in_reach(
     guarded: Callable[..., Guarded],
 ) -> None:
     plant = Plant()
+    plant.action = "check"
     plant.limits["sync_speed_min"] = "1 (local)"
     guard = guarded(plant, HOPELESS_NS)
     guard.run(2 * VAIN_S)

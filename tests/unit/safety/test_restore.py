@@ -459,6 +459,38 @@ def test_a_kill_as_what_is_applied_is_replaced_loses_no_original(
     assert sysfs.read(cache) == "256"
 
 
+def test_what_a_restore_that_was_cut_has_reset_is_ours_after_another_apply(
+    resetting: Files, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files, applied = resetting, applied_path(resetting.root / "state", UUID)
+    scheduler, length = files.queue / "scheduler", files.queue / "nr_requests"
+    journal = files.open()
+    for path, text in ((scheduler, "bfq"), (length, "64")):
+        journal.writing(path, text)
+        sysfs.write(path, text)
+    journal.settled()
+    journal.keep(applied)
+    true_write = sysfs.write
+
+    def cut(path: Path, text: str, timeout_s: float = 30.0) -> None:
+        if path == length:
+            raise KeyboardInterrupt
+        true_write(path, text, timeout_s)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(sysfs, "write", cut)
+        with pytest.raises(KeyboardInterrupt):
+            restore(Journal.load(applied), files.root)
+    assert sysfs.read(length) == "128"
+    journal = files.open()
+    files.write(journal, files.md / "stripe_cache_size", "512")
+    journal.settled()
+    journal.keep(applied)
+    outcome = restore(Journal.load(applied), files.root)
+    assert not outcome.foreign
+    assert [sysfs.read(path) for path in (length, files.md / "stripe_cache_size")] == ["64", "256"]
+
+
 def test_the_journal_waits_until_the_filesystem_of_the_scratch_is_mounted(files: Files) -> None:
     journal = files.open()
     folder = files.root / "mnt" / ".autotune-1"

@@ -81,6 +81,12 @@ def test_what_is_not_the_filesystems_own_bars_a_scratch_file(
         scratch_bytes(Path("/mnt"), found)
 
 
+def test_what_goes_over_the_network_is_told(machine: fake_sysfs.FakeMachine) -> None:
+    machine.device("drbd0")
+    machine.hold("md0", "drbd0")
+    assert "goes over the network" in ground_of(machine, "drbd0").bar
+
+
 def test_bcache_is_a_cache(machine: fake_sysfs.FakeMachine) -> None:
     machine.device("bcache0")
     machine.hold("md0", "bcache0")

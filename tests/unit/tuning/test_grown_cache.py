@@ -33,8 +33,14 @@ def seen(phase: Phase, *stripes: int) -> PhaseResult:
     return PhaseResult(phase.name, {}, 30, True, course=Course((), (), (), stripes))
 
 
-def grown(apply: Callable[[Setting], object]) -> GrownCache:
-    cache = GrownCache(apply)
+def anything(_setting: Setting) -> bool:
+    return True
+
+
+def grown(
+    apply: Callable[[Setting], object], allowed: Callable[[Setting], bool] = anything
+) -> GrownCache:
+    cache = GrownCache(apply, allowed)
     cache.learn(IDLE, SMALL, seen(IDLE, 5000))
     # What was set does not grow, or hardly.
     cache.learn(CHECK, {**SMALL, "stripe_cache_size": 8192}, seen(CHECK, 8192, 8200))
@@ -77,7 +83,7 @@ def test_nothing_else_is_touched(phase: Phase, setting: Setting) -> None:
 
 def test_nor_is_the_first_check() -> None:
     kernel = Kernel()
-    with GrownCache(kernel.apply).before(CHECK, SMALL):
+    with GrownCache(kernel.apply, anything).before(CHECK, SMALL):
         pass
     assert kernel.sizes == []
 
@@ -86,6 +92,14 @@ def test_without_memory_a_check_begins_as_it_is() -> None:
     kernel = Kernel(most=500)
     with grown(kernel.apply).before(CHECK, SMALL):
         assert kernel.sizes == [800, 256]
+
+
+def test_nor_beyond_the_ram_budget() -> None:
+    kernel = Kernel()
+    budget = grown(kernel.apply, lambda setting: int(setting["stripe_cache_size"]) < 800)
+    with budget.before(CHECK, SMALL):
+        pass
+    assert kernel.sizes == []
 
 
 def test_whoever_ends_a_run_puts_it_back() -> None:
