@@ -52,6 +52,11 @@ def append(descriptor: int, entry: Mapping[str, object]) -> None:
         raise
 
 
+def beside(path: Path) -> Path:
+    """Where what is to replace a file is written first."""
+    return path.with_name(f".{path.name}.part")
+
+
 def write_beside(
     path: Path,
     text: str,
@@ -62,7 +67,7 @@ def write_beside(
     """Write what is to replace a file beside it, durably; return where. `mode`: the permissions,
     whatever the umask; `owner`: user and group, as far as this user may give files away. Raise
     OSError, leaving nothing, if the disk does not take it."""
-    part = path.with_name(f".{path.name}.part")
+    part = beside(path)
     part.unlink(missing_ok=True)
     try:
         with _naming(path), part.open("x", encoding=encoding) as file:

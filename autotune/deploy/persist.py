@@ -7,6 +7,7 @@ miss a disk that is replaced. What exactly the rules rest on: `export.udev`.
 """
 
 import contextlib
+import hashlib
 import os
 import re
 import subprocess
@@ -14,7 +15,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from autotune.deploy.whole_files import write_all
-from autotune.durable import sync_folder
+from autotune.durable import beside, sync_folder
 from autotune.errors import AutotuneError, RefusalError, UsageError
 from autotune.export import udev
 from autotune.export.steps import steps
@@ -46,8 +47,21 @@ _MARK = "AUTOTUNE_MEMBER"
 
 
 def profile_path(uuid: str, root: Path = Path("/")) -> Path:
-    """Where the profile lies that is persisted for an array."""
+    """Where the profile lies that is persisted for an array: beside its place, if the power failed
+    just after the rule of this one had replaced that of another."""
+    path, rule = _own_place(uuid, root), rule_path(uuid, root)
+    with contextlib.suppress(OSError):
+        if _digest(beside(path).read_bytes()) in rule.read_text(errors="replace"):
+            return beside(path)
+    return path
+
+
+def _own_place(uuid: str, root: Path) -> Path:
     return root / _FOLDER / f"{uuid}.json"
+
+
+def _digest(profile: bytes) -> str:
+    return hashlib.sha256(profile).hexdigest()
 
 
 def rule_path(uuid: str, root: Path = Path("/")) -> Path:
@@ -117,15 +131,22 @@ def persist(
     profile = with_before(profile, array, before, _following(profile, array, before, state_dir))
     journal = journal_path(state_dir.absolute(), uuid)
     # initramfs-tools copies rules into the initramfs, where they would outlive their removal.
-    gate = f'TEST!="{profile_path(uuid)}"'
+    gate = f'TEST!="{_own_place(uuid, Path("/"))}"'
     rule = udev.rules(_with_lengths(profile, array), *udev.forms(uuid), journal, gate)
-    text = profile.model_dump_json(indent=2)
+    text = profile.model_dump_json(indent=2) + "\n"
     # What could not be read again would leave no way back.
     parse_profile(text, profile.name)
-    files = {
-        profile_path(uuid, root): text + "\n",
-        rule_path(uuid, root): rule,
-    }
+    rule += f"# The SHA-256 of its profile: {_digest(text.encode())}\n"
+    place, latest = _own_place(uuid, root), profile_path(uuid, root)
+    files = {place: text, rule_path(uuid, root): rule}
+    if rule_path(uuid, root).exists():
+        # The rule decides which of the two profiles counts, if the power fails meanwhile.
+        files = dict(reversed(files.items()))
+    try:
+        if latest != place:
+            latest.replace(place)
+    except OSError as error:
+        raise AutotuneError(f"{place} cannot be replaced ({error.strerror}).") from None
     write_all(files)
     tell_udev(array, notice, root)
     now = read_setting(array.now(), tuple(by_name(name) for name in profile.knobs))
@@ -135,7 +156,7 @@ def persist(
                 f"Once udev had its rules, {name} reads {now[name]} and not {value}: something "
                 "else sets it too."
             )
-    return tuple(files)  # type: ignore[return-value]
+    return place, rule_path(uuid, root)
 
 
 def _with_lengths(profile: Profile, array: Array) -> Profile:
@@ -169,7 +190,8 @@ def unpersist(uuid: str, root: Path = Path("/")) -> list[Path]:
     files. The values stay in effect until the array is stopped. Raise AutotuneError if a file
     cannot be removed."""
     removed = []
-    for path in (rule_path(uuid, root), profile_path(uuid, root)):
+    rule, own = rule_path(uuid, root), _own_place(uuid, root)
+    for path in (rule, own, beside(rule), beside(own)):
         if path.exists():
             try:
                 path.unlink()

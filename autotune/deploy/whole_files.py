@@ -10,8 +10,8 @@ from autotune.errors import AutotuneError
 
 def write_all(files: Mapping[Path, str]) -> None:
     """Write all of the files durably, or leave all of them as they were. Raise AutotuneError if
-    they cannot be written. After a power cut meanwhile some may be gone, but none is there that
-    does not go with the first."""
+    they cannot be written. They come into their places in this order, once all are written beside
+    them (`durable.beside`)."""
     before = {path: path.read_bytes() if path.exists() else None for path in files}
     made: list[Path] = []
     parts: dict[Path, Path] = {}
@@ -20,9 +20,6 @@ def write_all(files: Mapping[Path, str]) -> None:
             _make_folder(path.parent, made)
             # Whatever the umask: `status` may be asked by anybody, and only root may change it.
             parts[path] = write_beside(path, text, 0o644)
-        for path in [*files][1:]:
-            path.unlink(missing_ok=True)
-            sync_folder(path.parent)
         for path, part in parts.items():
             part.replace(path)
             sync_folder(path.parent)
@@ -52,7 +49,7 @@ def _undo(
     for path, data in before.items():
         if data is None:
             path.unlink(missing_ok=True)
-        elif not path.exists() or path.read_bytes() != data:
+        elif path.read_bytes() != data:
             path.write_bytes(data)
     for folder in made:
         if folder.is_dir() and not any(folder.iterdir()):

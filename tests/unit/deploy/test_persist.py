@@ -1,5 +1,6 @@
 """What --persist writes and removes, on files that stand for the machine's."""
 
+import contextlib
 import dataclasses
 import errno
 import os
@@ -9,7 +10,7 @@ from pathlib import Path
 import fake_sysfs
 import pytest
 
-from autotune.deploy import persist
+from autotune.deploy import persist, whole_files
 from autotune.errors import AutotuneError, RefusalError, UsageError
 from autotune.export import udev
 from autotune.knobs.profile_file import load_profile
@@ -197,3 +198,52 @@ def test_a_folder_that_is_a_mount_point_stays(tmp_path: Path) -> None:
     finally:
         subprocess.run(["umount", folder], check=True)
     assert folder.is_dir()
+
+
+class PowerCut(BaseException):
+    """The power fails."""
+
+
+@pytest.mark.parametrize("number", [1, 2, 3])
+def test_whenever_the_power_fails_the_profile_is_that_of_the_rule(
+    machine: fake_sysfs.FakeMachine, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    """As the rule sets its values at the next boot, and the profile undoes them."""
+    uuid, seen = array(machine).uuid, 0
+    rule = persist.rule_path(uuid, machine.root)
+    kept(machine, PROFILE.model_copy(update={"name": "first"}))
+
+    def sync(_folder: Path) -> None:
+        nonlocal seen
+        seen += 1
+        if seen == number:
+            raise PowerCut
+
+    with monkeypatch.context() as patch:
+        patch.setattr(whole_files, "sync_folder", sync)
+        with contextlib.suppress(PowerCut):
+            kept(machine, PROFILE.model_copy(update={"name": "second"}))
+    assert "from the profile second of" in rule.read_text()
+    assert load_profile(persist.profile_path(uuid, machine.root)).name == "second"
+    kept(machine, PROFILE.model_copy(update={"name": "third"}))
+    assert load_profile(persist.profile_path(uuid, machine.root)).name == "third"
+    assert not list((machine.root / "etc").rglob("*.part"))
+
+
+def test_a_power_cut_before_the_rule_is_replaced_leaves_the_first_profile(
+    machine: fake_sysfs.FakeMachine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    uuid = array(machine).uuid
+    kept(machine, PROFILE.model_copy(update={"name": "first"}))
+
+    def cut(*_: object) -> None:
+        raise PowerCut
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "replace", cut)
+        with contextlib.suppress(PowerCut):
+            kept(machine, PROFILE.model_copy(update={"name": "second"}))
+    assert list((machine.root / "etc").rglob("*.part"))
+    assert load_profile(persist.profile_path(uuid, machine.root)).name == "first"
+    persist.unpersist(uuid, machine.root)
+    assert not [path for path in (machine.root / "etc").rglob("*") if path.is_file()]
