@@ -110,8 +110,9 @@ def unpersist(
     """Remove what --persist has written. What is set now stays until the array is stopped."""
     import json
 
-    from autotune.deploy.persist import left_on_disks, persisted, tell_udev
     from autotune.deploy.persist import unpersist as remove
+    from autotune.deploy.persisted import left_on_disks, persisted_uuids
+    from autotune.deploy.udevd import tell_udev
     from autotune.deploy.undo import stopped
     from autotune.errors import RefusalError
     from autotune.preflight.checks import require_root
@@ -119,7 +120,7 @@ def unpersist(
 
     require_root()
     uuid = find_uuid(device)
-    if uuid not in persisted():
+    if uuid not in persisted_uuids():
         raise RefusalError(f"Nothing is persisted for {device}.")
     array = next((array for array in list_arrays() if array.uuid == uuid), None)
     known = _record(array or stopped(uuid), state_dir)

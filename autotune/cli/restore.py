@@ -67,7 +67,7 @@ def restore(
     failed += faults
     removed = _unpersist_all(arrays) if all_ and not failed else []
     if barred:
-        from autotune.deploy.persist import wake
+        from autotune.deploy.udevd import wake
 
         wake(barred, notice)
     _tell_persisted(array)
@@ -183,7 +183,7 @@ def _record_persisted(
 ) -> "tuple[dict[str, Outcome], list[str]]":
     """Let what udev has set for persisted profiles go back with what was applied. What somebody
     else has set over it, and of which arrays what was there before is not known, and why."""
-    from autotune.deploy.persist import persisted
+    from autotune.deploy.persisted import persisted_uuids
     from autotune.deploy.undo import record, stopped
     from autotune.errors import AutotuneError, UsageError
     from autotune.safety.restore import Outcome
@@ -191,7 +191,7 @@ def _record_persisted(
     outcomes: dict[str, Outcome] = {}
     failed: list[str] = []
     here = {array.uuid: array for array in arrays}
-    for uuid in persisted():
+    for uuid in persisted_uuids():
         array = here.get(uuid) or stopped(uuid)
         try:
             if theirs := record(array, state_dir):
@@ -207,10 +207,12 @@ def _record_persisted(
 
 def _unpersist_all(arrays: "list[Array]") -> list[Path]:
     """Remove what --persist has written for each array, be it here or not."""
-    from autotune.deploy.persist import left_on_disks, persisted, tell_udev, unpersist
+    from autotune.deploy.persist import unpersist
+    from autotune.deploy.persisted import left_on_disks, persisted_uuids
+    from autotune.deploy.udevd import tell_udev
 
     here, removed = {array.uuid: array for array in arrays}, []
-    for uuid in persisted():
+    for uuid in persisted_uuids():
         if uuid not in here and (left := left_on_disks(uuid)):
             notice(left)
         removed += unpersist(uuid)
@@ -221,7 +223,7 @@ def _unpersist_all(arrays: "list[Array]") -> list[Path]:
 def _tell_persisted(array: "Array | None") -> None:
     if array is None:
         return
-    from autotune.deploy.persist import rule_path
+    from autotune.deploy.persisted import rule_path
 
     if rule_path(array.uuid).exists():
         notice(

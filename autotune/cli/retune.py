@@ -125,7 +125,7 @@ def _put_back(state_dir: Path) -> None:
         except (AutotuneError, OSError) as error:
             notice(str(error))
     if barred:
-        from autotune.deploy.persist import wake
+        from autotune.deploy.udevd import wake
 
         # Such a journal has kept udev from what is persisted, and that is what is to be measured.
         wake(barred, notice)

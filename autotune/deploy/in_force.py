@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from autotune.deploy.persist import profile_path
+from autotune.deploy.persisted import profile_path
 from autotune.errors import AutotuneError, RefusalError, UsageError
 from autotune.knobs.profile_file import load_profile
 from autotune.problem.profile import Profile

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from autotune.deploy.in_force import active
-from autotune.deploy.persist import persisted, profile_path
+from autotune.deploy.persisted import persisted_uuids, profile_path
 from autotune.errors import AutotuneError, UsageError
 from autotune.knobs import is_of_disks
 from autotune.knobs.before import disk_ids
@@ -78,7 +78,7 @@ def _stopped(array: Array, state_dir: Path, running: set[str]) -> Iterator[Other
         ids = profile.disks if profile is not None else ()
         if _shares(array, stopped.leaves, ids) and (profile is None or _sets_disks(profile)):
             yield Other(f"{stopped.device}, which does not run,", "`autotune restore --all`")
-    for uuid in persisted(array.root):
+    for uuid in persisted_uuids(array.root):
         profile = _loaded(profile_path(uuid, array.root)) if uuid not in running else None
         if uuid in running or (profile is not None and not _sets_disks(profile)):
             continue

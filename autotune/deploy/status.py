@@ -6,7 +6,7 @@ from pathlib import Path
 
 from autotune.deploy import rescale
 from autotune.deploy.in_force import Active, active
-from autotune.deploy.persist import profile_path, rule_path
+from autotune.deploy.persisted import profile_path, rule_path
 from autotune.errors import AutotuneError
 from autotune.knobs import by_name
 from autotune.preflight import conflicts, leftovers

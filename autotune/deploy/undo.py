@@ -7,7 +7,7 @@ import dataclasses
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
-from autotune.deploy.persist import profile_path, set_by_udev
+from autotune.deploy.persisted import profile_path, set_by_udev
 from autotune.knobs import ALL, for_array, iosched, is_of_disks
 from autotune.knobs.before import (
     before_here,

@@ -59,6 +59,6 @@ def wake_udev(array: Array, notice: Callable[[str], None]) -> None:
     rules = array.root / "etc/udev/rules.d"
     if not any(rules.glob(f"*-{array.uuid}.rules")):
         return
-    from autotune.deploy.persist import wake  # noqa: PLC0415  (too heavy for a guard)
+    from autotune.deploy.udevd import wake  # noqa: PLC0415  (too heavy for a guard)
 
     wake([array.uuid], notice)

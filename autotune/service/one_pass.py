@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
-from autotune.deploy import persist
+from autotune.deploy import persist, persisted, udevd
 from autotune.deploy.in_force import Active, active
 from autotune.errors import AutotuneError, InUseError, SignalledError
 from autotune.measure.workload import load_workload
@@ -111,7 +111,7 @@ def retune(
             if persisted.is_measured():
                 persist.unpersist(array.uuid, array.root)
                 taken_back = True
-                persist.tell_udev(array, reporter.notice, array.root)
+                udevd.tell_udev(array, reporter.notice, array.root)
             tell(told[0])
             keep(done, record)
 
@@ -172,7 +172,7 @@ class _Persisted:
 
     def is_measured(self) -> bool:
         """Whether what is measured is persisted; somebody may have taken it back meanwhile."""
-        return self.measured and persist.profile_path(self.array.uuid, self.array.root).exists()
+        return self.measured and persisted.profile_path(self.array.uuid, self.array.root).exists()
 
     def sentence(self, done: Pass) -> str:
         """What became of the pass, and what was not looked at."""

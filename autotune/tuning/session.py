@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
-from autotune.deploy import persist
+from autotune.deploy import udevd
 from autotune.knobs import stripe_cache
 from autotune.measure.fio import Target
 from autotune.measure.live_sync import Recovery
@@ -76,7 +76,7 @@ def _woken(array: Array, reporter: Reporter) -> Iterator[None]:
         yield
     finally:
         if array.has_gained_a_member:
-            persist.wake([array.uuid], reporter.notice)
+            udevd.wake([array.uuid], reporter.notice)
 
 
 def _where_to_write(

@@ -11,7 +11,7 @@ import pytest
 from guest import autotune, autotune_json, knob_files, read, start, wait_until
 
 from autotune.deploy import persist
-from autotune.deploy.persist import profile_path, rule_path
+from autotune.deploy.persisted import profile_path, rule_path
 from autotune.errors import AutotuneError
 from autotune.knobs.profile_file import load_profile
 from autotune.problem.profile import Profile, save_profile

@@ -8,7 +8,8 @@ import fake_sysfs
 from some_profile import profile
 
 from autotune.deploy.apply import known_here
-from autotune.deploy.persist import persist, profile_path
+from autotune.deploy.persist import persist
+from autotune.deploy.persisted import profile_path
 from autotune.deploy.undo import record_persisted
 from autotune.knobs import ALL, by_name, for_array, read_setting
 from autotune.knobs.before import with_before

@@ -13,7 +13,7 @@ from some_profile import DOCUMENT, document
 
 from autotune.cli.main import main
 from autotune.deploy import apply, catalogue, compare
-from autotune.deploy.persist import profile_path
+from autotune.deploy.persisted import profile_path
 from autotune.system.array import find_array
 from autotune.tuning import import_profile, prepare
 

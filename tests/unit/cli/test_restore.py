@@ -10,7 +10,7 @@ import fake_sysfs
 import pytest
 
 from autotune.cli import restore
-from autotune.deploy import persist, undo
+from autotune.deploy import persisted, undo
 from autotune.errors import RefusalError, UsageError
 from autotune.system.array import Array, list_arrays
 
@@ -56,7 +56,7 @@ def test_a_persisted_profile_that_cannot_be_read_keeps_nothing_else_from_going_b
     machine.array("md1", "raid6", ("sda", "sdb", "sdc", "sdd"), uuid="b" * 32)
     arrays = list_arrays(tmp_path)
     monkeypatch.setattr(undo, "record", unreadable)
-    monkeypatch.setattr(persist, "persisted", lambda: [array.uuid for array in arrays])
+    monkeypatch.setattr(persisted, "persisted_uuids", lambda: [array.uuid for array in arrays])
     outcomes, (why,) = restore._undo_profiles(arrays, True, tmp_path / "state")
     assert 'no setting "newer"' in why
     assert {name: each.foreign for name, each in outcomes.items()} == {

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from autotune.cli import retune
-from autotune.deploy import persist
+from autotune.deploy import udevd
 from autotune.safety import deferred_restore
 from autotune.safety.paths import journal_path
 
@@ -22,7 +22,7 @@ def test_what_a_journal_kept_udev_from_is_set_before_it_is_measured(
     torn.write_text("{")
     woken: list[list[str]] = []
     monkeypatch.setattr(deferred_restore, "put_back", lambda path: path.unlink())
-    monkeypatch.setattr(persist, "wake", lambda uuids, _notice: woken.append(sorted(uuids)))
+    monkeypatch.setattr(udevd, "wake", lambda uuids, _notice: woken.append(sorted(uuids)))
     retune._put_back(tmp_path)
     assert not whole.exists()
     assert not torn.exists()

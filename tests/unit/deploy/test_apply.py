@@ -7,7 +7,7 @@ import pytest
 from some_profile import profile
 
 from autotune.deploy.apply import known_here, with_those_in_force
-from autotune.deploy.persist import profile_path
+from autotune.deploy.persisted import profile_path
 from autotune.errors import InfeasibleError
 from autotune.knobs import for_array, read_setting
 from autotune.knobs.profile_file import load_profile

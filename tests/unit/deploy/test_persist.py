@@ -10,7 +10,7 @@ from pathlib import Path
 import fake_sysfs
 import pytest
 
-from autotune.deploy import persist, whole_files
+from autotune.deploy import persist, persisted, udevd, whole_files
 from autotune.errors import AutotuneError, RefusalError, UsageError
 from autotune.export import udev
 from autotune.knobs.profile_file import load_profile
@@ -53,7 +53,7 @@ def test_the_files_are_there_whatever_the_umask(machine: fake_sysfs.FakeMachine)
     finally:
         os.umask(mask)
     uuid = array(machine).uuid
-    rule, profile = (f(uuid, machine.root) for f in (persist.rule_path, persist.profile_path))
+    rule, profile = (f(uuid, machine.root) for f in (persisted.rule_path, persisted.profile_path))
     kept_profile = load_profile(profile)
     before = {name: PROFILE.before[name] for name in PROFILE.knobs}
     own = {"before": before, "disks": kept_profile.disks, "system": ()}
@@ -70,7 +70,7 @@ def test_a_copy_of_the_rules_in_the_initramfs_does_nothing_by_itself(
     """There it outlives its removal, but has no profile beside it."""
     kept(machine)
     uuid = array(machine).uuid
-    lines = persist.rule_path(uuid, machine.root).read_text().splitlines()
+    lines = persisted.rule_path(uuid, machine.root).read_text().splitlines()
     rules = [line for line in lines if line and not line.startswith("#")]
     assert rules[2] == f'TEST!="/etc/autotune/persisted/{uuid}.json", GOTO="autotune_end"'
     assert all("GOTO=" in line for line in rules[:2])
@@ -116,9 +116,9 @@ def test_unpersist_leaves_what_is_not_its_own(machine: fake_sysfs.FakeMachine) -
     before = everything(machine.root)
     kept(machine)
     uuid = array(machine).uuid
-    assert persist.persisted(machine.root) == [uuid]
+    assert persisted.persisted_uuids(machine.root) == [uuid]
     assert len(persist.unpersist(uuid, machine.root)) == 2
-    assert persist.persisted(machine.root) == []
+    assert persisted.persisted_uuids(machine.root) == []
     after = everything(machine.root)
     assert after == {**before, "etc/udev/rules.d": None}
     assert persist.unpersist(uuid, machine.root) == []
@@ -164,13 +164,13 @@ def test_an_exported_rule_stays_and_does_nothing_while_a_profile_is_persisted(
     uuid = array(machine).uuid
     ((name, text),) = udev.render(PROFILE, uuid).items()
     exported = machine.put(f"etc/udev/rules.d/{name}", text)
-    assert persist.persisted(machine.root) == []
+    assert persisted.persisted_uuids(machine.root) == []
     assert [said for said in kept(machine) if "disable it" in said] == []
-    gate = f'TEST=="{persist.profile_path(uuid)}", GOTO="autotune_end"'
+    gate = f'TEST=="{persisted.profile_path(uuid)}", GOTO="autotune_end"'
     assert gate in text.splitlines()
     assert exported not in persist.unpersist(uuid, machine.root)
     said: list[str] = []
-    persist.tell_udev(array(machine), said.append, machine.root)
+    udevd.tell_udev(array(machine), said.append, machine.root)
     assert f"The exported rule {exported} is there, too" in said[0]
     assert exported.exists()
 
@@ -187,7 +187,7 @@ def test_a_value_that_something_else_has_set_is_told(machine: fake_sysfs.FakeMac
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount")
 def test_a_folder_that_is_a_mount_point_stays(tmp_path: Path) -> None:
     uuid = "a" * 32
-    for path in (persist.profile_path(uuid, tmp_path), persist.rule_path(uuid, tmp_path)):
+    for path in (persisted.profile_path(uuid, tmp_path), persisted.rule_path(uuid, tmp_path)):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("")
     # As a unit's ReadWritePaths makes it.
@@ -210,7 +210,7 @@ def test_whenever_the_power_fails_the_profile_is_that_of_the_rule(
 ) -> None:
     """As the rule sets its values at the next boot, and the profile undoes them."""
     uuid, seen = array(machine).uuid, 0
-    rule = persist.rule_path(uuid, machine.root)
+    rule = persisted.rule_path(uuid, machine.root)
     kept(machine, PROFILE.model_copy(update={"name": "first"}))
 
     def sync(_folder: Path) -> None:
@@ -224,9 +224,9 @@ def test_whenever_the_power_fails_the_profile_is_that_of_the_rule(
         with contextlib.suppress(PowerCut):
             kept(machine, PROFILE.model_copy(update={"name": "second"}))
     assert "from the profile second of" in rule.read_text()
-    assert load_profile(persist.profile_path(uuid, machine.root)).name == "second"
+    assert load_profile(persisted.profile_path(uuid, machine.root)).name == "second"
     kept(machine, PROFILE.model_copy(update={"name": "third"}))
-    assert load_profile(persist.profile_path(uuid, machine.root)).name == "third"
+    assert load_profile(persisted.profile_path(uuid, machine.root)).name == "third"
     assert not list((machine.root / "etc").rglob("*.part"))
 
 
@@ -244,6 +244,6 @@ def test_a_power_cut_before_the_rule_is_replaced_leaves_the_first_profile(
         with contextlib.suppress(PowerCut):
             kept(machine, PROFILE.model_copy(update={"name": "second"}))
     assert list((machine.root / "etc").rglob("*.part"))
-    assert load_profile(persist.profile_path(uuid, machine.root)).name == "first"
+    assert load_profile(persisted.profile_path(uuid, machine.root)).name == "first"
     persist.unpersist(uuid, machine.root)
     assert not [path for path in (machine.root / "etc").rglob("*") if path.is_file()]

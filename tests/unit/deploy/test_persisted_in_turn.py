@@ -12,7 +12,7 @@ from some_profile import profile
 
 from autotune.deploy import persist
 from autotune.deploy.apply import known_here
-from autotune.deploy.persist import persisted, profile_path
+from autotune.deploy.persisted import persisted_uuids, profile_path
 from autotune.deploy.shared_disks import without_shared_disks
 from autotune.deploy.undo import record_persisted
 from autotune.knobs import ALL, by_name, for_array, read_setting
@@ -144,7 +144,7 @@ class Disks:
         of_uuid = {array.uuid: array for array in list_arrays(self.root)}
         for array in of_uuid.values():
             fake_sysfs.write(array.md / "stripe_cache_size", "256")
-        for uuid in persisted(self.root):
+        for uuid in persisted_uuids(self.root):
             knobs = load_profile(profile_path(uuid, self.root)).knobs
             # As the rules have them.
             for name in sorted(knobs, key=rank):

@@ -19,7 +19,8 @@ from profiles_in_force import (
 from some_profile import profile
 
 from autotune.deploy import persist
-from autotune.deploy.persist import profile_path, unpersist
+from autotune.deploy.persist import unpersist
+from autotune.deploy.persisted import profile_path
 from autotune.deploy.shared_disks import set_by_another, without_shared_disks
 from autotune.errors import RefusalError
 from autotune.measure.workload import load_workload

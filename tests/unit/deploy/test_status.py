@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from autotune.cli.main import app
 from autotune.deploy.in_force import active, refuse_damaged
-from autotune.deploy.persist import profile_path, rule_path
+from autotune.deploy.persisted import profile_path, rule_path
 from autotune.deploy.status import Status, status
 from autotune.errors import RefusalError, UsageError
 from autotune.report.status import document as as_json

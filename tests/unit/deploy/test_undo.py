@@ -19,10 +19,10 @@ from profiles_in_force import (
 )
 from some_profile import profile
 
-from autotune.deploy import persist
+from autotune.deploy import persist, persisted
 from autotune.deploy.apply import known_here
 from autotune.deploy.in_force import active, refuse_damaged
-from autotune.deploy.persist import profile_path
+from autotune.deploy.persisted import profile_path
 from autotune.deploy.undo import record_persisted, record_stopped, stopped
 from autotune.errors import AutotuneError, RefusalError, UsageError
 from autotune.knobs import by_name, read_setting
@@ -275,7 +275,7 @@ def test_disks_of_an_array_that_does_not_run_get_back_what_they_had(
     gone = stopped(array.uuid, tmp_path)
     said = [f"{theirs} reads bfq, which autotune did not write"]
     assert record_stopped(gone, tmp_path) == said
-    assert persist.left_on_disks(array.uuid, tmp_path) == ""
+    assert persisted.left_on_disks(array.uuid, tmp_path) == ""
     persist.unpersist(array.uuid, tmp_path)
     journal = Journal.claimed(applied_path(tmp_path, array.uuid))
     assert restore(journal, tmp_path).complete
@@ -302,7 +302,7 @@ def test_udev_knows_the_disks_that_do_not_say_what_they_are(
         known.write_text(f"E:AUTOTUNE_MEMBER=1\nE:ID_FS_UUID={dashed}\n")
     files = schedulers(array)
     shutil.rmtree(array.block)
-    assert persist.left_on_disks(array.uuid, tmp_path) == ""
+    assert persisted.left_on_disks(array.uuid, tmp_path) == ""
     assert record_stopped(stopped(array.uuid, tmp_path), tmp_path) == []
     persist.unpersist(array.uuid, tmp_path)
     journal = Journal.claimed(applied_path(tmp_path, array.uuid))
@@ -323,7 +323,7 @@ def test_what_a_switch_at_the_boot_resets_comes_back(tmp_path: Path, array: Arra
 
     by_their_rule()
     persist_values(array, {"scheduler": "kyber"}, tmp_path)
-    rule = persist.rule_path(array.uuid, tmp_path).read_text()
+    rule = persisted.rule_path(array.uuid, tmp_path).read_text()
     # It was proven with this length, too.
     assert 'ATTR{queue/nr_requests}="100"' in rule
     assert load_profile(profile_path(array.uuid, tmp_path)).knobs == {"scheduler": "kyber"}
@@ -466,18 +466,18 @@ def test_files_that_are_only_called_alike_are_not_ours(tmp_path: Path, array: Ar
     folder = profile_path(array.uuid, tmp_path).parent
     (folder / "notes.json").write_text("{}")
     (folder / f"{array.uuid}-old.json").write_text("{}")
-    rules = persist.rule_path("mine", tmp_path)
+    rules = persisted.rule_path("mine", tmp_path)
     rules.parent.mkdir(parents=True)
     rules.touch()
-    assert persist.persisted(tmp_path) == [array.uuid]
+    assert persisted.persisted_uuids(tmp_path) == [array.uuid]
 
 
 def test_what_stays_on_disks_that_do_not_say_what_they_are_is_told(
     tmp_path: Path, array: Array
 ) -> None:
     as_udev_sets_it(array)
-    assert persist.left_on_disks(array.uuid, tmp_path).endswith(f"had scheduler {ORIGINAL}.")
-    assert persist.left_on_disks("b" * 32, tmp_path) == ""
+    assert persisted.left_on_disks(array.uuid, tmp_path).endswith(f"had scheduler {ORIGINAL}.")
+    assert persisted.left_on_disks("b" * 32, tmp_path) == ""
 
 
 def test_a_record_of_an_array_that_does_not_run_is_of_its_disks(

@@ -6,7 +6,7 @@ from pathlib import Path
 import fake_sysfs
 import pytest
 
-from autotune.deploy import persist
+from autotune.deploy import udevd
 from autotune.errors import RefusalError
 from autotune.guard import session
 from autotune.guard.before import no_room, put_back_leftovers
@@ -87,7 +87,7 @@ def test_what_is_persisted_is_set_once_a_journal_that_was_left_is_gone(
 ) -> None:
     """The journal has kept udev from it: since the boot, or as a disk was added."""
     woken: list[str] = []
-    monkeypatch.setattr(persist, "wake", lambda uuids, _notice: woken.extend(uuids))
+    monkeypatch.setattr(udevd, "wake", lambda uuids, _notice: woken.extend(uuids))
     machine = fake_sysfs.raid6(tmp_path)
     machine.put("proc/sys/kernel/random/boot_id", "boot-1")
     array = find_array("md0", tmp_path)

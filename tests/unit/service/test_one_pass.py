@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import pytest
 
-from autotune.deploy import persist
+from autotune.deploy.persisted import profile_path
 from autotune.errors import AutotuneError, InUseError, SignalledError
 from autotune.problem.figure import Estimate, Figure
 from autotune.problem.setting import Setting
@@ -57,7 +57,7 @@ def in_force() -> list[SimpleNamespace]:
 def persisted(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The persisted profile's file."""
     monkeypatch.setattr(ARRAY, "root", tmp_path_factory.mktemp("root"), raising=False)
-    path = persist.profile_path(UUID, ARRAY.root)
+    path = profile_path(UUID, ARRAY.root)
     path.parent.mkdir(parents=True)
     path.write_text("{}")
     return path
@@ -75,7 +75,7 @@ def told(
     monkeypatch.setattr(one_pass, "_not_now", lambda *_: "")
     monkeypatch.setattr(one_pass, "notify", lambda event, *_: said.append(event))
     monkeypatch.setattr(one_pass.persist, "unpersist", lambda *_: said.append("unpersisted"))
-    monkeypatch.setattr(one_pass.persist, "tell_udev", lambda *_: None)
+    monkeypatch.setattr(one_pass.udevd, "tell_udev", lambda *_: None)
     return said
 
 

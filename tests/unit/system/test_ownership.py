@@ -9,7 +9,7 @@ import pytest
 import some_profile
 
 from autotune.deploy.in_force import active
-from autotune.deploy.persist import profile_path
+from autotune.deploy.persisted import profile_path
 from autotune.deploy.status import status
 from autotune.errors import RefusalError, UsageError
 from autotune.problem.profile import save_profile

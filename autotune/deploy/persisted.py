@@ -1,0 +1,82 @@
+"""What is persisted on this machine: where it lies, for which arrays, and on which disks."""
+
+import contextlib
+import hashlib
+import re
+from pathlib import Path
+
+from autotune.durable import beside
+from autotune.errors import UsageError
+from autotune.export import udev
+from autotune.knobs import is_of_disks
+from autotune.knobs.before import disks_here
+from autotune.knobs.profile_file import load_profile
+from autotune.system import udev_data
+from autotune.system.blockdev import whole_disk
+
+FOLDER = udev.PERSISTED.relative_to("/")
+RULES = Path("etc/udev/rules.d")
+_MARK = "AUTOTUNE_MEMBER"
+"""What the rules leave in udev's database of each member (`export.udev`)."""
+
+
+def profile_path(uuid: str, root: Path = Path("/")) -> Path:
+    """Where the profile lies that is persisted for an array: beside its place, if the power failed
+    just after the rule of this one had replaced that of another."""
+    path, rule = own_place(uuid, root), rule_path(uuid, root)
+    with contextlib.suppress(OSError):
+        if digest(beside(path).read_bytes()) in rule.read_text(errors="replace"):
+            return beside(path)
+    return path
+
+
+def own_place(uuid: str, root: Path) -> Path:
+    return root / FOLDER / f"{uuid}.json"
+
+
+def digest(profile: bytes) -> str:
+    return hashlib.sha256(profile).hexdigest()
+
+
+def rule_path(uuid: str, root: Path = Path("/")) -> Path:
+    """Where the udev rules lie that bring its values back."""
+    return root / RULES / _rule_name(uuid)
+
+
+def _rule_name(uuid: str) -> str:
+    return f"99-autotune-{uuid}.rules"
+
+
+def persisted_uuids(root: Path = Path("/")) -> list[str]:
+    """The UUIDs of the arrays that a profile is persisted for. A file of another name is not ours,
+    be it like one."""
+    profiles = (root / FOLDER).glob("*.json")
+    rules = (root / RULES).glob(_rule_name("*"))
+    names = {*(p.stem for p in profiles), *(p.stem.removeprefix("99-autotune-") for p in rules)}
+    return sorted(name for name in names if re.fullmatch("[0-9a-f]{32}", name))
+
+
+def left_on_disks(uuid: str, root: Path = Path("/")) -> str:
+    """What stays on disks of an array that does not run once its profile is removed, in a sentence:
+    on those that do not say what they are; "" if there are none."""
+    # One that is damaged is told of by `status`.
+    with contextlib.suppress(UsageError):
+        profile = load_profile(profile_path(uuid, root))
+        had = ", ".join(f"{n} {value}" for n, value in profile.before.items() if is_of_disks(n))
+        known = {*disks_here(profile, root).values(), *set_by_udev(uuid, root)}
+        if had and len(known) < max(1, len(profile.disks)):
+            return (
+                f"The array {uuid} does not run, and not all of its disks are known, so what udev "
+                f"may have set on these stays until a reboot; before that they had {had}."
+            )
+    return ""
+
+
+def set_by_udev(uuid: str, root: Path = Path("/")) -> set[str]:
+    """The disks that udev says it has set for the profile that is persisted for an array."""
+    found = set()
+    for device in (root / "sys/class/block").iterdir():
+        said = udev_data.properties(device.name, root)
+        if _MARK in said and said.get("ID_FS_UUID", "").replace("-", "").replace(":", "") == uuid:
+            found.add(whole_disk(device.name, root))
+    return found

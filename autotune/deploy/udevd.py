@@ -1,0 +1,59 @@
+"""The udevd of this machine, which sets what is persisted."""
+
+import subprocess
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from autotune.deploy.persisted import RULES, profile_path, rule_path
+from autotune.export import udev
+from autotune.system.array import Array, list_arrays
+from autotune.system.programs import find
+
+_UDEV_S = 30
+
+
+def wake(uuids: Iterable[str], notice: Callable[[str], None]) -> None:
+    """Let udev set what is persisted for these arrays, where a journal that is now gone has kept
+    it from that. What it has set before stays as it reads now."""
+    for array in list_arrays():
+        if array.uuid in uuids and rule_path(array.uuid).exists():
+            tell_udev(array, notice)
+
+
+def tell_udev(array: Array | None, notice: Callable[[str], None], root: Path = Path("/")) -> None:
+    """Let a running udevd have the rules as they are now, and look at the array, if it is there,
+    and its members again. By that it remembers that the values are set, or forgets it with the
+    rules."""
+    if array is not None and not profile_path(array.uuid, root).exists():
+        exported = root / RULES / udev.export_name(array.uuid)
+        if exported.exists():
+            notice(
+                f"The exported rule {exported} is there, too: with no profile persisted it sets "
+                "its values from now on; remove it if they are not wanted."
+            )
+    if not (root / "run/udev/control").exists():
+        notice("udevd does not run; this takes effect when it starts next.")
+        return
+    commands = [["control", "--reload"]]
+    if array is not None:
+        names = [array.name, *(member.name for member in array.members)]
+        devices = [str(root / "sys/class/block" / name) for name in names]
+        commands.append(["trigger", "--action=change", *devices])
+        # Not `trigger --settle`: a unit without a network hears nothing of udevd's events.
+        commands.append(["settle", f"--timeout={_UDEV_S}"])
+    for command in commands:
+        try:
+            subprocess.run(
+                [find("udevadm") or "udevadm", *command],
+                capture_output=True,
+                text=True,
+                timeout=2 * _UDEV_S,
+                check=True,
+            )
+        except (OSError, subprocess.SubprocessError) as error:
+            said = str(getattr(error, "stderr", None) or error).strip()
+            notice(
+                f"`udevadm {' '.join(command[:2])}` failed ({said}); the rule takes effect at the "
+                "next boot."
+            )
+            return
