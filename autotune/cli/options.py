@@ -66,12 +66,14 @@ def persist_applied(
     document of what was done, if that fails: the profile stays in force then."""
     from autotune.deploy.persist import persist
     from autotune.safety.applied import is_applied
+    from autotune.safety.locks import lock
     from autotune.system.array import find_array
 
     try:
         array = find_array(device)
-        if is_applied(array, state_dir):
-            return persist(profile, array, state_dir, notice)
+        with lock(array):
+            if is_applied(array, state_dir):
+                return persist(profile, array, state_dir, notice)
     except AutotuneError as error:
         raise AutotuneError(
             f"The profile is applied to {device} until the next reboot, but it is not persisted: "

@@ -1,5 +1,7 @@
 """Messages that several commands share."""
 
+from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -9,7 +11,7 @@ import pytest
 from autotune.cli.options import persist_applied
 from autotune.deploy import persist
 from autotune.errors import AutotuneError
-from autotune.safety import applied
+from autotune.safety import applied, locks
 from autotune.system import array
 
 
@@ -33,6 +35,19 @@ def test_a_profile_that_cannot_be_persisted_is_said_to_be_in_force(
     found = array.find_array("md0", tmp_path)
     monkeypatch.setattr(array, "find_array", lambda _: found)
     monkeypatch.setattr(applied, "is_applied", lambda *_: is_there)
+    monkeypatch.setattr(locks, "lock", lambda _: nullcontext())
     with pytest.raises(AutotuneError, match=said) as e:
         persist_applied(cast(Any, None), "/dev/md0", tmp_path, {"after": {"read_ahead_kb": 512}})
     assert e.value.document == {"after": {"read_ahead_kb": 512}}
+
+
+def test_two_commands_do_not_persist_at_the_same_moment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake_sysfs.raid6(tmp_path)
+    found = array.find_array("md0", tmp_path)
+    monkeypatch.setattr(array, "find_array", lambda _: found)
+    ours = partial(locks.lock, folder=tmp_path / "locks")
+    monkeypatch.setattr(locks, "lock", ours)
+    with ours(found), pytest.raises(AutotuneError, match="applied .* but it is not persisted"):
+        persist_applied(cast(Any, None), "/dev/md0", tmp_path, {})
