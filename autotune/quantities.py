@@ -15,6 +15,8 @@ _SECONDS = {
 }
 _LAST_S = 250_000_000_000.0
 """In the last years that have a date."""
+_LONGEST = 60
+"""No quantity has more characters, and the time to read a text grows with the square of them."""
 _NS = {"us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9}
 
 
@@ -25,7 +27,8 @@ def parse_bytes(text: str) -> int:
 
     try:
         # pydantic leaves out what it does not understand: "50GiB/day" would be 50 GiB.
-        whole = re.fullmatch(r"\s*\d*\.?\d+\s*[a-zA-Z]*\s*", text)
+        short = len(text) <= _LONGEST
+        whole = short and re.fullmatch(r"\s*\d*\.?\d+\s*[a-zA-Z]*\s*", text)
         size = int(TypeAdapter(ByteSize).validate_python(text)) if whole else 0
     except (ValidationError, OverflowError):
         size = 0
@@ -97,7 +100,7 @@ def _scaled(
 def parse_seconds(text: str) -> float:
     """`90s`, `5min`, `2 hours`, `1d` or `1h30min` in seconds. Raise UsageError if it is none of
     these."""
-    parts = re.findall(r"[\d.]+\s*[a-z]+\s*", text.strip())
+    parts = re.findall(r"[\d.]+\s*[a-z]+\s*", text.strip()[:_LONGEST])
     if len(parts) < 2 or "".join(parts) != text.strip():
         parts = [text]
     return sum(_scaled(part, _SECONDS, "5min", "time", ("min", "h")) for part in parts)

@@ -47,6 +47,14 @@ def test_what_is_no_size_is_refused_and_so_is_what_is_no_rate(text: str) -> None
             parse(given)
 
 
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("parse", [parse_bytes, parse_rate, parse_seconds, parse_latency_ns])
+@pytest.mark.parametrize("text", ["1" * 300_000 + "!", " " * 300_000 + "x", "1h" * 100_000 + "!"])
+def test_a_text_of_any_length_is_refused_at_once(parse: Callable[[str], object], text: str) -> None:
+    with pytest.raises(UsageError):
+        parse(text)
+
+
 READ = 'load={rw="read",block_kib=64}'
 
 
