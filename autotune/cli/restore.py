@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from autotune.safety.locks import Lockable
-    from autotune.safety.restore import Outcome
+    from autotune.safety.outcome import Outcome
     from autotune.system.array import Array
 
 
@@ -168,7 +168,7 @@ def _undo_profiles(
 ) -> "tuple[dict[str, Outcome], list[str]]":
     """Put back what was applied to these arrays; with `all_` also what udev has set there. What
     became of each, and what failed."""
-    from autotune.safety.restore import Outcome
+    from autotune.safety.outcome import Outcome
 
     over, unknown = _record_persisted(arrays, state_dir) if all_ else ({}, [])
     applied = _applied(state_dir, arrays, all_)
@@ -186,7 +186,7 @@ def _record_persisted(
     from autotune.deploy.persisted import persisted_uuids
     from autotune.deploy.undo import record, stopped
     from autotune.errors import AutotuneError, UsageError
-    from autotune.safety.restore import Outcome
+    from autotune.safety.outcome import Outcome
 
     outcomes: dict[str, Outcome] = {}
     failed: list[str] = []

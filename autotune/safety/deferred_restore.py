@@ -13,9 +13,10 @@ from autotune.errors import AutotuneError, RefusalError
 from autotune.knobs.write_order import is_reshaping
 from autotune.safety import scope
 from autotune.safety.journal import Journal
+from autotune.safety.outcome import Outcome
 from autotune.safety.paths import is_waiting, waiting_path
 from autotune.safety.record import Record
-from autotune.safety.restore import Outcome, restore
+from autotune.safety.restore import restore
 from autotune.system import sysfs
 
 LOOK_S = 5.0

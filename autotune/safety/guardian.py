@@ -22,8 +22,9 @@ from autotune.errors import AutotuneError, RestoreError
 from autotune.safety import deferred_restore, scope
 from autotune.safety.heartbeat import Heartbeat, wait_for_the_end
 from autotune.safety.journal import OVER, Journal
+from autotune.safety.outcome import Outcome
 from autotune.safety.paths import is_held, waiting_path
-from autotune.safety.restore import Outcome, restore
+from autotune.safety.restore import restore
 from autotune.system import sysfs
 
 OOM_SCORE_ADJ = "-900"

@@ -2,9 +2,7 @@
 
 import contextlib
 import os
-import time
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from autotune.errors import AutotuneError
@@ -19,44 +17,14 @@ from autotune.knobs.write_order import (
 )
 from autotune.safety import own_array
 from autotune.safety.journal import Journal
+from autotune.safety.outcome import Outcome, because
+from autotune.safety.own_check import stop_check
+from autotune.safety.own_scratch import remove_scratch
 from autotune.safety.record import BOOT_ID, Record
-from autotune.safety.scratch_folder import (
-    HANGING_TIMEOUT_S,
-    REMOVE_TIMEOUT_S,
-    SCRATCH_PREFIX,
-    moved_to,
-    remove,
-)
 from autotune.system import sysfs
 from autotune.system.blockdev import md_uuid
-from autotune.system.stack import mount_number
-from autotune.system.sync import is_checking
 
-IDLE_TIMEOUT_S = 30.0
 QUEUE_DEPTH = "queue_depth"
-
-
-@dataclass
-class Outcome:
-    """What a restore did: files put back, left to whoever changed them, gone, and failed; what
-    waits for the end of a sync; and what was removed of arrays of ours. After a reboot every
-    setting is gone, and only such arrays and scratch folders are left to remove."""
-
-    restored: list[str] = field(default_factory=list)
-    foreign: list[str] = field(default_factory=list)
-    gone: list[str] = field(default_factory=list)
-    failed: list[str] = field(default_factory=list)
-    waiting: list[str] = field(default_factory=list)
-    removed: list[str] = field(default_factory=list)
-    checking: bool = False
-    """A check of ours that does not end is still to be ended."""
-    late: bool = False
-    """A store of ours has not come through yet, so what its file reads says nothing."""
-    rebooted: bool = False
-
-    @property
-    def complete(self) -> bool:
-        return not self.failed
 
 
 def restore(journal: Journal, root: Path = Path("/"), at_once: bool = False) -> Outcome:
@@ -84,7 +52,7 @@ def restore(journal: Journal, root: Path = Path("/"), at_once: bool = False) -> 
     settled = outcome.complete
     for name in list(record.scratch):
         failed = len(outcome.failed)
-        _remove_scratch(Path(name), record, outcome)
+        remove_scratch(Path(name), record, outcome)
         if len(outcome.failed) == failed:
             # The disk may be full; it is looked for once more then.
             with contextlib.suppress(AutotuneError):
@@ -117,7 +85,7 @@ def _restore_settings(journal: Journal, root: Path, outcome: Outcome) -> None:
     if _another_array(record, block, root):
         gone |= {path for path in paths if path.is_relative_to(block)}
     elif record.checking and not record.making and record.is_same(block / "md/sync_action"):
-        _stop_check(block, outcome)
+        stop_check(block, outcome)
     outcome.gone = [str(path) for path in paths if path in gone]
     # Who set a value is judged before the first write: a switch of the scheduler back resets
     # others, and what it leaves there is nobody's.
@@ -136,13 +104,8 @@ def _found(paths: Iterable[Path], outcome: Outcome) -> dict[Path, str]:
         try:
             found[path] = sysfs.original(path)
         except (AutotuneError, OSError) as error:
-            outcome.failed.append(_because(path, error))
+            outcome.failed.append(because(path, error))
     return found
-
-
-def _because(path: Path, error: AutotuneError | OSError) -> str:
-    text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-    return f"{path}: {text.rstrip('.')}"
 
 
 def _restore_one(
@@ -187,7 +150,7 @@ def _restore_one(
         action = sysfs.read_or(write.path.parent / "sync_action", "idle")
         if write.path.name in WAITING and action != "idle":
             return False
-        outcome.failed.append(_because(write.path, error))
+        outcome.failed.append(because(write.path, error))
         outcome.late |= sysfs.is_late(write.path)
     return True
 
@@ -249,39 +212,6 @@ def _another_array(record: Record, block: Path, root: Path) -> bool:
     return bool(metadata) and md_uuid(block.name, metadata, root) not in ("", record.uuid)
 
 
-def _stop_check(block: Path, outcome: Outcome) -> None:
-    action = block / "md/sync_action"
-    if not action.exists():
-        return
-    try:
-        if sysfs.read(action) == "check":
-            outcome.checking = True
-            sysfs.write(action, "idle")
-        deadline = time.monotonic() + IDLE_TIMEOUT_S
-        while is_checking(action.parent) and time.monotonic() < deadline:
-            time.sleep(0.05)
-        outcome.checking = is_checking(action.parent)
-        if outcome.checking:
-            outcome.failed.append(f"the check of {block.name} does not end")
-            _unbound(block)
-            return
-        if sysfs.read(action) == "idle":
-            # A check may have been bounded, and a sync_min above the sync_max would be refused.
-            _unbound(block)
-        outcome.restored.append(str(action))
-    except (AutotuneError, OSError) as error:
-        outcome.failed.append(_because(action, error))
-        if outcome.checking:
-            # A disk hangs. The recovery that follows must not be bounded; this waits for nothing.
-            with contextlib.suppress(AutotuneError):
-                _unbound(block)
-
-
-def _unbound(block: Path) -> None:
-    if (bound := block / "md/sync_max").exists():
-        sysfs.write(bound, "max")
-
-
 def _remove_arrays(record: Record, outcome: Outcome, at_once: bool) -> None:
     if record.making:
         # Somebody may have used a whole one even now, where the guardian was kept from its turn.
@@ -291,57 +221,3 @@ def _remove_arrays(record: Record, outcome: Outcome, at_once: bool) -> None:
         removal = own_array.remove_left(record.uuid, record.making, *how)
         outcome.removed += removal.removed
         outcome.failed += removal.failed
-
-
-def _remove_scratch(folder: Path, record: Record, outcome: Outcome) -> None:
-    # The journal is root's own file, but a folder that is not one of ours is never removed.
-    if not folder.name.startswith(SCRATCH_PREFIX):
-        return
-    there = False
-    try:
-        there = folder.exists()
-        if not there and (why := _out_of_sight(folder, record, outcome.rebooted)):
-            # Cleared now, the journal would leave a large file that nobody knows of.
-            outcome.failed.append(
-                f"{folder} may still be there, but {why}, or delete the journal if that "
-                "filesystem is gone for good"
-            )
-            return
-        if folder.is_symlink() or not (there or folder.parent.is_dir()):
-            if moved := moved_to(folder, record.mounts.get(str(folder), "")):
-                _remove_scratch(moved, record, outcome)
-            return
-        if there and folder.stat().st_uid != os.geteuid():
-            outcome.failed.append(f"{folder} belongs to somebody else, so it is left")
-            return
-        # Whoever waits for the run's end does not wait for what hangs, which goes by itself.
-        ending = Path(f"/proc/{record.pid}").exists() and str(folder) in record.hanging
-        remove(folder, HANGING_TIMEOUT_S if ending else REMOVE_TIMEOUT_S)
-    except OSError as error:
-        if isinstance(error, FileNotFoundError) and there and not folder.exists():
-            # Who was left to remove it has come first; or it is out of sight since.
-            _remove_scratch(folder, record, outcome)
-            return
-        outcome.failed.append(_because(folder, error))
-        return
-    if there:
-        outcome.restored.append(str(folder))
-
-
-def _out_of_sight(folder: Path, record: Record, rebooted: bool) -> str:
-    """Why the filesystem of a scratch folder is not the one that its name leads to, and what to
-    do; "" if it is."""
-    mount = record.mounts.get(str(folder), "")
-    if not mount:
-        return ""
-    if not Path(mount).is_mount():
-        return f"nothing is mounted on {mount}: mount it"
-    number = record.devices.get(str(folder))
-    # Another boot may number it otherwise.
-    if not rebooted and number is not None and Path(mount).stat().st_dev != number:
-        return f"another filesystem is mounted over {mount}: unmount that"
-    between = next(each for each in folder.parents if each.exists())
-    # Not `is_mount`: it does not see another folder of the same filesystem.
-    if mount_number(between) != mount_number(Path(mount)):
-        return f"another filesystem is mounted over {between}: unmount that"
-    return ""

@@ -15,8 +15,8 @@ from autotune.problem.setting import Setting
 from autotune.results import stored_run
 from autotune.safety.deferred_restore import put_back
 from autotune.safety.locks import lock
+from autotune.safety.outcome import Outcome
 from autotune.safety.paths import applied_path, applied_profile_path, journal_path
-from autotune.safety.restore import Outcome
 from autotune.service.config import Care
 from autotune.service.policy import Proof
 from autotune.service.quiet_time import QUIET, busy_share

@@ -18,9 +18,10 @@ from autotune.safety.applied import keep_applied
 from autotune.safety.apply import apply, journaled_paths
 from autotune.safety.journal import Journal
 from autotune.safety.new_journal import new_journal
+from autotune.safety.outcome import Outcome
 from autotune.safety.paths import applied_path, journal_path
 from autotune.safety.record import BOOT_ID
-from autotune.safety.restore import Outcome, restore
+from autotune.safety.restore import restore
 from autotune.system.array import Array
 
 ORIGINAL = "mq-deadline"

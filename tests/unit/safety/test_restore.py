@@ -257,7 +257,7 @@ def test_a_scratch_folder_that_stays_bars_no_guard(
         raise OSError(errno.EROFS, os.strerror(errno.EROFS))
 
     with monkeypatch.context() as patch:
-        patch.setattr("autotune.safety.restore.remove", refuse)
+        patch.setattr("autotune.safety.own_scratch.remove", refuse)
         outcome = restore(files.reload(), files.root)
     assert outcome.failed == [f"{folder}: Read-only file system"]
     assert sysfs.read(cache) == "256"
@@ -268,7 +268,7 @@ def test_a_scratch_folder_that_stays_bars_no_guard(
     again.scratch(other)
     again.release()
     with monkeypatch.context() as patch:
-        patch.setattr("autotune.safety.restore.remove", refuse)
+        patch.setattr("autotune.safety.own_scratch.remove", refuse)
         restore(files.reload(), files.root)
     (path,) = open_journals(files.root / "state")
     assert set(Journal.load(path).record.scratch) == {str(folder), str(other)}
@@ -526,7 +526,7 @@ def test_a_scratch_of_an_earlier_boot_is_not_forgotten_for_a_sync(
         raise OSError(errno.EROFS, os.strerror(errno.EROFS))
 
     with monkeypatch.context() as patch:
-        patch.setattr("autotune.safety.restore.remove", refuse)
+        patch.setattr("autotune.safety.own_scratch.remove", refuse)
         restore(files.reload(), files.root)
     files.boot("boot-2")
     journal = files.open()
@@ -551,7 +551,7 @@ def test_a_removal_that_the_filesystem_does_not_keep_is_none(
     journal = files.open()
     folder = files.root / ".autotune-0123"
     journal.scratch(folder)
-    monkeypatch.setattr("autotune.safety.restore.remove", broken)
+    monkeypatch.setattr("autotune.safety.own_scratch.remove", broken)
     assert not restore(files.reload(), files.root).complete
     monkeypatch.undo()
     path = waiting_path(files.path)
@@ -568,7 +568,7 @@ def test_it_waits_too_while_another_folder_of_the_same_filesystem_does(
     parent = files.root / "above"
     parent.mkdir()
     journal.scratch(parent / ".autotune-1")
-    monkeypatch.setattr("autotune.safety.restore.mount_number", lambda path: path == parent)
+    monkeypatch.setattr("autotune.safety.own_scratch.mount_number", lambda path: path == parent)
     outcome = restore(files.reload(), files.root)
     assert f"is mounted over {parent}" in outcome.failed[0]
     monkeypatch.undo()
@@ -599,7 +599,8 @@ def test_a_scratch_whose_parent_was_renamed_is_found_and_removed(
     # The mount that these files are on may be large.
     near = functools.partial(moved_to, timeout_s=5.0)
     monkeypatch.setattr(
-        "autotune.safety.restore.moved_to", lambda folder, _mount: near(folder, f"{files.root}/mnt")
+        "autotune.safety.own_scratch.moved_to",
+        lambda folder, _mount: near(folder, f"{files.root}/mnt"),
     )
     moved = files.root / "mnt/two/.autotune-1"
     moved.mkdir(parents=True)
@@ -616,7 +617,7 @@ def test_a_scratch_that_is_not_found_in_time_keeps_its_journal(
     files.open().scratch(files.root / "mnt/one/.autotune-1")
     (files.root / "mnt").mkdir()
     at_once = functools.partial(moved_to, timeout_s=-1.0)
-    monkeypatch.setattr("autotune.safety.restore.moved_to", at_once)
+    monkeypatch.setattr("autotune.safety.own_scratch.moved_to", at_once)
     (text,) = restore(files.reload(), files.root).failed
     assert "/mnt/one/.autotune-1: the folder that it was in is gone or has another name" in text
     assert "-name .autotune-1` and remove it, then delete the journal" in text
@@ -648,7 +649,7 @@ def test_a_scratch_that_another_removes_meanwhile_is_removed(
         folder.rmdir()
         remove(folder, timeout_s)
 
-    monkeypatch.setattr("autotune.safety.restore.remove", too_late)
+    monkeypatch.setattr("autotune.safety.own_scratch.remove", too_late)
     assert restore(files.reload(), files.root).complete
     assert not files.path.exists()
 

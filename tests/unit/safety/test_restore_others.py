@@ -132,7 +132,7 @@ def test_where_a_check_got_to_that_somebody_froze_goes_back_though_it_is_noted_l
         completed.write_text("none")
         low.write_text("20480")
 
-    monkeypatch.setattr("autotune.safety.restore.time.sleep", thread_ends)
+    monkeypatch.setattr("autotune.safety.own_check.time.sleep", thread_ends)
     assert restore(files.reload(), files.root).complete
     assert sysfs.read(low) == "0"
 

@@ -1,0 +1,70 @@
+"""Removing a scratch folder that a run has left. Light, as the guardian is."""
+
+import os
+from pathlib import Path
+
+from autotune.safety.outcome import Outcome, because
+from autotune.safety.record import Record
+from autotune.safety.scratch_folder import (
+    HANGING_TIMEOUT_S,
+    REMOVE_TIMEOUT_S,
+    SCRATCH_PREFIX,
+    moved_to,
+    remove,
+)
+from autotune.system.stack import mount_number
+
+
+def remove_scratch(folder: Path, record: Record, outcome: Outcome) -> None:
+    """Remove it wherever it is by now, or say why that cannot be."""
+    # The journal is root's own file, but a folder that is not one of ours is never removed.
+    if not folder.name.startswith(SCRATCH_PREFIX):
+        return
+    there = False
+    try:
+        there = folder.exists()
+        if not there and (why := _out_of_sight(folder, record, outcome.rebooted)):
+            # Cleared now, the journal would leave a large file that nobody knows of.
+            outcome.failed.append(
+                f"{folder} may still be there, but {why}, or delete the journal if that "
+                "filesystem is gone for good"
+            )
+            return
+        if folder.is_symlink() or not (there or folder.parent.is_dir()):
+            if moved := moved_to(folder, record.mounts.get(str(folder), "")):
+                remove_scratch(moved, record, outcome)
+            return
+        if there and folder.stat().st_uid != os.geteuid():
+            outcome.failed.append(f"{folder} belongs to somebody else, so it is left")
+            return
+        # Whoever waits for the run's end does not wait for what hangs, which goes by itself.
+        ending = Path(f"/proc/{record.pid}").exists() and str(folder) in record.hanging
+        remove(folder, HANGING_TIMEOUT_S if ending else REMOVE_TIMEOUT_S)
+    except OSError as error:
+        if isinstance(error, FileNotFoundError) and there and not folder.exists():
+            # Who was left to remove it has come first; or it is out of sight since.
+            remove_scratch(folder, record, outcome)
+            return
+        outcome.failed.append(because(folder, error))
+        return
+    if there:
+        outcome.restored.append(str(folder))
+
+
+def _out_of_sight(folder: Path, record: Record, rebooted: bool) -> str:
+    """Why the filesystem of a scratch folder is not the one that its name leads to, and what to
+    do; "" if it is."""
+    mount = record.mounts.get(str(folder), "")
+    if not mount:
+        return ""
+    if not Path(mount).is_mount():
+        return f"nothing is mounted on {mount}: mount it"
+    number = record.devices.get(str(folder))
+    # Another boot may number it otherwise.
+    if not rebooted and number is not None and Path(mount).stat().st_dev != number:
+        return f"another filesystem is mounted over {mount}: unmount that"
+    between = next(each for each in folder.parents if each.exists())
+    # Not `is_mount`: it does not see another folder of the same filesystem.
+    if mount_number(between) != mount_number(Path(mount)):
+        return f"another filesystem is mounted over {between}: unmount that"
+    return ""
