@@ -183,8 +183,8 @@ class Journal:
     def scratch(self, folder: Path) -> None:
         """Announce a scratch folder that a restore is to remove."""
         mount = next(parent for parent in folder.resolve().parents if parent.is_mount())
-        device = mount.stat().st_dev
-        self._add({"kind": "scratch", "path": str(folder), "mount": str(mount), "device": device})
+        numbers = {"device": mount.stat().st_dev, "parent": folder.parent.stat().st_ino}
+        self._add({"kind": "scratch", "path": str(folder), "mount": str(mount), **numbers})
 
     def hanging(self, folder: Path) -> None:
         """Note that a write to the file in a scratch folder does not end."""
@@ -272,7 +272,8 @@ class Journal:
             mount = record.mounts.get(folder, "")
             # In another boot the filesystem may have another number.
             device = record.devices.get(folder) if record.same_boot(self.record) else None
-            self._add({"kind": "scratch", "path": folder, "mount": mount, "device": device})
+            numbers = {"device": device, "parent": record.parents.get(folder)}
+            self._add({"kind": "scratch", "path": folder, "mount": mount, **numbers})
 
     def found_set(self, before: Mapping[str, str]) -> None:
         """Note what files had `before` udev set them, which now read so on our account. Under

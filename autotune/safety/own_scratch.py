@@ -30,7 +30,7 @@ def remove_scratch(folder: Path, record: Record, outcome: Outcome) -> None:
                 "filesystem is gone for good"
             )
             return
-        if folder.is_symlink() or not (there or folder.parent.is_dir()):
+        if folder.is_symlink() or not (there or _is_its_parent(folder, record)):
             if moved := moved_to(folder, record.mounts.get(str(folder), "")):
                 remove_scratch(moved, record, outcome)
             return
@@ -49,6 +49,14 @@ def remove_scratch(folder: Path, record: Record, outcome: Outcome) -> None:
         return
     if there:
         outcome.restored.append(str(folder))
+
+
+def _is_its_parent(folder: Path, record: Record) -> bool:
+    """Whether the folder that a scratch folder was in still has its name: a new one may have."""
+    if not folder.parent.is_dir():
+        return False
+    number = record.parents.get(str(folder))
+    return number is None or folder.parent.stat().st_ino == number
 
 
 def _out_of_sight(folder: Path, record: Record, rebooted: bool) -> str:

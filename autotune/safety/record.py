@@ -52,6 +52,8 @@ class Record:
     """Where the filesystem of each scratch folder was mounted."""
     devices: dict[str, int] = field(default_factory=dict)
     """The number that it had there, in that boot."""
+    parents: dict[str, int] = field(default_factory=dict)
+    """The number of the folder that each is in, as its filesystem counts (st_ino)."""
     hanging: set[str] = field(default_factory=set)
     """The scratch folders that a write to did not end."""
     checking: bool = False
@@ -190,6 +192,8 @@ class Record:
                 self.mounts[path] = str(entry.get("mount", ""))
                 if isinstance(number := entry.get("device"), int):
                     self.devices[path] = number
+                if isinstance(number := entry.get("parent"), int):
+                    self.parents[path] = number
             case {"kind": "hanging", "path": str(path)}:
                 self.hanging.add(path)
             case {"kind": "making", "disks": list() | dict() as disks}:

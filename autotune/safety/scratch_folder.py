@@ -37,7 +37,7 @@ def moved_to(folder: Path, mount: str, timeout_s: float = FIND_TIMEOUT_S) -> Pat
 
     TimeoutError, with what to do, if it is not found in time.
     """
-    if folder.parent.is_dir() or not mount:
+    if not mount:
         return None
     lines = Path("/proc/self/mountinfo").read_text(errors="surrogateescape").splitlines()
     # Octal escapes stand for white space (proc_pid_mountinfo(5)).

@@ -108,7 +108,8 @@ def _switched(text: str, switch: Switch, value: str) -> str:
     """A file of the shell's with another value of a switch, its other lines as they are."""
     line, pattern = f"{switch.key}={value}", rf"^[ \t]*{switch.key}=.*$"
     if re.search(pattern, text, re.M):
-        return re.sub(pattern, line, text, flags=re.M)
+        # With its last line ended, whoever adds one does not make it a part of that.
+        return re.sub(pattern, line, text, flags=re.M).rstrip("\n") + "\n"
     return f"{text.rstrip()}\n{line}\n".lstrip("\n")
 
 

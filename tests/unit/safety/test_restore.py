@@ -591,10 +591,12 @@ def test_the_journal_waits_while_another_filesystem_hides_the_scratch(files: Fil
     assert not left.exists()
 
 
+@pytest.mark.parametrize("anew", [False, True], ids=["gone", "made anew"])
 def test_a_scratch_whose_parent_was_renamed_is_found_and_removed(
-    files: Files, monkeypatch: pytest.MonkeyPatch
+    files: Files, monkeypatch: pytest.MonkeyPatch, anew: bool
 ) -> None:
     folder = files.root / "mnt/one/.autotune-1"
+    folder.mkdir(parents=True)
     files.open().scratch(folder)
     # The mount that these files are on may be large.
     near = functools.partial(moved_to, timeout_s=5.0)
@@ -603,7 +605,9 @@ def test_a_scratch_whose_parent_was_renamed_is_found_and_removed(
         lambda folder, _mount: near(folder, f"{files.root}/mnt"),
     )
     moved = files.root / "mnt/two/.autotune-1"
-    moved.mkdir(parents=True)
+    folder.parent.rename(moved.parent)
+    if anew:
+        folder.parent.mkdir()
     (moved / "scratch").write_bytes(b"s")
     outcome = restore(files.reload(), files.root)
     assert outcome.restored == [str(moved)]
@@ -614,8 +618,9 @@ def test_a_scratch_whose_parent_was_renamed_is_found_and_removed(
 def test_a_scratch_that_is_not_found_in_time_keeps_its_journal(
     files: Files, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    (files.root / "mnt/one").mkdir(parents=True)
     files.open().scratch(files.root / "mnt/one/.autotune-1")
-    (files.root / "mnt").mkdir()
+    (files.root / "mnt/one").rmdir()
     at_once = functools.partial(moved_to, timeout_s=-1.0)
     monkeypatch.setattr("autotune.safety.own_scratch.moved_to", at_once)
     (text,) = restore(files.reload(), files.root).failed

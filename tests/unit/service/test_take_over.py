@@ -103,6 +103,16 @@ def test_other_changes_of_the_file_stay(root: Path) -> None:
     assert default(root).read_text() == DEFAULT + "VERBOSE=true\n"
 
 
+def test_a_line_that_is_added_to_a_file_that_ended_in_none_stays_one(root: Path) -> None:
+    path = root / "etc/default/mdadm"
+    path.write_text("AUTOCHECK=true")
+    take_over.take(root)
+    with path.open("a") as file:
+        file.write("X=1\n")
+    take_over.give_back(root)
+    assert path.read_text() == "AUTOCHECK=true\nX=1\n"
+
+
 def test_a_file_that_lies_elsewhere_stays_there(root: Path) -> None:
     """As a configuration management has it."""
     switch, behind = root / "etc/default/mdadm", root / "site/mdadm"
