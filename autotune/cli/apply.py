@@ -53,10 +53,8 @@ def apply(
     from autotune.deploy.catalogue import find_profile
     from autotune.deploy.rescale import misfits
     from autotune.errors import RefusalError, UsageError
-    from autotune.knobs.profile_file import load_profile
     from autotune.preflight.checks import require_root
     from autotune.report.tables import show_value_change
-    from autotune.safety.paths import applied_profile_path
     from autotune.system.array import find_array
 
     if force and persist:
@@ -86,9 +84,7 @@ def apply(
     document = {"device": device, "before": before, "after": after}
     files: tuple[Path, ...] = ()
     if persist:
-        # That has the values of this array before.
-        known = load_profile(applied_profile_path(state_dir, array.uuid))
-        files = persist_applied(known, device, state_dir, {**document, "persisted": []})
+        files = persist_applied(after, device, state_dir, {**document, "persisted": []})
     if as_json:
         print(json.dumps({**document, "persisted": [str(f) for f in files]}, indent=2))
     else:

@@ -11,7 +11,7 @@ from autotune.cli.terminal import LOG_FORMAT, LOG_FORMATS, notice, say
 from autotune.errors import AutotuneError, UsageError
 
 if TYPE_CHECKING:
-    from autotune.problem.profile import Profile
+    from autotune.problem.setting import Setting
 
 StateDir = Annotated[
     Path,
@@ -60,31 +60,28 @@ STATE_DIR = suggested.STATE_DIR
 
 
 def persist_applied(
-    profile: "Profile", device: str, state_dir: Path, document: Mapping[str, object]
+    knobs: "Setting", device: str, state_dir: Path, document: Mapping[str, object]
 ) -> tuple[Path, ...]:
-    """Persist a profile that has just been applied; return the files. Raise AutotuneError, with the
-    document of what was done, if that fails: the profile stays in force then."""
-    from autotune.deploy.persist import persist
-    from autotune.safety.applied import is_applied
-    from autotune.safety.locks import lock
+    """Persist the profile with these values that has just been applied; return the files. Raise
+    AutotuneError, with the document of what was done, if that fails: it stays in force then."""
+    from autotune.deploy import persist
     from autotune.system.array import find_array
 
     try:
-        array = find_array(device)
-        with lock(array):
-            if is_applied(array, state_dir):
-                return persist(profile, array, state_dir, notice)
+        files = persist.persist_applied(knobs, find_array(device), state_dir, notice)
     except AutotuneError as error:
         raise AutotuneError(
             f"The profile is applied to {device} until the next reboot, but it is not persisted: "
             f"{error}",
             document,
         ) from None
-    raise AutotuneError(
-        f"The values of before were put back on {device} by another command just now, so nothing "
-        "is persisted; apply the profile again.",
-        document,
-    )
+    if files is None:
+        raise AutotuneError(
+            f"Another command has put the profile back on {device} just now, or has applied "
+            "another one, so nothing is persisted; apply the profile again.",
+            document,
+        )
+    return files
 
 
 def print_persisted(files: Iterable[Path], device: str) -> None:

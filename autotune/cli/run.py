@@ -274,7 +274,7 @@ def _run(
         _print(done, options.device, apply, state_dir)
     files: tuple[Path, ...] = ()
     if persist and done.profile is not None:
-        files = persist_applied(done.profile, options.device, state_dir, _document(done, ()))
+        files = persist_applied(done.profile.knobs, options.device, state_dir, _document(done, ()))
     if not as_json:
         print_persisted(files, options.device)
     return _document(done, files)

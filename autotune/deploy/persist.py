@@ -21,13 +21,14 @@ from autotune.export import udev
 from autotune.export.steps import steps
 from autotune.knobs import by_name, harmful, read_setting
 from autotune.knobs.before import before_here, replaced, reset_with_schedulers, with_before
-from autotune.knobs.profile_file import parse_profile
+from autotune.knobs.profile_file import load_profile, parse_profile
 from autotune.knobs.texts import KERNELS
 from autotune.preflight import conflicts
 from autotune.problem.profile import Profile
 from autotune.problem.setting import Setting
-from autotune.safety.applied import known_by_record
-from autotune.safety.paths import journal_path
+from autotune.safety.applied import is_applied, known_by_record
+from autotune.safety.locks import lock
+from autotune.safety.paths import applied_profile_path, journal_path
 from autotune.system.array import Array
 
 
@@ -106,6 +107,20 @@ def persist(
                 "else sets it too."
             )
     return place, rule_path(uuid, root)
+
+
+def persist_applied(
+    knobs: Setting, array: Array, state_dir: Path, notice: Callable[[str], None]
+) -> tuple[Path, Path] | None:
+    """Persist the profile with these values that has just been applied; None if another command
+    has put it back since, or applied another one. Raise as `persist`."""
+    with lock(array):
+        if not is_applied(array, state_dir):
+            return None
+        profile = load_profile(applied_profile_path(state_dir, array.uuid))
+        if profile.knobs != knobs:
+            return None
+        return persist(profile, array, state_dir, notice)
 
 
 def _with_lengths(profile: Profile, array: Array) -> Profile:

@@ -167,6 +167,13 @@ class Record:
                 self.originals[str(path)] = str(text)
         self.folders.update({str(folder): str(known) for folder, known in folders.items()})
 
+    def _learn_scratch(self, path: str, entry: Mapping[str, object]) -> None:
+        self.scratch.append(path)
+        self.mounts[path] = str(entry.get("mount", ""))
+        for name, numbers in (("device", self.devices), ("parent", self.parents)):
+            if isinstance(number := entry.get(name), int):
+                numbers[path] = number
+
     def learn(self, entry: Mapping[str, object]) -> None:
         """Take one journal line into account; an unknown kind is ignored."""
         match entry:
@@ -188,12 +195,7 @@ class Record:
                 theirs = {str(p): [str(t), *self.ours.get(str(p), [])] for p, t in now.items()}
                 self.ours.update(theirs)
             case {"kind": "scratch", "path": str(path)}:
-                self.scratch.append(path)
-                self.mounts[path] = str(entry.get("mount", ""))
-                if isinstance(number := entry.get("device"), int):
-                    self.devices[path] = number
-                if isinstance(number := entry.get("parent"), int):
-                    self.parents[path] = number
+                self._learn_scratch(path, entry)
             case {"kind": "hanging", "path": str(path)}:
                 self.hanging.add(path)
             case {"kind": "making", "disks": list() | dict() as disks}:

@@ -159,21 +159,22 @@ class ManagedArray:
         before = {name: self.profile.before.get(name, now[name]) for name in changed}
         profile = self._proven.profile.model_copy(update={"knobs": changed})
         profile = with_before(profile, self._array, before, self.profile.system)
-        self._apply(setting, profile)
+        profile = self._apply(setting, profile)
         save_profile(profile, self._proven.path)
         self.profile = self.adopted = profile
 
-    def _apply(self, setting: Setting, profile: Profile) -> None:
-        """Put a setting in force; the profile is what it is known by."""
+    def _apply(self, setting: Setting, profile: Profile) -> Profile:
+        """Put a setting in force; return the profile that it is known by, which is this one without
+        what another array's profile has set."""
         whole = profile.model_copy(update={"knobs": dict(setting)})
         self._array.now()
         budget = budget_bytes(self._options.ram_budget, self._array.root)
         notice = self._reporter.notice
         _, now = apply_profile(whole, self._array.device, self._state, notice, budget)
-        # What is left to another array's profile is not its own.
         own = {name: value for name, value in profile.knobs.items() if name in now}
         profile = profile.model_copy(update={"knobs": own})
         save_profile(profile, applied_profile_path(self._state, self._array.uuid))
+        return profile
 
     def _in_turn(self, name: str, setting: Setting) -> Proof:
         knobs = tuple(by_name(knob) for knob in setting)

@@ -16,7 +16,6 @@ from autotune.measure.workload import load_workload
 from autotune.preflight.checks import mismatched
 from autotune.problem.profile import Profile
 from autotune.problem.setting import Setting
-from autotune.safety.applied import is_applied
 from autotune.service import history
 from autotune.service.config import Care, Config, Event
 from autotune.service.history import PassRecord
@@ -122,14 +121,9 @@ def retune(
         if done.outcome != "reverted":
             told.append(report)
             tell(report)
-        if (
-            managed.adopted is not None
-            and (taken_back or persisted.is_measured())
-            # Somebody may have put it back since.
-            and is_applied(array, state_dir)
-        ):
+        if managed.adopted is not None and (taken_back or persisted.is_measured()):
             # What comes back at the next start of the array must be what was proven last.
-            persist.persist(managed.adopted, array, state_dir, reporter.notice)
+            persist.persist_applied(managed.adopted.knobs, array, state_dir, reporter.notice)
         keep(done, record)
         Store(state_dir).thin(array.uuid)
         return report

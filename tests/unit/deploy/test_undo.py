@@ -1,5 +1,6 @@
 """What udev has set for a persisted profile goes back as what was applied does."""
 
+import functools
 import os
 import shutil
 from pathlib import Path
@@ -29,7 +30,8 @@ from autotune.knobs import by_name, read_setting
 from autotune.knobs.before import with_before
 from autotune.knobs.profile_file import load_profile
 from autotune.problem.profile import save_profile
-from autotune.safety import deferred_restore
+from autotune.problem.setting import Setting
+from autotune.safety import deferred_restore, locks
 from autotune.safety.applied import is_applied, left_on_disks, stopped_array
 from autotune.safety.journal import Journal
 from autotune.safety.paths import applied_path, journal_path, waiting_path
@@ -513,3 +515,24 @@ def test_a_length_that_was_set_by_hand_over_a_persisted_one_outlives_the_switch_
     undo(array, tmp_path)
     assert {sysfs.value(path) for path in schedulers(array)} == {ORIGINAL}
     assert [sysfs.value(path) for path in lengths] == [theirs, *["100"] * (len(lengths) - 1)]
+
+
+def test_what_another_command_has_replaced_or_put_back_is_not_persisted(
+    tmp_path: Path, array: Array, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ours = functools.partial(locks.lock, folder=tmp_path / "locks")
+    monkeypatch.setattr(persist, "lock", ours)
+    first = apply_values(array, {"stripe_cache_size": 512}, tmp_path)
+    second = apply_values(array, {"stripe_cache_size": 1024}, tmp_path)
+
+    def persists(knobs: Setting) -> bool:
+        return persist.persist_applied(knobs, array, tmp_path, lambda _text: None) is not None
+
+    assert not persists(first.knobs)
+    with ours(array), pytest.raises(RefusalError):
+        persists(second.knobs)
+    assert not profile_path(array.uuid, tmp_path).exists()
+    assert persists(second.knobs)
+    assert load_profile(profile_path(array.uuid, tmp_path)).before == {"stripe_cache_size": 256}
+    undo(array, tmp_path)
+    assert not persists(second.knobs)

@@ -181,24 +181,20 @@ def test_what_was_taken_back_meanwhile_is_not_persisted_again(
 
     monkeypatch.setattr(one_pass, "ManagedArray", Adopts)
     monkeypatch.setattr(Slower, "tune", lambda _: None)
-    monkeypatch.setattr(one_pass.persist, "persist", lambda *_: told.append("persisted"))
+    monkeypatch.setattr(one_pass.persist, "persist_applied", lambda *_: told.append("persisted"))
     monkeypatch.setattr(one_pass, "Store", lambda _: SimpleNamespace(thin=lambda _: None))
     report = retune(tmp_path, AutotuneError("not reached"))
     assert report.outcome == "reverted"
     assert told == ["reverted"]
 
 
-@pytest.mark.parametrize(("is_applied", "kept"), [(True, ["proven"]), (False, [])])
 def test_what_is_adopted_in_place_of_what_was_persisted_is_persisted(
     tmp_path: Path,
     told: list[str],
     persisted: Path,
     monkeypatch: pytest.MonkeyPatch,
-    is_applied: bool,
-    kept: list[str],
 ) -> None:
-    """The pass itself has taken the slower profile back, before it searched. Unless somebody has
-    put back what it adopted just now."""
+    """The pass itself has taken the slower profile back, before it searched."""
 
     class Adopts(Slower):
         def tune(self) -> Setting:
@@ -212,12 +208,11 @@ def test_what_is_adopted_in_place_of_what_was_persisted_is_persisted(
 
     monkeypatch.setattr(one_pass, "ManagedArray", Adopts)
     monkeypatch.setattr(one_pass.persist, "unpersist", lambda *_: persisted.unlink())
-    monkeypatch.setattr(one_pass, "is_applied", lambda *_: is_applied)
-    monkeypatch.setattr(one_pass.persist, "persist", lambda new, *_: told.append(new.name))
+    monkeypatch.setattr(one_pass.persist, "persist_applied", lambda new, *_: told.append(new))
     monkeypatch.setattr(one_pass, "Store", lambda _: SimpleNamespace(thin=lambda _: None))
     report = retune(tmp_path, AutotuneError("not reached"))
     assert report.outcome == "adopted"
-    assert told == ["reverted", "adopted", *kept]
+    assert told == ["reverted", "adopted", PROVEN.knobs]
 
 
 @pytest.mark.parametrize("figure", ["[0.0, 0.0]", "[-1.0, 0.0]", "[1e999, 0.0]", "[1.0, -1.0]"])
