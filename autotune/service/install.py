@@ -225,7 +225,11 @@ def remove(root: Path = Path("/")) -> list[Path]:
             path.replace(kept[path])
         else:
             path.unlink()
-    _remove_if_empty((folder / DROP_IN).parent)
+    for part in (*folder.glob(".autotune-*.part"), *folder.glob("autotune-*.d/.*.part")):
+        # Of an installation that was cut.
+        part.unlink()
+    for drop_ins in folder.glob("autotune-*.d"):
+        _remove_if_empty(drop_ins)
     if (there or instances) and runs(root):
         systemctl(root, "daemon-reload")
     return sorted((*there, *instances))

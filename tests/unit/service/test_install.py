@@ -10,6 +10,7 @@ from pathlib import Path
 import fake_sysfs
 import pytest
 
+from autotune import durable
 from autotune.errors import AutotuneError, RefusalError
 from autotune.service import install
 from autotune.service.install import SHIPPED_COMMAND, units
@@ -237,6 +238,19 @@ def test_what_a_removal_that_was_cut_has_left_is_removed(root: Path, left: str) 
     file.write_text(text)
     assert install.remove(root) == [file]
     assert install.remove(root) == []
+
+
+@pytest.mark.skipif(not shutil.which("systemctl"), reason="needs systemctl")
+def test_what_an_installation_that_was_cut_was_writing_is_removed(root: Path) -> None:
+    before = sorted(root.rglob("*"))
+    install.install(root)
+    folder = root / install.FOLDER
+    for name in ("autotune-retune.service", str(install.DROP_IN)):
+        durable.beside(folder / name).write_text("[Unit]\n")
+    install.remove(root)
+    assert [
+        path for path in root.rglob("*") if "autotune" in path.name and path not in before
+    ] == []
 
 
 @pytest.mark.skipif(not shutil.which("systemctl"), reason="needs systemctl")
