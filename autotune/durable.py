@@ -2,14 +2,35 @@
 that say what to do after one are read only if they are root's own. Light, as the journal."""
 
 import contextlib
+import functools
 import json
 import os
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
 from autotune.errors import AutotuneError
+
+CMDLINE = Path("/proc/cmdline")
+LAB_USER = "autotune.lab_user="
+"""On the command line of a lab's kernel: the number of the user who has started it."""
+
+
+def obeyed() -> set[int]:
+    """The users whose files are obeyed: root, who runs this, and who has started the lab."""
+    return {0, os.geteuid(), *lab_user()}
+
+
+@functools.cache
+def lab_user() -> Sequence[int]:
+    """Who has started the lab that this is in, if it is one and that is not root: what its root
+    writes in folders of the host belongs to them there."""
+    words: list[str] = []
+    with contextlib.suppress(OSError):
+        words = CMDLINE.read_text(errors="replace").split()
+    numbers = (word.removeprefix(LAB_USER) for word in words if word.startswith(LAB_USER))
+    return [int(number) for number in numbers if number.isdecimal() and int(number)]
 
 
 def open_roots_own(path: Path) -> BinaryIO:
@@ -21,7 +42,7 @@ def open_roots_own(path: Path) -> BinaryIO:
     if (
         path.is_symlink()
         or not stat.S_ISREG(status.st_mode)
-        or status.st_uid not in (0, os.geteuid())
+        or status.st_uid not in obeyed()
         or status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
     ):
         os.close(descriptor)
@@ -153,7 +174,7 @@ def private_folder(folder: Path) -> None:
 def refuse_others_link(path: Path) -> None:
     """Raise AutotuneError if a path is a link that neither root nor who runs this has made: it may
     lead to what they would not write to."""
-    if path.is_symlink() and path.lstat().st_uid not in (0, os.geteuid()):
+    if path.is_symlink() and path.lstat().st_uid not in obeyed():
         raise AutotuneError(
             f"{path} is a link that somebody else has made, so nothing is written there; remove "
             "it, or choose another --state-dir."
@@ -167,15 +188,3 @@ def sync_folder(folder: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
-
-
-def refuse_public(folder: Path) -> None:
-    """Raise AutotuneError if anybody can write to a folder, or to the one above: what is to put
-    an array back must not be removed by others."""
-    for each in (folder, folder.parent):
-        mode = each.stat().st_mode
-        if mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
-            raise AutotuneError(
-                f"Anybody can write to {each}, so nothing is kept there and nothing was changed; "
-                f"`chmod o-w {each}`, or choose another --state-dir."
-            )

@@ -13,13 +13,21 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import autotune
+from autotune.durable import LAB_USER
 from autotune.errors import AutotuneError
 from autotune.lab import disks
 from autotune.lab.compiler import compile_library
 from autotune.lab.console import Console
 from autotune.lab.kernel import find_kernel, modules_of
 from autotune.lab.plan import ArrayPlan, Plan
-from autotune.lab.processes import PACKAGES, SYSTEM_PATH, Processes, require, require_memory
+from autotune.lab.processes import (
+    PACKAGES,
+    SYSTEM_PATH,
+    Processes,
+    allow_many_files,
+    require,
+    require_memory,
+)
 from autotune.lab.scenario import Scenario
 from autotune.lab.wire import Kind, Wire, WireClosedError
 
@@ -51,6 +59,7 @@ def run(
     kernel = find_kernel(kernel)
     require(list(PACKAGES))
     require_memory(scenario.memory_bytes)
+    allow_many_files()
     terminal = os.isatty(1)
     with Processes() as processes:
         shared = processes.folder / "shared"
@@ -119,6 +128,7 @@ def _kernel(kernel: Path, scenario: Scenario, arguments: Sequence[str], line: in
             "rootfstype=hostfs",
             "rootflags=/",
             "ro",
+            f"{LAB_USER}{os.geteuid()}",
         ),
         *("con=null", "con0=null,fd:1", "ssl=null", f"ssl0=fd:{line}"),
         *arguments,

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import resource
 import shutil
 import subprocess
 import sys
@@ -26,6 +27,8 @@ PACKAGES = {
 }
 """The Debian package of each program that a lab may need."""
 
+FILES = 4096
+"""Files of the host that the lab's kernel may have open: a run has 2400."""
 _ONCE_TOLD = ("sh", "-c", 'read -r _ && exec "$@" </dev/null', "sh")
 """A program that starts only when it is let, and never if whoever would do that is killed."""
 _TEMPORARY = ("TMPDIR", "TMP", "TEMP")
@@ -56,6 +59,19 @@ def require_memory(needed_bytes: int, meminfo: Path = Path("/proc/meminfo")) -> 
             f"The lab keeps its disks in memory: this scenario needs {show_bytes(needed_bytes)}, "
             f"and {show_bytes(available_bytes)} are available; choose smaller disks (size_mib)."
         )
+
+
+def allow_many_files() -> None:
+    """Let the lab's processes open as many files as this user may. Raise RefusalError if that is
+    too few: the kernel keeps each file of the host open that it has read, and most systems allow
+    a process 1024 unless it asks for more."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if most != resource.RLIM_INFINITY and most < FILES:
+        raise RefusalError(
+            f"The lab needs to open {FILES} files, and this user may open {most}; allow more "
+            "(`ulimit -Hn`, or nofile in /etc/security/limits.conf)."
+        )
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 def _environment() -> dict[str, str]:

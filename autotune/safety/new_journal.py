@@ -6,14 +6,14 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
-from autotune.durable import append, private_folder, refuse_public, sync_folder
+from autotune.durable import append, private_folder, sync_folder
 from autotune.errors import AutotuneError, RefusalError
 from autotune.knobs.write_order import CACHE, WAITING, unsafe_now
 from autotune.safety.journal import Journal
 from autotune.safety.paths import waiting_path
 from autotune.safety.record import Record, boot_id, kernel_start_s
 from autotune.safety.shared_folder import kernel_mark
-from autotune.system import sysfs
+from autotune.system import ownership, sysfs
 
 
 def new_journal(
@@ -29,7 +29,7 @@ def new_journal(
     made = False
     try:
         private_folder(path.parent)
-        refuse_public(path.parent)
+        _refuse_where_others_write(path.parent)
         with path.open("x") as file:
             made = True
             os.fchmod(file.fileno(), 0o600)
@@ -147,3 +147,13 @@ def _still_to_go_back(path: Path, record: Record) -> dict[str, str]:
         for name, text in waiting.originals.items()
         if name in record.originals and waiting.is_same(Path(name))
     }
+
+
+def _refuse_where_others_write(folder: Path) -> None:
+    """Raise AutotuneError if others can rename a folder or one of those that it is in: what is to
+    put an array back must not be removed by them."""
+    if found := ownership.fault(folder):
+        raise AutotuneError(
+            f"Others could remove what is kept in {folder}, so nothing was changed: {found} Or "
+            "choose another --state-dir."
+        )

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from autotune.durable import lab_user, obeyed
 from autotune.errors import RefusalError, UsageError
 from autotune.untrusted import plain
 
@@ -107,11 +108,11 @@ def _own_fault(path: Path) -> str | None:
 
 
 def _judged(path: str, status: os.stat_result) -> str | None:
-    if status.st_uid not in (0, os.geteuid()):
+    if status.st_uid not in obeyed():
         return f"{plain(path)} belongs to {_user(status.st_uid)}; give it to root (chown root)."
     # A link is what its folder lets it be. In a sticky folder only owners replace their own.
     sticky = stat.S_ISDIR(status.st_mode) and status.st_mode & stat.S_ISVTX
-    if stat.S_ISLNK(status.st_mode) or sticky:
+    if stat.S_ISLNK(status.st_mode) or sticky or status.st_uid in lab_user():
         return None
     if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
         return (

@@ -5,12 +5,14 @@ import os
 import pty
 import re
 import select
+import shlex
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from conftest import REPOSITORY, Lab
@@ -25,6 +27,14 @@ memory_mib = 256
 kind = "ssd"
 count = 1
 size_mib = 64
+"""
+
+
+OTHERS = 65534
+READS = """
+import pathlib, sysconfig
+files = pathlib.Path(sysconfig.get_path("stdlib")).rglob("*.py")
+print(len([path.read_bytes() for path, _ in zip(files, range(1500))]))
 """
 
 
@@ -224,3 +234,49 @@ def test_a_command_that_cannot_start_is_reported_as_by_a_shell(
     result = lab(small, [command])
     assert result.returncode == status
     assert result.stderr.startswith(f"{command}: ")
+
+
+def hides(path: Path) -> Path | None:
+    """The folder above that keeps others from a path; None if there is none."""
+    return next((each for each in reversed(path.parents) if not each.stat().st_mode & 1), None)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root becomes somebody else")
+@pytest.mark.skipif(hides(REPOSITORY) is not None, reason="others cannot read this checkout")
+def test_an_ordinary_user_has_a_lab_as_good_as_roots() -> None:
+    """What its root keeps is that user's on the host, and most systems allow 1024 open files."""
+    with TemporaryDirectory(dir="/var/tmp") as folder:
+        out = Path(folder)
+        out.chmod(0o775)
+        os.chown(out, OTHERS, OTHERS)
+        result = as_ordinary_user(out)
+        assert result.returncode == 0, result.stderr
+        assert "put back" in result.stdout
+        assert (out / "state").stat().st_uid == OTHERS
+
+
+def as_ordinary_user(out: Path) -> subprocess.CompletedProcess[str]:
+    """Apply a profile in a lab and undo it, the record of it being kept in `out`."""
+    commands = [f"{sys.executable} -c {shlex.quote(READS)}", f"cd {out}", "mkdir state"]
+    for words in (f"apply {REPOSITORY}/examples/profile.json /dev/md0 --force", "restore --all"):
+        commands.append(f"autotune {words} --state-dir state")
+    python = Path(sys.base_prefix)
+    # Python itself may lie in the home of root.
+    seen = (
+        f"mkdir {out}/python && mount --bind {python} {out}/python && "
+        f"mount -t tmpfs -o mode=755 none {hides(python)} && mkdir -p {python} && "
+        f"mount --bind {out}/python {python} && "
+    )
+    user = f"setpriv --reuid={OTHERS} --regid={OTHERS} --clear-groups prlimit --nofile=1024:8192"
+    lab = f"{sys.executable} -m autotune.lab raid6-hdd --out {out} --"
+    guest = shlex.quote(" && ".join(commands))
+    script = f"{seen if hides(python) else ''}exec {user} {lab} sh -c {guest}"
+    return subprocess.run(
+        ["unshare", "--mount", "sh", "-c", script],
+        cwd=REPOSITORY,
+        env={**os.environ, "TMPDIR": str(out)},
+        capture_output=True,
+        text=True,
+        timeout=180,
+        check=False,
+    )

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from autotune.durable import private_folder, refuse_public, replace, save
+from autotune.durable import private_folder, replace, save
 from autotune.errors import AutotuneError
 
 
@@ -100,16 +100,3 @@ def test_every_folder_that_is_made_is_private(tmp_path: Path) -> None:
         os.umask(before)
     for name in ("state", "state/journal"):
         assert (tmp_path / name).stat().st_mode & 0o777 == 0o700
-
-
-@pytest.mark.parametrize("shared", ["state", "state/journal"])
-def test_a_folder_that_anybody_can_write_to_keeps_no_journal(tmp_path: Path, shared: str) -> None:
-    folder = tmp_path / "state/journal"
-    folder.mkdir(parents=True)
-    refuse_public(folder)
-    (tmp_path / shared).chmod(0o777)
-    with pytest.raises(AutotuneError, match=f"Anybody can write to {tmp_path}/{shared}, so"):
-        refuse_public(folder)
-    # As /tmp: only owners remove their own there.
-    (tmp_path / shared).chmod(0o1777)
-    refuse_public(folder)

@@ -107,3 +107,23 @@ def test_disks_that_memory_has_no_room_for_are_refused(tmp_path: Path) -> None:
     require_memory(4 << 30, meminfo)
     with pytest.raises(RefusalError, match=r"needs 16 GiB, and 4.0 GiB are available"):
         require_memory(16 << 30, meminfo)
+
+
+@pytest.mark.parametrize(("most", "said"), [(8192, "8192"), (2048, "this user may open 2048")])
+def test_the_lab_may_open_as_many_files_as_its_user(most: int, said: str) -> None:
+    """In a process of its own, since a limit cannot be raised again."""
+    script = f"""
+import resource
+from autotune.errors import RefusalError
+from autotune.lab.processes import allow_many_files
+resource.setrlimit(resource.RLIMIT_NOFILE, (1024, {most}))
+try:
+    allow_many_files()
+    print(resource.getrlimit(resource.RLIMIT_NOFILE)[0])
+except RefusalError as error:
+    print(error)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert said in done.stdout

@@ -35,6 +35,29 @@ def test_a_journal_that_is_gone_is_not_made_anew(files: Files) -> None:
     assert not files.path.exists()
 
 
+@pytest.mark.parametrize("shared", ["state", "state/journal", "."])
+@pytest.mark.parametrize("mode", [0o777, 0o775])
+def test_a_folder_that_others_can_write_to_keeps_no_journal(
+    files: Files, shared: str, mode: int
+) -> None:
+    files.path.parent.mkdir(parents=True, exist_ok=True)
+    folder = files.root / shared
+    folder.chmod(mode)
+    with pytest.raises(AutotuneError, match="can be written to by others than its owner"):
+        files.open()
+    # As /tmp: only owners remove their own there.
+    folder.chmod(0o1777)
+    files.open()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives a folder away")
+def test_a_folder_of_somebody_elses_keeps_no_journal(files: Files) -> None:
+    files.path.parent.mkdir(parents=True, exist_ok=True)
+    os.chown(files.root / "state", 1, 1)
+    with pytest.raises(AutotuneError, match="choose another --state-dir"):
+        files.open()
+
+
 @pytest.mark.parametrize("other", ["link", "file"])
 def test_another_file_with_its_name_gets_no_line(files: Files, other: str) -> None:
     journal = files.open()

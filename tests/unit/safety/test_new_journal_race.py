@@ -30,7 +30,7 @@ def test_what_a_guardian_puts_back_meanwhile_is_the_original(
         file.write_text("256\n")
 
     monkeypatch.setattr(module.sysfs, "original", read)
-    monkeypatch.setattr(module, "refuse_public", folder_made)
+    monkeypatch.setattr(module, "_refuse_where_others_write", folder_made)
     journal = new_journal(path, array.uuid, array.device, [file], tmp_path)
     assert journal.record.originals == {str(file): "256"}
 

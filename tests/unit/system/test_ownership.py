@@ -8,6 +8,7 @@ import fake_sysfs
 import pytest
 import some_profile
 
+from autotune import durable
 from autotune.deploy.in_force import active
 from autotune.deploy.persisted import profile_path
 from autotune.deploy.status import status
@@ -50,6 +51,29 @@ def test_what_others_can_change_is_not_nor_is_what_lies_below_it(
     assert found
     assert f"{path} can be written to" in found
     assert "chmod go-w" in found
+
+
+@pytest.mark.skipif(not ROOT, reason="only root gives files away")
+def test_in_a_lab_the_files_of_who_has_started_it_are_its_roots(
+    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a host where each user has a group of his own, they may be open to that."""
+    os.chown(file, OTHERS, OTHERS)
+    file.chmod(0o664)
+    assert ownership.fault(file)
+    cmdline = tmp_path / "cmdline"
+    cmdline.write_text(f"ro {durable.LAB_USER}{OTHERS} con=null\n")
+    monkeypatch.setattr(durable, "CMDLINE", cmdline)
+    durable.lab_user.cache_clear()
+    try:
+        assert ownership.fault(file) is None
+        os.chown(file, 1, 1)
+        assert ownership.fault(file)
+        cmdline.write_text(f"ro {durable.LAB_USER}0 con=null\n")
+        durable.lab_user.cache_clear()
+        assert ownership.fault(file)
+    finally:
+        durable.lab_user.cache_clear()
 
 
 def test_a_sticky_folder_keeps_what_is_the_owners(file: Path) -> None:
