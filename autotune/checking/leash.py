@@ -7,8 +7,8 @@ The facts that this rests on (md_do_sync, max_sync_store, sync_completed_show in
   check waits. A check that ends there has read each sector before it, and none behind it.
 - While a check runs, `sync_max` can be raised but not lowered.
 - A check that is interrupted leaves in `sync_min` what `sync_completed` was; one that came to its
-  end leaves 0, and `sync_max` at "max". Before a check really begins, `sync_min` and
-  `sync_completed` are those of an earlier sync.
+  end leaves 0, and `sync_max` at "max". While it runs, `sync_min` stays where it began. Before a
+  check really begins, `sync_min` and `sync_completed` are those of an earlier sync.
 - What is left of a check may be read before anybody has seen it under way.
 - With a member or its write journal less, RAID 5 "completes" a check without reading.
 """
@@ -81,7 +81,9 @@ class Leash:
         self.mismatches = 0
         """Sectors that differ, of those before the leash."""
         self._limit: int | None = None
-        self._started = self._holding = False
+        self._started = self._holding = self._is_anothers = False
+        self._from = ""
+        """What md says of where the check that was started here began."""
         self._ahead = FIRST_SECTORS
         self._seen = (0.0, start)
         self._rate = 0.0
@@ -103,6 +105,7 @@ class Leash:
             # A sync_min above the sync_max would be refused.
             store(self._md / "sync_max", "max")
             store(self._md / "sync_min", str(self.start))
+            self._from = sysfs.read(self._md / "sync_min")
             limit = self._limit if self._limit is not None else BEYOND // self._unit * self._unit
             store(self._md / "sync_max", str(limit))
             store(self._md / "sync_action", "check")
@@ -149,6 +152,10 @@ class Leash:
             self._started = self._under_way()
             return
         said = completed(sysfs.read_or(self._md / "sync_completed", ""))
+        if self._has_ended():
+            # What lies between where ours was ended and where another one began nobody has read.
+            self._is_anothers = self.over = self._has_another()
+            return
         if said is None:
             return
         self.size = said[1]
@@ -182,6 +189,20 @@ class Leash:
     def _next_limit(self, ahead: int) -> int | None:
         return next_limit(self.position, ahead, self._unit, self.size)
 
+    def _has_ended(self) -> bool:
+        """Whether the check that was started here has, as far as it did not begin at 0."""
+        return sysfs.read_or(self._md / "sync_min", self._from) != self._from
+
+    def _has_another(self) -> bool:
+        """Whether a check goes on that somebody has started from elsewhere. For a moment one that
+        ends looks so, too."""
+        for _ in range(2):
+            goes_on = sysfs.read_or(self._md / "sync_action", "") == "check" and self._under_way()
+            if not (goes_on and self._has_ended()):
+                return False
+            time.sleep(START_LOOK_S)
+        return True
+
     def _is_ours(self) -> bool:
         return self._journal.record.is_same(self._md / "sync_action")
 
@@ -196,16 +217,23 @@ class Leash:
 
     def _end(self) -> None:
         freed = sysfs.read_or(self._md / "sync_max", "") == "max"
-        left = end(self._array.name, self._md, self._journal, self._bounds)
+        self._is_anothers = self._is_anothers or (self._started and self._has_another())
+        if self._is_anothers:
+            # It would wait for ever at the end of our leash.
+            self._journal.store(self._md / "sync_max", "max")
+        left = end(
+            self._array.name, self._md, self._journal, self._bounds, ours=not self._is_anothers
+        )
         # Of what was over before it was seen, that alone tells that md has come to its end.
         known = self._started or (self._limit is None and freed)
-        if left is None or not known or not self._is_whole():
+        if left is None or self._is_anothers or not known or not self._is_whole():
             return
         self.mismatches = max(self.mismatches, self._count())
         self.complete = self._limit is None and left == 0 and self.position > 0
         if self.complete:
             self.position = self.size
-        else:
+        elif not self.over:
+            # Where somebody else has ended it, he may have set sync_min, too.
             limit = self._limit if self._limit is not None else self.size
             self.position = surely_read(self.position, left, limit)
 

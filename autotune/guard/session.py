@@ -16,6 +16,7 @@ from autotune.guard.loop import Hold
 from autotune.guard.promise import Goals, Promise
 from autotune.guard.valve import FLOOR_KIB, Valve, files
 from autotune.guard.window import Window
+from autotune.measure.check import sync_position_kib
 from autotune.measure.sync_progress import WAIT_S, running, under_way, wait_for_one
 from autotune.preflight.checks import iostats_off
 from autotune.safety.guardian import guarded
@@ -24,6 +25,7 @@ from autotune.safety.new_journal import new_journal
 from autotune.safety.paths import journal_path
 from autotune.safety.signals import PAUSE_S, Signals
 from autotune.sync_forecast import stored
+from autotune.system import sysfs
 from autotune.system.array import Array, find_array
 from autotune.system.sync import CHECKS, NAMES, REBUILDS
 
@@ -127,7 +129,7 @@ def guard(device: str, wanted: Wanted, wait: bool = False) -> bool:
                 rest_s = BROKEN_S
                 if isinstance(error, StoppedError | RefusalError):
                     rest_s = WAIT_S if isinstance(error, RefusalError) else math.inf
-            if not _sit_out(array, rest_s, signals):
+            if not _sit_out(array, action, rest_s, signals):
                 warned, began = "", None
         return True
 
@@ -145,10 +147,15 @@ def _tell_if_cut(done: Summary, array: Array, wanted: Wanted, wait: bool) -> Non
     wanted.notice(text)
 
 
-def _sit_out(array: Array, seconds: float, signals: Signals) -> bool:
-    """Leave the sync alone for so long, at the most to its end. Whether it is still under way."""
-    deadline = time.monotonic() + seconds
-    while (there := under_way(array) != "") and time.monotonic() < deadline:
+def _sit_out(array: Array, action: str, seconds: float, signals: Signals) -> bool:
+    """Leave such a sync alone for so long, at the most to its end. Whether it is still under way:
+    another one may begin at once."""
+    deadline, reached = time.monotonic() + seconds, (0, 0)
+    while (there := under_way(array) == action != "") and time.monotonic() < deadline:
+        mdstat = sysfs.read(array.root / "proc/mdstat")
+        if (position := sync_position_kib(mdstat, array.name) or reached) < reached:
+            return False
+        reached = position
         if not signals.pause(PAUSE_S):
             break
     return there

@@ -132,9 +132,11 @@ class Foreground:
         )
 
     def _meet(self) -> None:
-        """Take up the arrays that share disks now."""
+        """Take up the arrays that share disks now, and let go of those that do not any more."""
         beside = sharing(self._array)
         self._arrays = [self._array, *beside]
+        names = {array.name for array in self._arrays}
+        self._users = [users for users in self._users if users.array.name in names]
         known = {users.array.name for users in self._users}
         for other in beside:
             if other.name not in known:

@@ -1,6 +1,8 @@
 """The arrays beside one: those that share a disk with it, now.
 
-md runs one sync at a time on a disk, so a check of one array holds up the recovery of another.
+md runs one sync at a time on a disk, so a check of one array holds up the recovery of another. A
+member that has failed does not count (md.c, match_mddev_units), though it is listed until it is
+removed.
 """
 
 import re
@@ -21,7 +23,7 @@ def sharing(array: Array) -> list[Array]:
         other
         for other in list_arrays(array.root)
         if other.name not in (array.name, *above)
-        and other.leaves & array.leaves
+        and _share(array, other.name)
         and array.name not in {holder.name for holder in read_stack(other).holders}
     ]
 
@@ -38,7 +40,7 @@ def neighbour_syncing(array: Array, pending: bool = True) -> str | None:
     take months."""
     mdstat = sysfs.read_or(array.root / "proc/mdstat", "") if pending else ""
     for name, action in _busy(array, mdstat):
-        if _leaves(array, name) & array.leaves:
+        if _share(array, name):
             return f"/dev/{name} shares disks with {array.device} and {action}"
     return None
 
@@ -53,7 +55,7 @@ def rebuild_behind(array: Array) -> str | None:
         # "none" or a position of those that need not wait.
         if sysfs.read_or(folder / "sync_completed", "") != "delayed":
             continue
-        if _leaves(array, name) & array.leaves:
+        if _share(array, name):
             return f"the {NAMES[action]} of /dev/{name} waits for it"
     return None
 
@@ -80,7 +82,12 @@ def _busy(array: Array, mdstat: str) -> Iterator[tuple[str, str]]:
             yield name, PENDING
 
 
+def _share(array: Array, name: str) -> bool:
+    return not _leaves(array, name).isdisjoint(_leaves(array, array.name))
+
+
 def _leaves(array: Array, name: str) -> frozenset[str]:
     members = (array.root / "sys/block" / name / "md").glob("dev-*")
-    names = [member.name.removeprefix("dev-") for member in members]
+    states = {m.name.removeprefix("dev-"): sysfs.read_or(m / "state", "") for m in members}
+    names = [member for member, state in states.items() if "faulty" not in state]
     return frozenset(leaf for each in names for leaf in leaves(each, array.root))

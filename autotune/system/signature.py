@@ -73,9 +73,12 @@ def _why(done: subprocess.CompletedProcess[str]) -> str:
 
 
 def unknown_to_blkid(start: bytes, end: bytes) -> str | None:
-    """What blkid 2.38 does not see: bcachefs, and a GPT of which only the copy is left."""
+    """What blkid 2.38 does not see: bcachefs, and a GPT of which only one of its two headers is
+    left, without an MBR before it."""
     if start[BCACHEFS_AT:].startswith(BCACHEFS):
         return "it has a signature of bcachefs"
+    if any(start[sector:].startswith(GPT) for sector in (512, 4096)):
+        return "it has a partition table (gpt) without its MBR"
     if any(end[-sector:].startswith(GPT) for sector in (512, 4096)):
         return "it has the copy of a partition table (gpt) at its end"
     return None

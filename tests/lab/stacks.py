@@ -238,6 +238,12 @@ def copy_of_a_partition_table(device: str) -> contextlib.AbstractContextManager[
     return written(device, -512, GPT)
 
 
+def partition_table_without_an_mbr(
+    device: str,
+) -> contextlib.AbstractContextManager[None]:
+    return written(device, 512, GPT)
+
+
 STACKS: dict[Callable[[str], contextlib.AbstractContextManager[None]], str] = {
     signature_of_ext4: "it has a signature of ext4",
     mounted_ext4: "{device} is mounted on /mnt/here",
@@ -258,6 +264,7 @@ STACKS: dict[Callable[[str], contextlib.AbstractContextManager[None]], str] = {
     served_as_a_file: "the store fileio_0/disk of the kernel's SCSI target lies on it",
     served_as_a_device: "the store iblock_0/disk of the kernel's SCSI target lies on it",
     signature_of_bcachefs: "it has a signature of bcachefs",
+    partition_table_without_an_mbr: "it has a partition table (gpt) without its MBR",
     copy_of_a_partition_table: "it has the copy of a partition table (gpt) at its end",
 }
 """How each is named where it is refused; `text` fills in the device."""

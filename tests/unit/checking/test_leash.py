@@ -234,3 +234,36 @@ def test_a_recovery_that_begins_as_the_check_ends_is_left_alone(
         bench.go(leash, 20_000, 3)
     assert leash.position > 0
     assert ended == [(True, False), (False, True)]
+
+
+@pytest.mark.parametrize("starts", [False, True])
+def test_what_somebody_else_leaves_out_is_not_called_read(bench: Bench, starts: bool) -> None:
+    """As by `echo idle > sync_action; echo N > sync_min`, with another check or without."""
+    with bench.leash(0) as leash:
+        bench.go(leash, 20_000, 4)
+        sure, limit = leash.position, bench.md.high
+        bench.md.interrupt()
+        bench.md.low = (sure + limit) // 2 // 8 * 8
+        if starts:
+            sysfs.write(Path("sync_action"), "check")
+        bench.go(leash, 1 << 19, 3)
+        assert leash.over
+    assert (leash.position, leash.complete) == (sure, False)
+    # It is theirs, and goes on to its end.
+    assert bench.md.action == ("check" if starts else "idle")
+    assert bench.md.read(Path("sync_max")) == "max"
+
+
+def test_a_later_part_that_comes_to_its_end_is_nobody_elses(bench: Bench) -> None:
+    """md has forgotten where it began before anybody sees that it is over."""
+    start = SIZE - 40 * UNIT
+    with bench.leash(start) as leash:
+        bench.go(leash, UNIT, 2)
+        bench.md.go(SIZE)
+        leash.look(bench.now_s + 1)
+        bench.md.go(SIZE)
+        bench.md.action, bench.md.begins = "check", False
+        leash.look(bench.now_s + 2)
+        assert not leash.over
+        bench.md.action = "idle"
+    assert leash.complete

@@ -110,6 +110,28 @@ def test_a_refusal_is_asked_again_while_the_sync_lasts(machine: Machine) -> None
     assert machine.said == ["the recovery is over"]
 
 
+@pytest.mark.parametrize(
+    ("action", "mdstat"),
+    [("recover", SYNC), ("check", SYNC.replace("recovery", "check").replace("(10/", "(2/"))],
+    ids=["a recovery", "another check"],
+)
+def test_what_begins_as_one_that_was_released_ends_is_guarded_at_once(
+    machine: Machine, action: str, mdstat: str
+) -> None:
+    """Nobody has seen the array idle between them."""
+
+    def released() -> Summary:
+        machine.pauses = [lambda: None, lambda: machine.sync(action, mdstat)]
+        return Summary("check", 1.0, 1, 1, 1, 0, "the recovery waits for it", True)
+
+    machine.sync("check", SYNC.replace("recovery", "check"))
+    machine.turns = [released, machine.guarded]
+    assert machine.guard()
+    assert machine.turns == []
+    first, second = machine.began
+    assert first < second
+
+
 def test_a_sync_is_left_to_whoever_set_its_limits(machine: Machine) -> None:
     def moved() -> Summary:
         raise StoppedError("Stopped: somebody else set it.")

@@ -22,6 +22,8 @@ def test_what_blkid_does_not_know_is_seen() -> None:
     for sector in (512, 4096):
         end = NOTHING[:-sector] + GPT.ljust(sector, b"\0")
         assert "partition table" in str(unknown_to_blkid(NOTHING, end))
+        start = NOTHING[:sector] + GPT.ljust(sector, b"\0")
+        assert "without its MBR" in str(unknown_to_blkid(start, NOTHING))
 
 
 @pytest.mark.parametrize(
