@@ -137,7 +137,9 @@ def replace(
 def save(path: Path, text: str, mode: int | None = None, encoding: str = "utf-8") -> None:
     """Write a file that a person named: through a link, to the file behind it, whose mode and
     owner stay; `mode` is that of a new one. A device or pipe, such as /dev/stdout, is written to
-    and stays what it is. Raise AutotuneError for what can hold no text, OSError as `replace`."""
+    and stays what it is. Raise AutotuneError for what can hold no text or is a link of somebody
+    else's, OSError as `replace`."""
+    refuse_others_link(path)
     try:
         descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
     except FileNotFoundError:
@@ -177,7 +179,7 @@ def refuse_others_link(path: Path) -> None:
     if path.is_symlink() and path.lstat().st_uid not in obeyed():
         raise AutotuneError(
             f"{path} is a link that somebody else has made, so nothing is written there; remove "
-            "it, or choose another --state-dir."
+            "it, or choose another place."
         )
 
 

@@ -117,7 +117,7 @@ def _profile(source: str | None, state_dir: Path, device: str) -> "Profile":
 def _write(files: dict[str, str], out: Path) -> None:
     import contextlib
 
-    from autotune.durable import write_beside
+    from autotune.durable import refuse_others_link, write_beside
     from autotune.errors import AutotuneError
 
     # All of it or nothing: a role or a script that is there may be in use.
@@ -126,6 +126,8 @@ def _write(files: dict[str, str], out: Path) -> None:
     try:
         for name, text in files.items():
             path = out / name
+            for folder in path.parents[: len(Path(name).parts) - 1]:
+                refuse_others_link(folder)
             path.parent.mkdir(parents=True, exist_ok=True)
             parts[path] = write_beside(path, text, 0o755 if text.startswith("#!") else 0o644)
         for path, part in parts.items():

@@ -92,6 +92,18 @@ def test_a_link_of_somebody_elses_is_not_followed(tmp_path: Path) -> None:
     assert [path.name for path in (tmp_path / "behind").iterdir()] == ["more"]
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a link away")
+def test_nothing_is_saved_where_somebody_elses_link_leads(tmp_path: Path) -> None:
+    """As for a report, whose name anybody can foresee."""
+    (tmp_path / "victim").write_text("root's")
+    link = tmp_path / "autotune-md0.html"
+    link.symlink_to("victim")
+    os.chown(link, 65534, 65534, follow_symlinks=False)
+    with pytest.raises(AutotuneError, match="is a link that somebody else has made"):
+        save(link, "a report")
+    assert (tmp_path / "victim").read_text() == "root's"
+
+
 def test_every_folder_that_is_made_is_private(tmp_path: Path) -> None:
     before = os.umask(0)
     try:

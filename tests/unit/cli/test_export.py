@@ -96,3 +96,20 @@ def test_a_number_in_other_digits_is_a_name(tmp_path: Path) -> None:
     done = export("³", "--state-dir", tmp_path)
     assert done.returncode == 2
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a link away")
+def test_no_folder_is_written_to_that_somebody_elses_link_leads_to(tmp_path: Path) -> None:
+    (tmp_path / "theirs").mkdir()
+    out = tmp_path / "out"
+    assert export(PROFILE, "--format", "ansible", "--out", out).returncode == 0
+    for folder in sorted(path for path in out.rglob("*") if path.is_dir()):
+        folder.rename(folder.with_name("away"))
+        folder.symlink_to(tmp_path / "theirs")
+        os.chown(folder, 65534, 65534, follow_symlinks=False)
+        done = export(PROFILE, "--format", "ansible", "--out", out)
+        assert (done.returncode, done.stdout) == (1, "")
+        assert "is a link that somebody else has made" in done.stderr
+        assert not list((tmp_path / "theirs").iterdir())
+        folder.unlink()
+        folder.with_name("away").rename(folder)
