@@ -80,7 +80,7 @@ class Wanted:
 
 def guard(device: str, wanted: Wanted, wait: bool = False) -> bool:
     """Keep what was asked for while a sync of the array lasts; with `wait`, for each sync, until a
-    signal comes. False if no sync runs and none is waited for.
+    signal comes. False if no sync runs, or none any more, and none is waited for.
 
     What was set is put back after each sync. Raise UsageError if there is no such array,
     RefusalError if it cannot be guarded or another run of autotune works on it, StoppedError if it
@@ -93,7 +93,7 @@ def guard(device: str, wanted: Wanted, wait: bool = False) -> bool:
     put_back_leftovers(array, journal_path(wanted.state_dir, array.uuid), wanted.notice)
     if text := refusal(array):
         raise RefusalError(text)
-    signals, noticed, warned = Signals(), "", ""
+    signals, noticed, warned, found = Signals(), "", "", wait
     began: tuple[str, datetime] | None = None
     with signals.caught(wanted.notice):
         if not wait and not under_way(array):
@@ -104,7 +104,7 @@ def guard(device: str, wanted: Wanted, wait: bool = False) -> bool:
                 "is guarded as soon as it runs."
             )
         while not signals.name and wait_for_one(array, signals.pause, wait):
-            rest_s = 0.0
+            rest_s, found = 0.0, True
             action = under_way(array)
             if began is None or began[0] != action:
                 began = action, datetime.now()
@@ -131,7 +131,7 @@ def guard(device: str, wanted: Wanted, wait: bool = False) -> bool:
                     rest_s = WAIT_S if isinstance(error, RefusalError) else math.inf
             if not _sit_out(array, action, rest_s, signals):
                 warned, began = "", None
-        return True
+        return found or bool(signals.name)
 
 
 def _tell_if_cut(done: Summary, array: Array, wanted: Wanted, wait: bool) -> None:

@@ -110,6 +110,13 @@ def test_a_refusal_is_asked_again_while_the_sync_lasts(machine: Machine) -> None
     assert machine.said == ["the recovery is over"]
 
 
+def test_a_sync_that_ends_before_it_is_guarded_was_none(machine: Machine) -> None:
+    machine.sync("recover", DELAYED)
+    machine.pauses = [lambda: machine.sync("idle", IDLE)]
+    assert not machine.guard(wait=False)
+    assert machine.said == []
+
+
 @pytest.mark.parametrize(
     ("action", "mdstat"),
     [("recover", SYNC), ("check", SYNC.replace("recovery", "check").replace("(10/", "(2/"))],
