@@ -8,6 +8,7 @@ from autotune.cli.options import Json
 from autotune.cli.plain_help import PlainCommand
 from autotune.cli.terminal import say
 
+SERVICE = "service"
 service = typer.Typer(no_args_is_help=True, help="Weekly re-tuning by systemd.")
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Print each file, and write none.")]
 
@@ -30,6 +31,7 @@ def install(
 
     from autotune.cli.terminal import notice
     from autotune.preflight.checks import require_root
+    from autotune.safety.locks import alone
     from autotune.service import CONFIG, take_over, unchecked
     from autotune.service import install as units
 
@@ -42,15 +44,16 @@ def install(
     require_root()
     if take_over_checks or unchecked.are_off():
         unchecked.refuse_if_unchecked()
-    stale = units.by_name()
-    written = [str(path) for path in units.install()]
+    with alone(SERVICE):
+        stale = units.by_name()
+        written = [str(path) for path in units.install()]
+        taken = take_over.take() if take_over_checks else []
     if unguarded := {_array(name) for name in stale} - {*units.guarded().values()}:
         arrays = " and ".join(sorted(unguarded))
         notice(
             f"Guards go by the array's UUID now, so nothing guards {arrays} any more; set "
             f"guard_p99 in {CONFIG} and install again."
         )
-    taken = take_over.take() if take_over_checks else []
     lines = [*(f"Wrote {path}" for path in written), *(f"Turned off {name}" for name in taken)]
     print(json.dumps([*written, *taken]) if as_json else "\n".join(lines))
     if units.checked() and (others := take_over.found()):
@@ -67,14 +70,16 @@ def remove(as_json: Json = False) -> None:
 
     from autotune.cli.terminal import notice
     from autotune.preflight.checks import require_root
+    from autotune.safety.locks import alone
     from autotune.service import install as units
     from autotune.service import take_over
 
     require_root()
-    # First: if that fails, all is as it was.
-    given = take_over.give_back()
-    kept = units.others()
-    removed = [str(path) for path in units.remove()]
+    with alone(SERVICE):
+        # First: if that fails, all is as it was.
+        given = take_over.give_back()
+        kept = units.others()
+        removed = [str(path) for path in units.remove()]
     lines = [*(f"Turned on {name}" for name in given), *(f"Removed {path}" for path in removed)]
     print(
         json.dumps([*given, *removed]) if as_json else "\n".join(lines or ["It was not installed."])

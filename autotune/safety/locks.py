@@ -80,6 +80,30 @@ def lock(
         yield
 
 
+@contextmanager
+def alone(what: str, folder: Path = LOCKS) -> Iterator[None]:
+    """Hold something that the machine has once, such as the service. Raise RefusalError, naming the
+    process, if another command has it."""
+    with contextlib.ExitStack() as held:
+        try:
+            memory = open_own(folder, folder)
+            held.callback(os.close, memory)
+            taken = open_own(what, folder / what, memory)
+            held.callback(os.close, taken)
+        except OSError as error:
+            raise RefusalError(
+                f"The lock {folder / what} cannot be taken: {error.strerror}; mend that."
+            ) from None
+        try:
+            fcntl.flock(taken, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise RefusalError(
+                f"Another command changes the {what} just now ({holder(taken)}); wait until it has "
+                "ended."
+            ) from None
+        yield
+
+
 def _open_place(folder: Path) -> int:
     """The folder that the locks are in."""
     common = open_common() if folder == LOCKS else None

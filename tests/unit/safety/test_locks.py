@@ -11,7 +11,7 @@ import pytest
 
 from autotune.errors import RefusalError
 from autotune.safety.lock_holders import holder
-from autotune.safety.locks import is_held, lock
+from autotune.safety.locks import alone, is_held, lock
 from autotune.safety.new_journal import new_journal
 from autotune.safety.paths import applied_path, journal_path
 from autotune.safety.shared_folder import open_own
@@ -166,3 +166,20 @@ def test_whoever_holds_a_lock_is_named(tmp_path: Path) -> None:
     finally:
         held.kill()
         held.wait()
+
+
+def test_two_commands_do_not_change_the_service_at_once(tmp_path: Path) -> None:
+    """What the one has just turned off would be, for the other, how it was found."""
+    folder = tmp_path / "locks"
+    with alone("service", folder):
+        with pytest.raises(RefusalError, match="Another command changes the service just now"):
+            alone("service", folder).__enter__()
+        with alone("other", folder):
+            pass
+    with alone("service", folder):
+        pass
+
+
+def test_a_lock_that_cannot_be_taken_is_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(RefusalError, match="cannot be taken: No such file"):
+        alone("service", tmp_path / "not/there").__enter__()
