@@ -8,6 +8,7 @@ from autotune.checking import obstacles, piece, stored
 from autotune.checking.record import Book, CheckRecord
 from autotune.checking.wanted import (
     ASKED_ANEW,
+    OVERTAKEN,
     REPLACED,
     STOPPING,
     WINDOW_CLOSED,
@@ -64,8 +65,8 @@ class _Checking:
 
     def __init__(self, array: Array, wanted: Wanted, aside: Aside) -> None:
         self._array, self._wanted, self._aside = array, wanted, aside
-        self._path = stored.path_of(wanted.state_dir, array.uuid)
-        self._book = stored.load(self._path)
+        self._stored = stored.Stored(stored.path_of(wanted.state_dir, array.uuid))
+        self._book = self._stored.at_first
         self._anew = wanted.anew
         self._began = self._ran = self._stopping = self._is_lost = False
         self._signals = Signals()
@@ -148,8 +149,13 @@ class _Checking:
             self._wanted.unheld,
             self._news,
             self._keep,
+            self._stored.is_anothers,
         )
         record, ended = piece.run(array, record, terms)
+        if ended == OVERTAKEN:
+            # What was read meanwhile must not be forgotten for what is known here.
+            self._book = self._book if self._ran else Book()
+            return ended
         self._anew, self._ran = False, True
         if record.ended is not None:
             return ""
@@ -208,13 +214,13 @@ class _Checking:
     def _save(self, book: Book) -> None:
         """What the disk does not take is said once; a later record may go through."""
         try:
-            stored.save(book, self._path)
+            self._stored.save(book)
         except OSError as error:
             if not self._is_lost:
                 self._is_lost = True
                 self._wanted.notice(
-                    f"{self._path} cannot be written: {error.strerror}. Free some space there, or "
-                    "the next check begins where the stored one ends."
+                    f"{self._stored.path} cannot be written: {error.strerror}. Free some space "
+                    "there, or the next check begins where the stored one ends."
                 )
 
     def _see_who_ended_it(self, record: CheckRecord) -> None:

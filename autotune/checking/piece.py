@@ -12,6 +12,7 @@ from pathlib import Path
 from autotune.checking import obstacles
 from autotune.checking.leash import Leash
 from autotune.checking.record import CheckRecord, Part
+from autotune.checking.wanted import OVERTAKEN
 from autotune.errors import AutotuneError, StoppedError
 from autotune.guard import announce
 from autotune.guard.before import put_back_leftovers, wake_udev
@@ -44,7 +45,8 @@ DONE = "all is read"
 @dataclass(frozen=True)
 class Terms:
     """How a part is to be done. `stop` says why it has to end by now ("" if it has not), and
-    whether it has to at once. `keep` is called with the record as it is by then, now and then."""
+    whether it has to at once. `keep` is called with the record as it is by then, now and then.
+    `overtaken`: whether another command has checked the array since the record was read."""
 
     state_dir: Path
     promise: Promise
@@ -56,6 +58,7 @@ class Terms:
     unheld: Callable[[str], None]
     news: announce.News
     keep: Callable[[CheckRecord], None]
+    overtaken: Callable[[], bool]
 
 
 @dataclass
@@ -146,6 +149,8 @@ def run(array: Array, record: CheckRecord, terms: Terms) -> tuple[CheckRecord, s
         with contextlib.ExitStack() as stack:
             stack.callback(_wake_for_a_new_member, array, terms.notice)
             stack.enter_context(lock(array, path))
+            if terms.overtaken():
+                return record, OVERTAKEN
             put_back_leftovers(array, path, terms.notice)
             settle(path, array.root)
             bounds = [array.md / "sync_min", array.md / "sync_max"]

@@ -1,6 +1,7 @@
 """The checks of each array, in a file of their own."""
 
 import math
+import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -55,6 +56,39 @@ def _text(book: Book) -> str:
         book = book.model_copy(update={"checks": book.checks[max(over, 1) :]})
         text = book.model_dump_json(indent=1)
     return text + "\n"
+
+
+class Stored:
+    """The file with the checks of an array, as this process knows it. Its methods may be called
+    from several threads."""
+
+    def __init__(self, path: Path) -> None:
+        """Raise AutotuneError as `load`."""
+        self.path = path
+        self._lock = threading.Lock()
+        # First: what is written while it is read shows later.
+        self._seen = _mark(path)
+        self.at_first = load(path)
+
+    def save(self, book: Book) -> None:
+        """As `save`."""
+        with self._lock:
+            save(book, self.path)
+            self._seen = _mark(self.path)
+
+    def is_anothers(self) -> bool:
+        """Whether another process has written it since."""
+        with self._lock:
+            return _mark(self.path) != self._seen
+
+
+def _mark(path: Path) -> tuple[int, int] | None:
+    """What is another once a file was replaced; None if there is none."""
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_ino, status.st_mtime_ns
 
 
 def by_uuid(state_dir: Path) -> Mapping[str, Book]:

@@ -11,6 +11,7 @@ from autotune.guard.window import Window
 from autotune.service import quiet_time
 
 WINDOW_SHUT = "it is outside its window"
+OVERTAKEN = "another command has checked the array meanwhile"
 WINDOW_CLOSED, REPLACED = "its window has closed", "a member was replaced, or the array reshaped"
 STOPPING = (
     "The check stops within some seconds, at a place up to which all was read; a second Ctrl-C "

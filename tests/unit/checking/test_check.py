@@ -18,6 +18,7 @@ from autotune.checking.check import check
 from autotune.checking.record import CheckRecord
 from autotune.checking.wanted import (
     ASKED_ANEW,
+    OVERTAKEN,
     REPLACED,
     WINDOW_CLOSED,
     WINDOW_SHUT,
@@ -182,6 +183,23 @@ def test_a_window_that_opens_soon_is_waited_for_and_another_is_not(site: Site) -
     record, why = site.check(hours=Window(0, 60), patient=True)
     assert record is not None
     assert (record.share, why) == (1.0, "")
+
+
+def test_what_another_command_has_found_meanwhile_is_not_forgotten(site: Site) -> None:
+    """As where a timer waits for its window, and somebody does not."""
+
+    def meanwhile() -> None:
+        site.meanwhile = lambda: None
+        record, why = site.check(anew=True)
+        assert (record and record.mismatches, why) == (8, "")
+
+    site.md.bad = {1000}
+    site.now_s = 3600.0 * 3 - 600
+    site.meanwhile = meanwhile
+    assert site.check(hours=Window(3 * 60, 4 * 60), patient=True) == (None, OVERTAKEN)
+    (kept,) = stored.every(site.state)
+    assert [each.mismatches for each in kept.checks] == [8]
+    assert site.read_once
 
 
 def test_a_warm_disk_is_waited_for_until_it_is_cooler(site: Site) -> None:
