@@ -1,5 +1,6 @@
 """What is on a device: a filesystem, a partition table, or another signature."""
 
+import io
 import os
 import signal
 import subprocess
@@ -10,7 +11,9 @@ from autotune.untrusted import plain
 
 BLKID_TIMEOUT_S = 30
 NOTHING_FOUND, AMBIVALENT = 2, 8
-EDGE_BYTES = 64 * 1024
+EDGE_BYTES = 4 << 20
+"""At both ends of a device all signatures lie within so much. blkid ends at a sector that cannot be
+read as it does where there is nothing (seen with 2.38.1), so all of this is read here, too."""
 BCACHEFS_AT = 4096 + 24
 BCACHEFS = bytes.fromhex("c68573f666ce90a9d96a60cf803df7ef")
 """`BCHFS_MAGIC` in a superblock in sector 8 (kernel fs/bcachefs/bcachefs_format.h, 6.7)."""
@@ -22,12 +25,20 @@ def signature(device: str) -> str | None:
     """A filesystem, partition table or other signature on the raw device."""
     try:
         with Path(device).open("rb", buffering=0) as file:
-            start = file.read(EDGE_BYTES)
-            file.seek(-EDGE_BYTES, os.SEEK_END)
-            end = file.read(EDGE_BYTES)
+            start = _read(file, 0)
+            end = _read(file, max(0, file.seek(0, os.SEEK_END) - EDGE_BYTES))
     except OSError as error:
         return f"it cannot be read ({error.strerror}), so it cannot be seen what is on it"
     return _known_to_blkid(device) or unknown_to_blkid(start, end)
+
+
+def _read(file: io.FileIO, position: int) -> bytes:
+    """So much from there, or to the end. OSError if any of it cannot be read."""
+    file.seek(position)
+    data = bytearray()
+    while len(data) < EDGE_BYTES and (more := file.read(EDGE_BYTES - len(data))):
+        data += more
+    return bytes(data)
 
 
 def _known_to_blkid(device: str) -> str | None:

@@ -23,6 +23,7 @@ from stacks import (
 
 from autotune.preflight.raw_device import refuse_if_used
 from autotune.system.array import find_array
+from autotune.system.signature import signature
 
 DEVICE = "/dev/md0"
 LINK = link_to(DEVICE)
@@ -44,6 +45,22 @@ def digest() -> str:
         first = file.read(16 << 20)
         file.seek(-(1 << 20), os.SEEK_END)
         return hashlib.sha256(first + file.read()).hexdigest()
+
+
+@pytest.mark.parametrize("kib", [0, 64, 3000, -128, -3000])
+def test_a_sector_that_cannot_be_read_hides_no_filesystem(kib: int) -> None:
+    """blkid says of such a disk that there is nothing on it."""
+    sh("mkfs.ext4", "-q", DEVICE)
+    sectors = find_array(DEVICE).size_bytes // 512
+    bad = kib * 2 if kib >= 0 else sectors + kib * 2
+    table = f"0 {bad} linear {DEVICE} 0\n" if bad else ""
+    rest = f"{bad + 8} {sectors - bad - 8} linear {DEVICE} {bad + 8}\n"
+    table += f"{bad} 8 error\n{rest}"
+    sh("dmsetup", "create", "flawed", data=table.encode())
+    try:
+        assert "cannot be read" in str(signature("/dev/mapper/flawed"))
+    finally:
+        sh("dmsetup", "remove", "flawed")
 
 
 @pytest.mark.parametrize(
