@@ -16,7 +16,8 @@ def print_status(console: Console, status: Status) -> None:
         console.print(Text(f"{device}: no profile is in force."))
     else:
         until = "from each start on" if active.how == "persisted" else "until a reboot"
-        if active.how == "applied" and status.persisted is not None:
+        kept = status.persisted
+        if active.how == "applied" and kept is not None and kept.knobs == active.profile.knobs:
             until = "and persisted"
         console.print(
             Text(f'{device}: the profile "{active.profile.name}" is {active.how}, {until}.'),

@@ -1,11 +1,13 @@
 """Whether an array is as its profile says, and who changed it if not."""
 
+import io
 import json
 from pathlib import Path
 from typing import Any
 
 import fake_sysfs
 import pytest
+from rich.console import Console
 from some_profile import document
 from typer.testing import CliRunner
 
@@ -15,6 +17,7 @@ from autotune.deploy.persisted import profile_path, rule_path
 from autotune.deploy.status import Status, status
 from autotune.errors import RefusalError, UsageError
 from autotune.report.status import document as as_json
+from autotune.report.status import print_status
 from autotune.safety.journal import Journal
 from autotune.safety.new_journal import new_journal
 from autotune.safety.paths import applied_path, applied_profile_path, journal_path
@@ -257,3 +260,19 @@ def test_the_exit_code_says_whether_all_is_well(
     assert plain.exit_code == 1
     assert "differs" in plain.stdout
     assert max(map(len, plain.stdout.splitlines()[1:4])) <= 80
+
+
+@pytest.mark.parametrize(
+    ("kept", "said"),
+    [(KNOBS, "applied, and persisted"), ({"read_ahead_kb": 512}, "until a reboot")],
+)
+def test_what_is_applied_is_persisted_only_if_that_is_the_same(
+    machine: fake_sysfs.FakeMachine, kept: dict[str, int | str], said: str
+) -> None:
+    array = find_array("md0", machine.root)
+    apply(array)
+    persist(array, knobs=kept)
+    out = io.StringIO()
+    print_status(Console(file=out, width=80), look(array))
+    assert said in out.getvalue()
+    assert ("is applied at each start" in out.getvalue()) == (kept != KNOBS)
