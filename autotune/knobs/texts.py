@@ -28,7 +28,8 @@ def texts(array: Array, setting: Setting) -> dict[Path, str]:
     whether it could be set now is not asked: it may have been there before."""
     found = {}
     for name, value in setting.items():
-        with contextlib.suppress(AutotuneError):
+        # After a reshape to another level the array may have no such file any more.
+        with contextlib.suppress(AutotuneError, FileNotFoundError):
             if is_of_disks(name):
                 found.update(on_own_disks(array, name, value))
             else:

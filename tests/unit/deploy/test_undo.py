@@ -347,6 +347,25 @@ def test_what_a_switch_at_the_boot_resets_comes_back(tmp_path: Path, array: Arra
     assert lengths[1:] == ["100"] * 4
 
 
+@pytest.mark.parametrize("theirs", [None, "100"])
+def test_a_length_that_another_profile_has_set_is_not_persisted_with_a_scheduler(
+    tmp_path: Path, array: Array, theirs: str | None
+) -> None:
+    """It ends with the reboot; what was there before it comes back at each."""
+    files = schedulers(array)
+    lengths = [path.with_name("nr_requests") for path in files]
+    for path in lengths if theirs else ():
+        fake_sysfs.write(path, theirs or "")
+    before = [sysfs.value(path) for path in lengths]
+    apply_values(array, {"nr_requests": 40}, tmp_path)
+    persist_values(array, {"scheduler": "kyber"}, tmp_path)
+    rule = persisted.rule_path(array.uuid, tmp_path).read_text()
+    assert ('ATTR{queue/nr_requests}="100"' in rule) == (theirs is not None)
+    assert '"40"' not in rule
+    undo(array, tmp_path)
+    assert [sysfs.value(path) for path in lengths] == before
+
+
 @pytest.mark.parametrize("mixed", [False, True])
 def test_a_setting_of_a_scheduler_that_was_not_in_force_was_the_kernels(
     tmp_path: Path, array: Array, mixed: bool
@@ -536,3 +555,15 @@ def test_what_another_command_has_replaced_or_put_back_is_not_persisted(
     assert load_profile(profile_path(array.uuid, tmp_path)).before == {"stripe_cache_size": 256}
     undo(array, tmp_path)
     assert not persists(second.knobs)
+
+
+def test_what_an_array_of_another_level_lacks_keeps_nothing_else_from_going_back(
+    tmp_path: Path, array: Array
+) -> None:
+    """As after `mdadm --grow --level`, which keeps the UUID."""
+    as_udev_sets_it(array)
+    cache(array).unlink()
+    array = array.now()
+    assert record_persisted(array, tmp_path) == []
+    undo(array, tmp_path)
+    assert {sysfs.value(path) for path in schedulers(array)} == {ORIGINAL}
