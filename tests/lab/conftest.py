@@ -12,6 +12,9 @@ from autotune.errors import RefusalError
 from autotune.lab.processes import PACKAGES, require
 
 REPOSITORY = Path(__file__).parents[2]
+OWN = "--basetemp=/tmp/autotune-in-the-lab"
+"""For pytest in the lab: its usual folder belongs to whoever has started that, who is not root
+there."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

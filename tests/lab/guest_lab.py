@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from autotune.durable import lab_user
+
 MD = Path("/sys/block/md0/md")
 DISKS = ("vda", "vdb", "vdc", "vdd")
 
@@ -61,6 +63,8 @@ def test_a_check_finds_no_mismatch() -> None:
 
 @pytest.mark.parametrize("folder", ["/etc", "/var/lib", "/run", "/tmp", "/root", "/dev/shm"])
 def test_the_system_is_writable(folder: str) -> None:
+    if folder == "/root" and lab_user():
+        pytest.skip("whoever has started the lab cannot look into it")
     path = Path(folder, "autotune-lab-was-here")
     path.write_text("x")
     assert path.read_text() == "x"

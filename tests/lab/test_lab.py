@@ -15,7 +15,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from conftest import REPOSITORY, Lab
+from conftest import OWN, REPOSITORY, Lab
 
 pytestmark = pytest.mark.lab
 
@@ -90,7 +90,7 @@ def start(scenario: str, *command: str, **options: int) -> subprocess.Popen[byte
 
 def test_the_machine_is_what_the_scenario_says(lab: Lab, tmp_path: Path, folder: Path) -> None:
     (tmp_path / "from-host").write_text("hello")
-    command = ["pytest", "-q", "-p", "no:cacheprovider", "tests/lab/guest_lab.py"]
+    command = ["pytest", "-q", OWN, "-p", "no:cacheprovider", "tests/lab/guest_lab.py"]
     with nothing_left(folder):
         result = lab("raid5-hdd", command, out=tmp_path, timeout_s=180)
     assert result.returncode == 0, result.stdout + result.stderr

@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import Lab
+from conftest import OWN, Lab
 
 pytestmark = pytest.mark.lab
 
@@ -94,7 +94,7 @@ def test_the_rest_in_the_lab(lab: Lab, scenario: str, tests: str, which: str) ->
 
 
 def in_the_lab(lab: Lab, scenario: str, tests: str, which: str) -> None:
-    command = [*PYTEST, "-m", which, str(Path("tests/lab") / tests)]
+    command = [*PYTEST, OWN, "-m", which, str(Path("tests/lab") / tests)]
     result = lab(scenario, command, timeout_s=LIMIT_S.get(tests, 900))
     print(result.stdout)
     assert result.returncode == 0, result.stdout + result.stderr

@@ -6,7 +6,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from conftest import Lab
+from conftest import OWN, Lab
 
 from autotune.knobs.profile_file import load_profile
 
@@ -34,6 +34,8 @@ def test_what_one_run_found_is_accepted_elsewhere_by_every_consumer(
         print(profile.knobs, profile.evidence.gain)
         monkeypatch.setenv("AUTOTUNE_PROFILE", found["profile_path"])
         for tests in ("guest_exports.py", "guest_ansible.py"):
-            taken = lab("tests/lab/elsewhere.toml", [*PYTEST, f"tests/lab/{tests}"], timeout_s=900)
+            taken = lab(
+                "tests/lab/elsewhere.toml", [*PYTEST, OWN, f"tests/lab/{tests}"], timeout_s=900
+            )
             print(taken.stdout)
             assert taken.returncode == 0, taken.stdout + taken.stderr

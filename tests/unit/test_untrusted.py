@@ -3,6 +3,7 @@ or inert."""
 
 import contextlib
 import json
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -128,6 +129,7 @@ def test_what_can_never_fit_is_refused(run: Run, tmp_path: Path, what: str) -> N
     assert cache.read_text().strip() == "256"
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may")
 def test_a_huge_file_is_refused_unread(run: Run, tmp_path: Path) -> None:
     for name in ("huge.json", "huge.toml"):
         with (tmp_path / name).open("wb") as file:
@@ -138,6 +140,7 @@ def test_a_huge_file_is_refused_unread(run: Run, tmp_path: Path) -> None:
             assert "larger than" in shown
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may")
 def test_a_profile_opens_no_file_as_its_workload(run: Run, tmp_path: Path) -> None:
     mine = tmp_path / "mine.toml"
     mine.write_text('name = "mine"\n[[phases]]\nname = "p"\nweight = 1\ncheck = true\n')

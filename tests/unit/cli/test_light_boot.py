@@ -1,9 +1,12 @@
 """What the units that start at boot load, and what the guard that waits takes of memory."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
 
 HEAVY = ("numpy", "scipy", "sklearn", "skopt", "sqlalchemy", "alembic", "rich")
 MOST_KIB = 30 * 1024
@@ -48,6 +51,7 @@ def loaded(source: str, *words: str) -> dict[str, list[str]]:
     return document
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may")
 def test_restoring_at_boot_loads_nothing_heavy(tmp_path: Path) -> None:
     modules = loaded(LOADED, "restore", "--state-dir", str(tmp_path))["modules"]
     assert "autotune.safety.restore" in modules

