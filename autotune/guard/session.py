@@ -218,6 +218,8 @@ def _one(
         put_back_leftovers(array, path, wanted.notice)
         if text := no_room(array):
             raise RefusalError(text)
+        # Before a journal and a guardian, which a date that has passed needs none of.
+        promise = _promise(wanted, action, began)
         journal = new_journal(path, array.uuid, array.device, files(array))
         journaled = action in REBUILDS
         guardian = stack.enter_context(guarded(journal, wanted.notice))
@@ -230,7 +232,6 @@ def _one(
                 )
             return signals.going()
 
-        promise = _promise(wanted, action, began)
         known = stored.newest(array, wanted.state_dir)
         news = announce.News(array.device, action, wanted.goals, promise, known)
 
