@@ -9,8 +9,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
-from autotune.deploy import persist, persisted, udevd
+from autotune.deploy import persist, udevd
 from autotune.deploy.in_force import Active, active
+from autotune.deploy.persisted import profile_path
 from autotune.errors import AutotuneError, InUseError, SignalledError
 from autotune.measure.workload import load_workload
 from autotune.preflight.checks import mismatched
@@ -166,7 +167,7 @@ class _Persisted:
 
     def is_measured(self) -> bool:
         """Whether what is measured is persisted; somebody may have taken it back meanwhile."""
-        return self.measured and persisted.profile_path(self.array.uuid, self.array.root).exists()
+        return self.measured and profile_path(self.array.uuid, self.array.root).exists()
 
     def sentence(self, done: Pass) -> str:
         """What became of the pass, and what was not looked at."""

@@ -14,6 +14,9 @@ from autotune.tuning.preparation import Preparation
 from autotune.tuning.reporter import Reporter
 from autotune.tuning.time_left import expected_left_s, plan_of
 
+ENDING_S = 6.0
+"""After the last trial the originals go back, and the answers are reckoned (in the lab, 6.5 s)."""
+
 
 class RunProgress:
     """Tells a reporter. `label`: what is measured now; `long_s`: what a long load of both sides
@@ -40,7 +43,7 @@ class RunProgress:
         monotonic clock, `role` and `phases` are those of the trial that begins now."""
         plan = plan_of(self._prep, seconds, self.long_s, role, phases, self._best)
         now = time.monotonic()
-        self._ends_at = now + expected_left_s(plan, records, deadline - now)
+        self._ends_at = now + expected_left_s(plan, records, deadline - now) + ENDING_S
 
     def phase(self, phase: Phase, share: float) -> None:
         """A phase is so far."""

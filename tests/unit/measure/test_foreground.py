@@ -145,6 +145,29 @@ def test_one_that_is_assembled_meanwhile_is_seen(machine: fake_sysfs.FakeMachine
     assert found.busy
 
 
+@pytest.mark.parametrize("whose", ["md0", "md1"])
+def test_a_member_that_has_failed_is_no_disk_that_is_shared(
+    machine: fake_sysfs.FakeMachine, whose: str
+) -> None:
+    """md lists it until it is removed."""
+    for name in ("sda", "sdb", "sdc"):
+        number = "1" if whose == "md0" else "2"
+        machine.put(f"sys/block/{whose}/md/dev-{name}{number}/state", "faulty")
+    assert sharing(find_array("md0", machine.root)) == []
+    assert not watched(machine, "md1").busy
+
+
+def test_one_that_shares_no_disk_any_more_is_let_go(machine: fake_sysfs.FakeMachine) -> None:
+    found = watched(machine, "md1", seconds=30)
+    assert found.busy
+    for name in ("sda2", "sdb2", "sdc2"):
+        machine.put(f"sys/block/md1/md/dev-{name}/state", "faulty")
+    for number in range(300, 1000):
+        count(machine, "md1", number, number * 50)
+        found.look(number / 10)
+    assert not found.busy
+
+
 def test_who_comes_back_soon_is_waited_for(machine: fake_sysfs.FakeMachine) -> None:
     """For a while, and no longer."""
     found, seen = Foreground(find_array("md0", machine.root), math.inf), []
