@@ -50,14 +50,17 @@ def _print_growth(console: Console, result: Result) -> None:
 
 def _print_changes(console: Console, result: Result) -> None:
     """Each changed knob with what it brought, and those that went back, having brought nothing."""
+    changed = {k: value for k, value in result.winner.items() if value != result.baseline[k]}
     brought = {share.knob: share.gain for share in result.shares if share.needed}
-    for knob, value in result.winner.items():
-        if value != result.baseline[knob]:
-            change = show_value_change(console, knob, result.baseline[knob], value)
-            share = brought.get(knob)
-            if share:
-                change += f" ×{share.value:.2f} ({show_span(*share.interval)})"
-            console.print(change.rstrip())
+    if len(changed) == 1:
+        # What it brought was measured in turn: the overall figure.
+        brought = {}
+    for knob, value in changed.items():
+        change = show_value_change(console, knob, result.baseline[knob], value)
+        share = brought.get(knob)
+        if share:
+            change += f" ×{share.value:.2f} ({show_span(*share.interval)})"
+        console.print(change.rstrip())
     if brought:
         trials = show_count(result.trials, "trial")
         console.print(f"  (each change's part as the models see it, from {trials})")

@@ -39,7 +39,10 @@ def show_span(low: float, high: float, between: str = " to ") -> str:
 def _bound(ratio: float) -> str:
     if ratio < 0.01:
         return "<0.01"
-    return f"{ratio:.2f}" if ratio < 100 else ">100"
+    if ratio > 100:
+        return ">100"
+    # Whether an interval holds 1 decides whether it counts.
+    return f"{ratio:.2f}" if ratio == 1 or f"{ratio:.2f}" != "1.00" else f"{ratio:.3f}"
 
 
 def show_alike(low: float, high: float) -> str:

@@ -59,6 +59,17 @@ def apply(
     return effective
 
 
+def follow_again(array: Array, knobs: Sequence[Knob], journal: Journal) -> None:
+    """Let those of the knobs' files follow the sysctl again that did so before the run: their own
+    number would cut the array off from it (`sysfs.original`)."""
+    originals = journal.record.originals
+    for path in (path for knob in knobs for path in knob.paths(array)):
+        if originals.get(str(path)) == sysfs.SYSTEM and sysfs.original(path) != sysfs.SYSTEM:
+            journal.writing(path, sysfs.SYSTEM)
+            journal.store(path, sysfs.SYSTEM)
+    journal.settled()
+
+
 def _check_memory(array: Array, cost_bytes: int) -> None:
     spare = available_bytes(array.root) - reserve_bytes(array.root)
     if cost_bytes > max(spare, 0):

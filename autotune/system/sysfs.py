@@ -9,6 +9,9 @@ from pathlib import Path
 
 from autotune.errors import InfeasibleError, RefusalError
 
+SYSTEM = "system"
+"""Written to a file that can follow a sysctl, it does."""
+
 _stores: dict[Path, threading.Thread] = {}
 """Stores that have not returned yet. A store waits for md's mutex and may come through long after
 its caller gave up, so the next store to the same file waits for it: the last one asked for wins."""
@@ -62,8 +65,8 @@ def original(path: Path) -> str:
     """
     if is_schedulers_own(path) and not path.exists():
         return ""
-    if read(path).endswith("(system)"):
-        return "system"
+    if read(path).endswith(f"({SYSTEM})"):
+        return SYSTEM
     return value(path)
 
 

@@ -25,7 +25,7 @@ from autotune.quantities import show_count
 from autotune.results import solve, stored_run
 from autotune.results.pareto import Named
 from autotune.safety.applied import keep_applied
-from autotune.safety.apply import apply
+from autotune.safety.apply import apply, follow_again
 from autotune.safety.deferred_restore import settle
 from autotune.safety.journal import Journal
 from autotune.safety.locks import lock
@@ -240,6 +240,8 @@ def _leave_in_force(
     watch.look()
     watch.expect(None)
     apply(preparation.array, preparation.knobs, result.winner, journal)
+    left = [knob for knob in preparation.knobs if knob.name not in profile.knobs]
+    follow_again(preparation.array, left, journal)
     keep_applied(profile, preparation.array, journal, state_dir)
 
 

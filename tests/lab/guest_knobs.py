@@ -17,7 +17,7 @@ from autotune.knobs import ALL, by_name, iosched
 from autotune.measure.workload import load_workload
 from autotune.measure.write_budget import Written
 from autotune.problem.setting import Setting, Value
-from autotune.safety.apply import apply
+from autotune.safety.apply import apply, follow_again
 from autotune.system import sysfs
 from autotune.system.array import find_array
 from autotune.tuning.preparation import Options, Preparation
@@ -88,6 +88,8 @@ def test_every_value_takes_effect_in_any_company_and_all_go_back(
         apply(preparation.array, preparation.knobs, preparation.baseline, bench.journal)
         met = {path: text.replace("local", "system") for path, text in knob_files().items()}
         assert met == by_hand, "what a trial of the original settings meets"
+        follow_again(preparation.array, preparation.knobs, bench.journal)
+        assert knob_files() == by_hand, "what a winner that leaves them alone stays with"
     assert knob_files() == by_hand
 
 

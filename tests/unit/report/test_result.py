@@ -1,0 +1,49 @@
+"""A result as a terminal shows it."""
+
+import dataclasses
+import io
+from pathlib import Path
+
+import pytest
+from fake_run import Machine
+from rich.console import Console
+
+from autotune.problem.figure import Estimate
+from autotune.problem.setting import Setting
+from autotune.problem.strategy import KnobShare
+from autotune.report.result import print_result
+from autotune.report.tables import show_span
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "shown"),
+    [
+        (1.004, 1.051, "1.004 to 1.05"),
+        (0.84, 0.996, "0.84 to 0.996"),
+        (1.0, 1.0, "1.00 to 1.00"),
+        (0.001, 300.0, "<0.01 to >100"),
+    ],
+)
+def test_an_interval_that_ends_beside_1_is_not_shown_to_end_there(
+    low: float, high: float, shown: str
+) -> None:
+    assert show_span(low, high) == shown
+
+
+@pytest.mark.parametrize(("more", "parts"), [({}, 0), ({"read_ahead_kb": 2048}, 2)])
+def test_a_change_that_is_alone_is_given_no_other_figure_than_the_measured_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, more: Setting, parts: int
+) -> None:
+    """What the models make of it would be another one, and wider."""
+    result = Machine(tmp_path, monkeypatch).run("recipe")
+    winner = {**result.baseline, "stripe_cache_size": 4096, **more}
+    share = Estimate(1.5, 0.2)
+    changed = ("stripe_cache_size", *more)
+    shares = tuple(KnobShare(k, result.baseline[k], winner[k], share, True) for k in changed)
+    result = dataclasses.replace(result, winner=winner, keep=True, shares=shares)
+    out = io.StringIO()
+    print_result(Console(file=out, width=80, color_system=None), result, None, 0)
+    said = out.getvalue()
+    assert "→ 4096" in said
+    assert said.count("×1.50") == parts
+    assert ("as the models see it" in said) == bool(parts)
