@@ -42,19 +42,21 @@ class GrownCache:
             self._stripes = grown
 
     @contextlib.contextmanager
-    def before(self, phase: Phase, setting: Setting) -> Iterator[None]:
-        """Meanwhile a check, of this setting, begins with as many stripes."""
-        size = setting.get(NAME)
+    def before(self, phase: Phase, setting: Setting) -> Iterator[bool]:
+        """Meanwhile a check, of this setting, begins with as many stripes. Whether it does, or has
+        more by itself: then there is no growth to wait for."""
+        size = int(setting.get(NAME, 0))
         grown = {**setting, NAME: self._stripes}
-        is_small = size is not None and int(size) < self._stripes
-        if not (phase.check and is_small and self._allowed(grown)):
-            yield
+        if not (phase.check and 0 < size < self._stripes and self._allowed(grown)):
+            yield phase.check and size >= self._stripes > 0
             return
+        is_grown = True
         try:
             self._apply(grown)
         except InfeasibleError:
             # As small as it is, it takes longer.
             self._apply(setting)
-        yield
+            is_grown = False
+        yield is_grown
         # After an error the run ends, or its next trial sets everything.
         self._apply(setting)

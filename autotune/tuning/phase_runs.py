@@ -67,12 +67,20 @@ class PhaseRuns:
             self._measure(short, 0, self._prep.baseline, never_hopeless, never_clear, at_once)
 
     def run(
-        self, phase: Phase, number: int, setting: Setting, hopeless: Hopeless, clear: Clear
+        self,
+        phase: Phase,
+        number: int,
+        setting: Setting,
+        hopeless: Hopeless,
+        clear: Clear,
+        is_grown: bool = False,
     ) -> PhaseResult:
         """Measure a phase in the trial of this number, whose setting is in force; again if the
-        measurement breaks. Raise MeasurementError if it keeps on."""
+        measurement breaks. `is_grown`: the stripe cache is as large as it will become. Raise
+        MeasurementError if it keeps on."""
         began = time.monotonic()
-        result = self._measure(phase, number, setting, hopeless, clear)
+        bench = dataclasses.replace(self._bench, grows=False) if is_grown else self._bench
+        result = self._measure(phase, number, setting, hopeless, clear, bench)
         self._spent.add(MEASURING, result.measured_s)
         self._spent.add(RAMP, result.settling_s)
         self._spent.add(STARTING, time.monotonic() - began - result.measured_s - result.settling_s)

@@ -139,8 +139,8 @@ class Trials:
                     continue
                 hopeless = self._early.judge(phase, results) if reuse else never_hopeless
                 clear = self._early.clear(phase) if reuse else never_clear
-                with self._grown_cache.before(phase, setting):
-                    result = self.phases.run(phase, number, setting, hopeless, clear)
+                with self._grown_cache.before(phase, setting) as is_grown:
+                    result = self.phases.run(phase, number, setting, hopeless, clear, is_grown)
                 if not self._prep.live:
                     self._grown_cache.learn(phase, setting, result)
                 measured.append(phase.name)

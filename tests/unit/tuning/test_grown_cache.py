@@ -52,8 +52,9 @@ def grown(
 
 def test_a_later_check_begins_as_large_as_the_first_one_had_become() -> None:
     kernel = Kernel()
-    with grown(kernel.apply).before(CHECK, SMALL):
+    with grown(kernel.apply).before(CHECK, SMALL) as is_grown:
         assert kernel.sizes == [800]
+        assert is_grown
     assert kernel.sizes == [800, 256]
 
 
@@ -67,31 +68,33 @@ def test_it_is_what_the_first_check_showed_that_counts() -> None:
 
 
 @pytest.mark.parametrize(
-    ("phase", "setting"),
+    ("phase", "setting", "large"),
     [
-        (IDLE, SMALL),
-        (CHECK, {**SMALL, "stripe_cache_size": 1024}),
-        (CHECK, {"read_ahead_kb": 384}),
+        (IDLE, SMALL, False),
+        # It will hardly grow, so nobody has to wait for that.
+        (CHECK, {**SMALL, "stripe_cache_size": 1024}, True),
+        (CHECK, {"read_ahead_kb": 384}, False),
     ],
 )
-def test_nothing_else_is_touched(phase: Phase, setting: Setting) -> None:
+def test_nothing_else_is_touched(phase: Phase, setting: Setting, large: bool) -> None:
     kernel = Kernel()
-    with grown(kernel.apply).before(phase, setting):
-        pass
+    with grown(kernel.apply).before(phase, setting) as is_grown:
+        assert is_grown == large
     assert kernel.sizes == []
 
 
 def test_nor_is_the_first_check() -> None:
     kernel = Kernel()
-    with GrownCache(kernel.apply, anything).before(CHECK, SMALL):
-        pass
+    with GrownCache(kernel.apply, anything).before(CHECK, SMALL) as is_grown:
+        assert not is_grown
     assert kernel.sizes == []
 
 
 def test_without_memory_a_check_begins_as_it_is() -> None:
     kernel = Kernel(most=500)
-    with grown(kernel.apply).before(CHECK, SMALL):
+    with grown(kernel.apply).before(CHECK, SMALL) as is_grown:
         assert kernel.sizes == [800, 256]
+        assert not is_grown
 
 
 def test_nor_beyond_the_ram_budget() -> None:
