@@ -15,7 +15,8 @@ NAME = StripeCacheSize.name
 
 
 class GrownCache:
-    """How many stripes the first check of a run in which the cache grew had when it began to count.
+    """How many stripes the first check of a run in which the cache grew had at its end. That is
+    the warm-up's, where there is one.
 
     With fewer at the start, any other check would come to about as many in time: the kernel adds
     one whenever none is free (drivers/md/raid5.c). More than a check needs just lie there, so a
@@ -32,14 +33,12 @@ class GrownCache:
 
     def learn(self, phase: Phase, setting: Setting, result: PhaseResult) -> None:
         """Take note of what a phase showed under a setting."""
-        stripes = result.course.stripes[:1] if result.course else ()
+        stripes = result.course.stripes if result.course else ()
         if not (phase.check and stripes) or self._stripes:
             return
-        # It grows on while a check settles, and shall be there again when the check counts.
-        grown = round(stripes[0] / GROWING)
         # What somebody has set says nothing of how far a smaller one would grow.
-        if grown > int(setting.get(NAME, grown)):
-            self._stripes = grown
+        if stripes[-1] > GROWING * int(setting.get(NAME, stripes[-1])):
+            self._stripes = stripes[-1]
 
     @contextlib.contextmanager
     def before(self, phase: Phase, setting: Setting) -> Iterator[bool]:

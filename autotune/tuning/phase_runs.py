@@ -2,6 +2,7 @@
 
 import dataclasses
 import time
+from collections.abc import Callable
 
 from autotune.errors import MeasurementError
 from autotune.knobs.stripe_cache import stripes
@@ -55,16 +56,16 @@ class PhaseRuns:
             self.seconds[result.phase] = result.seconds
             self._note(result)
 
-    def warm_up(self) -> None:
+    def warm_up(self, learn: Callable[[Phase, PhaseResult], object]) -> None:
         """Run each load once as the array is, for no figure: the first touch of everything is
-        slower, and as a figure it would be taken for noise."""
-        at_once = dataclasses.replace(self._bench, grows=False)
+        slower, and as a figure it would be taken for noise. `learn` is told what each showed."""
         for phase in self._prep.phases:
             if phase.load is None and not phase.check:
                 continue
             seconds = min(phase.min_seconds, WARM_UP_S)
             short = phase.model_copy(update={"min_seconds": seconds, "max_seconds": seconds})
-            self._measure(short, 0, self._prep.baseline, never_hopeless, never_clear, at_once)
+            baseline, bench = self._prep.baseline, self._bench
+            learn(phase, self._measure(short, 0, baseline, never_hopeless, never_clear, bench))
 
     def run(
         self,
@@ -105,14 +106,14 @@ class PhaseRuns:
         setting: Setting,
         hopeless: Hopeless,
         clear: Clear,
-        bench: Bench | None = None,
+        bench: Bench,
     ) -> PhaseResult:
         for attempt in range(BROKEN_IN_A_ROW):
             try:
                 seed = self._prep.options.seed + 1000 * number + attempt
                 if phase.writes:
                     self.written.expect(self.wrote.get(phase.name, 0))
-                result = measure(phase, bench or self._bench, seed, hopeless, clear)
+                result = measure(phase, bench, seed, hopeless, clear)
                 self._note_growth(setting)
                 break
             except MeasurementError:

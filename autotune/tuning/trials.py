@@ -93,8 +93,11 @@ class Trials:
     def warm_up(self) -> None:
         """Let the array see each load once, before anything counts."""
         self.progress.label = "Warm-up"
+        baseline = self._prep.baseline
         with self.spent.on(WARMING):
-            self.phases.warm_up()
+            self.phases.warm_up(
+                lambda phase, shown: self._grown_cache.learn(phase, baseline, shown)
+            )
             self.when_warm()
 
     @property

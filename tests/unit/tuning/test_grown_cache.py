@@ -46,7 +46,7 @@ def grown(
     cache.learn(CHECK, {**SMALL, "stripe_cache_size": 8192}, seen(CHECK, 8192, 8200))
     cache.learn(CHECK, {**SMALL, "stripe_cache_size": 8192}, seen(CHECK, 8900, 8900))
     cache.learn(CHECK, {"read_ahead_kb": 384}, seen(CHECK, 7000))
-    cache.learn(CHECK, SMALL, seen(CHECK, 896, 1000))
+    cache.learn(CHECK, SMALL, seen(CHECK, 700, 800))
     return cache
 
 
