@@ -53,6 +53,13 @@ def weigh(
     least_first = [k for i in reversed(order) for k in groups[i]]
     unneeded = _unneeded(problem, beliefs, setting, least_first, sure)
     smaller = {**setting, **{knob: baseline[knob] for knob in unneeded}}
+    while left := [knob for knob in least_first if knob not in unneeded]:
+        # What a change brings beside others that have gone back it may not bring without them.
+        more = _unneeded(problem, beliefs, smaller, left, sure)
+        if not more or len(more) == len(left):
+            break
+        unneeded |= more
+        smaller |= {knob: baseline[knob] for knob in more}
     expected, hold = beliefs.joint([smaller, setting])[0], _hold(beliefs, [smaller, setting])
     shares = tuple(
         KnobShare(

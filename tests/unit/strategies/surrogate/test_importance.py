@@ -1,5 +1,6 @@
 """What mattered in a run whose truth is known."""
 
+import dataclasses
 import math
 import random
 
@@ -58,3 +59,31 @@ def test_only_the_knob_that_did_nothing_can_go_back(trials: list[Trial]) -> None
 
 def test_the_baseline_owes_nothing_to_any_knob(trials: list[Trial]) -> None:
     assert weigh(PROBLEM, trials, PROBLEM.baseline).shares == ()
+
+
+def noisy(seed: int) -> list[Trial]:
+    """Few trials, whose noise is like what the weak knob brings."""
+    rng = random.Random(seed)
+    knobs = [dimension.knob for dimension in PROBLEM.dimensions]
+    settings: list[Setting] = [PROBLEM.baseline, PROBLEM.baseline, WINNER, WINNER]
+    settings += [{knob: rng.choice(LADDER) for knob in knobs} for _ in range(8)]
+    shown = []
+    for trial in (measured(setting, rng) for setting in settings):
+        value = trial.figures["write.throughput"].value * math.exp(rng.gauss(0, 0.12))
+        shown.append(
+            dataclasses.replace(trial, figures={"write.throughput": Estimate(value, 0.1)})
+        )
+    return shown
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_what_stays_is_needed_without_what_has_gone_back_too(seed: int) -> None:
+    trials = noisy(seed)
+
+    def needed(setting: Setting) -> Setting:
+        shares = weigh(PROBLEM, trials, setting).shares
+        return {**setting, **{share.knob: 1 for share in shares if not share.needed}}
+
+    smaller = needed(WINNER)
+    # That nothing is needed by itself says nothing of all of it together.
+    assert needed(smaller) in (smaller, PROBLEM.baseline)
