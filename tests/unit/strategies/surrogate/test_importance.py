@@ -70,9 +70,7 @@ def noisy(seed: int) -> list[Trial]:
     shown = []
     for trial in (measured(setting, rng) for setting in settings):
         value = trial.figures["write.throughput"].value * math.exp(rng.gauss(0, 0.12))
-        shown.append(
-            dataclasses.replace(trial, figures={"write.throughput": Estimate(value, 0.1)})
-        )
+        shown.append(dataclasses.replace(trial, figures={"write.throughput": Estimate(value, 0.1)}))
     return shown
 
 
