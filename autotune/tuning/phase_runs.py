@@ -86,6 +86,8 @@ class PhaseRuns:
         self._spent.add(RAMP, result.settling_s)
         self._spent.add(STARTING, time.monotonic() - began - result.measured_s - result.settling_s)
         if not result.hopeless:
+            # Not of the warm-up: it runs shorter loads, and waits for the cache to grow.
+            self.seconds[phase.name] = result.seconds
             self._know(phase, setting, result)
         return result
 
@@ -119,8 +121,6 @@ class PhaseRuns:
             except MeasurementError:
                 if attempt + 1 == BROKEN_IN_A_ROW:
                     raise
-        if not result.hopeless:
-            self.seconds[phase.name] = result.seconds
         self._note(result)
         return result
 

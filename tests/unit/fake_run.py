@@ -136,6 +136,14 @@ class Machine:
             figures=tuple(workload.figures),
         )
 
+    def bench(self, written: Written) -> Bench:
+        target = Target(Path("/dev/md0"), 1 << 30)
+        journal = Journal.load(_journal(self.state))
+        return Bench(
+            *("md0", target, target, journal, lambda: None, lambda: None),
+            *(lambda _p, _s: None, None, written),
+        )
+
     def run(
         self, strategy: str, stop_at: int | None = None, again: bool = False, **changes: Any
     ) -> tune.Result:
@@ -157,14 +165,8 @@ class Machine:
             before,
             lambda total: store.update_problem(number, {**document, "written_bytes": total}),
         )
-        target = Target(Path("/dev/md0"), 1 << 30)
-        journal = Journal.load(_journal(self.state))
-        bench = Bench(
-            *("md0", target, target, journal, lambda: None, lambda: None),
-            *(lambda _p, _s: None, None, written),
-        )
         watch = Watch(self.array, self.knobs)
-        done = trials.Trials(preparation, bench, watch, store, number, Silent())
+        done = trials.Trials(preparation, self.bench(written), watch, store, number, Silent())
         done.replay(earlier)
         searches = preparation.options.given is None
         factory = load_strategy(find_strategy(strategy)) if searches else None
