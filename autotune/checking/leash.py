@@ -127,8 +127,11 @@ class Leash:
         self._seen = (time.monotonic(), self.start)
 
     def _under_way(self) -> bool:
+        return self._mdstat_kib() is not None
+
+    def _mdstat_kib(self) -> tuple[int, int] | None:
         mdstat = sysfs.read(self._array.root / "proc/mdstat")
-        return sync_position_kib(mdstat, self._array.name) is not None
+        return sync_position_kib(mdstat, self._array.name)
 
     @property
     def at_rest(self) -> bool:
@@ -194,11 +197,13 @@ class Leash:
         return sysfs.read_or(self._md / "sync_min", self._from) != self._from
 
     def _has_another(self) -> bool:
-        """Whether a check goes on that somebody has started from elsewhere. For a moment one that
-        ends looks so, too."""
+        """Whether a check goes on that somebody has started from elsewhere."""
         for _ in range(2):
-            goes_on = sysfs.read_or(self._md / "sync_action", "") == "check" and self._under_way()
-            if not (goes_on and self._has_ended()):
+            if sysfs.read_or(self._md / "sync_action", "") != "check" or not self._has_ended():
+                return False
+            # After its end a check shows all until the superblocks are written (status_resync).
+            at = self._mdstat_kib()
+            if at is None or at[0] >= at[1]:
                 return False
             time.sleep(START_LOOK_S)
         return True

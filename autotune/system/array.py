@@ -3,6 +3,7 @@
 Files and their meaning: kernel Documentation/admin-guide/md.rst; layout seen on 6.1.176.
 """
 
+import contextlib
 import os
 import re
 from dataclasses import dataclass
@@ -212,7 +213,8 @@ def list_arrays(root: Path = Path("/")) -> list[Array]:
     """All active arrays, by name."""
     arrays = []
     for folder in sorted((root / "sys/block").glob("*/md")):
-        if sysfs.read_or(folder / "array_state", "clear") not in ("clear", "inactive"):
+        # One may be stopped while it is looked at.
+        with contextlib.suppress(RefusalError):
             arrays.append(read_array(folder.parent.name, root))
     return arrays
 

@@ -5,27 +5,36 @@ member that has failed does not count (md.c, match_mddev_units), though it is li
 removed.
 """
 
+import contextlib
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
+from autotune.errors import RefusalError
 from autotune.system import sysfs
-from autotune.system.array import Array, list_arrays
+from autotune.system.array import Array, read_array
 from autotune.system.blockdev import leaves
-from autotune.system.stack import read_stack
+from autotune.system.stack import holders
 from autotune.system.sync import NAMES, REBUILDS
 
 
 def sharing(array: Array) -> list[Array]:
     """The arrays that share a disk with it. Not those that lie on it, or that it lies on: what is
     asked of them is asked of it, or the reverse."""
-    above = {holder.name for holder in read_stack(array).holders}
-    return [
-        other
-        for other in list_arrays(array.root)
-        if other.name not in (array.name, *above)
-        and _share(array, other.name)
-        and array.name not in {holder.name for holder in read_stack(other).holders}
-    ]
+    root, found = array.root, []
+    related = {array.name, *_above(array.name, root)}
+    for folder in sorted((root / "sys/block").glob("*/md")):
+        name = folder.parent.name
+        if name in related or not _share(array, name) or array.name in _above(name, root):
+            continue
+        # One may be stopped, or a disk's scheduler changed, while it is looked at.
+        with contextlib.suppress(RefusalError, OSError):
+            found.append(read_array(name, root))
+    return found
+
+
+def _above(name: str, root: Path) -> set[str]:
+    return {holder.name for holder in holders(name, root)}
 
 
 PENDING = "waits for its first write to resync"

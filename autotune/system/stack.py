@@ -88,8 +88,8 @@ def mount_number(path: Path) -> int:
 
 def read_stack(array: Device) -> Stack:
     """Walk up from an array or a disk through holders and partitions, and match mounts and swap."""
-    holders = _above(array.name, array.root)
-    names = {array.name, *(holder.name for holder in holders)}
+    above = holders(array.name, array.root)
+    names = {array.name, *(holder.name for holder in above)}
     numbers = {
         number: name
         for name in names
@@ -98,7 +98,7 @@ def read_stack(array: Device) -> Stack:
     return Stack(
         mounts=_mounts(numbers, names, array.root),
         swaps=_swaps(names, array.root),
-        holders=holders,
+        holders=above,
         beside=tuple(
             other.name
             for other in list_arrays(array.root)
@@ -111,7 +111,7 @@ def _entry(name: str, root: Path) -> Path:
     return root / "sys/class/block" / name
 
 
-def _above(name: str, root: Path) -> tuple[Holder, ...]:
+def holders(name: str, root: Path) -> tuple[Holder, ...]:
     """The devices on top, nearest first, each once."""
     found: dict[str, Holder] = {}
     entry = _entry(name, root)
@@ -119,7 +119,7 @@ def _above(name: str, root: Path) -> tuple[Holder, ...]:
     held = [p.name for p in sorted((entry / "holders").glob("*"))]
     for above in partitions + held:
         found[above] = _holder(above, root)
-        for further in _above(above, root):
+        for further in holders(above, root):
             found.setdefault(further.name, further)
     return tuple(found.values())
 

@@ -28,7 +28,12 @@ class MdCheck:
         """Whether a check gets past what comes before it."""
         self.at_once = True
         """Whether so little that nobody sees it under way is read as soon as it is begun."""
+        self.cleans_looks = self._cleaning = 0
+        """How often `sync_action` reads "check" after its end: until the superblocks are written."""
         self.writes: list[tuple[str, str]] = []
+
+    def _end(self) -> None:
+        self.action, self._cleaning = "idle", self.cleans_looks
 
     def go(self, sectors: int) -> None:
         """Let the disks read on, as far as `sync_max` lets them."""
@@ -43,17 +48,25 @@ class MdCheck:
         if (self.position - self.completed) * 2 >= min(self.high, self.size) - self.completed:
             self.completed = self.position
         if self.position == self.size:
-            self.low, self.high, self.action = 0, MAX, "idle"
+            self.low, self.high = 0, MAX
+            self._end()
 
     def interrupt(self) -> None:
         """As `idle` does, or a member that fails."""
         if self.action == "check":
-            self.low, self.action = self.completed, "idle"
+            self.low = self.completed
+            self._end()
 
     def read(self, path: Path) -> str:
         """Stands for sysfs.read."""
         name = path.name
+        if self._cleaning and name == "sync_action":
+            self._cleaning -= 1
+            return "check"
         if name == "mdstat":
+            if self._cleaning:
+                at = f"({self.size // 2}/{self.size // 2})"
+                return f"md0 : active raid6 sda[0]\n      [====]  check =100.0% {at} finish=0min\n"
             if self.action == "check" and self.begins:
                 at = f"({self.position // 2}/{self.size // 2})"
                 return f"md0 : active raid6 sda[0]\n      [>....]  check = 1.0% {at} finish=1min\n"
@@ -94,7 +107,7 @@ class MdCheck:
             path.write_text(f"{text}\n")
         else:
             assert text == "check"
-            self.action = "check"
+            self.action, self._cleaning = "check", 0
             if self.begins:
                 self.position = self.completed = self.low
                 self.files["mismatch_cnt"] = "0"

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import fake_sysfs
 import pytest
-from md_check import UNIT, MdCheck
+from md_check import MAX, UNIT, MdCheck
 
 from autotune.checking import leash as leash_module
 from autotune.checking.leash import Leash, completed, next_limit, surely_read
@@ -267,3 +267,23 @@ def test_a_later_part_that_comes_to_its_end_is_nobody_elses(bench: Bench) -> Non
         assert not leash.over
         bench.md.action = "idle"
     assert leash.complete
+
+
+def test_a_later_part_whose_superblocks_take_their_time_is_nobody_elses(bench: Bench) -> None:
+    bench.md.cleans_looks = 30
+    with bench.leash(SIZE - 40 * UNIT) as leash:
+        while not leash.over:
+            bench.go(leash, 64 * UNIT)
+    assert leash.complete
+    assert bench.md.read(Path("sync_action")) == "idle"
+
+
+def test_a_member_that_fails_ends_a_check_of_ours_though_md_takes_its_time(bench: Bench) -> None:
+    bench.md.cleans_looks = 30
+    with bench.leash(0) as leash:
+        bench.go(leash, 20_000, 3)
+        bench.md.files["degraded"] = "1"
+        bench.md.interrupt()
+        bench.go(leash, 0)
+    assert not leash.complete
+    assert (bench.md.low, bench.md.high) == (0, MAX)
