@@ -74,7 +74,7 @@ def parse_share(text: str) -> float | None:
         return None
     share = float(found[1]) / 100
     if not 0 < share <= 1:
-        raise UsageError(f'"{plain(text)}" is not above 0 % and at most 100 %.')
+        raise UsageError(f'"{plain(text)}" is not above 0 % and at most 100 %; write it like 5%.')
     return share
 
 

@@ -31,7 +31,7 @@ _IN_PLAIN = {
     "extra_forbidden": "there is no such setting",
     "tuple_type": "it has to be a list",
     "list_type": "it has to be a list",
-    "missing": "it is not there",
+    "missing": "it is missing",
     "string_type": "it has to be a text",
     "bool_type": "it has to be true or false",
     "bool_parsing": "it has to be true or false",

@@ -91,7 +91,7 @@ def _wheels(suite: str, wheel: Path) -> Path:
     platforms = [f"--platform={name}" for name in PLATFORMS]
     run(sys.executable, "-m", "pip", "download", "--quiet", "--only-binary=:all:", *platforms,
         f"--python-version={PYTHON[suite]}", f"--dest={folder}",
-        f"--constraint={TOP / 'packaging/constraints.txt'}", wheel)  # fmt: skip
+        f"--constraint={TOP / 'packaging/constraints.txt'}", f"{wheel}[report]")  # fmt: skip
     shutil.copy(wheel, folder)
     return folder
 
@@ -117,7 +117,8 @@ def _lay_out(source: Path, suite: str, wheels: Path) -> None:
 
 
 def _changelog(suite: str) -> str:
-    number = f"{version('autotune-md')}+{SUFFIX[suite]}"
+    # For Debian, a version that is still to come is below it with a tilde.
+    number = f"{version('autotune-md').replace('.dev', '~dev')}+{SUFFIX[suite]}"
     asked = ["git", "log", "-1", "--format=%ct"]
     date = subprocess.run(asked, cwd=TOP, capture_output=True, text=True, check=True).stdout
     return (

@@ -18,7 +18,7 @@ import time
 from types import TracebackType
 from typing import Self
 
-from autotune.errors import RefusalError
+from autotune.errors import InfeasibleError, RefusalError
 from autotune.measure.check import end, sync_position_kib
 from autotune.safety.journal import Journal
 from autotune.system import sysfs
@@ -81,7 +81,9 @@ class Leash:
         self.mismatches = 0
         """Sectors that differ, of those before the leash."""
         self._limit: int | None = None
-        self._started = self._holding = self._is_anothers = False
+        self._started = self._holding = False
+        self._is_anothers = True
+        """Whether a check that runs is somebody else's. Until ours is asked for, it is."""
         self._from = ""
         """What md says of where the check that was started here began."""
         self._ahead = FIRST_SECTORS
@@ -90,12 +92,7 @@ class Leash:
         self._looked_s = -LOOK_S
 
     def __enter__(self) -> Self:
-        action = sysfs.read(self._md / "sync_action")
-        if action != "idle":
-            what = NAMES.get(action, action)
-            raise RefusalError(
-                f"A {what} of {self._array.device} has just begun; wait until it has ended."
-            )
+        self._refuse_if_busy()
         names = ("sync_min", "sync_max")
         self._bounds = sysfs.read(self._md / names[0]), sysfs.read(self._md / names[1])
         self._limit = next_limit(self.start, self._ahead, self._unit, self.size)
@@ -108,12 +105,33 @@ class Leash:
             self._from = sysfs.read(self._md / "sync_min")
             limit = self._limit if self._limit is not None else BEYOND // self._unit * self._unit
             store(self._md / "sync_max", str(limit))
-            store(self._md / "sync_action", "check")
+            self._start()
             self._wait_for_its_start()
+        except InfeasibleError:
+            self._end()
+            self._refuse_if_busy()
+            raise
         except BaseException:
             self._end()
             raise
         return self
+
+    def _refuse_if_busy(self) -> None:
+        action = sysfs.read(self._md / "sync_action")
+        if action != "idle":
+            what = NAMES.get(action, action)
+            raise RefusalError(
+                f"A {what} of {self._array.device} has just begun; wait until it has ended."
+            )
+
+    def _start(self) -> None:
+        action, self._is_anothers = self._md / "sync_action", False
+        try:
+            self._journal.store(action, "check")
+        except InfeasibleError:
+            # Unless ours comes late, somebody has started one since it was idle.
+            self._is_anothers = not sysfs.is_late(action)
+            raise
 
     def _wait_for_its_start(self) -> None:
         """Until then, what md says may be about an earlier sync."""
@@ -223,7 +241,7 @@ class Leash:
     def _end(self) -> None:
         freed = sysfs.read_or(self._md / "sync_max", "") == "max"
         self._is_anothers = self._is_anothers or (self._started and self._has_another())
-        if self._is_anothers:
+        if self._is_anothers and sysfs.read_or(self._md / "sync_action", "") != "idle":
             # It would wait for ever at the end of our leash.
             self._journal.store(self._md / "sync_max", "max")
         left = end(

@@ -9,7 +9,7 @@ from autotune.cli.options import Json
 from autotune.cli.plain_help import PlainCommand
 from autotune.service import CONFIG
 
-config = typer.Typer(no_args_is_help=True, help="The configuration of re-tuning and guards.")
+config = typer.Typer(no_args_is_help=True, help="The configuration of what the units do.")
 
 
 @config.callback()
@@ -37,7 +37,7 @@ def check(
 
     name = plain(str(file))
     if not file.exists() and file != CONFIG:
-        raise UsageError(f"There is no configuration {name}.")
+        raise UsageError(f"There is no file {name}; name the configuration to check.")
     settings = load_config(file)
     arrays = {a.device: settings.care(a.uuid).model_dump(mode="json") for a in list_arrays()}
     unknown = sorted(set(settings.arrays) - {a.uuid for a in list_arrays()})

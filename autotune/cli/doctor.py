@@ -47,7 +47,7 @@ def doctor(
 
     if all_ and device is not None:
         raise UsageError("Name an array or take --all, not both.")
-    arrays = [find_array(device)] if device else list_arrays()
+    arrays = [find_array(device)] if device is not None else list_arrays()
     journals = {str(path): leftovers.describe(path) for path in open_journals(state_dir)}
     known = {folder for _, folders in journals.values() for folder in folders}
     nobody = not_checked()

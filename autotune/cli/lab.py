@@ -48,6 +48,8 @@ def lab(
         lines = [f"{name:<12} {summary}" for name, summary in known.items()]
         print(json.dumps(known, indent=2) if as_json else "\n".join(lines))
         return
+    if as_json:
+        raise UsageError("--json is for --list; give both, or leave it out.")
     if scenario is None:
         raise UsageError("Name a scenario; `autotune lab --list` shows those that are shipped.")
     if out:

@@ -57,7 +57,7 @@ def report(
     form = form or ENDINGS.get(out.suffix if out else "", "html")
     if form not in FORMATS:
         hint = closest(form, FORMATS)
-        raise UsageError(f'There is no form "{form}"{hint}; there are {", ".join(FORMATS)}.')
+        raise UsageError(f'There is no format "{form}"{hint}; there are {", ".join(FORMATS)}.')
     if as_json and out is not None:
         raise UsageError("--json prints every figure, so it goes without --out; leave one out.")
     names = list(dict.fromkeys(what))
@@ -108,7 +108,7 @@ def _written(documents: list[dict[str, object]], form: str) -> str:
         from autotune.report.page import html
     except ImportError as error:
         raise UsageError(
-            f"The page needs the package {error.name}; install it with "
-            "`pip install 'autotune-md[report]'`, or take --format text."
+            f"The page needs the Python package {error.name}, which is not installed beside "
+            "autotune; take --format markdown, or see docs/how-to/report.md for how to add it."
         ) from None
     return html(documents)

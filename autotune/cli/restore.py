@@ -1,6 +1,5 @@
 """`autotune restore`."""
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -24,7 +23,8 @@ def restore(
         typer.Argument(
             metavar="DEVICE",
             autocompletion=complete.devices,
-            help="Also undo the profile that is applied to this array.",
+            help="Also undo the profile that is applied to this array. One that is persisted comes "
+            "back at its next start: `autotune unpersist`.",
         ),
     ] = None,
     all_: Annotated[
@@ -40,7 +40,10 @@ def restore(
     as_json: Json = False,
     state_dir: StateDir = STATE_DIR,
 ) -> None:
-    """Restore the original settings after a run was killed; with DEVICE, also undo a profile."""
+    """Undo: put back the original settings, of one array, or of --all.
+
+    Without either, only what a killed run has left is put back.
+    """
     import json
 
     from autotune.errors import RestoreError, UsageError
@@ -85,9 +88,8 @@ def restore(
         for name, outcome in outcomes.items():
             what = name.replace("(applied)", "(profile)").replace("(journal)", "(killed run)")
             _print(what, outcome)
-        # At boot there is hardly ever anything to do, and then nothing to say.
-        said = outcomes or torn or failed or removed
-        if not said and (device is not None or sys.stdout.isatty()):
+        # The timer hardly ever finds anything, and then it has nothing to say.
+        if not (outcomes or torn or failed or removed or abandoned):
             print("Nothing to restore.")
     if failed:
         raise RestoreError(

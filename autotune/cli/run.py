@@ -54,7 +54,14 @@ def run(
         str, Option(metavar="NAME", help="What proposes settings: bayes, recipe, random, grid, …")
     ] = "bayes",
     trials: Annotated[
-        int, Option(metavar="N", min=1, max=1000, help="How many settings to try at most.")
+        int,
+        Option(
+            metavar="N",
+            min=1,
+            max=1000,
+            help="How many new settings to try at most. The original settings and the proof are "
+            "some trials more.",
+        ),
     ] = 20,
     time: Annotated[
         str, Option(metavar="TIME", help="How long the whole run may take, such as 2h.")

@@ -9,7 +9,7 @@ from autotune.cli.plain_help import PlainCommand
 from autotune.cli.terminal import say
 
 SERVICE = "service"
-service = typer.Typer(no_args_is_help=True, help="Weekly re-tuning by systemd.")
+service = typer.Typer(no_args_is_help=True, help="The systemd units: re-tuning, guards, checks.")
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Print each file, and write none.")]
 
 
@@ -25,8 +25,11 @@ def install(
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Install the units: weekly re-tuning, restoring at each boot, and guards and checks where
-    configured."""
+    """Install the units, and start what is configured.
+
+    These are weekly re-tuning, cleaning up at each boot and after a kill, and guards and checks
+    where the configuration wants them.
+    """
     import json
 
     from autotune.cli.terminal import notice
@@ -65,7 +68,10 @@ def install(
 
 @service.command(cls=PlainCommand)
 def remove(as_json: Json = False) -> None:
-    """Stop and remove the units, and turn on again the checks that were turned off for them."""
+    """Stop and remove the units.
+
+    What else checked the arrays, and was turned off for them, is turned on again.
+    """
     import json
 
     from autotune.cli.terminal import notice

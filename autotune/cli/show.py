@@ -27,7 +27,7 @@ def show(
     from autotune.report.show import as_data, render, render_list
     from autotune.system.array import find_array, list_arrays
 
-    arrays = [find_array(device)] if device else list_arrays()
+    arrays = [find_array(device)] if device is not None else list_arrays()
     if as_json:
         data = [as_data(array) for array in arrays]
         print(json.dumps(data[0] if device else data, indent=2))

@@ -36,7 +36,7 @@ def status(
     from autotune.system.array import find_array, list_arrays
     from autotune.system.sync import under_way
 
-    arrays = [find_array(device)] if device else list_arrays()
+    arrays = [find_array(device)] if device is not None else list_arrays()
     nobody, found = not_checked(), []
     for array in arrays:
         # Whatever bounds a recovery, be it a check that is paused with its guardian.

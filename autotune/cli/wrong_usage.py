@@ -24,6 +24,8 @@ _PLAIN = (
 def usage_error(error: Any) -> UsageError:
     """An error of the command line as the one place that says errors takes it."""
     command = error.ctx.command_path if getattr(error, "ctx", None) else "autotune"
+    if found := re.search(r"'(.*)' is not readable", str(error.format_message())):
+        return UsageError(f"You may not read {found[1]}; run autotune with sudo.")
     return UsageError(f"{_fault(error)}; `{command} --help` says what there is.")
 
 

@@ -9,7 +9,7 @@ miss a disk that is replaced. What exactly the rules rest on: `export.udev`.
 import contextlib
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 
 from autotune.deploy.persisted import FOLDER, RULES, digest, own_place, profile_path, rule_path
@@ -20,14 +20,16 @@ from autotune.errors import AutotuneError, RefusalError
 from autotune.export import udev
 from autotune.export.steps import steps
 from autotune.knobs import by_name, harmful, read_setting
+from autotune.knobs.base import on_every_disk
 from autotune.knobs.before import before_here, replaced, reset_with_schedulers, with_before
 from autotune.knobs.profile_file import load_profile, parse_profile
+from autotune.knobs.queue import NrRequests
 from autotune.knobs.scheduler import requests_after_switch
 from autotune.knobs.texts import KERNELS, of_disk
 from autotune.preflight import conflicts
 from autotune.problem.profile import Profile
 from autotune.problem.setting import Setting
-from autotune.safety.applied import is_applied, known_by_record
+from autotune.safety.applied import is_applied, known_by_record, set_by_profiles
 from autotune.safety.locks import lock
 from autotune.safety.paths import applied_profile_path, journal_path
 from autotune.system import sysfs
@@ -84,7 +86,9 @@ def persist(
     journal = journal_path(state_dir.absolute(), uuid)
     # initramfs-tools copies rules into the initramfs, where they would outlive their removal.
     gate = f'TEST!="{own_place(uuid, Path("/"))}"'
-    rule = udev.rules(_with_lengths(profile, array, known), *udev.forms(uuid), journal, gate)
+    rule = udev.rules(
+        _with_lengths(profile, array, state_dir, notice), *udev.forms(uuid), journal, gate
+    )
     text = profile.model_dump_json(indent=2) + "\n"
     # What could not be read again would leave no way back.
     parse_profile(text, profile.name)
@@ -125,29 +129,31 @@ def persist_applied(
         return persist(profile, array, state_dir, notice)
 
 
-def _with_lengths(profile: Profile, array: Array, known: Mapping[Path, str]) -> Profile:
-    """The profile with the lengths of queues that are somebody's own: the scheduler resets them at
-    each boot. Those that another profile has set, over the `known` ones, are not."""
+def _with_lengths(
+    profile: Profile, array: Array, state_dir: Path, notice: Callable[[str], None]
+) -> Profile:
+    """The profile with the length that the disks' queues have under its scheduler, which resets it
+    at each boot. What another profile has set is left out: it ends with the reboot."""
     length = by_name("nr_requests")
+    assert isinstance(length, NrRequests)
     if "scheduler" not in profile.knobs or length.name in profile.knobs:
         return profile
-    if not length.applies(array):
+    if not on_every_disk(array, length.file):
         return profile
-    own, reads = False, {}
+    under, reads, usual = set_by_profiles(array, state_dir), [], []
     for disk in array.disks:
-        file, scheduler = (of_disk(array.root, disk, n) for n in ("nr_requests", "scheduler"))
-        now = sysfs.value(scheduler)
-        before = known.get(scheduler, now) if file in known else now
-        text = known.get(file) or sysfs.value(file)
-        device = sysfs.device(file)
-        if text != str(requests_after_switch(device, before)):
-            own, reads[file] = True, text
-        elif (usual := requests_after_switch(device, now)) is not None:
-            reads[file] = str(usual)
-    if not own:
+        file, scheduler = (of_disk(array.root, disk, n) for n in (length.name, "scheduler"))
+        reads.append(under.get(file) or sysfs.value(file))
+        usual.append(str(requests_after_switch(sysfs.device(file), sysfs.value(scheduler))))
+    if reads == usual:
         return profile
-    lengths = replaced({length.name: length.read(array)}, array, reads)
-    return profile.model_copy(update={"knobs": {**profile.knobs, **lengths}})
+    if len(set(reads)) > 1:
+        notice(
+            f"The queues of the disks have different lengths ({', '.join(reads)}), which are not "
+            "persisted: at each boot they are what the scheduler makes of them."
+        )
+        return profile
+    return profile.model_copy(update={"knobs": {**profile.knobs, length.name: int(reads[0])}})
 
 
 def _following(

@@ -148,5 +148,7 @@ class Valve:
 
     def restore_depth(self) -> None:
         """Take that back."""
-        if "sync_io_depth" in self._files:
-            self._write("sync_io_depth", self._files["sync_io_depth"].found)
+        file = self._files.get("sync_io_depth")
+        if file is not None and file.now != file.found:
+            self.check()
+            self._write("sync_io_depth", file.found)

@@ -69,9 +69,11 @@ def for_array(array: Array, knobs: Iterable[Knob] = DEFAULT) -> tuple[Knob, ...]
 
 
 def parse_knobs(text: str) -> tuple[Knob, ...]:
-    """`default`, `all`, or names with commas between. UsageError if there is no such knob."""
+    """`default`, `all` and names, with commas between. UsageError if there is no such knob."""
     sets = {"default": DEFAULT, "all": ALL}
-    return sets.get(text) or tuple(by_name(name.strip()) for name in text.split(","))
+    names = [name.strip() for name in text.split(",")]
+    wanted = [knob for name in names for knob in sets.get(name) or (by_name(name),)]
+    return tuple(dict.fromkeys(wanted))
 
 
 def by_name(name: str) -> Knob:

@@ -49,7 +49,9 @@ def parse_ceiling(text: str) -> Ceiling:
     """`20ms`, `1.5x`, or either after `PHASE=`. Raise UsageError if it is none of these."""
     phase, named, limit = text.rpartition("=")
     if named and not phase.strip():
-        raise UsageError(f'The ceiling "{plain(text)}" names no phase before its =.')
+        raise UsageError(
+            f'The ceiling "{plain(text)}" names no phase before its =; write it like resync=20ms.'
+        )
     factor = re.fullmatch(r"(\d+(?:\.\d+)?)x", limit.strip())
     if factor:
         if float(factor[1]) == math.inf:

@@ -10,7 +10,7 @@ from autotune.problem.course import Course
 from autotune.problem.figure import Estimate
 from autotune.problem.profile import Evidence
 from autotune.problem.trial import Status
-from autotune.report.tables import QUIET_QUANTITIES, show_setting
+from autotune.report.tables import is_quiet, show_setting
 from autotune.results.proof import BASELINE, WINNER, last_proof, original
 from autotune.results.solve import Study
 from autotune.stats.histogram import total
@@ -83,7 +83,7 @@ def figures(
                 "name": figure.name,
                 "kind": figure.kind,
                 "counts": figure.weight > 0,
-                "quiet": figure.name.endswith(QUIET_QUANTITIES),
+                "quiet": is_quiet(figure.name, change["conclusion"] if change else None),
                 "before": before[figure.name].value,
                 "after": after if change else None,
                 "change": change,

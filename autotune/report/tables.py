@@ -9,7 +9,7 @@ from autotune.problem.setting import Setting, Value
 from autotune.quantities import show_latency, show_rate
 from autotune.report.grid import Grid
 from autotune.stats.sequential import Held
-from autotune.stats.verdict import Comparison
+from autotune.stats.verdict import Comparison, Conclusion
 from autotune.tuning.conclusion import Nearest
 from autotune.tuning.tune import Result
 
@@ -18,6 +18,13 @@ ALIKE = 1.1
 """Up to this ratio, either way, a figure that did not surely change is called the same."""
 QUIET_QUANTITIES = ("p50", "p999")
 """Measured and stored, but only p99 has ceilings, so only that is in the short table."""
+
+
+def is_quiet(name: str, conclusion: str | None) -> bool:
+    """Whether the short table goes without a figure. Not if it surely became worse."""
+    return name.endswith(QUIET_QUANTITIES) and conclusion != Conclusion.WORSE
+
+
 ROOMY = 60
 """Columns from which on changes stand below each other."""
 _HELD = {Held.HOLDS: "holds", Held.BROKEN: "[red]broken[/]", Held.NOT_SHOWN: "not shown"}
@@ -64,10 +71,12 @@ def _table(after: str) -> Grid:
 
 
 def _rows(result: Result) -> list[Figure]:
+    compared = result.verdict.figures if result.verdict else {}
+    concluded = {name: each.conclusion.value for name, each in compared.items()}
     return [
         figure
         for figure in result.figures
-        if not figure.name.endswith(QUIET_QUANTITIES) and figure.name in result.before
+        if figure.name in result.before and not is_quiet(figure.name, concluded.get(figure.name))
     ]
 
 

@@ -31,6 +31,18 @@ def known_by_record(array: Lockable, state_dir: Path) -> dict[Path, str]:
     return {}
 
 
+def set_by_profiles(array: Lockable, state_dir: Path) -> dict[Path, str]:
+    """The files that have another value by profiles of this array, with what they read before."""
+    with contextlib.suppress(AutotuneError, OSError):
+        record = Journal.load(applied_path(state_dir, array.uuid)).record
+        if record.of_this_boot(array.root):
+            known = {Path(name): record.originals[name] for name in record.ours}
+            now = {p: sysfs.original(p) for p in known if p.exists() and record.is_same(p)}
+            ours = {p for p, text in now.items() if text in record.ours[str(p)]}
+            return {p: known[p] for p in ours if known[p] != now[p]}
+    return {}
+
+
 @dataclass(frozen=True)
 class Stopped:
     """An array that does not run, and the disks that it had; see `locks.Lockable`."""

@@ -98,6 +98,9 @@ class Journal:
                 record.learn(entry)
         if is_waiting(path):
             record.keep_waiting()
+        if text.endswith(OVER) and not is_of_applied(path):
+            # Killed before the file was gone: all is back, or kept.
+            record = record.nothing_left()
         return cls(path, record)
 
     def _add(self, entry: Mapping[str, object]) -> None:
@@ -304,6 +307,8 @@ class Journal:
             # it both count as ours.
             with contextlib.suppress(AutotuneError):
                 earlier._add({"kind": "settled"})
+            # Of the scratch folder, that speaks from here on.
+            self.path, self.record, self.held = earlier.path, earlier.record, None
             return
         folder = self.path.parent
         self.path = self.path.replace(applied)

@@ -141,6 +141,11 @@ class Record:
         paths = [path for name in self.originals if (path := Path(name)).name in WAITING]
         return [path for path in paths if path.exists() and self.is_same(path)]
 
+    def nothing_left(self) -> "Record":
+        """The record of the same run with nothing to put back."""
+        head = self.uuid, self.device, self.boot, self.pid
+        return Record(*head, started_s=self.started_s, kernel=self.kernel)
+
     def keep_waiting(self) -> None:
         """Forget all but what waits for the end of a sync, and what is left to remove."""
         self.originals = {p: t for p, t in self.originals.items() if Path(p).name in WAITING}

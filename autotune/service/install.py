@@ -57,6 +57,19 @@ def checked(root: Path = Path("/")) -> dict[str, str]:
     }
 
 
+def _absent(root: Path) -> set[Path]:
+    """The drop-ins of arrays that do not run now, and which the configuration names."""
+    cares = load_config(root / CONFIG.relative_to("/")).arrays
+    here = {array.uuid for array in list_arrays(root)}
+    units = [
+        unit.format(forms(uuid)[0])
+        for uuid, care in cares.items()
+        for unit, wants in ((GUARD, care.guard_p99), (CHECK, care.check_every))
+        if uuid not in here and wants is not None
+    ]
+    return {root / FOLDER / f"{unit}.d" / ARRAY_DROP_IN for unit in units}
+
+
 def files(command: Path, root: Path = Path("/")) -> dict[Path, str]:
     """What `install` writes: each unit calling this command, the mountpoints of the arrays here,
     below which scratch files may be written, and what each needs that is guarded or checked."""
@@ -117,7 +130,8 @@ def install(root: Path = Path("/")) -> list[Path]:
         raise RefusalError(f"Root would run a command for events that others can change: {found}")
     anew = not any(path.exists() for path in wanted)
     try:
-        _remove_instances([path for path in _drop_ins(root) if path not in wanted], root)
+        stay = wanted.keys() | _absent(root)
+        _remove_instances([path for path in _drop_ins(root) if path not in stay], root)
         if stale := by_name(root):
             if runs(root):
                 systemctl(root, "stop", *stale)

@@ -125,12 +125,14 @@ def _turn_off(change: Timer | File, root: Path) -> None:
 def _give_back(change: Timer | File, root: Path) -> str:
     """Turn one on again; its name, or "" if it was on, or is as somebody else has made it since."""
     if isinstance(change, Timer):
-        if not is_masked(root, change.name):
-            return ""
-        systemctl(root, "unmask", change.name)
-        if change.active and runs(root):
+        masked = is_masked(root, change.name)
+        if masked:
+            systemctl(root, "unmask", change.name)
+        # One that is not masked any more may be of a removal that was cut here.
+        stands = change.active and runs(root) and not _is_active(change.name, root)
+        if stands:
             systemctl(root, "start", change.name)
-        return change.name
+        return change.name if masked or stands else ""
     switch = SWITCHES[change.source]
     path = root / switch.file
     text = _read(path) if path.exists() else None

@@ -4,6 +4,7 @@ waits for months loads it."""
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from dataclasses import fields as dataclass_fields
 from typing import Any
 
 from autotune.problem.figure import SPREADS_95, Estimate
@@ -160,18 +161,39 @@ def from_document(document: Mapping[str, Any]) -> Forecast:
         *(tuple(map(float, fields["platter"][name])) for name in ("places", "kib_s"))
     )
     fields["points"] = tuple(_point(each) for each in fields["points"])
-    numbers = [fields[name] for name in ("made_s", "member_kib", "limit_kib_s")]
-    if not all(0 <= number < LARGEST for number in numbers) or not fields["member_kib"]:
-        raise ValueError(f"{numbers} are no time, size and speed")
-    return Forecast(**fields)
+    found = Forecast(**fields)
+    _refuse_nonsense(found)
+    return found
+
+
+def _refuse_nonsense(forecast: Forecast) -> None:
+    for each in dataclass_fields(Forecast):
+        value = getattr(forecast, each.name)
+        if each.type in (str, bool) and not isinstance(value, each.type):
+            raise TypeError(f"{each.name} is {value!r}")
+        if each.type in (int, float) and not 0 <= value < LARGEST:
+            raise ValueError(f"{each.name} is {value!r}")
+    ceiling_ns = forecast.stopped_ns
+    if not forecast.member_kib or (ceiling_ns is not None and not 0 < ceiling_ns < LARGEST):
+        raise ValueError(f"{forecast.member_kib} and {ceiling_ns} are no size and ceiling")
 
 
 def _point(document: Mapping[str, Any]) -> Point:
-    p50, p99 = (
-        Estimate(**document[name]) if document[name] is not None else None
-        for name in ("p50", "p99")
+    return Point(
+        float(document["kib_s"]),
+        _latency(document["p50"]),
+        _latency(document["p99"]),
+        int(document["samples"]),
     )
-    return Point(float(document["kib_s"]), p50, p99, int(document["samples"]))
+
+
+def _latency(document: Mapping[str, Any] | None) -> Estimate | None:
+    if document is None:
+        return None
+    found = Estimate(float(document["value"]), float(document["spread"]))
+    if not (0 < found.value < LARGEST and 0 <= found.spread < math.inf):
+        raise ValueError(f"{found} is no latency")
+    return found
 
 
 def _between_both(idle: Estimate, checked: Estimate) -> Estimate:

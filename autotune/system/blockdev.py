@@ -101,6 +101,8 @@ def _uuid_from_mdadm(name: str) -> str:
 
 def kernel_name(device: str, root: Path) -> str:
     """The kernel's name of a device file. UsageError if it is no block device."""
+    if not device:
+        raise UsageError("DEVICE is empty; name an array, such as /dev/md0.")
     path = Path(device if "/" in device else f"/dev/{device}")
     file = root / path.relative_to("/") if path.is_absolute() else path
     if not file.exists():

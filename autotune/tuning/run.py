@@ -166,6 +166,7 @@ def run(
                 store.finish_run(number, "done", result.reason, _dumped(profile), said)
                 if keep and profile is not None:
                     _leave_in_force(preparation, result, profile, bench.journal, watch, state_dir)
+                    tell(state_dir, array.uuid, array.device, number, kept=True)
         except StoppedError as error:
             raise _interrupted(store, number, options, error) from None
         except BaseException as error:

@@ -17,7 +17,7 @@ from typing import Any
 
 from autotune.errors import AutotuneError
 from autotune.safety.journal import Journal
-from autotune.safety.paths import applied_path, journal_path, waiting_path
+from autotune.safety.paths import journal_path, waiting_path
 from autotune.suggested import name_folder
 
 _ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
@@ -30,16 +30,16 @@ _CAUSES = {
     signal.SIGKILL: "SIGKILL: somebody's, the kernel's because memory ran short, or the guardian's "
     "because the command was stopped for a minute",
 }
-TICK_S = 0.1
-"""The time of a file is that of the kernel's last tick, which may be before the clock's."""
 _line: int | None = None
 """Where the worker tells what it works on; None if nobody listens."""
 
 
-def tell(state_dir: Path, uuid: str, device: str, run: int) -> None:
-    """Let the process above know which run this is, for the case that this one dies."""
+def tell(state_dir: Path, uuid: str, device: str, run: int, kept: bool = False) -> None:
+    """Let the process above know which run this is, for the case that this one dies. `kept`: what
+    it found is in force."""
     if _line is not None:
         told = {"state": str(state_dir.absolute()), "uuid": uuid, "device": device, "run": run}
+        told["kept"] = kept
         os.write(_line, json.dumps(told).encode() + b"\n")
 
 
@@ -58,7 +58,6 @@ def supervise() -> int | None:
     sys.stdout.flush()
     sys.stderr.flush()
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {*_ENDS, signal.SIGCHLD})
-    began_s = time.time() - TICK_S
     above, worker = os.getpid(), os.fork()
     if not worker:
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -87,7 +86,7 @@ def supervise() -> int | None:
     with os.fdopen(trace, "rb") as file:
         where = _place(file.read().decode("utf-8", "replace"))
     run = json.loads(told[-1]) if told else None
-    raise AutotuneError(_what_happened(-code, where, run, began_s))
+    raise AutotuneError(_what_happened(-code, where, run))
 
 
 def _wait(worker: int) -> int:
@@ -112,16 +111,15 @@ def _place(trace: str) -> str:
     return f" in {found[1].rpartition('site-packages/')[2]}, line {found[2]}"
 
 
-def _what_happened(number: int, where: str, told: dict[str, Any] | None, began_s: float) -> str:
+def _what_happened(number: int, where: str, told: dict[str, Any] | None) -> str:
     cause = _CAUSES.get(number) or f"the signal {signal.Signals(number).name}"  # type: ignore[call-overload]
     text = f"The command was ended by {cause}{where}."
     if told is None:
         return text
     state_dir, run = Path(told["state"]), told["run"]
-    kept = applied_path(state_dir, told["uuid"])
     # The worker read it, not this process.
     name_folder(state_dir)
-    if kept.exists() and kept.stat().st_mtime > began_s:
+    if told["kept"]:
         text += (
             f" What it found is in force; `autotune restore {told['device']}` puts the original "
             "settings back."

@@ -29,7 +29,7 @@ class MdCheck:
         self.at_once = True
         """Whether so little that nobody sees it under way is read as soon as it is begun."""
         self.cleans_looks = self._cleaning = 0
-        """How often `sync_action` reads "check" after its end: until the superblocks are written."""
+        """How often it still reads "check" after its end: until the superblocks are written."""
         self.writes: list[tuple[str, str]] = []
 
     def _end(self) -> None:

@@ -9,7 +9,7 @@ from md_check import MAX, UNIT, MdCheck
 
 from autotune.checking import leash as leash_module
 from autotune.checking.leash import Leash, completed, next_limit, surely_read
-from autotune.errors import InfeasibleError
+from autotune.errors import InfeasibleError, RefusalError
 from autotune.safety.journal import Journal
 from autotune.safety.record import Record
 from autotune.system import sysfs
@@ -234,6 +234,29 @@ def test_a_recovery_that_begins_as_the_check_ends_is_left_alone(
         bench.go(leash, 20_000, 3)
     assert leash.position > 0
     assert ended == [(True, False), (False, True)]
+
+
+@pytest.mark.parametrize("name", ["sync_min", "sync_action"])
+def test_a_check_that_somebody_starts_just_before_ours_goes_on(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """As a timer of the same hour does. `name`: just before this is written."""
+    begun = []
+
+    def write(path: Path, text: str, timeout_s: float = 30.0) -> None:
+        if path.name == name and not begun:
+            begun.append(True)
+            bench.md.write(Path("sync_action"), "check")
+            bench.md.go(50_000)
+        if path.name == "sync_action" and text == "check":
+            raise InfeasibleError("sync_action check: EBUSY")
+        bench.md.write(path, text)
+
+    monkeypatch.setattr(sysfs, "write", write)
+    with pytest.raises(RefusalError, match="A check of /dev/md0 has just begun"):
+        bench.leash(0).__enter__()
+    assert bench.md.action == "check"
+    assert bench.md.high == MAX
 
 
 @pytest.mark.parametrize("starts", [False, True])

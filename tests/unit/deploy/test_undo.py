@@ -1,7 +1,6 @@
 """What udev has set for a persisted profile goes back as what was applied does."""
 
 import functools
-import os
 import shutil
 from pathlib import Path
 
@@ -38,17 +37,6 @@ from autotune.safety.paths import applied_path, journal_path, waiting_path
 from autotune.safety.restore import restore
 from autotune.system import sysfs
 from autotune.system.array import Array, find_array, list_arrays
-
-
-@pytest.fixture
-def array(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Array:
-    fake_sysfs.raid6(tmp_path)
-    start(tmp_path)
-    monkeypatch.setattr(sysfs, "write", fake_sysfs.write)
-    monkeypatch.setattr(os, "fsync", lambda _descriptor: None)
-    for name in ("check", "tell_udev"):
-        monkeypatch.setattr(persist, name, lambda *_: None)
-    return find_array("md0", tmp_path)
 
 
 def cache(array: Array) -> Path:

@@ -15,6 +15,7 @@ from autotune.errors import AutotuneError, RefusalError
 from autotune.service import install
 from autotune.service.install import SHIPPED_COMMAND, units
 from autotune.service.ours import marked
+from autotune.system.array import find_array
 
 AUTOTUNE = Path(sys.executable).with_name("autotune")
 NEEDS_SYSTEMD = pytest.mark.skipif(
@@ -262,6 +263,22 @@ def test_a_guard_that_is_not_wanted_any_more_goes_with_the_next_installation(roo
     assert list(root.rglob(f"{CHECK}*")) == []
     assert (root / "etc/systemd/system/autotune-guard@.service").exists()
     assert set(install.status(root).values()) == {"as shipped"}
+
+
+@pytest.mark.skipif(not shutil.which("systemctl"), reason="needs systemctl")
+@pytest.mark.parametrize("named", [True, False])
+def test_a_guard_of_an_array_that_does_not_run_now_stays_if_it_is_named(
+    root: Path, named: bool
+) -> None:
+    install.install(root)
+    config = root / "etc/autotune/config.toml"
+    uuid = find_array("md0", root).uuid
+    if named:
+        config.write_text(f"[array.\"{uuid}\"]\nguard_p99 = '40ms'\ncheck_every = '30d'\n")
+    shutil.rmtree(root / "sys/block/md0")
+    install.install(root)
+    drop_ins = {path.parent.name for path in root.rglob("array.conf")}
+    assert drop_ins == ({f"{GUARD}.d", f"{CHECK}.service.d"} if named else set())
 
 
 @pytest.mark.skipif(not shutil.which("systemctl"), reason="needs systemctl")

@@ -66,6 +66,12 @@ def test_what_is_damaged_counts_as_not_there(tmp_path: Path, array: Array, text:
         {"platter": {"places": [0.0], "kib_s": [float("inf")]}},
         {"made_s": 1e300},
         {"member_kib": 0},
+        {"users_share": None},
+        {"rate_spread": -1},
+        {"level": 5},
+        {"stopped_ns": 0},
+        {"points": [{"kib_s": 0, "p50": None, "p99": {"value": 0, "spread": 0}, "samples": 9}]},
+        {"points": [{"kib_s": 0, "p50": {"value": 1, "spread": None}, "p99": None, "samples": 9}]},
     ],
 )
 def test_numbers_that_no_array_has_count_as_damaged(

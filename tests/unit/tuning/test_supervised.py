@@ -82,15 +82,14 @@ def test_a_run_is_marked_and_its_trials_are_kept(tmp_path: Path, state: str) -> 
 
 
 def test_what_stays_in_force_is_not_said_to_be_back(tmp_path: Path) -> None:
-    folder, kept = str(tmp_path), applied_path(tmp_path, "u")
+    folder, recorded = str(tmp_path), applied_path(tmp_path, "u")
     journal_path(tmp_path, "u").parent.mkdir()
-    kept.parent.mkdir()
-    kept.touch()
-    dies = f"tell(Path({folder!r}), 'u', '/dev/md0', 1); ctypes.string_at(0)"
-    os.utime(kept, (1e9, 1e9))
-    # Applied before the run, it is what the run has put back.
-    assert "The original settings are back." in ended(dies)[1]
-    _, errors = ended(f"Path({str(kept)!r}).touch(); {dies}")
+    recorded.parent.mkdir()
+    # That of a profile before the run, be it written only now.
+    recorded.touch()
+    tells = f"tell(Path({folder!r}), 'u', '/dev/md0', 1"
+    assert "The original settings are back." in ended(f"{tells}); ctypes.string_at(0)")[1]
+    _, errors = ended(f"{tells}); {tells}, kept=True); ctypes.string_at(0)")
     assert "What it found is in force; `autotune restore /dev/md0 --state-dir " in errors
     assert "are back." not in errors
 

@@ -1,0 +1,102 @@
+"""What is kept in force: what its rule sets at each boot, and what its record speaks for."""
+
+import re
+from pathlib import Path
+
+import fake_sysfs
+import pytest
+from profiles_in_force import apply_values, persist_values, schedulers, set_all, undo
+from some_profile import profile
+
+from autotune.deploy import persisted
+from autotune.deploy.persist import persist
+from autotune.knobs import ALL, by_name, for_array
+from autotune.safety.applied import keep_applied
+from autotune.safety.apply import apply, journaled_paths
+from autotune.safety.deferred_restore import put_back
+from autotune.safety.journal import Journal
+from autotune.safety.new_journal import new_journal
+from autotune.safety.paths import applied_path, journal_path
+from autotune.system import sysfs
+from autotune.system.array import Array
+
+
+def _persisted_lengths(array: Array, root: Path) -> list[str]:
+    """What the rule sets the queues' lengths to, once for disks and once for partitions."""
+    rule = persisted.rule_path(array.uuid, root).read_text()
+    return re.findall(r'ATTR{queue/nr_requests}="(\d+)"', rule)
+
+
+def test_a_length_that_a_switch_has_left_is_persisted_as_it_was_measured(
+    tmp_path: Path, array: Array
+) -> None:
+    """At a boot the scheduler would make another one of it."""
+    for path in schedulers(array):
+        fake_sysfs.write(path, "none")
+    array = array.now()
+    persist_values(array, {"scheduler": "kyber"}, tmp_path)
+    lengths = {sysfs.value(path.with_name("nr_requests")) for path in schedulers(array)}
+    assert lengths == {"64"}
+    assert _persisted_lengths(array, tmp_path) == ["64"]
+
+
+def test_a_length_that_is_set_by_hand_over_a_profile_is_what_is_persisted(
+    tmp_path: Path, array: Array
+) -> None:
+    lengths = [path.with_name("nr_requests") for path in schedulers(array)]
+    set_all(lengths, "100")
+    applied = apply_values(array, {"scheduler": "bfq"}, tmp_path)
+    set_all(lengths, "48")
+    persist(applied, array, tmp_path, lambda _text: None)
+    assert _persisted_lengths(array, tmp_path) == ["48"]
+
+
+@pytest.mark.parametrize("scheduler", ["none", "bfq"])
+def test_lengths_that_differ_are_not_persisted_and_that_is_told(
+    tmp_path: Path, array: Array, scheduler: str
+) -> None:
+    said: list[str] = []
+    applied = apply_values(array, {"scheduler": scheduler}, tmp_path)
+    fake_sysfs.write(schedulers(array)[0].with_name("nr_requests"), "50")
+    persist(applied, array, tmp_path, said.append)
+    assert _persisted_lengths(array, tmp_path) == []
+    assert "have different lengths (50, " in " ".join(said)
+
+
+@pytest.mark.parametrize("earlier", [False, True])
+def test_a_scratch_folder_that_is_gone_is_gone_from_what_is_applied(
+    tmp_path: Path, array: Array, earlier: bool
+) -> None:
+    """Be there a record already: the folder is removed once that has been taken over."""
+    if earlier:
+        apply_values(array, {"stripe_cache_size": 512}, tmp_path)
+    knobs = (by_name("scheduler"),)
+    paths = journaled_paths(array, for_array(array, ALL))
+    journal = new_journal(
+        journal_path(tmp_path, array.uuid), array.uuid, array.device, paths, tmp_path
+    )
+    folder = tmp_path / ".autotune-0123456789abcdef"
+    journal.scratch(folder)
+    apply(array, knobs, {"scheduler": "bfq"}, journal)
+    keep_applied(profile({"scheduler": "bfq"}), array, journal, tmp_path)
+    journal.removed(folder)
+    journal.release()
+    assert Journal.load(applied_path(tmp_path, array.uuid)).record.scratch == []
+
+
+def test_a_kill_once_a_second_profile_is_kept_leaves_it_in_force(
+    tmp_path: Path, array: Array, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its journal, which says that it is over, is still there."""
+    apply_values(array, {"stripe_cache_size": 512}, tmp_path)
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "unlink", lambda *_, **__: None)
+        apply_values(array, {"stripe_cache_size": 2048}, tmp_path)
+    path, cache = journal_path(tmp_path, array.uuid), array.md / "stripe_cache_size"
+    assert path.exists()
+    _, outcome = put_back(path, tmp_path)
+    assert (outcome.restored, outcome.failed) == ([], [])
+    assert not path.exists()
+    assert sysfs.value(cache) == "2048"
+    undo(array, tmp_path)
+    assert sysfs.value(cache) == "256"
