@@ -227,7 +227,12 @@ class _Checking:
         """Raise StoppedError if nothing of the array's own did."""
         deadline = time.monotonic() + SETTLE_S
         while time.monotonic() < deadline:
-            array = self._array.now()
+            try:
+                array = self._array.now()
+            except RefusalError as error:
+                raise StoppedError(
+                    f"The check stopped at {show_share(record.share)}: {error}"
+                ) from None
             if obstacles.passing(array) or (obstacles.came_between(array) and not array.degraded):
                 return
             if not array.degraded:

@@ -23,7 +23,7 @@ from autotune.safety import deferred_restore, scope
 from autotune.safety.heartbeat import Heartbeat, wait_for_the_end
 from autotune.safety.journal import OVER, Journal
 from autotune.safety.outcome import Outcome
-from autotune.safety.paths import is_held, waiting_path
+from autotune.safety.paths import applied_path, is_held, waiting_path
 from autotune.safety.restore import restore
 from autotune.system import sysfs
 
@@ -208,9 +208,11 @@ def _what_is_left(path: Path, file: BinaryIO, first: bytes) -> Journal | None:
     text = file.read()
     if text.endswith(OVER):
         return None
-    with contextlib.suppress(OSError):
-        if os.path.samestat(waiting_path(path).stat(), os.fstat(file.fileno())):
-            path = waiting_path(path)
+    for place in (waiting_path(path), applied_path(path.parent.parent, path.stem)):
+        with contextlib.suppress(OSError):
+            if os.path.samestat(place.stat(), os.fstat(file.fileno())):
+                path = place
+                break
     lost = not text.startswith(first)
     journal = Journal.read(path, first if lost else text)
     journal.held = file

@@ -2,6 +2,7 @@
 it grew to once, later checks of the run begin with."""
 
 import contextlib
+from bisect import bisect_left
 from collections.abc import Callable, Iterator
 
 from autotune.errors import InfeasibleError
@@ -42,16 +43,17 @@ class GrownCache:
 
     @contextlib.contextmanager
     def before(self, phase: Phase, setting: Setting) -> Iterator[bool]:
-        """Meanwhile a check, of this setting, begins with as many stripes. Whether it does, or has
-        more by itself: then there is no growth to wait for."""
+        """Meanwhile a check, of this setting, begins with as many stripes, or as many as are
+        allowed. Whether it has all of them, or more by itself: then there is no growth to wait
+        for."""
         size = int(setting.get(NAME, 0))
-        grown = {**setting, NAME: self._stripes}
-        if not (phase.check and 0 < size < self._stripes and self._allowed(grown)):
+        most = self._most_allowed(setting, size) if phase.check and size else size
+        if most == size:
             yield phase.check and size >= self._stripes > 0
             return
-        is_grown = True
+        is_grown = most == self._stripes
         try:
-            self._apply(grown)
+            self._apply({**setting, NAME: most})
         except InfeasibleError:
             # As small as it is, it takes longer.
             self._apply(setting)
@@ -59,3 +61,10 @@ class GrownCache:
         yield is_grown
         # After an error the run ends, or its next trial sets everything.
         self._apply(setting)
+
+    def _most_allowed(self, setting: Setting, size: int) -> int:
+        """As many stripes as are known, or as the RAM budget has room for."""
+        larger = range(size + 1, self._stripes + 1)
+        return size + bisect_left(
+            larger, True, key=lambda count: not self._allowed({**setting, NAME: count})
+        )

@@ -139,6 +139,7 @@ def run(
         if factory is not None:
             preparation = _remembering(store, preparation, number, reporter)
             preparation = _hinted(preparation, state_dir, reporter)
+        is_stored = False
         try:
             with session(preparation, state_dir, reporter, written) as (bench, watch):
                 trials = Trials(preparation, bench, watch, store, number, reporter)
@@ -164,12 +165,16 @@ def run(
                 store.update_problem(number, final.document())
                 said = whole_document(preparation, result, path, trials.spent)
                 store.finish_run(number, "done", result.reason, _dumped(profile), said)
+                is_stored = True
                 if keep and profile is not None:
                     _leave_in_force(preparation, result, profile, bench.journal, watch, state_dir)
                     tell(state_dir, array.uuid, array.device, number, kept=True)
-        except StoppedError as error:
-            raise _interrupted(store, number, options, error) from None
         except BaseException as error:
+            # What is found stays, though it may not be left in force.
+            if is_stored:
+                raise
+            if isinstance(error, StoppedError):
+                raise _interrupted(store, number, options, error) from None
             _note(store, number, "failed", str(error))
             raise
     return Done(

@@ -97,12 +97,14 @@ def test_without_memory_a_check_begins_as_it_is() -> None:
         assert not is_grown
 
 
-def test_nor_beyond_the_ram_budget() -> None:
+@pytest.mark.parametrize(("room", "begins"), [(799, [799, 256]), (257, [257, 256]), (256, [])])
+def test_it_goes_no_further_than_the_ram_budget(room: int, begins: list[int]) -> None:
+    """The rest it grows by itself, which is waited for."""
     kernel = Kernel()
-    budget = grown(kernel.apply, lambda setting: int(setting["stripe_cache_size"]) < 800)
-    with budget.before(CHECK, SMALL):
-        pass
-    assert kernel.sizes == []
+    budget = grown(kernel.apply, lambda setting: int(setting["stripe_cache_size"]) <= room)
+    with budget.before(CHECK, SMALL) as is_grown:
+        assert not is_grown
+    assert kernel.sizes == begins
 
 
 def test_whoever_ends_a_run_puts_it_back() -> None:
