@@ -139,7 +139,6 @@ def run(
         if factory is not None:
             preparation = _remembering(store, preparation, number, reporter)
             preparation = _hinted(preparation, state_dir, reporter)
-        is_stored = False
         try:
             with session(preparation, state_dir, reporter, written) as (bench, watch):
                 trials = Trials(preparation, bench, watch, store, number, reporter)
@@ -165,16 +164,12 @@ def run(
                 store.update_problem(number, final.document())
                 said = whole_document(preparation, result, path, trials.spent)
                 store.finish_run(number, "done", result.reason, _dumped(profile), said)
-                is_stored = True
                 if keep and profile is not None:
                     _leave_in_force(preparation, result, profile, bench.journal, watch, state_dir)
                     tell(state_dir, array.uuid, array.device, number, kept=True)
+        except StoppedError as error:
+            raise _interrupted(store, number, options, error) from None
         except BaseException as error:
-            # What is found stays, though it may not be left in force.
-            if is_stored:
-                raise
-            if isinstance(error, StoppedError):
-                raise _interrupted(store, number, options, error) from None
             _note(store, number, "failed", str(error))
             raise
     return Done(
@@ -205,7 +200,8 @@ def _interrupted(
     _note(store, number, "interrupted", str(error))
     # Whatever is wrong with the store, this is why the run ended.
     with contextlib.suppress(AutotuneError):
-        if store.trials(number) and options.given is None:
+        is_cut = store.run(number).state == "interrupted"
+        if is_cut and store.trials(number) and options.given is None:
             more = f"`--resume`, with the same options, goes on with run {number}."
             error.args = (f"{error} {more}",)
     return error
@@ -299,9 +295,11 @@ def _remembering(
 
 
 def _note(store: "Store", number: int, state: str, outcome: str) -> None:
-    # What ended the run is what the user must see, not that it could not be stored.
+    # What ended the run is what the user must see, not that it could not be stored. What was found
+    # stays, though it may not be left in force.
     with contextlib.suppress(AutotuneError):
-        store.finish_run(number, state, outcome)
+        if store.run(number).state == "running":
+            store.finish_run(number, state, outcome)
 
 
 def _hinted(preparation: Preparation, state_dir: Path, reporter: Reporter) -> Preparation:
