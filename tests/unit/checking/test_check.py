@@ -397,3 +397,20 @@ def test_a_check_goes_on_once_its_members_can_be_asked_for(
     assert known is not None
     assert (record.began, record.pieces, why) == (known.began, 2, "")
     assert "The check of /dev/md0 waits: mdadm cannot be asked." in site.notices
+
+
+def test_what_was_read_before_the_array_was_stopped_is_not_forgotten(site: Site) -> None:
+    """One that waits for much does not wait for another array of the name."""
+    array_state = site.machine.root / "sys/block/md0/md/array_state"
+
+    def stop() -> None:
+        if site.now_s > 20:
+            site.md.interrupt()
+            array_state.write_text("clear\n")
+
+    site.meanwhile = stop
+    with pytest.raises(StoppedError, match="The check stopped at .* is not running"):
+        site.check(patient=True)
+    book = stored.load(next((site.state / "checks").iterdir()))
+    assert book.current is not None
+    assert book.current.position > 0

@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from typing import BinaryIO
 
 import fake_sysfs
 import pytest
@@ -9,14 +10,17 @@ from profiles_in_force import apply_values, persist_values, schedulers, set_all,
 from some_profile import profile
 
 from autotune.deploy import persisted
+from autotune.deploy.in_force import active
 from autotune.deploy.persist import persist
 from autotune.knobs import ALL, by_name, for_array
+from autotune.safety import guardian
 from autotune.safety.applied import keep_applied
 from autotune.safety.apply import apply, journaled_paths
 from autotune.safety.deferred_restore import put_back
 from autotune.safety.journal import Journal
 from autotune.safety.new_journal import new_journal
 from autotune.safety.paths import applied_path, journal_path
+from autotune.safety.restore import restore
 from autotune.system import sysfs
 from autotune.system.array import Array
 
@@ -100,3 +104,35 @@ def test_a_kill_once_a_second_profile_is_kept_leaves_it_in_force(
     assert sysfs.value(cache) == "2048"
     undo(array, tmp_path)
     assert sysfs.value(cache) == "256"
+
+
+def test_a_kill_before_a_first_profile_is_kept_leaves_no_record_of_it(
+    tmp_path: Path, array: Array, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The guardian puts the originals back, from the file that has the record's name by then."""
+    path, cache = journal_path(tmp_path, array.uuid), array.md / "stripe_cache_size"
+    opened: list[tuple[BinaryIO, bytes]] = []
+
+    def killed(journal: Journal) -> None:
+        assert journal.path == applied_path(tmp_path, array.uuid)
+        journal.release()
+        raise KeyboardInterrupt
+
+    def opens(journal: Journal, place: Path) -> None:
+        file = path.open("rb")
+        opened.append((file, file.read()))
+        keep(journal, place)
+
+    keep = Journal.keep
+    monkeypatch.setattr(Journal, "keep", opens)
+    monkeypatch.setattr(Journal, "_over", killed)
+    with pytest.raises(KeyboardInterrupt):
+        apply_values(array, {"stripe_cache_size": 512}, tmp_path)
+    monkeypatch.undo()
+    monkeypatch.setattr(sysfs, "write", fake_sysfs.write)
+    journal = guardian._what_is_left(path, *opened[0])
+    assert journal is not None
+    assert restore(journal, tmp_path).complete
+    assert sysfs.value(cache) == "256"
+    assert not applied_path(tmp_path, array.uuid).exists()
+    assert active(array, tmp_path) == []
