@@ -51,13 +51,14 @@ def _is_worse(figure: Document) -> bool:
 
 
 def _price(run: Document) -> list[str]:
-    """What is worse with what was kept."""
-    return [
-        f"In return, {figure['name']} {'rises' if figure['kind'] == 'latency' else 'falls'} from "
-        f"{show(figure, figure['before'])} to {show(figure, figure['after'])}."
+    """What is worse with what was kept, in a sentence."""
+    worse = [
+        f"{figure['name']} {'rises' if figure['kind'] == 'latency' else 'falls'} from "
+        f"{show(figure, figure['before'])} to {show(figure, figure['after'])}"
         for figure in run["figures"]
         if _is_worse(figure)
     ]
+    return [f"In return, {' and '.join(worse)}."] if worse else []
 
 
 def show(figure: Document, value: float) -> str:

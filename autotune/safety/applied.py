@@ -36,7 +36,8 @@ def set_by_profiles(array: Lockable, state_dir: Path) -> dict[Path, str]:
     with contextlib.suppress(AutotuneError, OSError):
         record = Journal.load(applied_path(state_dir, array.uuid)).record
         if record.of_this_boot(array.root):
-            known = {Path(name): record.originals[name] for name in record.ours}
+            # Of a scheduler's own settings, some were not there before.
+            known = {Path(n): text for n, text in record.originals.items() if n in record.ours}
             now = {p: sysfs.original(p) for p in known if p.exists() and record.is_same(p)}
             ours = {p for p, text in now.items() if text in record.ours[str(p)]}
             return {p: known[p] for p in ours if known[p] != now[p]}

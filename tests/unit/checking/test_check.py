@@ -409,7 +409,7 @@ def test_what_was_read_before_the_array_was_stopped_is_not_forgotten(site: Site)
             array_state.write_text("clear\n")
 
     site.meanwhile = stop
-    with pytest.raises(StoppedError, match="The check stopped at .* is not running"):
+    with pytest.raises(StoppedError, match=r"The check stopped at .* is not running"):
         site.check(patient=True)
     book = stored.load(next((site.state / "checks").iterdir()))
     assert book.current is not None

@@ -107,13 +107,16 @@ with ending(False):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may")
-def test_restore_with_nothing_to_do_is_silent_off_a_terminal(tmp_path: object) -> None:
-    done = autotune("restore", "--state-dir", str(tmp_path))
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+@pytest.mark.parametrize(("how", "said"), [([], "Nothing to restore.\n"), (["--abandoned"], "")])
+def test_restore_with_nothing_to_do_says_so_but_to_the_timer(
+    tmp_path: object, how: list[str], said: str
+) -> None:
+    done = autotune("restore", *how, "--state-dir", str(tmp_path))
+    assert (done.returncode, done.stdout, done.stderr) == (0, said, "")
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may")
-def test_restore_after_a_reboot_removes_what_runs_left_and_is_silent_then(tmp_path: Path) -> None:
+def test_restore_after_a_reboot_removes_what_runs_left(tmp_path: Path) -> None:
     scratch, journals = tmp_path / ".autotune-0123", tmp_path / "journal"
     for folder in (scratch, journals):
         folder.mkdir()
@@ -128,7 +131,7 @@ def test_restore_after_a_reboot_removes_what_runs_left_and_is_silent_then(tmp_pa
     assert "b.jsonl, which was cut short" in done.stdout
     assert list(tmp_path.iterdir()) == [journals]
     assert not list(journals.iterdir())
-    assert autotune("restore", "--state-dir", str(tmp_path)).stdout == ""
+    assert autotune("restore", "--state-dir", str(tmp_path)).stdout == "Nothing to restore.\n"
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may")

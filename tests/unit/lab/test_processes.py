@@ -13,6 +13,7 @@ import pytest
 from autotune.errors import RefusalError
 from autotune.lab import processes
 from autotune.lab.processes import Processes, require, require_memory
+from autotune.system import sysfs
 
 # A process with a child, such as a user-mode kernel.
 FAMILY = ("sh", "-c", "sleep 1000 & echo $! $$; wait")
@@ -80,11 +81,8 @@ running.start(("tail", "-f", "/dev/null", {folder!r}), log="log")
     assert subprocess.run([sys.executable, "-c", source], check=False).returncode == -signal.SIGKILL
 
     def left() -> bool:
-        return any(
-            f"tail\0-f\0/dev/null\0{folder}" in path.read_text(errors="replace")
-            for path in Path("/proc").glob("[0-9]*/cmdline")
-            if path.exists()
-        )
+        words = f"tail\0-f\0/dev/null\0{folder}"
+        return any(words in sysfs.read_or(p, "") for p in Path("/proc").glob("[0-9]*/cmdline"))
 
     assert soon(lambda: not left())
 

@@ -451,9 +451,9 @@ def test_a_kill_as_what_is_applied_is_replaced_loses_no_original(
         patch.setattr(Journal, "close", killed)
         with pytest.raises(KilledError):
             journal.keep(applied)
-    # The guardian's part, then the user's.
+    # It says that it is over. The second one stays, until the user puts back what was before both.
     assert restore(files.reload(), files.root).complete
-    assert sysfs.read(cache) == "512"
+    assert sysfs.read(cache) == "1024"
     outcome = restore(Journal.load(applied), files.root)
     assert not outcome.foreign
     assert sysfs.read(cache) == "256"

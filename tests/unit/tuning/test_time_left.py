@@ -146,7 +146,8 @@ def test_a_run_reckons_anew_before_each_trial(
     Machine(tmp_path, monkeypatch).run("recipe")
     assert [count for count, _ in seen] == list(range(len(seen)))
     first = seen[0][1]
-    assert (first.trials, first.long_s, first.moved_s) == (9, 120.0, 15.0)
+    # Three phases, of which nothing is known yet.
+    assert (first.trials, first.long_s, first.moved_s) == (9, 120.0, 45.0)
     # Read-ahead is not what was kept.
     proofs = {plan.moved_s for _, plan in seen if plan.role.startswith("confirm-")}
     assert proofs == {10.0}
