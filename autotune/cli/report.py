@@ -99,11 +99,22 @@ def _document(name: str, state_dir: Path) -> dict[str, object]:
 
 
 def _written(documents: list[dict[str, object]], form: str) -> str:
-    from autotune.errors import UsageError
+    import os
+    import tempfile
+
     from autotune.report import plain_report
 
     if form != "html":
         return plain_report.text(documents) if form == "text" else plain_report.markdown(documents)
+    # Else matplotlib leaves a list of fonts in the home folder.
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ.setdefault("MPLCONFIGDIR", folder)
+        return _page(documents)
+
+
+def _page(documents: list[dict[str, object]]) -> str:
+    from autotune.errors import UsageError
+
     try:
         from autotune.report.page import html
     except ImportError as error:

@@ -352,3 +352,13 @@ def test_a_real_run_fits_80_columns_in_tables(tmp_path: Path) -> None:
     for head in ("original   new        change (95 %)", "setting            original  new"):
         assert head in text
     assert any(line.startswith("trials ") for line in text.splitlines())
+
+
+def test_a_page_leaves_nothing_in_the_home_folder(machine: Machine, tmp_path: Path) -> None:
+    """As matplotlib does by itself."""
+    home = tmp_path / "home"
+    home.mkdir()
+    words = ["report", "1", "--state-dir", str(machine.state), "--out", str(tmp_path / "r.html")]
+    env = {"PATH": os.environ["PATH"], "HOME": str(home)}
+    subprocess.run([sys.executable, "-m", "autotune", *words], env=env, check=True)
+    assert list(home.iterdir()) == []
