@@ -96,6 +96,12 @@ def provoked(workload: str, state: Path, provoke: Callable[[], None]) -> str:
     return str(caught.value)
 
 
+@pytest.fixture
+def slow_check() -> None:
+    """So that there is time to do something in the middle of one."""
+    (md("md0") / "sync_speed_max").write_text("10000")
+
+
 def replace_a_disk() -> None:
     """Well into the check, by one that takes long to be filled."""
     wait_until(lambda: checked() > 0.2, 60, "the check to get on")
@@ -114,6 +120,7 @@ def bounds() -> tuple[str, str]:
     return read(md("md0") / "sync_min"), read(md("md0") / "sync_max")
 
 
+@pytest.mark.usefixtures("slow_check")
 def test_what_a_recovery_in_a_check_keeps_from_going_back_goes_back_after_it(
     workload: Callable[[int], str], tmp_path: Path
 ) -> None:
@@ -141,6 +148,7 @@ def test_what_a_recovery_in_a_check_keeps_from_going_back_goes_back_after_it(
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("slow_check")
 def test_the_weekly_pass_does_it_if_nobody_is_left_to(
     workload: Callable[[int], str], tmp_path: Path
 ) -> None:
