@@ -72,7 +72,8 @@ def design(
 
     Small arrays are made on a slice of each disk, one after the other, and removed. A disk with
     a signature, partition, mount or holder is refused, named twice or not. Data without a
-    signature, such as LUKS with its header elsewhere, are not seen, and are lost.
+    signature, such as LUKS with its header elsewhere, are not seen, and are lost. It is new, and
+    was tried on simulated disks only.
     """
     import json
 

@@ -42,7 +42,7 @@ def forecast(
     ] = CONFIG,
     state_dir: StateDir = STATE_DIR,
 ) -> None:
-    """Forecast how long a check, rebuild or resync takes, and your p99 meanwhile.
+    """Forecast how long a check, rebuild or resync takes, and roughly your p99 meanwhile.
 
     A short check runs at some speeds; it writes no data, and the settings are put back. While a
     sync runs, that one is watched for half a minute instead, and nothing is written.

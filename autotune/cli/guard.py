@@ -69,12 +69,13 @@ def guard(
     log_format: LogFormat = "text",
     state_dir: StateDir = STATE_DIR,
 ) -> None:
-    """Keep your users' p99 under a ceiling while a rebuild, resync or check runs, and keep a date.
+    """Keep your users' p99 under a ceiling while a sync runs, and meet a deadline.
 
-    The sync runs as fast as the ceiling allows, at full speed while nobody uses the array, and
-    never so slowly that the date is lost. All settings are put back at the end. If even the slowest
-    sync breaks the ceiling, that is reported after some minutes. A sync that gives the array its
-    redundancy back then runs at full speed, unless a date says how fast it has to be.
+    A sync is a rebuild, resync, reshape or check. It runs as fast as the ceiling allows, at full
+    speed while nobody uses the array, and never so slowly that the date is lost. All settings are
+    put back at the end. If even the slowest sync breaks the ceiling, that is reported after some
+    minutes. A sync that gives the array its redundancy back then runs at full speed, unless a date
+    says how fast it has to be.
 
     p99: the time within which 99 of 100 requests are answered.
     """

@@ -59,6 +59,14 @@ def read(option: str, parse: Callable[[str], Parsed], text: str) -> Parsed:
 STATE_DIR = suggested.STATE_DIR
 
 
+def in_a_folder(file: Path | None) -> Path | None:
+    """A file to write, as it was named. UsageError if its folder is not there: a folder that is
+    made for a mistyped name helps nobody."""
+    if file is not None and not file.parent.is_dir():
+        raise UsageError(f"There is no folder {file.parent}; make it, or name another file.")
+    return file
+
+
 def persist_applied(
     knobs: "Setting", device: str, state_dir: Path, document: Mapping[str, object]
 ) -> tuple[Path, ...]:

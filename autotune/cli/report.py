@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from autotune.cli import complete
-from autotune.cli.options import STATE_DIR, Json, StateDir
+from autotune.cli.options import STATE_DIR, Json, StateDir, in_a_folder
 from autotune.cli.terminal import say
 
 FORMATS = ("html", "markdown", "text")
@@ -26,7 +26,11 @@ def report(
     ],
     out: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Write it to this file. [default: autotune-run-N.html]"),
+        typer.Option(
+            metavar="FILE",
+            callback=in_a_folder,
+            help="Write it to this file. [default: autotune-run-N.html]",
+        ),
     ] = None,
     form: Annotated[
         str | None,

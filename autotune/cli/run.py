@@ -113,7 +113,7 @@ def run(
         ),
     ] = None,
     apply: Annotated[
-        bool, Option("--apply", help="Keep the winner's settings until the next reboot.")
+        bool, Option("--apply", help="Leave the winner in force until the array is stopped.")
     ] = False,
     persist: Annotated[
         bool,

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from autotune.cli import complete
-from autotune.cli.options import STATE_DIR, Json, StateDir, read
+from autotune.cli.options import STATE_DIR, Json, StateDir, in_a_folder, read
 from autotune.cli.terminal import console
 
 
@@ -31,7 +31,8 @@ def solve(
         str, typer.Option(metavar="NAME", help="Which answer: throughput, balanced or latency.")
     ] = "balanced",
     save: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write a profile to this file.")
+        Path | None,
+        typer.Option(metavar="FILE", callback=in_a_folder, help="Write a profile to this file."),
     ] = None,
     as_json: Json = False,
     state_dir: StateDir = STATE_DIR,

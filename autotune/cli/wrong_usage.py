@@ -5,6 +5,8 @@ have.
 """
 
 import re
+import sys
+from collections.abc import Sequence
 from typing import Any
 
 from autotune.errors import UsageError, closest
@@ -23,10 +25,17 @@ _PLAIN = (
 
 def usage_error(error: Any) -> UsageError:
     """An error of the command line as the one place that says errors takes it."""
-    command = error.ctx.command_path if getattr(error, "ctx", None) else "autotune"
-    if found := re.search(r"'(.*)' is not readable", str(error.format_message())):
+    ctx = getattr(error, "ctx", None)
+    # An option without its value is told without a context.
+    command = ctx.command_path if ctx else " ".join(["autotune", *_first_word(sys.argv[1:])])
+    if found := re.search(r"[Pp]ath '([^']*)' is not readable", str(error.format_message())):
         return UsageError(f"You may not read {found[1]}; run autotune with sudo.")
     return UsageError(f"{_fault(error)}; `{command} --help` says what there is.")
+
+
+def _first_word(words: Sequence[str]) -> list[str]:
+    """The command's name, if it comes first."""
+    return [word for word in words[:1] if not word.startswith("-")]
 
 
 def _fault(error: Any) -> str:

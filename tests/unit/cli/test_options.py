@@ -1,11 +1,15 @@
 """Messages that several commands share."""
 
+import subprocess
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import fake_sysfs
 import pytest
 
 from autotune.cli.options import persist_applied
+from autotune.cli.wrong_usage import usage_error
 from autotune.deploy import persist
 from autotune.errors import AutotuneError
 from autotune.system import array
@@ -33,3 +37,27 @@ def test_a_profile_that_cannot_be_persisted_is_said_to_be_in_force(
     with pytest.raises(AutotuneError, match=said) as e:
         persist_applied({}, "/dev/md0", tmp_path, {"after": {"read_ahead_kb": 512}})
     assert e.value.document == {"after": {"read_ahead_kb": 512}}
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["report", "1", "--out", "/none-such/a.html"], "There is no folder /none-such; make it"),
+        (["run", "/dev/md0", "--time"], "--time takes a value; `autotune run --help`"),
+        (["doctor", ""], "DEVICE is empty"),
+        (["lab", "raid5-hdd", "--json"], "--json is for --list"),
+    ],
+)
+def test_wrong_usage_says_what_to_do_and_changes_nothing(words: list[str], said: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "autotune", *words], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert not Path("/none-such").exists()
+
+
+def test_who_may_not_read_the_state_folder_is_told_to_use_sudo() -> None:
+    text = "Invalid value for '--state-dir': Path '/var/lib/autotune' is not readable."
+    error = usage_error(SimpleNamespace(ctx=None, format_message=lambda: text))
+    assert str(error) == "You may not read /var/lib/autotune; run autotune with sudo."
