@@ -12,8 +12,8 @@ step() {
 }
 
 step autotune doctor "$array"
-step autotune run "$array" --dry-run
-step autotune run "$array" --trials 6
+step autotune run "$array" --workload quick --dry-run
+step autotune run "$array" --workload quick --time 6min
 step autotune report 1 --format text
 step autotune apply /var/lib/autotune/profiles/md0-run1.json "$array"
 step autotune status

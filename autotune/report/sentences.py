@@ -111,14 +111,16 @@ CHANGE_HEADS = ("setting", "original", "new", "unit", "its part of the gain")
 
 
 def change_rows(run: Document) -> list[tuple[str, ...]]:
-    """A row for each setting that the answer changes."""
+    """A row for each setting that the answer changes. One that is alone brings all of the gain,
+    which was measured: what the models make of it would be another figure."""
+    alone = len(run["changes"]) == 1
     return [
         (
             each["knob"],
             str(each["before"]),
             str(each["after"]),
             each["unit"],
-            change(each["part"]) if each["part"] else "",
+            "all of it" if alone else change(each["part"]) if each["part"] else "",
         )
         for each in run["changes"]
     ]

@@ -362,3 +362,9 @@ def test_a_page_leaves_nothing_in_the_home_folder(machine: Machine, tmp_path: Pa
     env = {"PATH": os.environ["PATH"], "HOME": str(home)}
     subprocess.run([sys.executable, "-m", "autotune", *words], env=env, check=True)
     assert list(home.iterdir()) == []
+
+
+def test_a_change_that_is_alone_brings_all_of_the_gain(machine: Machine) -> None:
+    (shown,) = documents(machine.state, "1")
+    (row,) = sentences.change_rows({"changes": shown["changes"][:1]})
+    assert row[-1] == "all of it"
