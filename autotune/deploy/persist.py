@@ -153,7 +153,11 @@ def _with_lengths(
             "persisted: at each boot they are what the scheduler makes of them."
         )
         return profile
-    return profile.model_copy(update={"knobs": {**profile.knobs, length.name: int(reads[0])}})
+    lengths: Setting = {length.name: int(reads[0])}
+    # A disk that takes one request at a time has a shorter queue than anybody may set.
+    if length.impossible(int(reads[0])) or harmful.judge(lengths).refusals:
+        return profile
+    return profile.model_copy(update={"knobs": {**profile.knobs, **lengths}})
 
 
 def _following(

@@ -55,6 +55,16 @@ def test_a_length_that_is_set_by_hand_over_a_profile_is_what_is_persisted(
     assert _persisted_lengths(array, tmp_path) == ["48"]
 
 
+def test_a_queue_that_is_shorter_than_may_be_set_bars_no_profile(
+    tmp_path: Path, array: Array
+) -> None:
+    """As that of a disk on USB."""
+    applied = apply_values(array, {"scheduler": "bfq"}, tmp_path)
+    set_all([path.with_name("nr_requests") for path in schedulers(array)], "2")
+    persist(applied, array, tmp_path, lambda _text: None)
+    assert _persisted_lengths(array, tmp_path) == []
+
+
 @pytest.mark.parametrize("scheduler", ["none", "bfq"])
 def test_lengths_that_differ_are_not_persisted_and_that_is_told(
     tmp_path: Path, array: Array, scheduler: str
