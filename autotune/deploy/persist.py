@@ -134,8 +134,7 @@ def _with_lengths(
 ) -> Profile:
     """The profile with the length that the disks' queues have under its scheduler, which resets it
     at each boot. What another profile has set is left out: it ends with the reboot."""
-    length = by_name("nr_requests")
-    assert isinstance(length, NrRequests)
+    length = NrRequests()
     if "scheduler" not in profile.knobs or length.name in profile.knobs:
         return profile
     if not on_every_disk(array, length.file):
