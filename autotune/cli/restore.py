@@ -210,7 +210,7 @@ def _record_persisted(
 def _unpersist_all(arrays: "list[Array]") -> list[Path]:
     """Remove what --persist has written for each array, be it here or not."""
     from autotune.deploy.persist import unpersist
-    from autotune.deploy.persisted import left_on_disks, persisted_uuids
+    from autotune.deploy.persisted import half_written, left_on_disks, persisted_uuids
     from autotune.deploy.udevd import tell_udev
 
     here, removed = {array.uuid: array for array in arrays}, []
@@ -219,7 +219,7 @@ def _unpersist_all(arrays: "list[Array]") -> list[Path]:
             notice(left)
         removed += unpersist(uuid)
         tell_udev(here.get(uuid), notice)
-    return removed
+    return [*removed, *(path for uuid in half_written() for path in unpersist(uuid))]
 
 
 def _tell_persisted(array: "Array | None") -> None:

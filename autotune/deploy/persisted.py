@@ -3,6 +3,7 @@
 import contextlib
 import hashlib
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
 from autotune.durable import beside
@@ -53,6 +54,21 @@ def persisted_uuids(root: Path = Path("/")) -> list[str]:
     profiles = (root / FOLDER).glob("*.json")
     rules = (root / RULES).glob(_rule_name("*"))
     names = {*(p.stem for p in profiles), *(p.stem.removeprefix("99-autotune-") for p in rules)}
+    return _ours(names)
+
+
+def half_written(root: Path = Path("/")) -> list[str]:
+    """The UUIDs of the arrays that nothing is persisted for, since what was writing that was
+    killed: its files never came to their places."""
+    profiles = (root / FOLDER).glob(beside(Path("*.json")).name)
+    rules = (root / RULES).glob(beside(Path(_rule_name("*"))).name)
+    names = {
+        path.name[1:].partition(".")[0].removeprefix("99-autotune-") for path in (*profiles, *rules)
+    }
+    return sorted({*_ours(names)} - {*persisted_uuids(root)})
+
+
+def _ours(names: Iterable[str]) -> list[str]:
     return sorted(name for name in names if re.fullmatch("[0-9a-f]{32}", name))
 
 

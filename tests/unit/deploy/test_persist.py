@@ -10,6 +10,7 @@ from pathlib import Path
 import fake_sysfs
 import pytest
 
+from autotune import durable
 from autotune.deploy import persist, persisted, udevd, whole_files
 from autotune.errors import AutotuneError, RefusalError, UsageError
 from autotune.export import udev
@@ -247,3 +248,34 @@ def test_a_power_cut_before_the_rule_is_replaced_leaves_the_first_profile(
     assert load_profile(persisted.profile_path(uuid, machine.root)).name == "first"
     persist.unpersist(uuid, machine.root)
     assert not [path for path in (machine.root / "etc").rglob("*") if path.is_file()]
+
+
+@pytest.mark.parametrize("before_it", [0, 1])
+def test_what_a_kill_left_half_written_is_known(
+    machine: fake_sysfs.FakeMachine, monkeypatch: pytest.MonkeyPatch, before_it: int
+) -> None:
+    """After one file was written beside its place, and after both were."""
+    uuid, written = array(machine).uuid, 0
+    beside = durable.write_beside
+
+    def cut(*args: object) -> Path:
+        nonlocal written
+        written += 1
+        if written > before_it + 1:
+            raise PowerCut
+        return beside(*args)  # type: ignore[arg-type]
+
+    def cut_too(*_: object) -> None:
+        raise PowerCut
+
+    with monkeypatch.context() as patch:
+        patch.setattr(whole_files, "write_beside", cut)
+        patch.setattr(Path, "replace", cut_too)
+        with contextlib.suppress(PowerCut):
+            kept(machine)
+    assert persisted.persisted_uuids(machine.root) == []
+    assert persisted.half_written(machine.root) == [uuid]
+    persist.unpersist(uuid, machine.root)
+    assert persisted.half_written(machine.root) == []
+    kept(machine)
+    assert persisted.half_written(machine.root) == []
