@@ -24,7 +24,7 @@ from autotune.safety.journal import Journal
 from autotune.system import sysfs
 from autotune.system.array import Array, lacks_journal
 from autotune.system.blockdev import SECTOR
-from autotune.system.sync import NAMES
+from autotune.system.sync import NAMES, is_delayed
 
 LEAD_S = 12.0
 """So far ahead it is let: long enough for the disks to run freely, short enough to wait for."""
@@ -173,7 +173,7 @@ class Leash:
             self._started = self._under_way()
             return
         said = completed(sysfs.read_or(self._md / "sync_completed", ""))
-        if self._has_ended():
+        if self._has_ended() or is_delayed(self._md):
             # What lies between where ours was ended and where another one began nobody has read.
             self._is_anothers = self.over = self._has_another()
             return
@@ -217,7 +217,12 @@ class Leash:
     def _has_another(self) -> bool:
         """Whether a check goes on that somebody has started from elsewhere."""
         for _ in range(2):
-            if sysfs.read_or(self._md / "sync_action", "") != "check" or not self._has_ended():
+            if sysfs.read_or(self._md / "sync_action", "") != "check":
+                return False
+            if is_delayed(self._md):
+                # Ours has begun long since.
+                return True
+            if not self._has_ended():
                 return False
             # After its end a check shows all until the superblocks are written (status_resync).
             at = self._mdstat_kib()

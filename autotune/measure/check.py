@@ -14,7 +14,7 @@ from typing import Self
 from autotune.errors import InfeasibleError, MeasurementError, StoppedError
 from autotune.safety.journal import Journal
 from autotune.system import sysfs
-from autotune.system.sync import is_checking
+from autotune.system.sync import is_checking, is_delayed
 
 IDLE_TIMEOUT_S = 30.0
 SHOWS_AFTER_S = 1.0
@@ -133,7 +133,7 @@ class Check:
         Raise StoppedError if somebody else has ended it, or has started another one since.
         """
         position = sync_position_kib(sysfs.read(self._mdstat), self._name)
-        if position is not None and self._is_another(position[0]):
+        if self._waits_another() if position is None else self._is_another(position[0]):
             self._ours = False
             # A recovery or resync is another one too, which the watch says better.
             time.sleep(SHOWS_AFTER_S)
@@ -182,6 +182,14 @@ class Check:
         moved = int(sysfs.read(self._md / "sync_min")) > self._start_kib * 2
         return moved or back_kib > NEAR_STRIDES * self._stride_kib > 0
 
+    def _waits_another(self) -> bool:
+        """Whether a check that somebody else has started waits for that of an array beside."""
+        if not is_delayed(self._md):
+            return False
+        # One of ours that came to its end is started again, and may wait, too.
+        moved = int(sysfs.read(self._md / "sync_min")) > self._start_kib * 2
+        return moved or self._latest_kib > self._start_kib
+
     def _is_interrupted(self, size_kib: int) -> bool:
         """Whether a check that is over was nowhere near its end when it was last seen. One that
         was interrupted leaves sync_min where it got to, but only to some seconds (md_do_sync)."""
@@ -194,7 +202,8 @@ class Check:
 
     def _stop(self) -> None:
         bounds = self._original_min, self._original_max
-        end(self._name, self._md, self._journal, bounds, self._ours)
+        ours = self._ours and not self._waits_another()
+        end(self._name, self._md, self._journal, bounds, ours)
 
     def __exit__(
         self,

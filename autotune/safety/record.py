@@ -1,7 +1,7 @@
 """What a journal says: the state to put back, and what was done since. Light, as the journal."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -152,11 +152,24 @@ class Record:
         self.ours = {p: t for p, t in self.ours.items() if p in self.originals}
         self.checking = False
 
+    def set_over(self, originals: Mapping[str, str]) -> list[str]:
+        """Which of these files, by what they read later, somebody else has set over a write of
+        ours. None if one of ours was cut short."""
+        if self.unsettled:
+            return []
+        ours = {name: (*texts, self.originals.get(name)) for name, texts in self.ours.items()}
+        return [n for n, text in originals.items() if n in ours and text not in ours[n]]
+
     def _join(
-        self, originals: Mapping[object, object], folders: Mapping[object, object], newer: bool
+        self,
+        originals: Mapping[object, object],
+        folders: Mapping[object, object],
+        newer: bool,
+        theirs: Collection[str] = (),
     ) -> None:
         """Take over what is not known, and what is of a device that was started anew since;
-        `newer`: also what nothing of ours has changed."""
+        `newer`: also what nothing of ours has changed, and `theirs`, which somebody else has set
+        over what ours had."""
         for name in map(str, originals):
             folder = str(sysfs.device(Path(name)))
             known = self.folders.get(folder)
@@ -166,6 +179,7 @@ class Record:
         names = map(str, originals)
         # Of what goes with a scheduler and is not known, its switch back sets what is right.
         known_better = {n for n in names if self.cause(n)} if newer else set(self.originals)
+        known_better -= set(theirs)
         for path, text in originals.items():
             if str(path) not in known_better:
                 self.originals.pop(str(path), None)
@@ -194,7 +208,9 @@ class Record:
             case {"kind": "originals", "originals": dict(originals)}:
                 folders = entry.get("folders")
                 known = folders if isinstance(folders, dict) else {}
-                self._join(originals, known, newer=bool(entry.get("newer")))
+                listed = entry.get("theirs")
+                set_over = list(map(str, listed)) if isinstance(listed, list) else []
+                self._join(originals, known, bool(entry.get("newer")), set_over)
             case {"kind": "first", "originals": dict(originals), "now": dict(now)}:
                 self.originals.update({str(p): str(t) for p, t in originals.items()})
                 theirs = {str(p): [str(t), *self.ours.get(str(p), [])] for p, t in now.items()}

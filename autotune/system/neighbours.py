@@ -15,7 +15,7 @@ from autotune.system import sysfs
 from autotune.system.array import Array, read_array
 from autotune.system.blockdev import leaves
 from autotune.system.stack import holders
-from autotune.system.sync import NAMES, REBUILDS
+from autotune.system.sync import NAMES, REBUILDS, is_delayed
 
 
 def sharing(array: Array) -> list[Array]:
@@ -61,10 +61,7 @@ def rebuild_behind(array: Array) -> str | None:
         name, action = folder.parent.name, sysfs.read_or(folder / "sync_action", "idle")
         if name == array.name or action not in REBUILDS:
             continue
-        # "none" or a position of those that need not wait.
-        if sysfs.read_or(folder / "sync_completed", "") != "delayed":
-            continue
-        if _share(array, name):
+        if is_delayed(folder) and _share(array, name):
             return f"the {NAMES[action]} of /dev/{name} waits for it"
     return None
 

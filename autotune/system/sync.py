@@ -31,6 +31,12 @@ def is_checking(md: Path) -> bool:
     return ends or action == "check"
 
 
+def is_delayed(md: Path) -> bool:
+    """Whether a sync waits for that of an array beside to end, by its folder in sysfs. It does so
+    before it begins, and never again (md_do_sync)."""
+    return sysfs.read_or(md / "sync_completed", "") == "delayed"
+
+
 def under_way(array: Array) -> str:
     """The array's action if it is a real recovery or resync, as sysfs names it; else ""."""
     return array.sync_action if array.sync_action in REBUILDS else ""

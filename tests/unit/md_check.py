@@ -26,6 +26,8 @@ class MdCheck:
         """Sectors of stripes that differ."""
         self.begins = True
         """Whether a check gets past what comes before it."""
+        self.waits = False
+        """Whether a check waits for that of an array beside."""
         self.at_once = True
         """Whether so little that nobody sees it under way is read as soon as it is begun."""
         self.cleans_looks = self._cleaning = 0
@@ -67,13 +69,14 @@ class MdCheck:
             if self._cleaning:
                 at = f"({self.size // 2}/{self.size // 2})"
                 return f"md0 : active raid6 sda[0]\n      [====]  check =100.0% {at} finish=0min\n"
-            if self.action == "check" and self.begins:
+            if self.action == "check" and self.begins and not self.waits:
                 at = f"({self.position // 2}/{self.size // 2})"
                 return f"md0 : active raid6 sda[0]\n      [>....]  check = 1.0% {at} finish=1min\n"
             return "md0 : active raid6 sda[0]\n"
         if name == "sync_completed":
             # Until the check begins, it is that of the sync before.
-            return f"{self.completed} / {self.size}" if self.action == "check" else "none"
+            at = "delayed" if self.waits else f"{self.completed} / {self.size}"
+            return at if self.action == "check" else "none"
         shown = {
             "sync_action": self.action,
             "sync_min": str(self.low),

@@ -310,3 +310,22 @@ def test_a_member_that_fails_ends_a_check_of_ours_though_md_takes_its_time(bench
         bench.go(leash, 0)
     assert not leash.complete
     assert (bench.md.low, bench.md.high) == (0, MAX)
+
+
+@pytest.mark.parametrize("place", [0, 127_584])
+def test_a_check_of_somebody_else_that_waits_for_an_array_beside_goes_on(
+    bench: Bench, place: int
+) -> None:
+    """He has ended ours, and started one there before his own, which md keeps back."""
+    with bench.leash(0) as leash:
+        bench.go(leash, 20_000, 4)
+        sure = leash.position
+        bench.md.interrupt()
+        for name, text in (("sync_max", "max"), ("sync_min", str(place))):
+            sysfs.write(Path(name), text)
+        bench.md.waits = True
+        sysfs.write(Path("sync_action"), "check")
+        bench.go(leash, 0, 2)
+        assert leash.over
+    assert (leash.position, leash.complete) == (sure, False)
+    assert (bench.md.action, bench.md.low, bench.md.high) == ("check", place, MAX)

@@ -144,3 +144,35 @@ def test_one_that_somebody_has_frozen_ends_the_run_at_once(
     again = Check("md0", check._journal, root=machine.root)
     with pytest.raises(StoppedError, match="md0 is frozen; thaw it with"):
         again.__enter__()
+
+
+@pytest.mark.parametrize("sync_min", [4096, 0])
+def test_a_check_that_somebody_started_and_that_waits_goes_on(
+    running: tuple[fake_sysfs.FakeMachine, Check],
+    sync_min: int,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """For an array beside, that is checked by then."""
+    machine, check = running
+    go_on(machine, check, 300_000)
+    machine.put("proc/mdstat", "md0 : active raid6 sde[4]\n      check=DELAYED")
+    machine.put(f"{MD}/sync_completed", "delayed")
+    machine.put(f"{MD}/sync_min", str(sync_min))
+    monkeypatch.setattr("autotune.measure.check.SHOWS_AFTER_S", 0.0)
+    with pytest.raises(StoppedError, match="started another one"):
+        check.done_bytes()
+    check.__exit__(None, None, None)
+    assert sysfs.read(machine.root / MD / "sync_action") == "check"
+    assert sysfs.read(machine.root / MD / "sync_min") == str(sync_min)
+
+
+def test_one_of_ours_that_is_started_again_and_waits_is_ours(
+    running: tuple[fake_sysfs.FakeMachine, Check],
+) -> None:
+    machine, check = running
+    go_on(machine, check, 950_000)
+    end(machine, 0)
+    check.done_bytes()
+    machine.put(f"{MD}/sync_completed", "delayed")
+    assert check.done_bytes() == 1_000_000 * 1024
+    assert not check._waits_another()

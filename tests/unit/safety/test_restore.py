@@ -745,3 +745,24 @@ def test_bounds_alone_do_not_bar_who_comes_next(files: Files) -> None:
     assert outcome.restored == [str(low)]
     assert sysfs.read(low) == "0"
     assert not open_journals(files.root / "state")
+
+
+def test_what_somebody_set_between_two_profiles_is_what_the_second_one_found(files: Files) -> None:
+    """It would have stayed, had the first one been put back."""
+    cache, rate = files.md / "stripe_cache_size", files.md / "sync_speed_max"
+    applied = applied_path(files.root / "state", UUID)
+    before = sysfs.original(rate)
+    journal = files.open()
+    for path, text in ((cache, "4096"), (rate, "100000")):
+        files.write(journal, path, text)
+    journal.settled()
+    journal.keep(applied)
+    cache.write_text("768")
+    journal = files.open()
+    for path, text in ((cache, "1024"), (rate, "150000")):
+        files.write(journal, path, text)
+    journal.settled()
+    journal.keep(applied)
+    assert not restore(Journal.load(applied), files.root).foreign
+    assert sysfs.read(cache) == "768"
+    assert sysfs.original(rate) == before
