@@ -11,6 +11,7 @@ from autotune.checking.wanted import (
     OVERTAKEN,
     REPLACED,
     STOPPING,
+    UNTOLD,
     WINDOW_CLOSED,
     WINDOW_SHUT,
     Wanted,
@@ -67,13 +68,19 @@ class _Checking:
         self._array, self._wanted, self._aside = array, wanted, aside
         self._stored = stored.Stored(stored.path_of(wanted.state_dir, array.uuid))
         self._book = self._stored.at_first
-        self._anew = wanted.anew
+        self._anew = self._why_anew()
         self._began = self._ran = self._stopping = self._is_lost = False
         self._signals = Signals()
         self._promise: Promise = wanted.goals.promise(piece.CHECK, datetime.now())
         known = forecasts.newest(array, wanted.state_dir)
         self._news = announce.News(array.device, piece.CHECK, wanted.goals, self._promise, known)
         self._noticed = ""
+
+    def _why_anew(self) -> str:
+        """Why no earlier check goes on; "" if one does."""
+        if self._wanted.anew:
+            return ASKED_ANEW
+        return UNTOLD if obstacles.untold(self._array) else ""
 
     def run(self) -> tuple[CheckRecord | None, str]:
         with self._signals.caught(self._wanted.notice):
@@ -156,7 +163,7 @@ class _Checking:
             # What was read meanwhile must not be forgotten for what is known here.
             self._book = self._book if self._ran else Book()
             return ended
-        self._anew, self._ran = False, True
+        self._anew, self._ran = "", True
         if record.ended is not None:
             return ""
         if ended == WINDOW_CLOSED or (ended and ended == self._signals.name):
@@ -170,12 +177,13 @@ class _Checking:
     def _record(self, array: Array) -> CheckRecord:
         """The check that goes on, or a new one."""
         shape, members = obstacles.shape(array), obstacles.members(array)
-        current, why = self._book.current, ""
-        if current is not None and not self._anew:
+        current, why = self._book.current, self._anew
+        if current is not None and not why:
             same = current.array == shape and obstacles.are_same(current.members, members)
             if same and not obstacles.rebuilt_unseen(array):
                 return current
             why = REPLACED
+        if current is not None and why != ASKED_ANEW:
             self._wanted.notice(
                 f"Since the check of {array.device} stopped at "
                 f"{show_share(current.share)}, {why}, so it begins anew."

@@ -33,10 +33,14 @@ def came_between(array: Array) -> bool:
 
 
 def rebuilt_unseen(array: Array) -> bool:
-    """Whether a member was rebuilt since its newest check, on an array whose superblocks do not
-    tell a member that was added anew from before."""
+    """Whether a member was rebuilt since its newest check, on an array that does not tell."""
     last = sysfs.read_or(array.md / "last_sync_action", "")
-    return array.metadata.startswith("0.9") and last.startswith("recover")
+    return untold(array) and last.startswith("recover")
+
+
+def untold(array: Array) -> bool:
+    """Whether the superblocks do not tell a member that was added anew from before."""
+    return array.metadata.startswith("0.9")
 
 
 def too_warm(array: Array, limit_c: int, was: bool = False) -> str:

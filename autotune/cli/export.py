@@ -126,7 +126,7 @@ def _write(files: dict[str, str], out: Path) -> None:
     try:
         for name, text in files.items():
             path = out / name
-            for folder in path.parents[: len(Path(name).parts) - 1]:
+            for folder in path.parents:
                 refuse_others_link(folder)
             path.parent.mkdir(parents=True, exist_ok=True)
             parts[path] = write_beside(path, text, 0o755 if text.startswith("#!") else 0o644)

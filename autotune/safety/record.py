@@ -154,11 +154,13 @@ class Record:
 
     def set_over(self, originals: Mapping[str, str]) -> list[str]:
         """Which of these files, by what they read later, somebody else has set over a write of
-        ours. None if one of ours was cut short."""
+        ours, and what that has reset. None if one of ours was cut short."""
         if self.unsettled:
             return []
         ours = {name: (*texts, self.originals.get(name)) for name, texts in self.ours.items()}
-        return [n for n, text in originals.items() if n in ours and text not in ours[n]]
+        over = {n for n, text in originals.items() if n in ours and text not in ours[n]}
+        also = {n for n in originals if any(resets(Path(by), Path(n)) for by in over)}
+        return sorted(over | also)
 
     def _join(
         self,

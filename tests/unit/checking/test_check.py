@@ -20,6 +20,7 @@ from autotune.checking.wanted import (
     ASKED_ANEW,
     OVERTAKEN,
     REPLACED,
+    UNTOLD,
     WINDOW_CLOSED,
     WINDOW_SHUT,
     Wanted,
@@ -371,6 +372,21 @@ def test_one_that_is_to_begin_anew_does(site: Site) -> None:
     assert (record.pieces, record.position) == (1, SIZE)
     book = stored.load(next((site.state / "checks").iterdir()))
     assert [each.given_up for each in book.checks] == [ASKED_ANEW, ""]
+
+
+def test_one_on_superblocks_that_tell_no_new_member_begins_anew(site: Site) -> None:
+    """A member may have been rebuilt before another assembly, or before another check."""
+    site.machine.put("sys/block/md0/md/metadata_version", "0.90")
+    site.meanwhile = lambda: site.md.interrupt() if 20 < site.now_s < 60 else None
+    with pytest.raises(StoppedError):
+        site.check()
+    site.now_s = 100
+    record, _ = site.check()
+    assert record is not None
+    assert (record.pieces, record.position) == (1, SIZE)
+    book = stored.load(next((site.state / "checks").iterdir()))
+    assert [each.given_up for each in book.checks] == [UNTOLD, ""]
+    assert any("0.90" in text for text in site.notices)
 
 
 def test_a_check_goes_on_once_its_members_can_be_asked_for(

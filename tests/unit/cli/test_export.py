@@ -103,7 +103,7 @@ def test_no_folder_is_written_to_that_somebody_elses_link_leads_to(tmp_path: Pat
     (tmp_path / "theirs").mkdir()
     out = tmp_path / "out"
     assert export(PROFILE, "--format", "ansible", "--out", out).returncode == 0
-    for folder in sorted(path for path in out.rglob("*") if path.is_dir()):
+    for folder in [out, *sorted(path for path in out.rglob("*") if path.is_dir())]:
         folder.rename(folder.with_name("away"))
         folder.symlink_to(tmp_path / "theirs")
         os.chown(folder, 65534, 65534, follow_symlinks=False)

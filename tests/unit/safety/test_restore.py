@@ -766,3 +766,19 @@ def test_what_somebody_set_between_two_profiles_is_what_the_second_one_found(fil
     assert not restore(Journal.load(applied), files.root).foreign
     assert sysfs.read(cache) == "768"
     assert sysfs.original(rate) == before
+
+
+def test_a_scheduler_set_between_two_profiles_comes_back_with_its_queue_length(
+    resetting: Files,
+) -> None:
+    files, applied = resetting, applied_path(resetting.root / "state", UUID)
+    scheduler, length = files.queue / "scheduler", files.queue / "nr_requests"
+    for found, text in (("none", "mq-deadline"), ("bfq", "mq-deadline")):
+        sysfs.write(scheduler, found)
+        journal = files.open()
+        journal.writing(scheduler, text)
+        sysfs.write(scheduler, text)
+        journal.settled()
+        journal.keep(applied)
+    restore(Journal.load(applied), files.root)
+    assert [sysfs.read(path) for path in (scheduler, length)] == ["bfq", "128"]
