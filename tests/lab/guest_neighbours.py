@@ -14,6 +14,7 @@ import pytest
 from guest import Follower, autotune, guardians, knob_files, read, running, start, wait_until
 from partitioned import clear, create, md, mdadm, partition_disks, parts, slow_down, wait_idle
 
+from autotune.checking.leash import completed
 from autotune.errors import StoppedError
 from autotune.measure.check import Check, sync_position_kib
 from autotune.measure.workload import load_workload
@@ -198,6 +199,44 @@ def test_a_guard_holds_no_check_back_that_a_neighbours_recovery_waits_for(tmp_pa
     assert "at full speed again" in output
     assert read(md("md0") / "sync_action") == "check"
     assert read(md("md1") / "sync_completed") == "delayed"
+
+
+PLACE = "65536"
+
+
+def check_both() -> None:
+    """As somebody does who ends the check of md0, and has md1 checked first."""
+    (md("md1") / "sync_speed_max").write_text("2000")
+    (md("md0") / "sync_action").write_text("idle")
+    (md("md1") / "sync_action").write_text("check")
+    while not completed(read(md("md1") / "sync_completed")):
+        time.sleep(0.001)
+    for name, text in (("sync_max", "max"), ("sync_min", PLACE), ("sync_action", "check")):
+        (md("md0") / name).write_text(text)
+
+
+def their_check() -> tuple[str, ...]:
+    return tuple(read(md("md0") / n) for n in ("sync_action", "sync_completed", "sync_min"))
+
+
+@pytest.mark.usefixtures("slow_check")
+def test_a_run_leaves_somebodys_check_alone_that_waits_for_an_array_beside(
+    workload: Callable[[int], str], tmp_path: Path
+) -> None:
+    provoked(workload(30), tmp_path, check_both)
+    assert their_check() == ("check", "delayed", PLACE)
+
+
+def test_a_check_leaves_somebodys_alone_that_waits_for_an_array_beside(tmp_path: Path) -> None:
+    (md("md0") / "sync_speed_max").write_text("10000")
+    check = start("check", "/dev/md0", "--policy", "rebuild", state=tmp_path)
+    wait_until(lambda: checked() > 0.1, 60, "the check to get on")
+    check_both()
+    # It goes on for as long as he has it wait, and then after his.
+    time.sleep(3)
+    check.send_signal(signal.SIGINT)
+    check.communicate(timeout=60)
+    assert their_check() == ("check", "delayed", PLACE)
 
 
 def swap_names() -> None:
