@@ -159,7 +159,8 @@ def _put_back_each(
                 barred.append(record.uuid)
         except FileNotFoundError:
             # Whoever held it has put everything back meanwhile.
-            continue
+            if path.is_symlink():
+                failed.append(f"{path} is a link that leads nowhere; remove it")
         except (AutotuneError, OSError) as error:
             failed.append(str(error))
     return outcomes, torn, barred, failed
@@ -225,9 +226,9 @@ def _unpersist_all(arrays: "list[Array]") -> list[Path]:
 def _tell_persisted(array: "Array | None") -> None:
     if array is None:
         return
-    from autotune.deploy.persisted import rule_path
+    from autotune.deploy.persisted import profile_path, rule_path
 
-    if rule_path(array.uuid).exists():
+    if rule_path(array.uuid).exists() and profile_path(array.uuid).exists():
         notice(
             f"A profile is still persisted for {array.device} and comes back at its next start; "
             f"`autotune unpersist {array.device}` ends that."

@@ -62,11 +62,17 @@ def refuse_damaged(array: Array, state_dir: Path) -> None:
     before, and what it has set would be taken for that."""
     damaged: list[str] = []
     active(array, state_dir, damaged)
+    damaged += filter(None, [damaged_record(array, state_dir)])
+    if damaged:
+        raise RefusalError(" ".join(damaged))
+
+
+def damaged_record(array: Array, state_dir: Path) -> str:
+    """Why what is applied could not be undone, its record being damaged; "" if that can be read."""
     try:
         Journal.load(applied_path(state_dir, array.uuid))
     except FileNotFoundError:
         pass
     except AutotuneError as error:
-        damaged.append(str(error))
-    if damaged:
-        raise RefusalError(" ".join(damaged))
+        return str(error)
+    return ""

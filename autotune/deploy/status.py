@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from autotune.deploy import rescale
-from autotune.deploy.in_force import Active, active
+from autotune.deploy.in_force import Active, active, damaged_record
 from autotune.deploy.persisted import profile_path, rule_path
 from autotune.errors import AutotuneError
 from autotune.knobs import by_name
@@ -60,6 +60,7 @@ def status(array: Array, state_dir: Path) -> Status:
     for journal in filter(Path.exists, (own, waiting_path(own))):
         (notes if is_held(journal) else faults).append(leftovers.describe(journal, array.root)[0])
     found = active(array, state_dir, faults)
+    faults += filter(None, [damaged_record(array, state_dir)])
     current = found[0] if found else None
     if is_applied(array, state_dir) and (current is None or current.how != "applied"):
         notes.append(
@@ -72,6 +73,11 @@ def status(array: Array, state_dir: Path) -> Status:
         faults.append(
             f'The profile "{persisted.name}" is not set at the next start, since {rule} is gone; '
             f"`autotune apply {profile_path(array.uuid)} {array.device} --persist` mends that."
+        )
+    if rule.exists() and not profile_path(array.uuid, array.root).exists():
+        faults.append(
+            f"The rule {rule} sets nothing, since the profile that goes with it is gone; "
+            f"`autotune unpersist {array.device}` removes the rule."
         )
     if current is None:
         return Status(array, None, None, (), (), tuple(faults), tuple(notes))

@@ -105,6 +105,27 @@ def test_a_persisted_profile_without_its_rule_is_wrong(machine: fake_sysfs.FakeM
     assert fault.startswith('The profile "elsewhere" is not set at the next start, since')
 
 
+def test_a_rule_without_its_profile_is_wrong(machine: fake_sysfs.FakeMachine) -> None:
+    array = find_array("md0", machine.root)
+    persist(array)
+    profile_path(array.uuid, array.root).unlink()
+    found = look(array)
+    assert not found.good
+    assert "autotune unpersist" in found.faults[0]
+
+
+@pytest.mark.parametrize("text", ["", "garbage\n"])
+def test_a_record_that_cannot_be_undone_is_wrong(
+    machine: fake_sysfs.FakeMachine, text: str
+) -> None:
+    array = find_array("md0", machine.root)
+    apply(array)
+    applied_path(array.root, array.uuid).write_text(text)
+    found = look(array)
+    assert not found.good
+    assert "is not known" in found.faults[0]
+
+
 def test_a_damaged_profile_hides_no_other(machine: fake_sysfs.FakeMachine) -> None:
     array = find_array("md0", machine.root)
     apply(array)
