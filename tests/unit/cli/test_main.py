@@ -116,6 +116,16 @@ def test_restore_with_nothing_to_do_says_so_but_to_the_timer(
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may")
+def test_a_journal_that_is_a_dead_link_is_named(tmp_path: Path) -> None:
+    link = tmp_path / "journal/f6e606b38ce3aa5941c0aa90d0ab4f9c.jsonl"
+    link.parent.mkdir()
+    link.symlink_to("nowhere")
+    done = autotune("restore", "--state-dir", str(tmp_path))
+    assert (done.returncode, done.stdout) == (1, "")
+    assert f"{link} is a link that leads nowhere; remove it" in done.stderr
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may")
 def test_restore_after_a_reboot_removes_what_runs_left(tmp_path: Path) -> None:
     scratch, journals = tmp_path / ".autotune-0123", tmp_path / "journal"
     for folder in (scratch, journals):
