@@ -180,7 +180,7 @@ class _Checking:
         current, why = self._book.current, self._anew
         if current is not None and not why:
             same = current.array == shape and obstacles.are_same(current.members, members)
-            if same and not obstacles.rebuilt_unseen(array):
+            if same and not obstacles.rewritten_unseen(array):
                 return current
             why = REPLACED
         if current is not None and why != ASKED_ANEW:
@@ -227,8 +227,8 @@ class _Checking:
             if not self._is_lost:
                 self._is_lost = True
                 self._wanted.notice(
-                    f"{self._stored.path} cannot be written: {error.strerror}. Free some space "
-                    "there, or the next check begins where the stored one ends."
+                    f"{self._stored.path} cannot be written: {error.strerror}. Mend that, or the "
+                    "next check begins where the stored one ends."
                 )
 
     def _see_who_ended_it(self, record: CheckRecord) -> None:

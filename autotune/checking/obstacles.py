@@ -32,10 +32,11 @@ def came_between(array: Array) -> bool:
     return last.startswith(("recover", "resync"))
 
 
-def rebuilt_unseen(array: Array) -> bool:
-    """Whether a member was rebuilt since its newest check, on an array that does not tell."""
+def rewritten_unseen(array: Array) -> bool:
+    """Whether all was reshaped since its newest check, be it back to what it was, or a member was
+    rebuilt of an array that does not tell."""
     last = sysfs.read_or(array.md / "last_sync_action", "")
-    return untold(array) and last.startswith("recover")
+    return last.startswith("reshape") or (untold(array) and last.startswith("recover"))
 
 
 def untold(array: Array) -> bool:

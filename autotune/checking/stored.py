@@ -11,7 +11,7 @@ from autotune import durable
 from autotune.checking.record import Book
 from autotune.errors import AutotuneError
 from autotune.quantities import show_count
-from autotune.system import sysfs
+from autotune.system import ownership, sysfs
 from autotune.system.array import Array
 from autotune.untrusted import first_fault, read_file
 
@@ -25,7 +25,9 @@ def path_of(state_dir: Path, uuid: str) -> Path:
 
 
 def load(path: Path) -> Book:
-    """The checks of an array; none at first. AutotuneError if they cannot be read."""
+    """The checks of an array; none at first. AutotuneError if they cannot be read, or if others
+    than root could have written that something was read."""
+    ownership.refuse(path, f"The record of checks {path}")
     try:
         return Book.model_validate_json(read_file(path, MOST_READ_BYTES))
     except FileNotFoundError:
@@ -41,9 +43,10 @@ def load(path: Path) -> Book:
 
 def save(book: Book, path: Path) -> None:
     """Whole or not at all, and without the oldest checks once it would be too large. OSError, with
-    the file's name, if the disk does not take it."""
+    the file's name, if the disk does not take it; AutotuneError if a link of somebody else's
+    leads there."""
     try:
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        durable.private_folder(path.parent)
         durable.replace(path, _text(book), 0o600)
     except OSError as error:
         raise OSError(error.errno, error.strerror, str(path)) from None

@@ -64,9 +64,9 @@ def restore(
     array = find_array(device) if device is not None else None
     arrays = list_arrays() if all_ else [array] if array is not None else []
     # What a killed run has tried lies over what was applied, and that over what udev has set.
-    outcomes, torn, barred, failed = _put_back_each(paths, {})
+    done, torn, barred, failed = _put_back_each(paths, {})
     undone, faults = _undo_profiles(arrays, all_, state_dir)
-    outcomes |= undone
+    outcomes = _by_name({**done, **undone})
     failed += faults
     removed = _unpersist_all(arrays) if all_ and not failed else []
     if barred:
@@ -128,11 +128,21 @@ def _applied(state_dir: Path, arrays: "list[Array]", all_: bool) -> "dict[Path, 
     return found
 
 
+def _by_name(done: "Mapping[Path, tuple[str, Outcome]]") -> "dict[str, Outcome]":
+    """What became of each record, by its array and kind; also by its UUID, where two arrays had the
+    same name one after the other."""
+    named: dict[str, Outcome] = {}
+    for path, (device, outcome) in done.items():
+        name = f"{device} ({path.parent.name})"
+        named[name if name not in named else f"{device} {path.stem} ({path.parent.name})"] = outcome
+    return named
+
+
 def _put_back_each(
     paths: "Iterable[Path]", applied: "Mapping[Path, Lockable]"
-) -> "tuple[dict[str, Outcome], list[Path], list[str], list[str]]":
-    """Put back what these journals hold. What became of each, those that were cut short, the
-    arrays whose persisted values a journal kept udev from, and what failed."""
+) -> "tuple[dict[Path, tuple[str, Outcome]], list[Path], list[str], list[str]]":
+    """Put back what these journals hold. What became of each, with its array, those that were cut
+    short, the arrays whose persisted values a journal kept udev from, and what failed."""
     import contextlib
 
     from autotune.errors import AutotuneError
@@ -140,7 +150,7 @@ def _put_back_each(
     from autotune.safety.locks import lock
     from autotune.safety.paths import clear_if_torn
 
-    outcomes: dict[str, Outcome] = {}
+    done: dict[Path, tuple[str, Outcome]] = {}
     torn: list[Path] = []
     barred: list[str] = []
     failed: list[str] = []
@@ -154,7 +164,7 @@ def _put_back_each(
             below = lock(applied[path], undoes=True) if path in applied else None
             with below or contextlib.nullcontext():
                 record, outcome = put_back(path)
-            outcomes[f"{record.device} ({path.parent.name})"] = outcome
+            done[path] = record.device, outcome
             if path not in applied and not path.exists():
                 barred.append(record.uuid)
         except FileNotFoundError:
@@ -163,49 +173,50 @@ def _put_back_each(
                 failed.append(f"{path} is a link that leads nowhere; remove it")
         except (AutotuneError, OSError) as error:
             failed.append(str(error))
-    return outcomes, torn, barred, failed
+    return done, torn, barred, failed
 
 
 def _undo_profiles(
     arrays: "list[Array]", all_: bool, state_dir: Path
-) -> "tuple[dict[str, Outcome], list[str]]":
+) -> "tuple[dict[Path, tuple[str, Outcome]], list[str]]":
     """Put back what was applied to these arrays; with `all_` also what udev has set there. What
-    became of each, and what failed."""
+    became of each, by its record, with its array, and what failed."""
     from autotune.safety.outcome import Outcome
 
     over, unknown = _record_persisted(arrays, state_dir) if all_ else ({}, [])
     applied = _applied(state_dir, arrays, all_)
-    outcomes, _, _, failed = _put_back_each(applied, applied)
-    for name, outcome in over.items():
-        outcomes.setdefault(name, Outcome()).foreign += outcome.foreign
-    return outcomes, [*unknown, *failed]
+    done, _, _, failed = _put_back_each(applied, applied)
+    for path, (device, foreign) in over.items():
+        done.setdefault(path, (device, Outcome()))[1].foreign += foreign
+    return done, [*unknown, *failed]
 
 
 def _record_persisted(
     arrays: "list[Array]", state_dir: Path
-) -> "tuple[dict[str, Outcome], list[str]]":
+) -> "tuple[dict[Path, tuple[str, list[str]]], list[str]]":
     """Let what udev has set for persisted profiles go back with what was applied. What somebody
-    else has set over it, and of which arrays what was there before is not known, and why."""
+    else has set over it, by its record, with its array; and of which arrays what was there before
+    is not known, and why."""
     from autotune.deploy.persisted import persisted_uuids
     from autotune.deploy.undo import record, stopped
     from autotune.errors import AutotuneError, UsageError
-    from autotune.safety.outcome import Outcome
+    from autotune.safety.paths import applied_path
 
-    outcomes: dict[str, Outcome] = {}
+    over: dict[Path, tuple[str, list[str]]] = {}
     failed: list[str] = []
     here = {array.uuid: array for array in arrays}
     for uuid in persisted_uuids():
         array = here.get(uuid) or stopped(uuid)
         try:
             if theirs := record(array, state_dir):
-                outcomes[f"{array.device} (applied)"] = Outcome(foreign=theirs)
+                over[applied_path(state_dir, uuid)] = array.device, theirs
         except UsageError as error:
             failed.append(
                 f"What {array.device} had before its persisted profile is not known: {error}"
             )
         except (AutotuneError, OSError) as error:
             failed.append(f"What udev has set on {array.device} stays for now: {error}")
-    return outcomes, failed
+    return over, failed
 
 
 def _unpersist_all(arrays: "list[Array]") -> list[Path]:

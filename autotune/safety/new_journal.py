@@ -10,7 +10,7 @@ from autotune.durable import append, private_folder, sync_folder
 from autotune.errors import AutotuneError, RefusalError
 from autotune.knobs.write_order import CACHE, WAITING, unsafe_now
 from autotune.safety.journal import Journal
-from autotune.safety.paths import waiting_path
+from autotune.safety.paths import APPLIED, waiting_path
 from autotune.safety.record import Record, boot_id, kernel_start_s
 from autotune.safety.shared_folder import kernel_mark
 from autotune.system import ownership, sysfs
@@ -29,7 +29,9 @@ def new_journal(
     made = False
     try:
         private_folder(path.parent)
-        _refuse_where_others_write(path.parent)
+        # What stays in force moves to the second one.
+        for folder in (path.parent, path.parent.parent / APPLIED):
+            _refuse_where_others_write(folder)
         with path.open("x") as file:
             made = True
             os.fchmod(file.fileno(), 0o600)

@@ -136,14 +136,19 @@ def test_members_that_an_earlier_version_noted_are_known(
 
 @pytest.mark.parametrize(
     ("metadata", "last", "unseen"),
-    [("0.90", "recover", True), ("0.90", "check", False), ("1.2", "recover", False)],
+    [
+        ("0.90", "recover", True),
+        ("0.90", "check", False),
+        ("1.2", "recover", False),
+        ("1.2", "reshape", True),
+    ],
 )
-def test_superblocks_of_the_old_format_do_not_tell_who_was_added_anew(
+def test_what_was_written_anew_since_the_newest_check_is_to_be_read_again(
     machine: fake_sysfs.FakeMachine, metadata: str, last: str, unseen: bool
 ) -> None:
     machine.put("sys/block/md0/md/metadata_version", metadata)
     machine.put("sys/block/md0/md/last_sync_action", last)
-    assert obstacles.rebuilt_unseen(find_array("md0", machine.root)) is unseen
+    assert obstacles.rewritten_unseen(find_array("md0", machine.root)) is unseen
 
 
 def test_a_copy_of_a_disk_is_another_member(

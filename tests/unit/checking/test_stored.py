@@ -1,5 +1,6 @@
 """What is kept of checks: parts without gaps, over any number of processes."""
 
+import os
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -143,3 +144,20 @@ def test_how_it_disturbed() -> None:
     for ns in (10e6, 12.34e6, 13e6, 80e6, 12.31e6):
         felt = felt.seen(ns, ns > 50e6)
     assert (felt.middle_ns, felt.worst_ns, felt.judged, felt.over) == (12_000_000, 80_000_000, 5, 1)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a link away")
+def test_no_record_behind_a_link_of_somebody_else_is_read_or_written(tmp_path: Path) -> None:
+    """What is forged there would be believed to be read."""
+    path = stored.path_of(tmp_path, "0123")
+    theirs = tmp_path / "theirs"
+    theirs.mkdir()
+    stored.save(Book(), theirs / path.name)
+    before = (theirs / path.name).read_bytes()
+    path.parent.symlink_to(theirs)
+    os.chown(path.parent, 65534, 65534, follow_symlinks=False)
+    with pytest.raises(AutotuneError, match="belongs to"):
+        stored.load(path)
+    with pytest.raises(AutotuneError, match="somebody else has made"):
+        stored.save(Book().begun(record(), ""), path)
+    assert (theirs / path.name).read_bytes() == before

@@ -13,6 +13,7 @@ from autotune.cli import restore
 from autotune.deploy import persisted, undo
 from autotune.errors import RefusalError, UsageError
 from autotune.system.array import Array, list_arrays
+from autotune.system.sysfs import read
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="a journal has to be root's")
@@ -36,6 +37,30 @@ def test_what_was_put_back_and_what_failed_are_one_document(tmp_path: Path) -> N
     assert "could not be put back" in document["error"]
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="a record has to be root's")
+def test_two_arrays_that_had_one_name_are_both_told_of(tmp_path: Path) -> None:
+    """One after the other was /dev/md0; what failed on the first one is no secret."""
+    knob, boot = tmp_path / "knob", read(Path("/proc/sys/kernel/random/boot_id"))
+    knob.write_text("4096")
+    folder = tmp_path / "applied"
+    folder.mkdir()
+    for number, (file, text) in enumerate({"/proc/version": "other", str(knob): "256"}.items(), 1):
+        uuid = f"{number:032}"
+        head = {"kind": "open", "uuid": uuid, "device": "/dev/md0", "boot": boot, "pid": 1}
+        wrote = {"kind": "write", "path": file, "text": read(Path(file))}
+        path = folder / f"{uuid}.jsonl"
+        lines = {**head, "originals": {file: text}}, wrote, {"kind": "settled"}
+        path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+        path.chmod(0o600)
+    command = [sys.executable, "-m", "autotune", "restore", "--all", "--json", "--state-dir"]
+    done = subprocess.run([*command, str(tmp_path)], capture_output=True, text=True, check=False)
+    document = json.loads(done.stdout)
+    assert {"/dev/md0 (applied)", f"/dev/md0 {2:032} (applied)"} < document.keys()
+    assert done.returncode == 1
+    assert "/proc/version" in document["error"]
+    assert knob.read_text().strip() == "256"
+
+
 def test_who_cannot_see_what_is_left_is_not_told_that_nothing_is(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -57,8 +82,8 @@ def test_a_persisted_profile_that_cannot_be_read_keeps_nothing_else_from_going_b
     arrays = list_arrays(tmp_path)
     monkeypatch.setattr(undo, "record", unreadable)
     monkeypatch.setattr(persisted, "persisted_uuids", lambda: [array.uuid for array in arrays])
-    outcomes, (why,) = restore._undo_profiles(arrays, True, tmp_path / "state")
+    done, (why,) = restore._undo_profiles(arrays, True, tmp_path / "state")
     assert 'no setting "newer"' in why
-    assert {name: each.foreign for name, each in outcomes.items()} == {
+    assert {name: each.foreign for name, each in restore._by_name(done).items()} == {
         "/dev/md1 (applied)": ["somebody has set it"]
     }

@@ -35,13 +35,14 @@ def test_a_journal_that_is_gone_is_not_made_anew(files: Files) -> None:
     assert not files.path.exists()
 
 
-@pytest.mark.parametrize("shared", ["state", "state/journal", "."])
+@pytest.mark.parametrize("shared", ["state", "state/journal", "state/applied", "."])
 @pytest.mark.parametrize("mode", [0o777, 0o775])
 def test_a_folder_that_others_can_write_to_keeps_no_journal(
     files: Files, shared: str, mode: int
 ) -> None:
     files.path.parent.mkdir(parents=True, exist_ok=True)
     folder = files.root / shared
+    folder.mkdir(exist_ok=True)
     folder.chmod(mode)
     with pytest.raises(AutotuneError, match="can be written to by others than its owner"):
         files.open()
