@@ -101,6 +101,21 @@ def test_a_profile_with_a_value_that_does_not_fit_changes_nothing(
     assert knob_files() == before
 
 
+def test_a_strangers_profile_that_would_stop_rebuilds_changes_nothing(
+    state: Path, tmp_path: Path
+) -> None:
+    before = knob_files()
+    document = json.loads(PROFILE.read_text())
+    document["knobs"] = {"sync_speed_min": 1, "sync_speed_max": 1}
+    del document["evidence"]["confirmed"]
+    path = tmp_path / "strange.json"
+    path.write_text(json.dumps(document))
+    done = autotune("apply", path, "/dev/md0", state=state)
+    assert done.returncode == 1
+    assert "a rebuild" in done.stderr
+    assert knob_files() == before
+
+
 def test_a_run_excludes_another_and_leaves_nothing_behind_when_ended_in_its_middle(
     state: Path, fast: Path
 ) -> None:
