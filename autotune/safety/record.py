@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from autotune.knobs.write_order import WAITING, resets
+from autotune.knobs.write_order import BOUNDS, QUEUE_DEPTH, WAITING, resets
 from autotune.safety.shared_folder import kernel_mark
 from autotune.system import sysfs
 from autotune.system.sync import NAMES
@@ -153,14 +153,27 @@ class Record:
         self.checking = False
 
     def set_over(self, originals: Mapping[str, str]) -> list[str]:
-        """Which of these files, by what they read later, somebody else has set over a write of
-        ours, and what that has reset. None if one of ours was cut short."""
+        """Which of these files, by what they read later, somebody else has surely set over a write
+        of ours, and what that has reset. None if one of ours was cut short."""
         if self.unsettled:
             return []
-        ours = {name: (*texts, self.originals.get(name)) for name, texts in self.ours.items()}
-        over = {n for n, text in originals.items() if n in ours and text not in ours[n]}
-        also = {n for n in originals if any(resets(Path(by), Path(n)) for by in over)}
+        # A setting of a scheduler that is not in force has no text, and is not given up for that.
+        texts = {name: text for name, text in originals.items() if text}
+        over = {
+            name
+            for name, text in texts.items()
+            if name in self.ours
+            and text not in (*self.ours[name], self.originals.get(name))
+            and not self._may_move(Path(name))
+        }
+        also = {name for name in texts if any(resets(Path(by), Path(name)) for by in over)}
         return sorted(over | also)
+
+    def _may_move(self, path: Path) -> bool:
+        """Whether md or the kernel may have changed a file after a write of ours."""
+        if path.name in (*BOUNDS, QUEUE_DEPTH):
+            return True
+        return any(resets(Path(by), path) for by in self.ours)
 
     def _join(
         self,

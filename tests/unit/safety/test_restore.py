@@ -782,3 +782,35 @@ def test_a_scheduler_set_between_two_profiles_comes_back_with_its_queue_length(
         journal.keep(applied)
     restore(Journal.load(applied), files.root)
     assert [sysfs.read(path) for path in (scheduler, length)] == ["bfq", "128"]
+
+
+def test_a_setting_of_a_scheduler_outlives_two_more_profiles(resetting: Files) -> None:
+    """The second one switches the scheduler, so that the third one finds no such file."""
+    files, applied = resetting, applied_path(resetting.root / "state", UUID)
+    sysfs.write(files.queue / "scheduler", "mq-deadline")
+    (files.own / "read_expire").write_text("770")
+    files.paths.append(files.own / "read_expire")
+    for path, text in (
+        (files.own / "read_expire", "300"),
+        (files.queue / "scheduler", "bfq"),
+        (files.md / "stripe_cache_size", "512"),
+    ):
+        journal = files.open()
+        journal.writing(path, text)
+        sysfs.write(path, text)
+        journal.settled()
+        journal.keep(applied)
+    restore(Journal.load(applied), files.root)
+    assert sysfs.read(files.own / "read_expire") == "770"
+
+
+def test_where_somebodys_check_begins_is_no_original(files: Files) -> None:
+    """As mdcheck sets it, between two runs whose checks began at 0."""
+    low, applied = files.md / "sync_min", applied_path(files.root / "state", UUID)
+    for text in ("0", "4096"):
+        low.write_text(text)
+        journal = files.open()
+        files.write(journal, low, "0")
+        journal.settled()
+        journal.keep(applied)
+    assert Journal.load(applied).record.originals[str(low)] == "0"
