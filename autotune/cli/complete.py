@@ -89,7 +89,7 @@ def policies(incomplete: str) -> list[str]:
 
 def promises(incomplete: str) -> list[str]:
     """What `autotune guard` may keep first."""
-    return [name for name in ("date", "ceiling") if name.startswith(incomplete)]
+    return [name for name in ("deadline", "ceiling") if name.startswith(incomplete)]
 
 
 def formats(incomplete: str) -> list[str]:

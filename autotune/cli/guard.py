@@ -46,8 +46,8 @@ def guard(
         typer.Option(
             metavar="WHICH",
             autocompletion=complete.promises,
-            help="What to keep if date and ceiling exclude each other: date or ceiling. [default: "
-            "the date, of a check the ceiling]",
+            help="What to keep if deadline and ceiling exclude each other: deadline or ceiling. "
+            "[default: the deadline, of a check the ceiling]",
         ),
     ] = None,
     least: Annotated[
@@ -72,10 +72,10 @@ def guard(
     """Keep your users' p99 under a ceiling while a sync runs, and meet a deadline.
 
     A sync is a rebuild, resync, reshape or check. It runs as fast as the ceiling allows, at full
-    speed while nobody uses the array, and never so slowly that the date is lost. All settings are
-    put back at the end. If even the slowest sync breaks the ceiling, that is reported after some
-    minutes. A sync that gives the array its redundancy back then runs at full speed, unless a date
-    says how fast it has to be.
+    speed while nobody uses the array, and never so slowly that the deadline is lost. All settings
+    are put back at the end. If even the slowest sync breaks the ceiling, that is reported after
+    some minutes. A sync that gives the array its redundancy back then runs at full speed, unless a
+    deadline says how fast it has to be.
 
     p99: the time within which 99 of 100 requests are answered.
     """
@@ -84,7 +84,7 @@ def guard(
 
     from autotune.cli.guarding import Asked, become
     from autotune.errors import UsageError
-    from autotune.guard.promise import CEILING, DATE, POLICIES, parse_moment, parse_within
+    from autotune.guard.promise import CEILING, DEADLINE, POLICIES, parse_moment, parse_within
     from autotune.guard.valve import FLOOR_KIB
     from autotune.preflight.checks import require_root
     from autotune.problem.ceilings import Ceiling, doubt, parse_limit_ns
@@ -98,21 +98,26 @@ def guard(
     dated = finish_within is not None or finish_by is not None
     if ceiling is None and policy is None and not dated:
         raise UsageError(
-            "Name what to keep: a ceiling (--p99-ceiling 50ms), a date (--finish-within 24h) or a "
-            f"--policy; or set guard_p99 in {config}."
+            "Name what to keep: a ceiling (--p99-ceiling 50ms), a deadline (--finish-within 24h) "
+            f"or a --policy; or set guard_p99 in {config}."
         )
     if finish_within is not None and finish_by is not None:
         raise UsageError("--finish-within and --finish-by say the same; give one of them.")
     if policy is not None and (ceiling is not None or dated):
-        raise UsageError("--policy stands for the numbers, so it goes without a ceiling or date.")
+        raise UsageError(
+            "--policy stands for the numbers, so it goes without a ceiling or deadline."
+        )
+    if if_impossible == "date":
+        # Its name before version 0.2.
+        if_impossible = DEADLINE
     for option, value, names in (
         ("--policy", policy, POLICIES),
-        ("--if-impossible", if_impossible, (DATE, CEILING)),
+        ("--if-impossible", if_impossible, (DEADLINE, CEILING)),
     ):
         if value is not None and value not in names:
             raise UsageError(f'{option} knows no "{value}"; choose {" or ".join(names)}.')
     if if_impossible is not None and not (dated and ceiling is not None):
-        raise UsageError("--if-impossible is for a date and a ceiling; give both.")
+        raise UsageError("--if-impossible is for a deadline and a ceiling; give both.")
     if finish_by is not None:
         now = datetime.now()
         read("--finish-by", lambda text: parse_moment(text, now), finish_by)

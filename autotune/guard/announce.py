@@ -1,4 +1,5 @@
-"""What a guard says before and while it works: what its policy costs, whether its date is in reach.
+"""What a guard says before and while it works: what its policy costs, whether its deadline is in
+reach.
 
 From a forecast if there is one, else from what the first minute shows. Pure but for `curve`, which
 reads the size of the array.
@@ -89,8 +90,8 @@ class News:
             self._told_long = True
             yield (
                 f"At its pace the {self._what} takes {show_seconds(window.left_s or 0.0)} more, "
-                "without full redundancy. A date (--finish-within), a larger ceiling or a least "
-                "speed (--least) makes it faster."
+                "without full redundancy. A deadline (--finish-within), a larger ceiling or a "
+                "least speed (--least) makes it faster."
             )
         if window.impossible and not self._told_impossible:
             self._told_impossible = True
@@ -111,7 +112,7 @@ class News:
             )
 
     def _date(self, needed_kib: float) -> str:
-        """What the date asks of the sync, and what that costs if a forecast knows."""
+        """What the deadline asks of the sync, and what that costs if a forecast knows."""
         known = self._known
         felt = _felt(known.p99(self._action, needed_kib)) + ", by the forecast" if known else ""
         return (
@@ -152,13 +153,14 @@ class News:
         if promise.first == CEILING:
             left = show_seconds(window.left_s) if window.left_s else "an unknown time"
             return (
-                f"The {self._what} cannot be over by {at} with a p99 under {ceiling}: the date "
+                f"The {self._what} cannot be over by {at} with a p99 under {ceiling}: the deadline "
                 f"needs {needed} of each member; under the ceiling it takes {left} more. "
                 f"{self._follows()}"
             )
         return (
             f"The {self._what} cannot be over by {at} with a p99 under {ceiling}: at the {needed} "
-            f"of each member that the date needs, {seen}.{self._instead(window)} {self._follows()}"
+            f"of each member that the deadline needs, {seen}.{self._instead(window)} "
+            f"{self._follows()}"
         )
 
     def _instead(self, window: Window) -> str:
@@ -172,10 +174,10 @@ class News:
 
     def _follows(self) -> str:
         if not self._promise.binds:
-            return "The ceiling is kept (--if-impossible date would change that)."
+            return "The ceiling is kept (--if-impossible deadline would change that)."
         other = " (--if-impossible ceiling would change that)"
         both = math.isfinite(self._promise.ceiling_ns)
-        return f"The date goes first{other if both else ''}."
+        return f"The deadline goes first{other if both else ''}."
 
 
 def _times(estimate: Estimate) -> str:

@@ -1,5 +1,5 @@
-"""How a guarded sync gets on: what remains, what the date needs of it, and whether date and ceiling
-exclude each other. Knows no clock and no file: both are told."""
+"""How a guarded sync gets on: what remains, what the deadline needs of it, and whether deadline and
+ceiling exclude each other. Knows no clock and no file: both are told."""
 
 import math
 from collections import deque
@@ -16,10 +16,10 @@ hundred at full speed leaves their p99 as it is."""
 LONGEST_S = 10.0
 """If so many seconds do not show it, it is tried again the next time."""
 CONFLICT_S = 30.0
-"""For so long the p99 is above the ceiling at the pace that the date needs, or the other way round,
-before they count as excluding each other."""
+"""For so long the p99 is above the ceiling at the pace that the deadline needs, or the other way
+round, before they count as excluding each other."""
 LATE_S = 10.0
-"""Likewise of a date that is lost even at full speed: a sync that begins is slow for a moment."""
+"""Likewise of a deadline that is lost even at full speed: a sync is slow when it begins."""
 RAMP_LOOKS = 2
 """So many seconds it takes to get to full speed, or from there to a pace."""
 MEMORY = 60
@@ -58,7 +58,7 @@ class Course:
         self._conflict_since_s: float | None = None
         self._late_since_s: float | None = None
         self.impossible = False
-        """Date and ceiling exclude each other, as it looks now."""
+        """Deadline and ceiling exclude each other, as it looks now."""
 
     @property
     def known(self) -> bool:
@@ -109,7 +109,7 @@ class Course:
 
     @property
     def needed_kib(self) -> float | None:
-        """The pace that the date needs; 0 without one, None if it is lost."""
+        """The pace that the deadline needs; 0 without one, None if it is lost."""
         if self.remains is None:
             return 0.0
         return needed_kib(self.promise, self.remains, self._now_s)
@@ -123,7 +123,7 @@ class Course:
 
     @property
     def late(self) -> bool:
-        """Whether the date is lost even at full speed."""
+        """Whether the deadline is lost even at full speed."""
         return self.needed_kib is None
 
     def outlook(self) -> Outlook:
@@ -138,7 +138,7 @@ class Course:
         left, high = remains.seconds(pace), remains.seconds(SLOWER * slow)
         date_s = self._date_left_s()
         if date_s is not None and self.promise.binds and not self.late:
-            # The pace rises as the date comes near.
+            # The pace rises as the deadline comes near.
             left, high = min(left, date_s), min(high, date_s)
         low = min(remains.seconds(), left)
         return Outlook(left, low, max(high, left))
@@ -147,8 +147,8 @@ class Course:
         return self.promise.finish_s - self._now_s if self.promise.finish_s is not None else None
 
     def judge(self, p99_ns: float | None, pace_kib: float | None) -> None:
-        """Whether date and ceiling exclude each other: `p99_ns` is that of the last half minute,
-        `pace_kib` what the sync is held to, None if it is not."""
+        """Whether deadline and ceiling exclude each other: `p99_ns` is that of the last half
+        minute, `pace_kib` what the sync is held to, None if it is not."""
         excluding = self._excluding(p99_ns, pace_kib)
         self._conflict_since_s = self._since(excluding, self._conflict_since_s)
         self._late_since_s = self._since(self.late, self._late_since_s)

@@ -42,7 +42,7 @@ NAMES = tuple(field.name for field in fields(Point))
 @dataclass(frozen=True)
 class GuardedSync:
     """`action` as people call it; `ceiling_ns` is None without one, `finish_s` (since the epoch)
-    without a date. `summary` is None if the guard was cut."""
+    without a deadline. `summary` is None if the guard was cut."""
 
     device: str
     uuid: str

@@ -1,6 +1,6 @@
-"""What a guard has promised: a ceiling, a date, a share of the disks; and the pace that follows.
+"""What a guard has promised: a ceiling, a deadline, a share of the disks; and the pace for that.
 
-Pure: what remains, the date, the ceiling and the p99 of now come in, a pace or a sentence comes
+Pure: what remains, the deadline, the ceiling and the p99 of now come in, a pace or a sentence comes
 out.
 """
 
@@ -19,7 +19,7 @@ POLICIES = {"foreground": 0.15, "balanced": 0.4, "rebuild": 1.0}
 RESERVE = 0.05
 """Of the whole time, what is kept back at its end: the users to come may be more."""
 LONGEST_S = 366 * 86_400.0
-DATE, CEILING = "date", "ceiling"
+DEADLINE, CEILING = "deadline", "ceiling"
 _DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _FORMS = "06:00, Mon 06:00 or 2026-11-30 06:00"
 
@@ -28,26 +28,27 @@ _FORMS = "06:00, Mon 06:00 or 2026-11-30 06:00"
 class Promise:
     """`ceiling_ns` is infinite without a ceiling. `finish_s`: when the sync is to be over, in
     seconds since the epoch; it is planned to be so `spare_s` before. `share`: what a policy gives
-    it. `first`: which goes before the other, DATE or CEILING, if both cannot be kept. `by_clock`:
-    whether the date is a moment of the clock, wherever that is set, or the end of a span."""
+    it. `first`: which goes before the other, DEADLINE or CEILING, if both cannot be kept.
+    `by_clock`: whether the deadline is a moment of the clock, wherever that is set, or the end of a
+    span."""
 
     ceiling_ns: float = math.inf
     finish_s: float | None = None
     share: float | None = None
-    first: str = DATE
+    first: str = DEADLINE
     spare_s: float = 0.0
     by_clock: bool = False
 
     @property
     def binds(self) -> bool:
-        """Whether the pace follows the date: there is one, and no ceiling that goes before it."""
-        return self.finish_s is not None and (self.first == DATE or math.isinf(self.ceiling_ns))
+        """Whether the pace follows the deadline: there is one, and no ceiling goes before it."""
+        return self.finish_s is not None and (self.first == DEADLINE or math.isinf(self.ceiling_ns))
 
 
 @dataclass(frozen=True)
 class Goals:
-    """What was asked for, before a sync is there: the date may be so many seconds after its start,
-    or a moment as `parse_moment` reads it. `first` is "" if nobody said."""
+    """What was asked for, before a sync is there: the deadline may be so many seconds after its
+    start, or a moment as `parse_moment` reads it. `first` is "" if nobody said."""
 
     ceiling_ns: float = math.inf
     within_s: float | None = None
@@ -61,7 +62,7 @@ class Goals:
         if self.by is not None:
             finish_s = parse_moment(self.by, now).timestamp()
         # Without its redundancy, an array is at a greater risk than its users' patience.
-        first = self.first or (DATE if action in REBUILDS else CEILING)
+        first = self.first or (DEADLINE if action in REBUILDS else CEILING)
         share = POLICIES[self.policy] if self.policy is not None else None
         spare_s = RESERVE * (finish_s - now.timestamp()) if finish_s is not None else 0.0
         return Promise(self.ceiling_ns, finish_s, share, first, spare_s, self.by is not None)
@@ -87,12 +88,12 @@ def parse_within(text: str) -> float:
     """`24h` in seconds. Raise UsageError if it is no time, or no sync takes as long."""
     seconds = parse_seconds(text)
     if seconds > LONGEST_S:
-        raise UsageError(f'"{text}" is more than a year; name a date that a sync can meet.')
+        raise UsageError(f'"{text}" is more than a year; name a deadline that a sync can meet.')
     return seconds
 
 
 def needed_kib(promise: Promise, remains: Remains, now_s: float) -> float | None:
-    """The least pace that meets the date: 0 without one, None if it is lost even at full speed."""
+    """The least pace that meets the deadline: 0 without one, None if it is lost at full speed."""
     if promise.finish_s is None:
         return 0.0
     left_s = promise.finish_s - now_s
@@ -105,7 +106,7 @@ def needed_kib(promise: Promise, remains: Remains, now_s: float) -> float | None
 
 
 def least_kib(promise: Promise, needed: float | None, floor_kib: float) -> float:
-    """The pace below which the sync is not held: that of the date, if the date goes first. What is
+    """The pace below which the sync is not held: that of the deadline, if that goes first. What is
     late already goes as fast as it can."""
     if not promise.binds:
         return floor_kib
@@ -131,7 +132,9 @@ def parse_moment(text: str, now: datetime) -> datetime:
     if found is None or found <= now:
         raise UsageError(f'"{text}" is no time in the future; write it like {_FORMS}.')
     if (found - now).total_seconds() > LONGEST_S:
-        raise UsageError(f'"{text}" is more than a year away; name a date that a sync can meet.')
+        raise UsageError(
+            f'"{text}" is more than a year away; name a deadline that a sync can meet.'
+        )
     return found
 
 

@@ -50,7 +50,7 @@ class Summary:
     ended: str
     released: bool
     finish_s: float | None = None
-    """The date that was to be met, in seconds since the epoch, if there was one."""
+    """The deadline that was to be met, in seconds since the epoch, if there was one."""
     late_s: float | None = None
     """How much later than that the sync was over; negative if it was sooner, None if it is not
     over."""
@@ -112,7 +112,7 @@ def guard(device: str, wanted: Wanted, wait: bool = False) -> bool:
                 done, text = _one(array.now(), wanted, signals, bool(warned), began[1])
                 wanted.finished(done)
                 noticed, warned = "", text or warned
-                # Of one that is only released, the date stays.
+                # Of one that is only released, the deadline stays.
                 began = began if done.released else None
                 _tell_if_cut(done, array, wanted, wait)
                 if not (wait or done.overtaken):
@@ -179,26 +179,26 @@ def _ended(hold: Hold, action: str, over: bool, overtaken: bool, interrupted: bo
 
 
 def _promise(wanted: Wanted, action: str, began: datetime) -> Promise:
-    """What is promised for this sync, which was first seen when it `began`. A date that has passed
-    leaves the ceiling or policy; raise RefusalError if there is none."""
+    """What is promised for this sync, which was first seen when it `began`. A deadline that has
+    passed leaves the ceiling or policy; raise RefusalError if there is none."""
     goals = wanted.goals
     try:
         return goals.promise(action, began)
     except UsageError:
         if math.isinf(goals.ceiling_ns) and goals.policy is None:
             raise RefusalError(
-                f"The date {goals.by} has passed, and nothing else was asked for, so this sync is "
-                "not guarded."
+                f"The deadline {goals.by} has passed, and nothing else was asked for, so this sync "
+                "is not guarded."
             ) from None
-        wanted.notice(f"The date {goals.by} has passed, so this sync is guarded without one.")
+        wanted.notice(f"The deadline {goals.by} has passed, so this sync is guarded without one.")
         return dataclasses.replace(goals, by=None).promise(action, began)
 
 
 def _one(
     array: Array, wanted: Wanted, signals: Signals, warned: bool, began: datetime
 ) -> tuple[Summary, str]:
-    """Guard the sync that is under way, to its end. A date counts from when that `began`, however
-    often this is tried. Also what was said if its ceiling turned out to
+    """Guard the sync that is under way, to its end. A deadline counts from when that `began`,
+    however often this is tried. Also what was said if its ceiling turned out to
     be out of reach, which is not said again if there was a warning."""
     action, started = under_way(array) or array.sync_action, time.monotonic()
     what = NAMES.get(action, action)
@@ -218,7 +218,7 @@ def _one(
         put_back_leftovers(array, path, wanted.notice)
         if text := no_room(array):
             raise RefusalError(text)
-        # Before a journal and a guardian, which a date that has passed needs none of.
+        # Before a journal and a guardian, which a deadline that has passed needs none of.
         promise = _promise(wanted, action, began)
         journal = new_journal(path, array.uuid, array.device, files(array))
         journaled = action in REBUILDS

@@ -32,10 +32,10 @@ class Window:
     out_of_reach: bool
     """The foreground is slower than the ceiling however slow the sync is."""
     finish_s: float | None
-    """The date, in seconds since the epoch; None without one."""
+    """The deadline, in seconds since the epoch; None without one."""
     needed_kib: float | None
-    """The pace that the date needs; None without one, or if it is lost."""
+    """The pace that the deadline needs; None without one, or if it is lost."""
     impossible: bool
-    """Date and ceiling exclude each other, or the date is lost even at full speed."""
+    """Deadline and ceiling exclude each other, or the deadline is lost even at full speed."""
     action: str = ""
     """What the sync is, as people call it."""

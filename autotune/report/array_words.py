@@ -27,7 +27,8 @@ HOW = {
     "syncs": "The p99 of a guarded sync is measured every few seconds, over the last half minute, "
     "from the users' own requests or from small test reads. Where a sync took long, a point of its "
     "pictures stands for some minutes: the line is their mean, the shade reaches to the highest. "
-    "limit: the speed that the guard allowed. date: the moment by which the sync was to be over.",
+    "limit: the speed that the guard allowed. deadline: the moment by which the sync was to be "
+    "over.",
     "checks": "During a check, the p99 of each half minute with requests was noted: the table has "
     "the median and the highest.",
     "forecast": "A forecast is measured by a short check, and its 95 % intervals hold as long as "

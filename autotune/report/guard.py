@@ -27,7 +27,7 @@ def summary_line(summary: Summary, ceiling_ns: float) -> str:
     )
     if summary.late_s is not None:
         how = "before" if summary.late_s <= 0 else "after"
-        text += f" It ended {show_seconds(abs(summary.late_s))} {how} the date."
+        text += f" It ended {show_seconds(abs(summary.late_s))} {how} the deadline."
     if not math.isfinite(ceiling_ns):
         return text
     if not summary.judged:

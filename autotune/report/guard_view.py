@@ -131,11 +131,11 @@ def _end(now: Window, narrow: bool) -> Iterator[tuple[str, str]]:
         end, soonest, latest = (show_moment(now.time_s + seconds, now.time_s) for seconds in times)
         yield "end", f"{end}{in_brackets(soonest, latest)}"
     if now.finish_s is not None:
-        yield "date", f"{show_moment(now.finish_s, now.time_s)}: {_promise(now)}"
+        yield "deadline", f"{show_moment(now.finish_s, now.time_s)}: {_promise(now)}"
 
 
 def _promise(now: Window) -> str:
-    """What is to be said of the date."""
+    """What is to be said of the deadline."""
     assert now.finish_s is not None
     if now.impossible:
         lost = now.needed_kib is None

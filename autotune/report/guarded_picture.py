@@ -133,7 +133,7 @@ def _end(axes: Axes, time: list[float], sync: Document, by: float, unit: str) ->
     if summary is not None and not summary["released"] and points["share"][-1] > 0.99:
         axes.axhline(sync["seconds"] / by, color=GOOD, linewidth=1, label="real end")
     if sync["finish_s"] is not None:
-        date = (sync["finish_s"] - sync["began_s"]) / by
-        axes.axhline(date, color=LIMIT, linestyle=":", label="date")
+        deadline = (sync["finish_s"] - sync["began_s"]) / by
+        axes.axhline(deadline, color=LIMIT, linestyle=":", label="deadline")
     axes.set_ylabel(f"end, {unit}")
     axes.yaxis.set_major_locator(MaxNLocator(4))

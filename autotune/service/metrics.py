@@ -89,7 +89,7 @@ class GuardMetrics:
     left_s: tuple[float | None, float | None, float | None] = (None, None, None)
     """As it goes now, if all users leave, if they stay."""
     finish_s: float | None = None
-    """The date, in seconds since the epoch."""
+    """The deadline, in seconds since the epoch."""
     impossible: bool = False
     action: str = ""
     """What the sync is, as people call it; "" if none is under way."""
@@ -120,7 +120,7 @@ def write_guard_metrics(path: Path, seen: GuardMetrics) -> None:
         "left_high_seconds": ("The time left if all users stay.", seen.left_s[2]),
         "finish_timestamp_seconds": ("When the sync is to be over.", seen.finish_s),
         "impossible": (
-            "1 if the date cannot be met, or not together with the ceiling.",
+            "1 if the deadline cannot be met, or not together with the ceiling.",
             float(seen.impossible),
         ),
         "ceiling_out_of_reach": (

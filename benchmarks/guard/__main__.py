@@ -1,6 +1,6 @@
 """python -m benchmarks.guard: rebuilds under `autotune guard`, beside users who come and go.
 
-Three tables: rebuilds under a ceiling and a date on several arrays; one under a ceiling beside
+Three tables: rebuilds under a ceiling and a deadline on several arrays; one under a ceiling beside
 fixed limits; the policies. Each array has its own machine in the lab. What is there is kept, so a
 run that was cut goes on.
 """
@@ -72,7 +72,7 @@ def held(row: Mapping[str, Any]) -> str:
 
 
 def dates_table(rows: Sequence[Mapping[str, Any]]) -> Table:
-    found = Table("array", "took", "date", "p99 held", "at arrival", "both possible", box=None)
+    found = Table("array", "took", "deadline", "p99 held", "at arrival", "both possible", box=None)
     for row in rows:
         found.add_row(
             row["array"],
@@ -98,7 +98,7 @@ def dates_summary(rows: Sequence[Mapping[str, Any]]) -> str:
     possible = [row for row in rows if is_possible(row)]
     windows = sum(row["windows"] for row in possible)
     return (
-        f"Date met in {sum(map(is_met, rows))} of {len(rows)}, and in "
+        f"Deadline met in {sum(map(is_met, rows))} of {len(rows)}, and in "
         f"{sum(map(is_met, possible))} of the {len(possible)} where both were possible. There the "
         f"ceiling held in {sum(row['held'] for row in possible)} of {windows} half minutes."
     )

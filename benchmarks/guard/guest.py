@@ -1,7 +1,8 @@
 """In the lab: rebuilds of an array's last member, beside users who come and go.
 
 First the array is known: the p99 without a sync, and how a rebuild at full speed goes. The ceiling
-lies between the two p99s, and a date is some times what full speed takes. Each rebuild is a row.
+lies between the two p99s, and a deadline is some times what full speed takes. Each rebuild is a
+row.
 """
 
 import argparse
@@ -128,11 +129,11 @@ def fixed(array: Array, known: Known, users: Users, share: float) -> dict[str, A
 
 
 def dates(array: Array, known: Known, iops: int) -> Iterator[Mapping[str, Any]]:
-    """Under a ceiling and a date."""
+    """Under a ceiling and a deadline."""
     for times in DATES:
         date_s = math.ceil(times * known.full_s)
         words = (f"--p99-ceiling={known.ceiling_ns / 1e6:.1f}ms", f"--finish-within={date_s}s")
-        found = guarded(array, known, Users(array, iops), f"date ×{times:.0f}", words)
+        found = guarded(array, known, Users(array, iops), f"deadline ×{times:.0f}", words)
         yield {**found, "date_s": date_s}
 
 

@@ -233,7 +233,7 @@ def test_what_makes_no_sense_together_is_said(state: Path) -> None:
         ("--policy", "fair"),
         ("--finish-within", "1h", "--finish-by", "06:00"),
         ("--finish-by", "yesterday"),
-        ("--if-impossible", "date", "--finish-within", "1h"),
+        ("--if-impossible", "deadline", "--finish-within", "1h"),
     ):
         done = autotune("guard", "/dev/md0", *words, state=state)
         assert (done.returncode, done.stdout) == (2, ""), words
@@ -280,7 +280,7 @@ def test_a_date_that_is_lost_is_said_and_the_sync_runs_freely(state: Path, tmp_p
         wait_until(lambda: "cannot be over by" in output.read_text(), 90, "that it is lost")
         os.kill(child, signal.SIGINT)
         assert ended(child) == 0, output.read_text()
-    assert "The date goes first" in output.read_text()
+    assert "The deadline goes first" in output.read_text()
 
 
 def test_what_somebody_else_sets_is_theirs(state: Path, tmp_path: Path) -> None:

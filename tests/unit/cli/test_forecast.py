@@ -95,4 +95,4 @@ def test_a_sync_that_ends_while_it_is_watched_has_ended(
 def test_shells_are_offered_policies() -> None:
     assert complete.policies("") == ["foreground", "balanced", "rebuild"]
     assert complete.policies("b") == ["balanced"]
-    assert complete.promises("d") == ["date"]
+    assert complete.promises("d") == ["deadline"]

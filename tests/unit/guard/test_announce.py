@@ -1,4 +1,4 @@
-"""What a guard says of its policy, its date and its progress."""
+"""What a guard says of its policy, its deadline and its progress."""
 
 import dataclasses
 from datetime import datetime
@@ -9,7 +9,7 @@ import pytest
 from some_forecast import some_forecast
 
 from autotune.guard.announce import News, curve
-from autotune.guard.promise import CEILING, DATE, Goals
+from autotune.guard.promise import CEILING, DEADLINE, Goals
 from autotune.guard.window import Window
 from autotune.sync_forecast.model import Forecast
 from autotune.system.array import find_array
@@ -63,7 +63,7 @@ def test_without_a_forecast_it_says_so_after_the_first_minute_and_once() -> None
 
 
 @pytest.mark.parametrize(
-    ("first", "follows"), [(DATE, "The date goes first"), (CEILING, "The ceiling is kept")]
+    ("first", "follows"), [(DEADLINE, "The deadline goes first"), (CEILING, "The ceiling is kept")]
 )
 def test_what_excludes_each_other_is_said_once_with_what_follows(first: str, follows: str) -> None:
     said = news(Goals(50e6, within_s=3600, first=first), known=some_forecast())

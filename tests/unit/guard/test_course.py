@@ -1,4 +1,4 @@
-"""A guarded sync on its way: the date, the ceiling, and what is left, second by second."""
+"""A guarded sync on its way: the deadline, the ceiling, and what is left, second by second."""
 
 import math
 
@@ -6,7 +6,7 @@ import pytest
 
 from autotune.guard.course import CONFLICT_S, LATE_S, Course
 from autotune.guard.pace import Share
-from autotune.guard.promise import CEILING, DATE, Promise
+from autotune.guard.promise import CEILING, DEADLINE, Promise
 from autotune.sync_forecast.platter import Platter, flat
 
 SIZE_KIB = 1_000_000.0
@@ -105,7 +105,7 @@ def test_where_the_ceiling_goes_first_the_date_is_no_floor_but_is_said_to_be_los
     assert course.least_kib == 100
     drive(course, int(CONFLICT_S) + 5, 1000, p99_ns=45 * MS)
     assert course.impossible
-    assert promise.first != DATE
+    assert promise.first != DEADLINE
 
 
 def test_what_is_left_lies_between_users_that_leave_and_users_that_stay() -> None:

@@ -8,7 +8,7 @@ import pytest
 from autotune.errors import UsageError
 from autotune.guard.promise import (
     CEILING,
-    DATE,
+    DEADLINE,
     POLICIES,
     RESERVE,
     Goals,
@@ -68,7 +68,7 @@ def test_a_date_that_full_speed_just_meets_has_no_reserve_and_one_beyond_is_lost
 
 
 def test_who_goes_first_decides_whether_the_date_is_a_floor() -> None:
-    assert least_kib(Promise(50e6, 1000, first=DATE), 5000, 1000) == 5000
+    assert least_kib(Promise(50e6, 1000, first=DEADLINE), 5000, 1000) == 5000
     assert least_kib(Promise(50e6, 1000, first=CEILING), 5000, 1000) == 1000
 
 
@@ -80,11 +80,11 @@ def test_a_date_alone_holds_in_a_check_too() -> None:
 
 @pytest.mark.parametrize(
     ("action", "first"),
-    [("recover", DATE), ("resync", DATE), ("check", CEILING), ("repair", CEILING)],
+    [("recover", DEADLINE), ("resync", DEADLINE), ("check", CEILING), ("repair", CEILING)],
 )
 def test_the_date_goes_first_where_redundancy_is_at_stake(action: str, first: str) -> None:
     assert Goals(within_s=60).promise(action, MONDAY).first == first
-    assert Goals(within_s=60, first=DATE).promise(action, MONDAY).first == DATE
+    assert Goals(within_s=60, first=DEADLINE).promise(action, MONDAY).first == DEADLINE
 
 
 def test_a_date_is_of_the_sync_and_not_of_the_guard() -> None:

@@ -201,7 +201,7 @@ def test_a_recovery_in_the_place_of_a_check_is_guarded_as_one(
     guarded: Callable[..., Guarded],
 ) -> None:
     """A check that a ceiling slows down may be stopped, which nobody is to be told of a recovery;
-    and a date goes first of a recovery alone."""
+    and a deadline goes first of a recovery alone."""
     plant = Plant()
     plant.action = "check"
     guard = guarded(plant)

@@ -97,7 +97,7 @@ def test_it_says_what_guard_forecast_and_retune_said(state: Path) -> None:
     known = history.load(state, UUID).passes
     assert found["passes"] == [each.model_dump(mode="json") for each in known]
     text = asked(state, "report", "md0", "--format", "text")
-    assert "It ended 1 h 23 min before the date." in " ".join(text.split())
+    assert "It ended 1 h 23 min before the deadline." in " ".join(text.split())
     assert "was interrupted after 8 min 15 s" in page_of([{**found, "syncs": found["syncs"][3:]}])
     for gone in ("77 measurements", NASTY):
         assert gone not in text

@@ -103,8 +103,8 @@ def test_every_state_fits_the_terminal(width: int, height: int) -> None:
 def test_a_date_is_shown_with_how_sure_it_is(changes: dict[str, object], said: str) -> None:
     view = GuardView("/dev/md0", 80 * MS)
     view.windows.extend(some_windows(1, finish_s=FIRST.time_s + 3600, **changes))
-    (date,) = (line for line in lines_of(view, 80) if line.startswith("date"))
-    assert said in date
+    (deadline,) = (line for line in lines_of(view, 80) if line.startswith("deadline"))
+    assert said in deadline
 
 
 @pytest.mark.parametrize(
