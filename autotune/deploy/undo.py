@@ -21,7 +21,13 @@ from autotune.knobs.texts import follows_sysctl, on_own_disks, texts
 from autotune.knobs.write_order import resets
 from autotune.problem.profile import Profile, save_profile
 from autotune.problem.setting import Setting
-from autotune.safety.applied import Stopped, is_applied, known_by_record, stopped_array
+from autotune.safety.applied import (
+    Stopped,
+    is_applied,
+    is_by_record,
+    known_by_record,
+    stopped_array,
+)
 from autotune.safety.apply import journaled_paths
 from autotune.safety.locks import Lockable, lock
 from autotune.safety.new_journal import new_journal
@@ -67,8 +73,19 @@ def record_persisted(array: Array, state_dir: Path) -> list[str]:
         for each in paths
         if not any(_has_reset(file, both, each) for file, both in switched.items())
     ]
+    ours |= {file: known[file] for file in _again(tuned, known, array, state_dir)}
     _record(profile, array, ours, paths, state_dir)
     return theirs
+
+
+def _again(
+    tuned: Mapping[Path, str], known: Mapping[Path, str], array: Array, state_dir: Path
+) -> list[Path]:
+    """The files that udev has set again after another profile was applied, as where a member was
+    taken out and added anew."""
+    reads = {file: sysfs.value(file) for file in known if file in tuned and file.exists()}
+    udevs = {f: text for f, text in reads.items() if text == tuned[f] != known[f]}
+    return [f for f, text in udevs.items() if not is_by_record(array, f, text, state_dir)]
 
 
 def _has_reset(file: Path, both: Collection[str | None], other: Path) -> bool:

@@ -10,6 +10,7 @@ from autotune.problem.profile import Profile, save_profile
 from autotune.safety.journal import Journal
 from autotune.safety.locks import Lockable
 from autotune.safety.paths import applied_path, applied_profile_path
+from autotune.safety.record import Record
 from autotune.system import sysfs
 from autotune.system.array import Array
 
@@ -21,27 +22,39 @@ def keep_applied(profile: Profile, array: Array, journal: Journal, state_dir: Pa
     journal.keep(applied_path(state_dir, array.uuid))
 
 
-def known_by_record(array: Lockable, state_dir: Path) -> dict[Path, str]:
-    """What the files that a profile of this array has changed read before all profiles."""
+def _record(array: Lockable, state_dir: Path) -> Record | None:
+    """The record of what is applied; None if there is none of this boot that can be read."""
     with contextlib.suppress(AutotuneError, OSError):
         record = Journal.load(applied_path(state_dir, array.uuid)).record
-        if record.of_this_boot(array.root):
-            known = {name: record.originals[name] for name in record.changed}
-            return {Path(n): text for n, text in known.items() if record.is_same(Path(n))}
-    return {}
+        return record if record.of_this_boot(array.root) else None
+    return None
+
+
+def known_by_record(array: Lockable, state_dir: Path) -> dict[Path, str]:
+    """What the files that a profile of this array has changed read before all profiles."""
+    if (record := _record(array, state_dir)) is None:
+        return {}
+    known = {name: record.originals[name] for name in record.changed}
+    return {Path(n): text for n, text in known.items() if record.is_same(Path(n))}
 
 
 def set_by_profiles(array: Lockable, state_dir: Path) -> dict[Path, str]:
     """The files that have another value by profiles of this array, with what they read before."""
-    with contextlib.suppress(AutotuneError, OSError):
-        record = Journal.load(applied_path(state_dir, array.uuid)).record
-        if record.of_this_boot(array.root):
-            # Of a scheduler's own settings, some were not there before.
-            known = {Path(n): text for n, text in record.originals.items() if n in record.ours}
-            now = {p: sysfs.original(p) for p in known if p.exists() and record.is_same(p)}
-            ours = {p for p, text in now.items() if text in record.ours[str(p)]}
-            return {p: known[p] for p in ours if known[p] != now[p]}
+    if (record := _record(array, state_dir)) is None:
+        return {}
+    with contextlib.suppress(OSError):
+        # Of a scheduler's own settings, some were not there before.
+        known = {Path(n): text for n, text in record.originals.items() if n in record.ours}
+        now = {p: sysfs.original(p) for p in known if p.exists() and record.is_same(p)}
+        ours = {p for p, text in now.items() if text in record.ours[str(p)]}
+        return {p: known[p] for p in ours if known[p] != now[p]}
     return {}
+
+
+def is_by_record(array: Lockable, file: Path, text: str, state_dir: Path) -> bool:
+    """Whether a profile that was applied accounts for what a file reads."""
+    record = _record(array, state_dir)
+    return record is not None and text in record.ours.get(str(file), ())
 
 
 @dataclass(frozen=True)
