@@ -33,7 +33,7 @@ from autotune.problem.profile import Profile
 from autotune.problem.setting import Setting, Value
 from autotune.quantities import show_bytes
 from autotune.safety import deferred_restore
-from autotune.safety.applied import keep_applied, known_by_record
+from autotune.safety.applied import keep_applied, known_by_record, set_over
 from autotune.safety.apply import apply, journaled_paths
 from autotune.safety.guardian import guarded
 from autotune.safety.locks import lock
@@ -84,6 +84,8 @@ def apply_profile(
         refuse_damaged(array, state_dir)
         deferred_restore.settle(path, array.root)
         record_persisted(array, state_dir)
+        for text in set_over(array, (p for k in knobs for p in k.paths(array)), state_dir):
+            notice(text)
         watch = Watch(array, knobs, live)
         paths = journaled_paths(array, for_array(array, ALL), checks=not live)
         with (

@@ -21,9 +21,8 @@ all of these; nr_requests resets async_depth. The cache bounds preread_bypass_th
 below sync_min is refused."""
 _SPEEDS = ("sync_speed_min", "sync_speed_max")
 CACHE = "stripe_cache_size"
-QUEUE_DEPTH = "queue_depth"
-BOUNDS = ("sync_min", "sync_max")
-WAITING = (*BOUNDS, "group_thread_cnt", CACHE)
+_BOUNDS = ("sync_min", "sync_max")
+WAITING = (*_BOUNDS, "group_thread_cnt", CACHE)
 """What cannot be put back while a sync runs: the kernel refuses the bounds, and may hang over the
 threads. The cache waits for the end of a reshape alone."""
 _RESET_BY_SCHEDULER = ("nr_requests", "wbt_lat_usec", "async_depth")
@@ -137,7 +136,7 @@ def depth_back(reads: str, ours: Iterable[str], back: str) -> str:
 
 def unsafe_now(path: Path) -> str | None:
     """Why a file must not be written at this moment, or None."""
-    if path.name in BOUNDS and is_reshaping(path.parent):
+    if path.name in _BOUNDS and is_reshaping(path.parent):
         return f"During a reshape {path} is mdadm's, which stops at it to make backups."
     if path.name == CACHE and is_reshaping(path.parent):
         return (

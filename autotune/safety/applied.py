@@ -1,7 +1,7 @@
 """What is applied to an array to stay until the next reboot: recorded, and looked up."""
 
 import contextlib
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -49,6 +49,25 @@ def set_by_profiles(array: Lockable, state_dir: Path) -> dict[Path, str]:
         ours = {p for p, text in now.items() if text in record.ours[str(p)]}
         return {p: known[p] for p in ours if known[p] != now[p]}
     return {}
+
+
+def set_over(array: Lockable, files: Iterable[Path], state_dir: Path) -> list[str]:
+    """What is about to replace a value that somebody has set over a profile's, a sentence each:
+    what is undone then goes back to before all profiles."""
+    if (record := _record(array, state_dir)) is None:
+        return []
+    told = []
+    for file in files:
+        if str(file) not in record.ours or not file.exists() or not record.is_same(file):
+            continue
+        before, text = record.originals.get(str(file), ""), sysfs.original(file)
+        if text not in (*record.ours[str(file)], before):
+            told.append(
+                f"{file.name} reads {text}, which autotune did not set; an undo of what is "
+                f"applied now brings back {before}, as before all profiles."
+            )
+    # The disks often have the same.
+    return list(dict.fromkeys(told))
 
 
 def is_by_record(array: Lockable, file: Path, text: str, state_dir: Path) -> bool:

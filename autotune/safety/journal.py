@@ -9,7 +9,7 @@ import errno
 import fcntl
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import BinaryIO
 
@@ -260,11 +260,11 @@ class Journal:
                     else:
                         self._add({"kind": "write", "path": name, "text": text})
 
-    def _join(self, record: Record, newer: bool = False, theirs: Sequence[str] = ()) -> None:
+    def _join(self, record: Record, newer: bool = False) -> None:
         """Take over the originals of a later record; earlier ones stay, with `newer` only of what
-        was changed since, and not by somebody else (`theirs`)."""
+        was changed since."""
         entry = {"originals": record.originals, "folders": record.folders, "newer": newer}
-        self._add({"kind": "originals", **entry, "theirs": list(theirs)})
+        self._add({"kind": "originals", **entry})
         for name, texts in record.ours.items():
             self._add({"kind": "write", "path": name, "text": texts[-1]})
         self._take_scratch(record)
@@ -293,11 +293,10 @@ class Journal:
         earlier = Journal.load(applied) if applied.exists() else None
         # A reboot has undone what was applied before it.
         if earlier is not None and earlier.record.same_boot(self.record):
-            theirs = earlier.record.set_over(self.record.originals)
             if earlier.record.unsettled:
                 # Somebody has begun to undo it, and was stopped.
                 earlier.settled()
-            earlier._join(self.record, newer=True, theirs=theirs)
+            earlier._join(self.record, newer=True)
             # Settings of a scheduler that was not in force when this began, and is now.
             for name in set(earlier.record.changed) - self.record.originals.keys():
                 if text := _text(Path(name)):

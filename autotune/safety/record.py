@@ -1,11 +1,11 @@
 """What a journal says: the state to put back, and what was done since. Light, as the journal."""
 
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from autotune.knobs.write_order import BOUNDS, QUEUE_DEPTH, WAITING, resets
+from autotune.knobs.write_order import WAITING, resets
 from autotune.safety.shared_folder import kernel_mark
 from autotune.system import sysfs
 from autotune.system.sync import NAMES
@@ -152,39 +152,11 @@ class Record:
         self.ours = {p: t for p, t in self.ours.items() if p in self.originals}
         self.checking = False
 
-    def set_over(self, originals: Mapping[str, str]) -> list[str]:
-        """Which of these files, by what they read later, somebody else has surely set over a write
-        of ours, and what that has reset. None if one of ours was cut short."""
-        if self.unsettled:
-            return []
-        # A setting of a scheduler that is not in force has no text, and is not given up for that.
-        texts = {name: text for name, text in originals.items() if text}
-        over = {
-            name
-            for name, text in texts.items()
-            if name in self.ours
-            and text not in (*self.ours[name], self.originals.get(name))
-            and not self._may_move(Path(name))
-        }
-        also = {name for name in texts if any(resets(Path(by), Path(name)) for by in over)}
-        return sorted(over | also)
-
-    def _may_move(self, path: Path) -> bool:
-        """Whether md or the kernel may have changed a file after a write of ours."""
-        if path.name in (*BOUNDS, QUEUE_DEPTH):
-            return True
-        return any(resets(Path(by), path) for by in self.ours)
-
     def _join(
-        self,
-        originals: Mapping[object, object],
-        folders: Mapping[object, object],
-        newer: bool,
-        theirs: Collection[str] = (),
+        self, originals: Mapping[object, object], folders: Mapping[object, object], newer: bool
     ) -> None:
         """Take over what is not known, and what is of a device that was started anew since;
-        `newer`: also what nothing of ours has changed, and `theirs`, which somebody else has set
-        over what ours had."""
+        `newer`: also what nothing of ours has changed."""
         for name in map(str, originals):
             folder = str(sysfs.device(Path(name)))
             known = self.folders.get(folder)
@@ -194,7 +166,6 @@ class Record:
         names = map(str, originals)
         # Of what goes with a scheduler and is not known, its switch back sets what is right.
         known_better = {n for n in names if self.cause(n)} if newer else set(self.originals)
-        known_better -= set(theirs)
         for path, text in originals.items():
             if str(path) not in known_better:
                 self.originals.pop(str(path), None)
@@ -223,9 +194,7 @@ class Record:
             case {"kind": "originals", "originals": dict(originals)}:
                 folders = entry.get("folders")
                 known = folders if isinstance(folders, dict) else {}
-                listed = entry.get("theirs")
-                set_over = list(map(str, listed)) if isinstance(listed, list) else []
-                self._join(originals, known, bool(entry.get("newer")), set_over)
+                self._join(originals, known, newer=bool(entry.get("newer")))
             case {"kind": "first", "originals": dict(originals), "now": dict(now)}:
                 self.originals.update({str(p): str(t) for p, t in originals.items()})
                 theirs = {str(p): [str(t), *self.ours.get(str(p), [])] for p, t in now.items()}

@@ -8,7 +8,6 @@ from pathlib import Path
 from autotune.errors import AutotuneError
 from autotune.knobs.write_order import (
     DEPTHS,
-    QUEUE_DEPTH,
     WAITING,
     depth_back,
     depths_of,
@@ -24,6 +23,8 @@ from autotune.safety.own_scratch import remove_scratch
 from autotune.safety.record import BOOT_ID, Record
 from autotune.system import sysfs
 from autotune.system.blockdev import md_uuid
+
+QUEUE_DEPTH = "queue_depth"
 
 
 def restore(journal: Journal, root: Path = Path("/"), at_once: bool = False) -> Outcome:

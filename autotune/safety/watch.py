@@ -5,9 +5,9 @@ from collections.abc import Callable, Sequence
 
 from autotune.errors import StoppedError
 from autotune.knobs import Knob, read_setting
-from autotune.knobs.write_order import QUEUE_DEPTH
 from autotune.problem.setting import Setting
 from autotune.safety.guardian import Guardian
+from autotune.safety.restore import QUEUE_DEPTH
 from autotune.safety.signals import Signals
 from autotune.system import sysfs
 from autotune.system.array import Array

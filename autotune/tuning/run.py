@@ -24,7 +24,7 @@ from autotune.problem.strategy import StrategyFactory
 from autotune.quantities import show_count
 from autotune.results import solve, stored_run
 from autotune.results.pareto import Named
-from autotune.safety.applied import keep_applied
+from autotune.safety.applied import keep_applied, set_over
 from autotune.safety.apply import apply, follow_again
 from autotune.safety.deferred_restore import settle
 from autotune.safety.journal import Journal
@@ -124,9 +124,7 @@ def run(
         # Under the lock: what a run that is just ending has set is not the original.
         if keep:
             _before_keeping(array, state_dir)
-        preparation = prepare(options, state_dir)
-        for text in preparation.said_first:
-            reporter.notice(text)
+        preparation = _prepared(options, state_dir, reporter)
         factory = Loading(lambda: load_strategy(entry)) if entry is not None else None
         # Loads SQLAlchemy, which a dry run does not need.
         from autotune.store.database import Store  # noqa: PLC0415
@@ -165,6 +163,7 @@ def run(
                 said = whole_document(preparation, result, path, trials.spent)
                 store.finish_run(number, "done", result.reason, _dumped(profile), said)
                 if keep and profile is not None:
+                    _tell_replaced(preparation, profile, state_dir, reporter)
                     _leave_in_force(preparation, result, profile, bench.journal, watch, state_dir)
                     tell(state_dir, array.uuid, array.device, number, kept=True)
         except StoppedError as error:
@@ -183,6 +182,13 @@ def run(
         solve.named(store.run(number), store.trials(number)),
         trials.spent,
     )
+
+
+def _prepared(options: Options, state_dir: Path, reporter: Reporter) -> Preparation:
+    preparation = prepare(options, state_dir)
+    for text in preparation.said_first:
+        reporter.notice(text)
+    return preparation
 
 
 def _before_keeping(array: Array, state_dir: Path) -> None:
@@ -228,6 +234,15 @@ def _profile(preparation: Preparation, result: Result, watch: Watch, state_dir: 
         result.baseline,
         state_dir,
     )
+
+
+def _tell_replaced(
+    preparation: Preparation, profile: Profile, state_dir: Path, reporter: Reporter
+) -> None:
+    knobs = [knob for knob in preparation.knobs if knob.name in profile.knobs]
+    files = [path for knob in knobs for path in knob.paths(preparation.array)]
+    for text in set_over(preparation.array, files, state_dir):
+        reporter.notice(text)
 
 
 def _leave_in_force(

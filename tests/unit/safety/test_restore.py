@@ -16,6 +16,7 @@ from autotune.measure.scratch import remove
 from autotune.safety import new_journal as new_journal_module
 from autotune.safety import record as record_module
 from autotune.safety import restore as restore_module
+from autotune.safety.applied import Stopped, set_over
 from autotune.safety.journal import Journal
 from autotune.safety.new_journal import new_journal
 from autotune.safety.paths import applied_path, open_journals, waiting_path
@@ -747,41 +748,27 @@ def test_bounds_alone_do_not_bar_who_comes_next(files: Files) -> None:
     assert not open_journals(files.root / "state")
 
 
-def test_what_somebody_set_between_two_profiles_is_what_the_second_one_found(files: Files) -> None:
-    """It would have stayed, had the first one been put back."""
+def test_what_somebody_set_between_two_profiles_is_told_before_the_second_one(files: Files) -> None:
+    """It is about to be lost: an undo brings back what was there before both."""
     cache, rate = files.md / "stripe_cache_size", files.md / "sync_speed_max"
-    applied = applied_path(files.root / "state", UUID)
-    before = sysfs.original(rate)
+    state = files.root / "state"
+    array = Stopped(UUID, "md0", "/dev/md0", frozenset(), files.root)
+    both = (cache, rate)
+    assert set_over(array, both, state) == []
     journal = files.open()
     for path, text in ((cache, "4096"), (rate, "100000")):
         files.write(journal, path, text)
     journal.settled()
-    journal.keep(applied)
+    journal.keep(applied_path(state, UUID))
+    assert set_over(array, both, state) == []
     cache.write_text("768")
-    journal = files.open()
-    for path, text in ((cache, "1024"), (rate, "150000")):
-        files.write(journal, path, text)
-    journal.settled()
-    journal.keep(applied)
-    assert not restore(Journal.load(applied), files.root).foreign
-    assert sysfs.read(cache) == "768"
-    assert sysfs.original(rate) == before
-
-
-def test_a_scheduler_set_between_two_profiles_comes_back_with_its_queue_length(
-    resetting: Files,
-) -> None:
-    files, applied = resetting, applied_path(resetting.root / "state", UUID)
-    scheduler, length = files.queue / "scheduler", files.queue / "nr_requests"
-    for found, text in (("none", "mq-deadline"), ("bfq", "mq-deadline")):
-        sysfs.write(scheduler, found)
-        journal = files.open()
-        journal.writing(scheduler, text)
-        sysfs.write(scheduler, text)
-        journal.settled()
-        journal.keep(applied)
-    restore(Journal.load(applied), files.root)
-    assert [sysfs.read(path) for path in (scheduler, length)] == ["bfq", "128"]
+    (told,) = set_over(array, both, state)
+    assert told.startswith("stripe_cache_size reads 768, which autotune did not set;")
+    assert "brings back 256" in told
+    assert set_over(array, (rate,), state) == []
+    # As it was before.
+    cache.write_text("256")
+    assert set_over(array, both, state) == []
 
 
 def test_a_setting_of_a_scheduler_outlives_two_more_profiles(resetting: Files) -> None:
