@@ -419,6 +419,37 @@ def test_what_was_before_a_persisted_profile_is_known_whatever_came_over_it(stat
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("third", [False, True])
+def test_what_udev_sets_again_on_a_member_that_is_added_anew_is_ours(
+    state: Path, third: bool
+) -> None:
+    """Over the values of a second profile, and perhaps before a third one."""
+    assert autotune("restore", "--all", state=state).returncode == 0
+    before, md, member = knob_files(), Path("/sys/block/md0/md"), MEMBERS[0]
+
+    def apply(scheduler: str, *how: str) -> None:
+        profile = PROFILE.model_copy(update={"knobs": {"scheduler": scheduler}})
+        save_profile(profile, state / "each.json")
+        autotune_json("apply", state / "each.json", "/dev/md0", *how, state=state)
+
+    apply("kyber", "--persist")
+    apply("bfq")
+    run("mdadm", "/dev/md0", "--fail", member, "--remove", member)
+    run("mdadm", "--zero-superblock", member)
+    run("mdadm", "/dev/md0", "--add", member)
+    wait_until(lambda: read(md / "degraded") + read(md / "sync_action") == "0idle", 120)
+    settle()
+    assert schedulers() == ["kyber", "bfq", "bfq", "bfq"]
+    if third:
+        apply("none")
+    done = autotune("restore", "--all", state=state)
+    assert done.returncode == 0, done.stderr
+    assert "which autotune did not write" not in done.stdout
+    assert knob_files() == before
+    assert not list(Path("/etc").rglob(f"*{UUID}*"))
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("again_applied", [False, True])
 def test_what_udev_has_set_goes_back_after_unpersist(state: Path, again_applied: bool) -> None:
     before = set_by_udev(state)
