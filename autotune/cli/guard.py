@@ -95,15 +95,15 @@ def guard(
     settings, array = load_config(config), find_array(device)
     care, hook = settings.care(array.uuid), settings.notify
     ceiling = p99_ceiling or (care.guard_p99 if policy is None else None)
-    dated = finish_within is not None or finish_by is not None
-    if ceiling is None and policy is None and not dated:
+    by_deadline = finish_within is not None or finish_by is not None
+    if ceiling is None and policy is None and not by_deadline:
         raise UsageError(
             "Name what to keep: a ceiling (--p99-ceiling 50ms), a deadline (--finish-within 24h) "
             f"or a --policy; or set guard_p99 in {config}."
         )
     if finish_within is not None and finish_by is not None:
         raise UsageError("--finish-within and --finish-by say the same; give one of them.")
-    if policy is not None and (ceiling is not None or dated):
+    if policy is not None and (ceiling is not None or by_deadline):
         raise UsageError(
             "--policy stands for the numbers, so it goes without a ceiling or deadline."
         )
@@ -116,7 +116,7 @@ def guard(
     ):
         if value is not None and value not in names:
             raise UsageError(f'{option} knows no "{value}"; choose {" or ".join(names)}.')
-    if if_impossible is not None and not (dated and ceiling is not None):
+    if if_impossible is not None and not (by_deadline and ceiling is not None):
         raise UsageError("--if-impossible is for a deadline and a ceiling; give both.")
     if finish_by is not None:
         now = datetime.now()

@@ -24,8 +24,8 @@ from autotune.problem.setting import Setting
 from autotune.safety.applied import (
     Stopped,
     is_applied,
-    is_by_record,
     known_by_record,
+    ours_by_record,
     stopped_array,
 )
 from autotune.safety.apply import journaled_paths
@@ -85,7 +85,8 @@ def _again(
     taken out and added anew."""
     reads = {file: sysfs.value(file) for file in known if file in tuned and file.exists()}
     udevs = {f: text for f, text in reads.items() if text == tuned[f] != known[f]}
-    return [f for f, text in udevs.items() if not is_by_record(array, f, text, state_dir)]
+    ours = ours_by_record(array, state_dir)
+    return [file for file, text in udevs.items() if text not in ours.get(file, ())]
 
 
 def _has_reset(file: Path, both: Collection[str | None], other: Path) -> bool:

@@ -46,7 +46,7 @@ class News:
         self._action = _ACTIONS.get(action, CHECK)
         self._goals, self._promise, self._known = goals, promise, known
         self._began_s: float | None = None
-        self._told_cost = self._told_impossible = self._told_date = self._told_long = False
+        self._told_cost = self._told_impossible = self._told_deadline = self._told_long = False
         self._told_share: float | None = None
 
     def before(self) -> Iterator[str]:
@@ -78,9 +78,9 @@ class News:
         if self._began_s is None:
             self._began_s = window.time_s
         yield from self._progress(window)
-        if window.needed_kib is not None and not self._told_date and self._promise.binds:
-            self._told_date = True
-            yield self._date(window.needed_kib)
+        if window.needed_kib is not None and not self._told_deadline and self._promise.binds:
+            self._told_deadline = True
+            yield self._deadline(window.needed_kib)
         if (
             not self._told_long
             and self._action != CHECK
@@ -111,7 +111,7 @@ class News:
                 f"Policy {self._goals.policy}: the {self._what} will take {low} more{spread}{felt}."
             )
 
-    def _date(self, needed_kib: float) -> str:
+    def _deadline(self, needed_kib: float) -> str:
         """What the deadline asks of the sync, and what that costs if a forecast knows."""
         known = self._known
         felt = _felt(known.p99(self._action, needed_kib)) + ", by the forecast" if known else ""

@@ -136,14 +136,14 @@ class Course:
             return Outlook((1 - self.place) * self._size_kib / pace)
         slow = min(pace, _mean(rates[-RECENT:]) or pace)
         left, high = remains.seconds(pace), remains.seconds(SLOWER * slow)
-        date_s = self._date_left_s()
-        if date_s is not None and self.promise.binds and not self.late:
+        until_s = self._until_deadline_s()
+        if until_s is not None and self.promise.binds and not self.late:
             # The pace rises as the deadline comes near.
-            left, high = min(left, date_s), min(high, date_s)
+            left, high = min(left, until_s), min(high, until_s)
         low = min(remains.seconds(), left)
         return Outlook(left, low, max(high, left))
 
-    def _date_left_s(self) -> float | None:
+    def _until_deadline_s(self) -> float | None:
         return self.promise.finish_s - self._now_s if self.promise.finish_s is not None else None
 
     def judge(self, p99_ns: float | None, pace_kib: float | None) -> None:
@@ -161,16 +161,16 @@ class Course:
         return before_s if before_s is not None else self._now_s
 
     def _excluding(self, p99_ns: float | None, pace_kib: float | None) -> bool:
-        date_s, remains = self._date_left_s(), self.remains
+        until_s, remains = self._until_deadline_s(), self.remains
         if (
-            date_s is None
+            until_s is None
             or remains is None
             or pace_kib is None
             or math.isinf(self.promise.ceiling_ns)
         ):
             return False
         if self.promise.first == CEILING:
-            return remains.seconds(pace_kib) > date_s
+            return remains.seconds(pace_kib) > until_s
         at_least = pace_kib <= 1.01 * self.least_kib
         return at_least and p99_ns is not None and p99_ns > self.promise.ceiling_ns
 

@@ -70,10 +70,10 @@ def set_over(array: Lockable, files: Iterable[Path], state_dir: Path) -> list[st
     return list(dict.fromkeys(told))
 
 
-def is_by_record(array: Lockable, file: Path, text: str, state_dir: Path) -> bool:
-    """Whether a profile that was applied accounts for what a file reads."""
+def ours_by_record(array: Lockable, state_dir: Path) -> dict[Path, list[str]]:
+    """What the files may read on account of profiles that were applied."""
     record = _record(array, state_dir)
-    return record is not None and text in record.ours.get(str(file), ())
+    return {Path(name): texts for name, texts in record.ours.items()} if record else {}
 
 
 @dataclass(frozen=True)
