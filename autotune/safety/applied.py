@@ -63,8 +63,8 @@ def set_over(array: Lockable, files: Iterable[Path], state_dir: Path) -> list[st
         before, text = record.originals.get(str(file), ""), sysfs.original(file)
         if text not in (*record.ours[str(file)], before):
             told.append(
-                f"{file.name} reads {text}, which autotune did not set; an undo of what is "
-                f"applied now brings back {before}, as before all profiles."
+                f"{file.name} reads {text}, which autotune did not set; it is replaced now, and "
+                f"`autotune restore` brings back {before}, as before all profiles."
             )
     # The disks often have the same.
     return list(dict.fromkeys(told))
