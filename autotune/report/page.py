@@ -21,6 +21,10 @@ from autotune.report.design_pictures import design_pictures
 from autotune.report.drawing import Picture
 from autotune.report.pictures import pictures
 
+MOST_WHOLE = 3
+"""Of more runs the page shows how they compare, and leaves the rest to the page of each: four whole
+ones would be more than 300 KiB."""
+
 
 def html(documents: list[dict[str, Any]]) -> str:
     """The page of the documents of these runs, arrays and designs; the same bytes for the same
@@ -32,12 +36,14 @@ def html(documents: list[dict[str, Any]]) -> str:
     environment.filters |= {"marked": _marked, "command": _command}
     runs = [each for each in documents if each["kind"] == "run"]
     arrays = {f"a{n}": each for n, each in enumerate(documents) if each["kind"] == "array"}
-    drawn = {run["run"]: _in_the_page(pictures(run)) for run in runs}
+    brief = len(runs) > MOST_WHOLE
+    drawn = {run["run"]: _in_the_page(pictures(run, brief=brief)) for run in runs}
     drawn |= {key: _in_the_page(array_pictures(key, each)) for key, each in arrays.items()}
     designs = {f"d{n}": each for n, each in enumerate(documents) if each["kind"] == "design"}
     drawn |= {key: _in_the_page(design_pictures(key, each)) for key, each in designs.items()}
-    return environment.get_template("page.html").render(
+    page = environment.get_template("page.html").render(
         runs=runs,
+        brief=brief,
         arrays=arrays,
         found_designs=designs,
         others=[*arrays.values(), *designs.values()],
@@ -51,6 +57,20 @@ def html(documents: list[dict[str, Any]]) -> str:
         tables=array_rows,
         how=array_words.how(list(arrays.values())),
     )
+    return _styles_said_once(page)
+
+
+def _styles_said_once(page: str) -> str:
+    """The page with a class for each style of its pictures: said each time, they are a third of it.
+    No other element of the template has a style of its own."""
+    classes: dict[str, str] = {}
+    page = re.sub(
+        r'(<[^<>]*) style="([^"<>]*)"',
+        lambda m: f'{m[1]} class="{classes.setdefault(m[2], f"s{len(classes)}")}"',
+        page,
+    )
+    rules = "".join(f".{name} {{ {style} }}\n" for style, name in classes.items())
+    return page.replace("</style>", f"{rules}</style>", 1)
 
 
 def _marked(text: str) -> Markup:

@@ -27,8 +27,10 @@ from autotune.report.trade_picture import trade
 Document = Mapping[str, Any]
 
 
-def pictures(run: Document) -> dict[str, Picture]:
-    """All pictures of a run that there is something to draw of, by name."""
+def pictures(run: Document, *, brief: bool = False) -> dict[str, Picture]:
+    """All pictures of a run that there is something to draw of, by name.
+
+    `brief`: the first only."""
     makers: tuple[tuple[str, Callable[[str, Document], Picture | None]], ...] = (
         ("change", _change),
         ("trade", trade),
@@ -38,11 +40,12 @@ def pictures(run: Document) -> dict[str, Picture]:
     )
     found: dict[str, Picture] = {}
     with styled():
-        for name, make in makers:
+        for name, make in makers[:1] if brief else makers:
             drawn = make(f"r{run['run']}-{name}", run)
             if drawn is not None:
                 found[name] = drawn
-        for part, draw in (("distributions", distribution), ("courses", course)):
+        parts = (("distributions", distribution), ("courses", course))
+        for part, draw in () if brief else parts:
             for number, each in enumerate(run[part]):
                 name = f"{part}-{number}"
                 found[name] = draw(f"r{run['run']}-{name}", run, each)

@@ -295,6 +295,22 @@ def test_several_runs_stand_side_by_side(machine: Machine) -> None:
     assert found["day"][0] == shown[0]["started"][:10]
 
 
+def test_many_runs_make_no_long_page(machine: Machine) -> None:
+    (shown,) = documents(machine.state, "1")
+    assert "What was tried" in page_of([shown])
+    page = page_of([{**shown, "run": number} for number in range(12)])
+    assert page.count("are on the page of this run alone") == 12
+    assert page.count("Change of each figure") >= 12
+    assert "What was tried</h2>" not in page
+    assert len(page) < 300 * 1024
+
+
+def test_a_style_is_said_once(machine: Machine) -> None:
+    page = page_of(documents(machine.state, "1"))
+    assert ' style="' not in page
+    assert page.count("stroke-linecap: square }") > 3
+
+
 def test_a_setting_has_its_unit(machine: Machine) -> None:
     (shown,) = documents(machine.state, "1")
     units = {name: unit for name, _, _, unit, _ in sentences.change_rows(shown)}
