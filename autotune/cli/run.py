@@ -256,7 +256,7 @@ def _for_each(
 def _dry_run(options: "Options", state_dir: Path, as_json: bool, verbose: bool) -> dict[str, Any]:
     from autotune.report.plan import plan_document, print_plan
     from autotune.tuning.prepare import prepare
-    from autotune.tuning.run import find_strategy
+    from autotune.tuning.strategies import find_strategy
 
     find_strategy(options.strategy)
     preparation = prepare(options, state_dir)

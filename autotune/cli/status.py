@@ -29,7 +29,7 @@ def status(
 
     from autotune.checking.overdue import not_checked
     from autotune.deploy.status import status as look
-    from autotune.preflight.checks import held
+    from autotune.preflight.syncs import held
     from autotune.report import status as report
     from autotune.safety.applied import left_on_disks
     from autotune.safety.elsewhere import left_elsewhere

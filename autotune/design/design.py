@@ -30,7 +30,7 @@ from autotune.store import TrialRecord
 from autotune.system.programs import find
 from autotune.tuning.preload import Loading
 from autotune.tuning.reporter import Reporter
-from autotune.tuning.run import find_strategy, load_strategy
+from autotune.tuning.strategies import find_strategy, load_strategy
 
 STRATEGY = "bayes"
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from autotune.errors import AutotuneError
 from autotune.guard.valve import FLOOR_KIB
-from autotune.preflight import checks
+from autotune.preflight import checks, syncs
 from autotune.safety.deferred_restore import put_back
 from autotune.safety.paths import clear_if_torn
 from autotune.system import sysfs
@@ -20,7 +20,7 @@ def refusal(array: Array) -> str | None:
         checks.not_redundant(array),
         checks.external_metadata(array),
         checks.no_uuid(array),
-        checks.speeds_crossed(array),
+        syncs.speeds_crossed(array),
         checks.fio_missing(),
         checks.not_root(array),
     )

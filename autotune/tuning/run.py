@@ -4,86 +4,51 @@ import contextlib
 import dataclasses
 import time
 from dataclasses import dataclass
-from importlib.metadata import EntryPoint, entry_points
-from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from autotune.deploy import catalogue
-from autotune.deploy.apply import with_those_in_force
-from autotune.deploy.exported_script import refuse_over
-from autotune.deploy.in_force import refuse_damaged
-from autotune.deploy.rescale import SYNC_SPEEDS
-from autotune.deploy.undo import record_persisted
-from autotune.errors import AutotuneError, StoppedError, UsageError, closest
+from autotune.errors import AutotuneError, StoppedError
 from autotune.knobs import ram_bytes
-from autotune.measure.member_speed import member_kib_s
 from autotune.measure.write_budget import Written
 from autotune.problem.profile import Profile, save_profile
-from autotune.problem.strategy import StrategyFactory
 from autotune.quantities import show_count
 from autotune.results import solve, stored_run
 from autotune.results.pareto import Named
-from autotune.safety.applied import keep_applied, set_over
-from autotune.safety.apply import apply, follow_again
 from autotune.safety.deferred_restore import settle
-from autotune.safety.journal import Journal
 from autotune.safety.locks import lock
 from autotune.safety.paths import journal_path
-from autotune.safety.watch import Watch
 from autotune.store import TrialRecord
-from autotune.system.array import Array, find_array
+from autotune.system.array import find_array
 from autotune.tuning.document import whole_document
 from autotune.tuning.earlier_runs import earlier_trials
 from autotune.tuning.hints import hints as catalogue_hints
 from autotune.tuning.preload import Loading
 from autotune.tuning.preparation import Options, Preparation
 from autotune.tuning.prepare import prepare
-from autotune.tuning.proven_profile import make_profile, settled
 from autotune.tuning.reporter import Reporter
 from autotune.tuning.resume import interrupted, to_resume
 from autotune.tuning.session import session
 from autotune.tuning.stored_problem import stored_problem
+from autotune.tuning.strategies import find_strategy, load_strategy
 from autotune.tuning.supervised import tell
 from autotune.tuning.thinking import Thinking
 from autotune.tuning.time_spent import PREPARING, THINKING, Spent
 from autotune.tuning.trials import Trials
 from autotune.tuning.tune import Result, tune
+from autotune.tuning.winner import (
+    free_file,
+    leave_in_force,
+    profile_of,
+    ready_to_keep,
+    tell_replaced,
+)
 
 if TYPE_CHECKING:
     from autotune.store.database import Store
 
-STRATEGIES = "autotune.strategies"
 REMEMBERED = 10
 """So many earlier runs are looked at, of whatever array."""
-
-
-def strategy_names() -> list[str]:
-    """The strategies that are installed."""
-    return sorted(entry.name for entry in entry_points(group=STRATEGIES))
-
-
-def find_strategy(name: str) -> EntryPoint:
-    """A strategy by name, not loaded yet, which takes a second. Raise UsageError if there is
-    none."""
-    for entry in entry_points(group=STRATEGIES):
-        if entry.name == name:
-            return entry
-    names = strategy_names()
-    hint = closest(name, names)
-    raise UsageError(f'There is no strategy "{name}"{hint}; there are {", ".join(names)}.')
-
-
-def load_strategy(entry: EntryPoint) -> StrategyFactory:
-    """What makes the strategy. Raise UsageError if a library that it needs is not installed."""
-    try:
-        factory: StrategyFactory = entry.load()
-    except ImportError as error:
-        raise UsageError(
-            f'The strategy "{entry.name}" needs the package {error.name}; '
-            f"install it with `pip install 'autotune-md[{entry.name}]'`."
-        ) from None
-    return factory
 
 
 @dataclass(frozen=True)
@@ -123,7 +88,7 @@ def run(
         settle(journal, array.root)
         # Under the lock: what a run that is just ending has set is not the original.
         if keep:
-            _before_keeping(array, state_dir)
+            ready_to_keep(array, state_dir)
         preparation = _prepared(options, state_dir, reporter)
         factory = Loading(lambda: load_strategy(entry)) if entry is not None else None
         # Loads SQLAlchemy, which a dry run does not need.
@@ -153,8 +118,8 @@ def run(
                 trials.spent.add(THINKING, time.monotonic() - began - trials.spent.total)
                 profile, path = None, None
                 if result.keep:
-                    profile = _profile(preparation, result, watch, state_dir)
-                    path = _free(state_dir / "profiles" / f"{array.name}-run{number}.json")
+                    profile = profile_of(preparation, result, watch, state_dir)
+                    path = free_file(state_dir / "profiles" / f"{array.name}-run{number}.json")
                     save_profile(profile, path)
                 # Before anything stays in force: a disk that is full by now is an end with the
                 # originals.
@@ -163,8 +128,8 @@ def run(
                 said = whole_document(preparation, result, path, trials.spent)
                 store.finish_run(number, "done", result.reason, _dumped(profile), said)
                 if keep and profile is not None:
-                    _tell_replaced(preparation, profile, state_dir, reporter)
-                    _leave_in_force(preparation, result, profile, bench.journal, watch, state_dir)
+                    tell_replaced(preparation, profile, state_dir, reporter)
+                    leave_in_force(preparation, result, profile, bench.journal, watch, state_dir)
                     tell(state_dir, array.uuid, array.device, number, kept=True)
         except StoppedError as error:
             raise _interrupted(store, number, options, error) from None
@@ -191,14 +156,6 @@ def _prepared(options: Options, state_dir: Path, reporter: Reporter) -> Preparat
     return preparation
 
 
-def _before_keeping(array: Array, state_dir: Path) -> None:
-    """Raise RefusalError if what is in force now would be taken for the original; what udev has
-    set is recorded with what was there before."""
-    refuse_over(array)
-    refuse_damaged(array, state_dir)
-    record_persisted(array, state_dir)
-
-
 def _interrupted(
     store: "Store", number: int, options: Options, error: StoppedError
 ) -> StoppedError:
@@ -213,53 +170,8 @@ def _interrupted(
     return error
 
 
-def _free(path: Path) -> Path:
-    """This path, or one like it that is not taken: a new store counts its runs from 1 again."""
-    also = (path.with_stem(f"{path.stem}-{number}") for number in count(2))
-    return next(each for each in chain((path,), also) if not each.exists())
-
-
 def _dumped(profile: Profile | None) -> dict[str, Any] | None:
     return profile.model_dump(mode="json") if profile else None
-
-
-def _profile(preparation: Preparation, result: Result, watch: Watch, state_dir: Path) -> Profile:
-    """The profile of a winner that is kept, with how fast the members are if that matters."""
-    speeds = set(SYNC_SPEEDS) & set(settled(preparation, result))
-    rate = member_kib_s(preparation.array, watch) if speeds else None
-    return with_those_in_force(
-        make_profile(preparation, result, rate),
-        preparation.array,
-        result.winner,
-        result.baseline,
-        state_dir,
-    )
-
-
-def _tell_replaced(
-    preparation: Preparation, profile: Profile, state_dir: Path, reporter: Reporter
-) -> None:
-    knobs = [knob for knob in preparation.knobs if knob.name in profile.knobs]
-    files = [path for knob in knobs for path in knob.paths(preparation.array)]
-    for text in set_over(preparation.array, files, state_dir):
-        reporter.notice(text)
-
-
-def _leave_in_force(
-    preparation: Preparation,
-    result: Result,
-    profile: Profile,
-    journal: Journal,
-    watch: Watch,
-    state_dir: Path,
-) -> None:
-    """Apply the winner to stay until the next reboot."""
-    watch.look()
-    watch.expect(None)
-    apply(preparation.array, preparation.knobs, result.winner, journal)
-    left = [knob for knob in preparation.knobs if knob.name not in profile.knobs]
-    follow_again(preparation.array, left, journal)
-    keep_applied(profile, preparation.array, journal, state_dir)
 
 
 def _open(

@@ -18,7 +18,7 @@ from autotune.problem.strategy import StrategyFactory
 from autotune.problem.trial import Status, Trial
 from autotune.service.policy import Known, Pass, Proof, broken, run_pass
 from autotune.stats.verdict import Conclusion, judge
-from autotune.tuning.run import find_strategy, load_strategy
+from autotune.tuning.strategies import find_strategy, load_strategy
 from benchmarks.search.instance import judge as truth_of
 from benchmarks.search.synthetic import SyntheticArray
 

@@ -29,8 +29,8 @@ from autotune.tuning import phase_runs, resume, trials, tune
 from autotune.tuning.document import result_document
 from autotune.tuning.preparation import Options, Preparation
 from autotune.tuning.proven_profile import make_profile
-from autotune.tuning.run import find_strategy, load_strategy
 from autotune.tuning.stored_problem import stored_problem
+from autotune.tuning.strategies import find_strategy, load_strategy
 
 WORKLOAD = """
 name = "made-up"

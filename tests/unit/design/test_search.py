@@ -24,7 +24,7 @@ from autotune.measure.write_budget import Written
 from autotune.problem.figure import Estimate
 from autotune.problem.setting import setting_key
 from autotune.problem.trial import Status
-from autotune.tuning.run import find_strategy, load_strategy
+from autotune.tuning.strategies import find_strategy, load_strategy
 
 WORKLOAD = Workload.model_validate(
     {

@@ -11,7 +11,7 @@ import fake_sysfs
 import pytest
 
 from autotune.errors import RefusalError
-from autotune.preflight import checks, conflicts, filesystems
+from autotune.preflight import checks, conflicts, filesystems, syncs
 from autotune.preflight.checks import Finding
 from autotune.system.array import find_array
 from autotune.system.stack import Mount, mount_number, read_stack
@@ -228,7 +228,7 @@ def test_a_rule_that_etc_overrides_is_not_named(machine: fake_sysfs.FakeMachine)
     assert conflicts.find(find_array("md0", machine.root)) == []
 
 
-CHECKS: list[Callable[..., str | None]] = [checks.degraded, checks.syncing]
+CHECKS: list[Callable[..., str | None]] = [syncs.degraded, syncs.syncing]
 
 
 @pytest.mark.parametrize("each", CHECKS)

@@ -28,6 +28,7 @@ from autotune.tuning import run as running
 from autotune.tuning.preparation import Options
 from autotune.tuning.resume import unfinished
 from autotune.tuning.run import Done
+from autotune.tuning.winner import free_file
 
 WORKLOAD = """
 name = "made-up"
@@ -154,6 +155,6 @@ def test_a_disk_that_fills_up_ends_a_run_with_everything_put_back(
 def test_a_new_store_replaces_no_profile_of_an_older_one(tmp_path: Path) -> None:
     path = tmp_path / "md0-run1.json"
     for expected in ("md0-run1.json", "md0-run1-2.json", "md0-run1-3.json"):
-        free = running._free(path)
+        free = free_file(path)
         assert free.name == expected
         free.write_text("{}")

@@ -1,0 +1,106 @@
+"""What has to hold of the syncs of an array and of its neighbours before a run.
+
+Each check returns None or one whole sentence that says what is wrong and what to do.
+"""
+
+from autotune.measure import live_sync
+from autotune.system import neighbours, sync, sysfs
+from autotune.system.array import Array
+
+_SYNCING = {"recover": "recovering onto a new member", "resync": "resyncing"}
+
+
+def degraded(array: Array) -> str | None:
+    if array.degraded == 0:
+        return None
+    members = "a member" if array.degraded == 1 else f"{array.degraded} members"
+    if sync.under_way(array):
+        return f"{array.device} is degraded and {_SYNCING[array.sync_action]}{_or_tune_it(array)}."
+    return (
+        f"{array.device} is degraded: it lacks {members}; replace what failed with "
+        f"`mdadm {array.device} --add DISK` and wait for the recovery."
+    )
+
+
+def resync_pending(array: Array) -> str | None:
+    """The first write, or a check, starts it."""
+    if not neighbours.is_pending(array, array.name):
+        return None
+    return (
+        f"{array.device} waits for its first write to resync; start that with "
+        f"`mdadm --readwrite {array.device}`, and wait until it has ended."
+    )
+
+
+def reshaping(array: Array) -> str | None:
+    if array.reshape_position == "none":
+        return None
+    return f"{array.device} is being reshaped; wait until /proc/mdstat shows no reshape."
+
+
+def syncing(array: Array) -> str | None:
+    if array.sync_action == "idle" or array.reshape_position != "none":
+        return None
+    if sync.under_way(array):
+        return f"{array.device} is {_SYNCING[array.sync_action]}{_or_tune_it(array)}."
+    doing = {
+        "reshape": "is being reshaped; wait until it has ended",
+        "check": "is being checked; wait, or stop the check with "
+        f"`echo idle > /sys/block/{array.name}/md/sync_action`",
+        "repair": "is being repaired; wait until it has ended",
+        "frozen": "has its sync frozen; thaw it with "
+        f"`echo idle > /sys/block/{array.name}/md/sync_action`",
+    }
+    what = doing.get(array.sync_action, f"is busy ({array.sync_action}); wait until it has ended")
+    return f"{array.device} {what}."
+
+
+def _or_tune_it(array: Array) -> str:
+    return (
+        "; wait until it has ended, or tune just that with "
+        f"`autotune run {array.device} --workload rebuild`"
+    )
+
+
+def held(array: Array) -> str | None:
+    """A sync that reaches sync_max waits there, at no speed at all, until it is raised."""
+    bound = sysfs.read_or(array.md / "sync_max", "max")
+    if bound == "max":
+        return None
+    return (
+        f"The sync of {array.device} is bounded by sync_max ({bound} sectors) and would stand "
+        f"still there; let it go on with `echo max > /sys/block/{array.name}/md/sync_max`."
+    )
+
+
+def tuned_live(array: Array, live: str) -> str | None:
+    """What to expect of a run on a real sync."""
+    if not live:
+        return None
+    return (
+        f"The {sync.NAMES[live]} of {array.device} is tuned as it runs, never paused or "
+        f"restarted; a figure takes {live_sync.WINDOW_S:.0f} s or more, since the kernel goes by "
+        "the mean speed of that time."
+    )
+
+
+def neighbour_syncing(array: Array, pending: bool = True) -> str | None:
+    """md delays a sync while another array on the same disks has one."""
+    found = neighbours.neighbour_syncing(array, pending)
+    if found is None:
+        return None
+    if found.endswith(neighbours.PENDING):
+        return f"{found}; let it begin with `mdadm --readwrite {found.split()[0]}`."
+    return f"{found}; wait until it has ended."
+
+
+def speeds_crossed(array: Array) -> str | None:
+    """The kernel accepts min > max."""
+    low = sysfs.read_or(array.md / "sync_speed_min", "").split(" ")[0]
+    high = sysfs.read_or(array.md / "sync_speed_max", "").split(" ")[0]
+    if not (low.isdigit() and high.isdigit() and int(low) > int(high)):
+        return None
+    return (
+        f"The sync_speed_min of {array.device} ({low}) is above its sync_speed_max ({high}); "
+        f"lower it with `echo system > /sys/block/{array.name}/md/sync_speed_min`."
+    )
