@@ -81,6 +81,8 @@ class Leash:
         self.mismatches = 0
         """Sectors that differ, of those before the leash."""
         self._limit: int | None = None
+        self._bound = ""
+        """What was written to `sync_max` last."""
         self._started = self._holding = False
         self._is_anothers = True
         """Whether a check that runs is somebody else's. Until ours is asked for, it is."""
@@ -104,7 +106,7 @@ class Leash:
             store(self._md / "sync_min", str(self.start))
             self._from = sysfs.read(self._md / "sync_min")
             limit = self._limit if self._limit is not None else BEYOND // self._unit * self._unit
-            store(self._md / "sync_max", str(limit))
+            self._let_to(str(limit))
             self._start()
             self._wait_for_its_start()
         except InfeasibleError:
@@ -199,13 +201,13 @@ class Leash:
             return
         ahead = max(int(self._rate * LEAD_S), LEAST_SECTORS)
         wanted = self._next_limit(ahead)
-        if wanted is None:
-            self._journal.store(self._md / "sync_max", "max")
-        elif wanted > self._limit:
-            self._journal.store(self._md / "sync_max", str(wanted))
-        else:
-            return
-        self._limit = wanted
+        if wanted is None or wanted > self._limit:
+            self._let_to("max" if wanted is None else str(wanted))
+            self._limit = wanted
+
+    def _let_to(self, bound: str) -> None:
+        self._journal.store(self._md / "sync_max", bound)
+        self._bound = bound
 
     def _next_limit(self, ahead: int) -> int | None:
         return next_limit(self.position, ahead, self._unit, self.size)
@@ -246,9 +248,10 @@ class Leash:
     def _end(self) -> None:
         freed = sysfs.read_or(self._md / "sync_max", "") == "max"
         self._is_anothers = self._is_anothers or (self._started and self._has_another())
-        if self._is_anothers and sysfs.read_or(self._md / "sync_action", "") != "idle":
-            # It would wait for ever at the end of our leash.
-            self._journal.store(self._md / "sync_max", "max")
+        goes_on = self._is_anothers and sysfs.read_or(self._md / "sync_action", "") != "idle"
+        if goes_on and sysfs.read_or(self._md / "sync_max", "") == self._bound:
+            # It would wait for ever at the end of our leash. A bound of its own stays.
+            self._let_to("max")
         left = end(
             self._array.name, self._md, self._journal, self._bounds, ours=not self._is_anothers
         )

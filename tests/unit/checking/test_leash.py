@@ -312,6 +312,17 @@ def test_a_member_that_fails_ends_a_check_of_ours_though_md_takes_its_time(bench
     assert (bench.md.low, bench.md.high) == (0, MAX)
 
 
+def test_a_check_of_somebody_else_keeps_a_bound_of_its_own(bench: Bench) -> None:
+    with bench.leash(0) as leash:
+        bench.go(leash, 20_000, 4)
+        bench.md.interrupt()
+        for name, text in (("sync_min", "640"), ("sync_max", "128000"), ("sync_action", "check")):
+            sysfs.write(Path(name), text)
+        bench.go(leash, 0, 2)
+        assert leash.over
+    assert (bench.md.action, bench.md.low, bench.md.high) == ("check", 640, 128_000)
+
+
 @pytest.mark.parametrize("place", [0, 127_584])
 def test_a_check_of_somebody_else_that_waits_for_an_array_beside_goes_on(
     bench: Bench, place: int
