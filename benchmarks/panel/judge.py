@@ -23,6 +23,9 @@ CHECK_RAMP_S = 20
 """A check lasts for hours. It begins with a small stripe cache, which grows in these seconds, and
 under some schedulers later than under others."""
 FILE_MIB = 256
+RECORD_KIB = 1024
+SYNC_KIB = 32 * 1024
+"""A writer has so much on disk before it goes on, whatever the size of its records is."""
 RELATIVE_CEILING = 1.1
 """The default of `autotune run`: a p99 may be a tenth above what it was."""
 
@@ -52,10 +55,13 @@ class Ratio:
 
 
 class Judge:
-    """Measures whole settings on an array; `mount` is where it may write, if anywhere."""
+    """Measures whole settings on an array; `mount` is where it may write, if anywhere.
+    `record_kib`: how much a stream reads or writes at a time."""
 
-    def __init__(self, array: Array, mount: Path | None) -> None:
+    def __init__(self, array: Array, mount: Path | None, record_kib: int = RECORD_KIB) -> None:
         self._array, self._mount = array, mount
+        self._stream = (f"--bs={record_kib}k", "--ioengine=psync")
+        self._sync_every = SYNC_KIB // record_kib
         self._knobs = for_array(array)
 
     def compare(self, sides: Mapping[str, Setting]) -> dict[str, list[Figures]]:
@@ -98,11 +104,11 @@ class Judge:
         return {"idle.p99": _p99(self._fio(*_PROBE, *self._device))}
 
     def _read(self) -> Figures:
-        done = self._fio("--name=load", "--rw=read", "--bs=1M", "--ioengine=psync", *self._device)
+        done = self._fio("--name=load", "--rw=read", *self._stream, *self._device)
         return {"read.throughput": done["load"]["read"]["bw_bytes"]}
 
     def _write(self) -> Figures:
-        load = ("--name=load", "--rw=write", "--bs=1M", "--ioengine=psync", "--fsync=32")
+        load = ("--name=load", "--rw=write", *self._stream, f"--fsync={self._sync_every}")
         done = self._fio(*load, *self._file, *_PROBE, *self._device)
         return {"write.throughput": done["load"]["write"]["bw_bytes"], "write.p99": _p99(done)}
 

@@ -12,10 +12,18 @@ from typing import Any
 
 from autotune.knobs import by_name, for_array, read_setting
 from autotune.problem.setting import Setting
-from autotune.system.array import find_array
+from autotune.system.array import Array, find_array
 from benchmarks.forecast.rebuild import Foreground, rebuild
 from benchmarks.panel.judge import Judge
-from benchmarks.published.tables import ARRAY, NO_CHECK, Published, tables
+from benchmarks.published.tables import (
+    ARRAY,
+    MEMBERS,
+    NO_CHECK,
+    RECORD,
+    Published,
+    Value,
+    tables,
+)
 
 DEVICE, MOUNT = "/dev/md0", Path("/mnt/md0")
 ROUNDS = 4
@@ -45,10 +53,24 @@ def rebuilds() -> list[dict[str, float]]:
     return [{"rebuild.time": rebuild(array, "system", nobody)[0]} for _ in range(ROUNDS)]
 
 
+def asked(array: Array, name: str, here: Value, start: Setting) -> tuple[Judge, Setting]:
+    """Who measures a value, and under which setting."""
+    if name == RECORD:
+        return Judge(array, MOUNT, int(here)), start
+    if name == MEMBERS:
+        for disk in array.disks:
+            Path(f"/sys/block/{disk}/queue/read_ahead_kb").write_text(str(here))
+        return Judge(array, MOUNT), start
+    if here == NO_CHECK:
+        return Judge(array, MOUNT), start
+    assert by_name(name).valid(array, here) is None
+    return Judge(array, MOUNT), {**start, name: here}
+
+
 def measured(table: Published) -> dict[str, list[dict[str, float]]]:
     """What each value showed in each round, the rounds to and fro."""
     array = find_array(DEVICE)
-    judge, start = Judge(array, MOUNT), read_setting(array, for_array(array))
+    start = read_setting(array, for_array(array))
     phases = {figure.partition(".")[0] for figure in table.figures}
     found: dict[str, list[dict[str, float]]] = {str(value): [] for value in table.values}
     beside = users if table.busy else contextlib.nullcontext
@@ -56,10 +78,7 @@ def measured(table: Published) -> dict[str, list[dict[str, float]]]:
         values = table.values if number % 2 == 0 else table.values[::-1]
         for value in values:
             here = table.here(value)
-            setting: Setting = start
-            if here != NO_CHECK:
-                assert by_name(table.setting).valid(array, here) is None
-                setting = {**start, table.setting: here}
+            judge, setting = asked(array, table.setting, here, start)
             shown: dict[str, float] = {}
             for phase in sorted(phases):
                 with beside():

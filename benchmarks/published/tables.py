@@ -9,7 +9,9 @@ from pathlib import Path
 from benchmarks.panel.judge import Ratio, ratio
 
 HERE = Path(__file__).parent
-ARRAY = "array"
+ARRAY, RECORD, MEMBERS = "array", "record_kib", "members' read_ahead_kb"
+"""What is no setting of `autotune run`: the array itself, the size of a stream's records, and what
+the member disks read ahead for readers of their own."""
 NO_CHECK = "no check"
 """A value of a setting: as it is, and without a check."""
 LEAST_KIB_S = 1000
