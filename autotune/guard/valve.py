@@ -23,6 +23,8 @@ FLOOR_KIB = 1000
 """The kernel's own lowest speed, below which it never holds a sync back."""
 CREDIT_S = 1.0
 """So much of the pace may be caught up with, and no more: what the disks could not do is gone."""
+DEBT_S = 30.0
+"""So much of it may be waited for, and no more: md itself remembers no more than that."""
 REOPEN_S = 0.1
 SHORT_S, LOOK_S, IDLE_LOOK_S = 0.004, 0.02, 0.25
 
@@ -121,6 +123,7 @@ class Valve:
             self._allowed_kib += pace_kib * (now_s - self._at_s)
         self._at_s = now_s
         self._allowed_kib = min(self._allowed_kib, done_kib + pace_kib * CREDIT_S)
+        self._allowed_kib = max(self._allowed_kib, done_kib - pace_kib * DEBT_S)
         if done_kib >= self._allowed_kib:
             self.shut()
         elif not self.is_open and self._allowed_kib - done_kib >= pace_kib * REOPEN_S:

@@ -32,6 +32,13 @@ def sync_position_kib(mdstat: str, name: str) -> tuple[int, int] | None:
     return (int(found[1]), int(found[2])) if found else None
 
 
+def getting_on_kib(mdstat: str, name: str) -> tuple[int, int] | None:
+    """As `sync_position_kib`, but None once md shows all of it: until the superblocks are written,
+    it does so of a sync that was interrupted, too (status_resync)."""
+    position = sync_position_kib(mdstat, name)
+    return position if position is not None and position[0] < position[1] else None
+
+
 def end(
     name: str, md: Path, journal: Journal, bounds: tuple[str, str], ours: bool = True
 ) -> int | None:

@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from autotune.knobs import Knob, unsafe_now
-from autotune.measure.check import sync_position_kib
+from autotune.measure.check import getting_on_kib
 from autotune.system import sysfs
 from autotune.system.array import Array
 from autotune.system.sync import REBUILDS, ended
@@ -83,7 +83,7 @@ class Recovery:
         Raise SyncEndedError if the sync is over.
         """
         mdstat = sysfs.read(self._array.root / "proc/mdstat")
-        position = sync_position_kib(mdstat, self._array.name)
+        position = getting_on_kib(mdstat, self._array.name)
         if position is None:
             # Between two members, or at its very end, a sync shows no position.
             if sysfs.read_or(self._array.md / "sync_action", "idle") not in REBUILDS:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from autotune.errors import RefusalError
-from autotune.measure.check import sync_position_kib
+from autotune.measure.check import getting_on_kib, sync_position_kib
 from autotune.system import sysfs
 from autotune.system.array import Array
 from autotune.system.sync import CHECKS, REBUILDS
@@ -42,7 +42,8 @@ def wait_for_one(array: Array, pause: Callable[[float], bool], for_the_next: boo
 
 
 class Progress:
-    """How much of each member was synced since this was made, and how far it is."""
+    """How much of each member was synced since this was made, as far as it was seen, and how far
+    it is."""
 
     def __init__(self, array: Array) -> None:
         self._array = array
@@ -53,7 +54,7 @@ class Progress:
 
     def look(self) -> int:
         """KiB of each member until now. A sync that waits for another array's has no position."""
-        position = sync_position_kib(sysfs.read(self._array.root / "proc/mdstat"), self._array.name)
+        position = getting_on_kib(sysfs.read(self._array.root / "proc/mdstat"), self._array.name)
         if position is None:
             self._position_kib = None
             return self.done_kib
@@ -77,9 +78,8 @@ class Outcome:
             return
         members = self._in_sync()
         mdstat = sysfs.read(self._array.root / "proc/mdstat")
-        position = sync_position_kib(mdstat, self._array.name)
         # What has been recovered is taken in before the recovery is over, with all of it done.
-        getting_on = position is not None and position[0] < position[1]
+        getting_on = getting_on_kib(mdstat, self._array.name) is not None
         if getting_on and under_way(self._array) == "recover":
             self._before = members
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from autotune.measure.check import sync_position_kib
+from autotune.measure.check import getting_on_kib
 from autotune.measure.sync_progress import Outcome
 from autotune.problem.figure import SPREADS_95
 from autotune.stats.steady_state import rate
@@ -67,7 +67,7 @@ def watch(
     began = time.monotonic()
     while (passed := time.monotonic() - began) < seconds:
         tell(passed / seconds)
-        position = sync_position_kib(sysfs.read(array.root / "proc/mdstat"), array.name)
+        position = getting_on_kib(sysfs.read(array.root / "proc/mdstat"), array.name)
         if sysfs.read_or(array.md / "sync_action", "idle") != action:
             return Watched(action, seen, over=True, interrupted=outcome.interrupted)
         outcome.look()

@@ -30,6 +30,8 @@ class Plant:
         """How fast the kernel's own goes, by which it counts what requests take."""
         self.now_s = self.set_back_s = 0.0
         self.done_kib = 0.0
+        self.cleans_until_s = 0.0
+        """Until then md shows all of an interrupted sync, whose superblocks it writes."""
         self.counts = [0] * 17
         self.taken_s: list[tuple[float, float]] = []
         """When each request ended, and what it took."""
@@ -62,7 +64,7 @@ class Plant:
         return self.now_s - self.set_back_s
 
     def _sync(self, step_s: float) -> bool:
-        if self.synced or self.now_s < self._asleep_until_s:
+        if self.synced or self.now_s < max(self._asleep_until_s, self.cleans_until_s):
             return False
         if self.now_s - self._marks[-1][0] >= MARK_S:
             self._marks.append((self.now_s, self.done_kib))
@@ -97,12 +99,13 @@ class Plant:
     def read(self, path: Path) -> str:
         """Stands for sysfs.read."""
         if path.name == "mdstat":
-            share = 100 * self.done_kib / self.size_kib
+            done_kib = self.done_kib if self.now_s >= self.cleans_until_s else self.size_kib
+            share = 100 * done_kib / self.size_kib
             if self.synced:
                 return "md0 : active raid6 sda[0]\n      130048 blocks\n"
             return (
                 "md0 : active raid6 sda[0]\n      [>....]  recovery = "
-                f"{share:.1f}% ({int(self.done_kib)}/{self.size_kib}) finish=1.0min\n"
+                f"{share:.1f}% ({int(done_kib)}/{self.size_kib}) finish=1.0min\n"
             )
         if path.name == "stat":
             return " ".join(map(str, self.counts))

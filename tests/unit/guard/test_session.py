@@ -89,6 +89,31 @@ def test_it_holds_the_ceiling_and_is_no_slower_than_it_has_to_be(
     assert any(w.source == "accounting" for w in guard.windows)
 
 
+def test_a_sync_that_is_interrupted_and_goes_on_keeps_its_pace(
+    guarded: Callable[..., Guarded],
+) -> None:
+    """What md shows meanwhile, all of it, is not done."""
+    guard = guarded(plant := Plant())
+    guard.run(100)
+    before = sum(w.sync_bytes_per_s for w in guard.windows[12:])
+    seen = len(guard.windows)
+    plant.cleans_until_s = plant.now_s + 0.1
+    guard.run(100)
+    after = sum(w.sync_bytes_per_s for w in guard.windows[seen + 12 :])
+    assert 0.5 < after / before < 2
+    assert guard.hold.done_bytes < plant.size_kib * 1024 / 2
+
+
+def test_what_a_valve_waits_for_has_an_end(guarded: Callable[..., Guarded]) -> None:
+    valve = guarded(Plant()).valve
+    valve.keep(1000, 0, now_s=0)
+    valve.keep(1000, 1e9, now_s=1)
+    assert not valve.is_open
+    for second in range(2, 33):
+        valve.keep(1000, 1e9, now_s=second)
+    assert valve.is_open
+
+
 def test_a_kernel_whose_clock_stands_still_is_not_believed(
     guarded: Callable[..., Guarded],
 ) -> None:

@@ -49,6 +49,16 @@ def test_a_recovery_is_refused_but_for_who_tunes_it(machine: fake_sysfs.FakeMach
     assert "never paused" in findings[0].message
 
 
+def test_all_of_a_recovery_is_not_done_while_md_ends_it(machine: fake_sysfs.FakeMachine) -> None:
+    with Recovery(array_of(machine), lambda: None) as recovery:
+        recovery.done_bytes()
+        for done_kib in (1500, 130048, 2000):
+            at(machine, done_kib)
+            recovery.done_bytes()
+        at(machine, 2100)
+        assert recovery.done_bytes() == 1100 * 1024
+
+
 def test_a_recovery_that_stands_still_is_refused(machine: fake_sysfs.FakeMachine) -> None:
     machine.put(f"{MD}/sync_max", "131072")
     array = array_of(machine)
