@@ -28,6 +28,7 @@ from autotune.safety.paths import journal_path
 from autotune.safety.signals import Signals
 from autotune.sync_forecast import stored as forecasts
 from autotune.system.array import Array, find_array
+from autotune.system.sync import REBUILDS
 
 LOOK_S = 10.0
 """Between two looks whether what is waited for has passed."""
@@ -98,6 +99,9 @@ class _Checking:
             array = self._array = self._array.now()
             patient = wanted.patient or self._began
             sync = obstacles.passing(array)
+            if array.sync_action in REBUILDS and obstacles.untold(array):
+                # Seen now: afterwards another check may hide it.
+                self._anew = self._anew or UNTOLD
             if (not sync or not patient) and (text := obstacles.lasting(array)):
                 raise RefusalError(text)
             why = sync or obstacles.too_warm(array, wanted.hottest_c, self._began)

@@ -389,6 +389,28 @@ def test_one_on_superblocks_that_tell_no_new_member_begins_anew(site: Site) -> N
     assert any("0.90" in text for text in site.notices)
 
 
+def test_what_was_rebuilt_meanwhile_is_read_though_nothing_tells_it(site: Site) -> None:
+    """A check that somebody makes after the recovery hides that there was one."""
+    site.machine.put("sys/block/md0/md/metadata_version", "0.90")
+    site.machine.put("sys/block/md0/md/last_sync_action", "check")
+    moves = iter([(20.0, "recover"), (60.0, "idle"), (1e9, "")])
+    due_s, action = next(moves)
+
+    def meanwhile() -> None:
+        nonlocal due_s, action
+        if site.now_s > due_s:
+            site.md.interrupt()
+            site.md.action = action
+            due_s, action = next(moves)
+
+    site.meanwhile = meanwhile
+    record, why = site.check()
+    assert record is not None
+    assert (record.position, record.pieces, why) == (SIZE, 1, "")
+    book = stored.load(next((site.state / "checks").iterdir()))
+    assert [each.given_up for each in book.checks] == [UNTOLD, ""]
+
+
 def test_a_check_goes_on_once_its_members_can_be_asked_for(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
