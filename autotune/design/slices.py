@@ -25,6 +25,7 @@ from autotune.measure.phase import Bench
 from autotune.measure.workload import Phase
 from autotune.measure.write_budget import Written
 from autotune.preflight.raw_device import Newcomers
+from autotune.quantities import show_bytes
 from autotune.safety import own_array
 from autotune.safety.guardian import Guardian, guarded
 from autotune.safety.locks import lock
@@ -94,19 +95,36 @@ class Slices:
         for disk in self.plot.disks:
             disk.look_again()
         self._guardian.journal.making({disk.name: disk.hardware for disk in self.plot.disks})
-        fill(self.plot.disks, OFFSET_BYTES, self.plot.slice_bytes, self.look, progress)
+        comers = [Newcomers(disk) for disk in self.plot.disks]
+
+        def look() -> None:
+            self.look()
+            for why in filter(None, (comer() for comer in comers)):
+                raise StoppedError(f"Stopped: {why}. {self._was_written()}")
+
+        fill(self.plot.disks, OFFSET_BYTES, self.plot.slice_bytes, look, progress)
         self.written.add(self.plot.slice_bytes * len(self.plot.disks))
+
+    def _was_written(self) -> str:
+        start, end = OFFSET_BYTES, OFFSET_BYTES + self.plot.slice_bytes
+        return (
+            f"What somebody wrote to these disks since this began, from {show_bytes(start)} to "
+            f"{show_bytes(end)}, may be lost."
+        )
 
     @contextmanager
     def made(self, shape: Shape) -> Iterator[Bench]:
         """An array of this shape on the slices, for as long as the context lasts.
 
-        Raise InfeasibleError if mdadm or the kernel does not make it, RefusalError if a disk is not
+        Raise InfeasibleError if mdadm or the kernel does not make it, StoppedError if a disk is not
         blank any more, RestoreError if it cannot be removed.
         """
         self.look()
         try:
-            name = self._create(shape)
+            try:
+                name = self._create(shape)
+            except RefusalError as error:
+                raise StoppedError(f"Stopped: {error} {self._was_written()}") from None
             self._guardian.journal.made(whole=True)
             with self._bench(name, shape) as bench:
                 yield bench

@@ -91,8 +91,12 @@ def test_a_crash_at_any_moment_loses_nothing(
     if cut_after == 0:
         take(root)
         assert found(root) == []
+    parts = [root / "etc/default/.mdadm.part", (root / RECORD).with_name(".taken-over.json.part")]
+    for part in parts:
+        part.touch()
     give_back(root)
     assert state(root) == before
+    assert not any(part.exists() for part in parts)
 
 
 def test_other_changes_of_the_file_stay(root: Path) -> None:
