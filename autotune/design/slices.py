@@ -15,6 +15,7 @@ from autotune.design.shape import Shape
 from autotune.errors import (
     AutotuneError,
     InfeasibleError,
+    RefusalError,
     RestoreError,
     SignalledError,
     StoppedError,

@@ -164,7 +164,8 @@ class Check:
                 self._done_before_kib += size_kib
                 self._latest_kib = 0
                 self._journal.store(self._md / "sync_action", "check")
-        else:
+        elif position[0] < position[1]:
+            # All of it is shown until the superblocks are written (`getting_on_kib`).
             self._size_kib = position[1]
             self._stride_kib = max(self._stride_kib, position[0] - self._latest_kib)
             self._latest_kib = max(position[0], self._latest_kib)

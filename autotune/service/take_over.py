@@ -90,9 +90,9 @@ def give_back(root: Path = Path("/")) -> list[str]:
             "`autotune service remove` once more."
         ) from None
     _save(Record(), root)
-    for name in (RECORD, *(switch.file for switch in SWITCHES.values())):
+    for file in (RECORD, *(Path(switch.file) for switch in SWITCHES.values())):
         # Of what was cut.
-        durable.beside((root / name).resolve()).unlink(missing_ok=True)
+        durable.beside((root / file).resolve()).unlink(missing_ok=True)
     return given
 
 

@@ -54,14 +54,19 @@ def test_a_check_that_reached_its_end_starts_again(
     assert go_on(machine, check, 10_000) == 1_010_000
 
 
+@pytest.mark.parametrize("shown_kib", [60_000, 1_000_000])
 @pytest.mark.parametrize("sync_min", [0, 4096])
 def test_a_check_that_somebody_else_ended_stays_ended(
-    running: tuple[fake_sysfs.FakeMachine, Check], sync_min: int, monkeypatch: pytest.MonkeyPatch
+    running: tuple[fake_sysfs.FakeMachine, Check],
+    sync_min: int,
+    shown_kib: int,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The kernel notes where it got to only now and then."""
+    """The kernel notes where it got to only now and then. Until its superblocks are written, it
+    shows all."""
     monkeypatch.setattr("autotune.measure.check.SHOWS_AFTER_S", 0.0)
     machine, check = running
-    for done_kib in (30_000, 60_000):
+    for done_kib in (30_000, 60_000, shown_kib):
         go_on(machine, check, done_kib)
     end(machine, sync_min)
     with pytest.raises(StoppedError, match="somebody else ended the check"):
