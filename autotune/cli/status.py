@@ -40,7 +40,7 @@ def status(
     nobody, found = not_checked(), []
     for array in arrays:
         # Whatever bounds a recovery, be it a check that is paused with its guardian.
-        bound = held(array) if under_way(array) else None
+        bound = held(array) if under_way(array) or array.sync_action == "idle" else None
         seen, more = look(array, state_dir), filter(None, (nobody.get(array.device), bound))
         found.append(replace(seen, faults=(*seen.faults, *more)))
     left = left_elsewhere(state_dir)

@@ -67,6 +67,12 @@ def held(array: Array) -> str | None:
     bound = sysfs.read_or(array.md / "sync_max", "max")
     if bound == "max":
         return None
+    if array.sync_action == "idle":
+        return (
+            f"The next sync of {array.device}, a rebuild too, would stand still at sync_max "
+            f"({bound} sectors), which a reshape by mdadm may have left there; lift it with "
+            f"`echo max > /sys/block/{array.name}/md/sync_max`."
+        )
     return (
         f"The sync of {array.device} is bounded by sync_max ({bound} sectors) and would stand "
         f"still there; let it go on with `echo max > /sys/block/{array.name}/md/sync_max`."

@@ -42,7 +42,7 @@ PENDING = "waits for its first write to resync"
 
 def neighbour_syncing(array: Array, pending: bool = True) -> str | None:
     """What sync an array beside runs, or waits to run: "/dev/md1 shares disks with /dev/md0 and
-    runs a recover"; None if there is none. It is looked for anew each time, since arrays and
+    runs a recovery"; None if there is none. It is looked for anew each time, since arrays and
     members come and go.
 
     Not `pending`: a sync that waits for somebody to write to that array does not count. That may
@@ -80,7 +80,7 @@ def _busy(array: Array, mdstat: str) -> Iterator[tuple[str, str]]:
             continue
         action = sysfs.read_or(folder / "sync_action", "idle")
         if action not in ("idle", "frozen"):
-            yield name, f"runs a {action}"
+            yield name, f"runs a {NAMES.get(action, action)}"
         elif (
             is_pending(array, name, mdstat)
             and sysfs.read_or(folder / "array_state", "") == "read-auto"

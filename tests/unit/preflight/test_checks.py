@@ -252,3 +252,17 @@ def test_a_member_with_bad_blocks_is_named(tmp_path: Path) -> None:
     machine.put("sys/block/md0/md/dev-sdc/bad_blocks", "")
     said = str(checks.bad_blocks(find_array("md0", tmp_path)))
     assert said.startswith("md has noted 768 KiB of sdb in /dev/md0 as bad blocks")
+
+
+@pytest.mark.parametrize(
+    ("action", "words"), [("recover", "let it go on"), ("idle", "a rebuild too, would stand still")]
+)
+def test_a_bound_that_a_rebuild_would_meet_is_named(
+    machine: fake_sysfs.FakeMachine, action: str, words: str
+) -> None:
+    machine.put("sys/block/md0/md/sync_action", action)
+    assert syncs.held(find_array("md0", machine.root)) is None
+    machine.put("sys/block/md0/md/sync_max", "8192")
+    said = syncs.held(find_array("md0", machine.root))
+    assert said is not None
+    assert words in said
