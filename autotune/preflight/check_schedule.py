@@ -26,6 +26,11 @@ class Switch:
     key: str
     off: str
 
+    @property
+    def start(self) -> str:
+        """What such a line starts with, as a pattern. Of several, the last one counts."""
+        return rf"^[ \t]*(?:export[ \t]+)?{self.key}="
+
 
 SWITCHES = {
     # Debian's checkarray, Fedora's raid-check.
@@ -58,7 +63,8 @@ def scheduled(root: Path, now: datetime) -> Iterator[Scheduled]:
 def _is_off(root: Path, switch: Switch) -> bool:
     """Whether what the crontab starts is told to do nothing."""
     text = sysfs.read_or(root / switch.file, "")
-    return bool(re.search(rf"^\s*{switch.key}=[\"']?(?:false|no|0)\b", text, re.M))
+    values = re.findall(rf"{switch.start}(.*)$", text, re.M)
+    return bool(values) and re.match(r"[\"']?(?:false|no|0)\b", values[-1]) is not None
 
 
 def is_masked(root: Path, unit: str) -> bool:

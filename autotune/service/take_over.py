@@ -109,7 +109,7 @@ def _change(source: str, root: Path) -> Timer | File:
 
 def _switched(text: str, switch: Switch, value: str) -> str:
     """A file of the shell's with another value of a switch, its other lines as they are."""
-    line, pattern = f"{switch.key}={value}", rf"^[ \t]*{switch.key}=.*$"
+    line, pattern = f"{switch.key}={value}", f"{switch.start}.*$"
     if re.search(pattern, text, re.M):
         # With its last line ended, whoever adds one does not make it a part of that.
         return re.sub(pattern, line, text, flags=re.M).rstrip("\n") + "\n"
@@ -155,7 +155,7 @@ def _switch_back(path: Path, text: str, change: File, switch: Switch) -> str:
     ours = rf"^[ \t]*{switch.key}={switch.off}[ \t]*$"
     if not re.search(ours, text, re.M):
         return ""
-    earlier = re.findall(rf"^[ \t]*{switch.key}=.*$", change.before or "", re.M)
+    earlier = re.findall(f"{switch.start}.*$", change.before or "", re.M)
     line = earlier[-1] if earlier else ""
     _write(path, re.sub(ours, lambda _: line, text, flags=re.M))
     return change.source

@@ -51,7 +51,9 @@ def test_a_file_that_is_switched_off_starts_nothing(tmp_path: Path) -> None:
     assert (found.source, found.when) == ("/etc/cron.d/mdadm", "Sun 2026-12-06 00:57")
     default = tmp_path / "etc/default/mdadm"
     default.parent.mkdir()
-    default.write_text("AUTOCHECK=false\n")
+    default.write_text("AUTOCHECK=false\nexport AUTOCHECK=true\n")
+    assert list(scheduled(tmp_path, NOW))
+    default.write_text("AUTOCHECK=true\nAUTOCHECK=false\n")
     assert list(scheduled(tmp_path, NOW)) == []
 
 

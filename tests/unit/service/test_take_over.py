@@ -99,6 +99,16 @@ def test_a_crash_at_any_moment_loses_nothing(
     assert not any(part.exists() for part in parts)
 
 
+def test_the_last_line_that_the_shell_reads_is_turned_off(root: Path) -> None:
+    default(root).write_text("AUTOCHECK=false\nexport AUTOCHECK=true\n")
+    before = state(root)
+    take(root)
+    assert found(root) == []
+    assert "true" not in default(root).read_text()
+    give_back(root)
+    assert state(root) == before
+
+
 def test_other_changes_of_the_file_stay(root: Path) -> None:
     take(root)
     text = default(root).read_text() + "VERBOSE=true\n"
