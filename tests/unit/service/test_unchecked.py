@@ -168,14 +168,18 @@ def test_status_calls_it_a_fault_that_a_recovery_is_bounded(
     """As where a check and its guardian are paused, and a spare takes a failed member's place."""
     monkeypatch.setattr(overdue, "not_checked", dict)
     md = tmp_path / "sys/block/md0/md"
-    (md / "sync_max").write_text("65536\n")
     status.status(None, as_json=True, state_dir=tmp_path)
-    (md / "sync_action").write_text("recover\n")
     told.readouterr()
-    with pytest.raises(typer.Exit):
-        status.status(None, as_json=True, state_dir=tmp_path)
-    (found,) = json.loads(told.readouterr().out)["arrays"]
-    assert "bounded by sync_max (65536 sectors)" in found["faults"][0]
+    (md / "sync_max").write_text("65536\n")
+    for action, said in (
+        ("recover", "bounded by sync_max (65536 sectors)"),
+        ("idle", "would stand still at sync_max (65536 sectors)"),
+    ):
+        (md / "sync_action").write_text(f"{action}\n")
+        with pytest.raises(typer.Exit):
+            status.status(None, as_json=True, state_dir=tmp_path)
+        (found,) = json.loads(told.readouterr().out)["arrays"]
+        assert said in found["faults"][0]
 
 
 def test_doctor_says_so(tmp_path: Path, told: pytest.CaptureFixture[str]) -> None:
