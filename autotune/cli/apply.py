@@ -123,7 +123,7 @@ def unpersist(
     if array is None and (left := left_on_disks(uuid)):
         notice(left)
     removed = remove(uuid)
-    tell_udev(array, notice)
+    tell_udev(uuid, array, notice)
     if as_json:
         print(json.dumps({"uuid": uuid, "removed": [str(path) for path in removed]}, indent=2))
         return

@@ -230,7 +230,7 @@ def _unpersist_all(arrays: "list[Array]") -> list[Path]:
         if uuid not in here and (left := left_on_disks(uuid)):
             notice(left)
         removed += unpersist(uuid)
-        tell_udev(here.get(uuid), notice)
+        tell_udev(uuid, here.get(uuid), notice)
     return [*removed, *(path for uuid in half_written() for path in unpersist(uuid))]
 
 

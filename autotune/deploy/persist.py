@@ -104,7 +104,7 @@ def persist(
     except OSError as error:
         raise AutotuneError(f"{place} cannot be replaced ({error.strerror}).") from None
     write_all(files)
-    tell_udev(array, notice, root)
+    tell_udev(uuid, array, notice, root)
     now = read_setting(array.now(), tuple(by_name(name) for name in profile.knobs))
     for name, value in profile.knobs.items():
         if now[name] != value:

@@ -90,9 +90,14 @@ def left_on_disks(uuid: str, root: Path = Path("/")) -> str:
 
 def set_by_udev(uuid: str, root: Path = Path("/")) -> set[str]:
     """The disks that udev says it has set for the profile that is persisted for an array."""
-    found = set()
+    return {whole_disk(name, root) for name in marked(uuid, root)}
+
+
+def marked(uuid: str, root: Path = Path("/")) -> list[str]:
+    """The disks and partitions of which udev's database says that: members, and what was one."""
+    found = []
     for device in (root / "sys/class/block").iterdir():
         said = udev_data.properties(device.name, root)
         if _MARK in said and said.get("ID_FS_UUID", "").replace("-", "").replace(":", "") == uuid:
-            found.add(whole_disk(device.name, root))
-    return found
+            found.append(device.name)
+    return sorted(found)

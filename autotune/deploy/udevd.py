@@ -4,7 +4,7 @@ import subprocess
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from autotune.deploy.persisted import RULES, profile_path, rule_path
+from autotune.deploy.persisted import RULES, marked, profile_path, rule_path
 from autotune.export import udev
 from autotune.system.array import Array, list_arrays
 from autotune.system.programs import find
@@ -17,15 +17,18 @@ def wake(uuids: Iterable[str], notice: Callable[[str], None]) -> None:
     it from that. What it has set before stays as it reads now."""
     for array in list_arrays():
         if array.uuid in uuids and rule_path(array.uuid).exists():
-            tell_udev(array, notice)
+            tell_udev(array.uuid, array, notice)
 
 
-def tell_udev(array: Array | None, notice: Callable[[str], None], root: Path = Path("/")) -> None:
+def tell_udev(
+    uuid: str, array: Array | None, notice: Callable[[str], None], root: Path = Path("/")
+) -> None:
     """Let a running udevd have the rules as they are now, and look at the array, if it is there,
     and its members again. By that it remembers that the values are set, or forgets it with the
-    rules."""
-    if array is not None and not profile_path(array.uuid, root).exists():
-        exported = root / RULES / udev.export_name(array.uuid)
+    rules: of disks that have left the array, too, or what they had then would be taken for their
+    own when they come back."""
+    if array is not None and not profile_path(uuid, root).exists():
+        exported = root / RULES / udev.export_name(uuid)
         if exported.exists():
             notice(
                 f"The exported rule {exported} is there, too: with no profile persisted it sets "
@@ -35,8 +38,10 @@ def tell_udev(array: Array | None, notice: Callable[[str], None], root: Path = P
         notice("udevd does not run; this takes effect when it starts next.")
         return
     commands = [["control", "--reload"]]
-    if array is not None:
-        names = [array.name, *(member.name for member in array.members)]
+    names = [array.name, *(member.name for member in array.members)] if array is not None else []
+    if not rule_path(uuid, root).exists():
+        names += [name for name in marked(uuid, root) if name not in names]
+    if names:
         devices = [str(root / "sys/class/block" / name) for name in names]
         commands.append(["trigger", "--action=change", *devices])
         # Not `trigger --settle`: a unit without a network hears nothing of udevd's events.

@@ -12,6 +12,7 @@ from autotune.knobs import ALL, for_array, iosched, is_of_disks
 from autotune.knobs.before import (
     before_here,
     before_on_disks,
+    joined,
     on_named_disks,
     tuned_on_disks,
 )
@@ -32,7 +33,7 @@ from autotune.safety.apply import journaled_paths
 from autotune.safety.locks import Lockable, lock
 from autotune.safety.new_journal import new_journal
 from autotune.safety.paths import applied_path, applied_profile_path, journal_path
-from autotune.system import ownership, sysfs
+from autotune.system import ownership, sysfs, udev_data
 from autotune.system.array import Array
 
 
@@ -172,6 +173,7 @@ def _reset_with(
     for name, value in before_here(profile, array).items():
         if is_of_disks(name):
             had |= on_own_disks(array, name, value)
+    had = {file: text for file, text in had.items() if _is_known(file, profile, array)}
     found: dict[Path, str] = {}
     for scheduler, text in ours.items():
         if scheduler.name != "scheduler" or text == tuned[scheduler]:
@@ -190,6 +192,15 @@ def _reset_with(
         }
         found[length] = _length(length, had.get(length), text, tuned[scheduler])
     return {file: text for file, text in found.items() if file not in ours and text}
+
+
+def _is_known(file: Path, profile: Profile, array: Array) -> bool:
+    """Whether what a disk had is its own: of one that has joined, what udev has seen there."""
+    disk = sysfs.device(file).name
+    if disk not in joined(profile, array):
+        return True
+    names = (member.name for member in array.members if member.disk == disk)
+    return any(udev_data.had(name, file.name, array.root) for name in names)
 
 
 def _length(file: Path, before: str | None, back: str, tuned: str) -> str:

@@ -169,10 +169,11 @@ def _when_safe(name: str, wanted: list[Step]) -> str:
 
 
 def _kept(wanted: list[Step]) -> list[str]:
-    """The files of a disk whose first value is to be remembered: what is set, and the length of the
-    queue, which a switch of the scheduler resets."""
+    """The files of a disk whose first value is to be remembered: what is set, and what a switch of
+    the scheduler may reset."""
     files = [step.file for step in wanted]
-    return list(dict.fromkeys(files + ["queue/nr_requests"] * ("queue/scheduler" in files)))
+    also = ["queue/nr_requests", "queue/wbt_lat_usec"] if "queue/scheduler" in files else []
+    return list(dict.fromkeys(files + also))
 
 
 def _keep_had(file: str) -> str:

@@ -171,9 +171,30 @@ def test_an_exported_rule_stays_and_does_nothing_while_a_profile_is_persisted(
     assert gate in text.splitlines()
     assert exported not in persist.unpersist(uuid, machine.root)
     said: list[str] = []
-    udevd.tell_udev(array(machine), said.append, machine.root)
+    udevd.tell_udev(uuid, array(machine), said.append, machine.root)
     assert f"The exported rule {exported} is there, too" in said[0]
     assert exported.exists()
+
+
+def test_udev_forgets_a_disk_that_has_left_with_the_rule(
+    machine: fake_sysfs.FakeMachine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else what it had under this profile would be taken for its own when it comes back."""
+    here, asked = array(machine), list[list[str]]()
+    kept(machine)
+    machine.put("run/udev/control", "")
+    machine.put("sys/class/block/sdz/dev", "65:144")
+    uuid = udev.forms(here.uuid)[1]
+    machine.put("run/udev/data/b65:144", f"E:ID_FS_UUID={uuid}\nE:AUTOTUNE_MEMBER=0123\n")
+    monkeypatch.setattr(subprocess, "run", lambda command, **_: asked.append(command))
+    left = str(machine.root / "sys/class/block/sdz")
+    for there in (True, False):
+        if not there:
+            persist.unpersist(here.uuid, machine.root)
+        for known in (here, None):
+            asked.clear()
+            udevd.tell_udev(here.uuid, known, lambda _: None, machine.root)
+            assert any(left in command for command in asked) == (not there)
 
 
 def test_without_udevd_it_says_when_the_rules_count(machine: fake_sysfs.FakeMachine) -> None:

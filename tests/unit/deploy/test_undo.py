@@ -555,3 +555,30 @@ def test_what_an_array_of_another_level_lacks_keeps_nothing_else_from_going_back
     assert record_persisted(array, tmp_path) == []
     undo(array, tmp_path)
     assert {sysfs.value(path) for path in schedulers(array)} == {ORIGINAL}
+
+
+@pytest.mark.parametrize(("seen", "goes_back"), [("", "9000"), ("4000", "4000")])
+def test_a_disk_that_has_joined_gets_no_throttling_of_the_others(
+    tmp_path: Path, array: Array, seen: str, goes_back: str
+) -> None:
+    """A switch of the scheduler may reset it, and of that disk only udev knows what it had."""
+    *_, last = schedulers(array)
+    for number, path in enumerate(schedulers(array)):
+        (path.parents[1] / "wwid").write_text(f"{number}\n")
+        path.with_name("wbt_lat_usec").write_text("2000\n")
+    moved = tmp_path / "member"
+    shutil.move(array.md / f"dev-{array.members[-1].name}", moved)
+    persist_values(find_array("md0", tmp_path), {"scheduler": "bfq"}, tmp_path)
+    start(tmp_path, "later")
+    shutil.move(moved, array.md / f"dev-{array.members[-1].name}")
+    set_all(schedulers(array), "bfq")
+    last.with_name("wbt_lat_usec").write_text("9000\n")
+    (last.parents[1] / "dev").write_text("7:4\n")
+    known = tmp_path / "run/udev/data/b7:4"
+    known.parent.mkdir(parents=True)
+    had = f"E:AUTOTUNE_HAD_WBT_LAT_USEC={seen}\n" if seen else ""
+    known.write_text(f"E:AUTOTUNE_HAD_SCHEDULER=_{ORIGINAL}_ none\n{had}")
+    record_persisted(find_array("md0", tmp_path), tmp_path)
+    undo(find_array("md0", tmp_path), tmp_path)
+    assert sysfs.value(last) == ORIGINAL
+    assert sysfs.value(last.with_name("wbt_lat_usec")) == goes_back
