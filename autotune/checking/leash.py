@@ -98,7 +98,7 @@ class Leash:
         names = ("sync_min", "sync_max")
         self._bounds = sysfs.read(self._md / names[0]), sysfs.read(self._md / names[1])
         self._limit = next_limit(self.start, self._ahead, self._unit, self.size)
-        self._journal.checking(True)
+        self._journal.checking(True, start=self.start)
         store = self._journal.store
         try:
             # A sync_min above the sync_max would be refused.
@@ -213,7 +213,11 @@ class Leash:
         return next_limit(self.position, ahead, self._unit, self.size)
 
     def _has_ended(self) -> bool:
-        """Whether the check that was started here has, as far as it did not begin at 0."""
+        """Whether the check that was started here has, as far as it did not begin at 0. While it
+        runs, its bound cannot be lowered."""
+        bound = sysfs.read_or(self._md / "sync_max", self._bound)
+        if bound.isdecimal() and self._bound.isdecimal() and int(bound) < int(self._bound):
+            return True
         return sysfs.read_or(self._md / "sync_min", self._from) != self._from
 
     def _has_another(self) -> bool:

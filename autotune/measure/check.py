@@ -121,7 +121,7 @@ class Check:
         self.mismatches_before = int(sysfs.read(self._md / "mismatch_cnt"))
         self._original_min = sysfs.read(self._md / "sync_min")
         self._original_max = sysfs.read(self._md / "sync_max")
-        self._journal.checking(True)
+        self._journal.checking(True, start=self._start_kib * 2)
         store = self._journal.store
         try:
             store(self._md / "sync_min", str(self._start_kib * 2))

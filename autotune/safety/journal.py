@@ -206,10 +206,11 @@ class Journal:
         """Note that such an array is whole now, or that it is about to be removed."""
         self._add({"kind": "made", "whole": whole})
 
-    def checking(self, running: bool, moved: bool = False) -> None:
-        """Announce that a check of ours starts, or note that it has ended, and whether that left
-        its bounds moved, since something else took the array over."""
-        self._add({"kind": "check", "running": running, "moved": running or moved})
+    def checking(self, running: bool, moved: bool = False, start: int | None = None) -> None:
+        """Announce that a check of ours starts at a sector, or note that it has ended, and whether
+        that left its bounds moved, since something else took the array over."""
+        moves = {"running": running, "moved": running or moved, "start": start}
+        self._add({"kind": "check", **moves})
 
     def close(self) -> None:
         """Clear the journal: everything is back."""

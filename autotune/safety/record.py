@@ -58,6 +58,8 @@ class Record:
     """The scratch folders that a write to did not end."""
     checking: bool = False
     """A check of ours runs."""
+    check_start: int | None = None
+    """The sector where it began; None in journals of an earlier version."""
     moved: bool = False
     """The kernel has moved `sync_min` on account of a check of ours."""
 
@@ -212,3 +214,5 @@ class Record:
                 self.scratch = [folder for folder in self.scratch if folder != path]
             case {"kind": "check", "running": bool(running)}:
                 self.checking, self.moved = running, bool(entry.get("moved", running))
+                start = entry.get("start")
+                self.check_start = start if isinstance(start, int) else None

@@ -18,7 +18,7 @@ from autotune.knobs.write_order import (
 from autotune.safety import own_array
 from autotune.safety.journal import Journal
 from autotune.safety.outcome import Outcome, because
-from autotune.safety.own_check import stop_check
+from autotune.safety.own_check import is_anothers, stop_check
 from autotune.safety.own_scratch import remove_scratch
 from autotune.safety.record import BOOT_ID, Record
 from autotune.system import sysfs
@@ -85,7 +85,7 @@ def _restore_settings(journal: Journal, root: Path, outcome: Outcome) -> None:
     if _another_array(record, block, root):
         gone |= {path for path in paths if path.is_relative_to(block)}
     elif record.checking and not record.making and record.is_same(block / "md/sync_action"):
-        stop_check(block, outcome)
+        stop_check(block, outcome, record.check_start)
     outcome.gone = [str(path) for path in paths if path in gone]
     # Who set a value is judged before the first write: a switch of the scheduler back resets
     # others, and what it leaves there is nobody's.
@@ -183,7 +183,7 @@ def _is_foreign(record: Record, write: sysfs.Write, found: str) -> bool:
     if record.lost:
         return False
     if record.checking and write.path.name in ("sync_min", "sync_max"):
-        return False
+        return found != write.text and is_anothers(write.path.parent, record.check_start)
     if record.moved and name not in record.ours and write.path.name in ("sync_min", "sync_max"):
         # Ours is stopped by now; another one goes by what its owner has set.
         return sysfs.read_or(write.path.parent / "sync_action", "idle") == "check"

@@ -221,7 +221,9 @@ def test_a_recovery_that_begins_as_the_check_ends_is_left_alone(
 ) -> None:
     """md refuses the bounds then; whoever restores puts them back after it."""
     ended: list[tuple[bool, bool]] = []
-    bench.journal.checking = lambda running, moved=False: ended.append((running, moved))  # type: ignore[method-assign]
+
+    def checking(running: bool, moved: bool = False, start: int | None = None) -> None:
+        ended.append((running, moved))
 
     def write(path: Path, text: str, timeout_s: float = 30.0) -> None:
         if path.name == "sync_min" and bench.md.action == "idle" and bench.md.position:
@@ -229,6 +231,7 @@ def test_a_recovery_that_begins_as_the_check_ends_is_left_alone(
             raise InfeasibleError("EBUSY")
         bench.md.write(path, text)
 
+    monkeypatch.setattr(bench.journal, "checking", checking)
     monkeypatch.setattr(sysfs, "write", write)
     with bench.leash(0) as leash:
         bench.go(leash, 20_000, 3)
@@ -312,15 +315,19 @@ def test_a_member_that_fails_ends_a_check_of_ours_though_md_takes_its_time(bench
     assert (bench.md.low, bench.md.high) == (0, MAX)
 
 
-def test_a_check_of_somebody_else_keeps_a_bound_of_its_own(bench: Bench) -> None:
+@pytest.mark.parametrize("place", [0, 640])
+def test_a_check_of_somebody_else_keeps_a_bound_of_its_own(bench: Bench, place: int) -> None:
     with bench.leash(0) as leash:
         bench.go(leash, 20_000, 4)
+        sure = leash.position
         bench.md.interrupt()
-        for name, text in (("sync_min", "640"), ("sync_max", "128000"), ("sync_action", "check")):
+        bounds = (("sync_min", str(place)), ("sync_max", "12800"))
+        for name, text in (*bounds, ("sync_action", "check")):
             sysfs.write(Path(name), text)
-        bench.go(leash, 0, 2)
+        bench.go(leash, 5_000, 2)
         assert leash.over
-    assert (bench.md.action, bench.md.low, bench.md.high) == ("check", 640, 128_000)
+    assert (leash.position, leash.complete) == (sure, False)
+    assert (bench.md.action, bench.md.low, bench.md.high) == ("check", place, 12_800)
 
 
 @pytest.mark.parametrize("place", [0, 127_584])

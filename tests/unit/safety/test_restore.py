@@ -350,6 +350,33 @@ def test_a_check_of_ours_accounts_for_sync_min(files: Files) -> None:
     assert sysfs.read(files.md / "sync_action") == "idle"
 
 
+@pytest.mark.parametrize(
+    ("start", "now", "ours"),
+    [(0, 0, True), (8196, 8192, True), (8192, 0, True), (0, 75_040, False), (8192, 144_000, False)],
+)
+def test_a_check_that_somebody_has_started_in_place_of_ours_goes_on(
+    files: Files, start: int, now: int, ours: bool
+) -> None:
+    """Ours was ended, which leaves in sync_min how far it came; or goes on at 0 after its end."""
+    bound = files.md / "sync_max"
+    bound.write_text("max\n")
+    files.paths.append(bound)
+    journal = files.open()
+    journal.checking(True, start=start)
+    (files.md / "sync_action").write_text("check")
+    (files.md / "sync_min").write_text(str(now))
+    bound.write_text("192000")
+    outcome = restore(files.reload(), files.root)
+    assert outcome.complete
+    assert sysfs.read(files.md / "sync_action") == ("idle" if ours else "check")
+    assert sysfs.read(files.md / "sync_min") == ("0" if ours else str(now))
+    # Who knows whose bound it is: a check that stands still would hold up a rebuild.
+    assert sysfs.read(bound) == "max"
+    said = "; ".join(outcome.foreign)
+    assert ours == (said == "")
+    assert ours or "its sync_max, 192000, may have been left by autotune" in said
+
+
 def test_a_failed_restore_goes_on_and_keeps_the_journal(
     files: Files, monkeypatch: pytest.MonkeyPatch
 ) -> None:
