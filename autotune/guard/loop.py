@@ -109,7 +109,7 @@ class Hold:
                     if self.overtaken:
                         return True
                     self._outcome.look()
-                    if running(self._array):
+                    if running(self._array) or self._frozen:
                         seen_s = now
                     elif now - seen_s >= OVER_AFTER_S:
                         return True
@@ -126,6 +126,13 @@ class Hold:
                 else:
                     time.sleep(IDLE_LOOK_S)
         return False
+
+    @property
+    def _frozen(self) -> bool:
+        """Whether md holds a sync that it goes on with, as while a disk is added, which may have to
+        spin up first."""
+        rebuilds = self._array.sync_action in REBUILDS
+        return rebuilds and sysfs.read_or(self._array.md / "sync_action", "idle") == "frozen"
 
     @property
     def overtaken(self) -> bool:

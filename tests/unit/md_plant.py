@@ -32,6 +32,7 @@ class Plant:
         self.done_kib = 0.0
         self.cleans_until_s = 0.0
         """Until then md shows all of an interrupted sync, whose superblocks it writes."""
+        self.frozen_until_s = 0.0
         self.counts = [0] * 17
         self.taken_s: list[tuple[float, float]] = []
         """When each request ended, and what it took."""
@@ -64,7 +65,9 @@ class Plant:
         return self.now_s - self.set_back_s
 
     def _sync(self, step_s: float) -> bool:
-        if self.synced or self.now_s < max(self._asleep_until_s, self.cleans_until_s):
+        if self.synced or self.now_s < max(
+            self._asleep_until_s, self.cleans_until_s, self.frozen_until_s
+        ):
             return False
         if self.now_s - self._marks[-1][0] >= MARK_S:
             self._marks.append((self.now_s, self.done_kib))
@@ -101,7 +104,7 @@ class Plant:
         if path.name == "mdstat":
             done_kib = self.done_kib if self.now_s >= self.cleans_until_s else self.size_kib
             share = 100 * done_kib / self.size_kib
-            if self.synced:
+            if self.synced or self.now_s < self.frozen_until_s:
                 return "md0 : active raid6 sda[0]\n      130048 blocks\n"
             return (
                 "md0 : active raid6 sda[0]\n      [>....]  recovery = "
@@ -110,7 +113,8 @@ class Plant:
         if path.name == "stat":
             return " ".join(map(str, self.counts))
         if path.name == "sync_action" and path.parent.parent.name == "md0":
-            return "idle" if self.synced else self.action
+            frozen = self.now_s < self.frozen_until_s
+            return "frozen" if frozen else "idle" if self.synced else self.action
         if path.name in self.limits:
             return self.limits[path.name]
         return path.read_text().strip()

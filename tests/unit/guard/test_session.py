@@ -104,6 +104,23 @@ def test_a_sync_that_is_interrupted_and_goes_on_keeps_its_pace(
     assert guard.hold.done_bytes < plant.size_kib * 1024 / 2
 
 
+@pytest.mark.parametrize(("action", "over"), [("recover", False), ("check", True)])
+def test_a_recovery_that_md_holds_for_a_while_is_not_over(
+    guarded: Callable[..., Guarded], action: str, over: bool
+) -> None:
+    """As while a disk is added that has to spin up. A check does not go on by itself."""
+    plant = Plant()
+    plant.action = action
+    guard = guarded(plant)
+    guard.hold = Hold(
+        dataclasses.replace(guard.array, sync_action=action), guard.valve, Promise(CEILING_NS)
+    )
+    guard.run(30)
+    plant.frozen_until_s = plant.now_s + 10
+    assert guard.run(30) == over
+    assert over or guard.windows[-1].sync_bytes_per_s > 0
+
+
 def test_what_a_valve_waits_for_has_an_end(guarded: Callable[..., Guarded]) -> None:
     valve = guarded(Plant()).valve
     valve.keep(1000, 0, now_s=0)
