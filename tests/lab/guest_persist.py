@@ -348,8 +348,8 @@ def test_unpersist_leaves_no_trace(state: Path) -> None:
 
     again()
     back()
-    # Of each member that it is set, and the scheduler and length that it had.
-    assert len(traces()) == 2 + 6 + 4 * 2
+    # Of each member that it is set, and the scheduler, length and throttling that it had.
+    assert len(traces()) == 2 + 6 + 4 * 3
     done = autotune("unpersist", "/dev/md0", state=state)
     assert done.returncode == 0, done.stderr
     assert traces() == []
