@@ -18,7 +18,7 @@ from autotune.knobs.before import (
 )
 from autotune.knobs.profile_file import load_profile
 from autotune.knobs.scheduler import NONE, requests_after_switch
-from autotune.knobs.texts import follows_sysctl, on_own_disks, texts
+from autotune.knobs.texts import follows_sysctl, of_disk, on_own_disks, texts
 from autotune.knobs.write_order import resets
 from autotune.problem.profile import Profile, save_profile
 from autotune.problem.setting import Setting
@@ -173,7 +173,9 @@ def _reset_with(
     for name, value in before_here(profile, array).items():
         if is_of_disks(name):
             had |= on_own_disks(array, name, value)
-    had = {file: text for file, text in had.items() if _is_known(file, profile, array)}
+    new = joined(profile, array)
+    had = {file: text for file, text in had.items() if sysfs.device(file).name not in new}
+    had |= _seen_by_udev(new, array)
     found: dict[Path, str] = {}
     for scheduler, text in ours.items():
         if scheduler.name != "scheduler" or text == tuned[scheduler]:
@@ -194,13 +196,15 @@ def _reset_with(
     return {file: text for file, text in found.items() if file not in ours and text}
 
 
-def _is_known(file: Path, profile: Profile, array: Array) -> bool:
-    """Whether what a disk had is its own: of one that has joined, what udev has seen there."""
-    disk = sysfs.device(file).name
-    if disk not in joined(profile, array):
-        return True
-    names = (member.name for member in array.members if member.disk == disk)
-    return any(udev_data.had(name, file.name, array.root) for name in names)
+def _seen_by_udev(disks: Collection[str], array: Array) -> dict[Path, str]:
+    """What udev saw, on disks that have joined, of what a switch of the scheduler may reset."""
+    seen = {
+        of_disk(array.root, member.disk, name): udev_data.had(member.name, name, array.root)
+        for member in array.members
+        for name in ("nr_requests", "wbt_lat_usec")
+        if member.disk in disks
+    }
+    return {file: text for file, text in seen.items() if text}
 
 
 def _length(file: Path, before: str | None, back: str, tuned: str) -> str:
