@@ -88,7 +88,8 @@ def change(*names: str) -> None:
 
 
 def scheduler(member: str) -> Path:
-    return Path("/sys/class/block", member.removeprefix("/dev/"), "queue/scheduler")
+    device = Path("/sys/class/block", member.removeprefix("/dev/")).resolve()
+    return (device.parent if (device / "partition").exists() else device) / "queue/scheduler"
 
 
 def schedulers() -> list[str]:
@@ -362,6 +363,7 @@ def test_unpersist_leaves_no_trace(state: Path) -> None:
 
 def set_by_udev(state: Path) -> dict[str, str]:
     """Persist PROFILE and assemble the array anew, so that udev sets it; what was there before."""
+    assert autotune("restore", "--all", state=state).returncode == 0
     again()
     # As they were before the first of these tests, which the records of those say.
     for disk in find_array("md0").disks:
