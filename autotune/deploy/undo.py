@@ -18,7 +18,7 @@ from autotune.knobs.before import (
 )
 from autotune.knobs.profile_file import load_profile
 from autotune.knobs.scheduler import NONE, requests_after_switch
-from autotune.knobs.texts import follows_sysctl, of_disk, on_own_disks, texts
+from autotune.knobs.texts import follows_sysctl, on_own_disks, texts
 from autotune.knobs.write_order import resets
 from autotune.problem.profile import Profile, save_profile
 from autotune.problem.setting import Setting
@@ -199,9 +199,9 @@ def _reset_with(
 def _seen_by_udev(disks: Collection[str], array: Array) -> dict[Path, str]:
     """What udev saw, on disks that have joined, of what a switch of the scheduler may reset."""
     seen = {
-        of_disk(array.root, member.disk, name): udev_data.had(member.name, name, array.root)
+        array.root / "sys/block" / member.disk / file: udev_data.had(member.name, file, array.root)
         for member in array.members
-        for name in ("nr_requests", "wbt_lat_usec")
+        for file in iosched.RESET_BY_SWITCH
         if member.disk in disks
     }
     return {file: text for file, text in seen.items() if text}

@@ -20,6 +20,7 @@ from pathlib import Path
 from autotune.errors import UsageError
 from autotune.export.header import comment
 from autotune.export.steps import BYPASS, CACHE, MAX, MIN, THREADS, Step, lasting, steps
+from autotune.knobs.iosched import RESET_BY_SWITCH
 from autotune.problem.profile import Profile
 from autotune.system.udev_data import had_property
 
@@ -172,8 +173,8 @@ def _kept(wanted: list[Step]) -> list[str]:
     """The files of a disk whose first value is to be remembered: what is set, and what a switch of
     the scheduler may reset."""
     files = [step.file for step in wanted]
-    also = ["queue/nr_requests", "queue/wbt_lat_usec"] if "queue/scheduler" in files else []
-    return list(dict.fromkeys(files + also))
+    also = RESET_BY_SWITCH if "queue/scheduler" in files else ()
+    return list(dict.fromkeys([*files, *also]))
 
 
 def _keep_had(file: str) -> str:

@@ -94,6 +94,8 @@ class LowLatency(SchedulersOwn):
 
 
 ALL: tuple[SchedulersOwn, ...] = (ReadExpire(), FifoBatch(), LowLatency())
+RESET_BY_SWITCH = ("queue/nr_requests", "queue/wbt_lat_usec", *(knob.file for knob in ALL))
+"""The files of a disk that a switch of its scheduler may reset."""
 OWNERS: Mapping[str, str] = {
     **{knob.name: knob.scheduler for knob in ALL},
     "async_depth": "mq-deadline",

@@ -576,9 +576,10 @@ def test_a_disk_that_has_joined_gets_no_throttling_of_the_others(
     (last.parents[1] / "dev").write_text("7:4\n")
     known = tmp_path / "run/udev/data/b7:4"
     known.parent.mkdir(parents=True)
-    had = f"E:AUTOTUNE_HAD_WBT_LAT_USEC={seen}\n" if seen else ""
+    had = f"E:AUTOTUNE_HAD_WBT_LAT_USEC={seen}\nE:AUTOTUNE_HAD_READ_EXPIRE=770\n" if seen else ""
     known.write_text(f"E:AUTOTUNE_HAD_SCHEDULER=_{ORIGINAL}_ none\n{had}")
     record_persisted(find_array("md0", tmp_path), tmp_path)
     undo(find_array("md0", tmp_path), tmp_path)
     assert sysfs.value(last) == ORIGINAL
     assert sysfs.value(last.with_name("wbt_lat_usec")) == goes_back
+    assert sysfs.value(last.parent / "iosched/read_expire") == ("770" if seen else "500")
