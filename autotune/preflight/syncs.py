@@ -70,7 +70,7 @@ def held(array: Array) -> str | None:
     if array.sync_action == "idle":
         return (
             f"The next sync of {array.device}, a rebuild too, would stand still at sync_max "
-            f"({bound} sectors), which a reshape by mdadm may have left there; lift it with "
+            f"({bound} sectors); unless that is meant, lift it with "
             f"`echo max > /sys/block/{array.name}/md/sync_max`."
         )
     return (
