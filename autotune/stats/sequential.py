@@ -16,7 +16,7 @@ from autotune.problem.objective import Figures
 from autotune.quantities import show_latency
 from autotune.stats.verdict import NOTABLE, Comparison, Conclusion, Verdict
 
-MOST_PAIRS = 4
+LEAST_PAIRS, MOST_PAIRS = 2, 4
 ERRORS = (0.035, 0.0075, 0.0075)
 """Of the first setting that is proven, and of those that come after it failed: 0.05 in all."""
 _SHARES = {1: (1.0,), 2: (0.3, 0.7), 3: (0.2, 0.5, 0.3), 4: (0.2, 0.4, 0.2, 0.2)}
@@ -104,8 +104,23 @@ def look(
     pairs: int,
     planned: int,
 ) -> Look:
-    """What so many pairs of those planned decide: keep, drop, or measure another."""
+    """What so many pairs of those planned decide: keep, drop, or measure another. Nothing is kept
+    after one pair where more were planned: a drift that falls out of two may look like a gain."""
     last = pairs >= planned
+    seen = _look(terms, verdict, before, after, pairs, last)
+    if seen.step is Step.KEEP and pairs < min(LEAST_PAIRS, planned):
+        return Look(Step.MORE, "a drift may look like this, and falls out of two pairs")
+    return seen
+
+
+def _look(
+    terms: Terms,
+    verdict: Verdict,
+    before: Figures,
+    after: Figures,
+    pairs: int,
+    last: bool,
+) -> Look:
     held = ceilings_held(terms.figures, verdict.figures, before, after)
     moved = [f for f in terms.figures if f.limited and f.name in verdict.figures]
     broken = [f for f in moved if held.get(f.name) is Held.BROKEN]
@@ -114,7 +129,7 @@ def look(
             return Look(Step.MORE, f"whether {broken[0].name} holds is not clear")
         return Look(Step.DROP, _too_slow(terms, broken[0], verdict, after), over=True)
     if verdict.overall.conclusion is Conclusion.BETTER:
-        return _better(terms, verdict, after, moved, pairs, last)
+        return _better(terms, verdict, moved, last)
     over = [f for f in moved if before[f.name].value > (f.ceiling or math.inf)]
     calmer = [f for f in over if verdict.figures[f.name].conclusion is Conclusion.BETTER]
     # A ceiling that was asked for is a condition, kept at whatever cost in speed.
@@ -172,30 +187,16 @@ def _surely(figure: Figure, after: Figures) -> bool:
     return after[figure.name].interval[0] > (figure.ceiling or math.inf)
 
 
-def _better(
-    terms: Terms,
-    verdict: Verdict,
-    after: Figures,
-    moved: Sequence[Figure],
-    pairs: int,
-    last: bool,
-) -> Look:
+def _better(terms: Terms, verdict: Verdict, moved: Sequence[Figure], last: bool) -> Look:
     """Of what is better beyond noise and breaks no ceiling for sure."""
     better = Look(Step.KEEP, "better beyond noise")
     for figure in moved:
-        estimate, comparison = after[figure.name], verdict.figures[figure.name]
-        if figure.ceiling is not None:
-            near = estimate.value * math.exp(estimate.spread) > figure.ceiling
-            if near and pairs == 1 and not last:
-                return Look(Step.MORE, f"whether {figure.name} holds is not clear")
-        elif figure.ratio is not None and comparison.high > figure.ratio:
-            # One pair says little of a p99.
-            bound = 1.0 if pairs == 1 else figure.ratio
-            over = math.log(comparison.ratio / bound)
-            if over > 0 and not last:
+        comparison = verdict.figures[figure.name]
+        if figure.ratio is not None and comparison.ratio > figure.ratio:
+            if not last:
                 return Look(Step.MORE, f"whether {figure.name} holds is not clear")
             beyond = math.log(comparison.ratio / figure.ratio)
-            if beyond > 0 and math.log(verdict.overall.ratio) < max(LARGE, beyond):
+            if math.log(verdict.overall.ratio) < max(LARGE, beyond):
                 reason = (
                     f"{terms.what} is faster, but {figure.name} looks worse by more than that: "
                     f"×{comparison.ratio:.2f} where ×{figure.ratio:.2f} is allowed"

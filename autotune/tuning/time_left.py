@@ -13,7 +13,7 @@ from statistics import fmean
 from autotune.measure.workload import Phase
 from autotune.problem.figure import Estimate
 from autotune.results.proof import BASELINE, WINNER
-from autotune.stats.sequential import MOST_PAIRS
+from autotune.stats.sequential import LEAST_PAIRS, MOST_PAIRS
 from autotune.store import TrialRecord
 from autotune.tuning.preparation import (
     BASELINE_EVERY,
@@ -24,15 +24,8 @@ from autotune.tuning.preparation import (
 )
 from autotune.tuning.relevance import is_movable
 
-LIKELY_PAIRS = 1.5
-"""Of a proof that is still to come: about as many are clear after one pair as after two. After one
-is what is better by much more than the noise: by CLEAR times the spread of its gain. (Of two runs
-in the lab, the one at 6.6 took two, the one at 8.3 took one.)"""
-CLEAR = 7.0
 TIME_MARGIN = 1.1
 """No two trials take the same time."""
-PROPER = 2
-"""The pairs for which time is kept: A B B A for what looks better."""
 LOUD, FAINT = 4.0, 1.8
 """What looks better by less than LOUD spreads of its gain takes all the pairs that a proof may
 have; by less than FAINT, even these would hardly show it, and another trial is worth more."""
@@ -48,30 +41,23 @@ RECENT = 5
 class Plan:
     """What a run does at most. All in seconds: `whole_s` is a trial of every phase, `moved_s` one
     of those that a setting can move, or that the proof under way measures; `long_s` is a long load
-    of both sides. `role` is that of the trial that begins now, `pairs` how many pairs a proof will
-    probably need, `kept_pairs` for how many a search keeps time."""
+    of both sides. `role` is that of the trial that begins now; `pairs` are those for which a search
+    keeps time."""
 
     trials: int
     whole_s: float
     moved_s: float
     long_s: float
     role: str = "search"
-    pairs: float = LIKELY_PAIRS
-    kept_pairs: int = PROPER
-
-
-def likely_pairs(best: Estimate | None) -> float:
-    """How many pairs will probably be enough, if what is proven showed such a gain."""
-    clear = best is not None and math.log(max(best.value, 1.0)) > CLEAR * best.spread
-    return 1 if clear else LIKELY_PAIRS
+    pairs: int = LEAST_PAIRS
 
 
 def pairs_kept(best: Estimate | None) -> int:
     """The pairs for which a search keeps time, to prove the best gain that it saw."""
     if best is None:
-        return PROPER
+        return LEAST_PAIRS
     spreads = math.log(best.value) / max(best.spread, 1e-9)
-    return MOST_PAIRS if FAINT <= spreads < LOUD else PROPER
+    return MOST_PAIRS if FAINT <= spreads < LOUD else LEAST_PAIRS
 
 
 def plan_of(
@@ -93,8 +79,7 @@ def plan_of(
         sum(seconds[phase.name] for phase in moved),
         long_s,
         role,
-        likely_pairs(best) if options.given is None else len(CONFIRM_ORDER) // 2,
-        pairs_kept(best),
+        pairs_kept(best) if options.given is None else len(CONFIRM_ORDER) // 2,
     )
 
 
@@ -111,7 +96,7 @@ def expected_left_s(plan: Plan, records: Sequence[TrialRecord], allowed_s: float
         return min(allowed_s, _proof_left_s(plan, roles, gap_s, allowed_s))
     searched = [record.seconds for record in records if record.role == "search"]
     trial_s = fmean(searched[-RECENT:]) if searched else plan.moved_s
-    proof_s = 2 * plan.pairs * (plan.moved_s + gap_s) + plan.long_s
+    proof_s = 2 * _likely_pairs(plan) * (plan.moved_s + gap_s) + plan.long_s
     to_search = max(0, plan.trials - len(searched))
     checks = _checks_left(plan, roles)
     last = max((i for i, role in enumerate(roles) if role == "baseline"), default=0)
@@ -125,10 +110,9 @@ def expected_left_s(plan: Plan, records: Sequence[TrialRecord], allowed_s: float
         to_search = baselines = 0
     search_s = (to_search + checks) * (trial_s + gap_s)
     # A search that its time ends keeps more of it for the proof than most need: it ends about
-    # half a trial before there is no room for another one and two pairs.
-    room_s = (
-        trial_s / 2 + 2 * plan.kept_pairs * (plan.moved_s + gap_s)
-    ) * TIME_MARGIN + plan.long_s
+    # half a trial before there is no room for another one and the pairs.
+    room_s = trial_s / 2 + 2 * plan.pairs * (plan.moved_s + gap_s)
+    room_s = room_s * TIME_MARGIN + plan.long_s
     unused_s = max(trial_s, room_s - proof_s)
     return min(baselines * plan.whole_s + search_s + proof_s, max(0.0, allowed_s - unused_s))
 
@@ -140,8 +124,13 @@ def _proof_left_s(plan: Plan, roles: Sequence[str], gap_s: float, allowed_s: flo
     begun = proven + 2 - proven % 2
     room_s = allowed_s - (begun - proven) * plan.moved_s
     fit = begun + 2 * max(0, int(room_s / (2 * plan.moved_s * TIME_MARGIN)))
-    wanted = max(begun, min(2 * math.ceil(plan.pairs), fit))
+    wanted = max(begun, min(2 * _likely_pairs(plan), fit))
     return (wanted - proven) * (plan.moved_s + gap_s) + plan.long_s
+
+
+def _likely_pairs(plan: Plan) -> int:
+    """How many pairs will probably be enough: of what is near the noise, some are clear sooner."""
+    return (LEAST_PAIRS + plan.pairs) // 2
 
 
 def _checks_left(plan: Plan, roles: Sequence[str]) -> float:

@@ -71,10 +71,20 @@ def test_equal_settings_are_claimed_one_time_in_twenty_however_often_one_looks(
     assert claims <= 20
 
 
-def test_a_large_gain_is_clear_after_the_first_pair() -> None:
+def test_a_large_gain_is_clear_after_two_pairs_of_which_a_drift_falls_out() -> None:
     ended = [Array(seed, 0.03, gain=1.6).prove(ERRORS[0]) for seed in range(100)]
     assert all(seen.step is Step.KEEP for seen, _, _ in ended)
-    assert sum(pairs == 1 for _, _, pairs in ended) > 80
+    assert {pairs for _, _, pairs in ended} == {2}
+
+
+def test_one_pair_is_enough_where_there_is_time_for_no_more() -> None:
+    ended = [Array(seed, 0.03, gain=1.6).prove(ERRORS[0], planned=1) for seed in range(100)]
+    assert sum(seen.step is Step.KEEP for seen, _, _ in ended) > 80
+
+
+def test_what_is_slower_is_dropped_after_one_pair() -> None:
+    ended = [Array(seed, 0.03, gain=0.6).prove(ERRORS[0]) for seed in range(100)]
+    assert sum(seen.step is Step.DROP and pairs == 1 for seen, _, pairs in ended) > 80
 
 
 def test_more_pairs_show_what_two_leave_open() -> None:
