@@ -181,9 +181,14 @@ def _undo_profiles(
 ) -> "tuple[dict[Path, tuple[str, Outcome]], list[str]]":
     """Put back what was applied to these arrays; with `all_` also what udev has set there. What
     became of each, by its record, with its array, and what failed."""
+    from autotune.deploy.persisted import persisted_uuids
+    from autotune.safety.applied import is_applied
     from autotune.safety.outcome import Outcome
 
-    over, unknown = _record_persisted(arrays, state_dir) if all_ else ({}, [])
+    # Where something is applied, disks that have joined since had it from udev.
+    kept = [array.uuid for array in arrays if is_applied(array, state_dir)]
+    uuids = [uuid for uuid in persisted_uuids() if all_ or uuid in kept]
+    over, unknown = _record_persisted(uuids, arrays, state_dir)
     applied = _applied(state_dir, arrays, all_)
     done, _, _, failed = _put_back_each(applied, applied)
     for path, (device, foreign) in over.items():
@@ -192,12 +197,11 @@ def _undo_profiles(
 
 
 def _record_persisted(
-    arrays: "list[Array]", state_dir: Path
+    uuids: list[str], arrays: "list[Array]", state_dir: Path
 ) -> "tuple[dict[Path, tuple[str, list[str]]], list[str]]":
-    """Let what udev has set for persisted profiles go back with what was applied. What somebody
-    else has set over it, by its record, with its array; and of which arrays what was there before
-    is not known, and why."""
-    from autotune.deploy.persisted import persisted_uuids
+    """Let what udev has set for these arrays' persisted profiles go back with what was applied.
+    What somebody else has set over it, by its record, with its array; and of which arrays what was
+    there before is not known, and why."""
     from autotune.deploy.undo import record, stopped
     from autotune.errors import AutotuneError, UsageError
     from autotune.safety.paths import applied_path
@@ -205,7 +209,7 @@ def _record_persisted(
     over: dict[Path, tuple[str, list[str]]] = {}
     failed: list[str] = []
     here = {array.uuid: array for array in arrays}
-    for uuid in persisted_uuids():
+    for uuid in uuids:
         array = here.get(uuid) or stopped(uuid)
         try:
             if theirs := record(array, state_dir):

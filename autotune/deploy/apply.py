@@ -16,6 +16,7 @@ from autotune.knobs import (
     for_array,
     harmful,
     is_of_disks,
+    missing,
     ram_bytes,
     read_setting,
 )
@@ -76,8 +77,8 @@ def apply_profile(
             raise RefusalError(message)
         knobs = tuple(by_name(name) for name in profile.knobs)
         for knob in knobs:
-            if not knob.applies(array):
-                raise RefusalError(f"{array.device} has no {knob.name}, which the profile sets.")
+            if reason := missing(array, knob):
+                raise RefusalError(f'The profile sets "{knob.name}". {reason}')
         for text in _judged(profile, array, ram_budget_bytes, force):
             notice(text)
         exported_script.refuse_over(array)

@@ -19,13 +19,13 @@ from autotune.durable import beside, sync_folder
 from autotune.errors import AutotuneError, RefusalError
 from autotune.export import udev
 from autotune.export.steps import steps
-from autotune.knobs import by_name, harmful, read_setting
+from autotune.knobs import by_name, harmful, is_of_disks, read_setting
 from autotune.knobs.base import on_every_disk
-from autotune.knobs.before import before_here, replaced, reset_with_schedulers, with_before
+from autotune.knobs.before import before_here, joined, replaced, reset_with_schedulers, with_before
 from autotune.knobs.profile_file import load_profile, parse_profile
 from autotune.knobs.queue import NrRequests
 from autotune.knobs.scheduler import requests_after_switch
-from autotune.knobs.texts import KERNELS, of_disk
+from autotune.knobs.texts import KERNELS, of_disk, texts
 from autotune.preflight import conflicts
 from autotune.problem.profile import Profile
 from autotune.problem.setting import Setting
@@ -76,6 +76,7 @@ def persist(
     root, uuid = array.root, array.uuid
     for text in conflicts.setting(array, profile.knobs):
         notice(text)
+    set_here = _disks_set(profile, array)
     # Of what else profiles in force have set, udev sets nothing any more after the next boot.
     own = {n: value for n, value in before_here(profile, array).items() if n in profile.knobs}
     known = known_by_record(array, state_dir)
@@ -104,7 +105,7 @@ def persist(
     except OSError as error:
         raise AutotuneError(f"{place} cannot be replaced ({error.strerror}).") from None
     write_all(files)
-    tell_udev(uuid, array, notice, root)
+    tell_udev(uuid, array, notice, root, set_here)
     now = read_setting(array.now(), tuple(by_name(name) for name in profile.knobs))
     for name, value in profile.knobs.items():
         if now[name] != value:
@@ -113,6 +114,15 @@ def persist(
                 "else sets it too."
             )
     return place, rule_path(uuid, root)
+
+
+def _disks_set(profile: Profile, array: Array) -> list[str]:
+    """The members whose disks were there when the profile was applied, and read as it says."""
+    wanted = {name: value for name, value in profile.knobs.items() if is_of_disks(name)}
+    files = texts(array, wanted)
+    others = {sysfs.device(file).name for file, text in files.items() if sysfs.value(file) != text}
+    others |= joined(profile, array)
+    return [member.name for member in array.members if member.disk not in others]
 
 
 def persist_applied(

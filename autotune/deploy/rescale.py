@@ -18,7 +18,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
-from autotune.knobs import Knob, by_name, consistent, harmful
+from autotune.knobs import Knob, by_name, consistent, harmful, missing
 from autotune.problem.profile import Profile, ProvenOn
 from autotune.problem.setting import Setting, Value
 from autotune.quantities import show_bytes
@@ -136,8 +136,8 @@ def _fitted(changes: dict[str, Change], array: Array, budget_bytes: int, notes: 
     # The cache takes the most, and can take what the others leave.
     for name in sorted(changes, key=lambda name: name == "stripe_cache_size"):
         knob, change = by_name(name), changes[name]
-        if not knob.applies(array):
-            refusals.append(f"{array.device} has no {name}, which it sets.")
+        if reason := missing(array, knob):
+            refusals.append(f'It sets "{name}". {reason}')
             continue
         reason = knob.valid(array, change.there if change.here is None else change.here)
         if reason and name == "scheduler":

@@ -8,7 +8,7 @@ from autotune.deploy import rescale
 from autotune.deploy.in_force import Active, active, damaged_record
 from autotune.deploy.persisted import profile_path, rule_path
 from autotune.errors import AutotuneError
-from autotune.knobs import by_name
+from autotune.knobs import by_name, missing
 from autotune.preflight import conflicts, leftovers
 from autotune.problem.profile import Profile
 from autotune.problem.setting import Value
@@ -57,7 +57,8 @@ def status(array: Array, state_dir: Path) -> Status:
     faults: list[str] = []
     notes: list[str] = []
     own = journal_path(state_dir, array.uuid)
-    for journal in filter(Path.exists, (own, waiting_path(own))):
+    open_journals = list(filter(Path.exists, (own, waiting_path(own))))
+    for journal in open_journals:
         (notes if is_held(journal) else faults).append(leftovers.describe(journal, array.root)[0])
     found = active(array, state_dir, faults)
     faults += filter(None, [damaged_record(array, state_dir)])
@@ -89,28 +90,34 @@ def status(array: Array, state_dir: Path) -> Status:
         array,
         current,
         persisted,
-        tuple(_knob(array, name, value) for name, value in profile.knobs.items()),
+        tuple(
+            _knob(array, name, value, bool(open_journals)) for name, value in profile.knobs.items()
+        ),
         tuple(rescale.misfits(profile.proven_on, profile.knobs, array)),
         tuple(faults),
         tuple(notes),
     )
 
 
-def _knob(array: Array, name: str, wanted: Value) -> KnobStatus:
+def _knob(array: Array, name: str, wanted: Value, uncleaned: bool) -> KnobStatus:
     try:
         knob = by_name(name)
-        value = knob.read(array) if knob.applies(array) else None
+        if reason := missing(array, knob):
+            return KnobStatus(name, wanted, None, (reason,))
+        value = knob.read(array)
     except (AutotuneError, OSError):
-        return KnobStatus(name, wanted, None, ("This array has no such knob.",))
-    if value is None:
-        return KnobStatus(name, wanted, None, ("This array has no such knob.",))
+        return KnobStatus(name, wanted, None, (f"{array.device} has no {name}.",))
     if value == wanted:
         return KnobStatus(name, wanted, value)
-    return KnobStatus(name, wanted, value, tuple(_who(array, name, value)))
+    return KnobStatus(name, wanted, value, tuple(_who(array, name, value, uncleaned)))
 
 
-def _who(array: Array, name: str, value: Value) -> Iterator[str]:
-    """Who may have changed it, as far as can be known: nothing keeps a record of it."""
+def _who(array: Array, name: str, value: Value, uncleaned: bool) -> Iterator[str]:
+    """Who may have changed it, as far as can be known: nothing keeps a record of it. `uncleaned`:
+    a run is under way, or was not cleaned up."""
+    if uncleaned:
+        yield "By the run whose journal is open, or by another program."
+        return
     others = conflicts.setting(array, [name])
     yield from others
     if value == by_name(name).default(array):

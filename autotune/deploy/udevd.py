@@ -1,11 +1,13 @@
 """The udevd of this machine, which sets what is persisted."""
 
 import subprocess
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 
 from autotune.deploy.persisted import RULES, marked, profile_path, rule_path
+from autotune.errors import AutotuneError
 from autotune.export import udev
+from autotune.system import sysfs
 from autotune.system.array import Array, list_arrays
 from autotune.system.programs import find
 
@@ -21,12 +23,17 @@ def wake(uuids: Iterable[str], notice: Callable[[str], None]) -> None:
 
 
 def tell_udev(
-    uuid: str, array: Array | None, notice: Callable[[str], None], root: Path = Path("/")
+    uuid: str,
+    array: Array | None,
+    notice: Callable[[str], None],
+    root: Path = Path("/"),
+    already_set: Collection[str] = (),
 ) -> None:
     """Let a running udevd have the rules as they are now, and look at the array, if it is there,
     and its members again. By that it remembers that the values are set, or forgets it with the
     rules: of disks that have left the array, too, or what they had then would be taken for their
-    own when they come back."""
+    own when they come back. `already_set`: the members whose disks a command has set, so what they
+    read is not what they had."""
     if array is not None and not profile_path(uuid, root).exists():
         exported = root / RULES / udev.export_name(uuid)
         if exported.exists():
@@ -37,28 +44,30 @@ def tell_udev(
     if not (root / "run/udev/control").exists():
         notice("udevd does not run; this takes effect when it starts next.")
         return
-    commands = [["control", "--reload"]]
     names = [array.name, *(member.name for member in array.members)] if array is not None else []
     if not rule_path(uuid, root).exists():
         names += [name for name in marked(uuid, root) if name not in names]
-    if names:
-        devices = [str(root / "sys/class/block" / name) for name in names]
-        commands.append(["trigger", "--action=change", *devices])
-        # Not `trigger --settle`: a unit without a network hears nothing of udevd's events.
-        commands.append(["settle", f"--timeout={_UDEV_S}"])
-    for command in commands:
-        try:
-            subprocess.run(
-                [find("udevadm") or "udevadm", *command],
-                capture_output=True,
-                text=True,
-                timeout=2 * _UDEV_S,
-                check=True,
-            )
-        except (OSError, subprocess.SubprocessError) as error:
-            said = str(getattr(error, "stderr", None) or error).strip()
-            notice(
-                f"`udevadm {' '.join(command[:2])}` failed ({said}); the rule takes effect at the "
-                "next boot."
-            )
+    devices = {name: root / "sys/class/block" / name for name in names}
+    try:
+        _udevadm("control", "--reload")
+        if not names:
             return
+        for name in already_set:
+            event = f"change {udev.forms(uuid)[1]} {udev.ALREADY_SET}=1"
+            sysfs.write(devices.pop(name) / "uevent", event)
+        _udevadm("trigger", "--action=change", *map(str, devices.values()))
+        # Not `trigger --settle`: a unit without a network hears nothing of udevd's events.
+        _udevadm("settle", f"--timeout={_UDEV_S}")
+    except (AutotuneError, OSError, subprocess.SubprocessError) as error:
+        said = str(getattr(error, "stderr", None) or error).strip()
+        notice(f"udev could not be told ({said}); the rule takes effect at the next boot.")
+
+
+def _udevadm(*words: str) -> None:
+    subprocess.run(
+        [find("udevadm") or "udevadm", *words],
+        capture_output=True,
+        text=True,
+        timeout=2 * _UDEV_S,
+        check=True,
+    )

@@ -8,18 +8,16 @@ from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
 from autotune.deploy.persisted import profile_path, set_by_udev
-from autotune.knobs import ALL, for_array, iosched, is_of_disks
+from autotune.deploy.set_by_udev import disks_since, has_reset, reset_with, seen_by_udev
+from autotune.knobs import ALL, for_array, is_of_disks
 from autotune.knobs.before import (
     before_here,
     before_on_disks,
-    joined,
     on_named_disks,
     tuned_on_disks,
 )
 from autotune.knobs.profile_file import load_profile
-from autotune.knobs.scheduler import NONE, requests_after_switch
-from autotune.knobs.texts import follows_sysctl, on_own_disks, texts
-from autotune.knobs.write_order import resets
+from autotune.knobs.texts import follows_sysctl, texts
 from autotune.problem.profile import Profile, save_profile
 from autotune.problem.setting import Setting
 from autotune.safety.applied import (
@@ -33,7 +31,7 @@ from autotune.safety.apply import journaled_paths
 from autotune.safety.locks import Lockable, lock
 from autotune.safety.new_journal import new_journal
 from autotune.safety.paths import applied_path, applied_profile_path, journal_path
-from autotune.system import ownership, sysfs, udev_data
+from autotune.system import ownership, sysfs
 from autotune.system.array import Array
 
 
@@ -58,12 +56,18 @@ def record_persisted(array: Array, state_dir: Path) -> list[str]:
     if profile is None:
         return []
     back = _before(profile, array)
+    tuned = {**texts(array, _own(profile.knobs)), **tuned_on_disks(profile, array)}
+    newer = disks_since(profile, array)
+    # One that has joined and left again: only udev knows of it.
+    left = {name: disk for name, disk in newer.items() if disk not in array.disks}
+    there = on_named_disks(profile, profile.knobs, array.root, left.values())
+    back |= {file: text for file, text in seen_by_udev(left, array.root).items() if file in there}
+    tuned |= {file: text for file, text in there.items() if file in back}
     # A disk that has joined since may have been another array's, whose record knows it better.
     back |= {f: text for f, text in _known_by_others(array, state_dir).items() if f in back}
-    tuned = {**texts(array, _own(profile.knobs)), **tuned_on_disks(profile, array)}
     known = known_by_record(array, state_dir)
     ours, theirs = _judged(back, tuned, known)
-    reset = _reset_with(ours, tuned, profile, array)
+    reset = reset_with(ours, tuned, profile, array, seen_by_udev(newer, array.root))
     ours |= {file: text for file, text in reset.items() if file not in known or file not in tuned}
     paths = journaled_paths(array, for_array(array, ALL), checks=False)
     # Of what goes with a scheduler and is not known, its switch back sets what is right.
@@ -72,7 +76,7 @@ def record_persisted(array: Array, state_dir: Path) -> list[str]:
     paths = [
         each
         for each in paths
-        if not any(_has_reset(file, both, each) for file, both in switched.items())
+        if not any(has_reset(file, both, each) for file, both in switched.items())
     ]
     ours |= {file: known[file] for file in _again(tuned, known, array, state_dir)}
     _record(profile, array, ours, paths, state_dir)
@@ -88,14 +92,6 @@ def _again(
     udevs = {f: text for f, text in reads.items() if text == tuned[f] != known[f]}
     ours = ours_by_record(array, state_dir)
     return [file for file, text in udevs.items() if text not in ours.get(file, ())]
-
-
-def _has_reset(file: Path, both: Collection[str | None], other: Path) -> bool:
-    """Whether udev's store to a file, from one text to the other, has changed the other file. Only
-    bfq turns write-back throttling off (kernel block/bfq-iosched.c, wbt_disable_default)."""
-    if other.name == "wbt_lat_usec" and file.name == "scheduler" and "bfq" not in both:
-        return False
-    return resets(file, other)
 
 
 def record_stopped(array: Stopped, state_dir: Path) -> list[str]:
@@ -162,59 +158,6 @@ def _judged(
         else:
             theirs.append(f"{file} reads {reads}, which autotune did not write")
     return ours, sorted(theirs)
-
-
-def _reset_with(
-    ours: Mapping[Path, str], tuned: Mapping[Path, str], profile: Profile, array: Array
-) -> dict[Path, str]:
-    """What else a switch of the scheduler by udev has reset, or its switch back resets, with what
-    goes back there: what somebody else has set since stays."""
-    had: dict[Path, str] = {}
-    for name, value in before_here(profile, array).items():
-        if is_of_disks(name):
-            had |= on_own_disks(array, name, value)
-    new = joined(profile, array)
-    had = {file: text for file, text in had.items() if sysfs.device(file).name not in new}
-    had |= _seen_by_udev(new, array)
-    found: dict[Path, str] = {}
-    for scheduler, text in ours.items():
-        if scheduler.name != "scheduler" or text == tuned[scheduler]:
-            continue
-        length = scheduler.with_name("nr_requests")
-        found |= {
-            scheduler.parents[1] / knob.file: str(knob.kernel_default)
-            for knob in iosched.ALL
-            if knob.scheduler == text
-        }
-        found |= {file: had[file] for file in had if resets(scheduler, file)}
-        found |= {
-            file: sysfs.original(file)
-            for file in found
-            if file in tuned and file.exists() and resets(scheduler, file)
-        }
-        found[length] = _length(length, had.get(length), text, tuned[scheduler])
-    return {file: text for file, text in found.items() if file not in ours and text}
-
-
-def _seen_by_udev(disks: Collection[str], array: Array) -> dict[Path, str]:
-    """What udev saw, on disks that have joined, of what a switch of the scheduler may reset."""
-    seen = {
-        array.root / "sys/block" / member.disk / file: udev_data.had(member.name, file, array.root)
-        for member in array.members
-        for file in iosched.RESET_BY_SWITCH
-        if member.disk in disks
-    }
-    return {file: text for file, text in seen.items() if text}
-
-
-def _length(file: Path, before: str | None, back: str, tuned: str) -> str:
-    """What goes back to the length of a queue, from the scheduler that is `tuned`: what somebody
-    has set since stays, as far as the scheduler that goes `back` takes it."""
-    disk, reads = sysfs.device(file), sysfs.read_or(file, "")
-    usual, most = requests_after_switch(disk, tuned), requests_after_switch(disk, back)
-    if most is None or reads in ("", str(usual), before):
-        return before or str(most or "")
-    return str(min(int(reads), most)) if back == NONE else reads
 
 
 def _record(

@@ -27,6 +27,9 @@ from autotune.system.udev_data import had_property
 JOURNALS = Path("/var/lib/autotune/journal")
 PERSISTED = Path("/etc/autotune/persisted")
 """The folder of the profiles that `--persist` keeps."""
+ALREADY_SET = "AUTOTUNESET"
+"""What a synthetic event says of a disk that a command has set: its values are not what it had
+before, which that command knows (kernel Documentation/ABI/testing/sysfs-uevent)."""
 
 _LACKS = (
     "look at the free memory before it makes the stripe cache larger.",
@@ -119,7 +122,9 @@ def rules(
     if on_disks:
         key = _key(on_disks)
         kept = _kept(on_disks)
-        text += '\nLABEL="autotune_member"\nIMPORT{db}="AUTOTUNE_MEMBER"\n'
+        text += '\nLABEL="autotune_member"\n'
+        text += f'ENV{{SYNTH_ARG_{ALREADY_SET}}}=="1", ENV{{AUTOTUNE_MEMBER}}="{key}", ' + _TO_END
+        text += 'IMPORT{db}="AUTOTUNE_MEMBER"\n'
         text += "".join(f'IMPORT{{db}}="{had_property(file)}"\n' for file in kept)
         text += f'ENV{{AUTOTUNE_MEMBER}}=="{key}", ' + _TO_END
         text += f'TEST=="{journal}", ' + _TO_END

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from autotune.errors import UsageError, closest
+from autotune.errors import AutotuneError, UsageError, closest
 from autotune.knobs import iosched
 from autotune.knobs.array_queue import ArrayMaxSectors
 from autotune.knobs.base import Knob, MemberNumber, PhaseKind
@@ -66,6 +66,22 @@ def is_of_disks(name: str) -> bool:
 def for_array(array: Array, knobs: Iterable[Knob] = DEFAULT) -> tuple[Knob, ...]:
     """Those of the knobs that this array has."""
     return tuple(knob for knob in knobs if knob.applies(array))
+
+
+def missing(array: Array, knob: Knob) -> str | None:
+    """Why an array does not take the values of a knob, a sentence; None if it does."""
+    if knob.applies(array):
+        return None
+    try:
+        now = knob.read(array)
+    except (AutotuneError, OSError):
+        now = ""
+    if "," not in str(now):
+        return f"{array.device} has no {knob.name}."
+    return (
+        f"{array.device} takes no {knob.name} while its disks read different values "
+        f"({', '.join(str(now).split(','))}); set them alike first."
+    )
 
 
 def parse_knobs(text: str) -> tuple[Knob, ...]:

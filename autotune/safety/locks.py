@@ -139,9 +139,10 @@ def _remember(
                     _refuse_if_applied(earlier.parent.parent, array)
             elsewhere = [each for each in noted if each.parent != journal.parent]
             noted = [*(each for each in elsewhere if _has_applied(each)), journal]
+        # Over what is there: on a full disk, an emptied file would stay empty.
         file.seek(0)
-        file.truncate()
         file.write("\n".join([str(os.getpid()), *map(str, noted), ""]))
+        file.truncate()
 
 
 def _refuse_if_there(journal: Path, array: Lockable) -> None:

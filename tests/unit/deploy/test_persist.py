@@ -197,6 +197,31 @@ def test_udev_forgets_a_disk_that_has_left_with_the_rule(
             assert any(left in command for command in asked) == (not there)
 
 
+def test_udev_is_told_which_disks_a_command_has_set(
+    machine: fake_sysfs.FakeMachine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else what these read at its first look would be taken for what they had."""
+    here, asked = array(machine), list[list[str]]()
+    first, *others = (member.name for member in here.members)
+    for name in (first, *others):
+        machine.put(f"sys/class/block/{name}/uevent", "")
+        scheduler = machine.root / "sys/block" / name / "queue/scheduler"
+        fake_sysfs.write(scheduler, "none" if name == first else "bfq")
+    machine.put("run/udev/control", "")
+    monkeypatch.setattr(subprocess, "run", lambda command, **_: asked.append(command))
+    kept(machine)
+    rule = persisted.rule_path(here.uuid, machine.root).read_text().splitlines()
+    seen = rule[rule.index('LABEL="autotune_member"') + 1]
+    assert seen.startswith('ENV{SYNTH_ARG_AUTOTUNESET}=="1", ENV{AUTOTUNE_MEMBER}="')
+    assert seen.endswith('GOTO="autotune_end"')
+    (trigger,) = [command for command in asked if "trigger" in command]
+    told = [Path(word).name for word in trigger if "sys/class/block" in word]
+    assert told == ["md0", first]
+    for name in others:
+        uevent = machine.root / f"sys/class/block/{name}/uevent"
+        assert uevent.read_text() == f"change {udev.forms(here.uuid)[1]} AUTOTUNESET=1"
+
+
 def test_without_udevd_it_says_when_the_rules_count(machine: fake_sysfs.FakeMachine) -> None:
     assert any("udevd does not run" in text for text in kept(machine))
 

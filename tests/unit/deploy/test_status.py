@@ -298,3 +298,26 @@ def test_what_is_applied_is_persisted_only_if_that_is_the_same(
     print_status(Console(file=out, width=80), look(array))
     assert said in out.getvalue()
     assert ("is applied at each start" in out.getvalue()) == (kept != KNOBS)
+
+
+def test_disks_that_differ_are_no_missing_knob(machine: fake_sysfs.FakeMachine) -> None:
+    array = find_array("md0", machine.root)
+    apply(array, knobs={"nr_requests": 64})
+    first = array.root / "sys/block" / array.disks[0] / "queue/nr_requests"
+    first.write_text("17\n")
+    (knob,) = look(array).knobs
+    assert not knob.same
+    assert "its disks read different values (17," in knob.by[0]
+
+
+def test_a_run_that_was_not_cleaned_up_may_have_changed_it(
+    machine: fake_sysfs.FakeMachine,
+) -> None:
+    array = find_array("md0", machine.root)
+    apply(array)
+    (array.md / "stripe_cache_size").write_text("777\n")
+    assert "By hand" in look(array).knobs[0].by[0]
+    journal = journal_path(array.root, array.uuid)
+    journal.parent.mkdir(parents=True, exist_ok=True)
+    journal.touch()
+    assert "By the run" in look(array).knobs[0].by[0]

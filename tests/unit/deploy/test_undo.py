@@ -583,3 +583,62 @@ def test_a_disk_that_has_joined_gets_no_throttling_of_the_others(
     assert sysfs.value(last) == ORIGINAL
     assert sysfs.value(last.with_name("wbt_lat_usec")) == goes_back
     assert sysfs.value(last.parent / "iosched/read_expire") == ("770" if seen else "500")
+
+
+def _udev_knows(array: Array, disk: Path, said: str, mark: bool = True) -> None:
+    """What its database says of a disk, by its scheduler's file; `mark`: as of the array's."""
+    name, root = disk.parents[1].name, array.root
+    (disk.parents[1] / "dev").write_text("7:4\n")
+    folder = root / "sys/class/block" / name
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    if not folder.exists():
+        folder.symlink_to(root / "sys/block" / name)
+    known = root / "run/udev/data/b7:4"
+    known.parent.mkdir(parents=True, exist_ok=True)
+    marks = f"E:AUTOTUNE_MEMBER=1\nE:ID_FS_UUID={array.uuid}\n" if mark else ""
+    known.write_text(marks + said)
+
+
+def test_a_disk_that_has_joined_and_left_again_goes_back_as_udev_saw_it(
+    tmp_path: Path, array: Array
+) -> None:
+    *_, last = schedulers(array)
+    for number, path in enumerate(schedulers(array)):
+        (path.parents[1] / "wwid").write_text(f"{number}\n")
+    shutil.move(array.md / f"dev-{array.members[-1].name}", tmp_path / "member")
+    smaller = find_array("md0", tmp_path)
+    persist_values(smaller, {"scheduler": "kyber", "nr_requests": 48}, tmp_path)
+    # Udev has set it when it joined; then it left.
+    set_all([last], "kyber")
+    last.with_name("nr_requests").write_text("48\n")
+    _udev_knows(
+        array, last, "E:AUTOTUNE_HAD_SCHEDULER=_none_ kyber\nE:AUTOTUNE_HAD_NR_REQUESTS=40\n"
+    )
+    assert record_persisted(smaller, tmp_path) == []
+    undo(smaller, tmp_path)
+    assert sysfs.value(last) == "none"
+    assert sysfs.value(last.with_name("nr_requests")) == "40"
+
+
+def test_the_record_knows_better_than_udev_what_a_disk_had_that_comes_back(
+    tmp_path: Path, array: Array
+) -> None:
+    """Udev saw it under the profile before."""
+    *_, last = schedulers(array)
+    expire = last.parent / "iosched/read_expire"
+    for number, path in enumerate(schedulers(array)):
+        (path.parents[1] / "wwid").write_text(f"{number}\n")
+        (path.parent / "iosched/read_expire").write_text("770\n")
+    persist_values(array, {"scheduler": "mq-deadline", "read_expire": 250}, tmp_path)
+    moved = tmp_path / "member"
+    shutil.move(array.md / f"dev-{array.members[-1].name}", moved)
+    persist_values(find_array("md0", tmp_path), {"scheduler": "bfq"}, tmp_path)
+    shutil.move(moved, array.md / f"dev-{array.members[-1].name}")
+    assert sysfs.value(expire) == "250"
+    set_all([last], "bfq")
+    said = "E:AUTOTUNE_HAD_SCHEDULER=_mq-deadline_ bfq\nE:AUTOTUNE_HAD_READ_EXPIRE=250\n"
+    _udev_knows(array, last, said)
+    record_persisted(find_array("md0", tmp_path), tmp_path)
+    undo(find_array("md0", tmp_path), tmp_path)
+    assert sysfs.value(last) == "mq-deadline"
+    assert sysfs.value(expire) == "770"
