@@ -71,11 +71,11 @@ def guard(
 ) -> None:
     """Keep your users' p99 under a ceiling while a sync runs, and meet a deadline.
 
-    A sync is a rebuild, resync, reshape or check. It runs as fast as the ceiling allows, at full
-    speed while nobody uses the array, and never so slowly that the deadline is lost. All settings
-    are put back at the end. If even the slowest sync breaks the ceiling, that is reported after
-    some minutes. A sync that gives the array its redundancy back then runs at full speed, unless a
-    deadline says how fast it has to be.
+    A sync is a rebuild, resync or check; a reshape is not guarded. It runs as fast as the ceiling
+    allows, at full speed while nobody uses the array, and never so slowly that the deadline is
+    lost. All settings are put back at the end. If even the slowest sync breaks the ceiling, that is
+    reported after some minutes. A sync that gives the array its redundancy back then runs at full
+    speed, unless a deadline says how fast it has to be.
 
     p99: the time within which 99 of 100 requests are answered.
     """

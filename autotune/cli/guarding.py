@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from autotune.cli.ending import ending
 from autotune.cli.terminal import choose_log_format, console, notice
+from autotune.errors import RefusalError
 from autotune.guard.aside import Aside, write_line
 from autotune.guard.metrics import MetricsFile
 from autotune.guard.promise import Goals
@@ -121,8 +122,17 @@ def guard(asked: Asked) -> None:
             finally:
                 metrics.over()
                 recorder.cut()
-    if found:
-        return
+    if not found:
+        _tell_idle(asked)
+
+
+def _tell_idle(asked: Asked) -> None:
+    """Say why there is nothing to guard."""
+    if find_array(asked.device).sync_action == "reshape":
+        raise RefusalError(
+            f"A reshape of {asked.device} runs, which a guard cannot slow down; guard what runs "
+            "after it (--wait)."
+        )
     text = f"No sync runs on {asked.device}, so there is nothing to guard (--wait waits for one)."
     print(json.dumps({"kind": "idle", "device": asked.device}) if asked.as_json else text)
 

@@ -1,6 +1,7 @@
 """What keeps a scratch file from being written to any more, looked at while a run goes on."""
 
 import os
+import stat
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,6 +10,23 @@ from autotune.system.layers import Asking
 from autotune.system.programs import UnseenError
 from autotune.system.scratch_space import FULL_TO_GO_ON, Ground, layers_of, read_ground, too_full
 from autotune.system.stack import Mount
+
+
+class SameFile:
+    """The scratch file itself, which fio opens by its name; call it for what ends the run."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        self._number = file.lstat().st_ino
+
+    def __call__(self) -> str | None:
+        try:
+            status = self._file.lstat()
+        except OSError:
+            status = None
+        if status and stat.S_ISREG(status.st_mode) and status.st_ino == self._number:
+            return None
+        return f"{self._file} is not the scratch file of this run any more"
 
 
 class Footing:

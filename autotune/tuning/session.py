@@ -20,7 +20,7 @@ from autotune.safety.guardian import guarded
 from autotune.safety.journal import Journal
 from autotune.safety.new_journal import new_journal
 from autotune.safety.paths import journal_path
-from autotune.safety.scratch_watch import Footing
+from autotune.safety.scratch_watch import Footing, SameFile
 from autotune.safety.watch import Watch
 from autotune.system.array import Array, lacks_journal
 from autotune.system.scratch_space import scratch_bytes
@@ -116,4 +116,5 @@ def _where_to_write(
     file = stack.enter_context(
         scratch_file(folder, size, ground.fstype, journal, filled, written, reporter.notice)
     )
+    watch.also(SameFile(file))
     return Target(file, size)

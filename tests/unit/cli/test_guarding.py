@@ -6,10 +6,15 @@ import subprocess
 import sys
 from pathlib import Path
 
+import fake_sysfs
+import pytest
 from some_windows import some_windows
 from terminal import on_a_terminal
 
+from autotune.cli import guarding
+from autotune.errors import RefusalError
 from autotune.guard import stored
+from autotune.system.array import find_array
 
 GUARD = """
 import sys, time
@@ -95,3 +100,23 @@ def test_one_that_waits_guards_on_though_its_output_has_no_room(tmp_path: Path) 
     assert done.stderr.count("Standard output cannot be written to: No space left") == 1
     (sync,) = stored.every(tmp_path)
     assert sync.summary is not None
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_a_reshape_is_not_called_idle(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    as_json: bool,
+) -> None:
+    machine = fake_sysfs.raid6(tmp_path)
+    monkeypatch.setattr(guarding, "find_array", lambda device: find_array(device, machine.root))
+    monkeypatch.setattr(guarding, "guard_array", lambda *_: False)
+    asked = guarding.Asked(
+        "md0", 8e7, None, None, None, "", 1e6, False, as_json, str(tmp_path), None, ()
+    )
+    guarding.guard(asked)
+    assert ("idle" if as_json else "nothing to guard") in capsys.readouterr().out
+    machine.put("sys/block/md0/md/sync_action", "reshape")
+    with pytest.raises(RefusalError, match="reshape of md0 runs"):
+        guarding.guard(asked)
