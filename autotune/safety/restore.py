@@ -186,7 +186,8 @@ def _is_foreign(record: Record, write: sysfs.Write, found: str) -> bool:
         return found != write.text and is_anothers(write.path.parent, record.check_start)
     if record.moved and name not in record.ours and write.path.name in ("sync_min", "sync_max"):
         # Ours is stopped by now; another one goes by what its owner has set.
-        return sysfs.read_or(write.path.parent / "sync_action", "idle") == "check"
+        runs = sysfs.read_or(write.path.parent / "sync_action", "idle") == "check"
+        return found != write.text and runs
     known = ["", write.text, *record.ours.get(name, ())]
     if write.path.name == "async_depth":
         length = str(sysfs.device(write.path) / "queue/nr_requests")
