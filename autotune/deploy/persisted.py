@@ -44,6 +44,16 @@ def rule_path(uuid: str, root: Path = Path("/")) -> Path:
     return root / RULES / _rule_name(uuid)
 
 
+def length_in_rule(uuid: str, root: Path = Path("/")) -> str:
+    """The length of the disks' queues that the rule sets, perhaps beside what its profile does; ""
+    if it sets none."""
+    with contextlib.suppress(OSError):
+        text = rule_path(uuid, root).read_text(errors="replace")
+        if found := re.search(r'ATTR\{queue/nr_requests\}="(\d+)"', text):
+            return found[1]
+    return ""
+
+
 def _rule_name(uuid: str) -> str:
     return f"99-autotune-{uuid}.rules"
 
@@ -98,6 +108,7 @@ def marked(uuid: str, root: Path = Path("/")) -> list[str]:
     found = []
     for device in (root / "sys/class/block").iterdir():
         said = udev_data.properties(device.name, root)
-        if _MARK in said and said.get("ID_FS_UUID", "").replace("-", "").replace(":", "") == uuid:
+        of = {said.get(udev_data.SET_FOR, ""), said.get("ID_FS_UUID", "") if _MARK in said else ""}
+        if uuid in {each.replace("-", "").replace(":", "") for each in of}:
             found.append(device.name)
     return sorted(found)

@@ -4,7 +4,7 @@ what a switch of the scheduler reset beside."""
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
-from autotune.deploy.persisted import marked
+from autotune.deploy.persisted import length_in_rule, marked
 from autotune.knobs import ALL, iosched, is_of_disks
 from autotune.knobs.before import before_here, disks_here, joined
 from autotune.knobs.scheduler import NONE, requests_after_switch
@@ -63,6 +63,7 @@ def reset_with(
     had = {file: text for file, text in had.items() if sysfs.device(file).name not in new}
     had |= seen
     found: dict[Path, str] = {}
+    by_rule = length_in_rule(array.uuid, array.root)
     for scheduler, text in ours.items():
         if scheduler.name != "scheduler" or text == tuned[scheduler]:
             continue
@@ -78,15 +79,18 @@ def reset_with(
             for file in found
             if file in tuned and file.exists() and resets(scheduler, file)
         }
-        found[length] = _length(length, had.get(length), text, tuned[scheduler])
+        found[length] = _length(length, had.get(length), text, tuned[scheduler], by_rule)
     return {file: text for file, text in found.items() if file not in ours and text}
 
 
-def _length(file: Path, before: str | None, back: str, tuned: str) -> str:
+def _length(file: Path, before: str | None, back: str, tuned: str, by_rule: str) -> str:
     """What goes back to the length of a queue, from the scheduler that is `tuned`: what somebody
-    has set since stays, as far as the scheduler that goes `back` takes it."""
+    has set since stays, as far as the scheduler that goes `back` takes it. `by_rule`: the length
+    that udev sets with the scheduler."""
     disk, reads = sysfs.device(file), sysfs.read_or(file, "")
     usual, most = requests_after_switch(disk, tuned), requests_after_switch(disk, back)
+    if before and reads == by_rule:
+        return before
     if most is None or reads in ("", str(usual), before):
         return before or str(most or "")
     return str(min(int(reads), most)) if back == NONE else reads

@@ -22,7 +22,7 @@ from autotune.export.header import comment
 from autotune.export.steps import BYPASS, CACHE, MAX, MIN, THREADS, Step, lasting, steps
 from autotune.knobs.iosched import RESET_BY_SWITCH
 from autotune.problem.profile import Profile
-from autotune.system.udev_data import had_property
+from autotune.system.udev_data import SET_FOR, had_property
 
 JOURNALS = Path("/var/lib/autotune/journal")
 PERSISTED = Path("/etc/autotune/persisted")
@@ -99,7 +99,13 @@ def rules(
             f'KERNEL=="md*", ENV{{DEVTYPE}}=="disk", ENV{{MD_UUID}}=="{md_uuid}", '
             'GOTO="autotune_array"\n'
         )
+    kept = _kept(on_disks)
     if on_disks:
+        # Of a disk that leaves, too, be it erased, or another array's next.
+        text += f'ENV{{{_SET}}}!="1", IMPORT{{db}}="{SET_FOR}"\n'
+        text += "".join(
+            f'ENV{{{SET_FOR}}}!="", IMPORT{{db}}="{had_property(file)}"\n' for file in kept
+        )
         text += (
             f'ENV{{ID_FS_TYPE}}=="linux_raid_member", ENV{{ID_FS_UUID}}=="{fs_uuid}", '
             'GOTO="autotune_member"\n'
@@ -121,15 +127,15 @@ def rules(
         text += _TO_END
     if on_disks:
         key = _key(on_disks)
-        kept = _kept(on_disks)
         text += '\nLABEL="autotune_member"\n'
-        text += f'ENV{{SYNTH_ARG_{ALREADY_SET}}}=="1", ENV{{AUTOTUNE_MEMBER}}="{key}", ' + _TO_END
+        text += f'ENV{{{_SET}}}=="1", ENV{{AUTOTUNE_MEMBER}}="{key}", ' + _TO_END
         text += 'IMPORT{db}="AUTOTUNE_MEMBER"\n'
-        text += "".join(f'IMPORT{{db}}="{had_property(file)}"\n' for file in kept)
         text += f'ENV{{AUTOTUNE_MEMBER}}=="{key}", ' + _TO_END
         text += f'TEST=="{journal}", ' + _TO_END
-        text += "".join(map(_keep_had, kept))
+        wanted_there = {step.file: step.text for step in on_disks}
+        text += "".join(_keep_had(file, wanted_there.get(file)) for file in kept)
         text += "".join(_on_disk(step) for step in on_disks)
+        text += f'ENV{{{SET_FOR}}}=="", ENV{{{SET_FOR}}}="{fs_uuid}"\n'
         text += f'ENV{{AUTOTUNE_MEMBER}}="{key}"\n'
     return text + '\nLABEL="autotune_end"\n'
 
@@ -147,6 +153,7 @@ _SAFE = {
 """A reshape for which the cache gets too small never ends; and to change the number of threads
 while a sync runs, or is about to, can hang md."""
 _TO_END = 'GOTO="autotune_end"\n'
+_SET = f"SYNTH_ARG_{ALREADY_SET}"
 _HEAD = """
 SUBSYSTEM!="block", GOTO="autotune_end"
 ACTION!="add|change", GOTO="autotune_end"
@@ -182,13 +189,19 @@ def _kept(wanted: list[Step]) -> list[str]:
     return list(dict.fromkeys([*files, *also]))
 
 
-def _keep_had(file: str) -> str:
-    name = had_property(file)
-    return "".join(
-        f'ENV{{DEVTYPE}}=="{kind}", TEST=="{below}mq", TEST=="{below}{file}", '
-        f'ENV{{{name}}}=="", ENV{{{name}}}="$attr{{{below}{file}}}"\n'
-        for kind, below in (("disk", ""), ("partition", "../"))
-    )
+def _keep_had(file: str, wanted: str | None) -> str:
+    """Remember what a file reads now, if nothing is remembered. What somebody has set on a disk
+    that was no member meanwhile is newer than that; what reads as `wanted` was not set by him."""
+    name, lines = had_property(file), ""
+    for kind, below in (("disk", ""), ("partition", "../")):
+        there = f'ENV{{DEVTYPE}}=="{kind}", TEST=="{below}mq", TEST=="{below}{file}", '
+        keep = f'ENV{{{name}}}="$attr{{{below}{file}}}"\n'
+        lines += f'{there}ENV{{{name}}}=="", {keep}'
+        if wanted is not None:
+            reads = f"*[[]{wanted}]*" if file == "queue/scheduler" else wanted
+            unlike = f'ATTR{{{below}{file}}}!="{reads}", '
+            lines += f'{there}ENV{{AUTOTUNE_MEMBER}}=="", {unlike}{keep}'
+    return lines
 
 
 def _on_disk(step: Step) -> str:

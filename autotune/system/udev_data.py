@@ -5,6 +5,8 @@ from pathlib import Path
 
 from autotune.system import sysfs
 
+SET_FOR = "AUTOTUNE_OF"
+"""Where our rules keep the UUID of the array for which they first set a disk."""
 _REPLACED = re.compile(r"_([a-z-]+)_")
 """udev writes "_none_ mq-deadline" for "[none] mq-deadline" (man udev, string_escape)."""
 

@@ -67,7 +67,7 @@ def test_json_gives_back_what_it_was_given(theirs: Profile) -> None:
 
 UDEV_LINE = re.compile(
     r'((SUBSYSTEM|ACTION|KERNEL|TEST|ENV\{[A-Z_]+\}|ATTR\{[a-z_/.]+\})(==|!=)"[^"\\$%]*"'
-    r'|(IMPORT\{db\}|ENV\{AUTOTUNE_[A-Z]+\})="[A-Za-z0-9_]+"'
+    r'|(IMPORT\{db\}|ENV\{AUTOTUNE_[A-Z]+\})="[A-Za-z0-9_-]+"'
     r'|ENV\{AUTOTUNE_HAD_[A-Z_]+\}="\$attr\{(\.\./)?(queue|queue/iosched|device)/[a-z_]+\}"'
     r'|ATTR\{(\.\./)?(md|queue|queue/iosched|device)/[a-z_]+\}="[a-z0-9.-]+"'
     r'|(GOTO|LABEL)="autotune_[a-z]+")'
@@ -81,7 +81,7 @@ def test_udev_rules_only_compare_set_attributes_and_look_again(theirs: Profile) 
     for line in code(text):
         for token in line.split(", "):
             assert UDEV_LINE.fullmatch(token) or token == f"RUN+=\"/bin/sh -c 'sleep 1; {event}'\""
-            if token.startswith("ATTR") and "==" not in token:
+            if re.match(r"ATTR\{[^}]*\}=[^=]", token):
                 assignments.append(token.removeprefix("ATTR{").removeprefix("../"))
     wanted = {f'{step.file}}}="{step.text}"' for step in steps(theirs)}
     assert set(assignments) == wanted

@@ -642,3 +642,30 @@ def test_the_record_knows_better_than_udev_what_a_disk_had_that_comes_back(
     undo(find_array("md0", tmp_path), tmp_path)
     assert sysfs.value(last) == "mq-deadline"
     assert sysfs.value(expire) == "770"
+
+
+def test_a_disk_that_has_joined_gets_its_own_length_back_not_the_rules(
+    tmp_path: Path, array: Array
+) -> None:
+    """A scheduler is persisted with the length that the members' queues have."""
+    *_, last = schedulers(array)
+    for number, path in enumerate(schedulers(array)):
+        (path.parents[1] / "wwid").write_text(f"{number}\n")
+        path.with_name("nr_requests").write_text("30\n")
+    moved = tmp_path / "member"
+    shutil.move(array.md / f"dev-{array.members[-1].name}", moved)
+    smaller = find_array("md0", tmp_path)
+    apply_values(smaller, {"scheduler": "bfq"}, tmp_path)
+    for path in schedulers(smaller):
+        path.with_name("nr_requests").write_text("30\n")
+    persist_values(smaller, {"scheduler": "bfq"}, tmp_path)
+    assert persisted.length_in_rule(array.uuid, tmp_path) == "30"
+    shutil.move(moved, array.md / f"dev-{array.members[-1].name}")
+    set_all([last], "bfq")
+    last.with_name("nr_requests").write_text("30\n")
+    _udev_knows(array, last, "E:AUTOTUNE_HAD_SCHEDULER=_none_ bfq\nE:AUTOTUNE_HAD_NR_REQUESTS=40\n")
+    whole = find_array("md0", tmp_path)
+    record_persisted(whole, tmp_path)
+    undo(whole, tmp_path)
+    assert sysfs.value(last) == "none"
+    assert sysfs.value(last.with_name("nr_requests")) == "40"
