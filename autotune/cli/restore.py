@@ -179,15 +179,13 @@ def _put_back_each(
 def _undo_profiles(
     arrays: "list[Array]", all_: bool, state_dir: Path
 ) -> "tuple[dict[Path, tuple[str, Outcome]], list[str]]":
-    """Put back what was applied to these arrays; with `all_` also what udev has set there. What
-    became of each, by its record, with its array, and what failed."""
+    """Put back what was applied to these arrays, and what udev has set there; with `all_` also on
+    arrays that do not run. What became of each, by its record, with its array, and what failed."""
     from autotune.deploy.persisted import persisted_uuids
-    from autotune.safety.applied import is_applied
     from autotune.safety.outcome import Outcome
 
-    # Where something is applied, disks that have joined since had it from udev.
-    kept = [array.uuid for array in arrays if is_applied(array, state_dir)]
-    uuids = [uuid for uuid in persisted_uuids() if all_ or uuid in kept]
+    named = [array.uuid for array in arrays]
+    uuids = [uuid for uuid in persisted_uuids() if all_ or uuid in named]
     over, unknown = _record_persisted(uuids, arrays, state_dir)
     applied = _applied(state_dir, arrays, all_)
     done, _, _, failed = _put_back_each(applied, applied)
