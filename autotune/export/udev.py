@@ -191,7 +191,7 @@ def _kept(wanted: list[Step]) -> list[str]:
 
 def _keep_had(file: str, wanted: str | None) -> str:
     """Remember what a file reads now, if nothing is remembered. What somebody has set on a disk
-    that was no member meanwhile is newer than that; what reads as `wanted` was not set by him."""
+    that was no member meanwhile is newer than that, unless it reads as `wanted`."""
     name, lines = had_property(file), ""
     for kind, below in (("disk", ""), ("partition", "../")):
         there = f'ENV{{DEVTYPE}}=="{kind}", TEST=="{below}mq", TEST=="{below}{file}", '
