@@ -9,10 +9,11 @@ from rich.text import Text
 from autotune.deploy.rescale import Plan
 from autotune.quantities import show_bytes, show_seconds
 from autotune.report.grid import Grid
+from autotune.stats.sequential import LEAST_PAIRS
 from autotune.suggested import in_folder
 from autotune.tuning.document import comparison_document
 from autotune.tuning.import_profile import Arrival
-from autotune.tuning.preparation import BASELINE_TRIALS, CONFIRM_ORDER, Preparation
+from autotune.tuning.preparation import BASELINE_TRIALS, Preparation
 
 
 def print_plan(console: Console, device: str, plan: Plan) -> None:
@@ -35,7 +36,7 @@ def print_measuring(console: Console, preparation: Preparation) -> None:
     """What the proof of it would take."""
     seconds = sum(phase.expected_seconds for phase in preparation.phases)
     # And once for nothing, since the first touch of everything is slower.
-    trials = 1 + BASELINE_TRIALS + len(CONFIRM_ORDER)
+    trials = 1 + BASELINE_TRIALS + 2 * LEAST_PAIRS
     names = ", ".join(phase.name for phase in preparation.phases)
     console.print(
         f"autotune would measure {names}, {trials} times in about {show_seconds(seconds * trials)}"

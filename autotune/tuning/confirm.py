@@ -12,6 +12,7 @@ from autotune.problem.trial import Status
 from autotune.results.proof import last_proof, original
 from autotune.stats.drift import largest_drifts
 from autotune.stats.sequential import (
+    LEAST_PAIRS,
     MOST_PAIRS,
     Held,
     Look,
@@ -24,7 +25,7 @@ from autotune.stats.sequential import (
 )
 from autotune.stats.verdict import ERROR, Verdict, judge
 from autotune.tuning.long_load import LongLoad, long_phases, may_write, measure_long
-from autotune.tuning.preparation import BASELINE_TRIALS, CONFIRM_ORDER, Preparation
+from autotune.tuning.preparation import BASELINE_TRIALS, Preparation
 from autotune.tuning.relevance import differing
 from autotune.tuning.remaining import pairs_left, time_left_s
 from autotune.tuning.reporter import Reporter
@@ -72,16 +73,16 @@ def confirm(
     asked = frozenset(ceiling.phase for ceiling in preparation.options.ceilings)
     terms = Terms(figures, what, asked, given)
     proof = _Proof(preparation, trials, winner, phases, figures, terms)
-    # What the search reckoned with may be left out now.
-    trials.progress.long_s = 0.0
+    long_s = 0.0
     if given:
-        planned, errors = len(CONFIRM_ORDER) // 2, {len(CONFIRM_ORDER) // 2: ERROR}
+        planned, errors = LEAST_PAIRS, {LEAST_PAIRS: ERROR}
     else:
         # Decided on before anything is seen.
         long_s = sum(p.max_seconds for p in long_phases(preparation, winner, phases)) * 2
-        trials.progress.long_s = long_s
         planned = max(1, min(MOST_PAIRS, pairs_left(trials, [p.name for p in phases], long_s)))
         errors = dict(enumerate(spending(planned, error), 1))
+    expected = trials.progress.proof
+    trials.progress.proof = replace(expected, phases=phases, long_s=long_s)
     for pair in range(planned):
         failed = proof.measure(pair)
         if failed is not None:

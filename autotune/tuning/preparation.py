@@ -11,6 +11,7 @@ from autotune.problem.ceilings import Ceiling, doubt
 from autotune.problem.figure import Figure
 from autotune.problem.setting import Setting, Value
 from autotune.problem.trial import Earlier
+from autotune.stats.sequential import LEAST_PAIRS
 from autotune.suggested import STATE_DIR
 from autotune.system.array import Array
 from autotune.system.memory import DEFAULT_RAM_SHARE
@@ -25,8 +26,7 @@ GIVEN = "given"
 DOUBTS = 4
 """At most so many trials are made of whether each change of a candidate is needed, without the
 doubtful ones and with all of them in turn."""
-CONFIRM_ORDER = ("winner", "baseline", "baseline", "winner")
-LEAST_TRIALS = 1 + BASELINE_TRIALS + 1 + len(CONFIRM_ORDER)
+LEAST_TRIALS = 1 + BASELINE_TRIALS + 1 + 2 * LEAST_PAIRS
 """The time of so many trials is needed to warm up, try one setting and prove it."""
 
 

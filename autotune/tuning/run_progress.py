@@ -5,31 +5,27 @@ import time
 from collections.abc import Mapping, Sequence
 
 from autotune.measure.workload import Phase
-from autotune.problem.figure import Estimate, Figure
-from autotune.problem.objective import Figures, broken_ceilings, gain, limits
-from autotune.problem.trial import Status
+from autotune.problem.figure import Figure
+from autotune.problem.objective import Figures, gain, limits
 from autotune.results.proof import BASELINE, WINNER
+from autotune.stats.sequential import LEAST_PAIRS
 from autotune.store import TrialRecord
 from autotune.tuning.preparation import Preparation
 from autotune.tuning.reporter import Reporter
-from autotune.tuning.time_left import expected_left_s, plan_of
+from autotune.tuning.time_left import NextProof, expected_left_s, movable, plan_of
 
 ENDING_S = 6.0
 """After the last trial the originals go back, and the answers are reckoned (in the lab, 6.5 s)."""
 
 
 class RunProgress:
-    """Tells a reporter. `label`: what is measured now; `long_s`: what a long load of both sides
-    would take."""
+    """Tells a reporter. `label`: what is measured now; `proof`: the proof that is expected."""
 
     def __init__(self, preparation: Preparation, reporter: Reporter, deadline: float) -> None:
         self._prep, self._reporter = preparation, reporter
         self._ends_at = deadline
-        self._best: Estimate | None = None
-        self._figures: Sequence[Figure] = ()
-        self._before: Figures = {}
         self.label = ""
-        self.long_s = 0.0
+        self.proof = NextProof(movable(preparation), LEAST_PAIRS)
 
     def look_ahead(
         self,
@@ -37,11 +33,10 @@ class RunProgress:
         records: Sequence[TrialRecord],
         deadline: float,
         role: str,
-        phases: Sequence[Phase],
     ) -> None:
         """Reckon when the run will end: `seconds` are what each phase takes, `deadline` is on the
-        monotonic clock, `role` and `phases` are those of the trial that begins now."""
-        plan = plan_of(self._prep, seconds, self.long_s, role, phases, self._best)
+        monotonic clock, `role` is that of the trial that begins now."""
+        plan = plan_of(self._prep, seconds, self.proof, role)
         now = time.monotonic()
         self._ends_at = now + expected_left_s(plan, records, deadline - now) + ENDING_S
 
@@ -52,7 +47,6 @@ class RunProgress:
 
     def ceilings(self, figures: Sequence[Figure], before: Figures) -> None:
         """The ceilings from now on, beside what the original settings show."""
-        self._figures, self._before = figures, before
         self._reporter.ceilings(limits(figures, before))
 
     def trial(self, record: TrialRecord, first: TrialRecord) -> None:
@@ -61,9 +55,4 @@ class RunProgress:
         if record.role in (WINNER, BASELINE):
             # It measured what its setting can move.
             shown = {**before, **shown}
-        whole = record.status is Status.COMPLETE
-        holds = whole and not broken_ceilings(self._figures, shown, self._before)
-        found = gain(self._prep.figures, shown, before)
-        if found and holds and record.role == "search":
-            self._best = max(found, self._best or found, key=lambda each: each.value)
-        self._reporter.trial(record, found)
+        self._reporter.trial(record, gain(self._prep.figures, shown, before))

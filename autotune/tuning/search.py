@@ -22,7 +22,7 @@ from autotune.tuning.remaining import Stop, lacking
 from autotune.tuning.reporter import Reporter
 from autotune.tuning.stored_problem import stored_problem
 from autotune.tuning.strategy_input import informed, trials_without_drift, without
-from autotune.tuning.time_left import pairs_kept
+from autotune.tuning.time_left import NextProof, pairs_kept
 from autotune.tuning.trials import Trials
 
 WHILE_MOVING = 2
@@ -104,13 +104,15 @@ class Hunt:
         seen = self._best_seen()
         if seen is None:
             return lacking(self._prep, self._trials, SHORT)
-        # Where time is short, a long load is not worth a trial.
-        proof = differing(self._prep.knobs, self._prep.phases, seen.setting, self._prep.baseline)
-        wanted = long_phases(self._prep, seen.setting, proof)
+        phases = differing(self._prep.knobs, self._prep.phases, seen.setting, self._prep.baseline)
+        wanted = long_phases(self._prep, seen.setting, phases)
         long_s = 2 * sum(phase.max_seconds for phase in wanted)
+        proof = NextProof(phases, pairs_kept(seen.gain), long_s)
+        self._trials.progress.proof = proof
+        # Where time is short, a long load is not worth a trial.
         if self._prep.options.time_s < ROOMY * long_s:
             long_s = 0.0
-        return lacking(self._prep, self._trials, pairs_kept(seen.gain), long_s, proof)
+        return lacking(self._prep, self._trials, proof.pairs, long_s, phases)
 
     def better_part(self, setting: Setting, verdict: Verdict | None) -> Setting | None:
         """What is left to prove of a setting whose proof failed; None if nothing is."""

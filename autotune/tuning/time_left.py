@@ -18,7 +18,6 @@ from autotune.store import TrialRecord
 from autotune.tuning.preparation import (
     BASELINE_EVERY,
     BASELINE_TRIALS,
-    CONFIRM_ORDER,
     DOUBTS,
     Preparation,
 )
@@ -38,15 +37,26 @@ RECENT = 5
 
 
 @dataclass(frozen=True)
+class NextProof:
+    """The proof of what looks best so far: what it measures, the pairs for which the search keeps
+    time, and what a long load of both sides takes, 0 if there is none."""
+
+    phases: tuple[Phase, ...]
+    pairs: int
+    long_s: float = 0.0
+
+
+@dataclass(frozen=True)
 class Plan:
     """What a run does at most. All in seconds: `whole_s` is a trial of every phase, `moved_s` one
-    of those that a setting can move, or that the proof under way measures; `long_s` is a long load
-    of both sides. `role` is that of the trial that begins now; `pairs` are those for which a search
-    keeps time."""
+    of those that a setting can move, `proof_s` one of a proof; `long_s` is a long load of both
+    sides. `role` is that of the trial that begins now; `pairs` are those for which a search keeps
+    time."""
 
     trials: int
     whole_s: float
     moved_s: float
+    proof_s: float
     long_s: float
     role: str = "search"
     pairs: int = LEAST_PAIRS
@@ -60,26 +70,29 @@ def pairs_kept(best: Estimate | None) -> int:
     return MOST_PAIRS if FAINT <= spreads < LOUD else LEAST_PAIRS
 
 
+def movable(preparation: Preparation) -> tuple[Phase, ...]:
+    """The phases that a setting can move."""
+    return tuple(p for p in preparation.phases if is_movable(preparation.knobs, p))
+
+
 def plan_of(
-    preparation: Preparation,
-    seconds: Mapping[str, float],
-    long_s: float,
-    role: str,
-    phases: Sequence[Phase],
-    best: Estimate | None = None,
+    preparation: Preparation, seconds: Mapping[str, float], proof: NextProof, role: str
 ) -> Plan:
-    """The plan of a run whose phases take so many `seconds`, by name. `role` and `phases` are those
-    of the trial that begins now, `best` the best gain that was seen."""
+    """The plan of a run whose phases take so many `seconds`, by name. `role` is that of the trial
+    that begins now."""
     options = preparation.options
-    movable = [p for p in preparation.phases if is_movable(preparation.knobs, p)]
-    moved = phases if role in PROOF else movable
+
+    def of(phases: Sequence[Phase]) -> float:
+        return sum(seconds[phase.name] for phase in phases)
+
     return Plan(
         options.trials if options.given is None else 0,
-        sum(seconds[phase.name] for phase in preparation.phases),
-        sum(seconds[phase.name] for phase in moved),
-        long_s,
+        of(preparation.phases),
+        of(movable(preparation)),
+        of(proof.phases),
+        proof.long_s,
         role,
-        pairs_kept(best) if options.given is None else len(CONFIRM_ORDER) // 2,
+        proof.pairs,
     )
 
 
@@ -96,7 +109,7 @@ def expected_left_s(plan: Plan, records: Sequence[TrialRecord], allowed_s: float
         return min(allowed_s, _proof_left_s(plan, roles, gap_s, allowed_s))
     searched = [record.seconds for record in records if record.role == "search"]
     trial_s = fmean(searched[-RECENT:]) if searched else plan.moved_s
-    proof_s = 2 * _likely_pairs(plan) * (plan.moved_s + gap_s) + plan.long_s
+    proof_s = 2 * _likely_pairs(plan) * (plan.proof_s + gap_s) + plan.long_s
     to_search = max(0, plan.trials - len(searched))
     checks = _checks_left(plan, roles)
     last = max((i for i, role in enumerate(roles) if role == "baseline"), default=0)
@@ -111,7 +124,7 @@ def expected_left_s(plan: Plan, records: Sequence[TrialRecord], allowed_s: float
     search_s = (to_search + checks) * (trial_s + gap_s)
     # A search that its time ends keeps more of it for the proof than most need: it ends about
     # half a trial before there is no room for another one and the pairs.
-    room_s = trial_s / 2 + 2 * plan.pairs * (plan.moved_s + gap_s)
+    room_s = trial_s / 2 + 2 * plan.pairs * (plan.proof_s + gap_s)
     room_s = room_s * TIME_MARGIN + plan.long_s
     unused_s = max(trial_s, room_s - proof_s)
     return min(baselines * plan.whole_s + search_s + proof_s, max(0.0, allowed_s - unused_s))
@@ -122,10 +135,10 @@ def _proof_left_s(plan: Plan, roles: Sequence[str], gap_s: float, allowed_s: flo
     proven = sum(1 for _ in takewhile(PROOF.__contains__, reversed(roles)))
     # A pair that is begun is ended; another one only where it fits.
     begun = proven + 2 - proven % 2
-    room_s = allowed_s - (begun - proven) * plan.moved_s
-    fit = begun + 2 * max(0, int(room_s / (2 * plan.moved_s * TIME_MARGIN)))
+    room_s = allowed_s - (begun - proven) * plan.proof_s
+    fit = begun + 2 * max(0, int(room_s / (2 * plan.proof_s * TIME_MARGIN)))
     wanted = max(begun, min(2 * _likely_pairs(plan), fit))
-    return (wanted - proven) * (plan.moved_s + gap_s) + plan.long_s
+    return (wanted - proven) * (plan.proof_s + gap_s) + plan.long_s
 
 
 def _likely_pairs(plan: Plan) -> int:

@@ -126,7 +126,7 @@ class Trials:
         measured: list[str] = []
         status, reason, effective = Status.COMPLETE, "", dict(setting)
         self.progress.label = f"Trial {number} ({ROLES.get(role, role)})"
-        self.progress.look_ahead(self.phases.seconds, self.records, self.deadline, role, phases)
+        self.progress.look_ahead(self.phases.seconds, self.records, self.deadline, role)
         try:
             if not self._prep.allowed(setting):
                 raise InfeasibleError("The setting is outside the RAM budget, so it is not tried.")

@@ -136,7 +136,9 @@ def _find(
     is over before that."""
     if GROWS in preparation.baseline:
         long = long_phases(preparation, {GROWS: 0}, preparation.phases)
-        trials.progress.long_s = 2 * sum(phase.max_seconds for phase in long)
+        long_s = 2 * sum(phase.max_seconds for phase in long)
+        expected = trials.progress.proof
+        trials.progress.proof = dataclasses.replace(expected, long_s=long_s)
     before = _measure_baseline(preparation, trials, reporter)
     figures = ceilings.resolve(preparation.figures, preparation.options.ceilings, before)
     trials.resolved(figures, before)

@@ -13,7 +13,7 @@ from autotune.store import TrialRecord
 from autotune.tuning import run_progress
 from autotune.tuning.time_left import Plan, expected_left_s, pairs_kept
 
-PLAN = Plan(trials=10, whole_s=20.0, moved_s=15.0, long_s=120.0)
+PLAN = Plan(trials=10, whole_s=20.0, moved_s=15.0, proof_s=15.0, long_s=120.0)
 
 
 def a_run(*roles: str, gap_s: float = 1.0, seconds: float = 15.0) -> list[TrialRecord]:
@@ -101,6 +101,14 @@ def test_a_proof_takes_two_pairs_and_perhaps_one_more() -> None:
     assert expected_left_s(proving, anew, 1e6) == pytest.approx(4 * 16 + 120)
 
 
+def test_a_proof_measures_what_the_best_setting_moves() -> None:
+    found = a_run("baseline", "baseline", *["search"] * 4, gap_s=0)
+    narrow = replace(PLAN, proof_s=5.0, long_s=0.0)
+    assert expected_left_s(narrow, found, 1e6) == pytest.approx(7 * 15 + 20 + 4 * 5)
+    proving = replace(narrow, role="confirm-winner")
+    assert expected_left_s(proving, found, 1e6) == pytest.approx(4 * 5)
+
+
 def test_a_long_load_takes_both_sides() -> None:
     turns = ["search", "confirm-winner", "confirm-baseline"]
     loading = replace(PLAN, role="long-winner")
@@ -141,8 +149,10 @@ def test_a_run_reckons_anew_before_each_trial(
     first = seen[0][1]
     # Three phases, of which nothing is known yet.
     assert (first.trials, first.long_s, first.moved_s) == (9, 120.0, 45.0)
+    # Once something looks better, its proof is what is expected.
+    assert [plan.proof_s for _, plan in seen if plan.role == "search"][-1] == 10.0
     # Read-ahead is not what was kept.
-    proofs = {plan.moved_s for _, plan in seen if plan.role.startswith("confirm-")}
+    proofs = {plan.proof_s for _, plan in seen if plan.role.startswith("confirm-")}
     assert proofs == {10.0}
     assert {plan.long_s for _, plan in seen if plan.role.startswith("confirm-")} == {120.0}
     assert {plan.pairs for _, plan in seen[-2:]} == {2}
