@@ -1,12 +1,21 @@
 """What udev's rules have done to disks that no record has: those that joined after the profile, and
 what a switch of the scheduler reset beside."""
 
+import contextlib
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
-from autotune.deploy.persisted import length_in_rule, marked
+from autotune.deploy.persisted import (
+    length_in_rule,
+    marked,
+    persisted_uuids,
+    profile_path,
+    set_by_udev,
+)
+from autotune.errors import UsageError
 from autotune.knobs import ALL, iosched, is_of_disks
 from autotune.knobs.before import before_here, disks_here, joined
+from autotune.knobs.profile_file import load_profile
 from autotune.knobs.scheduler import NONE, requests_after_switch
 from autotune.knobs.texts import of_disk, on_own_disks
 from autotune.knobs.write_order import resets
@@ -26,15 +35,38 @@ def disks_since(profile: Profile, array: Array) -> dict[str, str]:
 
 
 def seen_by_udev(devices: Mapping[str, str], root: Path) -> dict[Path, str]:
-    """What udev saw on these devices' disks before it set them, by file."""
-    files = [of_disk(root, "disk", knob.name) for knob in ALL if is_of_disks(knob.name)]
-    names = [file.relative_to(root / "sys/block/disk") for file in files]
-    seen = {
-        root / "sys/block" / disk / name: udev_data.had(device, str(name), root)
-        for device, disk in devices.items()
-        for name in names
-    }
-    return {file: text for file, text in seen.items() if text}
+    """What udev saw on these devices' disks before it set them for any array, by file.
+
+    Where partitions of a disk have joined several arrays, it saw at the second what the profile of
+    the first had set.
+    """
+    found: dict[Path, str] = {}
+    for device, disk in devices.items():
+        folder = root / "sys/block" / disk
+        parts = {device, *(entry.name for entry in folder.glob(f"{disk}*"))}
+        first = sorted(parts, key=lambda each: udev_data.set_since(each, root))
+        for file in (of_disk(root, disk, knob.name) for knob in ALL if is_of_disks(knob.name)):
+            seen = (udev_data.had(each, str(file.relative_to(folder)), root) for each in first)
+            if text := next(filter(None, seen), ""):
+                found[file] = text
+    return found
+
+
+def persisted_texts(file: Path, root: Path, but: str = "") -> set[str]:
+    """What udev has set in such a file for arrays that a profile is persisted for, `but` one."""
+    found: set[str] = set()
+    disk = sysfs.device(file).name
+    for uuid in persisted_uuids(root):
+        if uuid == but or disk not in set_by_udev(uuid, root):
+            continue
+        # One that is damaged is told of by `status`.
+        with contextlib.suppress(UsageError):
+            for name, value in load_profile(profile_path(uuid, root)).knobs.items():
+                if is_of_disks(name) and of_disk(root, disk, name) == file:
+                    found |= {*str(value).split(",")}
+        if file.name == "nr_requests":
+            found.add(length_in_rule(uuid, root))
+    return found - {""}
 
 
 def has_reset(file: Path, both: Collection[str | None], other: Path) -> bool:

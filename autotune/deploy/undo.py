@@ -8,7 +8,13 @@ from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
 from autotune.deploy.persisted import profile_path, set_by_udev
-from autotune.deploy.set_by_udev import disks_since, has_reset, reset_with, seen_by_udev
+from autotune.deploy.set_by_udev import (
+    disks_since,
+    has_reset,
+    persisted_texts,
+    reset_with,
+    seen_by_udev,
+)
 from autotune.knobs import ALL, for_array, is_of_disks
 from autotune.knobs.before import (
     before_here,
@@ -61,13 +67,14 @@ def record_persisted(array: Array, state_dir: Path) -> list[str]:
     # One that has joined and left again: only udev knows of it.
     left = {name: disk for name, disk in newer.items() if disk not in array.disks}
     there = on_named_disks(profile, profile.knobs, array.root, left.values())
-    back |= {file: text for file, text in seen_by_udev(left, array.root).items() if file in there}
+    seen = seen_by_udev(newer, array.root)
+    back |= {file: text for file, text in seen.items() if file in back or file in there}
     tuned |= {file: text for file, text in there.items() if file in back}
     # A disk that has joined since may have been another array's, whose record knows it better.
     back |= {f: text for f, text in _known_by_others(array, state_dir).items() if f in back}
     known = known_by_record(array, state_dir)
-    ours, theirs = _judged(back, tuned, known)
-    reset = reset_with(ours, tuned, profile, array, seen_by_udev(newer, array.root))
+    ours, theirs = _judged(back, tuned, known, array)
+    reset = reset_with(ours, tuned, profile, array, seen)
     ours |= {file: text for file, text in reset.items() if file not in known or file not in tuned}
     paths = journaled_paths(array, for_array(array, ALL), checks=False)
     # Of what goes with a scheduler and is not known, its switch back sets what is right.
@@ -103,7 +110,8 @@ def record_stopped(array: Stopped, state_dir: Path) -> list[str]:
         on_named_disks(profile, setting, array.root, sorted(array.leaves))
         for setting in (profile.before, profile.knobs)
     )
-    ours, theirs = _judged(had, tuned, known_by_record(array, state_dir))
+    known = known_by_record(array, state_dir)
+    ours, theirs = _judged(had, tuned, known, array)
     _record(profile, array, ours, [], state_dir)
     return theirs
 
@@ -144,16 +152,16 @@ def _own(setting: Setting) -> Setting:
 
 
 def _judged(
-    back: Mapping[Path, str], tuned: Mapping[Path, str], known: Collection[Path]
+    back: Mapping[Path, str], tuned: Mapping[Path, str], known: Collection[Path], array: Lockable
 ) -> tuple[dict[Path, str], list[str]]:
     """What udev has set and is not `known` yet, with what goes back there; and what somebody else
-    has set over it, in words."""
+    has set over it, in words. For another array it may have set a disk, too."""
     ours, theirs = {}, []
     for file in back.keys() & tuned.keys() - set(known):
         reads = sysfs.value(file)
         if sysfs.original(file) == back[file]:
             continue
-        if reads == tuned[file]:
+        if reads == tuned[file] or reads in persisted_texts(file, array.root, array.uuid):
             ours[file] = back[file]
         else:
             theirs.append(f"{file} reads {reads}, which autotune did not write")

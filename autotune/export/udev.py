@@ -22,7 +22,7 @@ from autotune.export.header import comment
 from autotune.export.steps import BYPASS, CACHE, MAX, MIN, THREADS, Step, lasting, steps
 from autotune.knobs.iosched import RESET_BY_SWITCH
 from autotune.problem.profile import Profile
-from autotune.system.udev_data import SET_FOR, had_property
+from autotune.system.udev_data import SET_FOR, SET_SINCE, had_property
 
 JOURNALS = Path("/var/lib/autotune/journal")
 PERSISTED = Path("/etc/autotune/persisted")
@@ -104,7 +104,8 @@ def rules(
         # Of a disk that leaves, too, be it erased, or another array's next.
         text += f'ENV{{{_SET}}}!="1", IMPORT{{db}}="{SET_FOR}"\n'
         text += "".join(
-            f'ENV{{{SET_FOR}}}!="", IMPORT{{db}}="{had_property(file)}"\n' for file in kept
+            f'ENV{{{SET_FOR}}}!="", IMPORT{{db}}="{name}"\n'
+            for name in (SET_SINCE, *map(had_property, kept))
         )
         text += (
             f'ENV{{ID_FS_TYPE}}=="linux_raid_member", ENV{{ID_FS_UUID}}=="{fs_uuid}", '
@@ -135,7 +136,8 @@ def rules(
         wanted_there = {step.file: step.text for step in on_disks}
         text += "".join(_keep_had(file, wanted_there.get(file)) for file in kept)
         text += "".join(_on_disk(step) for step in on_disks)
-        text += f'ENV{{{SET_FOR}}}=="", ENV{{{SET_FOR}}}="{fs_uuid}"\n'
+        first = f'ENV{{{SET_FOR}}}="{fs_uuid}", ENV{{{SET_SINCE}}}="$env{{SEQNUM}}"'
+        text += f'ENV{{{SET_FOR}}}=="", {first}\n'
         text += f'ENV{{AUTOTUNE_MEMBER}}="{key}"\n'
     return text + '\nLABEL="autotune_end"\n'
 

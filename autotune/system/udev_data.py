@@ -7,6 +7,8 @@ from autotune.system import sysfs
 
 SET_FOR = "AUTOTUNE_OF"
 """Where our rules keep the UUID of the array for which they first set a disk."""
+SET_SINCE = "AUTOTUNE_SINCE"
+"""Where they keep the number of the event at which they did so."""
 _REPLACED = re.compile(r"_([a-z-]+)_")
 """udev writes "_none_ mq-deadline" for "[none] mq-deadline" (man udev, string_escape)."""
 
@@ -29,3 +31,10 @@ def had(name: str, file: str, root: Path) -> str:
     text = properties(name, root).get(had_property(file), "")
     chosen = _REPLACED.search(text)
     return chosen[1] if chosen else text if text.isdecimal() else ""
+
+
+def set_since(name: str, root: Path) -> float:
+    """The number of the event at which our rules first set a device: the lower, the earlier;
+    infinite if they never did."""
+    text = properties(name, root).get(SET_SINCE, "")
+    return int(text) if text.isdecimal() else float("inf")

@@ -669,3 +669,46 @@ def test_a_disk_that_has_joined_gets_its_own_length_back_not_the_rules(
     undo(whole, tmp_path)
     assert sysfs.value(last) == "none"
     assert sysfs.value(last.with_name("nr_requests")) == "40"
+
+
+@pytest.mark.parametrize("first", ["md0", "md1"])
+def test_a_disk_whose_partitions_joined_two_arrays_gets_back_what_it_had_before_both(
+    tmp_path: Path, array: Array, first: str
+) -> None:
+    """At the second one udev saw what it had set for the first."""
+    *_, last = schedulers(array)
+    block, disk = tmp_path / "sys/block", last.parents[1]
+    length = last.with_name("nr_requests")
+    for number, path in enumerate(schedulers(array)):
+        (path.parents[1] / "wwid").write_text(f"{number}\n")
+        path.with_name("nr_requests").write_text("30\n")
+    shutil.copytree(block / "md0", block / "md1", symlinks=True)
+    (block / "md1/md/uuid").write_text("e" * 32 + "\n")
+    gone = f"dev-{array.members[-1].name}"
+    moved = tmp_path / "md0-member"
+    shutil.move(array.md / gone, moved)
+    shutil.rmtree(block / "md1/md" / gone)
+    (tmp_path / "dev/md1").touch()
+    values = {"md0": 24, "md1": 48}
+    arrays = {name: find_array(name, tmp_path) for name in values}
+    for name, value in values.items():
+        persist_values(arrays[name], {"nr_requests": value}, tmp_path)
+    seen, others = {first: 30}, {"md0": "md1", "md1": "md0"}
+    seen[others[first]] = values[first]
+    for number, name in enumerate(values, 1):
+        part = disk / f"{disk.name}{number}"
+        part.mkdir()
+        (part / "partition").write_text(f"{number}\n")
+        (part / "dev").write_text(f"7:4{number}\n")
+        (tmp_path / f"sys/class/block/{part.name}").symlink_to(part)
+        known = tmp_path / f"run/udev/data/b7:4{number}"
+        known.parent.mkdir(parents=True, exist_ok=True)
+        uuid = arrays[name].uuid
+        had = f"E:AUTOTUNE_HAD_NR_REQUESTS={seen[name]}\n"
+        since = 900 if name == first else 1010
+        known.write_text(f"E:AUTOTUNE_OF={uuid}\nE:AUTOTUNE_SINCE={since}\n{had}")
+    for name in (first, others[first]):
+        length.write_text(f"{values[others[first]]}\n")
+        assert record_persisted(arrays[name], tmp_path) == []
+        undo(arrays[name], tmp_path)
+        assert sysfs.value(length) == "30", name
