@@ -35,7 +35,8 @@ def print_words(console: Console, result: Result) -> None:
             "of room for noise:"
         )
     for offer in words.offers:
-        console.print(f"  {offer.text}", highlight=False)
+        setting = show_setting(offer.setting, result.baseline)
+        console.print(f"  {offer.text} ({setting})", highlight=False)
     if words.command:
         console.print(f"Next, {words.why}:\n  {words.command}", soft_wrap=True, highlight=False)
 

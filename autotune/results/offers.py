@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from autotune.problem.figure import Figure
+from autotune.problem.setting import Setting
 from autotune.quantities import show_latency, show_rate
 from autotune.results.pareto import Point
 
@@ -19,10 +20,11 @@ ROOM = 1.2
 
 @dataclass(frozen=True)
 class Offer:
-    """What could be had, for what, and the option that asks for it."""
+    """What could be had, for what, the setting that showed it, and the option that asks for it."""
 
     text: str
     option: str
+    setting: Setting
     trials: tuple[int, ...]
 
 
@@ -72,7 +74,7 @@ def _faster(
         for phase in phases
     )
     text = f"{option}: {gained}, with {price}"
-    return whole, Offer(text, option, point.trials)
+    return whole, Offer(text, option, point.setting, point.trials)
 
 
 def _calmer(figures: Sequence[Figure], point: Point, kept: Point) -> tuple[float, Offer] | None:
@@ -105,7 +107,7 @@ def _calmer(figures: Sequence[Figure], point: Point, kept: Point) -> tuple[float
         f"{option}: {figure.name} {show_latency(shown.value)} instead of "
         f"{show_latency(kept.figures[figure.name].value)}{cost}"
     )
-    return 1 / tails[figure], Offer(text, option, point.trials)
+    return 1 / tails[figure], Offer(text, option, point.setting, point.trials)
 
 
 def roomy(ns: float) -> str:

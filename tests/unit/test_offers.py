@@ -37,6 +37,7 @@ def test_throughput_that_a_ceiling_costs_is_named_with_the_option() -> None:
         "--p99-ceiling write=210ms: write.throughput ×1.40, with write.p99 170 ms instead of "
         "80.0 ms"
     )
+    assert offer.setting["stripe_cache_size"] == 4096
 
 
 def test_all_that_becomes_faster_is_named_the_most_first() -> None:
