@@ -82,7 +82,7 @@ def document(
             "environment": told.get("environment"),
             "stopped": told.get("stopped"),
             "notes": [*told.get("notes", []), *_notes(told)],
-            "offers": told.get("offers", []),
+            "offers": [_offer(each, study) for each in told.get("offers", [])],
             "nearest": _nearest(told, study),
             "next": told.get("next"),
             "missing": _missing(run, trials, told, courses, study),
@@ -138,6 +138,15 @@ def _nearest(told: Mapping[str, Any], study: Study) -> Document | None:
         "obstacle": near["obstacle"],
         "proven": proven,
     }
+
+
+def _offer(offer: Mapping[str, Any], study: Study) -> Document:
+    """What another ceiling would give, with the setting that showed it, which older runs have not
+    kept."""
+    if "setting" not in offer:
+        return dict(offer)
+    setting = show_setting(offer["setting"], study.problem.baseline)
+    return {**offer, "setting": setting, "text": f"{offer['text']} ({setting})"}
 
 
 def _unit(knob: str) -> str:
