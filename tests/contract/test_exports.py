@@ -68,6 +68,7 @@ def test_json_gives_back_what_it_was_given(theirs: Profile) -> None:
 UDEV_LINE = re.compile(
     r'((SUBSYSTEM|ACTION|KERNEL|TEST|ENV\{[A-Z_]+\}|ATTR\{[a-z_/.]+\})(==|!=)"[^"\\$%]*"'
     r'|(IMPORT\{db\}|ENV\{AUTOTUNE_[A-Z]+\})="[A-Za-z0-9_-]+"'
+    r'|ENV\{AUTOTUNE_SINCE\}="\$env\{SEQNUM\}"'
     r'|ENV\{AUTOTUNE_HAD_[A-Z_]+\}="\$attr\{(\.\./)?(queue|queue/iosched|device)/[a-z_]+\}"'
     r'|ATTR\{(\.\./)?(md|queue|queue/iosched|device)/[a-z_]+\}="[a-z0-9.-]+"'
     r'|(GOTO|LABEL)="autotune_[a-z]+")'
