@@ -107,8 +107,17 @@ def marked(uuid: str, root: Path = Path("/")) -> list[str]:
     """The disks and partitions of which udev's database says that: members, and what was one."""
     found = []
     for device in (root / "sys/class/block").iterdir():
-        said = udev_data.properties(device.name, root)
-        of = {said.get(udev_data.SET_FOR, ""), said.get("ID_FS_UUID", "") if _MARK in said else ""}
-        if uuid in {each.replace("-", "").replace(":", "") for each in of}:
+        first = udev_data.properties(device.name, root).get(udev_data.SET_FOR, "")
+        if uuid in (_bare(first), member_of(device.name, root)):
             found.append(device.name)
     return sorted(found)
+
+
+def member_of(name: str, root: Path = Path("/")) -> str:
+    """The UUID of the array of which a disk or partition is a member that udev has set; or ""."""
+    said = udev_data.properties(name, root)
+    return _bare(said.get("ID_FS_UUID", "")) if _MARK in said else ""
+
+
+def _bare(uuid: str) -> str:
+    return uuid.replace("-", "").replace(":", "")

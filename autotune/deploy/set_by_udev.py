@@ -1,21 +1,17 @@
 """What udev's rules have done to disks that no record has: those that joined after the profile, and
 what a switch of the scheduler reset beside."""
 
-import contextlib
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from autotune.deploy.persisted import (
     length_in_rule,
     marked,
+    member_of,
     persisted_uuids,
-    profile_path,
-    set_by_udev,
 )
-from autotune.errors import UsageError
 from autotune.knobs import ALL, iosched, is_of_disks
 from autotune.knobs.before import before_here, disks_here, joined
-from autotune.knobs.profile_file import load_profile
 from autotune.knobs.scheduler import NONE, requests_after_switch
 from autotune.knobs.texts import of_disk, on_own_disks
 from autotune.knobs.write_order import resets
@@ -52,21 +48,19 @@ def seen_by_udev(devices: Mapping[str, str], root: Path) -> dict[Path, str]:
     return found
 
 
-def persisted_texts(file: Path, root: Path, but: str = "") -> set[str]:
-    """What udev has set in such a file for arrays that a profile is persisted for, `but` one."""
-    found: set[str] = set()
+def set_last(file: Path, uuid: str, root: Path) -> dict[str, str]:
+    """What udev has last set in a file of a disk, with the UUID of another array than this one that
+    the disk, or a partition of it, is a member of now, and that a profile is persisted for; "" if
+    there is none."""
     disk = sysfs.device(file).name
-    for uuid in persisted_uuids(root):
-        if uuid == but or disk not in set_by_udev(uuid, root):
-            continue
-        # One that is damaged is told of by `status`.
-        with contextlib.suppress(UsageError):
-            for name, value in load_profile(profile_path(uuid, root)).knobs.items():
-                if is_of_disks(name) and of_disk(root, disk, name) == file:
-                    found |= {*str(value).split(",")}
-        if file.name == "nr_requests":
-            found.add(length_in_rule(uuid, root))
-    return found - {""}
+    folder = root / "sys/block" / disk
+    others = {*persisted_uuids(root)} - {uuid}
+    found: dict[str, str] = {}
+    for device in (disk, *(entry.name for entry in folder.glob(f"{disk}*"))):
+        if text := udev_data.last_set(device, str(file.relative_to(folder)), root):
+            of = member_of(device, root)
+            found[text] = of if of in others else ""
+    return found
 
 
 def has_reset(file: Path, both: Collection[str | None], other: Path) -> bool:

@@ -11,9 +11,9 @@ from autotune.deploy.persisted import profile_path, set_by_udev
 from autotune.deploy.set_by_udev import (
     disks_since,
     has_reset,
-    persisted_texts,
     reset_with,
     seen_by_udev,
+    set_last,
 )
 from autotune.knobs import ALL, for_array, is_of_disks
 from autotune.knobs.before import (
@@ -155,15 +155,16 @@ def _judged(
     back: Mapping[Path, str], tuned: Mapping[Path, str], known: Collection[Path], array: Lockable
 ) -> tuple[dict[Path, str], list[str]]:
     """What udev has set and is not `known` yet, with what goes back there; and what somebody else
-    has set over it, in words. For another array it may have set a disk, too."""
+    has set over it, in words. What udev has set later for another array goes back with that."""
     ours, theirs = {}, []
     for file in back.keys() & tuned.keys() - set(known):
         reads = sysfs.value(file)
         if sysfs.original(file) == back[file]:
             continue
-        if reads == tuned[file] or reads in persisted_texts(file, array.root, array.uuid):
+        later = set_last(file, array.uuid, array.root)
+        if reads == tuned[file] or later.get(reads) == "":
             ours[file] = back[file]
-        else:
+        elif reads not in later:
             theirs.append(f"{file} reads {reads}, which autotune did not write")
     return ours, sorted(theirs)
 

@@ -15,6 +15,7 @@ What the rules rest on (seen on systemd 252 with mdadm 4.2):
 
 import hashlib
 import itertools
+from collections.abc import Mapping
 from pathlib import Path
 
 from autotune.errors import UsageError
@@ -22,7 +23,7 @@ from autotune.export.header import comment
 from autotune.export.steps import BYPASS, CACHE, MAX, MIN, THREADS, Step, lasting, steps
 from autotune.knobs.iosched import RESET_BY_SWITCH
 from autotune.problem.profile import Profile
-from autotune.system.udev_data import SET_FOR, SET_SINCE, had_property
+from autotune.system.udev_data import SET_FOR, SET_SINCE, had_property, set_property
 
 JOURNALS = Path("/var/lib/autotune/journal")
 PERSISTED = Path("/etc/autotune/persisted")
@@ -30,6 +31,8 @@ PERSISTED = Path("/etc/autotune/persisted")
 ALREADY_SET = "AUTOTUNESET"
 """What a synthetic event says of a disk that a command has set: its values are not what it had
 before, which that command knows (kernel Documentation/ABI/testing/sysfs-uevent)."""
+
+SCHEDULER = "queue/scheduler"
 
 _LACKS = (
     "look at the free memory before it makes the stripe cache larger.",
@@ -102,10 +105,11 @@ def rules(
     kept = _kept(on_disks)
     if on_disks:
         # Of a disk that leaves, too, be it erased, or another array's next.
-        text += f'ENV{{{_SET}}}!="1", IMPORT{{db}}="{SET_FOR}"\n'
+        text += f'ENV{{{_ALREADY}}}!="1", ENV{{{SET_FOR}}}=="", IMPORT{{db}}="{SET_FOR}"\n'
+        known = (SET_SINCE, *map(had_property, kept), *map(set_property, kept))
+        # Only once: the rules of another array may have changed it at this event.
         text += "".join(
-            f'ENV{{{SET_FOR}}}!="", IMPORT{{db}}="{name}"\n'
-            for name in (SET_SINCE, *map(had_property, kept))
+            f'ENV{{{SET_FOR}}}!="", ENV{{{name}}}=="", IMPORT{{db}}="{name}"\n' for name in known
         )
         text += (
             f'ENV{{ID_FS_TYPE}}=="linux_raid_member", ENV{{ID_FS_UUID}}=="{fs_uuid}", '
@@ -129,12 +133,12 @@ def rules(
     if on_disks:
         key = _key(on_disks)
         text += '\nLABEL="autotune_member"\n'
-        text += f'ENV{{{_SET}}}=="1", ENV{{AUTOTUNE_MEMBER}}="{key}", ' + _TO_END
+        text += f'ENV{{{_ALREADY}}}=="1", ENV{{AUTOTUNE_MEMBER}}="{key}", ' + _TO_END
         text += 'IMPORT{db}="AUTOTUNE_MEMBER"\n'
         text += f'ENV{{AUTOTUNE_MEMBER}}=="{key}", ' + _TO_END
         text += f'TEST=="{journal}", ' + _TO_END
         wanted_there = {step.file: step.text for step in on_disks}
-        text += "".join(_keep_had(file, wanted_there.get(file)) for file in kept)
+        text += "".join(_keep_had(file, wanted_there) for file in kept)
         text += "".join(_on_disk(step) for step in on_disks)
         first = f'ENV{{{SET_FOR}}}="{fs_uuid}", ENV{{{SET_SINCE}}}="$env{{SEQNUM}}"'
         text += f'ENV{{{SET_FOR}}}=="", {first}\n'
@@ -155,7 +159,7 @@ _SAFE = {
 """A reshape for which the cache gets too small never ends; and to change the number of threads
 while a sync runs, or is about to, can hang md."""
 _TO_END = 'GOTO="autotune_end"\n'
-_SET = f"SYNTH_ARG_{ALREADY_SET}"
+_ALREADY = f"SYNTH_ARG_{ALREADY_SET}"
 _HEAD = """
 SUBSYSTEM!="block", GOTO="autotune_end"
 ACTION!="add|change", GOTO="autotune_end"
@@ -187,30 +191,38 @@ def _kept(wanted: list[Step]) -> list[str]:
     """The files of a disk whose first value is to be remembered: what is set, and what a switch of
     the scheduler may reset."""
     files = [step.file for step in wanted]
-    also = RESET_BY_SWITCH if "queue/scheduler" in files else ()
+    also = RESET_BY_SWITCH if SCHEDULER in files else ()
     return list(dict.fromkeys([*files, *also]))
 
 
-def _keep_had(file: str, wanted: str | None) -> str:
-    """Remember what a file reads now, if nothing is remembered. What somebody has set on a disk
-    that was no member meanwhile is newer than that, unless it reads as `wanted`."""
+def _keep_had(file: str, wanted: Mapping[str, str]) -> str:
+    """Remember what a file reads now, if nothing is remembered, or if somebody has set it since:
+    it reads neither what such rules set last nor what is `wanted`. What a switch of the scheduler
+    resets beside is as new as the scheduler."""
     name, lines = had_property(file), ""
+    by = file if file in wanted else SCHEDULER
+    last, exactly = set_property(by), ("[", "]", "-qF") if by == SCHEDULER else ("", "", "-qxF")
+    before, after, option = exactly
+    reads = f"*[[]{wanted[by]}]*" if by == SCHEDULER else wanted[by]
     for kind, below in (("disk", ""), ("partition", "../")):
         there = f'ENV{{DEVTYPE}}=="{kind}", TEST=="{below}mq", TEST=="{below}{file}", '
         keep = f'ENV{{{name}}}="$attr{{{below}{file}}}"\n'
+        text = f"{before}$env{{{last}}}{after}"
         lines += f'{there}ENV{{{name}}}=="", {keep}'
-        if wanted is not None:
-            reads = f"*[[]{wanted}]*" if file == "queue/scheduler" else wanted
-            unlike = f'ATTR{{{below}{file}}}!="{reads}", '
-            lines += f'{there}ENV{{AUTOTUNE_MEMBER}}=="", {unlike}{keep}'
+        lines += (
+            f'{there}ENV{{{last}}}!="", ATTR{{{below}{by}}}!="{reads}", '
+            f'PROGRAM!="/bin/grep {option} {text} /sys$devpath/{below}{by}", {keep}'
+        )
     return lines
 
 
 def _on_disk(step: Step) -> str:
     """A partition's queue is its disk's. Devices without `mq` (dm, multipath) have no real one."""
-    whole = f'ENV{{DEVTYPE}}=="disk", TEST=="mq", TEST=="{step.file}", '
-    part = f'ENV{{DEVTYPE}}=="partition", TEST=="../mq", TEST=="../{step.file}", '
-    return f'{whole}ATTR{{{step.file}}}="{step.text}"\n{part}ATTR{{../{step.file}}}="{step.text}"\n'
+    lines, last = "", f'ENV{{{set_property(step.file)}}}="{step.text}"'
+    for kind, below in (("disk", ""), ("partition", "../")):
+        there = f'ENV{{DEVTYPE}}=="{kind}", TEST=="{below}mq", TEST=="{below}{step.file}", '
+        lines += f'{there}ATTR{{{below}{step.file}}}="{step.text}", {last}\n'
+    return lines
 
 
 def _looked_at(fs_uuid: str) -> str:

@@ -26,6 +26,16 @@ def had_property(file: str) -> str:
     return f"AUTOTUNE_HAD_{Path(file).name.upper()}"
 
 
+def set_property(file: str) -> str:
+    """Where they keep what they last set in a file of a disk."""
+    return f"AUTOTUNE_SET_{Path(file).name.upper()}"
+
+
+def last_set(name: str, file: str, root: Path) -> str:
+    """What is kept there; "" if nothing is."""
+    return properties(name, root).get(set_property(file), "")
+
+
 def had(name: str, file: str, root: Path) -> str:
     """What is kept there of a member's disk; "" if nothing is."""
     text = properties(name, root).get(had_property(file), "")

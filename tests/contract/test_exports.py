@@ -69,6 +69,10 @@ UDEV_LINE = re.compile(
     r'((SUBSYSTEM|ACTION|KERNEL|TEST|ENV\{[A-Z_]+\}|ATTR\{[a-z_/.]+\})(==|!=)"[^"\\$%]*"'
     r'|(IMPORT\{db\}|ENV\{AUTOTUNE_[A-Z]+\})="[A-Za-z0-9_-]+"'
     r'|ENV\{AUTOTUNE_SINCE\}="\$env\{SEQNUM\}"'
+    r'|ENV\{AUTOTUNE_SET_[A-Z_]+\}="[a-z0-9-]+"'
+    r'|PROGRAM!="/bin/grep (-qF \[\$env\{AUTOTUNE_SET_SCHEDULER\}\]'
+    r"|-qxF \$env\{AUTOTUNE_SET_[A-Z_]+\})"
+    r' /sys\$devpath/(\.\./)?(queue|queue/iosched|device)/[a-z_]+"'
     r'|ENV\{AUTOTUNE_HAD_[A-Z_]+\}="\$attr\{(\.\./)?(queue|queue/iosched|device)/[a-z_]+\}"'
     r'|ATTR\{(\.\./)?(md|queue|queue/iosched|device)/[a-z_]+\}="[a-z0-9.-]+"'
     r'|(GOTO|LABEL)="autotune_[a-z]+")'

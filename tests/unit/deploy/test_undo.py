@@ -672,8 +672,9 @@ def test_a_disk_that_has_joined_gets_its_own_length_back_not_the_rules(
 
 
 @pytest.mark.parametrize("first", ["md0", "md1"])
+@pytest.mark.parametrize("turns", [("md0", "md1"), ("md1", "md0")])
 def test_a_disk_whose_partitions_joined_two_arrays_gets_back_what_it_had_before_both(
-    tmp_path: Path, array: Array, first: str
+    tmp_path: Path, array: Array, first: str, turns: tuple[str, str]
 ) -> None:
     """At the second one udev saw what it had set for the first."""
     *_, last = schedulers(array)
@@ -706,9 +707,33 @@ def test_a_disk_whose_partitions_joined_two_arrays_gets_back_what_it_had_before_
         uuid = arrays[name].uuid
         had = f"E:AUTOTUNE_HAD_NR_REQUESTS={seen[name]}\n"
         since = 900 if name == first else 1010
-        known.write_text(f"E:AUTOTUNE_OF={uuid}\nE:AUTOTUNE_SINCE={since}\n{had}")
-    for name in (first, others[first]):
-        length.write_text(f"{values[others[first]]}\n")
+        member = f"E:AUTOTUNE_MEMBER=1\nE:ID_FS_UUID={uuid}\n"
+        said = f"{member}E:AUTOTUNE_OF={uuid}\nE:AUTOTUNE_SINCE={since}\n{had}"
+        known.write_text(f"{said}E:AUTOTUNE_SET_NR_REQUESTS={values[name]}\n")
+    length.write_text(f"{values[others[first]]}\n")
+    for name in turns:
         assert record_persisted(arrays[name], tmp_path) == []
         undo(arrays[name], tmp_path)
-        assert sysfs.value(length) == "30", name
+    assert sysfs.value(length) == "30"
+
+
+@pytest.mark.parametrize(("reads", "ends"), [("24", "30"), ("48", "30"), ("20", "20")])
+def test_what_udev_set_last_for_an_array_that_the_disk_has_left_is_ours(
+    tmp_path: Path, array: Array, reads: str, ends: str
+) -> None:
+    """A disk that joined this array, then another one, and was erased."""
+    *_, last = schedulers(array)
+    length = last.with_name("nr_requests")
+    for number, path in enumerate(schedulers(array)):
+        (path.parents[1] / "wwid").write_text(f"{number}\n")
+        path.with_name("nr_requests").write_text("30\n")
+    shutil.move(array.md / f"dev-{array.members[-1].name}", tmp_path / "member")
+    smaller = find_array("md0", tmp_path)
+    persist_values(smaller, {"nr_requests": 24}, tmp_path)
+    length.write_text(f"{reads}\n")
+    had = "E:AUTOTUNE_HAD_NR_REQUESTS=30\nE:AUTOTUNE_SET_NR_REQUESTS=48\n"
+    _udev_knows(array, last, f"E:AUTOTUNE_OF={array.uuid}\n{had}", mark=False)
+    theirs = record_persisted(smaller, tmp_path)
+    assert len(theirs) == (reads == "20")
+    undo(smaller, tmp_path)
+    assert sysfs.value(length) == ends
