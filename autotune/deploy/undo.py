@@ -70,8 +70,8 @@ def record_persisted(array: Array, state_dir: Path) -> list[str]:
     seen = seen_by_udev(newer, array.root)
     back |= {file: text for file, text in seen.items() if file in back or file in there}
     tuned |= {file: text for file, text in there.items() if file in back}
-    # A disk that has joined since may have been another array's, whose record knows it better.
-    back |= {f: text for f, text in _known_by_others(array, state_dir).items() if f in back}
+    seen |= _known_by_others(array, state_dir, seen)
+    back |= {file: text for file, text in seen.items() if file in back}
     known = known_by_record(array, state_dir)
     ours, theirs = _judged(back, tuned, known, array)
     reset = reset_with(ours, tuned, profile, array, seen)
@@ -138,12 +138,20 @@ def _before(profile: Profile, array: Array) -> dict[Path, str]:
     return {**found, **before_on_disks(profile, array)}
 
 
-def _known_by_others(array: Array, state_dir: Path) -> dict[Path, str]:
+def _known_by_others(array: Array, state_dir: Path, seen: Mapping[Path, str]) -> dict[Path, str]:
+    """What the records of other arrays know, of which a disk may have been a member: of what they
+    have set, and of what udev has not `seen`."""
     found: dict[Path, str] = {}
     for path in sorted(applied_path(state_dir, "any").parent.glob("*.jsonl")):
         other = stopped_array(path)
         if other is not None and other.uuid != array.uuid:
-            found |= known_by_record(dataclasses.replace(other, root=array.root), state_dir)
+            other = dataclasses.replace(other, root=array.root)
+            ours = ours_by_record(other, state_dir)
+            found |= {
+                file: text
+                for file, text in known_by_record(other, state_dir).items()
+                if file not in seen or seen[file] in ours.get(file, ())
+            }
     return found
 
 

@@ -105,11 +105,10 @@ def rules(
     kept = _kept(on_disks)
     if on_disks:
         # Of a disk that leaves, too, be it erased, or another array's next.
-        text += f'ENV{{{_ALREADY}}}!="1", ENV{{{SET_FOR}}}=="", IMPORT{{db}}="{SET_FOR}"\n'
-        known = (SET_SINCE, *map(had_property, kept), *map(set_property, kept))
+        known = (SET_FOR, SET_SINCE, *map(had_property, kept), *map(set_property, kept))
         # Only once: the rules of another array may have changed it at this event.
         text += "".join(
-            f'ENV{{{SET_FOR}}}!="", ENV{{{name}}}=="", IMPORT{{db}}="{name}"\n' for name in known
+            f'ENV{{{_ALREADY}}}!="1", ENV{{{name}}}=="", IMPORT{{db}}="{name}"\n' for name in known
         )
         text += (
             f'ENV{{ID_FS_TYPE}}=="linux_raid_member", ENV{{ID_FS_UUID}}=="{fs_uuid}", '
