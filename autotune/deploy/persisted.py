@@ -113,6 +113,20 @@ def marked(uuid: str, root: Path = Path("/")) -> list[str]:
     return sorted(found)
 
 
+def stale(root: Path = Path("/")) -> list[str]:
+    """The disks and partitions of which udev remembers something, though no profile is persisted
+    any more that has to do with their disk, be it by another partition."""
+    persisted = {*persisted_uuids(root)}
+    known: dict[str, set[str]] = {}
+    for device in (root / "sys/class/block").iterdir():
+        said = udev_data.properties(device.name, root)
+        if _MARK in said or udev_data.SET_FOR in said:
+            first = _bare(said.get(udev_data.SET_FOR, ""))
+            known[device.name] = {first, member_of(device.name, root)}
+    needed = {whole_disk(name, root) for name, uuids in known.items() if uuids & persisted}
+    return sorted(name for name in known if whole_disk(name, root) not in needed)
+
+
 def member_of(name: str, root: Path = Path("/")) -> str:
     """The UUID of the array of which a disk or partition is a member that udev has set; or ""."""
     said = udev_data.properties(name, root)

@@ -34,17 +34,20 @@ def seen_by_udev(devices: Mapping[str, str], root: Path) -> dict[Path, str]:
     """What udev saw on these devices' disks before it set them for any array, by file.
 
     Where partitions of a disk have joined several arrays, it saw at the second what the profile of
-    the first had set.
+    the first had set, or what somebody had set since.
     """
     found: dict[Path, str] = {}
     for device, disk in devices.items():
         folder = root / "sys/block" / disk
         parts = {device, *(entry.name for entry in folder.glob(f"{disk}*"))}
-        first = sorted(parts, key=lambda each: udev_data.set_since(each, root))
+        turns = sorted(parts, key=lambda each: (udev_data.set_since(each, root), each))
         for file in (of_disk(root, disk, knob.name) for knob in ALL if is_of_disks(knob.name)):
-            seen = (udev_data.had(each, str(file.relative_to(folder)), root) for each in first)
-            if text := next(filter(None, seen), ""):
-                found[file] = text
+            name, ours = str(file.relative_to(folder)), set()
+            for each in turns:
+                text = udev_data.had(each, name, root)
+                if text and text not in ours:
+                    found[file] = text
+                ours.add(udev_data.last_set(each, name, root))
     return found
 
 

@@ -4,7 +4,7 @@ import subprocess
 from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 
-from autotune.deploy.persisted import RULES, marked, profile_path, rule_path
+from autotune.deploy.persisted import RULES, profile_path, rule_path, stale
 from autotune.errors import AutotuneError
 from autotune.export import udev
 from autotune.system import sysfs
@@ -30,10 +30,10 @@ def tell_udev(
     already_set: Collection[str] = (),
 ) -> None:
     """Let a running udevd have the rules as they are now, and look at the array, if it is there,
-    and its members again. By that it remembers that the values are set, or forgets it with the
-    rules: of disks that have left the array, too, or what they had then would be taken for their
-    own when they come back. `already_set`: the members whose disks a command has set, so what they
-    read is not what they had."""
+    and its members again. By that it remembers that the values are set. With the rules it forgets
+    what it remembers of disks, those too that have left the array: it would be taken for what they
+    had under the next profile. `already_set`: the members whose disks a command has set, so what
+    they read is not what they had."""
     if array is not None and not profile_path(uuid, root).exists():
         exported = root / RULES / udev.export_name(uuid)
         if exported.exists():
@@ -46,7 +46,9 @@ def tell_udev(
         return
     names = [array.name, *(member.name for member in array.members)] if array is not None else []
     if not rule_path(uuid, root).exists():
-        names += [name for name in marked(uuid, root) if name not in names]
+        # The rules of other arrays remember nothing at such an event.
+        already_set = stale(root)
+        names += [name for name in already_set if name not in names]
     devices = {name: root / "sys/class/block" / name for name in names}
     try:
         _udevadm("control", "--reload")

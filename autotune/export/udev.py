@@ -132,6 +132,9 @@ def rules(
     if on_disks:
         key = _key(on_disks)
         text += '\nLABEL="autotune_member"\n'
+        first = f'ENV{{{SET_FOR}}}="{fs_uuid}", ENV{{{SET_SINCE}}}="$env{{SEQNUM}}"'
+        text += f'ENV{{{_ALREADY}}}=="1", {first}\n'
+        text += "".join(f'ENV{{{_ALREADY}}}=="1", {_remember(step)}\n' for step in on_disks)
         text += f'ENV{{{_ALREADY}}}=="1", ENV{{AUTOTUNE_MEMBER}}="{key}", ' + _TO_END
         text += 'IMPORT{db}="AUTOTUNE_MEMBER"\n'
         text += f'ENV{{AUTOTUNE_MEMBER}}=="{key}", ' + _TO_END
@@ -139,7 +142,6 @@ def rules(
         wanted_there = {step.file: step.text for step in on_disks}
         text += "".join(_keep_had(file, wanted_there) for file in kept)
         text += "".join(_on_disk(step) for step in on_disks)
-        first = f'ENV{{{SET_FOR}}}="{fs_uuid}", ENV{{{SET_SINCE}}}="$env{{SEQNUM}}"'
         text += f'ENV{{{SET_FOR}}}=="", {first}\n'
         text += f'ENV{{AUTOTUNE_MEMBER}}="{key}"\n'
     return text + '\nLABEL="autotune_end"\n'
@@ -195,7 +197,7 @@ def _kept(wanted: list[Step]) -> list[str]:
 
 
 def _keep_had(file: str, wanted: Mapping[str, str]) -> str:
-    """Remember what a file reads now, if nothing is remembered, or if somebody has set it since:
+    """Remember what a file reads now, if nothing is known of it, or if somebody has set it since:
     it reads neither what such rules set last nor what is `wanted`. What a switch of the scheduler
     resets beside is as new as the scheduler."""
     name, lines = had_property(file), ""
@@ -207,7 +209,7 @@ def _keep_had(file: str, wanted: Mapping[str, str]) -> str:
         there = f'ENV{{DEVTYPE}}=="{kind}", TEST=="{below}mq", TEST=="{below}{file}", '
         keep = f'ENV{{{name}}}="$attr{{{below}{file}}}"\n'
         text = f"{before}$env{{{last}}}{after}"
-        lines += f'{there}ENV{{{name}}}=="", {keep}'
+        lines += f'{there}ENV{{{name}}}=="", ENV{{{last}}}=="", {keep}'
         lines += (
             f'{there}ENV{{{last}}}!="", ATTR{{{below}{by}}}!="{reads}", '
             f'PROGRAM!="/bin/grep {option} {text} /sys$devpath/{below}{by}", {keep}'
@@ -217,11 +219,15 @@ def _keep_had(file: str, wanted: Mapping[str, str]) -> str:
 
 def _on_disk(step: Step) -> str:
     """A partition's queue is its disk's. Devices without `mq` (dm, multipath) have no real one."""
-    lines, last = "", f'ENV{{{set_property(step.file)}}}="{step.text}"'
+    lines = ""
     for kind, below in (("disk", ""), ("partition", "../")):
         there = f'ENV{{DEVTYPE}}=="{kind}", TEST=="{below}mq", TEST=="{below}{step.file}", '
-        lines += f'{there}ATTR{{{below}{step.file}}}="{step.text}", {last}\n'
+        lines += f'{there}ATTR{{{below}{step.file}}}="{step.text}", {_remember(step)}\n'
     return lines
+
+
+def _remember(step: Step) -> str:
+    return f'ENV{{{set_property(step.file)}}}="{step.text}"'
 
 
 def _looked_at(fs_uuid: str) -> str:

@@ -300,7 +300,12 @@ class Journal:
             earlier._join(self.record, newer=True)
             # Settings of a scheduler that was not in force when this began, and is now.
             for name in set(earlier.record.changed) - self.record.originals.keys():
-                if text := _text(Path(name)):
+                path = Path(name)
+                # What a disk reads that has left the array is perhaps another's by now.
+                ours = sysfs.is_schedulers_own(path) and (
+                    str(sysfs.device(path)) in self.record.folders
+                )
+                if ours and (text := _text(path)):
                     earlier._add({"kind": "write", "path": name, "text": text})
             self._over()
             self.close()

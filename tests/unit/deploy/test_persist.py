@@ -180,21 +180,40 @@ def test_udev_forgets_a_disk_that_has_left_with_the_rule(
     machine: fake_sysfs.FakeMachine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Else what it had under this profile would be taken for its own when it comes back."""
-    here, asked = array(machine), list[list[str]]()
+    here = array(machine)
     kept(machine)
     machine.put("run/udev/control", "")
     machine.put("sys/class/block/sdz/dev", "65:144")
     uuid = udev.forms(here.uuid)[1]
     machine.put("run/udev/data/b65:144", f"E:ID_FS_UUID={uuid}\nE:AUTOTUNE_MEMBER=0123\n")
-    monkeypatch.setattr(subprocess, "run", lambda command, **_: asked.append(command))
-    left = str(machine.root / "sys/class/block/sdz")
+    monkeypatch.setattr(subprocess, "run", lambda *_, **__: None)
     for there in (True, False):
         if not there:
             persist.unpersist(here.uuid, machine.root)
         for known in (here, None):
-            asked.clear()
+            event = machine.put("sys/class/block/sdz/uevent", "")
             udevd.tell_udev(here.uuid, known, lambda _: None, machine.root)
-            assert any(left in command for command in asked) == (not there)
+            told = "" if there else f"change {uuid} AUTOTUNESET=1"
+            assert event.read_text().strip() == told
+
+
+def test_udev_forgets_no_disk_that_another_profile_has_set_too(
+    machine: fake_sysfs.FakeMachine,
+) -> None:
+    """By another partition of it; once that is undone, it does."""
+    here = array(machine)
+    kept(machine)
+    mine, gone = udev.forms(here.uuid)[1], udev.forms("e" * 32)[1]
+    for number, uuid in enumerate((gone, mine)):
+        part = machine.root / f"sys/block/sdz/sdz{number}"
+        machine.put(f"sys/block/sdz/sdz{number}/dev", f"65:{number}")
+        machine.put(f"sys/block/sdz/sdz{number}/partition", str(number))
+        (machine.root / "sys/class/block").mkdir(parents=True, exist_ok=True)
+        (machine.root / f"sys/class/block/sdz{number}").symlink_to(part)
+        machine.put(f"run/udev/data/b65:{number}", f"E:AUTOTUNE_OF={uuid}\n")
+    assert persisted.stale(machine.root) == []
+    persist.unpersist(here.uuid, machine.root)
+    assert persisted.stale(machine.root) == ["sdz0", "sdz1"]
 
 
 def test_udev_is_told_which_disks_a_command_has_set(
@@ -211,9 +230,11 @@ def test_udev_is_told_which_disks_a_command_has_set(
     monkeypatch.setattr(subprocess, "run", lambda command, **_: asked.append(command))
     kept(machine)
     rule = persisted.rule_path(here.uuid, machine.root).read_text().splitlines()
-    seen = rule[rule.index('LABEL="autotune_member"') + 1]
-    assert seen.startswith('ENV{SYNTH_ARG_AUTOTUNESET}=="1", ENV{AUTOTUNE_MEMBER}="')
-    assert seen.endswith('GOTO="autotune_end"')
+    at_once = rule[
+        rule.index('LABEL="autotune_member"') + 1 : rule.index('IMPORT{db}="AUTOTUNE_MEMBER"')
+    ]
+    assert all(line.startswith('ENV{SYNTH_ARG_AUTOTUNESET}=="1", ENV{') for line in at_once)
+    assert at_once[-1].endswith('GOTO="autotune_end"')
     (trigger,) = [command for command in asked if "trigger" in command]
     told = [Path(word).name for word in trigger if "sys/class/block" in word]
     assert told == ["md0", first]
