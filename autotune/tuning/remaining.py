@@ -52,6 +52,11 @@ def pairs_left(trials: Trials, phases: Sequence[str], beside_s: float = 0.0) -> 
     return most
 
 
+def proof_seconds(trials: Trials, phases: Sequence[Phase], pairs: int) -> float:
+    """What so many pairs of these phases take, with some room."""
+    return 2 * pairs * sum(trials.phases.seconds[phase.name] for phase in phases) * TIME_MARGIN
+
+
 def lacking(
     preparation: Preparation,
     trials: Trials,

@@ -8,7 +8,6 @@ from autotune.measure.workload import Phase
 from autotune.problem.figure import Figure
 from autotune.problem.objective import Figures, gain, limits
 from autotune.results.proof import BASELINE, WINNER
-from autotune.stats.sequential import LEAST_PAIRS
 from autotune.store import TrialRecord
 from autotune.tuning.preparation import Preparation
 from autotune.tuning.reporter import Reporter
@@ -25,7 +24,7 @@ class RunProgress:
         self._prep, self._reporter = preparation, reporter
         self._ends_at = deadline
         self.label = ""
-        self.proof = NextProof(movable(preparation), LEAST_PAIRS)
+        self.proof = NextProof(movable(preparation))
 
     def look_ahead(
         self,

@@ -3,14 +3,16 @@
 import dataclasses
 from collections.abc import Callable, Sequence
 
+from autotune.measure.workload import Phase
 from autotune.problem.ceilings import LEAST_SLACK
 from autotune.problem.figure import Figure
-from autotune.problem.objective import Figures, broken_ceilings
+from autotune.problem.objective import Figures, broken_ceilings, gain
 from autotune.problem.setting import Setting, setting_key
 from autotune.problem.strategy import KnobShare, Problem, Strategy, StrategyFactory
 from autotune.quantities import show_latency
 from autotune.results.offers import roomy
 from autotune.results.pareto import Point, points
+from autotune.results.proof import original
 from autotune.results.seen import best_seen
 from autotune.stats.drift import is_moving
 from autotune.stats.verdict import Verdict
@@ -18,7 +20,7 @@ from autotune.tuning.long_load import long_phases
 from autotune.tuning.part import better_part
 from autotune.tuning.preparation import BASELINE_EVERY, Preparation
 from autotune.tuning.relevance import differing, figures_moved
-from autotune.tuning.remaining import Stop, lacking
+from autotune.tuning.remaining import Stop, lacking, proof_seconds
 from autotune.tuning.reporter import Reporter
 from autotune.tuning.stored_problem import stored_problem
 from autotune.tuning.strategy_input import informed, trials_without_drift, without
@@ -104,15 +106,23 @@ class Hunt:
         seen = self._best_seen()
         if seen is None:
             return lacking(self._prep, self._trials, SHORT)
-        phases = differing(self._prep.knobs, self._prep.phases, seen.setting, self._prep.baseline)
-        wanted = long_phases(self._prep, seen.setting, phases)
-        long_s = 2 * sum(phase.max_seconds for phase in wanted)
-        proof = NextProof(phases, pairs_kept(seen.gain), long_s)
-        self._trials.progress.proof = proof
+        prep, pairs = self._prep, pairs_kept(seen.gain)
+        phases = differing(prep.knobs, prep.phases, seen.setting, prep.baseline)
         # Where time is short, a long load is not worth a trial.
-        if self._prep.options.time_s < ROOMY * long_s:
-            long_s = 0.0
-        return lacking(self._prep, self._trials, proof.pairs, long_s, phases)
+        long_s = _long_s(prep, seen.setting, phases)
+        long_s = 0.0 if prep.options.time_s < ROOMY * long_s else long_s
+        kept_s = proof_seconds(self._trials, phases, pairs) + long_s
+        # What brings nothing is left out before the proof.
+        likely = tuple(p for p in phases if self._is_better(p, seen)) or phases
+        expected_s = _long_s(prep, seen.setting, likely)
+        self._trials.progress.proof = NextProof(likely, pairs, expected_s, kept_s)
+        return lacking(prep, self._trials, pairs, long_s, phases)
+
+    def _is_better(self, phase: Phase, seen: Point) -> bool:
+        """Whether a phase looks better than with the original settings, beyond its noise."""
+        figures = [figure for figure in self.figures if figure.phase == phase.name]
+        found = gain(figures, seen.figures, original(self._trials.records))
+        return found is not None and found.interval[0] > 1.0
 
     def better_part(self, setting: Setting, verdict: Verdict | None) -> Setting | None:
         """What is left to prove of a setting whose proof failed; None if nothing is."""
@@ -199,6 +209,11 @@ class Hunt:
 
     def _inform(self) -> None:
         self.strategy = informed(self._factory, self.problem, self._trials)
+
+
+def _long_s(preparation: Preparation, setting: Setting, phases: Sequence[Phase]) -> float:
+    """What a long load of both sides takes."""
+    return 2 * sum(phase.max_seconds for phase in long_phases(preparation, setting, phases))
 
 
 def unreached(figures: Sequence[Figure], before: Figures, trials: Trials) -> list[Figure]:

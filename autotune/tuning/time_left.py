@@ -38,20 +38,22 @@ RECENT = 5
 
 @dataclass(frozen=True)
 class NextProof:
-    """The proof of what looks best so far: what it measures, the pairs for which the search keeps
-    time, and what a long load of both sides takes, 0 if there is none."""
+    """The proof that is expected: of these phases, with so many pairs. `long_s` is what a long load
+    of both sides takes, 0 if there is none; `kept_s` what a search keeps for everything, since it
+    does not know yet what will be left out of its best setting."""
 
     phases: tuple[Phase, ...]
-    pairs: int
+    pairs: int = LEAST_PAIRS
     long_s: float = 0.0
+    kept_s: float = 0.0
 
 
 @dataclass(frozen=True)
 class Plan:
     """What a run does at most. All in seconds: `whole_s` is a trial of every phase, `moved_s` one
-    of those that a setting can move, `proof_s` one of a proof; `long_s` is a long load of both
-    sides. `role` is that of the trial that begins now; `pairs` are those for which a search keeps
-    time."""
+    of those that a setting can move, `proof_s` one of the proof; `long_s` is a long load of both
+    sides. `role` is that of the trial that begins now; `pairs` may be needed, and a search keeps
+    `kept_s` for the proof."""
 
     trials: int
     whole_s: float
@@ -60,6 +62,7 @@ class Plan:
     long_s: float
     role: str = "search"
     pairs: int = LEAST_PAIRS
+    kept_s: float = 0.0
 
 
 def pairs_kept(best: Estimate | None) -> int:
@@ -93,6 +96,7 @@ def plan_of(
         proof.long_s,
         role,
         proof.pairs,
+        proof.kept_s,
     )
 
 
@@ -121,12 +125,11 @@ def expected_left_s(plan: Plan, records: Sequence[TrialRecord], allowed_s: float
     if plan.role == "check":
         # The search is over, for whatever reason.
         to_search = baselines = 0
-    search_s = (to_search + checks) * (trial_s + gap_s)
+    # Such a trial measures what the proof does.
+    search_s = to_search * (trial_s + gap_s) + checks * (plan.proof_s + gap_s)
     # A search that its time ends keeps more of it for the proof than most need: it ends about
     # half a trial before there is no room for another one and the pairs.
-    room_s = trial_s / 2 + 2 * plan.pairs * (plan.proof_s + gap_s)
-    room_s = room_s * TIME_MARGIN + plan.long_s
-    unused_s = max(trial_s, room_s - proof_s)
+    unused_s = max(trial_s, trial_s / 2 * TIME_MARGIN + plan.kept_s - proof_s)
     return min(baselines * plan.whole_s + search_s + proof_s, max(0.0, allowed_s - unused_s))
 
 

@@ -65,12 +65,12 @@ def test_whether_each_change_is_needed_takes_some_trials() -> None:
     found = a_run("baseline", "baseline", *["search"] * 7, seconds=16, gap_s=0)
     # The original settings come back at the end of the search.
     back = replace(PLAN, role="baseline")
-    assert expected_left_s(back, found, 1e6) == pytest.approx(20 + 4 * 16 + 4 * 15 + 120)
+    assert expected_left_s(back, found, 1e6) == pytest.approx(20 + 3 * 16 + 15 + 4 * 15 + 120)
     asking = replace(PLAN, role="check")
     for asked, left in enumerate((2.5, 2, 1.5, 1)):
         roles = ["baseline", "baseline", *["search"] * 7, *["check"] * asked]
         done = a_run(*roles, seconds=16, gap_s=0)
-        expected = left * 16 + 4 * 15 + 120
+        expected = left * 15 + 4 * 15 + 120
         assert expected_left_s(asking, done, 1e6) == pytest.approx(expected), asked
     # What is given is proven as it is.
     given = replace(PLAN, trials=0)
@@ -81,9 +81,9 @@ def test_the_time_allowed_ends_a_search_before_its_trials_do() -> None:
     done = a_run("baseline", "baseline", "search")
     # About a trial before its time is over.
     assert expected_left_s(PLAN, done, 300.0) == pytest.approx(300 - 15)
-    # Room is left for four pairs, of which three are likely; half a trial before that it has ended.
-    unused = 1.1 * (15 / 2 + 8 * 16) - 6 * 16
-    faint = replace(PLAN, pairs=4)
+    # Room is kept for four pairs, of which three are likely; half a trial before that it has ended.
+    unused = 1.1 * 15 / 2 + 260 - (6 * 16 + 120)
+    faint = replace(PLAN, pairs=4, kept_s=260)
     assert expected_left_s(faint, done, 300.0) == pytest.approx(300 - unused)
 
 
@@ -104,7 +104,7 @@ def test_a_proof_takes_two_pairs_and_perhaps_one_more() -> None:
 def test_a_proof_measures_what_the_best_setting_moves() -> None:
     found = a_run("baseline", "baseline", *["search"] * 4, gap_s=0)
     narrow = replace(PLAN, proof_s=5.0, long_s=0.0)
-    assert expected_left_s(narrow, found, 1e6) == pytest.approx(7 * 15 + 20 + 4 * 5)
+    assert expected_left_s(narrow, found, 1e6) == pytest.approx(6 * 15 + 20 + 5 + 4 * 5)
     proving = replace(narrow, role="confirm-winner")
     assert expected_left_s(proving, found, 1e6) == pytest.approx(4 * 5)
 
@@ -149,7 +149,7 @@ def test_a_run_reckons_anew_before_each_trial(
     first = seen[0][1]
     # Three phases, of which nothing is known yet.
     assert (first.trials, first.long_s, first.moved_s) == (9, 120.0, 45.0)
-    # Once something looks better, its proof is what is expected.
+    # Once something looks better, that is what is expected to be proven.
     assert [plan.proof_s for _, plan in seen if plan.role == "search"][-1] == 10.0
     # Read-ahead is not what was kept.
     proofs = {plan.proof_s for _, plan in seen if plan.role.startswith("confirm-")}
