@@ -72,7 +72,9 @@ class Footing:
         self._ground = read_ground(self._mount, self._array, root)
         if not self._ground.bar:
             return None
-        return f"nothing more can be written in {self._folder}: {self._ground.bar}"
+        text = f"nothing more can be written in {self._folder}: {self._ground.bar}"
+        # It keeps a copy of what the run has written over until now.
+        return f"{text}; `lvs` says whether it is still valid" if "snapshot" in text else text
 
     def _short(self) -> str | None:
         """Whether others have filled the filesystem since."""

@@ -497,6 +497,45 @@ def test_a_disk_that_was_out_meanwhile_gets_back_what_it_had(state: Path, second
 
 
 @pytest.mark.slow
+def test_a_member_that_was_erased_and_came_back_has_had_nothing_of_ours(state: Path) -> None:
+    """Not under the next profile either, when what was recorded of the first is undone."""
+    assert autotune("restore", "--all", state=state).returncode == 0
+    member = MEMBERS[0]
+    spare = next(disk for disk in (f"/dev/vd{n}" for n in "abcde") if disk not in MEMBERS)
+    lengths = [scheduler(disk).with_name("nr_requests") for disk in (member, spare)]
+    for disk in (*MEMBERS, spare):
+        scheduler(disk).write_text("mq-deadline")
+        scheduler(disk).with_name("nr_requests").write_text("64")
+
+    def persisted(**knobs: str | int) -> None:
+        save_profile(PROFILE.model_copy(update={"knobs": knobs}), state / "each.json")
+        autotune_json("apply", state / "each.json", "/dev/md0", "--persist", state=state)
+
+    def erase(disk: str) -> None:
+        run("mdadm", "--zero-superblock", disk)
+        settle()
+
+    persisted(scheduler="kyber", nr_requests=24)
+    swap(member, spare, "kyber")
+    erase(member)
+    swap(spare, member, "kyber")
+    swap(member, spare, "kyber")
+    autotune_json("restore", "/dev/md0", state=state)
+    erase(member)
+    persisted(scheduler="kyber", nr_requests=48)
+    swap(spare, member, "kyber")
+    autotune_json("restore", "--all", state=state)
+    assert [read(file) for file in lengths] == ["64", "64"]
+    assert "AUTOTUNE" not in said_of(spare) + said_of(member)
+
+
+def said_of(device: str) -> str:
+    return subprocess.run(
+        ["udevadm", "info", "--query=property", device], capture_output=True, text=True, check=True
+    ).stdout
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("again_applied", [False, True])
 def test_what_udev_has_set_goes_back_after_unpersist(state: Path, again_applied: bool) -> None:
     before = set_by_udev(state)
