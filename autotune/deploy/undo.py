@@ -68,10 +68,9 @@ def record_persisted(array: Array, state_dir: Path) -> list[str]:
     left = {name: disk for name, disk in newer.items() if disk not in array.disks}
     there = on_named_disks(profile, profile.knobs, array.root, left.values())
     seen = seen_by_udev(newer, array.root)
+    seen |= _known_by_others(array, state_dir, seen)
     back |= {file: text for file, text in seen.items() if file in back or file in there}
     tuned |= {file: text for file, text in there.items() if file in back}
-    seen |= _known_by_others(array, state_dir, seen)
-    back |= {file: text for file, text in seen.items() if file in back}
     known = known_by_record(array, state_dir)
     ours, theirs = _judged(back, tuned, known, array)
     reset = reset_with(ours, tuned, profile, array, seen)
