@@ -29,12 +29,11 @@ def status(
 
     from autotune.checking.overdue import not_checked
     from autotune.deploy.status import status as look
-    from autotune.preflight import leftovers
+    from autotune.preflight.leftovers import abandoned
     from autotune.preflight.syncs import held
     from autotune.report import status as report
     from autotune.safety.applied import left_on_disks
     from autotune.safety.elsewhere import left_elsewhere
-    from autotune.safety.paths import is_held, open_journals
     from autotune.system.array import find_array, list_arrays
     from autotune.system.sync import under_way
 
@@ -49,11 +48,7 @@ def status(
     if device is None:
         uuids = {array.uuid for array in arrays}
         left += left_on_disks(state_dir, uuids)
-        left += [
-            leftovers.describe(path)[0]
-            for path in open_journals(state_dir)
-            if path.stem not in uuids and not is_held(path)
-        ]
+        left += abandoned(state_dir, uuids)
     good = all(each.good for each in found) and not left
     if as_json:
         documents = [report.document(each) for each in found]

@@ -105,26 +105,26 @@ def set_by_udev(uuid: str, root: Path = Path("/")) -> set[str]:
 
 def marked(uuid: str, root: Path = Path("/")) -> list[str]:
     """The disks and partitions of which udev's database says that: members, and what was one."""
-    found = []
-    for device in (root / "sys/class/block").iterdir():
-        first = udev_data.properties(device.name, root).get(udev_data.SET_FOR, "")
-        if uuid in (_bare(first), member_of(device.name, root)):
-            found.append(device.name)
-    return sorted(found)
+    return [name for name, uuids in _remembered(root).items() if uuid in uuids]
 
 
 def stale(root: Path = Path("/")) -> list[str]:
     """The disks and partitions of which udev remembers something, though no profile is persisted
     any more that has to do with their disk, be it by another partition."""
-    persisted = {*persisted_uuids(root)}
-    known: dict[str, set[str]] = {}
-    for device in (root / "sys/class/block").iterdir():
-        said = udev_data.properties(device.name, root)
-        if _MARK in said or udev_data.SET_FOR in said:
-            first = _bare(said.get(udev_data.SET_FOR, ""))
-            known[device.name] = {first, member_of(device.name, root)}
+    persisted, known = {*persisted_uuids(root)}, _remembered(root)
     needed = {whole_disk(name, root) for name, uuids in known.items() if uuids & persisted}
-    return sorted(name for name in known if whole_disk(name, root) not in needed)
+    return [name for name in known if whole_disk(name, root) not in needed]
+
+
+def _remembered(root: Path) -> dict[str, set[str]]:
+    """The disks and partitions that udev has set, with the UUIDs of the arrays that they have to do
+    with: that for which it first set them, and that of which they are members."""
+    found = {}
+    for name in sorted(device.name for device in (root / "sys/class/block").iterdir()):
+        first = _bare(udev_data.properties(name, root).get(udev_data.SET_FOR, ""))
+        if uuids := {first, member_of(name, root)} - {""}:
+            found[name] = uuids
+    return found
 
 
 def member_of(name: str, root: Path = Path("/")) -> str:

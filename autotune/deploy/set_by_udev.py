@@ -51,19 +51,19 @@ def seen_by_udev(devices: Mapping[str, str], root: Path) -> dict[Path, str]:
     return found
 
 
-def set_last(file: Path, uuid: str, root: Path) -> dict[str, str]:
-    """What udev has last set in a file of a disk, with the UUID of another array than this one that
-    the disk, or a partition of it, is a member of now, and that a profile is persisted for; "" if
-    there is none."""
+def set_last(file: Path, uuid: str, root: Path) -> dict[str, bool]:
+    """What udev has last set in a file of a disk, and whether another array's profile is in force
+    there: one that is persisted, and the disk, or a partition of it, is a member."""
     disk = sysfs.device(file).name
     folder = root / "sys/block" / disk
     others = {*persisted_uuids(root)} - {uuid}
-    found: dict[str, str] = {}
-    for device in (disk, *(entry.name for entry in folder.glob(f"{disk}*"))):
-        if text := udev_data.last_set(device, str(file.relative_to(folder)), root):
-            of = member_of(device, root)
-            found[text] = of if of in others else ""
-    return found
+    found = {
+        udev_data.last_set(device, str(file.relative_to(folder)), root): (
+            member_of(device, root) in others
+        )
+        for device in (disk, *(entry.name for entry in folder.glob(f"{disk}*")))
+    }
+    return {text: theirs for text, theirs in found.items() if text}
 
 
 def has_reset(file: Path, both: Collection[str | None], other: Path) -> bool:

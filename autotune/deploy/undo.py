@@ -169,7 +169,7 @@ def _judged(
         if sysfs.original(file) == back[file]:
             continue
         later = set_last(file, array.uuid, array.root)
-        if reads == tuned[file] or later.get(reads) == "":
+        if reads == tuned[file] or later.get(reads) is False:
             ours[file] = back[file]
         elif reads not in later:
             theirs.append(f"{file} reads {reads}, which autotune did not write")

@@ -197,24 +197,29 @@ def _kept(wanted: list[Step]) -> list[str]:
 
 
 def _keep_had(file: str, wanted: Mapping[str, str]) -> str:
-    """Remember what a file reads now, if nothing is known of it, or if somebody has set it since:
-    it reads neither what such rules set last nor what is `wanted`. What a switch of the scheduler
-    resets beside is as new as the scheduler."""
+    """Remember what a file reads now, if nothing is known of it, or if somebody has set it since.
+    What a switch of the scheduler resets beside is as new as the scheduler."""
     name, lines = had_property(file), ""
     by = file if file in wanted else SCHEDULER
-    last, exactly = set_property(by), ("[", "]", "-qF") if by == SCHEDULER else ("", "", "-qxF")
-    before, after, option = exactly
-    reads = f"*[[]{wanted[by]}]*" if by == SCHEDULER else wanted[by]
     for kind, below in (("disk", ""), ("partition", "../")):
         there = f'ENV{{DEVTYPE}}=="{kind}", TEST=="{below}mq", TEST=="{below}{file}", '
         keep = f'ENV{{{name}}}="$attr{{{below}{file}}}"\n'
-        text = f"{before}$env{{{last}}}{after}"
-        lines += f'{there}ENV{{{name}}}=="", ENV{{{last}}}=="", {keep}'
-        lines += (
-            f'{there}ENV{{{last}}}!="", ATTR{{{below}{by}}}!="{reads}", '
-            f'PROGRAM!="/bin/grep {option} {text} /sys$devpath/{below}{by}", {keep}'
-        )
+        lines += f'{there}ENV{{{name}}}=="", ENV{{{set_property(by)}}}=="", {keep}'
+        lines += f"{there}{_somebody_set(by, wanted[by], below)}{keep}"
     return lines
+
+
+def _somebody_set(file: str, wanted: str, below: str) -> str:
+    """Matches a file that reads neither what such rules set last nor what is `wanted`. Udev does
+    not compare with a property, so grep does."""
+    last = set_property(file)
+    reads, same = wanted, f"-qxF $env{{{last}}}"
+    if file == SCHEDULER:
+        reads, same = f"*[[]{wanted}]*", f"-qF [$env{{{last}}}]"
+    return (
+        f'ENV{{{last}}}!="", ATTR{{{below}{file}}}!="{reads}", '
+        f'PROGRAM!="/bin/grep {same} /sys$devpath/{below}{file}", '
+    )
 
 
 def _on_disk(step: Step) -> str:

@@ -12,7 +12,7 @@ from autotune.preflight.checks import Finding
 from autotune.safety.applied import is_applied
 from autotune.safety.journal import Journal
 from autotune.safety.own_check import is_anothers
-from autotune.safety.paths import is_held, is_waiting
+from autotune.safety.paths import is_held, is_waiting, open_journals
 from autotune.safety.scratch_folder import SCRATCH_PREFIX
 from autotune.system import sysfs
 from autotune.system.array import Array
@@ -64,6 +64,18 @@ def describe(path: Path, root: Path = Path("/")) -> tuple[str, list[str]]:
         return f"{text}; run `autotune restore`.", record.scratch
     except (AutotuneError, OSError):
         return f"An earlier run was not cleaned up ({path}); run `autotune restore`.", []
+
+
+def abandoned(state_dir: Path, running: Collection[str], root: Path = Path("/")) -> list[str]:
+    """What to do about journals that nobody holds, of arrays that do not run, a sentence each.
+    `running` are the UUIDs of those that do."""
+    told = []
+    for path in open_journals(state_dir):
+        # One that is gone has been put back meanwhile.
+        with contextlib.suppress(FileNotFoundError):
+            if path.stem not in running and not is_held(path):
+                told.append(describe(path, root)[0])
+    return told
 
 
 def bounds(array: Array) -> Iterator[str]:

@@ -1,5 +1,6 @@
 """What runs and checks leave behind is found, and said what to do about."""
 
+import fcntl
 import json
 import os
 from pathlib import Path
@@ -9,6 +10,7 @@ import pytest
 
 from autotune.preflight import leftovers
 from autotune.safety.journal import Journal
+from autotune.safety.paths import journal_path
 from autotune.system.array import find_array
 from autotune.system.stack import read_stack
 
@@ -104,3 +106,17 @@ def test_a_journal_that_cannot_be_read_is_still_named(tmp_path: Path) -> None:
     path = tmp_path / "journal.jsonl"
     path.write_text("{")
     assert "autotune restore" in leftovers.describe(path)[0]
+
+
+def test_a_journal_that_nobody_holds_of_an_array_that_does_not_run_is_told(
+    tmp_path: Path,
+) -> None:
+    path = journal_path(tmp_path, "e" * 32)
+    path.parent.mkdir(parents=True, mode=0o700)
+    journal(path.parent).replace(path)
+    (told,) = leftovers.abandoned(tmp_path, ["f" * 32])
+    assert "An earlier run on /dev/md0 was not cleaned up" in told
+    assert leftovers.abandoned(tmp_path, ["e" * 32]) == []
+    with path.open() as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        assert leftovers.abandoned(tmp_path, []) == []
