@@ -6,13 +6,12 @@ from collections.abc import Callable, Sequence
 from autotune.measure.workload import Phase
 from autotune.problem.ceilings import LEAST_SLACK
 from autotune.problem.figure import Figure
-from autotune.problem.objective import Figures, broken_ceilings, gain
+from autotune.problem.objective import Figures, broken_ceilings
 from autotune.problem.setting import Setting, setting_key
 from autotune.problem.strategy import KnobShare, Problem, Strategy, StrategyFactory
 from autotune.quantities import show_latency
 from autotune.results.offers import roomy
 from autotune.results.pareto import Point, points
-from autotune.results.proof import original
 from autotune.results.seen import best_seen
 from autotune.stats.drift import is_moving
 from autotune.stats.verdict import Verdict
@@ -75,12 +74,13 @@ class Hunt:
             if not lack and _baseline_is_due(trials):
                 trials.run("baseline", prep.baseline, prep.phases)
                 self._inform()
+                lack = self.lacking()
             if trials.count("search") >= self.problem.trials:
                 tried = trials.count("search")
                 text = f"it tried as many settings as it was allowed, {tried} (--trials)"
                 self.stopped = Stop(text, "trials")
                 break
-            if lack := self.lacking():
+            if lack:
                 self.stopped = lack
                 break
             if self._half_is_used():
@@ -112,17 +112,12 @@ class Hunt:
         long_s = _long_s(prep, seen.setting, phases)
         long_s = 0.0 if prep.options.time_s < ROOMY * long_s else long_s
         kept_s = proof_seconds(self._trials, phases, pairs) + long_s
-        # What brings nothing is left out before the proof.
-        likely = tuple(p for p in phases if self._is_better(p, seen)) or phases
-        expected_s = _long_s(prep, seen.setting, likely)
-        self._trials.progress.proof = NextProof(likely, pairs, expected_s, kept_s)
+        likely = self.what_matters(seen.setting)[0]
+        likely = seen.setting if self.is_home(likely) else likely
+        proven = differing(prep.knobs, prep.phases, likely, prep.baseline)
+        expected_s = _long_s(prep, likely, proven)
+        self._trials.progress.proof = NextProof(proven, expected_s, kept_s)
         return lacking(prep, self._trials, pairs, long_s, phases)
-
-    def _is_better(self, phase: Phase, seen: Point) -> bool:
-        """Whether a phase looks better than with the original settings, beyond its noise."""
-        figures = [figure for figure in self.figures if figure.phase == phase.name]
-        found = gain(figures, seen.figures, original(self._trials.records))
-        return found is not None and found.interval[0] > 1.0
 
     def better_part(self, setting: Setting, verdict: Verdict | None) -> Setting | None:
         """What is left to prove of a setting whose proof failed; None if nothing is."""

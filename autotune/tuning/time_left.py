@@ -26,7 +26,7 @@ from autotune.tuning.relevance import is_movable
 TIME_MARGIN = 1.1
 """No two trials take the same time."""
 LOUD, FAINT = 4.0, 1.8
-"""What looks better by less than LOUD spreads of its gain takes all the pairs that a proof may
+"""What looks better by less than LOUD spreads of its gain may take all the pairs that a proof may
 have; by less than FAINT, even these would hardly show it, and another trial is worth more."""
 LIKELY_CHECKS = 1
 """Of the trials of whether each change is needed. There are none to DOUBTS: of two runs in the lab,
@@ -38,12 +38,11 @@ RECENT = 5
 
 @dataclass(frozen=True)
 class NextProof:
-    """The proof that is expected: of these phases, with so many pairs. `long_s` is what a long load
-    of both sides takes, 0 if there is none; `kept_s` what a search keeps for everything, since it
-    does not know yet what will be left out of its best setting."""
+    """The proof that is expected: of these phases. `long_s` is what a long load of both sides
+    takes, 0 if there is none; `kept_s` what a search keeps for everything, since it does not know
+    yet what will be left out of its best setting."""
 
     phases: tuple[Phase, ...]
-    pairs: int = LEAST_PAIRS
     long_s: float = 0.0
     kept_s: float = 0.0
 
@@ -52,8 +51,7 @@ class NextProof:
 class Plan:
     """What a run does at most. All in seconds: `whole_s` is a trial of every phase, `moved_s` one
     of those that a setting can move, `proof_s` one of the proof; `long_s` is a long load of both
-    sides. `role` is that of the trial that begins now; `pairs` may be needed, and a search keeps
-    `kept_s` for the proof."""
+    sides. `role` is that of the trial that begins now; a search keeps `kept_s` for the proof."""
 
     trials: int
     whole_s: float
@@ -61,7 +59,6 @@ class Plan:
     proof_s: float
     long_s: float
     role: str = "search"
-    pairs: int = LEAST_PAIRS
     kept_s: float = 0.0
 
 
@@ -95,7 +92,6 @@ def plan_of(
         of(proof.phases),
         proof.long_s,
         role,
-        proof.pairs,
         proof.kept_s,
     )
 
@@ -113,7 +109,7 @@ def expected_left_s(plan: Plan, records: Sequence[TrialRecord], allowed_s: float
         return min(allowed_s, _proof_left_s(plan, roles, gap_s, allowed_s))
     searched = [record.seconds for record in records if record.role == "search"]
     trial_s = fmean(searched[-RECENT:]) if searched else plan.moved_s
-    proof_s = 2 * _likely_pairs(plan) * (plan.proof_s + gap_s) + plan.long_s
+    proof_s = 2 * LEAST_PAIRS * (plan.proof_s + gap_s) + plan.long_s
     to_search = max(0, plan.trials - len(searched))
     checks = _checks_left(plan, roles)
     last = max((i for i, role in enumerate(roles) if role == "baseline"), default=0)
@@ -136,17 +132,13 @@ def expected_left_s(plan: Plan, records: Sequence[TrialRecord], allowed_s: float
 def _proof_left_s(plan: Plan, roles: Sequence[str], gap_s: float, allowed_s: float) -> float:
     """What a proof and its long load still take."""
     proven = sum(1 for _ in takewhile(PROOF.__contains__, reversed(roles)))
-    # A pair that is begun is ended; another one only where it fits.
+    # A pair that is begun is ended; another one only where it fits. Most proofs are clear after
+    # the least.
     begun = proven + 2 - proven % 2
     room_s = allowed_s - (begun - proven) * plan.proof_s
     fit = begun + 2 * max(0, int(room_s / (2 * plan.proof_s * TIME_MARGIN)))
-    wanted = max(begun, min(2 * _likely_pairs(plan), fit))
+    wanted = max(begun, min(2 * LEAST_PAIRS, fit))
     return (wanted - proven) * (plan.proof_s + gap_s) + plan.long_s
-
-
-def _likely_pairs(plan: Plan) -> int:
-    """How many pairs will probably be enough: of what is near the noise, some are clear sooner."""
-    return (LEAST_PAIRS + plan.pairs) // 2
 
 
 def _checks_left(plan: Plan, roles: Sequence[str]) -> float:
