@@ -6,7 +6,7 @@ from pathlib import Path
 from autotune.errors import InfeasibleError
 from autotune.knobs import iosched
 from autotune.knobs.base import Knob
-from autotune.knobs.scheduler import NONE, queue_depth
+from autotune.knobs.scheduler import NONE, queue_depth, requests_after_switch
 from autotune.problem.setting import Setting
 from autotune.system import sysfs
 from autotune.system.array import Array
@@ -108,6 +108,14 @@ def resets(path: Path, other: Path) -> bool:
     else:
         reset = path.name == "nr_requests" and other.name == "async_depth"
     return reset and sysfs.device(path) == sysfs.device(other)
+
+
+def after_switch(path: Path, scheduler: str) -> str:
+    """What a switch to this scheduler makes of a file of its disk; "" if that is not known."""
+    if path.name == "nr_requests":
+        return str(requests_after_switch(sysfs.device(path), scheduler) or "")
+    own = {knob.file: str(knob.kernel_default) for knob in iosched.ALL}
+    return own.get(str(path.relative_to(sysfs.device(path))), "")
 
 
 DEPTHS = ("iosched/async_depth", "async_depth")

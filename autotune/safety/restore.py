@@ -9,6 +9,7 @@ from autotune.errors import AutotuneError
 from autotune.knobs.write_order import (
     DEPTHS,
     WAITING,
+    after_switch,
     depth_back,
     depths_of,
     resets,
@@ -195,9 +196,20 @@ def _is_foreign(record: Record, write: sysfs.Write, found: str) -> bool:
         # It follows the length of the queue, or the one before (block/mq-deadline.c,
         # dd_depth_updated; seen on 6.1.176).
         known += [depth for text in lengths if text for depth in depths_of(text)]
+    scheduler = sysfs.device(write.path) / "queue/scheduler"
+    back = record.originals.get(str(scheduler), "")
+    if resets(scheduler, write.path) and _somebody_switched_back(record, scheduler, back):
+        known.append(after_switch(write.path, back))
     if _lowers_itself(record, write.path) and found.isdecimal():
         return int(found) > max(int(text) for text in known if text.isdecimal())
     return found not in known and name not in record.reset
+
+
+def _somebody_switched_back(record: Record, scheduler: Path, back: str) -> bool:
+    """Whether the original scheduler is in force again by somebody else's doing. But for ours,
+    that would have reset nothing."""
+    ours = record.ours.get(str(scheduler), ())
+    return bool(back) and back not in ours[-1:] and bool(ours) and sysfs.value(scheduler) == back
 
 
 def _lowers_itself(record: Record, path: Path) -> bool:

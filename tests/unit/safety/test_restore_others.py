@@ -53,6 +53,27 @@ def test_what_somebody_set_beside_our_writes_stays_though_the_scheduler_resets_i
     assert [text for text in outcome.foreign if "nr_requests reads 48" in text]
 
 
+@pytest.mark.parametrize(("reads", "back"), [("500", "770"), ("300", "300")])
+def test_what_goes_with_a_scheduler_comes_back_though_somebody_switched_it_back(
+    resetting: Files, reads: str, back: str
+) -> None:
+    files = resetting
+    scheduler, expire = files.queue / "scheduler", files.own / "read_expire"
+    scheduler.write_text("[mq-deadline] none kyber")
+    files.own.mkdir()
+    expire.write_text("770")
+    files.paths += [expire]
+    journal = files.open()
+    files.write(journal, scheduler, "kyber")
+    journal.settled()
+    # Without our switch, his would have changed nothing.
+    scheduler.write_text("[mq-deadline] none kyber")
+    files.own.mkdir(exist_ok=True)
+    expire.write_text(reads)
+    restore(files.reload(), files.root)
+    assert sysfs.read(expire) == back
+
+
 def test_another_array_that_has_the_name_now_is_left_alone(files: Files) -> None:
     cache, queue = files.md / "stripe_cache_size", files.queue / "nr_requests"
     journal = files.open()
