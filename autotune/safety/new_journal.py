@@ -1,6 +1,7 @@
 """A new journal: the originals, on disk before the first write. Light, as the journal."""
 
 import contextlib
+import errno
 import fcntl
 import os
 from collections.abc import Iterable
@@ -51,9 +52,10 @@ def new_journal(
         if made:
             with contextlib.suppress(OSError):
                 path.unlink(missing_ok=True)
+        first = "make it writable" if error.errno == errno.EROFS else "free some space"
         raise AutotuneError(
             f"The journal {path} cannot be written ({error.strerror}), "
-            "so nothing was changed; free some space or choose another --state-dir."
+            f"so nothing was changed; {first} or choose another --state-dir."
         ) from None
     except BaseException:
         if made:
