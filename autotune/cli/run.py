@@ -1,6 +1,7 @@
 """`autotune run`."""
 
 import os
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -313,7 +314,7 @@ def _print(done: "Done", device: str, apply: bool, state_dir: Path) -> None:
         out.print(done.not_measured)
     named_answers.print_named(out, done.named, done.result.baseline, done.number)
     if done.path and not apply:
-        use = in_folder(f"`autotune apply {done.path} {device}`")
+        use = in_folder(f"`autotune apply {shlex.quote(str(done.path))} {shlex.quote(device)}`")
         out.print(f"The original settings are back; {use} applies the profile.")
     if "AUTOTUNE_LAB" in os.environ:
         out.print("These commands are for inside the lab, whose arrays are new at each start.")

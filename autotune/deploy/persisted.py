@@ -3,7 +3,7 @@
 import contextlib
 import hashlib
 import re
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from pathlib import Path
 
 from autotune.durable import beside
@@ -106,6 +106,13 @@ def set_by_udev(uuid: str, root: Path = Path("/")) -> set[str]:
 def marked(uuid: str, root: Path = Path("/")) -> list[str]:
     """The disks and partitions of which udev's database says that: members, and what was one."""
     return [name for name, uuids in _remembered(root).items() if uuid in uuids]
+
+
+def on_these_disks(disks: Container[str], root: Path = Path("/")) -> set[str]:
+    """The UUIDs of the arrays with a persisted profile that udev has set one of these disks for."""
+    known = _remembered(root).items()
+    set_for = {uuid for name, uuids in known if whole_disk(name, root) in disks for uuid in uuids}
+    return set_for & {*persisted_uuids(root)}
 
 
 def stale(root: Path = Path("/")) -> list[str]:

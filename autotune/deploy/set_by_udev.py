@@ -91,8 +91,10 @@ def reset_with(
     new = joined(profile, array)
     had = {file: text for file, text in had.items() if sysfs.device(file).name not in new}
     had |= seen
-    found: dict[Path, str] = {}
     by_rule = length_in_rule(array.uuid, array.root)
+    # The rule sets it under a scheduler that a disk had already, too.
+    lengths = {file for file in seen if file.name == "nr_requests" and file not in tuned}
+    found = {file: seen[file] for file in lengths if by_rule and sysfs.read_or(file, "") == by_rule}
     for scheduler, text in ours.items():
         if scheduler.name != "scheduler" or text == tuned[scheduler]:
             continue

@@ -15,7 +15,7 @@ What the rules rest on (seen on systemd 252 with mdadm 4.2):
 
 import hashlib
 import itertools
-from collections.abc import Mapping
+from collections.abc import Container
 from pathlib import Path
 
 from autotune.errors import UsageError
@@ -139,7 +139,7 @@ def rules(
         text += 'IMPORT{db}="AUTOTUNE_MEMBER"\n'
         text += f'ENV{{AUTOTUNE_MEMBER}}=="{key}", ' + _TO_END
         text += f'TEST=="{journal}", ' + _TO_END
-        wanted_there = {step.file: step.text for step in on_disks}
+        wanted_there = {step.file for step in on_disks}
         text += "".join(_keep_had(file, wanted_there) for file in kept)
         text += "".join(_on_disk(step) for step in on_disks)
         text += f'ENV{{{SET_FOR}}}=="", {first}\n'
@@ -196,7 +196,7 @@ def _kept(wanted: list[Step]) -> list[str]:
     return list(dict.fromkeys([*files, *also]))
 
 
-def _keep_had(file: str, wanted: Mapping[str, str]) -> str:
+def _keep_had(file: str, wanted: Container[str]) -> str:
     """Remember what a file reads now, if nothing is known of it, or if somebody has set it since.
     What a switch of the scheduler resets beside is as new as the scheduler."""
     name, lines = had_property(file), ""
@@ -205,21 +205,16 @@ def _keep_had(file: str, wanted: Mapping[str, str]) -> str:
         there = f'ENV{{DEVTYPE}}=="{kind}", TEST=="{below}mq", TEST=="{below}{file}", '
         keep = f'ENV{{{name}}}="$attr{{{below}{file}}}"\n'
         lines += f'{there}ENV{{{name}}}=="", ENV{{{set_property(by)}}}=="", {keep}'
-        lines += f"{there}{_somebody_set(by, wanted[by], below)}{keep}"
+        lines += f"{there}{_somebody_set(by, below)}{keep}"
     return lines
 
 
-def _somebody_set(file: str, wanted: str, below: str) -> str:
-    """Matches a file that reads neither what such rules set last nor what is `wanted`. Udev does
-    not compare with a property, so grep does."""
+def _somebody_set(file: str, below: str) -> str:
+    """Matches a file that does not read what such rules set last. Udev does not compare with a
+    property, so grep does."""
     last = set_property(file)
-    reads, same = wanted, f"-qxF $env{{{last}}}"
-    if file == SCHEDULER:
-        reads, same = f"*[[]{wanted}]*", f"-qF [$env{{{last}}}]"
-    return (
-        f'ENV{{{last}}}!="", ATTR{{{below}{file}}}!="{reads}", '
-        f'PROGRAM!="/bin/grep {same} /sys$devpath/{below}{file}", '
-    )
+    same = f"-qF [$env{{{last}}}]" if file == SCHEDULER else f"-qxF $env{{{last}}}"
+    return f'ENV{{{last}}}!="", PROGRAM!="/bin/grep {same} /sys$devpath/{below}{file}", '
 
 
 def _on_disk(step: Step) -> str:

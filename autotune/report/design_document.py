@@ -44,7 +44,7 @@ def document(result: Result, made: bool) -> dict[str, Any]:
         "commands": asdict(result.orders),
         "device": result.device,
         "made": result.device if made else None,
-        "next": f"autotune run {result.device} --workload {shlex.quote(result.workload_given)}",
+        "next": shlex.join(["autotune", "run", result.device, "--workload", result.workload_given]),
         "command": shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]),
         "environment": environment([]),
     }

@@ -1,6 +1,5 @@
 """The three named answers of a run, for people and for programs."""
 
-import math
 from typing import Any
 
 from rich.console import Console
@@ -10,7 +9,7 @@ from autotune.problem.figure import Estimate
 from autotune.problem.setting import Setting, setting_key
 from autotune.quantities import show_count
 from autotune.report.grid import Grid
-from autotune.report.tables import show_setting
+from autotune.report.tables import show_setting, show_span
 from autotune.results.pareto import Named, Point
 from autotune.suggested import in_folder
 
@@ -21,12 +20,16 @@ def evidence(point: Point) -> str:
     """How well a point is known, in a word or two."""
     if point.confirmed:
         return "confirmed"
+    if point.in_turn:
+        return "measured in turn, not shown to be better"
     return f"not confirmed, {show_count(len(point.trials), 'trial')}"
 
 
 def show_ratio(estimate: Estimate) -> str:
-    """`×1.20 ± 0.03`: one spread, in the value's own unit."""
-    return f"×{estimate.value:.2f} ± {estimate.value * math.expm1(estimate.spread):.2f}"
+    """`×1.20 (1.12 to 1.29)`: with its 95 % interval; `=` for what nothing can have moved."""
+    if not estimate.spread:
+        return "="
+    return f"×{estimate.value:.2f} ({show_span(*estimate.interval)})"
 
 
 def print_named(console: Console, named: Named | None, baseline: Setting, run: int) -> None:
@@ -64,11 +67,17 @@ def document(named: Named | None) -> dict[str, Any] | None:
 
 
 def point_document(point: Point) -> dict[str, Any]:
-    """Gain and p99 relative to the baseline, with their spreads (log scale)."""
+    """Gain and p99 relative to the baseline, with their spreads (log scale) and 95 % intervals."""
     return {
         "setting": dict(point.setting),
-        "gain": {"value": point.gain.value, "spread": point.gain.spread},
-        "p99": {"value": point.latency.value, "spread": point.latency.spread},
+        "gain": _estimate(point.gain),
+        "p99": _estimate(point.latency),
         "confirmed": point.confirmed,
+        "in_turn": point.in_turn,
         "trials": list(point.trials),
     }
+
+
+def _estimate(estimate: Estimate) -> dict[str, float]:
+    low, high = estimate.interval
+    return {"value": estimate.value, "spread": estimate.spread, "low": low, "high": high}

@@ -5,6 +5,7 @@ from pathlib import Path
 from rich.console import Console
 
 from autotune.quantities import show_bytes, show_count, show_seconds
+from autotune.report.sentences import drifted
 from autotune.report.tables import (
     nearest_table,
     proof_table,
@@ -113,11 +114,8 @@ def print_result(console: Console, result: Result, profile: Path | None, ram_byt
     )
     if result.winner != result.baseline:
         _print_growth(console, result)
-    for name, ratio in result.drifts.items():
-        console.print(
-            f"The array itself changed during the run: with the original settings, {name} became "
-            f"×{ratio:.2f}. The figures are corrected for that."
-        )
+    for text in drifted(result.drifts):
+        console.print(f"{text} The figures are corrected for that.")
     if result.unsupported:
         names = ", ".join(n for n in result.unsupported if not n.endswith("p999"))
         if names:

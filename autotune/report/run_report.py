@@ -1,6 +1,7 @@
 """Everything that a report of a stored run shows, as one document: the page, the text and the
 pictures are made from it, so none of them has a figure of its own. Pure."""
 
+import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from autotune.report import compared, named_answers, sentences, tried
 from autotune.report.tables import show_setting
 from autotune.results import solve
 from autotune.results.solve import Study
+from autotune.results.stored_run import StoredProblem
 from autotune.store import RunRecord, TrialRecord
 from autotune.suggested import STATE_DIR, with_folder
 from autotune.untrusted import harmless_throughout
@@ -44,8 +46,8 @@ def document(
             "run": run.id,
             "device": run.device,
             "state": run.state,
-            "host": told.get("host", ""),
-            "lab": told.get("lab", False),
+            "host": told.get("host", problem.host),
+            "lab": told.get("lab", problem.lab),
             "started": run.started.isoformat(timespec="seconds"),
             "ended": run.ended.isoformat(timespec="seconds") if run.ended else None,
             "adopt": run.state == "done" and run.profile is not None,
@@ -58,9 +60,9 @@ def document(
             "ram_budget_bytes": problem.ram_budget_bytes,
             "write_budget_bytes": problem.write_budget_bytes,
             "bytes_written": told.get("bytes_written", sum(t.bytes_written for t in trials)),
-            "seconds": told.get("seconds", sum(trial.seconds for trial in trials)),
+            "seconds": told.get("seconds", _seconds(run, trials)),
             "spent": told.get("spent"),
-            "commands": _commands(run, answer, told, problem.given, state_dir),
+            "commands": _commands(run, answer, told, problem, state_dir),
             "points": tried.points(study, run, trials),
             "ceilings": [str(ceiling) for ceiling in problem.ceilings],
             "named": named_answers.document(solve.named(run, trials)),
@@ -70,6 +72,7 @@ def document(
             "drifts": told.get("drifts", {}),
             "long_load": told.get("long_load"),
             "pairs": told.get("pairs", 0),
+            "in_turn": tried.in_turn(study, trials),
             "compared": sides.document(),
             "distributions": compared.distributions(courses, sides),
             "courses": compared.seconds(courses, sides),
@@ -89,6 +92,13 @@ def document(
         }
     )
     return found
+
+
+def _seconds(run: RunRecord, trials: Sequence[TrialRecord]) -> float:
+    """What a run took that did not say so itself."""
+    if run.ended is None:
+        return sum(trial.seconds for trial in trials)
+    return (run.ended - run.started).total_seconds()
 
 
 def _answer(run: RunRecord, trials: Sequence[TrialRecord]) -> solve.Solution | None:
@@ -157,11 +167,11 @@ def _commands(
     run: RunRecord,
     answer: solve.Solution | None,
     told: Mapping[str, Any],
-    given: str,
+    problem: StoredProblem,
     state_dir: Path,
 ) -> list[Document]:
     """What to type to use the answer, to keep it and to undo it; to go on, if there is none."""
-    if told.get("lab"):
+    if told.get("lab", problem.lab):
         # On the host, that device is another one.
         return []
     if run.state != "done":
@@ -171,21 +181,24 @@ def _commands(
         more = told.get("next")
         return [{"what": "try next", "command": more}] if more else []
     # A pass of re-tuning removes the file of what it only measured.
-    path = told.get("profile_path") if not given else None
-    commands = []
-    if not path:
-        path = f"run{run.id}.json"
+    kept = told.get("profile_path") if not problem.given else None
+    path = shlex.quote(kept) if kept else f"run{run.id}.json"
+    device, commands = shlex.quote(run.device), []
+    if kept and Path(kept).is_absolute() and Path(kept).parent.name == "profiles":
+        # The page may be made from a copy of the folder.
+        state_dir = Path(kept).parent.parent
+    if not kept:
         commands = [
             {"what": "write the profile", "command": f"autotune solve {run.id} --save {path}"}
         ]
     commands += [
-        {"what": "apply until the next reboot", "command": f"autotune apply {path} {run.device}"},
+        {"what": "apply until the next reboot", "command": f"autotune apply {path} {device}"},
         {
             "what": "apply it at each boot, too",
-            "command": f"autotune apply {path} {run.device} --persist",
+            "command": f"autotune apply {path} {device} --persist",
         },
-        {"what": "undo", "command": f"autotune restore {run.device}"},
-        {"what": "no longer apply it at boot", "command": f"autotune unpersist {run.device}"},
+        {"what": "undo", "command": f"autotune restore {device}"},
+        {"what": "no longer apply it at boot", "command": f"autotune unpersist {device}"},
     ]
     return [{**each, "command": with_folder(each["command"], state_dir)} for each in commands]
 

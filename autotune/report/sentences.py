@@ -189,9 +189,18 @@ def costs(run: Document) -> list[str]:
     if run["pairs"]:
         turns = show_times(run["pairs"])
         said.append(f"Original and new settings were measured {turns} each, in turn.")
+    # The newest is what the run ended with.
+    said += [_not_kept(each) for each in run["in_turn"][:-1]]
     took = f"The run took {show_seconds(run['seconds'])}: {trials}"
     said.append(f"{took}, {show_bytes(run['bytes_written'])} written.")
     return said
+
+
+def _not_kept(proof: Document) -> str:
+    said = f"Before that, in turn, and not kept: {proof['setting']}"
+    if gain := proof["gain"]:
+        said += f": overall ×{gain['value']:.2f} ({show_span(gain['low'], gain['high'])})"
+    return f"{said}, measured {show_times(proof['pairs'])} each."
 
 
 def machine(run: Document) -> list[tuple[str, str]]:
@@ -200,7 +209,7 @@ def machine(run: Document) -> list[tuple[str, str]]:
     pairs = [
         ("host", "the lab" if run["lab"] else run["host"]),
         ("array", f"{array['level']} of {array['members']} on {array['media']}"),
-        ("chunk", f"{array['chunk_kib']} KiB"),
+        ("chunk", f"{array['chunk_kib']} KiB" if array["chunk_kib"] else ""),
         ("workload", workload["name"]),
         ("phases", ", ".join(phase["name"] for phase in workload.get("phases", []))),
         ("ceilings asked for", ", ".join(run["ceilings"]) or "none"),
@@ -216,6 +225,18 @@ def machine(run: Document) -> list[tuple[str, str]]:
 
 def _time(stored: str) -> str:
     return stored.replace("T", " ").replace("+00:00", " UTC")
+
+
+def drifted(drifts: Mapping[str, float]) -> list[str]:
+    """How the array itself changed, by the largest ratio to its start of each figure: a sentence,
+    or none."""
+    if not drifts:
+        return []
+    shown = ", ".join(f"{name} ×{ratio:.2f}" for name, ratio in drifts.items())
+    return [
+        "The array itself changed during the run. With the original settings, this is how far "
+        f"figures were from those of the start, at most: {shown}."
+    ]
 
 
 def next_best(setting: str, gain: float, obstacle: str, proven: bool) -> str:
@@ -254,10 +275,7 @@ def remarks(run: Document) -> list[str]:
         for figure in run["figures"]
         if (reach := _reach(figure)) is not None
     ]
-    said += [
-        f"The array itself changed: with the original settings, {name} became ×{ratio:.2f}."
-        for name, ratio in run["drifts"].items()
-    ]
+    said += drifted(run["drifts"])
     if near := run["nearest"]:
         said.append(next_best(near["setting"], near["gain"], near["obstacle"], near["proven"]))
     return said + [

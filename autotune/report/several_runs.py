@@ -31,13 +31,19 @@ def side_by_side(runs: Sequence[Document]) -> list[Row]:
         row("day", lambda run: str(run["started"])[:10]),
         row("workload", lambda run: str(run["workload"]["name"])),
         row("ceilings", _ceilings),
-        row("kept", lambda run: "yes" if run["adopt"] else "no"),
+        row("kept", _kept),
         row("overall", lambda run: change(run["gain"]) if run["gain"] else ""),
         *(row(name, partial(_before_and_after, name)) for name in figures),
         *(row(knob, partial(_setting, knob)) for knob in settings),
         row("RAM", _ram),
         row("the run took", lambda run: show_seconds(run["seconds"])),
     ]
+
+
+def _kept(run: Document) -> str:
+    if run["state"] != "done":
+        return str(run["state"])
+    return "yes" if run["adopt"] else "no"
 
 
 def _ceilings(run: Document) -> str:

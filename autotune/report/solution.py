@@ -47,7 +47,12 @@ def print_solution(console: Console, solution: Solution, saved: Path | None) -> 
         before = solution.profile.before[knob]
         console.print(show_value_change(console, knob, before, value).rstrip())
     console.print(f"  takes {show_bytes(solution.ram_bytes)} of RAM")
-    if not point.confirmed:
+    if point.in_turn and not point.confirmed:
+        console.print(
+            "It was measured in turn with the original settings, but not shown to be better under "
+            "the ceilings of the run.",
+        )
+    elif not point.confirmed:
         console.print(
             "It was not measured in turn with the original settings, and the best of many looks "
             "better than it is; a run with these ceilings would prove it.",

@@ -5,12 +5,13 @@ from typing import Any
 
 from autotune.problem.figure import Estimate
 from autotune.problem.objective import broken_ceilings, gain
+from autotune.problem.setting import setting_key
 from autotune.problem.trial import ROLES, Status
 from autotune.report import named_answers
 from autotune.report.tables import show_setting
 from autotune.results import solve
 from autotune.results.pareto import Point, Pool, as_said, front
-from autotune.results.proof import last_proof, original
+from autotune.results.proof import original, proofs
 from autotune.results.solve import Study
 from autotune.store import RunRecord, TrialRecord
 
@@ -39,10 +40,26 @@ def points(study: Study, run: RunRecord, records: Sequence[TrialRecord]) -> list
                 if f.limited
             },
             "holds": point.holds(study.every, study.points[0]),
+            "in_turn": point.in_turn,
+            "confirmed": point.confirmed,
             "front": point in best,
             "answers": answers.get(point.trials[0], []),
         }
         for point in study.points
+    ]
+
+
+def in_turn(study: Study, records: Sequence[TrialRecord]) -> list[Document]:
+    """What was measured in turn with the original settings, kept or not, in the order of time."""
+    gains = {setting_key(point.setting): interval(point.gain) for point in study.points}
+    return [
+        {
+            "setting": show_setting(proof.setting, study.problem.baseline),
+            "trials": list(proof.trials),
+            "pairs": len(proof.trials) // 2,
+            "gain": gains.get(setting_key(proof.setting)),
+        }
+        for proof in proofs(records)
     ]
 
 
@@ -51,16 +68,16 @@ def trials(study: Study, records: Sequence[TrialRecord]) -> list[Document]:
     array's drift is taken out, as of the points: those of the proof stand for themselves, since
     they were measured beside each other."""
     before, best, found = original(records), None, []
-    proof = last_proof(records)
-    in_turn = proof.trials if proof else ()
+    proven_by = {number: proof for proof in proofs(records) for number in proof.trials}
     pool = Pool(study.problem, records)
     home = pool.figures(study.problem.baseline)
     for trial in records:
         moved = study.problem.moved(trial.requested)
         # What no changed setting can move is as it was, where the trial did not measure it.
         same = {n: Estimate(e.value, 0.0) for n, e in before.items() if n not in moved}
-        own = trial.figures
-        if trial.number not in in_turn:
+        if (proof := proven_by.get(trial.number)) is not None:
+            own = as_said(trial.figures, before, proof.before)
+        else:
             own = as_said(pool.of(trial), before, home)
         pooled = as_said(pool.figures(trial.requested), before, home)
         figures = {**trial.figures, **pooled, **same, **own}

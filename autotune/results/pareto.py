@@ -17,7 +17,7 @@ from autotune.problem.figure import Estimate, Figure
 from autotune.problem.objective import Figures, broken_ceilings, gain
 from autotune.problem.setting import Setting, setting_key
 from autotune.problem.trial import Status
-from autotune.results.proof import last_proof, original
+from autotune.results.proof import original, proofs
 from autotune.results.stored_run import StoredProblem
 from autotune.stats.drift import Anchor, without_drift
 from autotune.stats.verdict import NOTABLE
@@ -28,7 +28,8 @@ from autotune.store import TrialRecord
 class Point:
     """One setting, all its trials pooled. `gain` is the objective and `latency` the p99, both
     relative to the baseline's 1.0; `confirmed` if it was measured in turn with the baseline and
-    found better (the baseline itself claims nothing, so it counts as confirmed)."""
+    found better (the baseline itself claims nothing, so it counts as confirmed); `in_turn` if it
+    was measured so at all."""
 
     setting: Setting
     gain: Estimate
@@ -36,6 +37,7 @@ class Point:
     figures: Figures
     trials: tuple[int, ...]
     confirmed: bool
+    in_turn: bool = False
 
     @property
     def sure_gain(self) -> float:
@@ -134,13 +136,14 @@ def points(
     """A point for each setting that was measured in full and never given up, the baseline's first.
 
     `figures` are the run's, with resolved ceilings: those that have one are the p99s. What was
-    measured in turn last has the figures of that; the others' are moved along with the original
-    settings', which every report says alike (`proof.original`).
+    measured in turn has the figures of that. All are moved along with the original settings', which
+    every report says alike (`proof.original`).
     """
     pool = Pool(problem, trials)
     settings = {setting_key(t.requested): t.requested for t in trials}
     given_up = {setting_key(t.requested) for t in trials if t.status is not Status.COMPLETE}
-    shown, proof = pool.figures(problem.baseline), last_proof(trials)
+    shown = pool.figures(problem.baseline)
+    in_turn = {setting_key(proof.setting): proof for proof in proofs(trials)}
     start = original(trials)
     # As sure as all trials together make it, but as every report says it.
     before = {n: Estimate(start.get(n, e).value, e.spread) for n, e in shown.items()}
@@ -150,8 +153,13 @@ def points(
         setting = settings.get(key, problem.baseline)
         after = as_said(pool.figures(setting), before, shown)
         moved, home_figures = problem.moved(setting), before
-        if proof is not None and key == setting_key(proof.setting):
-            after, home_figures = {**after, **proof.after}, {**before, **proof.before}
+        if (proof := in_turn.get(key)) is not None:
+            after |= as_said(proof.after, before, proof.before)
+            home_figures = before | {
+                n: Estimate(before[n].value, e.spread)
+                for n, e in proof.before.items()
+                if n in before
+            }
             moved |= proof.after.keys()
         # What no changed knob can move is equal, not twice as uncertain.
         fixed = {n: Estimate(e.value, 0.0) for n, e in before.items()}
@@ -164,7 +172,7 @@ def points(
             continue
         numbers = tuple(t.number for t in trials if setting_key(t.requested) == key)
         proven = key == home or (confirmed is not None and key == setting_key(confirmed))
-        found.append(Point(setting, improvement, latency, after, numbers, proven))
+        found.append(Point(setting, improvement, latency, after, numbers, proven, bool(proof)))
     return found
 
 

@@ -33,10 +33,25 @@ class Proof:
     """The numbers of the trials that it is made of."""
 
 
-def last_proof(trials: Sequence[TrialRecord]) -> Proof | None:
-    """The newest measurements in turn, kept or not; None if no pair was measured in full. What a
-    run measured before it was cut in the middle of a pair is not of the same proof."""
+def proofs(trials: Sequence[TrialRecord]) -> list[Proof]:
+    """What was measured in turn, kept or not, in the order of time."""
     in_turn = [t for t in trials if t.role in (WINNER, BASELINE) and t.status is Status.COMPLETE]
+    found: list[Proof] = []
+    while (proof := _last(in_turn)) is not None:
+        found.insert(0, proof)
+        in_turn = [trial for trial in in_turn if trial.number < proof.trials[0]]
+    return found
+
+
+def last_proof(trials: Sequence[TrialRecord]) -> Proof | None:
+    """The newest; None if no pair was measured in full."""
+    found = proofs(trials)
+    return found[-1] if found else None
+
+
+def _last(in_turn: Sequence[TrialRecord]) -> Proof | None:
+    """The newest. What a run measured before it was cut in the middle of a pair is not of the same
+    proof."""
     for start in range(len(in_turn) - 1):
         turns = in_turn[start:]
         pairs = len(turns) // 2

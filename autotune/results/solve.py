@@ -1,14 +1,15 @@
 """Another answer from a run's stored trials, without the array. Pure."""
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 from autotune.errors import AutotuneError, RefusalError, UsageError
 from autotune.problem import ceilings
-from autotune.problem.figure import Figure
+from autotune.problem.figure import SPREADS_95, Estimate, Figure
 from autotune.problem.objective import broken_ceilings
-from autotune.problem.profile import Profile
+from autotune.problem.profile import Evidence, Profile
 from autotune.problem.setting import Setting, setting_key
 from autotune.problem.trial import Status
 from autotune.quantities import show_latency
@@ -53,6 +54,8 @@ class Study:
     every: tuple[Figure, ...]
     asked: tuple[Figure, ...]
     decided: Setting | None
+    proven: Estimate | None = None
+    """The gain of what was confirmed, with the interval of its proof."""
 
 
 def study_of(
@@ -98,10 +101,16 @@ def study_of(
         settled = {k: v for k, v in profile.knobs.items() if k in problem.baseline}
         winner = {**problem.baseline, **settled}
     confirmed = winner if profile is not None and profile.evidence.confirmed else None
+    proven = _proven(profile.evidence) if profile is not None and confirmed is not None else None
     decided = None
     if run.state == "done" and not asked:
         decided = winner or problem.baseline
-    return Study(problem, points(problem, every, trials, confirmed), every, users, decided)
+    return Study(problem, points(problem, every, trials, confirmed), every, users, decided, proven)
+
+
+def _proven(evidence: Evidence) -> Estimate:
+    low, high = max(evidence.low, 1e-9), max(evidence.high, 1e-9)
+    return Estimate(evidence.gain, math.log(high / low) / 2 / SPREADS_95)
 
 
 def _refuse_if_baseline_lacks(
@@ -142,6 +151,14 @@ def _lowest(study: Study, phases: set[str | None]) -> float | None:
 
 
 def _pick(study: Study, name: Name) -> Point | None:
+    point = _chosen(study, name)
+    if point is None or point is study.points[0] or not point.confirmed or study.proven is None:
+        return point
+    # What a proof shows is as sure as the proof says.
+    return replace(point, gain=study.proven)
+
+
+def _chosen(study: Study, name: Name) -> Point | None:
     if name == "throughput":
         return _faster_than_proven(study, fastest(study.points, study.asked))
     if name == "latency":
@@ -195,6 +212,11 @@ def solve(
     if name not in NAMES:
         raise UsageError(f'There is no answer "{name}"; there are {", ".join(NAMES)}.')
     study = study_of(run, trials, asked)
+    if run.state not in ("done", "running") and all(t.role == "baseline" for t in trials):
+        raise RefusalError(
+            f"Run {run.id} ended before any other setting was tried, so there is nothing to choose "
+            "from; `autotune run --resume` goes on with one that was interrupted."
+        )
     point = _pick(study, name)
     baseline = study.points[0]
     figures = study.every if name != "throughput" else study.asked

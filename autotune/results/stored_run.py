@@ -76,6 +76,8 @@ class StoredProblem(_Model):
     baseline: Setting
     knobs: Mapping[str, StoredKnob]
     left_out: tuple[str, ...] = ()
+    host: str = ""
+    lab: bool = False
     figures: tuple[Figure, ...]
 
     def document(self) -> dict[str, Any]:

@@ -1,5 +1,7 @@
 """A run's problem as the store keeps it."""
 
+import os
+import platform
 from collections.abc import Sequence
 
 from autotune.knobs import Knob
@@ -48,6 +50,8 @@ def stored_problem(
         baseline=preparation.baseline,
         knobs={knob.name: _stored_knob(preparation, knob) for knob in preparation.knobs},
         left_out=tuple(phase.name for phase in preparation.left_out),
+        host=platform.node(),
+        lab="AUTOTUNE_LAB" in os.environ,
         figures=tuple(figures),
     )
 

@@ -671,6 +671,31 @@ def test_a_disk_that_has_joined_gets_its_own_length_back_not_the_rules(
     assert sysfs.value(last.with_name("nr_requests")) == "40"
 
 
+def test_the_rules_length_goes_back_on_a_disk_that_had_the_scheduler_already(
+    tmp_path: Path, array: Array
+) -> None:
+    *_, last = schedulers(array)
+    for number, path in enumerate(schedulers(array)):
+        (path.parents[1] / "wwid").write_text(f"{number}\n")
+        path.with_name("nr_requests").write_text("30\n")
+    moved = tmp_path / "member"
+    shutil.move(array.md / f"dev-{array.members[-1].name}", moved)
+    smaller = find_array("md0", tmp_path)
+    persist_values(smaller, {"scheduler": "bfq"}, tmp_path)
+    for path in schedulers(smaller):
+        path.with_name("nr_requests").write_text("30\n")
+    shutil.move(moved, array.md / f"dev-{array.members[-1].name}")
+    set_all([last], "bfq")
+    length = persisted.length_in_rule(array.uuid, tmp_path)
+    last.with_name("nr_requests").write_text(f"{length}\n")
+    _udev_knows(array, last, "E:AUTOTUNE_HAD_SCHEDULER=none _bfq_\nE:AUTOTUNE_HAD_NR_REQUESTS=40\n")
+    whole = find_array("md0", tmp_path)
+    assert record_persisted(whole, tmp_path) == []
+    undo(whole, tmp_path)
+    assert sysfs.value(last) == "bfq"
+    assert sysfs.value(last.with_name("nr_requests")) == "40"
+
+
 @pytest.mark.parametrize("first", ["md0", "md1"])
 @pytest.mark.parametrize("turns", [("md0", "md1"), ("md1", "md0")])
 def test_a_disk_whose_partitions_joined_two_arrays_gets_back_what_it_had_before_both(

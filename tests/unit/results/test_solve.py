@@ -15,7 +15,8 @@ from autotune.problem.profile import save_profile
 from autotune.problem.trial import Status
 from autotune.results.ended_early import sentence
 from autotune.results.pareto import Point, Pool, front
-from autotune.results.solve import NAMES, named, pareto, solve
+from autotune.results.proof import proofs
+from autotune.results.solve import NAMES, named, pareto, solve, study_of
 from autotune.results.stored_run import read
 
 FAST = {"stripe_cache_size": 4096}
@@ -184,7 +185,37 @@ def test_a_run_whose_baseline_lacks_a_figure_says_so() -> None:
 
 
 def test_the_original_settings_need_no_profile() -> None:
-    assert solve(run(), TRIALS[:2]).profile is None
+    slower = trial(3, "search", FAST, figures(90, 30, 90, 40))
+    assert solve(run(), [*TRIALS[:2], slower]).profile is None
+
+
+def test_a_run_that_tried_nothing_else_has_no_answer() -> None:
+    with pytest.raises(RefusalError, match="before any other setting was tried"):
+        solve(run(), TRIALS[:2])
+
+
+def test_what_was_measured_in_turn_says_so_and_has_the_gain_of_that() -> None:
+    """The first of two settings that were measured in turn was not kept."""
+    turns = [("confirm-winner", FAST), ("confirm-baseline", {})] * 2
+    turns[2:] = reversed(turns[2:])
+    proof = [
+        trial(n, role, changes, figures(110 if changes else 100, 30, 100, 40))
+        for n, (role, changes) in enumerate(turns, 6)
+    ]
+    next_one = [
+        trial(10, "confirm-winner", MIDDLE, figures(180, 29, 110, 41)),
+        trial(11, "confirm-baseline", {}, figures(100, 30, 100, 40)),
+    ]
+    records = [*TRIALS, *proof, *next_one]
+    assert [each.trials for each in proofs(records)] == [(6, 7, 8, 9), (10, 11)]
+    fast = solve(run(), records, [parse_ceiling("100ms")], "throughput").point
+    assert changed(fast) == MIDDLE
+    found = {tuple(changed(p).items()): p for p in study_of(run(), records).points}
+    refused = found[tuple(FAST.items())]
+    assert refused.in_turn
+    assert not refused.confirmed
+    assert refused.gain.value == pytest.approx(1.1**0.5)
+    assert not found[tuple(CALM.items())].in_turn
 
 
 @pytest.mark.parametrize("name", NAMES)
