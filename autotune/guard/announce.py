@@ -46,7 +46,8 @@ class News:
         self._action = _ACTIONS.get(action, CHECK)
         self._goals, self._promise, self._known = goals, promise, known
         self._began_s: float | None = None
-        self._told_cost = self._told_impossible = self._told_deadline = self._told_long = False
+        self._told_cost = self._told_deadline = self._told_long = False
+        self.told_impossible = False
         self._told_share: float | None = None
 
     def before(self) -> Iterator[str]:
@@ -93,8 +94,8 @@ class News:
                 "without full redundancy. A deadline (--finish-within), a larger ceiling or a "
                 "least speed (--least) makes it faster."
             )
-        if window.impossible and not self._told_impossible:
-            self._told_impossible = True
+        if window.impossible and not self.told_impossible:
+            self.told_impossible = True
             yield self._impossible(window)
         if (
             self._promise.share is not None

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import Literal
 
 from autotune.errors import AutotuneError, RefusalError, StoppedError, UsageError
 from autotune.guard import announce
@@ -61,6 +62,8 @@ class Summary:
     few_over: int = 0
     """In so many other windows there were too few requests to judge, and some surely took longer
     than the ceiling."""
+    first: Literal["", "deadline", "ceiling"] = ""
+    """Which of both went first, where they excluded each other."""
 
 
 @dataclass(frozen=True)
@@ -159,6 +162,12 @@ def _sit_out(array: Array, action: str, seconds: float, signals: Signals) -> boo
         if not signals.pause(PAUSE_S):
             break
     return there
+
+
+def _first(promise: Promise) -> Literal["", "deadline", "ceiling"]:
+    if not math.isfinite(promise.ceiling_ns):
+        return ""
+    return "deadline" if promise.binds else "ceiling"
 
 
 def _late_s(hold: Hold, promise: Promise) -> float | None:
@@ -275,5 +284,6 @@ def _one(
         overtaken,
         interrupted,
         hold.few_over,
+        _first(promise) if news.told_impossible else "",
     )
     return summary, said

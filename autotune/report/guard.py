@@ -28,6 +28,8 @@ def summary_line(summary: Summary, ceiling_ns: float) -> str:
     if summary.late_s is not None:
         how = "before" if summary.late_s <= 0 else "after"
         text += f" It ended {show_seconds(abs(summary.late_s))} {how} the deadline."
+    if summary.first:
+        text += f" Ceiling and deadline could not both be kept, so the {summary.first} went first."
     if not math.isfinite(ceiling_ns):
         return text
     if not summary.judged:
@@ -40,7 +42,7 @@ def summary_line(summary: Summary, ceiling_ns: float) -> str:
         )
     if summary.few_over:
         text += (
-            f" In {show_percent(summary.few_over, summary.windows)} of all windows there were too "
-            "few requests to judge, of which some took longer."
+            f" In another {show_percent(summary.few_over, summary.windows)} of the time there were "
+            "too few requests to judge, but some took longer than the ceiling."
         )
     return text

@@ -16,10 +16,15 @@ def test_it_says_how_often_the_ceiling_was_held() -> None:
     assert line(20, 5, ceiling_ns=math.inf).endswith("the settings are as they were found.")
 
 
+def test_it_says_what_went_first() -> None:
+    found = Summary("check", 100.0, 1 << 30, 20, 20, 18, "it is over", False, first="deadline")
+    assert "could not both be kept, so the deadline went first. The p99" in summary_line(found, 6e7)
+
+
 def test_few_requests_that_were_too_slow_are_not_kept_back() -> None:
     assert line(0, 0).endswith("Users sent hardly any requests meanwhile.")
     assert line(0, 0, 5).endswith(
-        "Users sent hardly any requests meanwhile. In 25 % of all windows there were too few "
-        "requests to judge, of which some took longer."
+        "Users sent hardly any requests meanwhile. In another 25 % of the time there were too few "
+        "requests to judge, but some took longer than the ceiling."
     )
-    assert "In 25 % of all windows" in line(15, 0, 5)
+    assert "In another 25 % of the time" in line(15, 0, 5)
