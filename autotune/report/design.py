@@ -27,6 +27,8 @@ def print_design(console: Console, design: Document) -> None:
         console.print(title)
         for line in lines:
             console.print(f"  {line}", soft_wrap=True, highlight=False, markup=False)
+    if words.in_lab(design):
+        console.print("These commands are for inside the lab, whose disks are new at each start.")
 
 
 def _finalists(design: Document) -> Grid:

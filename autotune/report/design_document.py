@@ -1,5 +1,7 @@
 """What a design found, for programs; what people see is made of it."""
 
+import os
+import platform
 import shlex
 import string
 import sys
@@ -47,6 +49,8 @@ def document(result: Result, made: bool) -> dict[str, Any]:
         "next": shlex.join(["autotune", "run", result.device, "--workload", result.workload_given]),
         "command": shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]),
         "environment": environment([]),
+        "host": platform.node(),
+        "lab": "AUTOTUNE_LAB" in os.environ,
     }
 
 

@@ -28,8 +28,10 @@ def where(design: Document) -> str:
     disks = design["disks"]
     kinds = {f"{show_bytes(disk['bytes'])} ({disk['media']})" for disk in disks}
     names = ", ".join(disk["device"] for disk in disks)
+    host = design.get("host", "")
+    place = "In the lab, on simulated disks. " if in_lab(design) else f"On {host}. " if host else ""
     return (
-        f"{show_count(len(disks), 'disk')} of {' and '.join(sorted(kinds))}: {names}. "
+        f"{place}{show_count(len(disks), 'disk')} of {' and '.join(sorted(kinds))}: {names}. "
         f"Workload {design['workload']}."
     )
 
@@ -157,6 +159,18 @@ def trial_rows(design: Document) -> list[list[str]]:
         became = trial["reason"] or ("measured" if shown else trial["status"])
         rows.append([str(number), trial["shape"], told, became])
     return rows
+
+
+def in_lab(design: Document) -> bool:
+    return bool(design.get("lab"))
+
+
+def orders_elsewhere(design: Document) -> list[tuple[str, Sequence[str]]]:
+    """The commands for a page, which may be read on another machine: of a design in the lab none,
+    since its disks have the names of others there."""
+    if in_lab(design):
+        return [("None: on another machine, disks of these names are others.", [])]
+    return orders(design)
 
 
 def orders(design: Document) -> list[tuple[str, Sequence[str]]]:
