@@ -67,6 +67,15 @@ def persisted_uuids(root: Path = Path("/")) -> list[str]:
     return _ours(names)
 
 
+def ruled_uuids(root: Path = Path("/")) -> set[str]:
+    """The UUIDs of the arrays that udev has rules of ours for: of a profile that is persisted, or
+    exported."""
+    pattern = udev.export_name("*")
+    before, _, after = pattern.partition("*")
+    exported = (p.name.removeprefix(before) for p in (root / RULES).glob(pattern))
+    return {*persisted_uuids(root), *_ours(name.removesuffix(after) for name in exported)}
+
+
 def half_written(root: Path = Path("/")) -> list[str]:
     """The UUIDs of the arrays that nothing is persisted for, since what was writing that was
     killed: its files never came to their places."""
@@ -116,10 +125,10 @@ def on_these_disks(disks: Container[str], root: Path = Path("/")) -> set[str]:
 
 
 def stale(root: Path = Path("/")) -> list[str]:
-    """The disks and partitions of which udev remembers something, though no profile is persisted
-    any more that has to do with their disk, be it by another partition."""
-    persisted, known = {*persisted_uuids(root)}, _remembered(root)
-    needed = {whole_disk(name, root) for name, uuids in known.items() if uuids & persisted}
+    """The disks and partitions of which udev remembers something, though no rule is there any more
+    that has to do with their disk, be it by another partition."""
+    ruled, known = ruled_uuids(root), _remembered(root)
+    needed = {whole_disk(name, root) for name, uuids in known.items() if uuids & ruled}
     return [name for name in known if whole_disk(name, root) not in needed]
 
 

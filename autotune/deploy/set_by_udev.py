@@ -8,7 +8,7 @@ from autotune.deploy.persisted import (
     length_in_rule,
     marked,
     member_of,
-    persisted_uuids,
+    ruled_uuids,
 )
 from autotune.knobs import ALL, iosched, is_of_disks
 from autotune.knobs.before import before_here, disks_here, joined
@@ -53,10 +53,10 @@ def seen_by_udev(devices: Mapping[str, str], root: Path) -> dict[Path, str]:
 
 def set_last(file: Path, uuid: str, root: Path) -> dict[str, bool]:
     """What udev has last set in a file of a disk, and whether another array's profile is in force
-    there: one that is persisted, and the disk, or a partition of it, is a member."""
+    there: one that is persisted or exported, and the disk, or a partition of it, is a member."""
     disk = sysfs.device(file).name
     folder = root / "sys/block" / disk
-    others = {*persisted_uuids(root)} - {uuid}
+    others = ruled_uuids(root) - {uuid}
     found = {
         udev_data.last_set(device, str(file.relative_to(folder)), root): (
             member_of(device, root) in others

@@ -32,7 +32,8 @@ HOW = {
     "checks": "During a check, the p99 of each half minute with requests was noted: the table has "
     "the median and the highest.",
     "forecast": "A forecast is measured by a short check, and its 95 % intervals hold as long as "
-    "the same users stay.",
+    "the same users stay. So far the hours fitted better than the p99: take that for an order of "
+    "magnitude.",
     "passes": "A pass of re-tuning measures the profile in turn with the original settings. "
     "unchanged: the array is as it was. kept: something moved, and nothing better was proven. "
     "adopted, advised: a better profile was proven, and put into force or not. reverted: the "

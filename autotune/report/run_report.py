@@ -84,7 +84,7 @@ def document(
             "command": told.get("command"),
             "environment": told.get("environment"),
             "stopped": told.get("stopped"),
-            "notes": [*told.get("notes", []), *_notes(told)],
+            "notes": [*told.get("notes", []), *_notes(told, problem)],
             "offers": [_offer(each, study) for each in told.get("offers", [])],
             "nearest": _nearest(told, study),
             "next": told.get("next"),
@@ -203,9 +203,11 @@ def _commands(
     return [{**each, "command": with_folder(each["command"], state_dir)} for each in commands]
 
 
-def _notes(told: Mapping[str, Any]) -> list[str]:
+def _notes(told: Mapping[str, Any], problem: StoredProblem) -> list[str]:
     long = told.get("long_load") or {}
     notes = [sentences.no_long_load(long["left_out"])] if long.get("left_out") else []
+    if not told and problem.left_out:
+        return [f"Not measured: {', '.join(problem.left_out)}."]
     return notes + ([told["not_measured"]] if told.get("not_measured") else [])
 
 

@@ -95,7 +95,7 @@ def confirm(
         if pairs_left(trials, [p.name for p in phases]) < 1:
             decision, seen = proof.look(pair + 1, errors[pair + 1])
             break
-        reporter.step(f"Not clear yet: {seen.reason}; measuring another pair")
+        reporter.step(f"Measuring another pair: {seen.reason}")
     if decision.keep and not given:
         return _with_long_load(preparation, trials, winner, phases, decision, reporter)
     return decision

@@ -214,6 +214,9 @@ def test_udev_forgets_no_disk_that_another_profile_has_set_too(
     assert persisted.stale(machine.root) == []
     persist.unpersist(here.uuid, machine.root)
     assert persisted.stale(machine.root) == ["sdz0", "sdz1"]
+    exported = f"{persisted.RULES}/{udev.export_name(here.uuid)}"
+    machine.put(exported, "")
+    assert persisted.stale(machine.root) == [], "an exported rule needs what udev remembers"
 
 
 def test_udev_is_told_which_disks_a_command_has_set(
