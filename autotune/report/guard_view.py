@@ -96,7 +96,7 @@ class GuardView:
             return "no requests"
         seen = "measuring" if now.p99_ns is None else show_latency(now.p99_ns)
         if math.isfinite(self.ceiling_ns):
-            seen += f" of {show_latency(self.ceiling_ns)}"
+            seen += f", ceiling {show_latency(self.ceiling_ns)}"
         return seen if narrow or now.foreground_iops is None else f"{seen}, {_iops(now)}"
 
 

@@ -41,7 +41,7 @@ def test_the_screen_shows_a_guard_and_keeps_what_is_said(width: int, height: int
     screen, _, before = on_a_terminal(GUARD, width, height)
     lines = {line[:4].strip(): line.rstrip() for line in before.splitlines() if line.strip()}
     assert "█" in lines["p99"]
-    assert lines["p99"].partition(" ms of ")[2].startswith("80.0 ms")
+    assert lines["p99"].partition(" ms, ceiling ")[2].startswith("80.0 ms")
     assert "5.4 MB/s" in lines["sync"]
     assert "9 min 53 s" in lines["left"]
     assert ":" in lines["end"]
@@ -175,7 +175,7 @@ def test_without_a_ceiling_none_is_named() -> None:
     view.windows.extend(some_windows(10))
     (p99,) = (line for line in lines_of(view, 80) if line.startswith("p99"))
     assert "85.0 ms, 41 requests/s" in p99
-    assert " of " not in p99
+    assert "ceiling" not in p99
 
 
 def test_off_a_terminal_only_notices_and_ends_are_said() -> None:
