@@ -1,6 +1,5 @@
 """What a design says in words and tables, from its document."""
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -138,10 +137,11 @@ def _cell(figure: Document, finalist: Document) -> str:
     shown = finalist["figures"].get(figure["name"])
     if shown is None:
         return "–"
-    # Even on both sides, on a log scale.
-    percent = (math.sqrt(shown["high"] / shown["low"]) - 1) * 100
     over = OVER if finalist["ceilings"].get(figure["name"]) == Held.BROKEN.value else ""
-    return f"{show(figure)(shown['value'])} ±{percent:.0f}%{over}"
+    value, low, high = (show(figure)(shown[name]) for name in ("value", "low", "high"))
+    unit = value.rpartition(" ")[2]
+    low, high = (text.removesuffix(f" {unit}") for text in (low, high))
+    return f"{value} ({low} to {high}){over}"
 
 
 def show(figure: Document) -> Any:

@@ -85,7 +85,7 @@ def test_every_form_has_the_answer_the_figures_and_the_commands(tmp_path: Path) 
             if not figure["name"].endswith(("p50", "p999")):
                 assert figure["name"] in plain
                 assert figure["name"] in page
-        assert "21.1 ms ±7%, over" in plain
+        assert "21.1 ms (19.7 to 22.7), over" in plain
     assert page.count("<svg") == 1 + sum(
         not each["name"].endswith(("p50", "p999")) for each in found["figures"]
     )
