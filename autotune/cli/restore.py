@@ -280,7 +280,7 @@ def _print(name: str, outcome: "Outcome") -> None:
     for text in outcome.waiting:
         print(f"  {text}")
     for text in outcome.foreign:
-        print(f"  left as somebody else set it: {text}")
+        print(f"  stays: {text}")
     if outcome.gone:
         print(f"  no longer there, so there is nothing to put back: {', '.join(outcome.gone)}")
 

@@ -172,7 +172,7 @@ def _judged(
         if reads == tuned[file] or later.get(reads) is False:
             ours[file] = back[file]
         elif reads not in later:
-            theirs.append(f"{file} reads {reads}, which autotune did not write")
+            theirs.append(f"{file} reads {reads}, which was set after that")
     return ours, sorted(theirs)
 
 

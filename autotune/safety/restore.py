@@ -124,7 +124,7 @@ def _restore_one(
         array = sysfs.device(write.path).name == Path(record.device).name
         # What else was set on a disk meanwhile, another array's profile perhaps, is no news.
         if array or record.cause(name) is not None:
-            outcome.foreign.append(f"{name} reads {wanted}, which autotune did not write")
+            outcome.foreign.append(f"{name} reads {wanted}, which was set after that")
     try:
         # A switch of the scheduler back may have reset it just now.
         now = sysfs.original(write.path)

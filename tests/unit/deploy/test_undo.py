@@ -81,7 +81,7 @@ def test_what_somebody_has_set_since_stays_and_keeps_nothing_else(
     as_udev_sets_it(array)
     theirs, *ours = schedulers(array)
     fake_sysfs.write(theirs, "bfq")
-    said = [f"{theirs} reads bfq, which autotune did not write"]
+    said = [f"{theirs} reads bfq, which was set after that"]
     assert record_persisted(array, tmp_path) == said
     undo(array, tmp_path)
     assert sysfs.value(theirs) == "bfq"
@@ -263,7 +263,7 @@ def test_disks_of_an_array_that_does_not_run_get_back_what_they_had(
     fake_sysfs.write(theirs, "bfq")
     shutil.rmtree(array.block)
     gone = stopped(array.uuid, tmp_path)
-    said = [f"{theirs} reads bfq, which autotune did not write"]
+    said = [f"{theirs} reads bfq, which was set after that"]
     assert record_stopped(gone, tmp_path) == said
     assert persisted.left_on_disks(array.uuid, tmp_path) == ""
     persist.unpersist(array.uuid, tmp_path)
