@@ -28,6 +28,8 @@ def document(stored: StoredArray) -> Document:
             "kind": "array",
             "device": stored.device,
             "uuid": stored.uuid,
+            "host": stored.host,
+            "lab": stored.lab,
             "syncs": [_sync(sync) for sync in stored.syncs],
             "checks": [check.document(stored.device, each) for each in stored.checks],
             "forecast": _forecast(stored.forecast) if stored.forecast else None,

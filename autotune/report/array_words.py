@@ -50,9 +50,11 @@ def about(array: Document) -> str:
     """Which array it is, as mdadm names it, and what the page has of it."""
     uuid = array["uuid"]
     groups = ":".join(uuid[n : n + 8] for n in range(0, len(uuid), 8))
+    place = f" on {array['host']}" if array["host"] else ""
+    place = " in the lab, on simulated disks" if array["lab"] else place
     return (
-        f"What autotune keeps about the md array {groups}: the newest of each kind here, then "
-        "tables that begin with the newest."
+        f"What autotune keeps about the md array {groups}{place}: the newest of each kind here, "
+        "then tables that begin with the newest."
     )
 
 

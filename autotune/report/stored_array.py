@@ -2,6 +2,8 @@
 forecast, the passes of re-tuning, what could be better about it."""
 
 import contextlib
+import os
+import platform
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -48,6 +50,9 @@ class StoredArray:
     runs: tuple[PastRun, ...]
     older_runs: int
     advice: Kept | None
+    host: str = ""
+    lab: bool = False
+    """Where the array is; unknown if it is not on this machine."""
 
 
 def find(name: str, state_dir: Path) -> StoredArray:
@@ -80,6 +85,8 @@ def find(name: str, state_dir: Path) -> StoredArray:
         tuple(PastRun(as_it_is(r), store.result(r.id)) for r in runs[:MOST_RUNS] if store),
         max(0, len(runs) - MOST_RUNS),
         advices.newest(state_dir, uuid),
+        platform.node() if uuid == here else "",
+        uuid == here and "AUTOTUNE_LAB" in os.environ,
     )
 
 
