@@ -104,7 +104,9 @@ def lines(forecast: Forecast, within_s: float | None, ceiling_ns: float | None) 
             f"{show_latency(forecast.stopped_ns)} beyond doubt."
         )
     knee = forecast.knee
-    if knee is not None and forecast.stopped_ns is None:
+    if knee is not None and knee is forecast.points[-1] and forecast.stopped_ns is None:
+        yield "The best ratio of speed to p99 was at full speed."
+    elif knee is not None and forecast.stopped_ns is None:
         yield (
             f"The best ratio of speed to p99 was at {show_rate_kib(knee.kib_s)} of each member; "
             "what is faster costs more latency for each MB/s."

@@ -147,7 +147,15 @@ class Forecast:
         known = [p for p in self.points if p.p99 is not None and p.kib_s > 0]
         if len(known) < 3:
             return None
-        return max(known, key=lambda p: p.kib_s / p.p99.value if p.p99 else 0.0)
+
+        def power(point: Point) -> float:
+            # As it is told: the fastest, unless something stopped it, stands for full speed.
+            full = point is self.points[-1] and self.stopped_ns is None
+            speed = self.full_kib_s if full else point.kib_s
+            felt = self.p99(CHECK, speed)
+            return speed / felt.value if felt else 0.0
+
+        return max(known, key=power)
 
     def document(self) -> dict[str, Any]:
         """As it is stored: what JSON has."""
