@@ -212,7 +212,10 @@ def test_udev_forgets_no_disk_that_another_profile_has_set_too(
         (machine.root / f"sys/class/block/sdz{number}").symlink_to(part)
         machine.put(f"run/udev/data/b65:{number}", f"E:AUTOTUNE_OF={uuid}\n")
     assert persisted.stale(machine.root) == []
+    assert persisted.on_these_disks({"sdz"}, machine.root) == {here.uuid}
+    assert persisted.on_these_disks({"sdy"}, machine.root) == set()
     persist.unpersist(here.uuid, machine.root)
+    assert persisted.on_these_disks({"sdz"}, machine.root) == set()
     assert persisted.stale(machine.root) == ["sdz0", "sdz1"]
     exported = f"{persisted.RULES}/{udev.export_name(here.uuid)}"
     machine.put(exported, "")
