@@ -124,5 +124,5 @@ def _missing(stored: StoredArray) -> list[str]:
     if stored.older_runs:
         said.append(f"Older runs ({stored.older_runs}): `autotune history` lists them.")
     if stored.advice is None:
-        said.append("No advice is stored; `autotune advise` looks what could be better.")
+        said.append("No advice is stored; `autotune advise` looks for what could be better.")
     return said
