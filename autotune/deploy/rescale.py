@@ -112,8 +112,8 @@ def plan(profile: Profile, array: Array, budget_bytes: int, member_kib_s: int | 
     rates = (proven.member_kib_s, member_kib_s)
     if set(SYNC_SPEEDS) & set(profile.knobs) and None in rates:
         notes.append(
-            "How fast a member is there and here is not known, so the profile's sync speeds are taken "
-            "as they are."
+            "How fast a member is there and here is not known, so the profile's sync speeds are "
+            "taken as they are."
         )
     changes = {}
     for name, value in profile.knobs.items():
