@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 
 UNFINISHED = ("running", "interrupted", "failed")
 """`running` is what `kill -9` leaves behind: under the array's lock no run is under way."""
-IDLE = {"given"}
-"""Older versions did not store it, and no run that has it is resumed."""
+IDLE = {"given", "host", "lab"}
+"""Older versions did not store these. No run that has the first is resumed; the others say where it
+was."""
 WORDS = {
     "array": "the array",
     "workload": "the workload",
