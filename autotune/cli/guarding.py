@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from autotune.cli.ending import ending
-from autotune.cli.terminal import choose_log_format, console, notice
+from autotune.cli.terminal import choose_log_format, console, fitting, notice
 from autotune.errors import RefusalError
 from autotune.guard.aside import Aside, write_line
 from autotune.guard.metrics import MetricsFile
@@ -96,6 +96,7 @@ def guard(asked: Asked) -> None:
             metrics.over(summary.released)
             recorder.over(summary)
             line = report.summary_line(summary, ceiling_ns)
+            line = "\n".join(fitting([line], sys.stdout))
             if asked.as_json:
                 line = json.dumps(report.summary_document(summary))
             if display is not None:

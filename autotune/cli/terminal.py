@@ -56,10 +56,15 @@ def say(text: str, stream: TextIO | None = None) -> None:
         from autotune.untrusted import harmless
 
         lines = [harmless(line) for line in lines]
-    if stream.isatty():
-        width = shutil.get_terminal_size().columns
-        lines = [line for part in lines for line in _wrapped(part, width)]
-    print("\n".join(lines), file=stream)
+    print("\n".join(fitting(lines, stream)), file=stream)
+
+
+def fitting(lines: Sequence[str], stream: TextIO) -> list[str]:
+    """The lines as a stream shows them: on a terminal wrapped between words."""
+    if not stream.isatty():
+        return list(lines)
+    width = shutil.get_terminal_size().columns
+    return [line for part in lines for line in _wrapped(part, width)]
 
 
 def _wrapped(line: str, width: int) -> list[str]:

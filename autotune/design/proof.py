@@ -77,7 +77,10 @@ def prove(
     shown: dict[Shape, list[Figures]] = {shape: [] for shape in shapes}
     finalists: list[Finalist] = []
     for number in range(planned):
-        for shape in shapes if number % 2 == 0 else reversed(shapes):
+        rounds = max(LEAST_ROUNDS, number + 1) - number
+        order = shapes if number % 2 == 0 else shapes[::-1]
+        for done, shape in enumerate(order):
+            trials.expect(rounds * len(shapes) - done)
             record = trials.run(PROOF, shape)
             if record.status is Status.COMPLETE:
                 shown[shape].append(record.figures)

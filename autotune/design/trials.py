@@ -59,6 +59,7 @@ class Trials:
         self.figures: list[Figure] = [f for phase in phases for f in phase.figures()]
         self.phase_seconds = {phase.name: phase.expected_seconds for phase in phases}
         slices.progress = self._progress
+        self._ends_at = deadline
 
     @property
     def anchors(self) -> list[Anchor]:
@@ -74,6 +75,10 @@ class Trials:
     @property
     def left_s(self) -> float:
         return self.deadline - time.monotonic()
+
+    def expect(self, trials: int) -> None:
+        """So many trials are still to come, the next one among them."""
+        self._ends_at = min(self.deadline, time.monotonic() + trials * self.seconds / MARGIN)
 
     def resolved(self, figures: list[Figure], before: Figures) -> None:
         """Take note of the ceilings, which count for the trials until now too; `before` is what
@@ -172,7 +177,7 @@ class Trials:
 
     def _progress(self, phase: Phase, share: float) -> None:
         text = f"Trial {len(self.records) + 1}: {phase.name}"
-        self._reporter.progress(text, share, max(self.left_s, 0.0))
+        self._reporter.progress(text, share, max(self._ends_at - time.monotonic(), 0.0))
 
 
 def by_disk(phase: Phase, shape: Shape, disks: int, figures: Figures) -> dict[str, Estimate]:

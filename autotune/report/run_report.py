@@ -179,7 +179,8 @@ def _commands(
         return []
     if answer is None or answer.profile is None:
         more = told.get("next")
-        return [{"what": "try next", "command": more}] if more else []
+        lost = "; all data on the array is lost" if "--destructive" in (more or "") else ""
+        return [{"what": f"try next{lost}", "command": more}] if more else []
     # A pass of re-tuning removes the file of what it only measured.
     kept = told.get("profile_path") if not problem.given else None
     path = shlex.quote(kept) if kept else f"run{run.id}.json"

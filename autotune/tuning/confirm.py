@@ -65,7 +65,7 @@ def confirm(
     """
     given = preparation.options.given is not None
     what = "the profile" if given else "the best setting found"
-    reporter.step(f"Measuring {what} and the original settings, in turn")
+    reporter.step(f"Measuring in turn with the original settings: {_shown(preparation, winner)}")
     phases = differing(preparation.knobs, preparation.phases, winner, preparation.baseline)
     if given and not any(phase.weight for phase in phases):
         reason = "nothing that counts in the workload can differ, so nothing can be shown"
@@ -99,6 +99,11 @@ def confirm(
     if decision.keep and not given:
         return _with_long_load(preparation, trials, winner, phases, decision, reporter)
     return decision
+
+
+def _shown(preparation: Preparation, setting: Setting) -> str:
+    home = preparation.baseline
+    return ", ".join(f"{knob} {text}" for knob, text in setting.items() if text != home[knob])
 
 
 class _Proof:

@@ -71,7 +71,7 @@ def test_a_terminal_is_drawn_on_and_keeps_the_end(tmp_path: Path) -> None:
     lines = [line.rstrip() for line in screen.display if line.strip()]
     assert lines[0] == "autotune: The recovery is 50% done."
     assert lines[1].startswith("Guarded a recovery for 2 min 30 s")
-    assert "".join(lines[1:]).endswith("89 % of the measured time.")
+    assert " ".join(lines[1:]).endswith("89 % of the measured time.")
 
 
 def test_lines_for_programs_on_a_terminal_are_not_drawn_over(tmp_path: Path) -> None:
