@@ -176,7 +176,9 @@ def test_a_terminal_shows_it_and_keeps_its_end(
     with Terminal(40, 15) as terminal, foreground():
         child = start_on(terminal.below, state, "--p99-ceiling", "80ms")
         wait_until(
-            lambda: "left" in (text := terminal.text()) and " of 80.0 ms" in text, 60, "a drawing"
+            lambda: "left" in (text := terminal.text()) and "ceiling 80.0 ms" in text,
+            60,
+            "a drawing",
         )
         before, began_s = terminal.sent, time.monotonic()
         time.sleep(10)
