@@ -117,7 +117,7 @@ def tune(
         trials.phases.written.budget,
         trials.saved_s,
         list(trials.phases.unsupported),
-        largest_drifts(trials.anchors),
+        largest_drifts(trials.originals),
         trials.phases.grown_stripes,
         found.shares if decision.keep else (),
         decision.held,

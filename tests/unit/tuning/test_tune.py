@@ -3,7 +3,7 @@
 import dataclasses
 import math
 import random
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from pathlib import Path
 
 import fake_run
@@ -158,14 +158,28 @@ def test_when_the_best_breaks_its_ceiling_in_the_end_the_next_best_is_proven(
 
 
 class Disturbed(Machine):
-    """Another load takes half of everything from the eighth trial to the ninth."""
+    """Another load takes half of everything in these trials."""
+
+    while_: Container[int] = (8, 9)
 
     def measure(self, phase: Phase, bench: Bench, seed: int, *rest: object) -> PhaseResult:
         result = super().measure(phase, bench, seed, *rest)
-        if seed // 1000 not in (8, 9):
+        if seed // 1000 not in self.while_:
             return result
         figures = {n: Estimate(e.value / 2, e.spread) for n, e in result.figures.items()}
         return dataclasses.replace(result, figures=figures)
+
+
+def test_what_the_original_settings_show_in_the_proof_tells_how_the_array_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine = Disturbed(tmp_path, monkeypatch)
+    machine.while_ = range(11, 99)
+    result = machine.run("random", trials=6)
+    roles = [role for _, role, *_ in machine.stored(1)]
+    assert roles[10:].count("baseline") == 0
+    assert "confirm-baseline" in roles[10:]
+    assert result.drifts["write.throughput"] == pytest.approx(0.5, rel=0.1)
 
 
 def test_after_a_disturbance_the_baseline_comes_back_until_it_is_over(
