@@ -67,6 +67,18 @@ def test_one_that_is_not_there_names_those_that_are(tmp_path: Path) -> None:
         find("design-2", tmp_path)
 
 
+def test_a_design_in_the_lab_says_so_and_gives_no_commands_for_other_disks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AUTOTUNE_LAB", "1")
+    kept(tmp_path)
+    (found,) = documents(tmp_path, "design-1")
+    for said in (html([found]), asked(tmp_path, "report", "design-1", "--format", "text")):
+        assert "In the lab, on simulated disks." in said
+        assert "mdadm --create" not in said
+        assert "mkfs" not in said
+
+
 def test_every_form_has_the_answer_the_figures_and_the_commands(tmp_path: Path) -> None:
     kept(tmp_path)
     (found,) = documents(tmp_path, "design-1")

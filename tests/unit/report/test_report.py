@@ -249,6 +249,32 @@ def test_a_run_in_the_lab_says_so_and_gives_no_commands_for_another_device(
     assert "In the lab, on simulated disks" in page_of([shown])
 
 
+def test_commands_are_quoted_and_for_the_folder_that_the_run_had(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = fake_run.result_document
+    kept = "/srv/my state/profiles/md0-run1.json"
+    monkeypatch.setattr(
+        fake_run, "result_document", lambda each: {**told(each), "profile_path": kept}
+    )
+    machine = Machine(tmp_path, monkeypatch)
+    machine.run("recipe")
+    (shown,) = documents(machine.state, "1")
+    apply = shown["commands"][0]["command"]
+    assert apply == f"autotune apply '{kept}' /dev/md0 --state-dir '/srv/my state'"
+
+
+def test_what_was_measured_in_turn_and_not_kept_is_told(machine: Machine) -> None:
+    (shown,) = documents(machine.state, "1")
+    assert [each["setting"] for each in shown["in_turn"]] == [shown["compared"]["setting"]]
+    gain = {"value": 1.25, "low": 0.9, "high": 1.7}
+    other = {"setting": "read_ahead_kb 16384", "trials": [8, 9], "pairs": 1, "gain": gain}
+    shown["in_turn"].insert(0, other)
+    said = "not kept: read_ahead_kb 16384: overall ×1.25 (0.90 to 1.70), measured once each."
+    assert any(said in text for text in costs(shown))
+    assert said in page_of([shown])
+
+
 def test_a_p99_whose_interval_passes_its_ceiling_is_not_called_sure(machine: Machine) -> None:
     (shown,) = documents(machine.state, "1")
     (figure,) = (f for f in shown["figures"] if f["name"] == "resync.p99")
