@@ -148,7 +148,7 @@ def _record(array: "Array | Stopped", state_dir: Path) -> bool:
 
     try:
         if theirs := record(array, state_dir):
-            notice(f"Left as somebody else set it: {'; '.join(theirs)}")
+            notice(f"This stays: {'; '.join(theirs)}")
     except UsageError as error:
         notice(f"What {array.device} had before is not known: {error}")
         return False

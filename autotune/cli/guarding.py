@@ -95,10 +95,11 @@ def guard(asked: Asked) -> None:
         def report_end(summary: Summary) -> None:
             metrics.over(summary.released)
             recorder.over(summary)
-            line = report.summary_line(summary, ceiling_ns)
-            line = "\n".join(fitting([line], sys.stdout))
             if asked.as_json:
                 line = json.dumps(report.summary_document(summary))
+            else:
+                lines = fitting([report.summary_line(summary, ceiling_ns)], sys.stdout)
+                line = "\n".join(lines)
             if display is not None:
                 display.over()
             with display.away() if display is not None else nullcontext():

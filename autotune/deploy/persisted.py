@@ -70,10 +70,8 @@ def persisted_uuids(root: Path = Path("/")) -> list[str]:
 def ruled_uuids(root: Path = Path("/")) -> set[str]:
     """The UUIDs of the arrays that udev has rules of ours for: of a profile that is persisted, or
     exported."""
-    pattern = udev.export_name("*")
-    before, _, after = pattern.partition("*")
-    exported = (p.name.removeprefix(before) for p in (root / RULES).glob(pattern))
-    return {*persisted_uuids(root), *_ours(name.removesuffix(after) for name in exported)}
+    exported = (root / RULES).glob(udev.export_name("*"))
+    return {*persisted_uuids(root), *_ours(path.stem.rpartition("-")[2] for path in exported)}
 
 
 def half_written(root: Path = Path("/")) -> list[str]:

@@ -8,6 +8,7 @@ import subprocess
 from collections.abc import Iterable, Mapping
 from importlib import metadata
 from pathlib import Path
+from typing import TypedDict
 
 from autotune.knobs import ALL
 from autotune.quantities import show_bytes
@@ -25,6 +26,16 @@ TOOLS = {
     "systemd": ("systemctl", "--version"),
 }
 TOOL_S = 10.0
+
+
+class Place(TypedDict):
+    host: str
+    lab: bool
+
+
+def place() -> Place:
+    """The machine: its name, and whether it is the lab."""
+    return {"host": platform.node(), "lab": "AUTOTUNE_LAB" in os.environ}
 
 
 def environment(arrays: Iterable[Array], root: Path = Path("/")) -> dict[str, str]:

@@ -1,7 +1,5 @@
 """What a design found, for programs; what people see is made of it."""
 
-import os
-import platform
 import shlex
 import string
 import sys
@@ -14,7 +12,7 @@ from autotune.design.design import Result
 from autotune.design.proof import Finalist
 from autotune.design.rebuild import rebuild_s
 from autotune.design.shape import Shape
-from autotune.preflight.environment import environment
+from autotune.preflight.environment import environment, place
 from autotune.problem.figure import Estimate
 from autotune.problem.objective import Figures
 from autotune.store import TrialRecord
@@ -49,8 +47,7 @@ def document(result: Result, made: bool) -> dict[str, Any]:
         "next": shlex.join(["autotune", "run", result.device, "--workload", result.workload_given]),
         "command": shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]),
         "environment": environment([]),
-        "host": platform.node(),
-        "lab": "AUTOTUNE_LAB" in os.environ,
+        **place(),
     }
 
 

@@ -2,8 +2,6 @@
 forecast, the passes of re-tuning, what could be better about it."""
 
 import contextlib
-import os
-import platform
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +14,7 @@ from autotune.checking.record import CheckRecord
 from autotune.errors import UsageError
 from autotune.guard import stored as guarded
 from autotune.guard.past import GuardedSync
+from autotune.preflight.environment import Place, place
 from autotune.report.history import as_it_is
 from autotune.service import history
 from autotune.service.history import PassRecord
@@ -85,8 +84,7 @@ def find(name: str, state_dir: Path) -> StoredArray:
         tuple(PastRun(as_it_is(r), store.result(r.id)) for r in runs[:MOST_RUNS] if store),
         max(0, len(runs) - MOST_RUNS),
         advices.newest(state_dir, uuid),
-        platform.node() if uuid == here else "",
-        uuid == here and "AUTOTUNE_LAB" in os.environ,
+        **(place() if uuid == here else Place(host="", lab=False)),
     )
 
 

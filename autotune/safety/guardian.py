@@ -114,7 +114,7 @@ def guarded(journal: Journal, notice: Callable[[str], None]) -> Iterator[Guardia
         if outcome.waiting:
             notice("; ".join(outcome.waiting) + ".")
         if outcome.foreign:
-            notice("Left as somebody else set it: " + "; ".join(outcome.foreign))
+            notice("This stays: " + "; ".join(outcome.foreign))
         if outcome.checking and not mended:
             raise RestoreError(
                 f"The check of {journal.record.device} does not end, as if a disk hangs; a process "

@@ -123,7 +123,7 @@ class ManagedArray:
         if outcome.failed:
             raise RestoreError(f"Not everything could be put back: {'; '.join(outcome.failed)}.")
         if left := "; ".join((*theirs, *outcome.foreign)):
-            self._reporter.notice(f"Left as somebody else set it: {left}")
+            self._reporter.notice(f"This stays: {left}")
 
     def tune(self) -> Setting | None:
         knobs = tuple(dict.fromkeys((*DEFAULT, *self._knobs)))

@@ -1,7 +1,5 @@
 """What a run found, for programs: `run --json` prints it, and the store keeps it."""
 
-import os
-import platform
 import shlex
 import sys
 from pathlib import Path
@@ -29,8 +27,6 @@ def whole_document(
         "not_measured": preparation.not_measured,
         "command": shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]),
         "environment": environment([], preparation.array.root),
-        "host": platform.node(),
-        "lab": "AUTOTUNE_LAB" in os.environ,
     }
 
 

@@ -1,10 +1,9 @@
 """A run's problem as the store keeps it."""
 
-import os
-import platform
 from collections.abc import Sequence
 
 from autotune.knobs import Knob
+from autotune.preflight.environment import place
 from autotune.problem.figure import Figure
 from autotune.problem.profile import ProvenOn
 from autotune.results.stored_run import StoredArray, StoredKnob, StoredProblem, StoredWorkload
@@ -50,8 +49,7 @@ def stored_problem(
         baseline=preparation.baseline,
         knobs={knob.name: _stored_knob(preparation, knob) for knob in preparation.knobs},
         left_out=tuple(phase.name for phase in preparation.left_out),
-        host=platform.node(),
-        lab="AUTOTUNE_LAB" in os.environ,
+        **place(),
         figures=tuple(figures),
     )
 

@@ -644,10 +644,12 @@ def test_the_record_knows_better_than_udev_what_a_disk_had_that_comes_back(
     assert sysfs.value(expire) == "770"
 
 
+@pytest.mark.parametrize(("had", "back"), [("_none_ bfq", "none"), ("none _bfq_", "bfq")])
 def test_a_disk_that_has_joined_gets_its_own_length_back_not_the_rules(
-    tmp_path: Path, array: Array
+    tmp_path: Path, array: Array, had: str, back: str
 ) -> None:
-    """A scheduler is persisted with the length that the members' queues have."""
+    """A scheduler is persisted with the length that the members' queues have. The disk may have
+    had that scheduler already."""
     *_, last = schedulers(array)
     for number, path in enumerate(schedulers(array)):
         (path.parents[1] / "wwid").write_text(f"{number}\n")
@@ -663,36 +665,12 @@ def test_a_disk_that_has_joined_gets_its_own_length_back_not_the_rules(
     shutil.move(moved, array.md / f"dev-{array.members[-1].name}")
     set_all([last], "bfq")
     last.with_name("nr_requests").write_text("30\n")
-    _udev_knows(array, last, "E:AUTOTUNE_HAD_SCHEDULER=_none_ bfq\nE:AUTOTUNE_HAD_NR_REQUESTS=40\n")
-    whole = find_array("md0", tmp_path)
-    record_persisted(whole, tmp_path)
-    undo(whole, tmp_path)
-    assert sysfs.value(last) == "none"
-    assert sysfs.value(last.with_name("nr_requests")) == "40"
-
-
-def test_the_rules_length_goes_back_on_a_disk_that_had_the_scheduler_already(
-    tmp_path: Path, array: Array
-) -> None:
-    *_, last = schedulers(array)
-    for number, path in enumerate(schedulers(array)):
-        (path.parents[1] / "wwid").write_text(f"{number}\n")
-        path.with_name("nr_requests").write_text("30\n")
-    moved = tmp_path / "member"
-    shutil.move(array.md / f"dev-{array.members[-1].name}", moved)
-    smaller = find_array("md0", tmp_path)
-    persist_values(smaller, {"scheduler": "bfq"}, tmp_path)
-    for path in schedulers(smaller):
-        path.with_name("nr_requests").write_text("30\n")
-    shutil.move(moved, array.md / f"dev-{array.members[-1].name}")
-    set_all([last], "bfq")
-    length = persisted.length_in_rule(array.uuid, tmp_path)
-    last.with_name("nr_requests").write_text(f"{length}\n")
-    _udev_knows(array, last, "E:AUTOTUNE_HAD_SCHEDULER=none _bfq_\nE:AUTOTUNE_HAD_NR_REQUESTS=40\n")
+    said = f"E:AUTOTUNE_HAD_SCHEDULER={had}\nE:AUTOTUNE_HAD_NR_REQUESTS=40\n"
+    _udev_knows(array, last, said)
     whole = find_array("md0", tmp_path)
     assert record_persisted(whole, tmp_path) == []
     undo(whole, tmp_path)
-    assert sysfs.value(last) == "bfq"
+    assert sysfs.value(last) == back
     assert sysfs.value(last.with_name("nr_requests")) == "40"
 
 
