@@ -107,7 +107,7 @@ def unpersist(
     import json
 
     from autotune.deploy.persist import unpersist as remove
-    from autotune.deploy.persisted import left_on_disks, persisted_uuids
+    from autotune.deploy.persisted import persisted_uuids
     from autotune.deploy.udevd import tell_udev
     from autotune.deploy.undo import stopped
     from autotune.errors import RefusalError
@@ -120,8 +120,6 @@ def unpersist(
         raise RefusalError(f"Nothing is persisted for {device}.")
     array = next((array for array in list_arrays() if array.uuid == uuid), None)
     known = _record(array or stopped(uuid), state_dir)
-    if array is None and (left := left_on_disks(uuid)):
-        notice(left)
     removed = remove(uuid)
     tell_udev(uuid, array, notice)
     if as_json:

@@ -188,27 +188,10 @@ def _undo_profiles(
     uuids = [uuid for uuid in persisted_uuids() if all_ or uuid in named]
     over, unknown = _record_persisted(uuids, arrays, state_dir)
     applied = _applied(state_dir, arrays, all_)
-    if not all_:
-        _tell_others(applied, uuids, state_dir)
     done, _, _, failed = _put_back_each(applied, applied)
     for path, (device, foreign) in over.items():
         done.setdefault(path, (device, Outcome()))[1].foreign += foreign
     return done, [*unknown, *failed]
-
-
-def _tell_others(applied: "Mapping[Path, Lockable]", uuids: list[str], state_dir: Path) -> None:
-    """Let arrays that have got a disk of these since know what it had before all profiles: these
-    records alone know it, and end here."""
-    from autotune.deploy.persisted import on_these_disks
-    from autotune.safety.applied import known_by_record
-    from autotune.system import sysfs
-    from autotune.system.array import list_arrays
-
-    known = {file for each in applied.values() for file in known_by_record(each, state_dir)}
-    others = on_these_disks({sysfs.device(file).name for file in known}) - {*uuids}
-    if others:
-        for text in _record_persisted(sorted(others), list_arrays(), state_dir)[1]:
-            notice(text)
 
 
 def _record_persisted(
@@ -241,13 +224,11 @@ def _record_persisted(
 def _unpersist_all(arrays: "list[Array]") -> list[Path]:
     """Remove what --persist has written for each array, be it here or not."""
     from autotune.deploy.persist import unpersist
-    from autotune.deploy.persisted import half_written, left_on_disks, persisted_uuids
+    from autotune.deploy.persisted import half_written, persisted_uuids
     from autotune.deploy.udevd import tell_udev
 
     here, removed = {array.uuid: array for array in arrays}, []
     for uuid in persisted_uuids():
-        if uuid not in here and (left := left_on_disks(uuid)):
-            notice(left)
         removed += unpersist(uuid)
         tell_udev(uuid, here.get(uuid), notice)
     return [*removed, *(path for uuid in half_written() for path in unpersist(uuid))]

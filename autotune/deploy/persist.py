@@ -10,22 +10,33 @@ import contextlib
 import os
 import re
 from collections.abc import Callable
+from importlib import resources
 from pathlib import Path
 
-from autotune.deploy.persisted import FOLDER, RULES, digest, own_place, profile_path, rule_path
+from autotune.deploy.persisted import (
+    FOLDER,
+    NOTING,
+    RULES,
+    digest,
+    half_written,
+    own_place,
+    persisted_uuids,
+    profile_path,
+    rule_path,
+)
 from autotune.deploy.udevd import tell_udev
 from autotune.deploy.whole_files import write_all
 from autotune.durable import beside, sync_folder
 from autotune.errors import AutotuneError, RefusalError
 from autotune.export import udev
 from autotune.export.steps import steps
-from autotune.knobs import by_name, harmful, is_of_disks, read_setting
+from autotune.knobs import by_name, harmful, read_setting
 from autotune.knobs.base import on_every_disk
-from autotune.knobs.before import before_here, joined, replaced, reset_with_schedulers, with_before
+from autotune.knobs.before import before_here, replaced, reset_with_schedulers, with_before
 from autotune.knobs.profile_file import load_profile, parse_profile
 from autotune.knobs.queue import NrRequests
 from autotune.knobs.scheduler import requests_after_switch
-from autotune.knobs.texts import KERNELS, of_disk, texts
+from autotune.knobs.texts import KERNELS, of_disk
 from autotune.preflight import conflicts
 from autotune.problem.profile import Profile
 from autotune.problem.setting import Setting
@@ -76,7 +87,6 @@ def persist(
     root, uuid = array.root, array.uuid
     for text in conflicts.setting(array, profile.knobs):
         notice(text)
-    set_here = _disks_set(profile, array)
     # Of what else profiles in force have set, udev sets nothing any more after the next boot.
     own = {n: value for n, value in before_here(profile, array).items() if n in profile.knobs}
     known = known_by_record(array, state_dir)
@@ -85,17 +95,13 @@ def persist(
     before = replaced(own, array, known)
     profile = with_before(profile, array, before, _following(profile, array, before, state_dir))
     journal = journal_path(state_dir.absolute(), uuid)
-    # initramfs-tools copies rules into the initramfs, where they would outlive their removal.
-    gate = f'TEST!="{own_place(uuid, Path("/"))}"'
-    rule = udev.rules(
-        _with_lengths(profile, array, state_dir, notice), *udev.forms(uuid), journal, gate
-    )
+    rule = udev.persisted(_with_lengths(profile, array, state_dir, notice), uuid, journal)
     text = profile.model_dump_json(indent=2) + "\n"
     # What could not be read again would leave no way back.
     parse_profile(text, profile.name)
     rule += f"# The SHA-256 of its profile: {digest(text.encode())}\n"
     place, latest = own_place(uuid, root), profile_path(uuid, root)
-    files = {place: text, rule_path(uuid, root): rule}
+    files = {place: text, root / NOTING: _noting_script(), rule_path(uuid, root): rule}
     if rule_path(uuid, root).exists():
         # The rule decides which of the two profiles counts, if the power fails meanwhile.
         files = dict(reversed(files.items()))
@@ -105,7 +111,7 @@ def persist(
     except OSError as error:
         raise AutotuneError(f"{place} cannot be replaced ({error.strerror}).") from None
     write_all(files)
-    tell_udev(uuid, array, notice, root, set_here)
+    tell_udev(uuid, array, notice, root)
     now = read_setting(array.now(), tuple(by_name(name) for name in profile.knobs))
     for name, value in profile.knobs.items():
         if now[name] != value:
@@ -116,13 +122,8 @@ def persist(
     return place, rule_path(uuid, root)
 
 
-def _disks_set(profile: Profile, array: Array) -> list[str]:
-    """The members whose disks were there when the profile was applied, and read as it says."""
-    wanted = {name: value for name, value in profile.knobs.items() if is_of_disks(name)}
-    files = texts(array, wanted)
-    others = {sysfs.device(file).name for file, text in files.items() if sysfs.value(file) != text}
-    others |= joined(profile, array)
-    return [member.name for member in array.members if member.disk not in others]
+def _noting_script() -> str:
+    return resources.files("autotune.export").joinpath(NOTING.name).read_text()
 
 
 def persist_applied(
@@ -189,7 +190,10 @@ def unpersist(uuid: str, root: Path = Path("/")) -> list[Path]:
     cannot be removed."""
     removed = []
     rule, own = rule_path(uuid, root), own_place(uuid, root)
-    for path in (rule, own, beside(rule), beside(own)):
+    mine = [rule, own, beside(rule), beside(own)]
+    if not {*persisted_uuids(root), *half_written(root)} - {uuid}:
+        mine += [root / NOTING, beside(root / NOTING)]
+    for path in mine:
         if path.exists():
             try:
                 path.unlink()

@@ -1,13 +1,11 @@
 """The udevd of this machine, which sets what is persisted."""
 
 import subprocess
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from autotune.deploy.persisted import RULES, profile_path, rule_path, stale
-from autotune.errors import AutotuneError
+from autotune.deploy.persisted import RULES, marked, profile_path, rule_path
 from autotune.export import udev
-from autotune.system import sysfs
 from autotune.system.array import Array, list_arrays
 from autotune.system.programs import find
 
@@ -27,13 +25,10 @@ def tell_udev(
     array: Array | None,
     notice: Callable[[str], None],
     root: Path = Path("/"),
-    already_set: Collection[str] = (),
 ) -> None:
     """Let a running udevd have the rules as they are now, and look at the array, if it is there,
-    and its members again. By that it remembers that the values are set. With the rules it forgets
-    what it remembers of disks, those too that have left the array: it would be taken for what they
-    had under the next profile. `already_set`: the members whose disks a command has set, so what
-    they read is not what they had."""
+    and its members again. By that it remembers that the values are set; with the rules, it forgets
+    that, of disks that have left the array, too: it would not set them when they come back."""
     if array is not None and not profile_path(uuid, root).exists():
         exported = root / RULES / udev.export_name(uuid)
         if exported.exists():
@@ -46,21 +41,16 @@ def tell_udev(
         return
     names = [array.name, *(member.name for member in array.members)] if array is not None else []
     if not rule_path(uuid, root).exists():
-        # The rules of other arrays remember nothing at such an event.
-        already_set = stale(root)
-        names += [name for name in already_set if name not in names]
-    devices = {name: root / "sys/class/block" / name for name in names}
+        names += [name for name in marked(uuid, root) if name not in names]
+    devices = [str(root / "sys/class/block" / name) for name in names]
     try:
         _udevadm("control", "--reload")
         if not names:
             return
-        for name in already_set:
-            event = f"change {udev.forms(uuid)[1]} {udev.ALREADY_SET}=1"
-            sysfs.write(devices.pop(name) / "uevent", event)
-        _udevadm("trigger", "--action=change", *map(str, devices.values()))
+        _udevadm("trigger", "--action=change", *devices)
         # Not `trigger --settle`: a unit without a network hears nothing of udevd's events.
         _udevadm("settle", f"--timeout={_UDEV_S}")
-    except (AutotuneError, OSError, subprocess.SubprocessError) as error:
+    except (OSError, subprocess.SubprocessError) as error:
         said = str(getattr(error, "stderr", None) or error).strip()
         notice(f"udev could not be told ({said}); the rule takes effect at the next boot.")
 

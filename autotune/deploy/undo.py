@@ -1,59 +1,42 @@
 """Undoing a persisted profile: what udev has set for it goes back as what was applied does.
 
-Nothing was recorded when udev set it. What the array had before is in the profile.
+Nothing was recorded when udev set it. What the array itself had before is in the profile, and what
+its disks had is noted by the rules (`system.disk_originals`).
 """
 
-import dataclasses
-from collections.abc import Collection, Iterable, Mapping
+import contextlib
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
-from autotune.deploy.persisted import profile_path, set_by_udev
-from autotune.deploy.set_by_udev import (
-    disks_since,
-    has_reset,
-    reset_with,
-    seen_by_udev,
-    set_last,
-)
-from autotune.knobs import ALL, for_array, is_of_disks
-from autotune.knobs.before import (
-    before_here,
-    before_on_disks,
-    on_named_disks,
-    tuned_on_disks,
-)
+from autotune.deploy.persisted import profile_path
+from autotune.knobs import is_of_disks
+from autotune.knobs.before import before_here
 from autotune.knobs.profile_file import load_profile
-from autotune.knobs.texts import follows_sysctl, texts
+from autotune.knobs.scheduler import NONE, requests_after_switch
+from autotune.knobs.texts import follows_sysctl, of_disk, texts
+from autotune.knobs.write_order import after_switch
 from autotune.problem.profile import Profile, save_profile
 from autotune.problem.setting import Setting
-from autotune.safety.applied import (
-    Stopped,
-    is_applied,
-    known_by_record,
-    ours_by_record,
-    stopped_array,
-)
-from autotune.safety.apply import journaled_paths
+from autotune.safety.applied import Stopped, is_applied, known_by_record, ours_by_record
 from autotune.safety.locks import Lockable, lock
 from autotune.safety.new_journal import new_journal
 from autotune.safety.paths import applied_path, applied_profile_path, journal_path
 from autotune.system import ownership, sysfs
 from autotune.system.array import Array
+from autotune.system.disk_originals import BEING_SET, Note, noted_for
 
 
 def record(array: Array | Stopped, state_dir: Path) -> list[str]:
     """Record what udev has set, under the lock, which remembers it for other state folders."""
     with lock(array, journal_path(state_dir, array.uuid), applies=True, undoes=True):
-        if isinstance(array, Stopped):
-            return record_stopped(array, state_dir)
         return record_persisted(array, state_dir)
 
 
-def record_persisted(array: Array, state_dir: Path) -> list[str]:
+def record_persisted(array: Array | Stopped, state_dir: Path) -> list[str]:
     """Record as applied what udev has set on an array for the profile that is persisted for it,
-    unless that is recorded already. Whoever holds the lock of the array calls it before anything
-    goes over these values, undoes them, or removes the profile. Return what somebody else has set
-    over them, in words: that stays.
+    unless that is recorded already; of one that does not run, on its disks. Whoever holds the lock
+    of the array calls it before anything goes over these values, undoes them, or removes the
+    profile. Return what somebody else has set over them, in words: that stays.
 
     Raise UsageError if the profile cannot be used, RefusalError or AutotuneError if nothing can be
     recorded.
@@ -61,63 +44,25 @@ def record_persisted(array: Array, state_dir: Path) -> list[str]:
     profile = _persisted(array)
     if profile is None:
         return []
-    back = _before(profile, array)
-    tuned = {**texts(array, _own(profile.knobs)), **tuned_on_disks(profile, array)}
-    newer = disks_since(profile, array)
-    # One that has joined and left again: only udev knows of it.
-    left = {name: disk for name, disk in newer.items() if disk not in array.disks}
-    there = on_named_disks(profile, profile.knobs, array.root, left.values())
-    seen = seen_by_udev(newer, array.root)
-    seen |= _known_by_others(array, state_dir, seen)
-    back |= {file: text for file, text in seen.items() if file in back or file in there}
-    tuned |= {file: text for file, text in there.items() if file in back}
     known = known_by_record(array, state_dir)
-    ours, theirs = _judged(back, tuned, known, array)
-    reset = reset_with(ours, tuned, profile, array, seen)
-    ours |= {file: text for file, text in reset.items() if file not in known or file not in tuned}
-    paths = journaled_paths(array, for_array(array, ALL), checks=False)
-    # Of what goes with a scheduler and is not known, its switch back sets what is right.
-    switched = {file: {text, tuned.get(file)} for file, text in ours.items()}
-    switched = {file: both for file, both in switched.items() if len(both) > 1}
-    paths = [
-        each
-        for each in paths
-        if not any(has_reset(file, both, each) for file, both in switched.items())
-    ]
-    ours |= {file: known[file] for file in _again(tuned, known, array, state_dir)}
-    _record(profile, array, ours, paths, state_dir)
-    return theirs
-
-
-def _again(
-    tuned: Mapping[Path, str], known: Mapping[Path, str], array: Array, state_dir: Path
-) -> list[Path]:
-    """The files that udev has set again after another profile was applied, as where a member was
-    taken out and added anew."""
-    reads = {file: sysfs.value(file) for file in known if file in tuned and file.exists()}
-    udevs = {f: text for f, text in reads.items() if text == tuned[f] != known[f]}
+    back, theirs = _on_disks(array, profile, known)
+    if isinstance(array, Array):
+        own, others = _on_array(array, profile, known)
+        back, theirs = {**back, **own}, [*theirs, *others]
     ours = ours_by_record(array, state_dir)
-    return [file for file, text in udevs.items() if text not in ours.get(file, ())]
-
-
-def record_stopped(array: Stopped, state_dir: Path) -> list[str]:
-    """The same of the disks of an array that does not run, as far as they say what they are."""
-    profile = _persisted(array)
-    if profile is None:
-        return []
-    had, tuned = (
-        on_named_disks(profile, setting, array.root, sorted(array.leaves))
-        for setting in (profile.before, profile.knobs)
-    )
-    known = known_by_record(array, state_dir)
-    ours, theirs = _judged(had, tuned, known, array)
-    _record(profile, array, ours, [], state_dir)
-    return theirs
+    back = {
+        file: text
+        for file, text in back.items()
+        if known.get(file) != text or sysfs.original(file) not in (text, "", *ours.get(file, ()))
+    }
+    _record(profile, array, back, state_dir)
+    return sorted(f"{file} reads {sysfs.value(file)}, which was set after that" for file in theirs)
 
 
 def stopped(uuid: str, root: Path = Path("/")) -> Stopped:
     """An array that does not run, by its UUID, with the disks that udev has set for it."""
-    return Stopped(uuid, uuid, f"array {uuid}", frozenset(set_by_udev(uuid, root)), root)
+    disks = frozenset(sysfs.device(file).name for file in noted_for(uuid, root))
+    return Stopped(uuid, uuid, f"array {uuid}", disks, root)
 
 
 def _persisted(array: Lockable) -> Profile | None:
@@ -128,71 +73,96 @@ def _persisted(array: Lockable) -> Profile | None:
     return load_profile(path)
 
 
-def _before(profile: Profile, array: Array) -> dict[Path, str]:
-    """What the files read before the profile (`sysfs.original`)."""
-    found = texts(array, _own(before_here(profile, array)))
-    for file in found:
-        if follows_sysctl(array, file.name, found[file], profile.system):
-            found[file] = "system"
-    return {**found, **before_on_disks(profile, array)}
-
-
-def _known_by_others(array: Array, state_dir: Path, seen: Mapping[Path, str]) -> dict[Path, str]:
-    """What the records of other arrays know, of which a disk may have been a member: of what they
-    have set, and of what udev has not `seen`."""
-    found: dict[Path, str] = {}
-    for path in sorted(applied_path(state_dir, "any").parent.glob("*.jsonl")):
-        other = stopped_array(path)
-        if other is not None and other.uuid != array.uuid:
-            other = dataclasses.replace(other, root=array.root)
-            ours = ours_by_record(other, state_dir)
-            found |= {
-                file: text
-                for file, text in known_by_record(other, state_dir).items()
-                if file not in seen or seen[file] in ours.get(file, ())
-            }
-    return found
+def _on_array(
+    array: Array, profile: Profile, known: Mapping[Path, str]
+) -> tuple[dict[Path, str], list[Path]]:
+    """The array's own files that udev has set and that are not `known` yet, with what goes back
+    there; and those over which somebody else has set something."""
+    before = texts(array, _own(before_here(profile, array)))
+    tuned = texts(array, _own(profile.knobs))
+    ours, theirs = {}, []
+    for file in before.keys() & tuned.keys() - known.keys():
+        if follows_sysctl(array, file.name, before[file], profile.system):
+            before[file] = "system"
+        if sysfs.original(file) == before[file]:
+            continue
+        if sysfs.value(file) == tuned[file]:
+            ours[file] = before[file]
+        else:
+            theirs.append(file)
+    return ours, theirs
 
 
 def _own(setting: Setting) -> Setting:
     return {name: value for name, value in setting.items() if not is_of_disks(name)}
 
 
-def _judged(
-    back: Mapping[Path, str], tuned: Mapping[Path, str], known: Collection[Path], array: Lockable
-) -> tuple[dict[Path, str], list[str]]:
-    """What udev has set and is not `known` yet, with what goes back there; and what somebody else
-    has set over it, in words. What udev has set later for another array goes back with that."""
-    ours, theirs = {}, []
-    for file in back.keys() & tuned.keys() - set(known):
-        reads = sysfs.value(file)
-        if sysfs.original(file) == back[file]:
-            continue
-        later = set_last(file, array.uuid, array.root)
-        if reads == tuned[file] or later.get(reads) is False:
-            ours[file] = back[file]
-        elif reads not in later:
-            theirs.append(f"{file} reads {reads}, which was set after that")
-    return ours, sorted(theirs)
+def _on_disks(
+    array: Lockable, profile: Profile, known: Collection[Path]
+) -> tuple[dict[Path, str], list[Path]]:
+    """The same of its disks' files, also of disks that have left it."""
+    notes, reads = noted_for(array.uuid, array.root), dict[Path, str]()
+    for file in notes:
+        # Throttling that is off cannot be read.
+        with contextlib.suppress(OSError):
+            reads[file] = sysfs.original(file)
+    ours = {
+        file: notes[file].original for file, text in reads.items() if _is_ours(file, text, notes)
+    }
+    theirs = [file for file in reads if file not in ours and file not in known]
+    foreign = [
+        file
+        for file in theirs
+        if reads[file] not in (notes[file].original, "") and _is_set_by(profile, file, array.root)
+    ]
+    if all(reads[file] == text for file, text in ours.items()):
+        return {}, foreign
+    # A switch of the scheduler back would reset what somebody else has set.
+    return {**{file: _as_it_is(file, reads[file], ours) for file in theirs}, **ours}, foreign
 
 
-def _record(
-    profile: Profile,
-    array: Lockable,
-    before: Mapping[Path, str],
-    paths: Iterable[Path],
-    state_dir: Path,
-) -> None:
+def _as_it_is(file: Path, reads: str, back: Mapping[Path, str]) -> str:
+    """What a file that reads so is to read in the end, as far as the scheduler takes it."""
+    disk = sysfs.device(file)
+    if file.name == "nr_requests" and back.get(disk / "queue/scheduler") == NONE:
+        return str(min(int(reads), requests_after_switch(disk, NONE) or int(reads)))
+    return reads
+
+
+def _is_ours(file: Path, reads: str, notes: Mapping[Path, Note]) -> bool:
+    """Whether a file reads so on our account, be it that somebody has switched back to the original
+    scheduler, but not to a third one."""
+    scheduler = sysfs.device(file) / "queue/scheduler"
+    switch = notes.get(scheduler)
+    if switch is not None and file != scheduler:
+        now = sysfs.value(scheduler)
+        if now != switch.set_to and reads == after_switch(file, now):
+            return now == switch.original
+    return notes[file].set_to in (reads, BEING_SET)
+
+
+def _is_set_by(profile: Profile, file: Path, root: Path) -> bool:
+    disk = sysfs.device(file).name
+    return any(file == of_disk(root, disk, name) for name in profile.knobs if is_of_disks(name))
+
+
+def _record(profile: Profile, array: Lockable, before: Mapping[Path, str], state_dir: Path) -> None:
     if not before:
         return
+    known = known_by_record(array, state_dir)
+    texts = {str(file): text for file, text in before.items()}
     path = journal_path(state_dir, array.uuid)
-    both = list(dict.fromkeys([*paths, *before]))
-    journal = new_journal(path, array.uuid, array.device, both, array.root)
+    journal = new_journal(path, array.uuid, array.device, before, array.root)
     try:
         if not is_applied(array, state_dir):
             save_profile(profile, applied_profile_path(state_dir, array.uuid))
-        journal.found_set({str(file): text for file, text in before.items()})
+        now = {name: journal.record.originals[name] for name in texts}
+        journal.found_set(texts, now)
         journal.keep(applied_path(state_dir, array.uuid))
+        newer = {str(file) for file, text in before.items() if known.get(file, text) != text}
+        if newer:
+            # A disk was in no array meanwhile, and somebody has set something else there.
+            journal.found_set({n: texts[n] for n in newer}, {n: now[n] for n in newer})
     finally:
         if not journal.cleared:
             # Nothing was written that would have to go back.

@@ -7,6 +7,8 @@ What the rules rest on (seen on systemd 252 with mdadm 4.2):
   set once is remembered as long as the array is active, or the disk a member, and forgotten with
   the first event after: whatever a person sets by hand in between stays.
 - blkid gives every member the array's UUID as ID_FS_UUID, a replaced one as soon as it is in.
+- What a disk had before, `disk-originals.sh` notes outside of that database: it is to outlast a
+  partition, and a disk that leaves the array.
 - mdadm closes a new member more than once, and udevd sees no close of a device while it handles
   the one before (systemd issue 26250): it may have looked before the superblock was there, and not
   look again. So a disk is looked at once more a second after it was closed. The second event has
@@ -15,7 +17,6 @@ What the rules rest on (seen on systemd 252 with mdadm 4.2):
 
 import hashlib
 import itertools
-from collections.abc import Container
 from pathlib import Path
 
 from autotune.errors import UsageError
@@ -23,15 +24,13 @@ from autotune.export.header import comment
 from autotune.export.steps import BYPASS, CACHE, MAX, MIN, THREADS, Step, lasting, steps
 from autotune.knobs.iosched import RESET_BY_SWITCH
 from autotune.problem.profile import Profile
-from autotune.system.udev_data import SET_FOR, SET_SINCE, had_property, set_property
+from autotune.system.disk_originals import NOTES
 
 JOURNALS = Path("/var/lib/autotune/journal")
 PERSISTED = Path("/etc/autotune/persisted")
 """The folder of the profiles that `--persist` keeps."""
-ALREADY_SET = "AUTOTUNESET"
-"""What a synthetic event says of a disk that a command has set: its values are not what it had
-before, which that command knows (kernel Documentation/ABI/testing/sysfs-uevent)."""
-
+NOTING = PERSISTED / "disk-originals.sh"
+"""The script that notes what disks had. Exported rules undo nothing, and so note nothing."""
 SCHEDULER = "queue/scheduler"
 
 _LACKS = (
@@ -62,6 +61,13 @@ def exported(profile: Profile, md_uuid: str, fs_uuid: str, uuid: str) -> str:
     return rules(profile, md_uuid, fs_uuid, f"{JOURNALS}/{uuid}.jsonl", gate)
 
 
+def persisted(profile: Profile, uuid: str, journal: Path) -> str:
+    """The text of the rules of a persisted profile. initramfs-tools copies rules into the
+    initramfs, where they would outlive their removal: there is no profile, so they do nothing."""
+    gate = f'TEST!="{PERSISTED}/{uuid}.json"'
+    return rules(profile, *forms(uuid), journal, gate, noted_for=uuid)
+
+
 def forms(uuid: str) -> tuple[str, str]:
     """A UUID as MD_UUID has it, and as blkid's ID_FS_UUID does. UsageError if it is none."""
     if len(uuid) != 32 or not set(uuid) <= set("0123456789abcdef"):
@@ -83,9 +89,11 @@ def rules(
     fs_uuid: str,
     journal: Path | str,
     nothing_if: str,
+    noted_for: str = "",
 ) -> str:
     """The rules' text. `journal` is there while a run of autotune is under way. They do nothing
-    where the match `nothing_if` holds."""
+    where the match `nothing_if` holds. `noted_for`: the UUID that it is noted for what disks had;
+    "" if it is not noted."""
     wanted = steps(profile)
     on_array = [step for step in wanted if not step.on_disks]
     waiting = {name: [s for s in on_array if s.file in files] for name, files in _WAITING.items()}
@@ -102,14 +110,7 @@ def rules(
             f'KERNEL=="md*", ENV{{DEVTYPE}}=="disk", ENV{{MD_UUID}}=="{md_uuid}", '
             'GOTO="autotune_array"\n'
         )
-    kept = _kept(on_disks)
     if on_disks:
-        # Of a disk that leaves, too, be it erased, or another array's next.
-        known = (SET_FOR, SET_SINCE, *map(had_property, kept), *map(set_property, kept))
-        # Only once: the rules of another array may have changed it at this event.
-        text += "".join(
-            f'ENV{{{_ALREADY}}}!="1", ENV{{{name}}}=="", IMPORT{{db}}="{name}"\n' for name in known
-        )
         text += (
             f'ENV{{ID_FS_TYPE}}=="linux_raid_member", ENV{{ID_FS_UUID}}=="{fs_uuid}", '
             'GOTO="autotune_member"\n'
@@ -132,17 +133,12 @@ def rules(
     if on_disks:
         key = _key(on_disks)
         text += '\nLABEL="autotune_member"\n'
-        first = f'ENV{{{SET_FOR}}}="{fs_uuid}", ENV{{{SET_SINCE}}}="$env{{SEQNUM}}"'
-        text += f'ENV{{{_ALREADY}}}=="1", {first}\n'
-        text += "".join(f'ENV{{{_ALREADY}}}=="1", {_remember(step)}\n' for step in on_disks)
-        text += f'ENV{{{_ALREADY}}}=="1", ENV{{AUTOTUNE_MEMBER}}="{key}", ' + _TO_END
         text += 'IMPORT{db}="AUTOTUNE_MEMBER"\n'
         text += f'ENV{{AUTOTUNE_MEMBER}}=="{key}", ' + _TO_END
         text += f'TEST=="{journal}", ' + _TO_END
-        wanted_there = {step.file for step in on_disks}
-        text += "".join(_keep_had(file, wanted_there) for file in kept)
+        text += f"{_note('before', on_disks, noted_for)}, {_TO_END}" if noted_for else ""
         text += "".join(_on_disk(step) for step in on_disks)
-        text += f'ENV{{{SET_FOR}}}=="", {first}\n'
+        text += f"{_note('after', on_disks, noted_for)}, {_TO_END}" if noted_for else ""
         text += f'ENV{{AUTOTUNE_MEMBER}}="{key}"\n'
     return text + '\nLABEL="autotune_end"\n'
 
@@ -160,7 +156,6 @@ _SAFE = {
 """A reshape for which the cache gets too small never ends; and to change the number of threads
 while a sync runs, or is about to, can hang md."""
 _TO_END = 'GOTO="autotune_end"\n'
-_ALREADY = f"SYNTH_ARG_{ALREADY_SET}"
 _HEAD = """
 SUBSYSTEM!="block", GOTO="autotune_end"
 ACTION!="add|change", GOTO="autotune_end"
@@ -188,33 +183,12 @@ def _when_safe(name: str, wanted: list[Step]) -> str:
     return f'ENV{{{name}}}!="{key}", TEST=="{first}", {_SAFE[first]}{stores}ENV{{{name}}}="{key}"\n'
 
 
-def _kept(wanted: list[Step]) -> list[str]:
-    """The files of a disk whose first value is to be remembered: what is set, and what a switch of
-    the scheduler may reset."""
-    files = [step.file for step in wanted]
-    also = RESET_BY_SWITCH if SCHEDULER in files else ()
-    return list(dict.fromkeys([*files, *also]))
-
-
-def _keep_had(file: str, wanted: Container[str]) -> str:
-    """Remember what a file reads now, if nothing is known of it, or if somebody has set it since.
-    What a switch of the scheduler resets beside is as new as the scheduler."""
-    name, lines = had_property(file), ""
-    by = file if file in wanted else SCHEDULER
-    for kind, below in (("disk", ""), ("partition", "../")):
-        there = f'ENV{{DEVTYPE}}=="{kind}", TEST=="{below}mq", TEST=="{below}{file}", '
-        keep = f'ENV{{{name}}}="$attr{{{below}{file}}}"\n'
-        lines += f'{there}ENV{{{name}}}=="", ENV{{{set_property(by)}}}=="", {keep}'
-        lines += f"{there}{_somebody_set(by, below)}{keep}"
-    return lines
-
-
-def _somebody_set(file: str, below: str) -> str:
-    """Matches a file that does not read what such rules set last. Udev does not compare with a
-    property, so grep does."""
-    last = set_property(file)
-    same = f"-qF [$env{{{last}}}]" if file == SCHEDULER else f"-qxF $env{{{last}}}"
-    return f'ENV{{{last}}}!="", PROGRAM!="/bin/grep {same} /sys$devpath/{below}{file}", '
+def _note(when: str, wanted: list[Step], uuid: str) -> str:
+    """Matches if what the disk has could not be noted: what cannot be put back is not set."""
+    files = dict.fromkeys(step.file for step in wanted)
+    if SCHEDULER in files:
+        files |= dict.fromkeys(RESET_BY_SWITCH)
+    return f'PROGRAM!="/bin/sh {NOTING} {when} /sys$devpath {NOTES} {uuid} {" ".join(files)}"'
 
 
 def _on_disk(step: Step) -> str:
@@ -222,12 +196,8 @@ def _on_disk(step: Step) -> str:
     lines = ""
     for kind, below in (("disk", ""), ("partition", "../")):
         there = f'ENV{{DEVTYPE}}=="{kind}", TEST=="{below}mq", TEST=="{below}{step.file}", '
-        lines += f'{there}ATTR{{{below}{step.file}}}="{step.text}", {_remember(step)}\n'
+        lines += f'{there}ATTR{{{below}{step.file}}}="{step.text}"\n'
     return lines
-
-
-def _remember(step: Step) -> str:
-    return f'ENV{{{set_property(step.file)}}}="{step.text}"'
 
 
 def _looked_at(fs_uuid: str) -> str:

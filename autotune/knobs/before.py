@@ -9,7 +9,7 @@ from autotune.knobs.texts import of_disk, on_disks, texts
 from autotune.knobs.write_order import resets
 from autotune.problem.profile import Profile
 from autotune.problem.setting import Setting, Value
-from autotune.system import udev_data
+from autotune.system import disk_originals
 from autotune.system.array import Array
 from autotune.system.blockdev import hardware
 
@@ -27,15 +27,15 @@ def with_before(
 def before_here(profile: Profile, array: Array) -> Setting:
     """What the array had before its profile, in the order of the disks that it has now.
 
-    A disk that has come since has what it had as udev first saw it there, if udev remembers that,
-    else what one had that has left, else what most had. What cannot be told apart, since the
+    A disk of which that is noted (`disk_originals`) has what is noted. Else one that has come
+    since has what one had that has left, else what most had. What cannot be told apart, since the
     profile does not say of which disks it is, is left out.
     """
     found = dict(profile.before)
     for name, value in profile.before.items():
         if not is_of_disks(name):
             continue
-        parts, own = str(value).split(","), _seen_by_udev(profile, array, name)
+        parts, own = str(value).split(","), _noted(array, name)
         if len(parts) == 1 and not own:
             continue
         ids = profile.disks or (disk_ids(array) if len(parts) == len(array.disks) else ())
@@ -48,12 +48,14 @@ def before_here(profile: Profile, array: Array) -> Setting:
     return found
 
 
-def _seen_by_udev(profile: Profile, array: Array, name: str) -> dict[str, str]:
-    """What the disks that have come since had then, by what they say they are."""
-    new, ids = joined(profile, array), dict(zip(array.disks, disk_ids(array), strict=True))
-    file = of_disk(array.root, array.disks[0], name).name if new else ""
-    seen = {m.disk: udev_data.had(m.name, file, array.root) for m in array.members if m.disk in new}
-    return {ids[disk]: text for disk, text in seen.items() if text and disk in ids}
+def _noted(array: Array, name: str) -> dict[str, str]:
+    """What is noted of a setting of the array's disks, by what these say they are."""
+    found = {}
+    for disk, known_as in zip(array.disks, disk_ids(array), strict=True):
+        note = disk_originals.noted(of_disk(array.root, disk, name))
+        if note is not None and note.uuid == array.uuid and note.original:
+            found[known_as] = note.original
+    return found
 
 
 def _placed(had: Mapping[str, str], disks: tuple[str, ...]) -> list[str]:
@@ -62,54 +64,27 @@ def _placed(had: Mapping[str, str], disks: tuple[str, ...]) -> list[str]:
     return [had[disk] if disk in had else left.pop(0) if left else most for disk in disks]
 
 
-def before_on_disks(profile: Profile, array: Array) -> dict[Path, str]:
-    """What the files of the array's disks read before its profile, by file; and those of disks
-    that have left it since, as far as they are there."""
-    return _on_disks(profile, array, profile.before, before_here(profile, array))
-
-
 def tuned_on_disks(profile: Profile, array: Array) -> dict[Path, str]:
-    """What these files read under the profile."""
-    return _on_disks(profile, array, profile.knobs, profile.knobs)
-
-
-def _on_disks(profile: Profile, array: Array, then: Setting, now: Setting) -> dict[Path, str]:
-    found = texts(array, {name: value for name, value in now.items() if is_of_disks(name)})
-    left = _left(profile, array)
-    for name, value in then.items():
-        if is_of_disks(name):
-            on_left = on_disks(array.root, name, value, left, len(profile.disks))
-            found = {**{path: text for path, text in on_left.items() if path.exists()}, **found}
-    return found
+    """What the files of the array's disks read under its profile, by file; and those of disks that
+    have left it since, as far as they are there."""
+    setting = {name: value for name, value in profile.knobs.items() if is_of_disks(name)}
+    left, found = _left(profile, array), {}
+    for name, value in setting.items():
+        on_left = on_disks(array.root, name, value, left, len(profile.disks))
+        found.update({path: text for path, text in on_left.items() if path.exists()})
+    return {**found, **texts(array, setting)}
 
 
 def _left(profile: Profile, array: Array) -> dict[int, str]:
-    """The names of disks that have left the array, by their place among those of the profile."""
+    """The names of disks that have left the array, by their place among those of the profile. One
+    that does not say what it is could be another one."""
     here = set(disk_ids(array)) | set(array.disks)
     if here.issuperset(profile.disks):
         return {}
-    places = disks_here(profile, array.root)
-    return {n: name for n, name in places.items() if profile.disks[n] not in here}
-
-
-def disks_here(profile: Profile, root: Path) -> dict[int, str]:
-    """The names of a profile's disks, by their place there, as far as they are on this machine. One
-    that does not say what it is could be another one."""
-    names = {hardware(folder.name, root): folder.name for folder in (root / "sys/block").iterdir()}
-    return {place: names[disk] for place, disk in enumerate(profile.disks) if disk in names}
-
-
-def on_named_disks(
-    profile: Profile, setting: Setting, root: Path, also: Collection[str] = ()
-) -> dict[Path, str]:
-    """What the files of a profile's disks read under a setting of it, whether its array runs or
-    not. `also`: disks whose place among these is not known, for what all of them had."""
-    disks, found = disks_here(profile, root), {}
-    for name, value in setting.items():
-        if is_of_disks(name):
-            found.update(on_disks(root, name, value, dict(enumerate(also)), 1))
-            found.update(on_disks(root, name, value, disks, len(profile.disks)))
-    return {path: text for path, text in found.items() if path.exists()}
+    blocks = (array.root / "sys/block").iterdir()
+    names = {hardware(folder.name, array.root): folder.name for folder in blocks}
+    disks = enumerate(profile.disks)
+    return {n: names[disk] for n, disk in disks if disk in names and disk not in here}
 
 
 def reset_with_schedulers(array: Array, known: Mapping[Path, str]) -> Setting:

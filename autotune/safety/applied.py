@@ -11,15 +11,31 @@ from autotune.safety.journal import Journal
 from autotune.safety.locks import Lockable
 from autotune.safety.paths import applied_path, applied_profile_path
 from autotune.safety.record import Record
-from autotune.system import sysfs
+from autotune.system import disk_originals, sysfs
 from autotune.system.array import Array
 
 
 def keep_applied(profile: Profile, array: Array, journal: Journal, state_dir: Path) -> None:
     """Leave the profile's values in force until the next reboot or `autotune restore`. Raise
     AutotuneError, the journal still being open, if that cannot be recorded."""
+    _note_on_disks(array, journal.record, state_dir)
     save_profile(profile, applied_profile_path(state_dir, array.uuid))
     journal.keep(applied_path(state_dir, array.uuid))
+
+
+def _note_on_disks(array: Array, record: Record, state_dir: Path) -> None:
+    """Note what disks had, which may be another array's next."""
+    earlier = known_by_record(array, state_dir)
+    for file in (Path(name) for name in record.changed):
+        if sysfs.device(file) == array.block:
+            continue
+        found, known = record.originals[str(file)], disk_originals.noted(file)
+        if file in earlier:
+            found = earlier[file]
+        elif known is not None and known.set_to in (found, disk_originals.BEING_SET):
+            found = known.original
+        note = disk_originals.Note(found, sysfs.original(file), array.uuid)
+        disk_originals.take_down(file, note)
 
 
 def _record(array: Lockable, state_dir: Path) -> Record | None:

@@ -279,10 +279,9 @@ class Journal:
             numbers = {"device": device, "parent": record.parents.get(folder)}
             self._add({"kind": "scratch", "path": folder, "mount": mount, **numbers})
 
-    def found_set(self, before: Mapping[str, str]) -> None:
-        """Note what files had `before` udev set them, which now read so on our account. Under
-        another scheduler some are not there."""
-        now = {name: self.record.originals[name] for name in before}
+    def found_set(self, before: Mapping[str, str], now: Mapping[str, str]) -> None:
+        """Note what files had `before` udev set them, and what they read now on our account. Under
+        another scheduler some are not there ("")."""
         known = {name: text for name, text in now.items() if text}
         self._add({"kind": "first", "originals": dict(before), "now": known})
 

@@ -1,6 +1,7 @@
 """Putting back what a journal says. Light: the guardian runs it when the tuner is dead."""
 
 import contextlib
+import dataclasses
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -21,8 +22,9 @@ from autotune.safety.journal import Journal
 from autotune.safety.outcome import Outcome, because
 from autotune.safety.own_check import is_anothers, stop_check
 from autotune.safety.own_scratch import remove_scratch
+from autotune.safety.paths import is_of_applied
 from autotune.safety.record import BOOT_ID, Record
-from autotune.system import sysfs
+from autotune.system import disk_originals, sysfs
 from autotune.system.blockdev import md_uuid
 
 QUEUE_DEPTH = "queue_depth"
@@ -62,6 +64,8 @@ def restore(journal: Journal, root: Path = Path("/"), at_once: bool = False) -> 
         # A filesystem that does not let go of a file must not keep a guard from a rebuild.
         with contextlib.suppress(AutotuneError, OSError):
             journal.wait(for_a_sync=bool(outcome.waiting))
+    if outcome.complete and is_of_applied(journal.path) and not outcome.rebooted:
+        disk_originals.forget(record.uuid, root)
     if outcome.complete:
         beside = journal.path.with_suffix(".json")
         try:
@@ -125,6 +129,8 @@ def _restore_one(
         # What else was set on a disk meanwhile, another array's profile perhaps, is no news.
         if array or record.cause(name) is not None:
             outcome.foreign.append(f"{name} reads {wanted}, which was set after that")
+        if not array:
+            _correct_note(record, write)
     try:
         # A switch of the scheduler back may have reset it just now.
         now = sysfs.original(write.path)
@@ -154,6 +160,18 @@ def _restore_one(
         outcome.failed.append(because(write.path, error))
         outcome.late |= sysfs.is_late(write.path)
     return True
+
+
+def _correct_note(record: Record, write: sysfs.Write) -> None:
+    """Where a disk went to another array while a value of ours was tried, udev took that for what
+    the disk had."""
+    note = disk_originals.noted(write.path)
+    if note is None or note.uuid == record.uuid:
+        return
+    if note.original in record.ours.get(str(write.path), ()):
+        # A restore goes on, whatever fails.
+        with contextlib.suppress(AutotuneError):
+            disk_originals.take_down(write.path, dataclasses.replace(note, original=write.text))
 
 
 def _write(record: Record, path: Path, wanted: str) -> None:

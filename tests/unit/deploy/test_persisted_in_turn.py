@@ -8,16 +8,15 @@ from pathlib import Path
 
 import fake_sysfs
 import pytest
+from profiles_in_force import udev_sets
 from some_profile import profile
 
 from autotune.deploy import persist
 from autotune.deploy.apply import known_here
-from autotune.deploy.persisted import persisted_uuids, profile_path
+from autotune.deploy.persisted import persisted_uuids
 from autotune.deploy.shared_disks import without_shared_disks
 from autotune.deploy.undo import record_persisted
 from autotune.knobs import ALL, by_name, for_array, read_setting
-from autotune.knobs.profile_file import load_profile
-from autotune.knobs.write_order import rank
 from autotune.problem.profile import Profile
 from autotune.problem.setting import Setting
 from autotune.safety.applied import keep_applied
@@ -29,6 +28,7 @@ from autotune.safety.record import BOOT_ID
 from autotune.safety.restore import restore
 from autotune.system import sysfs
 from autotune.system.array import Array, list_arrays
+from autotune.system.disk_originals import NOTES
 
 SCHEDULERS = ("mq-deadline", "none", "bfq", "kyber")
 LENGTHS = (32, 48)
@@ -144,13 +144,9 @@ class Disks:
         of_uuid = {array.uuid: array for array in list_arrays(self.root)}
         for array in of_uuid.values():
             fake_sysfs.write(array.md / "stripe_cache_size", "256")
+        shutil.rmtree(self.root / NOTES.relative_to("/"), ignore_errors=True)
         for uuid in persisted_uuids(self.root):
-            knobs = load_profile(profile_path(uuid, self.root)).knobs
-            # As the rules have them.
-            for name in sorted(knobs, key=rank):
-                for path in by_name(name).paths(of_uuid[uuid]):
-                    if path.name == name:
-                        fake_sysfs.write(path, str(knobs[name]))
+            udev_sets(of_uuid[uuid])
 
     def lose_a_disk(self, array: Array) -> None:
         if len(array.disks) > 2:

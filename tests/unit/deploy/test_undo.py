@@ -2,6 +2,7 @@
 
 import functools
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 import fake_sysfs
@@ -9,12 +10,14 @@ import pytest
 from profiles_in_force import (
     ORIGINAL,
     apply_values,
+    left_out,
     persist_values,
     persisted_before,
     schedulers,
     set_all,
     shrink,
     start,
+    udev_sets,
     undo,
 )
 from some_profile import profile
@@ -23,10 +26,9 @@ from autotune.deploy import persist, persisted
 from autotune.deploy.apply import known_here
 from autotune.deploy.in_force import active, refuse_damaged
 from autotune.deploy.persisted import profile_path
-from autotune.deploy.undo import record_persisted, record_stopped, stopped
+from autotune.deploy.undo import record_persisted, stopped
 from autotune.errors import AutotuneError, RefusalError, UsageError
 from autotune.knobs import by_name, read_setting
-from autotune.knobs.before import with_before
 from autotune.knobs.profile_file import load_profile
 from autotune.problem.profile import save_profile
 from autotune.problem.setting import Setting
@@ -43,12 +45,19 @@ def cache(array: Array) -> Path:
     return array.md / "stripe_cache_size"
 
 
+def boot(array: Array, at_first: Sequence[str]) -> None:
+    """Another start of the machine, where disks have these schedulers, as the kernel sets them."""
+    start(array.root, "later")
+    for path, text in zip(schedulers(array), at_first, strict=True):
+        for each in ("kyber" if text == "none" else "none", text):
+            fake_sysfs.write(path, each)
+
+
 def as_udev_sets_it(array: Array) -> Path:
     """A profile that was persisted before this boot; its file."""
     values = {"scheduler": "kyber", "stripe_cache_size": 512}
     path = persisted_before(array, values, {"scheduler": ORIGINAL, "stripe_cache_size": 256})
-    cache(array).write_text("512\n")
-    set_all(schedulers(array), "kyber")
+    udev_sets(array)
     return path
 
 
@@ -156,63 +165,35 @@ def test_what_cannot_be_recorded_changes_nothing(
     assert sysfs.value(cache(array)) == "512"
 
 
-@pytest.mark.parametrize("names_change", [False, True])
-def test_a_disk_that_has_left_keeps_no_other_from_going_back(
-    tmp_path: Path, array: Array, names_change: bool
+def test_a_disk_that_has_left_goes_back_too_and_keeps_no_other_from_it(
+    tmp_path: Path, array: Array
 ) -> None:
     first = ("none", *(ORIGINAL,) * 4)
     files = schedulers(array)
-    ids = ["first", "second", "third", "fourth", "fifth"]
-    for path, wwid in zip(files, ids, strict=True):
-        (path.parents[1] / "wwid").write_text(f"{wwid}\n")
-    array = find_array("md0", tmp_path)
+    for path, text in zip(files, first, strict=True):
+        fake_sysfs.write(path, text)
     persisted_before(array, {"scheduler": "bfq"}, {"scheduler": ",".join(first)})
-    set_all(files, "bfq")
+    udev_sets(array)
     shrink(array, 4)
-    if names_change:
-        for path, wwid in zip(files[:4], reversed(ids[:4]), strict=True):
-            (path.parents[1] / "wwid").write_text(f"{wwid}\n")
     array = find_array("md0", tmp_path)
     record_persisted(array, tmp_path)
     undo(array, tmp_path)
-    back = list(reversed(first[:4])) if names_change else list(first[:4])
-    # The one that has left goes back too.
-    assert [sysfs.value(path) for path in files] == [*back, ORIGINAL]
+    assert tuple(sysfs.value(path) for path in files) == first
 
 
-@pytest.mark.parametrize(
-    ("reads", "seen", "before"),
-    [
-        ("none", "", "none"),
-        ("kyber", "", ORIGINAL),
-        ("kyber", "_none_ mq-deadline kyber bfq", "none"),
-        ("kyber", "none mq-deadline _kyber_ bfq", "kyber"),
-    ],
-)
-def test_a_disk_that_has_joined_keeps_what_it_had(
-    tmp_path: Path, array: Array, reads: str, seen: str, before: str
+@pytest.mark.parametrize("had", ["none", "kyber", ORIGINAL])
+def test_what_a_disk_had_that_has_joined_is_what_was_before(
+    tmp_path: Path, array: Array, had: str
 ) -> None:
-    """But for what udev has set there. What it saw there first it remembers."""
-    *first, last = schedulers(array)
-    for number, path in enumerate(schedulers(array)):
-        (path.parents[1] / "wwid").write_text(f"{number}\n")
+    last = array.disks[-1]
+    with left_out(array) as smaller:
+        persist_values(smaller, {"scheduler": "kyber"}, tmp_path)
+        fake_sysfs.write(schedulers(array)[-1], had)
+    udev_sets(array, last)
     whole = find_array("md0", tmp_path)
-    moved = tmp_path / "member"
-    shutil.move(array.md / f"dev-{array.members[-1].name}", moved)
-    smaller = find_array("md0", tmp_path)
-    made = profile({"scheduler": "kyber"}).model_copy(update={"before": {"scheduler": ORIGINAL}})
-    made = with_before(made, smaller, made.before, ())
-    save_profile(made, profile_path(array.uuid, tmp_path))
-    shutil.move(moved, array.md / f"dev-{array.members[-1].name}")
-    (last.parents[1] / "dev").write_text("7:4\n")
-    known = tmp_path / "run/udev/data/b7:4"
-    known.parent.mkdir(parents=True)
-    known.write_text(f"E:AUTOTUNE_HAD_SCHEDULER={seen}\n")
-    set_all(first, "kyber")
-    fake_sysfs.write(last, reads)
     now = read_setting(whole, [by_name("scheduler")])
-    made = known_here(profile({"scheduler": "bfq"}), whole, now, tmp_path / "state")
-    expected = ORIGINAL if before == ORIGINAL else ",".join([ORIGINAL] * 4 + [before])
+    made = known_here(profile({"scheduler": "bfq"}), whole, now, tmp_path)
+    expected = ORIGINAL if had == ORIGINAL else ",".join([ORIGINAL] * 4 + [had])
     assert made.before == {"scheduler": expected}
 
 
@@ -220,9 +201,8 @@ def test_queues_that_differed_are_known_disk_by_disk(tmp_path: Path, array: Arra
     """A switch of their schedulers makes them alike, so that a profile can set them."""
     set_all(schedulers(array)[:2], "none")
     persist_values(array, {"scheduler": "bfq"}, tmp_path)
-    start(tmp_path, "later")
-    set_all(schedulers(array), "kyber")
-    set_all(schedulers(array), "bfq")
+    boot(array, ["none"] * 2 + [ORIGINAL] * 3)
+    udev_sets(array)
     made = apply_values(array, {"nr_requests": 32}, tmp_path)
     assert made.before["nr_requests"] == "64,64,128,128,128"
     path = tmp_path / "profile.json"
@@ -263,41 +243,14 @@ def test_disks_of_an_array_that_does_not_run_get_back_what_they_had(
     fake_sysfs.write(theirs, "bfq")
     shutil.rmtree(array.block)
     gone = stopped(array.uuid, tmp_path)
+    assert gone.leaves == {*array.disks}
     said = [f"{theirs} reads bfq, which was set after that"]
-    assert record_stopped(gone, tmp_path) == said
-    assert persisted.left_on_disks(array.uuid, tmp_path) == ""
+    assert record_persisted(gone, tmp_path) == said
     persist.unpersist(array.uuid, tmp_path)
     journal = Journal.claimed(applied_path(tmp_path, array.uuid))
     assert restore(journal, tmp_path).complete
     assert sysfs.value(theirs) == "bfq"
     assert {sysfs.value(path) for path in ours} == {ORIGINAL}
-
-
-@pytest.mark.parametrize("partition", [False, True])
-def test_udev_knows_the_disks_that_do_not_say_what_they_are(
-    tmp_path: Path, array: Array, partition: bool
-) -> None:
-    as_udev_sets_it(array)
-    dashed = "-".join(array.uuid[n : n + 8] for n in range(0, 32, 8))
-    for number, disk in enumerate(array.disks):
-        folder = tmp_path / "sys/block" / disk
-        if partition:
-            folder /= f"{disk}1"
-            folder.mkdir()
-            (folder / "partition").write_text("1\n")
-            (tmp_path / "sys/class/block" / f"{disk}1").symlink_to(folder)
-        (folder / "dev").write_text(f"7:{number}\n")
-        known = tmp_path / f"run/udev/data/b7:{number}"
-        known.parent.mkdir(parents=True, exist_ok=True)
-        known.write_text(f"E:AUTOTUNE_MEMBER=1\nE:ID_FS_UUID={dashed}\n")
-    files = schedulers(array)
-    shutil.rmtree(array.block)
-    assert persisted.left_on_disks(array.uuid, tmp_path) == ""
-    assert record_stopped(stopped(array.uuid, tmp_path), tmp_path) == []
-    persist.unpersist(array.uuid, tmp_path)
-    journal = Journal.claimed(applied_path(tmp_path, array.uuid))
-    assert restore(journal, tmp_path).complete
-    assert {sysfs.value(path) for path in files} == {ORIGINAL}
 
 
 def test_what_a_switch_at_the_boot_resets_comes_back(tmp_path: Path, array: Array) -> None:
@@ -317,12 +270,9 @@ def test_what_a_switch_at_the_boot_resets_comes_back(tmp_path: Path, array: Arra
     # It was proven with this length, too.
     assert 'ATTR{queue/nr_requests}="100"' in rule
     assert load_profile(profile_path(array.uuid, tmp_path)).knobs == {"scheduler": "kyber"}
-    start(tmp_path, "later")
-    set_all(files, "none")
+    boot(array, [ORIGINAL] * 5)
     by_their_rule()
-    set_all(files, "kyber")
-    for path in files:
-        fake_sysfs.write(path.with_name("nr_requests"), "100")
+    udev_sets(array)
     # One that somebody has set since.
     theirs = files[0].with_name("nr_requests")
     fake_sysfs.write(theirs, "77")
@@ -369,7 +319,8 @@ def test_a_setting_of_a_scheduler_that_was_not_in_force_was_the_kernels(
     kept = load_profile(profile_path(array.uuid, tmp_path))
     own = list(values)[1]
     assert kept.before[own] == by_name(own).default(array)
-    start(tmp_path, "later")
+    boot(array, before)
+    udev_sets(array)
     record_persisted(array.now(), tmp_path)
     assert undo(array, tmp_path).foreign == []
     assert [sysfs.value(path) for path in schedulers(array)] == before
@@ -379,31 +330,6 @@ def test_a_speed_that_follows_the_sysctl_again_is_nobodys(tmp_path: Path, array:
     persist_values(array, {"sync_speed_min": 9000}, tmp_path)
     undo(array, tmp_path)
     assert record_persisted(array, tmp_path) == []
-
-
-def test_a_disk_that_joins_has_what_another_arrays_record_knows_of_it(
-    tmp_path: Path, array: Array
-) -> None:
-    array = named(array)
-    last = array.members[-1]
-    shutil.copytree(array.block, array.block.with_name("md1"), symlinks=True)
-    (array.block.with_name("md1") / "md/uuid").write_text("b" * 32 + "\n")
-    moved = tmp_path / "member"
-    shutil.move(array.md / f"dev-{last.name}", moved)
-    smaller, other = list_arrays(tmp_path)
-    set_all(schedulers(smaller), "none")
-    persist_values(smaller, {"scheduler": "kyber"}, tmp_path)
-    for member in other.members[:-1]:
-        shutil.rmtree(other.md / f"dev-{member.name}")
-    other = list_arrays(tmp_path)[1]
-    apply_values(other, {"scheduler": "bfq"}, tmp_path)
-    shutil.move(moved, array.md / f"dev-{last.name}")
-    (file,) = schedulers(other)
-    # As udev does when it joins.
-    fake_sysfs.write(file, "kyber")
-    record_persisted(array.now(), tmp_path)
-    undo(array, tmp_path)
-    assert sysfs.value(file) == ORIGINAL
 
 
 def test_what_waits_for_a_sync_goes_back_after_it(
@@ -434,8 +360,9 @@ def test_what_was_there_before_goes_back_be_it_out_of_our_own_range(
     limits = [path.with_name("max_sectors_kb") for path in schedulers(array)]
     before = {"sync_speed_max": 4_294_967_295, "max_sectors_kb": 9_999_999}
     persisted_before(array, {"sync_speed_max": 300_000, "max_sectors_kb": 2048}, before)
-    (array.md / "sync_speed_max").write_text("300000 (local)\n")
-    set_all(limits, "2048")
+    for path in limits:
+        path.write_text("9999999\n")
+    udev_sets(array)
     limits[0].with_name("max_hw_sectors_kb").write_text("1024\n")
     record_persisted(array, tmp_path)
     undo(array, tmp_path)
@@ -449,7 +376,9 @@ def test_a_scheduler_that_is_back_already_leaves_no_setting_of_its_own(
     own = schedulers(array)[0].parent / "iosched/read_expire"
     own.write_text("300\n")
     persist_values(array, {"scheduler": "kyber"}, tmp_path)
-    start(tmp_path, "later")
+    boot(array, [ORIGINAL] * 5)
+    own.write_text("300\n")
+    udev_sets(array)
     apply_values(array, {"scheduler": ORIGINAL, "read_expire": 250}, tmp_path)
     assert sysfs.value(own) == "250"
     undo(array, tmp_path)
@@ -475,18 +404,8 @@ def test_files_that_are_only_called_alike_are_not_ours(tmp_path: Path, array: Ar
     folder = profile_path(array.uuid, tmp_path).parent
     (folder / "notes.json").write_text("{}")
     (folder / f"{array.uuid}-old.json").write_text("{}")
-    rules = persisted.rule_path("mine", tmp_path)
-    rules.parent.mkdir(parents=True)
-    rules.touch()
+    persisted.rule_path("mine", tmp_path).touch()
     assert persisted.persisted_uuids(tmp_path) == [array.uuid]
-
-
-def test_what_stays_on_disks_that_do_not_say_what_they_are_is_told(
-    tmp_path: Path, array: Array
-) -> None:
-    as_udev_sets_it(array)
-    assert persisted.left_on_disks(array.uuid, tmp_path).endswith(f"had scheduler {ORIGINAL}.")
-    assert persisted.left_on_disks("b" * 32, tmp_path) == ""
 
 
 def test_a_record_of_an_array_that_does_not_run_is_of_its_disks(
@@ -514,9 +433,8 @@ def test_a_length_that_was_set_by_hand_over_a_persisted_one_outlives_the_switch_
     lengths = [path.with_name("nr_requests") for path in schedulers(array)]
     before = {"scheduler": ORIGINAL, "nr_requests": 100}
     persisted_before(array, {"scheduler": "kyber", "nr_requests": 60}, before)
-    for path, length in zip(schedulers(array), lengths, strict=True):
-        fake_sysfs.write(path, "kyber")
-        fake_sysfs.write(length, "60")
+    set_all(lengths, "100")
+    udev_sets(array)
     fake_sysfs.write(lengths[0], theirs)
     record_persisted(array, tmp_path)
     undo(array, tmp_path)
@@ -555,188 +473,3 @@ def test_what_an_array_of_another_level_lacks_keeps_nothing_else_from_going_back
     assert record_persisted(array, tmp_path) == []
     undo(array, tmp_path)
     assert {sysfs.value(path) for path in schedulers(array)} == {ORIGINAL}
-
-
-@pytest.mark.parametrize(("seen", "goes_back"), [("", "9000"), ("4000", "4000")])
-def test_a_disk_that_has_joined_gets_no_throttling_of_the_others(
-    tmp_path: Path, array: Array, seen: str, goes_back: str
-) -> None:
-    """A switch of the scheduler may reset it, and of that disk only udev knows what it had."""
-    *_, last = schedulers(array)
-    for number, path in enumerate(schedulers(array)):
-        (path.parents[1] / "wwid").write_text(f"{number}\n")
-        path.with_name("wbt_lat_usec").write_text("2000\n")
-    moved = tmp_path / "member"
-    shutil.move(array.md / f"dev-{array.members[-1].name}", moved)
-    persist_values(find_array("md0", tmp_path), {"scheduler": "bfq"}, tmp_path)
-    start(tmp_path, "later")
-    shutil.move(moved, array.md / f"dev-{array.members[-1].name}")
-    set_all(schedulers(array), "bfq")
-    last.with_name("wbt_lat_usec").write_text("9000\n")
-    (last.parents[1] / "dev").write_text("7:4\n")
-    known = tmp_path / "run/udev/data/b7:4"
-    known.parent.mkdir(parents=True)
-    had = f"E:AUTOTUNE_HAD_WBT_LAT_USEC={seen}\nE:AUTOTUNE_HAD_READ_EXPIRE=770\n" if seen else ""
-    known.write_text(f"E:AUTOTUNE_HAD_SCHEDULER=_{ORIGINAL}_ none\n{had}")
-    record_persisted(find_array("md0", tmp_path), tmp_path)
-    undo(find_array("md0", tmp_path), tmp_path)
-    assert sysfs.value(last) == ORIGINAL
-    assert sysfs.value(last.with_name("wbt_lat_usec")) == goes_back
-    assert sysfs.value(last.parent / "iosched/read_expire") == ("770" if seen else "500")
-
-
-def _udev_knows(array: Array, disk: Path, said: str, mark: bool = True) -> None:
-    """What its database says of a disk, by its scheduler's file; `mark`: as of the array's."""
-    name, root = disk.parents[1].name, array.root
-    (disk.parents[1] / "dev").write_text("7:4\n")
-    folder = root / "sys/class/block" / name
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    if not folder.exists():
-        folder.symlink_to(root / "sys/block" / name)
-    known = root / "run/udev/data/b7:4"
-    known.parent.mkdir(parents=True, exist_ok=True)
-    marks = f"E:AUTOTUNE_MEMBER=1\nE:ID_FS_UUID={array.uuid}\n" if mark else ""
-    known.write_text(marks + said)
-
-
-def test_a_disk_that_has_joined_and_left_again_goes_back_as_udev_saw_it(
-    tmp_path: Path, array: Array
-) -> None:
-    *_, last = schedulers(array)
-    for number, path in enumerate(schedulers(array)):
-        (path.parents[1] / "wwid").write_text(f"{number}\n")
-    shutil.move(array.md / f"dev-{array.members[-1].name}", tmp_path / "member")
-    smaller = find_array("md0", tmp_path)
-    persist_values(smaller, {"scheduler": "kyber", "nr_requests": 48}, tmp_path)
-    # Udev has set it when it joined; then it left.
-    set_all([last], "kyber")
-    last.with_name("nr_requests").write_text("48\n")
-    _udev_knows(
-        array, last, "E:AUTOTUNE_HAD_SCHEDULER=_none_ kyber\nE:AUTOTUNE_HAD_NR_REQUESTS=40\n"
-    )
-    assert record_persisted(smaller, tmp_path) == []
-    undo(smaller, tmp_path)
-    assert sysfs.value(last) == "none"
-    assert sysfs.value(last.with_name("nr_requests")) == "40"
-
-
-def test_the_record_knows_better_than_udev_what_a_disk_had_that_comes_back(
-    tmp_path: Path, array: Array
-) -> None:
-    """Udev saw it under the profile before."""
-    *_, last = schedulers(array)
-    expire = last.parent / "iosched/read_expire"
-    for number, path in enumerate(schedulers(array)):
-        (path.parents[1] / "wwid").write_text(f"{number}\n")
-        (path.parent / "iosched/read_expire").write_text("770\n")
-    persist_values(array, {"scheduler": "mq-deadline", "read_expire": 250}, tmp_path)
-    moved = tmp_path / "member"
-    shutil.move(array.md / f"dev-{array.members[-1].name}", moved)
-    persist_values(find_array("md0", tmp_path), {"scheduler": "bfq"}, tmp_path)
-    shutil.move(moved, array.md / f"dev-{array.members[-1].name}")
-    assert sysfs.value(expire) == "250"
-    set_all([last], "bfq")
-    said = "E:AUTOTUNE_HAD_SCHEDULER=_mq-deadline_ bfq\nE:AUTOTUNE_HAD_READ_EXPIRE=250\n"
-    _udev_knows(array, last, said)
-    record_persisted(find_array("md0", tmp_path), tmp_path)
-    undo(find_array("md0", tmp_path), tmp_path)
-    assert sysfs.value(last) == "mq-deadline"
-    assert sysfs.value(expire) == "770"
-
-
-@pytest.mark.parametrize(("had", "back"), [("_none_ bfq", "none"), ("none _bfq_", "bfq")])
-def test_a_disk_that_has_joined_gets_its_own_length_back_not_the_rules(
-    tmp_path: Path, array: Array, had: str, back: str
-) -> None:
-    """A scheduler is persisted with the length that the members' queues have. The disk may have
-    had that scheduler already."""
-    *_, last = schedulers(array)
-    for number, path in enumerate(schedulers(array)):
-        (path.parents[1] / "wwid").write_text(f"{number}\n")
-        path.with_name("nr_requests").write_text("30\n")
-    moved = tmp_path / "member"
-    shutil.move(array.md / f"dev-{array.members[-1].name}", moved)
-    smaller = find_array("md0", tmp_path)
-    apply_values(smaller, {"scheduler": "bfq"}, tmp_path)
-    for path in schedulers(smaller):
-        path.with_name("nr_requests").write_text("30\n")
-    persist_values(smaller, {"scheduler": "bfq"}, tmp_path)
-    assert persisted.length_in_rule(array.uuid, tmp_path) == "30"
-    shutil.move(moved, array.md / f"dev-{array.members[-1].name}")
-    set_all([last], "bfq")
-    last.with_name("nr_requests").write_text("30\n")
-    said = f"E:AUTOTUNE_HAD_SCHEDULER={had}\nE:AUTOTUNE_HAD_NR_REQUESTS=40\n"
-    _udev_knows(array, last, said)
-    whole = find_array("md0", tmp_path)
-    assert record_persisted(whole, tmp_path) == []
-    undo(whole, tmp_path)
-    assert sysfs.value(last) == back
-    assert sysfs.value(last.with_name("nr_requests")) == "40"
-
-
-@pytest.mark.parametrize("first", ["md0", "md1"])
-@pytest.mark.parametrize("turns", [("md0", "md1"), ("md1", "md0")])
-def test_a_disk_whose_partitions_joined_two_arrays_gets_back_what_it_had_before_both(
-    tmp_path: Path, array: Array, first: str, turns: tuple[str, str]
-) -> None:
-    """At the second one udev saw what it had set for the first."""
-    *_, last = schedulers(array)
-    block, disk = tmp_path / "sys/block", last.parents[1]
-    length = last.with_name("nr_requests")
-    for number, path in enumerate(schedulers(array)):
-        (path.parents[1] / "wwid").write_text(f"{number}\n")
-        path.with_name("nr_requests").write_text("30\n")
-    shutil.copytree(block / "md0", block / "md1", symlinks=True)
-    (block / "md1/md/uuid").write_text("e" * 32 + "\n")
-    gone = f"dev-{array.members[-1].name}"
-    moved = tmp_path / "md0-member"
-    shutil.move(array.md / gone, moved)
-    shutil.rmtree(block / "md1/md" / gone)
-    (tmp_path / "dev/md1").touch()
-    values = {"md0": 24, "md1": 48}
-    arrays = {name: find_array(name, tmp_path) for name in values}
-    for name, value in values.items():
-        persist_values(arrays[name], {"nr_requests": value}, tmp_path)
-    seen, others = {first: 30}, {"md0": "md1", "md1": "md0"}
-    seen[others[first]] = values[first]
-    for number, name in enumerate(values, 1):
-        part = disk / f"{disk.name}{number}"
-        part.mkdir()
-        (part / "partition").write_text(f"{number}\n")
-        (part / "dev").write_text(f"7:4{number}\n")
-        (tmp_path / f"sys/class/block/{part.name}").symlink_to(part)
-        known = tmp_path / f"run/udev/data/b7:4{number}"
-        known.parent.mkdir(parents=True, exist_ok=True)
-        uuid = arrays[name].uuid
-        had = f"E:AUTOTUNE_HAD_NR_REQUESTS={seen[name]}\n"
-        since = 900 if name == first else 1010
-        member = f"E:AUTOTUNE_MEMBER=1\nE:ID_FS_UUID={uuid}\n"
-        said = f"{member}E:AUTOTUNE_OF={uuid}\nE:AUTOTUNE_SINCE={since}\n{had}"
-        known.write_text(f"{said}E:AUTOTUNE_SET_NR_REQUESTS={values[name]}\n")
-    length.write_text(f"{values[others[first]]}\n")
-    for name in turns:
-        assert record_persisted(arrays[name], tmp_path) == []
-        undo(arrays[name], tmp_path)
-    assert sysfs.value(length) == "30"
-
-
-@pytest.mark.parametrize(("reads", "ends"), [("24", "30"), ("48", "30"), ("20", "20")])
-def test_what_udev_set_last_for_an_array_that_the_disk_has_left_is_ours(
-    tmp_path: Path, array: Array, reads: str, ends: str
-) -> None:
-    """A disk that joined this array, then another one, and was erased."""
-    *_, last = schedulers(array)
-    length = last.with_name("nr_requests")
-    for number, path in enumerate(schedulers(array)):
-        (path.parents[1] / "wwid").write_text(f"{number}\n")
-        path.with_name("nr_requests").write_text("30\n")
-    shutil.move(array.md / f"dev-{array.members[-1].name}", tmp_path / "member")
-    smaller = find_array("md0", tmp_path)
-    persist_values(smaller, {"nr_requests": 24}, tmp_path)
-    length.write_text(f"{reads}\n")
-    had = "E:AUTOTUNE_HAD_NR_REQUESTS=30\nE:AUTOTUNE_SET_NR_REQUESTS=48\n"
-    _udev_knows(array, last, f"E:AUTOTUNE_OF={array.uuid}\n{had}", mark=False)
-    theirs = record_persisted(smaller, tmp_path)
-    assert len(theirs) == (reads == "20")
-    undo(smaller, tmp_path)
-    assert sysfs.value(length) == ends

@@ -1,0 +1,93 @@
+"""What disks' files read before all profiles, and what was set there last, until the next boot.
+
+udev's rules note it where they set a disk (`export/disk-originals.sh`), and so do the commands that
+apply a profile, since a disk may go from one array to another. It is kept by the disk, be it that a
+partition of it, or all that is on it, is gone. Light, as the journal.
+"""
+
+import contextlib
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from autotune.errors import AutotuneError
+from autotune.system import sysfs
+
+NOTES = Path("/run/autotune/disks")
+"""The folder of the notes, with a folder for each disk. A boot takes it."""
+BEING_SET = "*"
+"""Where udev is about to set a file, or was cut short in that."""
+
+
+@dataclass(frozen=True)
+class Note:
+    """Of one file of a disk: what it read before all profiles ("": it was not there, under the
+    scheduler of then), what it was set to last, and the UUID of the array for which."""
+
+    original: str
+    set_to: str
+    uuid: str
+
+
+def noted(file: Path) -> Note | None:
+    """What is noted of a file of a disk that is there; None if nothing is."""
+    with contextlib.suppress(OSError):
+        return _read(_place(file))
+    return None
+
+
+def noted_for(uuid: str, root: Path) -> dict[Path, Note]:
+    """The notes of the files that were last set for an array, by file, of disks that are there."""
+    found = {}
+    for folder in sorted((root / NOTES.relative_to("/")).glob("*-*")):
+        name, _, inode = folder.name.rpartition("-")
+        disk = root / "sys/block" / name
+        if sysfs.identity(disk) != inode:
+            continue
+        for place in sorted(path for path in folder.rglob("*") if path.is_file()):
+            with contextlib.suppress(OSError):
+                note = _read(place)
+                if note is not None and note.uuid == uuid:
+                    found[disk / place.relative_to(folder)] = note
+    return found
+
+
+def take_down(file: Path, note: Note) -> None:
+    """Note this of a file of a disk. Raise AutotuneError if it cannot be written."""
+    try:
+        place = _place(file)
+        if place.parent.exists() and noted(file) == note:
+            return
+        place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        new = place.with_name(f"{place.name}.new")
+        new.write_text(f"{note.original}\n{note.set_to}\n{note.uuid}\n")
+        new.replace(place)
+    except OSError as error:
+        raise AutotuneError(
+            f"What {sysfs.device(file).name} had before cannot be noted in {NOTES} "
+            f"({error.strerror}), so nothing is changed; free some space there."
+        ) from None
+
+
+def forget(uuid: str, root: Path) -> None:
+    """Remove the notes of files that were last set for an array: all of it is undone."""
+    for file in noted_for(uuid, root):
+        with contextlib.suppress(OSError):
+            _place(file).unlink()
+    for folder in (root / NOTES.relative_to("/")).glob("*-*"):
+        if not any(path.is_file() for path in folder.rglob("*")):
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _place(file: Path) -> Path:
+    disk = sysfs.device(file)
+    inode = disk.stat().st_ino
+    return (
+        disk.parents[2] / NOTES.relative_to("/") / f"{disk.name}-{inode}" / file.relative_to(disk)
+    )
+
+
+def _read(place: Path) -> Note | None:
+    """None if it is not whole, or is being written."""
+    lines = place.read_text(encoding="utf-8", errors="replace").splitlines()
+    return Note(*lines) if len(lines) == 3 and place.suffix != ".new" else None

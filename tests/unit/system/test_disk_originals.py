@@ -1,0 +1,98 @@
+"""What disks had before profiles, as udev's rules note it with a shell script, and commands do."""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import fake_sysfs
+import pytest
+from profiles_in_force import PLACE, SCRIPT
+
+from autotune.errors import AutotuneError
+from autotune.system.disk_originals import Note, forget, noted, noted_for, take_down
+
+UUID, OTHER = "a" * 32, "b" * 32
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Path:
+    machine = fake_sysfs.FakeMachine(tmp_path)
+    machine.disk("sda")
+    machine.partition("sda", "sda1")
+    return tmp_path / "sys/block/sda"
+
+
+def script(when: str, device: Path, root: Path, *files: str, uuid: str = UUID) -> int:
+    words = ["sh", SCRIPT, when, device, root / PLACE, uuid, *files]
+    return subprocess.run(words, check=False).returncode
+
+
+@pytest.mark.parametrize("device", ["sda", "sda/sda1"])
+def test_what_a_disk_had_is_noted_once_whatever_is_set_for_whom(
+    tmp_path: Path, disk: Path, device: str
+) -> None:
+    scheduler, length = disk / "queue/scheduler", disk / "queue/nr_requests"
+    expire = disk / "queue/iosched/read_expire"
+    files = ("queue/scheduler", "queue/nr_requests", "queue/iosched/read_expire")
+    expire.write_text("770\n")
+    path = tmp_path / "sys/block" / device
+    assert script("before", path, tmp_path, *files) == 0
+    assert noted(scheduler) == Note("mq-deadline", "*", UUID)
+    fake_sysfs.write(scheduler, "kyber")
+    assert script("after", path, tmp_path, *files) == 0
+    found = {
+        scheduler: Note("mq-deadline", "kyber", UUID),
+        length: Note("128", "128", UUID),
+        expire: Note("770", "", UUID),
+    }
+    assert noted_for(UUID, tmp_path) == found
+    # Somebody has set a file since; then the disk comes to another array.
+    fake_sysfs.write(length, "40")
+    for when in ("before", "before", "after"):
+        assert script(when, path, tmp_path, *files, uuid=OTHER) == 0
+    assert noted_for(UUID, tmp_path) == {}
+    assert noted_for(OTHER, tmp_path) == {
+        scheduler: Note("mq-deadline", "kyber", OTHER),
+        length: Note("40", "40", OTHER),
+        expire: Note("770", "", OTHER),
+    }
+    forget(UUID, tmp_path)
+    assert noted(length) is not None
+    forget(OTHER, tmp_path)
+    assert noted(length) is None
+    assert list((tmp_path / PLACE).iterdir()) == []
+
+
+def test_commands_and_rules_note_alike(tmp_path: Path, disk: Path) -> None:
+    length = disk / "queue/nr_requests"
+    fake_sysfs.write(length, "24")
+    take_down(length, Note("128", "24", UUID))
+    for when in ("before", "after"):
+        assert script(when, disk, tmp_path, "queue/nr_requests", uuid=OTHER) == 0
+    assert noted(length) == Note("128", "24", OTHER)
+
+
+def test_another_disk_of_the_same_name_has_no_notes(tmp_path: Path, disk: Path) -> None:
+    length = disk / "queue/nr_requests"
+    take_down(length, Note("128", "24", UUID))
+    shutil.copytree(disk, disk.with_name("new"), symlinks=True)
+    shutil.rmtree(disk)
+    disk.with_name("new").rename(disk)
+    assert noted(length) is None
+    assert noted_for(UUID, tmp_path) == {}
+
+
+def test_a_device_without_a_queue_of_its_own_is_left_alone(tmp_path: Path, disk: Path) -> None:
+    (disk / "mq/0/nr_tags").unlink()
+    (disk / "mq/0").rmdir()
+    (disk / "mq").rmdir()
+    assert script("before", disk, tmp_path, "queue/nr_requests") == 0
+    assert not (tmp_path / PLACE).exists()
+
+
+def test_what_cannot_be_noted_is_an_error(tmp_path: Path, disk: Path) -> None:
+    (tmp_path / PLACE).parent.mkdir(parents=True)
+    (tmp_path / PLACE).touch()
+    assert script("before", disk, tmp_path, "queue/nr_requests") == 1
+    with pytest.raises(AutotuneError, match="What sda had before cannot be noted"):
+        take_down(disk / "queue/nr_requests", Note("128", "24", UUID))
