@@ -11,6 +11,7 @@ from pathlib import Path
 from autotune.deploy.persisted import profile_path
 from autotune.knobs import is_of_disks
 from autotune.knobs.before import before_here
+from autotune.knobs.iosched import RESET_BY_SWITCH
 from autotune.knobs.profile_file import load_profile
 from autotune.knobs.scheduler import NONE, requests_after_switch
 from autotune.knobs.texts import follows_sysctl, of_disk, texts
@@ -110,23 +111,29 @@ def _on_disks(
         file: notes[file].original for file, text in reads.items() if _is_ours(file, text, notes)
     }
     theirs = [file for file in reads if file not in ours and file not in known]
-    foreign = [
-        file
-        for file in theirs
-        if reads[file] not in (notes[file].original, "") and _is_set_by(profile, file, array.root)
-    ]
+    theirs = [file for file in theirs if reads[file] not in (notes[file].original, "")]
+    foreign = [file for file in theirs if _is_set_by(profile, file, array.root)]
     if all(reads[file] == text for file, text in ours.items()):
         return {}, foreign
-    # A switch of the scheduler back would reset what somebody else has set.
-    return {**{file: _as_it_is(file, reads[file], ours) for file in theirs}, **ours}, foreign
+    stays = dict[Path, str]()
+    for file, text in ours.items():
+        if file.name == "scheduler" and text != reads[file]:
+            stays |= _reset_beside(file, text)
+    return {**{f: text for f, text in stays.items() if f not in known}, **ours}, foreign
 
 
-def _as_it_is(file: Path, reads: str, back: Mapping[Path, str]) -> str:
-    """What a file that reads so is to read in the end, as far as the scheduler takes it."""
-    disk = sysfs.device(file)
-    if file.name == "nr_requests" and back.get(disk / "queue/scheduler") == NONE:
-        return str(min(int(reads), requests_after_switch(disk, NONE) or int(reads)))
-    return reads
+def _reset_beside(scheduler: Path, back: str) -> dict[Path, str]:
+    """What a switch of the scheduler back resets, with what that reads: somebody else has set it,
+    another array's profile perhaps. As far as the scheduler takes it."""
+    disk, found = sysfs.device(scheduler), {}
+    for name in RESET_BY_SWITCH:
+        with contextlib.suppress(OSError):
+            found[disk / name] = sysfs.value(disk / name)
+    length = disk / "queue/nr_requests"
+    if back == NONE and length in found:
+        most = requests_after_switch(disk, NONE) or int(found[length])
+        found[length] = str(min(int(found[length]), most))
+    return found
 
 
 def _is_ours(file: Path, reads: str, notes: Mapping[Path, Note]) -> bool:

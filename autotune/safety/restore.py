@@ -97,6 +97,8 @@ def _restore_settings(journal: Journal, root: Path, outcome: Outcome) -> None:
     found = _found([path for path in paths if path not in gone], outcome)
     writes = restoring({path: paths[path] for path in found})
     foreign = {w.path: found[w.path] for w in writes if _is_foreign(record, w, found[w.path])}
+    if is_of_applied(journal.path):
+        foreign |= {p: text for p, text in found.items() if _is_anothers(record, p, text)}
     put = [_restore_one(journal, write, foreign, outcome) for write in writes]
     if not all(put):
         outcome.waiting = record.waits(root)
@@ -221,6 +223,12 @@ def _is_foreign(record: Record, write: sysfs.Write, found: str) -> bool:
     if _lowers_itself(record, write.path) and found.isdecimal():
         return int(found) > max(int(text) for text in known if text.isdecimal())
     return found not in known and name not in record.reset
+
+
+def _is_anothers(record: Record, path: Path, found: str) -> bool:
+    """Whether udev has set a file of a disk since for another array, be it to the same."""
+    note = disk_originals.noted(path)
+    return note is not None and note.uuid != record.uuid and note.set_to == found
 
 
 def _somebody_switched_back(record: Record, scheduler: Path, back: str) -> bool:

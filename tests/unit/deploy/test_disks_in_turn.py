@@ -70,11 +70,12 @@ class Disks:
         start(self.root, str(self.rng.random()))
         shutil.rmtree(self.state, ignore_errors=True)
         self.marks.clear()
+        odd = self.rng.choice([0.0, 0.2, 0.5])
         for disk in DISKS:
             first = self.rng.choice(["mq-deadline", "mq-deadline", "none"])
             for each in ("kyber" if first == "none" else "none", first):
                 fake_sysfs.write(self._file(disk, "scheduler"), each)
-            if self.rng.random() < 0.5:
+            if self.rng.random() < odd:
                 fake_sysfs.write(self._file(disk, "nr_requests"), str(self.rng.randint(25, 60)))
         self.wanted = {disk: self.reads(disk) for disk in DISKS}
         for disk in DISKS:
@@ -143,7 +144,8 @@ class Disks:
 
     def move(self) -> None:
         """Take a disk out, or put one in, perhaps erased before; perhaps it comes back at once."""
-        disk = self.rng.choice(DISKS)
+        # Most often the one that is in no array at first.
+        disk = self.rng.choice([*DISKS, *DISKS[6:] * 5])
         old, new = self.place[disk], self.rng.choice(["md0", "md1", FREE])
         if old != FREE:
             shutil.rmtree(self.root / f"sys/block/{old}/md/dev-{disk}")
@@ -200,7 +202,7 @@ def go_through(root: Path, seed: int) -> None:
     rng = random.Random(seed)
     disks = Disks(root, rng)
     events = [disks.apply, disks.persist, disks.persist, disks.restore, disks.unpersist, disks.hand]
-    for event in rng.choices([*events, disks.reboot, *[disks.move] * 6], k=rng.randint(3, 12)):
+    for event in rng.choices([*events, disks.reboot, *[disks.move] * 6], k=rng.randint(3, 16)):
         event()
         disks.done.append(f"{event.__name__}: { {disk: disks.reads(disk) for disk in DISKS} }")
     disks.restore_all()
@@ -217,7 +219,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(persist, name, lambda *_: None)
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", [*range(30), 312, 614])
 def test_some_lives(tmp_path: Path, quick: None, seed: int) -> None:
     go_through(tmp_path, seed)
 
