@@ -1,5 +1,6 @@
 """How a command ends: errors become one sentence and an exit code here and nowhere else. Light."""
 
+import codecs
 import errno
 import io
 import json
@@ -17,10 +18,10 @@ from autotune.suggested import in_folder
 @contextmanager
 def ending(as_json: bool) -> Iterator[None]:
     """Around a command: say what ended it, as JSON too if that is wanted, and exit."""
+    codecs.register_error("plain", _in_plain)
     for stream in (sys.stdout, sys.stderr):
-        # A terminal that knows no arrows gets question marks.
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")
+            stream.reconfigure(errors="plain")
     try:
         try:
             yield
@@ -52,6 +53,22 @@ def ending(as_json: bool) -> Iterator[None]:
         hint = "; run autotune as root." if isinstance(error, PermissionError) else "."
         _say(why + hint, as_json)
         sys.exit(1)
+
+
+def _in_plain(error: UnicodeError) -> tuple[str, int]:
+    """What a terminal that knows no arrows gets in place of what it cannot show."""
+    assert isinstance(error, UnicodeEncodeError)
+    return error.object[error.start : error.end].translate(_PLAIN), error.end
+
+
+class _Plain(dict[int, str]):
+    def __missing__(self, _character: int) -> str:
+        return "?"
+
+
+_PLAIN = _Plain(zip(map(ord, "×→–−·µ▁▂▃▄▅▆▇█"), "x>--.u12345678", strict=True))
+_PLAIN |= str.maketrans({"≤": "<=", "≥": ">=", "±": "+-", "…": "...", "°": ""})
+"""Bars of a sparkline become digits."""
 
 
 def _say(text: str, as_json: bool, document: Mapping[str, object] | None = None) -> None:

@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any
 
 from rich.console import Console
@@ -35,7 +36,10 @@ def print_runs(console: Console, runs: Sequence[RunRecord]) -> None:
     if not runs:
         console.print("No runs yet; `autotune run /dev/md0` makes one.")
         return
-    table = Grid("run", "started", "array", "state", "trials", "outcome", right=[0, 4], whole=[1])
+    # A page tells UTC, which whoever gets it understands as well.
+    zone = datetime.now().astimezone().tzname()
+    heads = ("run", f"started ({zone})", "array", "state", "trials", "outcome")
+    table = Grid(*heads, right=[0, 4], whole=[1])
     for run in runs:
         started = run.started.astimezone().strftime("%Y-%m-%d %H:%M")
         table.add_row(
@@ -120,7 +124,7 @@ def _asked(problem: StoredProblem) -> str:
     """What --resume has to be told again."""
     return (
         f"Workload {harmless(problem.workload.name)}, strategy {harmless(problem.strategy)}, at "
-        f"most {show_count(problem.trials, 'candidate')}, changing "
+        f"most {show_count(problem.trials, 'setting')}, changing "
         f"{harmless(', '.join(problem.knobs))}."
     )
 

@@ -6,6 +6,7 @@ partition of it, or all that is on it, is gone. Light, as the journal.
 """
 
 import contextlib
+import errno
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -80,11 +81,12 @@ def forget(uuid: str, root: Path) -> None:
 
 
 def _place(file: Path) -> Path:
+    """Where the notes of a file are. OSError if that is of no disk that is there."""
     disk = sysfs.device(file)
-    inode = disk.stat().st_ino
-    return (
-        disk.parents[2] / NOTES.relative_to("/") / f"{disk.name}-{inode}" / file.relative_to(disk)
-    )
+    if disk.parts[-3:-1] != ("sys", "block"):
+        raise FileNotFoundError(errno.ENOENT, "no file of a disk", str(file))
+    folder = disk.parents[2] / NOTES.relative_to("/") / f"{disk.name}-{disk.stat().st_ino}"
+    return folder / file.relative_to(disk)
 
 
 def _read(place: Path) -> Note | None:

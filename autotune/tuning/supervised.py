@@ -27,8 +27,8 @@ _GUARDIAN_S = 60.0
 _BACK = " The original settings are back."
 _CAUSES = {
     signal.SIGSEGV: "a segmentation fault",
-    signal.SIGKILL: "SIGKILL: somebody's, the kernel's because memory ran short, or the guardian's "
-    "because the command was stopped for a minute",
+    signal.SIGKILL: "SIGKILL: a person's, the kernel's (memory ran short) or the guardian's (the "
+    "command had been stopped for a minute)",
 }
 _line: int | None = None
 """Where the worker tells what it works on; None if nobody listens."""
@@ -77,8 +77,8 @@ def supervise() -> int | None:
     if code >= 0:
         return code
     if sys.stderr.isatty():
-        # The progress had hidden the cursor.
-        print("\x1b[?25h", end="", file=sys.stderr)
+        # The progress had hidden the cursor, which is behind its last line.
+        print("\x1b[?25h", file=sys.stderr)
     with os.fdopen(reading, "rb") as pipe:
         os.set_blocking(reading, False)
         told = (pipe.read() or b"").splitlines()
