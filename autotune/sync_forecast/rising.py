@@ -33,10 +33,11 @@ def _pooled(pool: Sequence[tuple[float, Estimate]]) -> Estimate:
 
 
 def between(known: Sequence[tuple[float, Estimate]], speed: float) -> Estimate:
-    """In proportion between two points, the log of the p99 against the speed."""
+    """In proportion between two points, the log of the p99 against the speed; and its spread."""
     for (low, first), (high, second) in pairwise(known):
         if low <= speed <= high and high > low:
             share = (speed - low) / (high - low)
             log = (1 - share) * math.log(first.value) + share * math.log(second.value)
-            return Estimate(math.exp(log), max(first.spread, second.spread))
+            spread = (1 - share) * first.spread + share * second.spread
+            return Estimate(math.exp(log), spread)
     return known[0][1] if speed < known[0][0] else known[-1][1]
