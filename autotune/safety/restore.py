@@ -128,8 +128,9 @@ def _restore_one(
     if write.path in foreign:
         wanted = foreign[write.path]
         array = sysfs.device(write.path).name == Path(record.device).name
-        # What else was set on a disk meanwhile, another array's profile perhaps, is no news.
-        if array or record.cause(name) is not None:
+        # What else was set on a disk meanwhile is no news, nor what another array's profile has.
+        ours = record.cause(name) is not None and not _is_anothers(record, write.path, wanted)
+        if array or ours:
             outcome.foreign.append(f"{name} reads {wanted}, which was set after that")
         if not array:
             _correct_note(record, write)

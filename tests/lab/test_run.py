@@ -50,6 +50,7 @@ LIMIT_S = {"guest_retune.py": 1800, "guest_design.py": 3600}
         ("tests/lab/faults.toml", "guest_faults.py"),
         pytest.param("tests/lab/faults.toml", "guest_faults_above.py", marks=pytest.mark.slow),
         ("tests/lab/elsewhere.toml", "guest_persist.py"),
+        ("tests/lab/moved.toml", "guest_moved.py"),
         pytest.param("tests/lab/elsewhere.toml", "guest_exports.py", marks=pytest.mark.slow),
         pytest.param("tests/lab/elsewhere.toml", "guest_ansible.py", marks=pytest.mark.slow),
         pytest.param("raid6-hdd", "guest_tune.py", marks=pytest.mark.quiet),

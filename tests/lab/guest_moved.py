@@ -1,0 +1,141 @@
+"""Disks that go from one array to another, under profiles that udev sets, on the lab `moved.toml`:
+in the end each has what it had. `test_run.py` runs this there."""
+
+import json
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from guest import autotune, autotune_json, read, wait_until
+
+EXAMPLE = json.loads(Path("examples/profile.json").read_text())
+MEMBERS = {"md0": ("vda", "vdb"), "md1": ("vdc", "vdd")}
+SPARE = "vde"
+NOTES = Path("/run/autotune/disks")
+
+
+def run(*words: str, text: str = "") -> None:
+    done = subprocess.run(words, input=text, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, (words, done.stdout, done.stderr)
+
+
+def settle() -> None:
+    run("udevadm", "settle")
+
+
+def queue(disk: str, file: str) -> Path:
+    return Path("/sys/block", disk[:3], "queue", file)
+
+
+def all_disks() -> dict[str, str]:
+    """What profiles change, and what a switch of the scheduler resets."""
+    names = ("scheduler", "nr_requests", "wbt_lat_usec", "iosched/read_expire")
+    disks = (*MEMBERS["md0"], *MEMBERS["md1"], SPARE)
+    files = [queue(disk, name) for disk in disks for name in names]
+    return {str(file): read(file) for file in files if file.exists()}
+
+
+@pytest.fixture(autouse=True)
+def arrays(tmp_path: Path) -> Iterator[None]:
+    """What an administrator has set of the disks is neither the kernel's nor ours."""
+    with Path("/etc/mdadm/mdadm.conf").open("a") as config:
+        config.write("\nAUTO -all\n")
+    for name, disks in MEMBERS.items():
+        create = ("mdadm", "--create", f"/dev/{name}", "--run", "--assume-clean", "--bitmap=none")
+        run(
+            *create,
+            "--level=1",
+            "--size=16M",
+            "--raid-devices=2",
+            *(f"/dev/{disk}" for disk in disks),
+        )
+    for disk in (*MEMBERS["md0"], *MEMBERS["md1"], SPARE):
+        queue(disk, "scheduler").write_text("mq-deadline")
+        queue(disk, "nr_requests").write_text("40" if disk == SPARE else "30")
+        queue(disk, "iosched/read_expire").write_text("250")
+    settle()
+    yield
+    # Of a test that has failed.
+    autotune("restore", "--all", state=tmp_path / "state")
+    for name in MEMBERS:
+        run("mdadm", "--stop", f"/dev/{name}")
+    run("wipefs", "-qa", *(f"/dev/{d}" for d in (*MEMBERS["md0"], *MEMBERS["md1"], SPARE)))
+    settle()
+
+
+def apply(state: Path, name: str, *options: str, **knobs: str | int) -> None:
+    on = {"level": "raid1", "members": 2, "chunk_kib": 0, "media": "ssd", "kernel": "6.1"}
+    path = state.with_suffix(".json")
+    path.write_text(json.dumps({**EXAMPLE, "proven_on": on, "knobs": knobs, "before": knobs}))
+    autotune_json("apply", path, f"/dev/{name}", *options, state=state)
+
+
+def swap(name: str, out: str, new: str, **wanted: str) -> None:
+    """Another member in place of one, until udev has set what is `wanted` of it."""
+    md = Path("/sys/block", name, "md")
+    run("mdadm", f"/dev/{name}", "--fail", out)
+    wait_until(lambda: "in_sync" not in read(md / f"dev-{out.removeprefix('/dev/')}/state"))
+    run("mdadm", f"/dev/{name}", "--remove", out)
+    run("mdadm", f"/dev/{name}", "--add", new)
+    wait_until(lambda: read(md / "degraded") + read(md / "sync_action") == "0idle", 60)
+    disk = new.removeprefix("/dev/")
+    for file, text in wanted.items():
+        wait_until(lambda f=file, t=text: t in read(queue(disk, f)), 20, f"{disk} {file} {text}")
+    settle()
+
+
+def undone(state: Path) -> None:
+    done = autotune("restore", "--all", state=state)
+    assert done.returncode == 0, done.stderr
+    assert "stays" not in done.stdout
+    assert not list(NOTES.rglob("nr_requests"))
+
+
+def test_a_member_whose_first_profile_was_undone_while_it_was_in_another_array(
+    tmp_path: Path,
+) -> None:
+    """What it had, only the record of the first array had known."""
+    state, before = tmp_path / "state", all_disks()
+    apply(state, "md0", nr_requests=24)
+    apply(state, "md1", "--persist", nr_requests=48)
+    swap("md0", "/dev/vda", "/dev/vde")
+    swap("md1", "/dev/vdc", "/dev/vda", nr_requests="48")
+    assert autotune("restore", "/dev/md0", state=state).returncode == 0
+    assert read(queue("vda", "nr_requests")) == "48"
+    undone(state)
+    assert all_disks() == before
+
+
+def test_a_disk_that_its_owner_has_set_between_two_arrays(tmp_path: Path) -> None:
+    """The switch of the scheduler is undone for one array, the length of the queue for another."""
+    state, before = tmp_path / "state", all_disks()
+    apply(state, "md0", "--persist", scheduler="kyber")
+    apply(state, "md1", "--persist", nr_requests=48)
+    swap("md0", "/dev/vda", "/dev/vde", scheduler="[kyber]")
+    swap("md0", "/dev/vde", "/dev/vda")
+    queue(SPARE, "nr_requests").write_text("20")
+    swap("md1", "/dev/vdc", "/dev/vde", nr_requests="48")
+    undone(state)
+    assert all_disks() == {**before, str(queue(SPARE, "nr_requests")): "20"}
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_a_former_member_that_is_partitioned_anew(tmp_path: Path, whole: bool) -> None:
+    """Also where it is another array's next, as a whole disk."""
+    state, before = tmp_path / "state", all_disks()
+    run("sfdisk", "-q", "/dev/vde", text="size=48M\n")
+    settle()
+    apply(state, "md0", "--persist", nr_requests=24)
+    apply(state, "md1", "--persist", nr_requests=48)
+    swap("md0", "/dev/vda", "/dev/vde1", nr_requests="24")
+    swap("md0", "/dev/vde1", "/dev/vda")
+    run("mdadm", "--zero-superblock", "/dev/vde1")
+    if whole:
+        run("wipefs", "-qa", "/dev/vde")
+        wait_until(lambda: not Path("/sys/class/block/vde1").exists(), 10, "the end of vde1")
+        swap("md1", "/dev/vdc", "/dev/vde", nr_requests="48")
+    else:
+        run("sfdisk", "-q", "/dev/vde", text="size=24M\nsize=24M\n")
+    undone(state)
+    assert all_disks() == before
