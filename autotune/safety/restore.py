@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from autotune.durable import beside
 from autotune.errors import AutotuneError
 from autotune.knobs.write_order import (
     DEPTHS,
@@ -67,14 +68,15 @@ def restore(journal: Journal, root: Path = Path("/"), at_once: bool = False) -> 
     if outcome.complete and is_of_applied(journal.path) and not outcome.rebooted:
         disk_originals.forget(record.uuid, root)
     if outcome.complete:
-        beside = journal.path.with_suffix(".json")
+        profile = journal.path.with_suffix(".json")
         try:
             if outcome.waiting:
                 journal.wait()
             else:
                 journal.close()
-            # Beside the record of what was applied to stay lies the profile.
-            beside.unlink(missing_ok=True)
+            # Beside the record of what was applied to stay lies the profile, or half of the next.
+            for path in (profile, beside(profile)):
+                path.unlink(missing_ok=True)
         except OSError as error:
             outcome.failed.append(f"the journal {journal.path} cannot be removed: {error.strerror}")
     return outcome
