@@ -66,7 +66,7 @@ def take_down(file: Path, note: Note) -> None:
     except OSError as error:
         raise AutotuneError(
             f"What {sysfs.device(file).name} had before cannot be noted in {NOTES} "
-            f"({error.strerror}), so nothing is changed; free some space there."
+            f"({error.strerror}), so nothing is changed; make room there, or make it writable."
         ) from None
 
 

@@ -3,6 +3,7 @@ in the end each has what it had. `test_run.py` runs this there."""
 
 import json
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -137,5 +138,28 @@ def test_a_former_member_that_is_partitioned_anew(tmp_path: Path, whole: bool) -
         swap("md1", "/dev/vdc", "/dev/vde", nr_requests="48")
     else:
         run("sfdisk", "-q", "/dev/vde", text="size=24M\nsize=24M\n")
+    undone(state)
+    assert all_disks() == before
+
+
+def test_a_disk_of_which_nothing_can_be_noted_is_not_set(tmp_path: Path) -> None:
+    """Neither by a command nor by udev, until it can."""
+    state, before = tmp_path / "state", all_disks()
+    apply(state, "md0", "--persist", nr_requests=24)
+    applied = all_disks()
+    run("mount", "-t", "tmpfs", "-o", "ro", "none", str(NOTES))
+    try:
+        refused = autotune("apply", state.with_suffix(".json"), "/dev/md1", state=state)
+        assert refused.returncode == 1
+        assert "cannot be noted in /run/autotune/disks (Read-only file system)" in refused.stderr
+        swap("md0", "/dev/vda", "/dev/vde")
+        # As long as udev looks at it once more.
+        time.sleep(3)
+        settle()
+        assert all_disks() == applied
+    finally:
+        run("umount", str(NOTES))
+    run("udevadm", "trigger", "--settle", "--action=change", "/sys/block/vde")
+    assert read(queue(SPARE, "nr_requests")) == "24"
     undone(state)
     assert all_disks() == before
