@@ -8,7 +8,7 @@ from pathlib import Path
 
 from autotune.durable import beside
 from autotune.export import udev
-from autotune.system import udev_data
+from autotune.system import sysfs
 
 FOLDER = udev.PERSISTED.relative_to("/")
 NOTING = udev.NOTING.relative_to("/")
@@ -72,6 +72,13 @@ def marked(uuid: str, root: Path = Path("/")) -> list[str]:
     """The disks and partitions of which udev remembers that it has set them for an array, be it
     that they have left it."""
     names = sorted(device.name for device in (root / "sys/class/block").iterdir())
-    known = ((name, udev_data.properties(name, root)) for name in names)
+    known = ((name, _known_to_udev(name, root)) for name in names)
     dashed = udev.forms(uuid)[1]
     return [name for name, said in known if _MARK in said and said.get("ID_FS_UUID") == dashed]
+
+
+def _known_to_udev(name: str, root: Path) -> dict[str, str]:
+    """The properties of a block device in udev's database; empty if it knows none."""
+    number = sysfs.read_or(root / "sys/class/block" / name / "dev", "")
+    known = sysfs.read_or(root / "run/udev/data" / f"b{number}", "")
+    return dict(line[2:].partition("=")[::2] for line in known.splitlines() if line[:2] == "E:")
