@@ -27,6 +27,8 @@ for file; do
             read -r original
             read -r set
         } <"$note"
+    elif [ "$when" = after ]; then
+        continue
     fi
     if [ "$when" = before ]; then
         # What somebody has set since the last time is an original, too.
@@ -34,6 +36,8 @@ for file; do
         # Whatever it reads while the rules set it, or where they were cut short, is theirs.
         reads='*'
     fi
-    mkdir -p "${note%/*}" && printf '%s\n' "$original" "$reads" "$uuid" >"$note.new" &&
-        mv "$note.new" "$note" || exit 1
+    [ -d "${note%/*}" ] || mkdir -p "${note%/*}" || exit 1
+    # The rules of another partition may note the same just now.
+    new=$note.$$.new
+    printf '%s\n' "$original" "$reads" "$uuid" >"$new" && mv "$new" "$note" || exit 1
 done

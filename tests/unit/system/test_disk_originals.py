@@ -63,6 +63,19 @@ def test_what_a_disk_had_is_noted_once_whatever_is_set_for_whom(
     assert list((tmp_path / PLACE).iterdir()) == []
 
 
+def test_the_script_is_clean() -> None:
+    for command in (["dash", "-n"], ["shellcheck", "--shell=sh"]):
+        done = subprocess.run([*command, SCRIPT], capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stdout) == (0, ""), done.stdout
+
+
+def test_two_partitions_of_a_disk_are_noted_at_the_same_moment(tmp_path: Path, disk: Path) -> None:
+    words = ["sh", SCRIPT, "before", disk, tmp_path / PLACE, UUID, "queue/nr_requests"]
+    many = [subprocess.Popen(words) for _ in range(20)]
+    assert [each.wait() for each in many] == [0] * 20
+    assert noted(disk / "queue/nr_requests") == Note("128", "*", UUID)
+
+
 def test_commands_and_rules_note_alike(tmp_path: Path, disk: Path) -> None:
     length = disk / "queue/nr_requests"
     fake_sysfs.write(length, "24")
