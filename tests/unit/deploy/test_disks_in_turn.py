@@ -1,7 +1,6 @@
 """Disks that go from one array to another, under profiles that are applied, persisted and undone in
 turn: in the end each disk has what it had, or what its owner has set on it while it was free."""
 
-import os
 import random
 import shutil
 from pathlib import Path
@@ -209,14 +208,6 @@ def go_through(root: Path, seed: int) -> None:
     assert {disk: disks.reads(disk) for disk in DISKS} == disks.wanted, "\n".join(disks.done)
     notes = noted_for(disks.array("md0").uuid, root) | noted_for(disks.array("md1").uuid, root)
     assert [note for note in notes.values() if note.original != note.set_to] == []
-
-
-@pytest.fixture
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sysfs, "write", fake_sysfs.write)
-    monkeypatch.setattr(os, "fsync", lambda _descriptor: None)
-    for name in ("check", "tell_udev"):
-        monkeypatch.setattr(persist, name, lambda *_: None)
 
 
 @pytest.mark.parametrize("seed", [*range(30), 312, 614])

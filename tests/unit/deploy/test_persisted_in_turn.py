@@ -1,7 +1,6 @@
 """Profiles applied and persisted in turn on two arrays that share disks, with reboots, disks that
 leave, and parts put back between: in the end all disks have what they had before everything."""
 
-import os
 import random
 import shutil
 from pathlib import Path
@@ -178,14 +177,6 @@ def go_through(root: Path, seed: int) -> None:
     now = {disk: state for disk, state in disks.now().items() if disk in there}
     assert now == {disk: disks.begin[disk] for disk in there}, done
     assert disks.said == [], done
-
-
-@pytest.fixture
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sysfs, "write", fake_sysfs.write)
-    monkeypatch.setattr(os, "fsync", lambda _descriptor: None)
-    for name in ("check", "tell_udev"):
-        monkeypatch.setattr(persist, name, lambda *_: None)
 
 
 @pytest.mark.parametrize("seed", range(20))
