@@ -109,7 +109,7 @@ def unpersist(
     from autotune.deploy.persist import unpersist as remove
     from autotune.deploy.persisted import persisted_uuids
     from autotune.deploy.udevd import tell_udev
-    from autotune.deploy.undo import stopped
+    from autotune.deploy.undo import stopped, unrecorded
     from autotune.errors import RefusalError
     from autotune.preflight.checks import require_root
     from autotune.system.array import find_uuid, list_arrays
@@ -122,6 +122,9 @@ def unpersist(
     known = _record(array or stopped(uuid), state_dir)
     removed = remove(uuid)
     tell_udev(uuid, array, notice)
+    if uuid in unrecorded(state_dir):
+        # A disk has joined meanwhile, and was still set by the rule.
+        known &= _record(array or stopped(uuid), state_dir)
     if as_json:
         print(json.dumps({"uuid": uuid, "removed": [str(path) for path in removed]}, indent=2))
         return

@@ -66,9 +66,11 @@ def restore(
     # What a killed run has tried lies over what was applied, and that over what udev has set.
     done, torn, barred, failed = _put_back_each(paths, {})
     undone, faults = _undo_profiles(arrays, all_, state_dir)
-    outcomes = _by_name({**done, **undone})
     failed += faults
-    removed = _unpersist_all(arrays) if all_ and not failed else []
+    removed: list[Path] = []
+    if all_ and not failed:
+        removed, undone, failed = _unpersist_all(arrays, undone, state_dir)
+    outcomes = _by_name({**done, **undone})
     if barred:
         from autotune.deploy.udevd import wake
 
@@ -81,13 +83,7 @@ def restore(
     if as_json and not failed:
         print(json.dumps(document, indent=2))
     elif not as_json:
-        for path in removed:
-            print(f"Removed {path}.")
-        for path in torn:
-            print(f"Removed {path}, which was cut short before anything was changed.")
-        for name, outcome in outcomes.items():
-            what = name.replace("(applied)", "(profile)").replace("(journal)", "(killed run)")
-            _print(what, outcome)
+        _print_all(removed, torn, outcomes)
         # The timer hardly ever finds anything, and then it has nothing to say.
         if not (outcomes or torn or failed or removed or abandoned):
             print("Nothing to restore.")
@@ -182,16 +178,36 @@ def _undo_profiles(
     """Put back what was applied to these arrays, and what udev has set there; with `all_` also on
     arrays that do not run. What became of each, by its record, with its array, and what failed."""
     from autotune.deploy.persisted import persisted_uuids
+    from autotune.deploy.udevd import settle
+    from autotune.deploy.undo import unrecorded
     from autotune.safety.outcome import Outcome
 
+    if arrays or all_:
+        # A disk that has joined just now is noted in a moment.
+        settle()
     named = [array.uuid for array in arrays]
-    uuids = [uuid for uuid in persisted_uuids() if all_ or uuid in named]
+    known = [*persisted_uuids(), *unrecorded(state_dir)]
+    uuids = [uuid for uuid in known if all_ or uuid in named]
     over, unknown = _record_persisted(uuids, arrays, state_dir)
     applied = _applied(state_dir, arrays, all_)
     done, _, _, failed = _put_back_each(applied, applied)
     for path, (device, foreign) in over.items():
         done.setdefault(path, (device, Outcome()))[1].foreign += foreign
     return done, [*unknown, *failed]
+
+
+def _together(
+    first: "Mapping[Path, tuple[str, Outcome]]", late: "Mapping[Path, tuple[str, Outcome]]"
+) -> "dict[Path, tuple[str, Outcome]]":
+    """What became of each record, where some were looked at twice."""
+    both = dict(first)
+    for path, (device, outcome) in late.items():
+        if path in both:
+            _, earlier = both[path]
+            outcome.restored = [*earlier.restored, *outcome.restored]
+            outcome.foreign = [*earlier.foreign, *outcome.foreign]
+        both[path] = device, outcome
+    return both
 
 
 def _record_persisted(
@@ -221,17 +237,25 @@ def _record_persisted(
     return over, failed
 
 
-def _unpersist_all(arrays: "list[Array]") -> list[Path]:
-    """Remove what --persist has written for each array, be it here or not."""
+def _unpersist_all(
+    arrays: "list[Array]", undone: "Mapping[Path, tuple[str, Outcome]]", state_dir: Path
+) -> "tuple[list[Path], dict[Path, tuple[str, Outcome]], list[str]]":
+    """Remove what --persist has written for each array, be it here or not. These files; what was
+    `undone`, with what the rules have still set meanwhile; and what failed."""
     from autotune.deploy.persist import unpersist
     from autotune.deploy.persisted import half_written, persisted_uuids
     from autotune.deploy.udevd import tell_udev
 
-    here, removed = {array.uuid: array for array in arrays}, []
+    here, removed = {array.uuid: array for array in arrays}, list[Path]()
     for uuid in persisted_uuids():
         removed += unpersist(uuid)
         tell_udev(uuid, here.get(uuid), notice)
-    return [*removed, *(path for uuid in half_written() for path in unpersist(uuid))]
+    removed += [path for uuid in half_written() for path in unpersist(uuid)]
+    if not removed:
+        return [], dict(undone), []
+    # A disk may have joined.
+    late, failed = _undo_profiles(arrays, True, state_dir)
+    return removed, _together(undone, late), failed
 
 
 def _tell_persisted(array: "Array | None") -> None:
@@ -244,6 +268,18 @@ def _tell_persisted(array: "Array | None") -> None:
             f"A profile is still persisted for {array.device} and comes back at its next start; "
             f"`autotune unpersist {array.device}` ends that."
         )
+
+
+def _print_all(
+    removed: "Iterable[Path]", torn: "Iterable[Path]", outcomes: "Mapping[str, Outcome]"
+) -> None:
+    for path in removed:
+        print(f"Removed {path}.")
+    for path in torn:
+        print(f"Removed {path}, which was cut short before anything was changed.")
+    for name, outcome in outcomes.items():
+        what = name.replace("(applied)", "(profile)").replace("(journal)", "(killed run)")
+        _print(what, outcome)
 
 
 def _print(name: str, outcome: "Outcome") -> None:

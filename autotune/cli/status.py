@@ -29,6 +29,7 @@ def status(
 
     from autotune.checking.overdue import not_checked
     from autotune.deploy.status import status as look
+    from autotune.deploy.undo import tell_unrecorded
     from autotune.preflight.leftovers import abandoned
     from autotune.preflight.syncs import held
     from autotune.report import status as report
@@ -49,6 +50,7 @@ def status(
         uuids = {array.uuid for array in arrays}
         left += left_on_disks(state_dir, uuids)
         left += abandoned(state_dir, uuids)
+        left += tell_unrecorded(state_dir)
     good = all(each.good for each in found) and not left
     if as_json:
         documents = [report.document(each) for each in found]

@@ -1,5 +1,6 @@
 """The udevd of this machine, which sets what is persisted."""
 
+import contextlib
 import subprocess
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -53,6 +54,12 @@ def tell_udev(
     except (OSError, subprocess.SubprocessError) as error:
         said = str(getattr(error, "stderr", None) or error).strip()
         notice(f"udev could not be told ({said}); the rule takes effect at the next boot.")
+
+
+def settle() -> None:
+    """Wait until udev has done what it has begun, as far as it is there and does."""
+    with contextlib.suppress(OSError, subprocess.SubprocessError):
+        _udevadm("settle", f"--timeout={_UDEV_S}")
 
 
 def _udevadm(*words: str) -> None:

@@ -1,14 +1,14 @@
 """Undoing a persisted profile: what udev has set for it goes back as what was applied does.
 
 Nothing was recorded when udev set it. What the array itself had before is in the profile, and what
-its disks had is noted by the rules (`system.disk_originals`).
+its disks had is noted by the rules (`system.disk_originals`), which is enough if all else is lost.
 """
 
 import contextlib
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
-from autotune.deploy.persisted import profile_path
+from autotune.deploy.persisted import persisted_uuids, profile_path
 from autotune.knobs import is_of_disks
 from autotune.knobs.before import before_here
 from autotune.knobs.iosched import RESET_BY_SWITCH
@@ -18,13 +18,14 @@ from autotune.knobs.texts import follows_sysctl, of_disk, texts
 from autotune.knobs.write_order import after_switch
 from autotune.problem.profile import Profile, save_profile
 from autotune.problem.setting import Setting
-from autotune.safety.applied import Stopped, is_applied, known_by_record, ours_by_record
+from autotune.safety.applied import Stopped, is_applied, known_by_record, ours_by_record, recorded
+from autotune.safety.elsewhere import is_applied_elsewhere
 from autotune.safety.locks import Lockable, lock
 from autotune.safety.new_journal import new_journal
 from autotune.safety.paths import applied_path, applied_profile_path, journal_path
 from autotune.system import ownership, sysfs
 from autotune.system.array import Array
-from autotune.system.disk_originals import BEING_SET, Note, noted_for
+from autotune.system.disk_originals import BEING_SET, Note, noted_arrays, noted_for
 
 
 def record(array: Array | Stopped, state_dir: Path) -> list[str]:
@@ -35,19 +36,21 @@ def record(array: Array | Stopped, state_dir: Path) -> list[str]:
 
 def record_persisted(array: Array | Stopped, state_dir: Path) -> list[str]:
     """Record as applied what udev has set on an array for the profile that is persisted for it,
-    unless that is recorded already; of one that does not run, on its disks. Whoever holds the lock
-    of the array calls it before anything goes over these values, undoes them, or removes the
-    profile. Return what somebody else has set over them, in words: that stays.
+    unless that is recorded already; of one that does not run, on its disks. Of a profile that is
+    gone, what the disks' notes say. Whoever holds the lock of the array calls it before anything
+    goes over these values, undoes them, or removes the profile. Return what stays, in words:
+    what somebody else has set over them, or of what nothing is noted.
 
     Raise UsageError if the profile cannot be used, RefusalError or AutotuneError if nothing can be
     recorded.
     """
     profile = _persisted(array)
-    if profile is None:
+    notes = noted_for(array.uuid, array.root)
+    if profile is None and (not notes or is_applied_elsewhere(array.uuid, state_dir)):
         return []
     known = known_by_record(array, state_dir)
-    back, theirs = _on_disks(array, profile, known)
-    if isinstance(array, Array):
+    back, theirs = _on_disks(array, profile, notes, known)
+    if profile is not None and isinstance(array, Array):
         own, others = _on_array(array, profile, known)
         back, theirs = {**back, **own}, [*theirs, *others]
     ours = ours_by_record(array, state_dir)
@@ -57,7 +60,35 @@ def record_persisted(array: Array | Stopped, state_dir: Path) -> list[str]:
         if known.get(file) != text or sysfs.original(file) not in (text, "", *ours.get(file, ()))
     }
     _record(profile, array, back, state_dir)
-    return sorted(f"{file} reads {sysfs.value(file)}, which was set after that" for file in theirs)
+    told = [f"{file} reads {sysfs.value(file)}, which was set after that" for file in theirs]
+    if profile is not None and isinstance(array, Array):
+        told += _unknown(array, profile, {*notes, *recorded(array, state_dir)})
+    return sorted(told)
+
+
+def unrecorded(state_dir: Path, root: Path = Path("/")) -> list[str]:
+    """The UUIDs of the arrays for which disks are still set, by what is noted of them, though
+    nothing is persisted for them, or applied with any state folder that is there."""
+    persisted = persisted_uuids(root)
+    found = []
+    for uuid in noted_arrays(root):
+        if uuid in persisted or is_applied_elsewhere(uuid, state_dir):
+            continue
+        known = known_by_record(stopped(uuid, root), state_dir)
+        back, _ = _on_disks(stopped(uuid, root), None, noted_for(uuid, root), known)
+        if back.keys() - known.keys():
+            found.append(uuid)
+    return found
+
+
+def tell_unrecorded(state_dir: Path, root: Path = Path("/")) -> list[str]:
+    """The same, a sentence each."""
+    return [
+        f"{names} still {'has' if len(disks) == 1 else 'have'} what a profile of the array {uuid} "
+        "has set; `autotune restore --all` undoes that."
+        for uuid in unrecorded(state_dir, root)
+        if (disks := sorted(stopped(uuid, root).leaves)) and (names := ", ".join(disks))
+    ]
 
 
 def stopped(uuid: str, root: Path = Path("/")) -> Stopped:
@@ -94,15 +125,33 @@ def _on_array(
     return ours, theirs
 
 
+def _unknown(array: Array, profile: Profile, known: Collection[Path]) -> list[str]:
+    """The files of its disks that read as the profile has it, but what was there before is neither
+    noted nor recorded: the notes are damaged or gone, or an earlier version took none."""
+    changed = {n: v for n, v in profile.knobs.items() if v != profile.before.get(n)}
+    tuned = texts(array, {n: v for n, v in changed.items() if is_of_disks(n)})
+    told = []
+    for file, text in tuned.items():
+        if file not in known and sysfs.value(file) == text:
+            told.append(
+                f"{file} reads {text}, as the profile has it; what it read before is not noted "
+                "(a reboot brings that back)"
+            )
+    return told
+
+
 def _own(setting: Setting) -> Setting:
     return {name: value for name, value in setting.items() if not is_of_disks(name)}
 
 
 def _on_disks(
-    array: Lockable, profile: Profile, known: Collection[Path]
+    array: Lockable,
+    profile: Profile | None,
+    notes: Mapping[Path, Note],
+    known: Collection[Path],
 ) -> tuple[dict[Path, str], list[Path]]:
     """The same of its disks' files, also of disks that have left it."""
-    notes, reads = noted_for(array.uuid, array.root), dict[Path, str]()
+    reads = dict[Path, str]()
     for file in notes:
         # Throttling that is off cannot be read.
         with contextlib.suppress(OSError):
@@ -148,12 +197,16 @@ def _is_ours(file: Path, reads: str, notes: Mapping[Path, Note]) -> bool:
     return notes[file].set_to in (reads, BEING_SET)
 
 
-def _is_set_by(profile: Profile, file: Path, root: Path) -> bool:
+def _is_set_by(profile: Profile | None, file: Path, root: Path) -> bool:
+    if profile is None:
+        return False
     disk = sysfs.device(file).name
     return any(file == of_disk(root, disk, name) for name in profile.knobs if is_of_disks(name))
 
 
-def _record(profile: Profile, array: Lockable, before: Mapping[Path, str], state_dir: Path) -> None:
+def _record(
+    profile: Profile | None, array: Lockable, before: Mapping[Path, str], state_dir: Path
+) -> None:
     if not before:
         return
     known = known_by_record(array, state_dir)
@@ -161,7 +214,7 @@ def _record(profile: Profile, array: Lockable, before: Mapping[Path, str], state
     path = journal_path(state_dir, array.uuid)
     journal = new_journal(path, array.uuid, array.device, before, array.root)
     try:
-        if not is_applied(array, state_dir):
+        if profile is not None and not is_applied(array, state_dir):
             save_profile(profile, applied_profile_path(state_dir, array.uuid))
         now = {name: journal.record.originals[name] for name in texts}
         journal.found_set(texts, now)

@@ -46,6 +46,13 @@ def _record(array: Lockable, state_dir: Path) -> Record | None:
     return None
 
 
+def recorded(array: Lockable, state_dir: Path) -> set[Path]:
+    """The files of which it is recorded what they read before, be it that nothing has changed
+    them."""
+    record = _record(array, state_dir)
+    return {Path(name) for name in record.originals} if record else set()
+
+
 def known_by_record(array: Lockable, state_dir: Path) -> dict[Path, str]:
     """What the files that a profile of this array has changed read before all profiles."""
     if (record := _record(array, state_dir)) is None:

@@ -12,10 +12,7 @@ from autotune.safety.paths import applied_path, is_held
 def left_elsewhere(state_dir: Path, memory: Path = LOCKS) -> list[str]:
     """The journals that wait for a restore with another state folder, and what was applied with
     one, a sentence each."""
-    journals: dict[Path, None] = {}
-    for file in sorted(memory.glob("*")) if memory.is_dir() else ():
-        with contextlib.suppress(OSError):
-            journals |= {Path(line): None for line in file.read_text().splitlines()[1:] if line}
+    journals = _journals(memory)
     told = []
     for path in journals:
         folder = path.parent.parent
@@ -30,6 +27,29 @@ def left_elsewhere(state_dir: Path, memory: Path = LOCKS) -> list[str]:
         if folder != state_dir.absolute():
             told += _applied_with(folder)
     return told
+
+
+def is_applied_elsewhere(uuid: str, state_dir: Path, memory: Path = LOCKS) -> bool:
+    """Whether something is applied to an array with another state folder, in this boot."""
+    folders = {path.parent.parent for path in _journals(memory)} - {state_dir.absolute()}
+    for folder in folders:
+        with contextlib.suppress(AutotuneError, OSError):
+            if Journal.load(applied_path(folder, uuid)).record.of_this_boot(Path("/")):
+                return True
+    return False
+
+
+def _journals(memory: Path) -> dict[Path, None]:
+    """Where the journals of runs are or were, in their order."""
+    journals: dict[Path, None] = {}
+    for file in sorted(memory.glob("*")) if memory.is_dir() else ():
+        with contextlib.suppress(OSError):
+            journals |= {
+                Path(line): None
+                for line in file.read_text(errors="surrogateescape").splitlines()[1:]
+                if line
+            }
+    return journals
 
 
 def _applied_with(folder: Path) -> list[str]:

@@ -89,11 +89,13 @@ class Journal:
                 f"The journal {path} has no whole first line; since that is written before "
                 "anything is changed, nothing was: remove the file."
             ) from None
-        for line in lines[1:]:
+        for number, line in enumerate(lines[1:], 2):
             try:
                 entry = json.loads(line)
             except (ValueError, RecursionError):
-                break
+                # The last one may be cut short: what it announces was not done then.
+                record.lost = record.lost or number < len(lines)
+                continue
             if isinstance(entry, dict):
                 record.learn(entry)
         if is_waiting(path):
@@ -192,6 +194,14 @@ class Journal:
     def hanging(self, folder: Path) -> None:
         """Note that a write to the file in a scratch folder does not end."""
         self._add({"kind": "hanging", "path": str(folder)})
+
+    def leave(self, path: Path) -> None:
+        """Nothing is to be put back there: what it reads, somebody else has set."""
+        entry = {"kind": "back", "path": str(path)}
+        # A full disk keeps no restore from going on.
+        with contextlib.suppress(AutotuneError):
+            self._add(entry)
+        self.record.learn(entry)
 
     def removed(self, folder: Path) -> None:
         """Note that a scratch folder is gone."""

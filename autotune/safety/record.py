@@ -73,7 +73,7 @@ class Record:
     """Such an array is whole, so that somebody may have put something on it since."""
 
     lost: bool = False
-    """Somebody emptied the journal: nothing is known but the originals."""
+    """Somebody emptied or damaged the journal: nothing is known for sure but the originals."""
 
     @property
     def reset(self) -> set[str]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from autotune.durable import beside
 from autotune.errors import AutotuneError
 from autotune.knobs.write_order import (
+    CACHE,
     DEPTHS,
     WAITING,
     after_switch,
@@ -66,7 +67,7 @@ def restore(journal: Journal, root: Path = Path("/"), at_once: bool = False) -> 
         with contextlib.suppress(AutotuneError, OSError):
             journal.wait(for_a_sync=bool(outcome.waiting))
     if outcome.complete and is_of_applied(journal.path) and not outcome.rebooted:
-        disk_originals.forget(record.uuid, root)
+        disk_originals.forget(record.uuid, root, {Path(name) for name in record.originals})
     if outcome.complete:
         profile = journal.path.with_suffix(".json")
         try:
@@ -101,8 +102,13 @@ def _restore_settings(journal: Journal, root: Path, outcome: Outcome) -> None:
     foreign = {w.path: found[w.path] for w in writes if _is_foreign(record, w, found[w.path])}
     if is_of_applied(journal.path):
         foreign |= {p: text for p, text in found.items() if _is_anothers(record, p, text)}
+    # For a reshape, mdadm makes the cache larger, and leaves it so.
+    foreign = {p: text for p, text in foreign.items() if not (p.name == CACHE and unsafe_now(p))}
     put = [_restore_one(journal, write, foreign, outcome) for write in writes]
     if not all(put):
+        for path in foreign:
+            if path.name in WAITING:
+                journal.leave(path)
         outcome.waiting = record.waits(root)
 
 

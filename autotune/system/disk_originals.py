@@ -7,7 +7,8 @@ partition of it, or all that is on it, is gone. Light, as the journal.
 
 import contextlib
 import errno
-import shutil
+import re
+from collections.abc import Container
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,6 +19,7 @@ NOTES = Path("/run/autotune/disks")
 """The folder of the notes, with a folder for each disk. A boot takes it."""
 BEING_SET = "*"
 """Where udev is about to set a file, or was cut short in that."""
+_NUMBER, _SCHEDULER = re.compile(r"-?[0-9]+|\*|"), re.compile(r"[\w-]+|\*|")
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,15 @@ def noted(file: Path) -> Note | None:
 
 def noted_for(uuid: str, root: Path) -> dict[Path, Note]:
     """The notes of the files that were last set for an array, by file, of disks that are there."""
+    return {file: note for file, note in _all(root).items() if note.uuid == uuid}
+
+
+def noted_arrays(root: Path) -> list[str]:
+    """The UUIDs of the arrays for which something is noted of disks that are there."""
+    return sorted({note.uuid for note in _all(root).values()})
+
+
+def _all(root: Path) -> dict[Path, Note]:
     found = {}
     for folder in sorted((root / NOTES.relative_to("/")).glob("*-*")):
         name, _, inode = folder.name.rpartition("-")
@@ -48,7 +59,7 @@ def noted_for(uuid: str, root: Path) -> dict[Path, Note]:
         for place in sorted(path for path in folder.rglob("*") if path.is_file()):
             with contextlib.suppress(OSError):
                 note = _read(place)
-                if note is not None and note.uuid == uuid:
+                if note is not None:
                     found[disk / place.relative_to(folder)] = note
     return found
 
@@ -70,14 +81,30 @@ def take_down(file: Path, note: Note) -> None:
         ) from None
 
 
-def forget(uuid: str, root: Path) -> None:
-    """Remove the notes of files that were last set for an array: all of it is undone."""
-    for file in noted_for(uuid, root):
+def forget(uuid: str, root: Path, undone: Container[Path]) -> None:
+    """Remove the notes of files that were last set for an array, all of which that was known is
+    `undone`. What udev has set meanwhile, on a disk that has just joined, keeps its note."""
+    notes = noted_for(uuid, root)
+    since = {file for file, note in notes.items() if _is_set_since(file, note, undone)}
+    for file in notes:
+        # What goes with a scheduler is noted when that is switched.
+        if not {file, sysfs.device(file) / "queue/scheduler"} & since:
+            with contextlib.suppress(OSError):
+                _place(file).unlink()
+    for folder in sorted((root / NOTES.relative_to("/")).rglob("*"), reverse=True):
+        # One that is not empty stays.
         with contextlib.suppress(OSError):
-            _place(file).unlink()
-    for folder in (root / NOTES.relative_to("/")).glob("*-*"):
-        if not any(path.is_file() for path in folder.rglob("*")):
-            shutil.rmtree(folder, ignore_errors=True)
+            folder.rmdir()
+
+
+def _is_set_since(file: Path, note: Note, undone: Container[Path]) -> bool:
+    if note.set_to == BEING_SET:
+        return file not in undone
+    try:
+        return note.set_to not in ("", note.original) and note.set_to == sysfs.original(file)
+    except OSError:
+        # Throttling that is off cannot be read.
+        return False
 
 
 def _place(file: Path) -> Path:
@@ -90,6 +117,10 @@ def _place(file: Path) -> Path:
 
 
 def _read(place: Path) -> Note | None:
-    """None if it is not whole, or is being written."""
+    """None if it is not whole, or damaged, or is being written."""
     lines = place.read_text(encoding="utf-8", errors="replace").splitlines()
-    return Note(*lines) if len(lines) == 3 and place.suffix != ".new" else None
+    if len(lines) != 3 or place.suffix == ".new":
+        return None
+    known = _SCHEDULER if place.name == "scheduler" else _NUMBER
+    note = Note(*lines)
+    return note if known.fullmatch(note.original) and known.fullmatch(note.set_to) else None

@@ -2,6 +2,7 @@
 in the end each has what it had. `test_run.py` runs this there."""
 
 import json
+import shutil
 import subprocess
 import time
 from collections.abc import Iterator
@@ -161,5 +162,44 @@ def test_a_disk_of_which_nothing_can_be_noted_is_not_set(tmp_path: Path) -> None
         run("umount", str(NOTES))
     run("udevadm", "trigger", "--settle", "--action=change", "/sys/block/vde")
     assert read(queue(SPARE, "nr_requests")) == "24"
+    undone(state)
+    assert all_disks() == before
+
+
+@pytest.mark.parametrize(
+    ("ending", "pause_s"), [("restore", 0.0), ("restore", 0.5), ("unpersist", 0.3)]
+)
+def test_a_disk_that_joins_just_before_its_profile_is_undone(
+    tmp_path: Path, ending: str, pause_s: float
+) -> None:
+    """udev sets it while the command looks what there is to undo."""
+    state, before = tmp_path / "state", all_disks()
+    for name, length in (("md0", 24), ("md1", 48)):
+        apply(state, name, "--persist", nr_requests=length)
+    run("mdadm", "/dev/md0", "--fail", "/dev/vda")
+    md = Path("/sys/block/md0/md")
+    wait_until(lambda: "in_sync" not in read(md / "dev-vda/state"))
+    run("mdadm", "/dev/md0", "--remove", "/dev/vda")
+    settle()
+    run("mdadm", "/dev/md0", "--add", "/dev/vde")
+    time.sleep(pause_s)
+    if ending == "unpersist":
+        assert autotune("unpersist", "/dev/md0", state=state).returncode == 0
+    undone(state)
+    settle()
+    assert all_disks() == before
+    assert "has set" not in autotune("status", state=state).stdout
+
+
+def test_what_is_left_of_a_profile_are_notes_alone(tmp_path: Path) -> None:
+    """Rule, profile and record are removed by hand: what the disks had is still known."""
+    state, before = tmp_path / "state", all_disks()
+    apply(state, "md0", "--persist", nr_requests=24)
+    for pattern in ("etc/udev/rules.d/99-autotune-*", "etc/autotune/persisted/*.json"):
+        for path in Path("/").glob(pattern):
+            path.unlink()
+    shutil.rmtree(state)
+    told = autotune("status", state=state)
+    assert (told.returncode, "has set" in told.stdout) == (1, True), told.stdout
     undone(state)
     assert all_disks() == before

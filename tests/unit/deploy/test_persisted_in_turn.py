@@ -176,7 +176,8 @@ def go_through(root: Path, seed: int) -> None:
     there = {name for array in arrays for name in (array.name, *array.disks)}
     now = {disk: state for disk, state in disks.now().items() if disk in there}
     assert now == {disk: disks.begin[disk] for disk in there}, done
-    assert disks.said == [], done
+    # Of a disk that has joined without udev and reads as the profile has it, nothing is noted.
+    assert [text for text in disks.said if "is not noted" not in text] == [], done
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -56,11 +56,37 @@ def test_what_a_disk_had_is_noted_once_whatever_is_set_for_whom(
         length: Note("40", "40", OTHER),
         expire: Note("770", "", OTHER),
     }
-    forget(UUID, tmp_path)
+    forget(UUID, tmp_path, [])
     assert noted(length) is not None
-    forget(OTHER, tmp_path)
-    assert noted(length) is None
+    # A disk that has joined since it was looked what there is to undo.
+    forget(OTHER, tmp_path, [length])
+    assert noted_for(OTHER, tmp_path).keys() == found.keys()
+    fake_sysfs.write(scheduler, "mq-deadline")
+    forget(OTHER, tmp_path, [])
     assert list((tmp_path / PLACE).iterdir()) == []
+
+
+def test_what_udev_is_about_to_set_is_not_forgotten(tmp_path: Path, disk: Path) -> None:
+    length = disk / "queue/nr_requests"
+    assert script("before", disk, tmp_path, "queue/nr_requests") == 0
+    forget(UUID, tmp_path, [])
+    fake_sysfs.write(length, "40")
+    assert script("after", disk, tmp_path, "queue/nr_requests") == 0
+    assert noted(length) == Note("128", "40", UUID)
+    # Of a udev that was killed, it is known when what it set is undone.
+    assert script("before", disk, tmp_path, "queue/nr_requests") == 0
+    forget(UUID, tmp_path, [length])
+    assert noted(length) is None
+
+
+@pytest.mark.parametrize("text", ["rm -rf\n24\n", "30\n2", "", "\0\1\2\n\n\n", "30\nkyber\n"])
+def test_a_damaged_note_is_none(tmp_path: Path, disk: Path, text: str) -> None:
+    length = disk / "queue/nr_requests"
+    take_down(length, Note("30", "24", UUID))
+    (place,) = (path for path in (tmp_path / PLACE).rglob("nr_requests"))
+    place.write_text(f"{text}{UUID}\n")
+    assert noted(length) is None
+    assert noted_for(UUID, tmp_path) == {}
 
 
 def test_the_script_is_clean() -> None:
