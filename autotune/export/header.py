@@ -17,10 +17,11 @@ def proven(profile: Profile) -> list[str]:
         if evidence.confirmed
         else "as the search saw it, not confirmed in turn with the original settings"
     )
+    measured = "Proven" if evidence.confirmed else "Measured, not proven,"
     said = [
         f"Made by autotune from the profile {harmless(profile.name)} of "
         f"{profile.created:%Y-%m-%d}.",
-        f"Proven on: {harmless(where.level)} of {where.members} {where.media}{chunk}, kernel "
+        f"{measured} on: {harmless(where.level)} of {where.members} {where.media}{chunk}, kernel "
         f"{harmless(where.kernel)}, workload {harmless(profile.workload)}.",
         f"Gain there: x{evidence.gain:.2f} (95 % interval {evidence.low:.2f} to "
         f"{evidence.high:.2f}), {sure}.",

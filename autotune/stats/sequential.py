@@ -175,7 +175,9 @@ def _not_better(terms: Terms, verdict: Verdict, pairs: int, last: bool, over: bo
     half = math.log(overall.high / overall.low) / 2
     promising = math.log(overall.ratio) > max(NOTABLE, _PROMISING.get(pairs, 1.0) * half)
     if last or not (promising or terms.given):
-        reason = f"{terms.what} does not differ from {terms.home} beyond noise"
+        shown = f"×{overall.ratio:.2f} ({overall.low:.2f} to {overall.high:.2f})"
+        turns = "once" if pairs == 1 else f"{pairs} times"
+        reason = f"{terms.what} was not shown to be better: {shown}, measured in turn {turns}"
         return Look(Step.DROP, reason)
     return Look(Step.MORE, "the difference is not clear yet")
 

@@ -56,15 +56,16 @@ def confirm(
     figures: list[Figure],
     reporter: Reporter,
     error: float = ERROR,
+    what: str = "the best setting found",
 ) -> Decision:
     """Measure the winner and the baseline in turn, in the phases where they can differ at all,
     until it is clear which is better or is not worth going on.
 
     A winner of a search is kept if it is better, one that was given if it is no worse. Equal
-    settings are called different at most as often as `error`.
+    settings are called different at most as often as `error`. `what`: the winner, in words.
     """
     given = preparation.options.given is not None
-    what = "the profile" if given else "the best setting found"
+    what = "the profile" if given else what
     reporter.step(f"Measuring in turn with the original settings: {_shown(preparation, winner)}")
     phases = differing(preparation.knobs, preparation.phases, winner, preparation.baseline)
     if given and not any(phase.weight for phase in phases):

@@ -1,7 +1,10 @@
 """Why a run ends as it does, in words."""
 
+from collections.abc import Iterable, Sequence
+
 from autotune.problem.figure import Figure
 from autotune.problem.objective import Figures, broken_ceilings
+from autotune.problem.setting import Setting
 from autotune.problem.trial import Status
 from autotune.quantities import show_latency
 from autotune.results.offers import roomy
@@ -35,18 +38,49 @@ def ceilings_given_up(relaxed: list[Figure], before: Figures) -> str:
     )
 
 
-def still_broken(figures: list[Figure], before: Figures, trials: Trials) -> str:
+def breaks(figures: Iterable[Figure], before: Figures) -> list[str]:
+    """Which ceilings the array breaks as it is, and what it would hold, a sentence each."""
+    said = []
+    for figure in broken_ceilings(figures, before, before):
+        shown, limit = before[figure.name].value, figure.ceiling or 0.0
+        said.append(
+            f"As it is, the array breaks the ceiling for {figure.name}: it shows "
+            f"{show_latency(shown)} where {show_latency(limit)} is allowed. What holds it is "
+            f"looked for; it is held as it is with --p99-ceiling "
+            f"{figure.phase}={roomy(shown)}."
+        )
+    return said
+
+
+def broke(figures: Sequence[Figure], first: Figures, shown: Figures) -> list[str]:
+    """The same in the end, when the original settings were measured more often; and what only
+    their first trials broke."""
+    still = broken_ceilings(figures, shown, shown)
+    mended = [
+        f"The first trials of the original settings broke the ceiling for {figure.name} "
+        f"({show_latency(first[figure.name].value)}); by all that was measured, they hold it "
+        f"({show_latency(shown[figure.name].value)})."
+        for figure in broken_ceilings(figures, first, first)
+        if figure not in still and figure.name in shown
+    ]
+    return [*breaks(figures, shown), *mended]
+
+
+def still_broken(figures: list[Figure], before: Figures, trials: Trials, home: Setting) -> str:
     """Which ceiling the original settings break, and how near a trial came to it; or nothing."""
     broken = broken_ceilings(figures, before, before)
     if not broken:
         return ""
     name, ceiling = broken[0].name, broken[0].ceiling or 0.0
-    nearest = min(
-        (record for record in trials.records if name in record.figures),
-        key=lambda record: record.figures[name].value,
-    )
-    return (
+    said = (
         f"; the original settings break the ceiling of {show_latency(ceiling)} for {name} "
-        f"({show_latency(before[name].value)}), and the lowest that a trial showed is "
+        f"({show_latency(before[name].value)})"
+    )
+    others = [r for r in trials.records if name in r.figures and r.requested != home]
+    if not others:
+        return said
+    nearest = min(others, key=lambda record: record.figures[name].value)
+    return (
+        f"{said}, and the lowest that another setting showed is "
         f"{show_latency(nearest.figures[name].value)} (trial {nearest.number})"
     )

@@ -9,8 +9,6 @@ from autotune.problem.figure import Figure
 from autotune.problem.objective import Figures, broken_ceilings
 from autotune.problem.setting import Setting, setting_key
 from autotune.problem.strategy import KnobShare, Problem, Strategy, StrategyFactory
-from autotune.quantities import show_latency
-from autotune.results.offers import roomy
 from autotune.results.pareto import Point, points
 from autotune.results.seen import best_seen
 from autotune.stats.drift import is_moving
@@ -20,7 +18,6 @@ from autotune.tuning.part import better_part
 from autotune.tuning.preparation import BASELINE_EVERY, Preparation
 from autotune.tuning.relevance import differing, figures_moved
 from autotune.tuning.remaining import Stop, lacking, proof_seconds
-from autotune.tuning.reporter import Reporter
 from autotune.tuning.stored_problem import stored_problem
 from autotune.tuning.strategy_input import informed, trials_without_drift, without
 from autotune.tuning.time_left import NextProof, pairs_kept
@@ -222,21 +219,6 @@ def unreached(figures: Sequence[Figure], before: Figures, trials: Trials) -> lis
             for record in trials.records
         )
     ]
-
-
-def tell_broken(figures: Sequence[Figure], before: Figures, reporter: Reporter) -> list[str]:
-    """Say which ceilings the array breaks as it is, and what it would hold."""
-    said = []
-    for figure in broken_ceilings(figures, before, before):
-        shown, limit = before[figure.name].value, figure.ceiling or 0.0
-        said.append(
-            f"As it is, the array breaks the ceiling for {figure.name}: it shows "
-            f"{show_latency(shown)} where {show_latency(limit)} is allowed. What holds it is "
-            f"looked for; it is held as it is with --p99-ceiling "
-            f"{figure.phase}={roomy(shown)}."
-        )
-        reporter.notice(said[-1])
-    return said
 
 
 def _baseline_is_due(trials: Trials) -> bool:

@@ -21,11 +21,11 @@ from autotune.tuning.conclusion import Afterword, afterword
 from autotune.tuning.confirm import Decision, confirm
 from autotune.tuning.long_load import GROWS, LongLoad, long_phases
 from autotune.tuning.preparation import BASELINE_TRIALS, DOUBTS, Preparation
-from autotune.tuning.reasons import ceilings_given_up, nothing_better, still_broken
+from autotune.tuning.reasons import breaks, broke, ceilings_given_up, nothing_better, still_broken
 from autotune.tuning.relevance import differing
 from autotune.tuning.remaining import lacking, pairs_left
 from autotune.tuning.reporter import Reporter
-from autotune.tuning.search import SHORT, Hunt, tell_broken
+from autotune.tuning.search import SHORT, Hunt
 from autotune.tuning.strategy_input import problem_of
 from autotune.tuning.trials import Trials
 
@@ -149,7 +149,8 @@ def _find(
         decision = confirm(preparation, trials, proposed, figures, reporter)
         return _Found(problem, proposed, decision)
     assert factory is not None
-    notes = tell_broken(figures, before, reporter)
+    for text in breaks(figures, before):
+        reporter.notice(text)
     hunt = Hunt(preparation, trials, factory, problem, before)
     # A run that was cut while it confirmed goes on with that.
     if not trials.count("confirm-winner"):
@@ -159,8 +160,9 @@ def _find(
     shown = original(trials.records)
     decision = proven or Decision(False, nothing_better(trials, hunt), None, shown, shown)
     if not decision.keep:
-        reason = decision.reason + still_broken(figures, before, trials)
+        reason = decision.reason + still_broken(figures, shown, trials, preparation.baseline)
         decision = dataclasses.replace(decision, reason=reason)
+    notes = broke(figures, before, shown)
     if hunt.relaxed:
         notes.append(ceilings_given_up(hunt.relaxed, before))
         if decision.verdict is not None:
@@ -209,7 +211,8 @@ def _prove(
         if decision is not None and pairs_left(trials, [phase.name for phase in phases]) < 1:
             break
         winner, shares = candidate
-        decision = confirm(preparation, trials, winner, hunt.figures, reporter, error)
+        nth = "the best setting found" if decision is None else "the next best setting"
+        decision = confirm(preparation, trials, winner, hunt.figures, reporter, error, nth)
         hunt.refuse(winner, decision.verdict)
         if decision.keep:
             break
