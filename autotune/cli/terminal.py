@@ -96,4 +96,6 @@ def console(stderr: bool = False) -> "Console":
         color_system=None if os.environ.get("NO_COLOR") else "auto",
         soft_wrap=not stream.isatty(),
         highlight=False,
+        # Names of strangers stand in the texts.
+        markup=False,
     )

@@ -26,7 +26,7 @@ def print_design(console: Console, design: Document) -> None:
     for title, lines in words.orders(design):
         console.print(title)
         for line in lines:
-            console.print(f"  {line}", soft_wrap=True, highlight=False, markup=False)
+            console.print(f"  {line}", soft_wrap=True, highlight=False)
     if words.in_lab(design):
         console.print("These commands are for inside the lab, whose disks are new at each start.")
 
@@ -60,4 +60,4 @@ def print_made(console: Console, design: Document) -> None:
         f"guard {device}` keeps it from disturbing. When it has ended and a filesystem is "
         "mounted, go on with:",
     )
-    console.print(f"  {design['next']}", soft_wrap=True, highlight=False, markup=False)
+    console.print(f"  {design['next']}", soft_wrap=True, highlight=False)

@@ -15,7 +15,6 @@ class Grid:
     paragraph, with a line for each cell.
 
     `right` are the columns whose cells stand at the right, `whole` those whose cells never wrap.
-    Cells that are strings may hold rich's markup.
     """
 
     def __init__(
@@ -27,7 +26,7 @@ class Grid:
 
     def add_row(self, *cells: str | Text, style: str = "") -> None:
         """Cells that are left out at the end are empty."""
-        texts = [Text.from_markup(cell) if isinstance(cell, str) else cell for cell in cells]
+        texts = [Text(cell) if isinstance(cell, str) else cell for cell in cells]
         texts += [Text()] * (len(self._columns) - len(texts))
         self._rows.append((texts, style))
 

@@ -63,7 +63,7 @@ def print_run(console: Console, run: RunRecord, trials: Sequence[TrialRecord]) -
     """The trials of a run: what differed from the baseline, and the figures that were measured."""
     baseline = trials[0].requested if trials else {}
     outcome = f" {run.outcome[:1].upper()}{run.outcome[1:].rstrip('.')}." if run.outcome else ""
-    console.print(f"Run {run.id} on {run.device}: {run.state}.{outcome}", markup=False)
+    console.print(f"Run {run.id} on {run.device}: {run.state}.{outcome}")
     with contextlib.suppress(RefusalError):
         console.print(_asked(stored_run.read(run)))
     console.print(_trials(trials, baseline))

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 
 from rich.console import Console
-from rich.markup import escape
 
 from autotune.problem.figure import Estimate
 from autotune.report.display import Display
@@ -33,11 +32,11 @@ class LiveReporter(Display):
     def step(self, text: str) -> None:
         """A new part of the run begins."""
         if self._console.is_terminal:
-            self._console.print(f"[bold]{escape(text)}[/]")
+            self._console.print(text, style="bold")
 
     def notice(self, text: str) -> None:
         """Something that must be shown, terminal or not."""
-        self._console.print(text, markup=False)
+        self._console.print(text)
 
     def progress(self, what: str, share: float, left_s: float | None) -> None:
         """`share` (0 to 1) of `what` is done; `left_s`: seconds left of the whole run."""

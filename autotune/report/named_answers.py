@@ -40,7 +40,7 @@ def print_named(console: Console, named: Named | None, baseline: Setting, run: i
     settings = {setting_key(point.setting) for point in answers.values() if point}
     if len(settings) < 2:
         return
-    console.print("[bold]Other answers[/] from the same trials")
+    console.print(Text.assemble(("Other answers", "bold"), " from the same trials"))
     grid = Grid("", "")
     for name, point in answers.items():
         if point is None:
@@ -52,7 +52,7 @@ def print_named(console: Console, named: Named | None, baseline: Setting, run: i
                 f"{show_ratio(point.gain)}, p99 {show_ratio(point.latency)}, {evidence(point)}\n"
                 f"{show_setting(point.setting, baseline)}"
             )
-        grid.add_row(f"  {name}", Text(text))
+        grid.add_row(f"  {name}", text)
     console.print(grid)
     command = in_folder(f"`autotune solve {run} --name NAME --save FILE`")
     console.print(f"{command} makes a profile of another.")

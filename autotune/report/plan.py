@@ -4,6 +4,7 @@ import shlex
 from typing import Any
 
 from rich.console import Console
+from rich.text import Text
 
 from autotune.measure.fio import Target, command
 from autotune.measure.phase import fio_jobs
@@ -92,16 +93,16 @@ def print_plan(console: Console, preparation: Preparation, verbose: bool = False
         f"A run would try up to {settings} on {plan['device']} (strategy {options.strategy}), and "
         "put back everything that it changes. This dry run has changed nothing.\n"
     )
-    console.print("[bold]What it takes[/]")
+    console.print("What it takes", style="bold")
     for line in (time_line(expected), temper_line(preparation)):
         print_indented(console, line)
     for line in write_lines(preparation, expected):
         print_indented(console, line, style="bold red" if line.endswith("is lost.") else "")
-    console.print("\n[bold]What users of the array will notice[/]")
+    console.print("\nWhat users of the array will notice", style="bold")
     for line in notice_lines(preparation, expected):
         print_indented(console, line)
     console.print()
-    console.print("[bold]Settings that it would try[/]")
+    console.print("Settings that it would try", style="bold")
     for name, knob in plan["knobs"].items():
         choices = knob["choices"]
         shown = (
@@ -116,7 +117,8 @@ def print_plan(console: Console, preparation: Preparation, verbose: bool = False
     if plan["ceilings"]:
         console.print(f"  ceilings of p99: {', '.join(plan['ceilings'])}")
     console.print()
-    console.print(f"[bold]Phases that it would measure[/] (workload {options.workload.name})")
+    heading = ("Phases that it would measure", "bold")
+    console.print(Text.assemble(heading, f" (workload {options.workload.name})"))
     if options.workload.description:
         print_indented(console, options.workload.description)
     for name, phase in plan["phases"].items():
@@ -134,4 +136,4 @@ def print_plan(console: Console, preparation: Preparation, verbose: bool = False
             "scratch file.",
         )
     for note in plan["notes"]:
-        console.print(f"note: {note}", markup=False)
+        console.print(f"note: {note}")

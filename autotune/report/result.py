@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from rich.console import Console
+from rich.text import Text
 
 from autotune.quantities import show_bytes, show_count, show_seconds
 from autotune.report.sentences import drifted
@@ -86,16 +87,14 @@ def print_result(console: Console, result: Result, profile: Path | None, ram_byt
         console.print()
     if result.keep and result.verdict:
         overall = result.verdict.overall
-        console.print(
-            f"[bold]Overall ×{overall.ratio:.2f}[/] ({show_span(overall.low, overall.high)}): "
-            f"{result.reason}."
-        )
+        said = f" ({show_span(overall.low, overall.high)}): {result.reason}."
+        console.print(Text.assemble((f"Overall ×{overall.ratio:.2f}", "bold"), said))
         _print_changes(console, result)
         console.print(f"  takes {show_bytes(ram_bytes)} of RAM")
         print_long(console, result)
         print_open(console, result)
     else:
-        console.print(f"[bold]Keep what you have[/]: {result.reason}.", highlight=False)
+        console.print(Text.assemble(("Keep what you have", "bold"), f": {result.reason}."))
         print_nearest(console, result)
     print_stopped(console, result)
     if (result.verdict or nearest) and (parts := _parts(result)):

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
+from rich.text import Text
 
 from autotune.problem.ceilings import QUANTITIES
 from autotune.problem.figure import Figure
@@ -36,13 +37,13 @@ def print_solution(console: Console, solution: Solution, saved: Path | None) -> 
     console.print()
     if uncounted := sentence(solution.uncounted, solution.again):
         console.print(uncounted)
+    name = (solution.name, "bold")
     if solution.profile is None:
-        console.print(f"[bold]{solution.name}[/]: keep what you have; nothing tried is better.")
+        console.print(Text.assemble(name, ": keep what you have; nothing tried is better."))
         return
-    console.print(
-        f"[bold]{solution.name}[/]: gain {show_ratio(point.gain)}, p99 {show_ratio(point.latency)} "
-        f"({evidence(point)}).",
-    )
+    gain, latency = show_ratio(point.gain), show_ratio(point.latency)
+    said = f": gain {gain}, p99 {latency} ({evidence(point)})."
+    console.print(Text.assemble(name, said))
     for knob, value in solution.profile.knobs.items():
         before = solution.profile.before[knob]
         console.print(show_value_change(console, knob, before, value).rstrip())

@@ -3,6 +3,7 @@
 import math
 
 from rich.console import Console
+from rich.text import Text
 
 from autotune.problem.figure import Estimate, Figure
 from autotune.problem.setting import Setting, Value
@@ -27,7 +28,11 @@ def is_quiet(name: str, conclusion: str | None) -> bool:
 
 ROOMY = 60
 """Columns from which on changes stand below each other."""
-_HELD = {Held.HOLDS: "holds", Held.BROKEN: "[red]broken[/]", Held.NOT_SHOWN: "not shown"}
+_HELD = {
+    Held.HOLDS: Text("holds"),
+    Held.BROKEN: Text("broken", style="red"),
+    Held.NOT_SHOWN: Text("not shown"),
+}
 
 
 def _shown(figure: Figure, value: float) -> str:
@@ -96,15 +101,15 @@ def proof_table(result: Result) -> Grid:
         before = _shown(figure, result.before[figure.name].value)
         limit, comparison = _ceiling(figure, result), compared.get(figure.name)
         held = result.held.get(figure.name)
-        state = _HELD.get(held, "") if held else ""
+        state = _HELD.get(held) if held else None
         if comparison is None:
-            table.add_row(figure.name, before, "=", "", limit, state, style="dim")
+            table.add_row(figure.name, before, "=", "", limit, state or "", style="dim")
             continue
         after = _shown(figure, result.after[figure.name].value)
         conclusion = comparison.conclusion.value
         colour = {"better": "green", "worse": "red"}.get(conclusion, "")
         alike = show_alike(comparison.low, comparison.high)
-        word = f"[{colour}]{conclusion}[/]" if colour else alike
+        word = Text(conclusion, style=colour) if colour else Text(alike)
         table.add_row(figure.name, before, after, show_change(comparison), limit, state or word)
     return table
 

@@ -46,3 +46,11 @@ def test_what_does_not_fit_side_by_side_becomes_paragraphs() -> None:
     lines = [line.rstrip() for line in _printed(36)]
     assert lines[:3] == ["run 1", "  started: 2026-11-22 23:10", "  array: /dev/md0"]
     assert [line.split()[0] for line in _printed(80)][:1] == ["run"]
+
+
+def test_what_looks_like_markup_is_shown_as_it_is() -> None:
+    out = io.StringIO()
+    grid = Grid("name")
+    grid.add_row("a[/b] [bold]x")
+    Console(file=out, width=40).print(grid)
+    assert "a[/b] [bold]x" in out.getvalue()
