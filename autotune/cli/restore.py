@@ -204,8 +204,8 @@ def _together(
     for path, (device, outcome) in late.items():
         if path in both:
             _, earlier = both[path]
-            outcome.restored = [*earlier.restored, *outcome.restored]
-            outcome.foreign = [*earlier.foreign, *outcome.foreign]
+            for name in ("restored", "foreign", "gone", "waiting", "removed"):
+                setattr(outcome, name, [*getattr(earlier, name), *getattr(outcome, name)])
         both[path] = device, outcome
     return both
 

@@ -13,7 +13,7 @@ from typing import Literal
 
 from autotune.problem.figure import Figure
 from autotune.problem.objective import Figures
-from autotune.quantities import show_latency
+from autotune.quantities import show_latency, show_times
 from autotune.stats.verdict import NOTABLE, Comparison, Conclusion, Verdict
 
 LEAST_PAIRS, MOST_PAIRS = 2, 4
@@ -176,8 +176,8 @@ def _not_better(terms: Terms, verdict: Verdict, pairs: int, last: bool, over: bo
     promising = math.log(overall.ratio) > max(NOTABLE, _PROMISING.get(pairs, 1.0) * half)
     if last or not (promising or terms.given):
         shown = f"×{overall.ratio:.2f} ({overall.low:.2f} to {overall.high:.2f})"
-        turns = "once" if pairs == 1 else f"{pairs} times"
-        reason = f"{terms.what} was not shown to be better: {shown}, measured in turn {turns}"
+        turns = f"measured in turn {show_times(pairs)}"
+        reason = f"{terms.what} was not shown to be better: {shown}, {turns}"
         return Look(Step.DROP, reason)
     return Look(Step.MORE, "the difference is not clear yet")
 
