@@ -375,6 +375,19 @@ def test_a_last_line_that_was_cut_is_ignored(files: Files, keep: float) -> None:
     assert files.reload().record.ours == {}
 
 
+def test_a_damaged_line_in_the_middle_hides_no_later_one(files: Files) -> None:
+    journal = files.open()
+    head = len(files.path.read_bytes().splitlines())
+    for name, text in (("stripe_cache_size", "4096"), ("sync_speed_max", "150000")):
+        journal.writing(files.md / name, text)
+    lines = files.path.read_text().splitlines(keepends=True)
+    files.path.write_text("".join([*lines[:head], "{garbage\n", *lines[head + 1 :]]))
+    record = files.reload().record
+    # What was not read may have been a change of any file, so all originals go back.
+    assert record.lost
+    assert record.ours == {str(files.md / "sync_speed_max"): ["150000"]}
+
+
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"kind":"open"}'])
 def test_a_journal_without_a_head_says_that_nothing_was_changed(files: Files, text: str) -> None:
     files.path.parent.mkdir(parents=True)
