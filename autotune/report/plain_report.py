@@ -90,7 +90,8 @@ def _whole(
     parts = []
     if len(runs) > 1:
         first, *rows = several_runs.side_by_side(runs)
-        parts += [head(1, several_runs.SIDE_BY_SIDE), table(first, rows), said(several_runs.NOTE)]
+        parts += [head(1, several_runs.SIDE_BY_SIDE), table(first, rows)]
+        parts.append(said(several_runs.note(runs)))
     for run in runs:
         parts.append(head(1, f"autotune: {run['device']}, run {run['run']}"))
         parts.append(said(sentences.verdict(run)))

@@ -72,7 +72,7 @@ def document(
             "drifts": told.get("drifts", {}),
             "long_load": told.get("long_load"),
             "pairs": told.get("pairs", 0),
-            "in_turn": tried.in_turn(study, trials),
+            "in_turn": tried.in_turn(study, trials, gain(told, evidence)),
             "compared": sides.document(),
             "distributions": compared.distributions(courses, sides),
             "courses": compared.seconds(courses, sides),
@@ -88,6 +88,7 @@ def document(
             "offers": [_offer(each, study) for each in told.get("offers", [])],
             "nearest": _nearest(told, study),
             "next": told.get("next"),
+            "history": with_folder(f"autotune history {run.id}", state_dir),
             "missing": _missing(run, trials, told, courses, study),
         }
     )

@@ -23,6 +23,8 @@ HOW = (
     "An interval contains the true value 95 times of 100, as far as the noise was seen in the run.",
     "What a search showed was measured once or twice, and the best of many looks better than it "
     "is. So a setting that was not measured in turn is called not proven.",
+    "What was measured in turn was looked at after each pair, and each look is a chance of error. "
+    "Its interval allows for that, so it is wider than that of the same trials in a picture.",
     "How the array itself changed during a run is known from measuring the original settings again "
     "and again; it is taken out of what the search showed.",
 )
@@ -58,7 +60,7 @@ def _price(run: Document) -> list[str]:
         for figure in run["figures"]
         if _is_worse(figure)
     ]
-    return [f"In return, {' and '.join(worse)}."] if worse else []
+    return [f"The price: {' and '.join(worse)}."] if worse else []
 
 
 def show(figure: Document, value: float) -> str:
@@ -104,6 +106,11 @@ def figure_rows(run: Document) -> list[tuple[str, ...]]:
                 show_alike(shown["low"], shown["high"]) if word == "no difference" else word,
             )
         )
+    if _is_compared(run) and (gain := run["gain"]):
+        better, worse = gain["low"] > 1.0, gain["high"] < 1.0
+        alike = show_alike(gain["low"], gain["high"])
+        word = "better" if better else "worse" if worse else alike
+        rows.append(("overall", "", "", change(gain), "", word))
     return rows
 
 
@@ -160,6 +167,11 @@ def terms(run: Document) -> list[str]:
         found.append(
             "overall: the mean (geometric) of the throughputs' changes, by the workload's weights. "
             "=: no changed setting can move it. In brackets: 95 % intervals."
+        )
+    if any(figure["held"] == Held.HOLDS and figure["change"] for figure in run["figures"]):
+        found.append(
+            "holds: a ceiling in ms holds by the value measured; one of autotune's own by the "
+            "whole interval of the change."
         )
     if any(UNCLEAR in row for row in figure_rows(run)):
         found.append("unclear: noise leaves open whether anything changed.")

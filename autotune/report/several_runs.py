@@ -29,8 +29,11 @@ def side_by_side(runs: Sequence[Document]) -> list[Row]:
     return [
         ("", *(f"run {run['run']} on {run['device']}" for run in runs)),
         row("day", lambda run: str(run["started"])[:10]),
+        row("host", lambda run: "the lab" if run["lab"] else str(run["host"] or "")),
+        row("array", _array),
         row("workload", lambda run: str(run["workload"]["name"])),
         row("ceilings", _ceilings),
+        row("compared with the original", lambda run: str(run["compared"]["setting"])),
         row("kept", _kept),
         row("overall", lambda run: change(run["gain"]) if run["gain"] else ""),
         *(row(name, partial(_before_and_after, name)) for name in figures),
@@ -38,6 +41,22 @@ def side_by_side(runs: Sequence[Document]) -> list[Row]:
         row("RAM", _ram),
         row("the run took", lambda run: show_seconds(run["seconds"])),
     ]
+
+
+def note(runs: Sequence[Document]) -> str:
+    """What the cells hold, and what the columns do not tell."""
+    if len({repr(run["workload"]) for run in runs}) == 1:
+        return NOTE
+    return (
+        f"{NOTE} The workloads are not the same, so a figure of one run is another load than the "
+        "figure of that name beside it: compare the ratios, not the values."
+    )
+
+
+def _array(run: Document) -> str:
+    array = run["array"]
+    chunk = f", chunk {array['chunk_kib']} KiB" if array["chunk_kib"] else ""
+    return f"{array['level']} of {array['members']} on {array['media']}{chunk}"
 
 
 def _kept(run: Document) -> str:

@@ -39,7 +39,8 @@ def print_solution(console: Console, solution: Solution, saved: Path | None) -> 
         console.print(uncounted)
     name = (solution.name, "bold")
     if solution.profile is None:
-        console.print(Text.assemble(name, ": keep what you have; nothing tried is better."))
+        shown = "was shown to be better" if solution.decided else "tried is better"
+        console.print(Text.assemble(name, f": keep what you have; nothing {shown}."))
         return
     gain, latency = show_ratio(point.gain), show_ratio(point.latency)
     said = f": gain {gain}, p99 {latency} ({evidence(point)})."

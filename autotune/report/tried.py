@@ -49,10 +49,13 @@ def points(study: Study, run: RunRecord, records: Sequence[TrialRecord]) -> list
     ]
 
 
-def in_turn(study: Study, records: Sequence[TrialRecord]) -> list[Document]:
-    """What was measured in turn with the original settings, kept or not, in the order of time."""
+def in_turn(
+    study: Study, records: Sequence[TrialRecord], proven: Document | None
+) -> list[Document]:
+    """What was measured in turn with the original settings, kept or not, in the order of time.
+    `proven`: the gain that the run said of the last."""
     gains = {setting_key(point.setting): interval(point.gain) for point in study.points}
-    return [
+    found = [
         {
             "setting": show_setting(proof.setting, study.problem.baseline),
             "trials": list(proof.trials),
@@ -61,6 +64,9 @@ def in_turn(study: Study, records: Sequence[TrialRecord]) -> list[Document]:
         }
         for proof in proofs(records)
     ]
+    if found and proven:
+        found[-1]["gain"] = {"value": proven["ratio"], "low": proven["low"], "high": proven["high"]}
+    return found
 
 
 def trials(study: Study, records: Sequence[TrialRecord]) -> list[Document]:

@@ -83,4 +83,4 @@ def note(run: Document) -> str:
         )
     if any(_is_as_before(run, point) for point in run["points"]):
         text += " =: what it changes cannot move that p99."
-    return f"{text} `autotune history {run['run']}` lists what each trial measured."
+    return f"{text} `{run['history']}` lists what each trial measured."

@@ -34,7 +34,10 @@ def offers(
     """At most one of each kind. `kept` is what the run ends with, `home` the original settings."""
     # To go back to the original settings needs no other ceiling.
     others = [p for p in candidates if p.setting != home.setting]
-    faster = [f for p in others if (f := _faster(figures, p, kept, home)) is not None]
+    # What is faster under the ceilings there are needs no other ones.
+    held = max((p.sure_gain for p in others if p.holds(figures, home)), default=0.0)
+    daring = [p for p in others if p.sure_gain > held]
+    faster = [f for p in daring if (f := _faster(figures, p, kept, home)) is not None]
     calmer = [c for p in others if (c := _calmer(figures, p, kept)) is not None]
     return [max(found, key=lambda each: each[0])[1] for found in (faster, calmer) if found]
 

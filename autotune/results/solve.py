@@ -41,6 +41,8 @@ class Solution:
     """Trials that were ended early under the run's ceilings, though these would allow them;"""
     again: str = ""
     """and the options with which a run would measure them whole."""
+    decided: bool = False
+    """Whether it is what the run ended with."""
 
 
 @dataclass(frozen=True)
@@ -70,9 +72,10 @@ def study_of(
     if not any(setting_key(t.requested) == home and t.status is Status.COMPLETE for t in trials):
         if run.state == "running":
             raise RefusalError(f"Run {run.id} is under way; wait for its end.")
+        why = f" Why it ended: {run.outcome.rstrip('.')}." if run.outcome else ""
         raise RefusalError(
             f"Run {run.id} ended before the original settings were measured, so there is nothing "
-            "to compare with; tune the array again."
+            f"to compare with; tune the array again.{why}"
         )
     ceilings.check_phases(asked, problem.figures)
     limits = tuple(asked) or problem.ceilings
@@ -234,6 +237,7 @@ def solve(
         None if point is baseline else _profile(run, trials, study, point, name),
         uncounted,
         again,
+        name == "balanced" and study.decided is not None,
     )
 
 

@@ -46,6 +46,12 @@ def test_all_that_becomes_faster_is_named_the_most_first() -> None:
     assert gained in offer.text
 
 
+def test_no_other_ceiling_is_offered_for_less_than_holds_the_ones_there_are() -> None:
+    over, holding = point(1.2, 140, 170, 100, 40), point(1.3, 160, 82, 100, 40, stripes=512)
+    assert offers(FIGURES, [HOME, over], HOME, HOME)
+    assert not offers(FIGURES, [HOME, over, holding], HOME, HOME)
+
+
 def test_latency_that_throughput_costs_is_named_too() -> None:
     (offer,) = offers(FIGURES, [HOME, point(0.5, 100, 80, 25, 16)], HOME, HOME)
     assert offer.text == (

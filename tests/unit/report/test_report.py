@@ -230,10 +230,10 @@ def test_what_is_worse_is_said_with_the_verdict(tmp_path: Path) -> None:
     assert first.startswith("Better: overall ×1.47 (")
     # No ceiling is about the p50, but it surely rises.
     worse = "resync.p50 rises from 37.5 ms to 76.1 ms and resync.p99 rises from 138 ms to 512 ms."
-    assert second == f"In return, {worse}"
+    assert second == f"The price: {worse}"
     assert not any("resync.p99" in text for text in costs(shown))
     shown["figures"] = [{**f, "change": None} for f in shown["figures"]]
-    assert "In return" not in verdict(shown)
+    assert "The price" not in verdict(shown)
 
 
 def test_a_run_in_the_lab_says_so_and_gives_no_commands_for_another_device(
@@ -319,6 +319,11 @@ def test_several_runs_stand_side_by_side(machine: Machine) -> None:
     limits = [f["ceiling"] for run in shown for f in run["figures"] if f["name"] == "resync.p99"]
     assert found["ceilings"] == [f"resync.p99 {show_latency(limit)}" for limit in limits]
     assert found["day"][0] == shown[0]["started"][:10]
+    assert found["array"] == ["raid6 of 5 on hdd, chunk 64 KiB"] * 2
+    assert found["compared with the original"] == [run["compared"]["setting"] for run in shown]
+    assert "not the same" not in several_runs.note(shown)
+    shown[1]["workload"] = {**shown[1]["workload"], "name": "other"}
+    assert "compare the ratios, not the values" in several_runs.note(shown)
 
 
 def test_many_runs_make_no_long_page(machine: Machine) -> None:
