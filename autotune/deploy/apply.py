@@ -7,7 +7,7 @@ from pathlib import Path
 from autotune.deploy import exported_script
 from autotune.deploy.in_force import Active, active, refuse_damaged
 from autotune.deploy.shared_disks import without_shared_disks
-from autotune.deploy.undo import record_persisted
+from autotune.deploy.undo import not_noted, record_persisted
 from autotune.errors import AutotuneError, RefusalError
 from autotune.knobs import (
     ALL,
@@ -84,6 +84,8 @@ def apply_profile(
         exported_script.refuse_over(array)
         refuse_damaged(array, state_dir)
         deferred_restore.settle(path, array.root)
+        for text in not_noted(array, state_dir):
+            notice(text)
         record_persisted(array, state_dir)
         for text in set_over(array, (p for k in knobs for p in k.paths(array)), state_dir):
             notice(text)

@@ -88,7 +88,7 @@ def run(
         settle(journal, array.root)
         # Under the lock: what a run that is just ending has set is not the original.
         if keep:
-            ready_to_keep(array, state_dir)
+            ready_to_keep(array, state_dir, reporter)
         preparation = _prepared(options, state_dir, reporter)
         factory = Loading(lambda: load_strategy(entry)) if entry is not None else None
         # Loads SQLAlchemy, which a dry run does not need.

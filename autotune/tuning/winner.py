@@ -7,7 +7,7 @@ from autotune.deploy.apply import with_those_in_force
 from autotune.deploy.exported_script import refuse_over
 from autotune.deploy.in_force import refuse_damaged
 from autotune.deploy.rescale import SYNC_SPEEDS
-from autotune.deploy.undo import record_persisted
+from autotune.deploy.undo import not_noted, record_persisted
 from autotune.measure.member_speed import member_kib_s
 from autotune.problem.profile import Profile
 from autotune.safety.applied import keep_applied, set_over
@@ -21,11 +21,13 @@ from autotune.tuning.reporter import Reporter
 from autotune.tuning.tune import Result
 
 
-def ready_to_keep(array: Array, state_dir: Path) -> None:
+def ready_to_keep(array: Array, state_dir: Path, reporter: Reporter) -> None:
     """Raise RefusalError if what is in force now would be taken for the original; what udev has
-    set is recorded with what was there before."""
+    set is recorded with what was there before, as far as that is known."""
     refuse_over(array)
     refuse_damaged(array, state_dir)
+    for text in not_noted(array, state_dir):
+        reporter.notice(text)
     record_persisted(array, state_dir)
 
 

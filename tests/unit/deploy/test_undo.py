@@ -23,10 +23,11 @@ from profiles_in_force import (
 from some_profile import profile
 
 from autotune.deploy import persist, persisted
+from autotune.deploy import undo as undoing
 from autotune.deploy.apply import known_here
 from autotune.deploy.in_force import active, refuse_damaged
 from autotune.deploy.persisted import profile_path
-from autotune.deploy.undo import record_persisted, stopped
+from autotune.deploy.undo import not_noted, record_persisted, stopped
 from autotune.errors import AutotuneError, RefusalError, UsageError
 from autotune.knobs import by_name, read_setting
 from autotune.knobs.profile_file import load_profile
@@ -72,6 +73,46 @@ def test_what_udev_has_set_goes_back(tmp_path: Path, array: Array) -> None:
     assert undo(array, tmp_path).foreign == []
     assert sysfs.value(cache(array)) == "256"
     assert {sysfs.value(path) for path in schedulers(array)} == {ORIGINAL}
+
+
+def test_what_udev_is_just_setting_is_waited_for(
+    tmp_path: Path, array: Array, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it sets a moment after it was looked at would count as somebody else's."""
+    as_udev_sets_it(array)
+    late, *_ = schedulers(array)
+    note = next((array.root / "run/autotune/disks").glob(f"{late.parts[-3]}-*")) / "queue/scheduler"
+    original, _, uuid = note.read_text().splitlines()
+    note.write_text(f"{original}\n*\n{uuid}\n")
+    fake_sysfs.write(late, ORIGINAL)
+    waited: list[Path] = []
+
+    def udev_goes_on(root: Path) -> None:
+        waited.append(root)
+        fake_sysfs.write(late, "kyber")
+        note.write_text(f"{original}\nkyber\n{uuid}\n")
+
+    monkeypatch.setattr(undoing, "settle", udev_goes_on)
+    assert record_persisted(array, tmp_path) == []
+    assert undo(array, tmp_path).foreign == []
+    assert {sysfs.value(path) for path in schedulers(array)} == {ORIGINAL}
+    assert waited == [array.root]
+
+
+def test_what_was_there_before_is_not_known_is_told_to_whoever_sets_over_it(
+    tmp_path: Path, array: Array
+) -> None:
+    as_udev_sets_it(array)
+    assert not_noted(array, tmp_path) == []
+    shutil.rmtree(array.root / "run/autotune/disks")
+    told = not_noted(array, tmp_path)
+    assert len(told) == len(schedulers(array))
+    first = f"{schedulers(array)[0]} reads kyber, as the profile has it; what it read before is not"
+    assert told[0].startswith(first)
+    assert told[0].endswith("until then it is taken for the original.")
+    apply_values(array, {"scheduler": "bfq"}, tmp_path)
+    # Now a record says what goes back.
+    assert not_noted(array, tmp_path) == []
 
 
 def test_where_udev_has_set_nothing_nothing_is_recorded(tmp_path: Path, array: Array) -> None:
