@@ -106,10 +106,11 @@ def unpersist(
     """Remove what --persist has written. What is set now stays until the array is stopped."""
     import json
 
+    from autotune.deploy.persist import remove_rule
     from autotune.deploy.persist import unpersist as remove
-    from autotune.deploy.persisted import persisted_uuids
-    from autotune.deploy.udevd import tell_udev
-    from autotune.deploy.undo import stopped, unrecorded
+    from autotune.deploy.persisted import changed_by_hand, persisted_uuids
+    from autotune.deploy.udevd import tell_exported, tell_udev
+    from autotune.deploy.undo import stopped
     from autotune.errors import RefusalError
     from autotune.preflight.checks import require_root
     from autotune.system.array import find_uuid, list_arrays
@@ -118,13 +119,16 @@ def unpersist(
     uuid = find_uuid(device)
     if uuid not in persisted_uuids():
         raise RefusalError(f"Nothing is persisted for {device}.")
+    # What joins or is assembled until then is still set, and what was there before is recorded.
+    if text := changed_by_hand(uuid):
+        notice(text)
+    removed = remove_rule(uuid)
+    tell_udev(uuid, next((a for a in list_arrays() if a.uuid == uuid), None), notice)
     array = next((array for array in list_arrays() if array.uuid == uuid), None)
     known = _record(array or stopped(uuid), state_dir)
-    removed = remove(uuid)
-    tell_udev(uuid, array, notice)
-    if uuid in unrecorded(state_dir):
-        # A disk has joined meanwhile, and was still set by the rule.
-        known &= _record(array or stopped(uuid), state_dir)
+    removed += remove(uuid)
+    if array is not None:
+        tell_exported(uuid, notice)
     if as_json:
         print(json.dumps({"uuid": uuid, "removed": [str(path) for path in removed]}, indent=2))
         return

@@ -62,14 +62,18 @@ def restore(
     if abandoned:
         paths = [path for path in paths if not _is_held(path)]
     array = find_array(device) if device is not None else None
-    arrays = list_arrays() if all_ else [array] if array is not None else []
     # What a killed run has tried lies over what was applied, and that over what udev has set.
     done, torn, barred, failed = _put_back_each(paths, {})
+    removed: list[Path] = []
+    if all_:
+        removed, faults = _remove_rules()
+        failed += faults
+    # An array or a disk that came while udev still had its rules is looked at, too.
+    arrays = list_arrays() if all_ else [array] if array is not None else []
     undone, faults = _undo_profiles(arrays, all_, state_dir)
     failed += faults
-    removed: list[Path] = []
     if all_ and not failed:
-        removed, undone, failed = _unpersist_all(arrays, undone, state_dir)
+        removed += _unpersist_all(arrays)
     outcomes = _by_name({**done, **undone})
     if barred:
         from autotune.deploy.udevd import wake
@@ -196,20 +200,6 @@ def _undo_profiles(
     return done, [*unknown, *failed]
 
 
-def _together(
-    first: "Mapping[Path, tuple[str, Outcome]]", late: "Mapping[Path, tuple[str, Outcome]]"
-) -> "dict[Path, tuple[str, Outcome]]":
-    """What became of each record, where some were looked at twice."""
-    both = dict(first)
-    for path, (device, outcome) in late.items():
-        if path in both:
-            _, earlier = both[path]
-            for name in ("restored", "foreign", "gone", "waiting", "removed"):
-                setattr(outcome, name, [*getattr(earlier, name), *getattr(outcome, name)])
-        both[path] = device, outcome
-    return both
-
-
 def _record_persisted(
     uuids: list[str], arrays: "list[Array]", state_dir: Path
 ) -> "tuple[dict[Path, tuple[str, list[str]]], list[str]]":
@@ -237,25 +227,39 @@ def _record_persisted(
     return over, failed
 
 
-def _unpersist_all(
-    arrays: "list[Array]", undone: "Mapping[Path, tuple[str, Outcome]]", state_dir: Path
-) -> "tuple[list[Path], dict[Path, tuple[str, Outcome]], list[str]]":
-    """Remove what --persist has written for each array, be it here or not. These files; what was
-    `undone`, with what the rules have still set meanwhile; and what failed."""
+def _remove_rules() -> "tuple[list[Path], list[str]]":
+    """Let udev set nothing any more for any array. The rules that were there, and what failed."""
+    from autotune.deploy.persist import remove_rule
+    from autotune.deploy.persisted import changed_by_hand, persisted_uuids
+    from autotune.deploy.udevd import tell_udev
+    from autotune.errors import AutotuneError
+    from autotune.system.array import list_arrays
+
+    removed, failed = list[Path](), list[str]()
+    here = {array.uuid: array for array in list_arrays()}
+    for uuid in persisted_uuids():
+        if text := changed_by_hand(uuid):
+            notice(text)
+        try:
+            removed += remove_rule(uuid)
+        except AutotuneError as error:
+            failed.append(str(error))
+        tell_udev(uuid, here.get(uuid), notice)
+    return removed, failed
+
+
+def _unpersist_all(arrays: "Iterable[Array]") -> "list[Path]":
+    """Remove what else --persist has written, for arrays that are here and others. These files."""
     from autotune.deploy.persist import unpersist
     from autotune.deploy.persisted import half_written, persisted_uuids
-    from autotune.deploy.udevd import tell_udev
+    from autotune.deploy.udevd import tell_exported
 
-    here, removed = {array.uuid: array for array in arrays}, list[Path]()
-    for uuid in persisted_uuids():
-        removed += unpersist(uuid)
-        tell_udev(uuid, here.get(uuid), notice)
-    removed += [path for uuid in half_written() for path in unpersist(uuid)]
-    if not removed:
-        return [], dict(undone), []
-    # A disk may have joined.
-    late, failed = _undo_profiles(arrays, True, state_dir)
-    return removed, _together(undone, late), failed
+    uuids, here = persisted_uuids(), {array.uuid for array in arrays}
+    removed = [path for uuid in (*uuids, *half_written()) for path in unpersist(uuid)]
+    for uuid in uuids:
+        if uuid in here:
+            tell_exported(uuid, notice)
+    return removed
 
 
 def _tell_persisted(array: "Array | None") -> None:

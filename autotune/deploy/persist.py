@@ -9,11 +9,12 @@ miss a disk that is replaced. What exactly the rules rest on: `export.udev`.
 import contextlib
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from importlib import resources
 from pathlib import Path
 
 from autotune.deploy.persisted import (
+    DIGEST,
     FOLDER,
     NOTING,
     RULES,
@@ -99,7 +100,7 @@ def persist(
     text = profile.model_dump_json(indent=2) + "\n"
     # What could not be read again would leave no way back.
     parse_profile(text, profile.name)
-    rule += f"# The SHA-256 of its profile: {digest(text.encode())}\n"
+    rule += f"{DIGEST}{digest(text.encode())}\n"
     place, latest = own_place(uuid, root), profile_path(uuid, root)
     files = {place: text, root / NOTING: _noting_script(), rule_path(uuid, root): rule}
     if rule_path(uuid, root).exists():
@@ -184,16 +185,41 @@ def _following(
     return found
 
 
+def remove_rule(uuid: str, root: Path = Path("/")) -> list[Path]:
+    """Remove the rule alone, so that udev, once told, sets nothing any more: what it has set until
+    then can be looked at in peace, with the profile, which says what was there before. Return it
+    if it was there. Raise AutotuneError if it cannot be removed."""
+    latest, place, rule = profile_path(uuid, root), own_place(uuid, root), rule_path(uuid, root)
+    try:
+        if latest != place:
+            # Without its rule, the other one would count.
+            latest.replace(place)
+    except OSError as error:
+        raise AutotuneError(f"{place} cannot be replaced ({error.strerror}).") from None
+    return _remove([rule])
+
+
 def unpersist(uuid: str, root: Path = Path("/")) -> list[Path]:
     """Remove what was persisted for an array, and folders that this leaves empty; return the
     files. The values stay in effect until the array is stopped. Raise AutotuneError if a file
     cannot be removed."""
-    removed = []
     rule, own = rule_path(uuid, root), own_place(uuid, root)
     mine = [rule, own, beside(rule), beside(own)]
     if not {*persisted_uuids(root), *half_written(root)} - {uuid}:
         mine += [root / NOTING, beside(root / NOTING)]
-    for path in mine:
+    removed = _remove(mine)
+    for folder in (root / FOLDER, root / FOLDER.parent):
+        if folder.is_dir() and not any(folder.iterdir()):
+            # In the sandbox of the unit it is a mount point, which stays.
+            with contextlib.suppress(OSError):
+                folder.rmdir()
+    return removed
+
+
+def _remove(paths: Iterable[Path]) -> list[Path]:
+    """Those that were there."""
+    removed = []
+    for path in paths:
         if path.exists():
             try:
                 path.unlink()
@@ -204,9 +230,4 @@ def unpersist(uuid: str, root: Path = Path("/")) -> list[Path]:
                     "when the array is assembled again; mend that, and run `autotune unpersist`."
                 ) from None
             removed.append(path)
-    for folder in (root / FOLDER, root / FOLDER.parent):
-        if folder.is_dir() and not any(folder.iterdir()):
-            # In the sandbox of the unit it is a mount point, which stays.
-            with contextlib.suppress(OSError):
-                folder.rmdir()
     return removed

@@ -13,6 +13,7 @@ from autotune.system import sysfs
 FOLDER = udev.PERSISTED.relative_to("/")
 NOTING = udev.NOTING.relative_to("/")
 RULES = Path("etc/udev/rules.d")
+DIGEST = "# The SHA-256 of its profile: "
 _MARK = "AUTOTUNE_MEMBER"
 """What the rules leave in udev's database of each member (`export.udev`)."""
 
@@ -33,6 +34,22 @@ def own_place(uuid: str, root: Path) -> Path:
 
 def digest(profile: bytes) -> str:
     return hashlib.sha256(profile).hexdigest()
+
+
+def changed_by_hand(uuid: str, root: Path = Path("/")) -> str:
+    """A sentence if the profile of an array is not the one that its rule was written with; ""
+    otherwise."""
+    path, rule = profile_path(uuid, root), rule_path(uuid, root)
+    with contextlib.suppress(OSError):
+        text = rule.read_text(errors="replace")
+        # Older versions did not write which it was.
+        if DIGEST in text and digest(path.read_bytes()) not in text:
+            return (
+                f"{path} was changed after {rule} was written, which still sets what the profile "
+                "had then; what the profile no longer has is not put back, and stays until the "
+                "array is stopped."
+            )
+    return ""
 
 
 def rule_path(uuid: str, root: Path = Path("/")) -> Path:

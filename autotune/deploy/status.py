@@ -6,7 +6,7 @@ from pathlib import Path
 
 from autotune.deploy import rescale
 from autotune.deploy.in_force import Active, active, damaged_record
-from autotune.deploy.persisted import profile_path, rule_path
+from autotune.deploy.persisted import changed_by_hand, profile_path, rule_path
 from autotune.errors import AutotuneError
 from autotune.knobs import by_name, missing
 from autotune.preflight import conflicts, leftovers
@@ -69,11 +69,13 @@ def status(array: Array, state_dir: Path) -> Status:
             "undoes that."
         )
     persisted = next((each.profile for each in found if each.how == "persisted"), None)
+    faults += filter(None, [changed_by_hand(array.uuid, array.root)])
     rule = rule_path(array.uuid, array.root)
     if persisted is not None and not rule.exists():
         faults.append(
             f'The profile "{persisted.name}" is not set at the next start, since {rule} is gone; '
-            f"`autotune apply {profile_path(array.uuid)} {array.device} --persist` mends that."
+            f"`autotune apply {profile_path(array.uuid)} {array.device} --persist` mends that, "
+            f"and `autotune unpersist {array.device}` removes it."
         )
     if rule.exists() and not profile_path(array.uuid, array.root).exists():
         faults.append(

@@ -5,7 +5,7 @@ import subprocess
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from autotune.deploy.persisted import RULES, marked, profile_path, rule_path
+from autotune.deploy.persisted import RULES, marked, rule_path
 from autotune.export import udev
 from autotune.system.array import Array, list_arrays
 from autotune.system.programs import find
@@ -30,13 +30,6 @@ def tell_udev(
     """Let a running udevd have the rules as they are now, and look at the array, if it is there,
     and its members again. By that it remembers that the values are set; with the rules, it forgets
     that, of disks that have left the array, too: it would not set them when they come back."""
-    if array is not None and not profile_path(uuid, root).exists():
-        exported = root / RULES / udev.export_name(uuid)
-        if exported.exists():
-            notice(
-                f"The exported rule {exported} is there, too: with no profile persisted it sets "
-                "its values from now on; remove it if they are not wanted."
-            )
     if not (root / "run/udev/control").exists():
         notice("udevd does not run; this takes effect when it starts next.")
         return
@@ -56,8 +49,21 @@ def tell_udev(
         notice(f"udev could not be told ({said}); the rule takes effect at the next boot.")
 
 
-def settle() -> None:
+def tell_exported(uuid: str, notice: Callable[[str], None], root: Path = Path("/")) -> None:
+    """Say so if the profile that is persisted no longer keeps an exported rule from setting its
+    values."""
+    exported = root / RULES / udev.export_name(uuid)
+    if exported.exists():
+        notice(
+            f"The exported rule {exported} is there, too: with no profile persisted it sets its "
+            "values from now on; remove it if they are not wanted."
+        )
+
+
+def settle(root: Path = Path("/")) -> None:
     """Wait until udev has done what it has begun, as far as it is there and does."""
+    if not (root / "run/udev/control").exists():
+        return
     with contextlib.suppress(OSError, subprocess.SubprocessError):
         _udevadm("settle", f"--timeout={_UDEV_S}")
 

@@ -9,6 +9,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from autotune.deploy.persisted import persisted_uuids, profile_path
+from autotune.deploy.udevd import settle
 from autotune.knobs import is_of_disks
 from autotune.knobs.before import before_here
 from autotune.knobs.iosched import RESET_BY_SWITCH
@@ -45,7 +46,7 @@ def record_persisted(array: Array | Stopped, state_dir: Path) -> list[str]:
     recorded.
     """
     profile = _persisted(array)
-    notes = noted_for(array.uuid, array.root)
+    notes = _whole_notes(array)
     if profile is None and (not notes or is_applied_elsewhere(array.uuid, state_dir)):
         return []
     known = known_by_record(array, state_dir)
@@ -64,6 +65,30 @@ def record_persisted(array: Array | Stopped, state_dir: Path) -> list[str]:
     if profile is not None and isinstance(array, Array):
         told += _unknown(array, profile, {*notes, *recorded(array, state_dir)})
     return sorted(told)
+
+
+def _whole_notes(array: Lockable) -> dict[Path, Note]:
+    """The notes of an array's disks, none of which udev is about to finish: a value that it sets a
+    moment later would be taken for somebody else's. One that was cut short stays as it is."""
+    notes, seen = noted_for(array.uuid, array.root), set[Path]()
+    while begun := {file for file, note in notes.items() if note.set_to == BEING_SET} - seen:
+        seen |= begun
+        settle(array.root)
+        notes = noted_for(array.uuid, array.root)
+    return notes
+
+
+def not_noted(array: Array, state_dir: Path) -> list[str]:
+    """What of a persisted profile has no way back, since the notes of the disks are gone or
+    damaged: a sentence each, for whoever sets something over it."""
+    profile = _persisted(array)
+    if profile is None:
+        return []
+    known = {*noted_for(array.uuid, array.root), *recorded(array, state_dir)}
+    return [
+        f"{text}; until then it is taken for the original."
+        for text in _unknown(array, profile, known)
+    ]
 
 
 def unrecorded(state_dir: Path, root: Path = Path("/")) -> list[str]:

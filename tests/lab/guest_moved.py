@@ -4,6 +4,7 @@ in the end each has what it had. `test_run.py` runs this there."""
 import json
 import shutil
 import subprocess
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -189,6 +190,32 @@ def test_a_disk_that_joins_just_before_its_profile_is_undone(
     settle()
     assert all_disks() == before
     assert "has set" not in autotune("status", state=state).stdout
+
+
+@pytest.mark.parametrize("ending", ["restore", "unpersist"])
+def test_an_array_that_is_assembled_while_its_profile_is_undone(
+    tmp_path: Path, ending: str
+) -> None:
+    """Its own settings, too: what they were before is in the profile alone."""
+    state, before = tmp_path / "state", all_disks()
+    ahead = Path("/sys/block/md0/queue/read_ahead_kb")
+    first = read(ahead)
+    apply(state, "md0", "--persist", nr_requests=24, read_ahead_kb=512)
+    (uuid,) = (path.stem for path in Path("/etc/autotune/persisted").glob("*.json"))
+    run("mdadm", "--stop", "/dev/md0")
+    settle()
+    disks = [f"/dev/{disk}" for disk in MEMBERS["md0"]]
+    start = threading.Timer(0.2, run, ("mdadm", "--assemble", "/dev/md0", *disks))
+    start.start()
+    if ending == "unpersist":
+        assert autotune("unpersist", uuid, state=state).returncode == 0
+    else:
+        assert autotune("restore", "--all", state=state).returncode == 0
+    start.join()
+    settle()
+    undone(state)
+    assert all_disks() == before
+    assert read(ahead) == first
 
 
 def test_what_is_left_of_a_profile_are_notes_alone(tmp_path: Path) -> None:

@@ -159,6 +159,21 @@ def test_rules_of_others_for_the_same_knobs_are_named_and_ours_are_not(
     assert "/etc/udev/rules.d/99-mine.rules:2" in said
 
 
+def test_a_profile_that_was_changed_after_its_rule_is_told(
+    machine: fake_sysfs.FakeMachine,
+) -> None:
+    kept(machine)
+    uuid = array(machine).uuid
+    assert persisted.changed_by_hand(uuid, machine.root) == ""
+    path = persisted.profile_path(uuid, machine.root)
+    path.write_text(path.read_text().replace("256", "512"))
+    assert "still sets what the profile had then" in persisted.changed_by_hand(uuid, machine.root)
+    assert persist.remove_rule(uuid, machine.root) == [persisted.rule_path(uuid, machine.root)]
+    assert persisted.persisted_uuids(machine.root) == [uuid]
+    assert persisted.changed_by_hand(uuid, machine.root) == ""
+    assert persist.remove_rule(uuid, machine.root) == []
+
+
 def test_an_exported_rule_stays_and_does_nothing_while_a_profile_is_persisted(
     machine: fake_sysfs.FakeMachine,
 ) -> None:
@@ -171,7 +186,7 @@ def test_an_exported_rule_stays_and_does_nothing_while_a_profile_is_persisted(
     assert gate in text.splitlines()
     assert exported not in persist.unpersist(uuid, machine.root)
     said: list[str] = []
-    udevd.tell_udev(uuid, array(machine), said.append, machine.root)
+    udevd.tell_exported(uuid, said.append, machine.root)
     assert f"The exported rule {exported} is there, too" in said[0]
     assert exported.exists()
 
