@@ -32,15 +32,19 @@ HOW = (
 
 def verdict(run: Document) -> str:
     """What came of a run and what that costs, in a sentence or two."""
+    return f"{headline(run)} {price(run)}".rstrip()
+
+
+def headline(run: Document) -> str:
+    """What came of a run, in a sentence."""
     gain = run["gain"]
     size = f"overall ×{gain['ratio']:.2f} ({show_span(gain['low'], gain['high'])})" if gain else ""
     if run["adopt"]:
         turn = "measured in turn with the original settings"
         if gain and gain["low"] > 1.0:
-            return " ".join([f"Better: {size}, {turn}.", *_price(run)])
+            return f"Better: {size}, {turn}."
         # It holds a ceiling, or was given and is no worse.
-        said = f"Kept: {run['reason'].rstrip('.')}; {size + ', ' if size else ''}{turn}."
-        return " ".join([said, *_price(run)])
+        return f"Kept: {run['reason'].rstrip('.')}; {size + ', ' if size else ''}{turn}."
     if run["state"] == "done":
         return f"Keep what you have: {run['reason'].rstrip('.')}."
     said = f"The run did not finish ({run['state']}), so nothing is proven."
@@ -52,15 +56,17 @@ def _is_worse(figure: Document) -> bool:
     return bool(worse) and not figure["quiet"]
 
 
-def _price(run: Document) -> list[str]:
-    """What is worse with what was kept, in a sentence."""
+def price(run: Document) -> str:
+    """What is worse with what was kept, in a sentence, or ""."""
+    if not run["adopt"]:
+        return ""
     worse = [
         f"{figure['name']} {'rises' if figure['kind'] == 'latency' else 'falls'} from "
         f"{show(figure, figure['before'])} to {show(figure, figure['after'])}"
         for figure in run["figures"]
         if _is_worse(figure)
     ]
-    return [f"The price: {' and '.join(worse)}."] if worse else []
+    return f"The price: {' and '.join(worse)}." if worse else ""
 
 
 def show(figure: Document, value: float) -> str:
