@@ -128,4 +128,4 @@ def _who(array: Array, name: str, value: Value, uncleaned: bool) -> Iterator[str
             "that may have happened since, or `autotune restore`."
         )
     elif not others:
-        yield "By hand, or by another program."
+        yield "By hand, by another program, or by `autotune restore`."

@@ -18,7 +18,7 @@ from autotune.knobs.scheduler import NONE, requests_after_switch
 from autotune.knobs.texts import follows_sysctl, of_disk, texts
 from autotune.knobs.write_order import after_switch
 from autotune.problem.profile import Profile, save_profile
-from autotune.problem.setting import Setting
+from autotune.problem.setting import Setting, Value
 from autotune.safety.applied import Stopped, is_applied, known_by_record, ours_by_record, recorded
 from autotune.safety.elsewhere import is_applied_elsewhere
 from autotune.safety.locks import Lockable, lock
@@ -160,7 +160,7 @@ def _unknown(array: Array, profile: Profile, known: Collection[Path]) -> list[st
         if file not in known and sysfs.value(file) == text:
             told.append(
                 f"{file} reads {text}, as the profile has it; what it read before is not noted "
-                "(a reboot brings that back)"
+                "(a reboot with nothing persisted brings that back)"
             )
     return told
 
@@ -186,13 +186,18 @@ def _on_disks(
     }
     theirs = [file for file in reads if file not in ours and file not in known]
     theirs = [file for file in theirs if reads[file] not in (notes[file].original, "")]
-    foreign = [file for file in theirs if _is_set_by(profile, file, array.root)]
+    foreign = [file for file in theirs if _value_for(profile, file, array.root) is not None]
     if all(reads[file] == text for file, text in ours.items()):
         return {}, foreign
     stays = dict[Path, str]()
     for file, text in ours.items():
         if file.name == "scheduler" and text != reads[file]:
-            stays |= _reset_beside(file, text)
+            stays |= {
+                each: now
+                for each, now in _reset_beside(file, text).items()
+                # With its note lost, what reads as the profile has it is nobody else's.
+                if each in notes or now != str(_value_for(profile, each, array.root))
+            }
     return {**{f: text for f, text in stays.items() if f not in known}, **ours}, foreign
 
 
@@ -222,11 +227,13 @@ def _is_ours(file: Path, reads: str, notes: Mapping[Path, Note]) -> bool:
     return notes[file].set_to in (reads, BEING_SET)
 
 
-def _is_set_by(profile: Profile | None, file: Path, root: Path) -> bool:
+def _value_for(profile: Profile | None, file: Path, root: Path) -> Value | None:
+    """What a profile has for this file of a disk; None if nothing."""
     if profile is None:
-        return False
+        return None
     disk = sysfs.device(file).name
-    return any(file == of_disk(root, disk, name) for name in profile.knobs if is_of_disks(name))
+    mine = (name for name in profile.knobs if is_of_disks(name))
+    return next((profile.knobs[n] for n in mine if file == of_disk(root, disk, n)), None)
 
 
 def _record(

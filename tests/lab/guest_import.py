@@ -134,7 +134,10 @@ def test_what_is_no_worse_is_kept_and_status_follows_it(state: Path, tmp_path: P
     turned = autotune("status", "--json", state=state)
     assert turned.returncode == 1
     (knob,) = [k for k in json.loads(turned.stdout)["arrays"][0]["knobs"].values() if not k["same"]]
-    assert (knob["value"], knob["by"]) == (333, ["By hand, or by another program."])
+    assert (knob["value"], knob["by"]) == (
+        333,
+        ["By hand, by another program, or by `autotune restore`."],
+    )
     (MD / "stripe_cache_size").write_text(str(knob["wanted"]))
 
     assert autotune("restore", "/dev/md0", state=state).returncode == 0

@@ -195,7 +195,7 @@ def test_a_knob_turned_by_hand_differs(machine: fake_sysfs.FakeMachine) -> None:
     assert not found.good
     (knob,) = [each for each in found.knobs if not each.same]
     assert (knob.knob, knob.wanted, knob.value) == ("stripe_cache_size", 256, 300)
-    assert knob.by == ("By hand, or by another program.",)
+    assert knob.by == ("By hand, by another program, or by `autotune restore`.",)
 
 
 def test_a_rule_that_sets_the_knob_is_named_with_its_line(machine: fake_sysfs.FakeMachine) -> None:

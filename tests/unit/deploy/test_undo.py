@@ -34,7 +34,7 @@ from autotune.knobs.profile_file import load_profile
 from autotune.problem.profile import save_profile
 from autotune.problem.setting import Setting
 from autotune.safety import deferred_restore, locks
-from autotune.safety.applied import is_applied, left_on_disks, stopped_array
+from autotune.safety.applied import is_applied, known_by_record, left_on_disks, stopped_array
 from autotune.safety.journal import Journal
 from autotune.safety.paths import applied_path, journal_path, waiting_path
 from autotune.safety.restore import restore
@@ -97,6 +97,21 @@ def test_what_udev_is_just_setting_is_waited_for(
     assert undo(array, tmp_path).foreign == []
     assert {sysfs.value(path) for path in schedulers(array)} == {ORIGINAL}
     assert waited == [array.root]
+
+
+def test_a_length_whose_note_is_lost_is_not_put_back_as_somebody_elses(
+    tmp_path: Path, array: Array
+) -> None:
+    """A switch of the scheduler resets it; with its note it would go back to what it was."""
+    values = {"scheduler": "kyber", "nr_requests": 24}
+    persisted_before(array, values, {"scheduler": ORIGINAL, "nr_requests": 64})
+    udev_sets(array)
+    for note in (array.root / "run/autotune/disks").rglob("nr_requests"):
+        note.unlink()
+    told = record_persisted(array, tmp_path)
+    assert len(told) == len(array.disks)
+    assert all("nr_requests reads 24, as the profile has it" in text for text in told)
+    assert "nr_requests" not in {path.name for path in known_by_record(array, tmp_path)}
 
 
 def test_what_was_there_before_is_not_known_is_told_to_whoever_sets_over_it(
