@@ -164,7 +164,7 @@ def _wait_for_disks(processes: Processes) -> None:
     deadline = time.monotonic() + _BOOT_S
     while not (processes.folder / "daemon.pid").exists():
         if not processes.all_run() or time.monotonic() > deadline:
-            raise _died(processes, "did not get its disks")
+            raise _died(processes, f"did not get its disks within {_BOOT_S:.0f} s")
         time.sleep(0.01)
 
 
@@ -178,7 +178,7 @@ def _wait_for_guest(processes: Processes, wire: Wire) -> None:
                 raise _died(processes, f"could not be set up ({data.decode()})")
         except WireClosedError:
             break
-    raise _died(processes, "did not boot")
+    raise _died(processes, f"did not boot within {_BOOT_S:.0f} s")
 
 
 def _died(processes: Processes, what: str) -> AutotuneError:

@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import os
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
@@ -26,9 +27,19 @@ from autotune.untrusted import harmless
 
 def as_it_is(run: RunRecord) -> RunRecord:
     """A run that was killed could not store that it was."""
-    if run.state == "running" and not is_held(run.uuid):
-        return dataclasses.replace(run, state="interrupted", outcome="Killed.")
-    return run
+    if run.state != "running" or is_held(run.uuid):
+        return run
+    if _is_of_the_lab(run) and "AUTOTUNE_LAB" not in os.environ:
+        # Its processes and locks cannot be seen from here.
+        return dataclasses.replace(run, outcome="Under way in the lab, or killed there.")
+    return dataclasses.replace(run, state="interrupted", outcome="Killed.")
+
+
+def _is_of_the_lab(run: RunRecord) -> bool:
+    try:
+        return stored_run.read(run).lab
+    except RefusalError:
+        return False
 
 
 def print_runs(console: Console, runs: Sequence[RunRecord]) -> None:
