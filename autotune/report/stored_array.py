@@ -2,7 +2,7 @@
 forecast, the passes of re-tuning, what could be better about it."""
 
 import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,11 +11,12 @@ from autotune.advice import stored as advices
 from autotune.advice.stored import Kept
 from autotune.checking import stored as checked
 from autotune.checking.record import CheckRecord
-from autotune.errors import UsageError
+from autotune.errors import RefusalError, UsageError
 from autotune.guard import stored as guarded
 from autotune.guard.past import GuardedSync
 from autotune.preflight.environment import Place, place
 from autotune.report.history import as_it_is
+from autotune.results import stored_run
 from autotune.service import history
 from autotune.service.history import PassRecord
 from autotune.store import RunRecord
@@ -51,7 +52,7 @@ class StoredArray:
     advice: Kept | None
     host: str = ""
     lab: bool = False
-    """Where the array is; unknown if it is not on this machine."""
+    """Where the array is, or where its newest run was; "" if neither is known."""
 
 
 def find(name: str, state_dir: Path) -> StoredArray:
@@ -84,8 +85,17 @@ def find(name: str, state_dir: Path) -> StoredArray:
         tuple(PastRun(as_it_is(r), store.result(r.id)) for r in runs[:MOST_RUNS] if store),
         max(0, len(runs) - MOST_RUNS),
         advices.newest(state_dir, uuid),
-        **(place() if uuid == here else Place(host="", lab=False)),
+        **(place() if uuid == here else _place_of(runs)),
     )
+
+
+def _place_of(runs: Sequence[RunRecord]) -> Place:
+    """Where the newest of an array's runs was."""
+    for run in runs[:1]:
+        with contextlib.suppress(RefusalError):
+            problem = stored_run.read(run)
+            return Place(host=problem.host, lab=problem.lab)
+    return Place(host="", lab=False)
 
 
 def _known(state_dir: Path) -> dict[str, str]:
