@@ -12,8 +12,8 @@ from autotune.cli.terminal import notice
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from autotune.safety.locks import Lockable
     from autotune.safety.outcome import Outcome
+    from autotune.safety.put_back_each import Outcomes
     from autotune.system.array import Array
 
 
@@ -50,7 +50,8 @@ def restore(
     from autotune.preflight.checks import require_root
     from autotune.safety.elsewhere import left_elsewhere
     from autotune.safety.paths import open_journals
-    from autotune.system.array import find_array, list_arrays
+    from autotune.safety.put_back_each import put_back_each
+    from autotune.system.array import find_array
 
     if all_ and device is not None:
         raise UsageError("Name an array or take --all, not both.")
@@ -63,22 +64,17 @@ def restore(
         paths = [path for path in paths if not _is_held(path)]
     array = find_array(device) if device is not None else None
     # What a killed run has tried lies over what was applied, and that over what udev has set.
-    done, torn, barred, failed = _put_back_each(paths, {})
-    removed: list[Path] = []
-    if all_:
-        removed, faults = _remove_rules()
+    came = put_back_each(paths, {})
+    done, failed, removed = came.done, came.failed, list[Path]()
+    if all_ or array is not None:
+        more, removed, faults = _undo(array, state_dir, keep=bool(failed))
+        done = {**done, **more}
         failed += faults
-    # An array or a disk that came while udev still had its rules is looked at, too.
-    arrays = list_arrays() if all_ else [array] if array is not None else []
-    undone, faults = _undo_profiles(arrays, all_, state_dir)
-    failed += faults
-    if all_ and not failed:
-        removed += _unpersist_all(arrays)
-    outcomes = _by_name({**done, **undone})
-    if barred:
+    outcomes = _by_name(done)
+    if came.barred:
         from autotune.deploy.udevd import wake
 
-        wake(barred, notice)
+        wake(came.barred, notice)
     _tell_persisted(array)
     for text in left_elsewhere(state_dir):
         notice(text)
@@ -87,9 +83,9 @@ def restore(
     if as_json and not failed:
         print(json.dumps(document, indent=2))
     elif not as_json:
-        _print_all(removed, torn, outcomes)
+        _print_all(removed, came.torn, outcomes)
         # The timer hardly ever finds anything, and then it has nothing to say.
-        if not (outcomes or torn or failed or removed or abandoned):
+        if not (outcomes or came.torn or failed or removed or abandoned):
             print("Nothing to restore.")
     if failed:
         raise RestoreError(
@@ -112,23 +108,29 @@ def _is_held(path: Path) -> bool:
         return not path.exists()
 
 
-def _applied(state_dir: Path, arrays: "list[Array]", all_: bool) -> "dict[Path, Lockable]":
-    """The records of what is applied, with what has to be locked; with `all_` those of arrays that
-    do not run, too: their disks may still have it."""
-    from autotune.safety.applied import Stopped, stopped_array
-    from autotune.safety.paths import applied_path
+def _undo(
+    array: "Array | None", state_dir: Path, keep: bool
+) -> "tuple[Outcomes, list[Path], list[str]]":
+    """Undo the profiles of an array, or of all (None), and remove what is persisted for all; with
+    `keep` no profile, which is needed once more. What became of each, the files that were removed,
+    and what failed."""
+    from autotune.deploy.undo_all import remove_profiles, remove_rules, undo_profiles
+    from autotune.system.array import list_arrays
 
-    found: dict[Path, Lockable] = {applied_path(state_dir, each.uuid): each for each in arrays}
-    found = {path: each for path, each in found.items() if path.exists()}
-    if all_:
-        records = sorted(applied_path(state_dir, "any").parent.glob("*.jsonl"))
-        for path in records:
-            if path not in found:
-                found[path] = stopped_array(path) or Stopped(path.stem, "", path.stem, frozenset())
-    return found
+    if array is not None:
+        done, failed = undo_profiles([array], False, state_dir)
+        return done, [], failed
+    removed, failed = remove_rules(notice)
+    # An array that came while udev still had its rules is among them.
+    arrays = list_arrays()
+    done, faults = undo_profiles(arrays, True, state_dir)
+    failed += faults
+    if not failed and not keep:
+        removed += remove_profiles(arrays, notice)
+    return done, removed, failed
 
 
-def _by_name(done: "Mapping[Path, tuple[str, Outcome]]") -> "dict[str, Outcome]":
+def _by_name(done: "Outcomes") -> "dict[str, Outcome]":
     """What became of each record, by its array and kind; also by its UUID, where two arrays had the
     same name one after the other."""
     named: dict[str, Outcome] = {}
@@ -136,130 +138,6 @@ def _by_name(done: "Mapping[Path, tuple[str, Outcome]]") -> "dict[str, Outcome]"
         name = f"{device} ({path.parent.name})"
         named[name if name not in named else f"{device} {path.stem} ({path.parent.name})"] = outcome
     return named
-
-
-def _put_back_each(
-    paths: "Iterable[Path]", applied: "Mapping[Path, Lockable]"
-) -> "tuple[dict[Path, tuple[str, Outcome]], list[Path], list[str], list[str]]":
-    """Put back what these journals hold. What became of each, with its array, those that were cut
-    short, the arrays whose persisted values a journal kept udev from, and what failed."""
-    import contextlib
-
-    from autotune.errors import AutotuneError
-    from autotune.safety.deferred_restore import put_back
-    from autotune.safety.locks import lock
-    from autotune.safety.paths import clear_if_torn
-
-    done: dict[Path, tuple[str, Outcome]] = {}
-    torn: list[Path] = []
-    barred: list[str] = []
-    failed: list[str] = []
-    for path in paths:
-        try:
-            # What is applied got its name as a whole: damaged, it is told.
-            if path not in applied and clear_if_torn(path):
-                torn.append(path)
-                barred.append(path.stem)
-                continue
-            below = lock(applied[path], undoes=True) if path in applied else None
-            with below or contextlib.nullcontext():
-                record, outcome = put_back(path)
-            done[path] = record.device, outcome
-            if path not in applied and not path.exists():
-                barred.append(record.uuid)
-        except FileNotFoundError:
-            # Whoever held it has put everything back meanwhile.
-            if path.is_symlink():
-                failed.append(f"{path} is a link that leads nowhere; remove it")
-        except (AutotuneError, OSError) as error:
-            failed.append(str(error))
-    return done, torn, barred, failed
-
-
-def _undo_profiles(
-    arrays: "list[Array]", all_: bool, state_dir: Path
-) -> "tuple[dict[Path, tuple[str, Outcome]], list[str]]":
-    """Put back what was applied to these arrays, and what udev has set there; with `all_` also on
-    arrays that do not run. What became of each, by its record, with its array, and what failed."""
-    from autotune.deploy.persisted import persisted_uuids
-    from autotune.deploy.udevd import settle
-    from autotune.deploy.undo import unrecorded
-    from autotune.safety.outcome import Outcome
-
-    if arrays or all_:
-        # A disk that has joined just now is noted in a moment.
-        settle()
-    named = [array.uuid for array in arrays]
-    known = [*persisted_uuids(), *unrecorded(state_dir)]
-    uuids = [uuid for uuid in known if all_ or uuid in named]
-    over, unknown = _record_persisted(uuids, arrays, state_dir)
-    applied = _applied(state_dir, arrays, all_)
-    done, _, _, failed = _put_back_each(applied, applied)
-    for path, (device, foreign) in over.items():
-        done.setdefault(path, (device, Outcome()))[1].foreign += foreign
-    return done, [*unknown, *failed]
-
-
-def _record_persisted(
-    uuids: list[str], arrays: "list[Array]", state_dir: Path
-) -> "tuple[dict[Path, tuple[str, list[str]]], list[str]]":
-    """Let what udev has set for these arrays' persisted profiles go back with what was applied.
-    What somebody else has set over it, by its record, with its array; and of which arrays what was
-    there before is not known, and why."""
-    from autotune.deploy.undo import record, stopped
-    from autotune.errors import AutotuneError, UsageError
-    from autotune.safety.paths import applied_path
-
-    over: dict[Path, tuple[str, list[str]]] = {}
-    failed: list[str] = []
-    here = {array.uuid: array for array in arrays}
-    for uuid in uuids:
-        array = here.get(uuid) or stopped(uuid)
-        try:
-            if theirs := record(array, state_dir):
-                over[applied_path(state_dir, uuid)] = array.device, theirs
-        except UsageError as error:
-            failed.append(
-                f"What {array.device} had before its persisted profile is not known: {error}"
-            )
-        except (AutotuneError, OSError) as error:
-            failed.append(f"What udev has set on {array.device} stays for now: {error}")
-    return over, failed
-
-
-def _remove_rules() -> "tuple[list[Path], list[str]]":
-    """Let udev set nothing any more for any array. The rules that were there, and what failed."""
-    from autotune.deploy.persist import remove_rule
-    from autotune.deploy.persisted import changed_by_hand, persisted_uuids
-    from autotune.deploy.udevd import tell_udev
-    from autotune.errors import AutotuneError
-    from autotune.system.array import list_arrays
-
-    removed, failed = list[Path](), list[str]()
-    here = {array.uuid: array for array in list_arrays()}
-    for uuid in persisted_uuids():
-        if text := changed_by_hand(uuid):
-            notice(text)
-        try:
-            removed += remove_rule(uuid)
-        except AutotuneError as error:
-            failed.append(str(error))
-        tell_udev(uuid, here.get(uuid), notice)
-    return removed, failed
-
-
-def _unpersist_all(arrays: "Iterable[Array]") -> "list[Path]":
-    """Remove what else --persist has written, for arrays that are here and others. These files."""
-    from autotune.deploy.persist import unpersist
-    from autotune.deploy.persisted import half_written, persisted_uuids
-    from autotune.deploy.udevd import tell_exported
-
-    uuids, here = persisted_uuids(), {array.uuid for array in arrays}
-    removed = [path for uuid in (*uuids, *half_written()) for path in unpersist(uuid)]
-    for uuid in uuids:
-        if uuid in here:
-            tell_exported(uuid, notice)
-    return removed
 
 
 def _tell_persisted(array: "Array | None") -> None:

@@ -10,7 +10,7 @@ import fake_sysfs
 import pytest
 
 from autotune.cli import restore
-from autotune.deploy import persisted, undo
+from autotune.deploy import undo_all
 from autotune.errors import RefusalError, UsageError
 from autotune.system.array import Array, list_arrays
 from autotune.system.sysfs import read
@@ -80,9 +80,9 @@ def test_a_persisted_profile_that_cannot_be_read_keeps_nothing_else_from_going_b
     machine = fake_sysfs.raid6(tmp_path)
     machine.array("md1", "raid6", ("sda", "sdb", "sdc", "sdd"), uuid="b" * 32)
     arrays = list_arrays(tmp_path)
-    monkeypatch.setattr(undo, "record", unreadable)
-    monkeypatch.setattr(persisted, "persisted_uuids", lambda: [array.uuid for array in arrays])
-    done, (why,) = restore._undo_profiles(arrays, True, tmp_path / "state")
+    monkeypatch.setattr(undo_all, "record", unreadable)
+    monkeypatch.setattr(undo_all, "persisted_uuids", lambda: [array.uuid for array in arrays])
+    done, (why,) = undo_all.undo_profiles(arrays, True, tmp_path / "state")
     assert 'no setting "newer"' in why
     assert {name: each.foreign for name, each in restore._by_name(done).items()} == {
         "/dev/md1 (applied)": ["somebody has set it"]
