@@ -66,8 +66,8 @@ def restore(journal: Journal, root: Path = Path("/"), at_once: bool = False) -> 
         # A filesystem that does not let go of a file must not keep a guard from a rebuild.
         with contextlib.suppress(AutotuneError, OSError):
             journal.wait(for_a_sync=bool(outcome.waiting))
-    if outcome.complete and is_of_applied(journal.path) and not outcome.rebooted:
-        disk_originals.forget(record.uuid, root, {Path(name) for name in record.originals})
+    if outcome.complete and not outcome.rebooted:
+        _forget_notes(journal, root)
     if outcome.complete:
         profile = journal.path.with_suffix(".json")
         try:
@@ -81,6 +81,17 @@ def restore(journal: Journal, root: Path = Path("/"), at_once: bool = False) -> 
         except OSError as error:
             outcome.failed.append(f"the journal {journal.path} cannot be removed: {error.strerror}")
     return outcome
+
+
+def _forget_notes(journal: Journal, root: Path) -> None:
+    """What is noted of disks for values that are undone."""
+    record = journal.record
+    if is_of_applied(journal.path):
+        disk_originals.forget(record.uuid, root, {Path(name) for name in record.originals})
+    else:
+        # An `apply` may have ended between its notes and its record.
+        back = {Path(name): record.originals[name] for name in record.changed}
+        disk_originals.forget_undone(record.uuid, root, back)
 
 
 def _restore_settings(journal: Journal, root: Path, outcome: Outcome) -> None:

@@ -8,7 +8,7 @@ partition of it, or all that is on it, is gone. Light, as the journal.
 import contextlib
 import errno
 import re
-from collections.abc import Container
+from collections.abc import Container, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -91,6 +91,20 @@ def forget(uuid: str, root: Path, undone: Container[Path]) -> None:
         if not {file, sysfs.device(file) / "queue/scheduler"} & since:
             with contextlib.suppress(OSError):
                 _place(file).unlink()
+    _remove_empty_folders(root)
+
+
+def forget_undone(uuid: str, root: Path, back: Mapping[Path, str]) -> None:
+    """Remove the notes of files that are `back` to the original: what was set before, set by their
+    owner later, is not ours then."""
+    for file, note in noted_for(uuid, root).items():
+        if note.original == back.get(file) and note.set_to != BEING_SET:
+            with contextlib.suppress(OSError):
+                _place(file).unlink()
+    _remove_empty_folders(root)
+
+
+def _remove_empty_folders(root: Path) -> None:
     for folder in sorted((root / NOTES.relative_to("/")).rglob("*"), reverse=True):
         # One that is not empty stays.
         with contextlib.suppress(OSError):

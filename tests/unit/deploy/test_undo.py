@@ -33,7 +33,7 @@ from autotune.knobs import by_name, read_setting
 from autotune.knobs.profile_file import load_profile
 from autotune.problem.profile import save_profile
 from autotune.problem.setting import Setting
-from autotune.safety import deferred_restore, locks
+from autotune.safety import applied, deferred_restore, locks
 from autotune.safety.applied import is_applied, known_by_record, left_on_disks, stopped_array
 from autotune.safety.journal import Journal
 from autotune.safety.paths import applied_path, journal_path, waiting_path
@@ -97,6 +97,25 @@ def test_what_udev_is_just_setting_is_waited_for(
     assert undo(array, tmp_path).foreign == []
     assert {sysfs.value(path) for path in schedulers(array)} == {ORIGINAL}
     assert waited == [array.root]
+
+
+def test_the_notes_of_an_apply_that_came_to_nothing_go_with_it(
+    tmp_path: Path, array: Array, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the owner sets then is theirs, be it the same."""
+
+    def full(*_: object) -> None:
+        raise AutotuneError("The disk is full.")
+
+    monkeypatch.setattr(applied, "save_profile", full)
+    before = [sysfs.value(path) for path in schedulers(array)]
+    with pytest.raises(AutotuneError, match="full"):
+        apply_values(array, {"scheduler": "kyber", "nr_requests": 24}, tmp_path)
+    assert [*(array.root / "run/autotune/disks").rglob("scheduler")]
+    journal = Journal.claimed(journal_path(tmp_path, array.uuid))
+    assert restore(journal, tmp_path).complete
+    assert [sysfs.value(path) for path in schedulers(array)] == before
+    assert not [*(array.root / "run/autotune/disks").rglob("*")]
 
 
 def test_a_length_whose_note_is_lost_is_not_put_back_as_somebody_elses(
