@@ -9,7 +9,7 @@ import contextlib
 import errno
 import re
 from collections.abc import Container, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from autotune.errors import AutotuneError
@@ -83,14 +83,18 @@ def take_down(file: Path, note: Note) -> None:
 
 def forget(uuid: str, root: Path, undone: Container[Path]) -> None:
     """Remove the notes of files that were last set for an array, all of which that was known is
-    `undone`. What udev has set meanwhile, on a disk that has just joined, keeps its note."""
+    `undone`. What udev has set meanwhile, on a disk that has just joined, keeps its note, and so
+    does what it is about to set: it then notes what that was."""
     notes = noted_for(uuid, root)
     since = {file for file, note in notes.items() if _is_set_since(file, note, undone)}
-    for file in notes:
+    for file, note in notes.items():
         # What goes with a scheduler is noted when that is switched.
         if not {file, sysfs.device(file) / "queue/scheduler"} & since:
-            with contextlib.suppress(OSError):
-                _place(file).unlink()
+            with contextlib.suppress(OSError, AutotuneError):
+                if note.set_to == BEING_SET:
+                    take_down(file, replace(note, set_to=note.original))
+                else:
+                    _place(file).unlink()
     _remove_empty_folders(root)
 
 

@@ -2,6 +2,7 @@
 
 import functools
 import shutil
+import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import fake_sysfs
 import pytest
 from profiles_in_force import (
     ORIGINAL,
+    SCRIPT,
     apply_values,
     left_out,
     persist_values,
@@ -97,6 +99,25 @@ def test_what_udev_is_just_setting_is_waited_for(
     assert undo(array, tmp_path).foreign == []
     assert {sysfs.value(path) for path in schedulers(array)} == {ORIGINAL}
     assert waited == [array.root]
+
+
+def test_what_udev_finishes_after_an_undo_is_still_noted(tmp_path: Path, array: Array) -> None:
+    """Of what it was about to set, the original is not forgotten."""
+    as_udev_sets_it(array)
+    late, *_ = schedulers(array)
+    notes = array.root / "run/autotune/disks"
+    note = next(notes.glob(f"{late.parts[-3]}-*")) / "queue/scheduler"
+    original, _, uuid = note.read_text().splitlines()
+    note.write_text(f"{original}\n*\n{uuid}\n")
+    record_persisted(array, tmp_path)
+    undo(array, tmp_path)
+    assert sysfs.value(late) == ORIGINAL
+    fake_sysfs.write(late, "kyber")
+    words = ["sh", str(SCRIPT), "after", str(late.parents[1]), str(notes), uuid, "queue/scheduler"]
+    subprocess.run(words, check=True)
+    assert record_persisted(array, tmp_path) == []
+    assert undo(array, tmp_path).foreign == []
+    assert sysfs.value(late) == ORIGINAL
 
 
 def test_the_notes_of_an_apply_that_came_to_nothing_go_with_it(
