@@ -48,6 +48,8 @@ def headline(run: Document) -> str:
     if run["state"] == "done":
         return f"Keep what you have: {run['reason'].rstrip('.')}."
     said = f"The run did not finish ({run['state']}), so nothing is proven."
+    if run["reason"]:
+        said += f" Why it ended: {run['reason'].rstrip('.')}."
     return f"{said} The best so far: {size}." if run["changes"] and size else said
 
 
@@ -260,8 +262,8 @@ def drifted(drifts: Mapping[str, float]) -> list[str]:
 def next_best(setting: str, gain: float, obstacle: str, proven: bool) -> str:
     """Of what is not kept the best, and what was in its way; `proven`: whether another setting was
     measured in turn."""
-    what = "next best setting" if proven else "best setting tried"
-    return f"The {what} was {setting}: overall ×{gain:.2f} in the search, but {obstacle}."
+    what = "Of the other settings, the best in the search" if proven else "The best setting tried"
+    return f"{what} was {setting}: overall ×{gain:.2f} in the search, but {obstacle}."
 
 
 def no_long_load(why: str) -> str:

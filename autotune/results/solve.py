@@ -56,8 +56,8 @@ class Study:
     every: tuple[Figure, ...]
     asked: tuple[Figure, ...]
     decided: Setting | None
-    proven: Estimate | None = None
-    """The gain of what was confirmed, with the interval of its proof."""
+    proven: tuple[Estimate, Estimate] | None = None
+    """The gain and the p99 of what was confirmed, with the intervals of its proof."""
 
 
 def study_of(
@@ -104,16 +104,28 @@ def study_of(
         settled = {k: v for k, v in profile.knobs.items() if k in problem.baseline}
         winner = {**problem.baseline, **settled}
     confirmed = winner if profile is not None and profile.evidence.confirmed else None
-    proven = _proven(profile.evidence) if profile is not None and confirmed is not None else None
+    proven = None
+    if profile is not None and confirmed is not None:
+        proven = _proven(profile.evidence, every)
     decided = None
     if run.state == "done" and not asked:
         decided = winner or problem.baseline
     return Study(problem, points(problem, every, trials, confirmed), every, users, decided, proven)
 
 
-def _proven(evidence: Evidence) -> Estimate:
-    low, high = max(evidence.low, 1e-9), max(evidence.high, 1e-9)
-    return Estimate(evidence.gain, math.log(high / low) / 2 / SPREADS_95)
+def _proven(evidence: Evidence, figures: Sequence[Figure]) -> tuple[Estimate, Estimate]:
+    gain = _estimate(evidence.gain, evidence.low, evidence.high)
+    tails = [figure.name for figure in figures if figure.limited]
+    shown = [evidence.figures[name] for name in tails if name in evidence.figures]
+    ratios = [_estimate(each.ratio, each.low, each.high) for each in shown]
+    # What was not measured again, nothing could move.
+    log = sum(math.log(each.value) for each in ratios) / max(len(tails), 1)
+    spread = math.sqrt(sum(each.spread**2 for each in ratios)) / max(len(tails), 1)
+    return gain, Estimate(math.exp(log), spread)
+
+
+def _estimate(ratio: float, low: float, high: float) -> Estimate:
+    return Estimate(ratio, math.log(max(high, 1e-9) / max(low, 1e-9)) / 2 / SPREADS_95)
 
 
 def _refuse_if_baseline_lacks(
@@ -158,7 +170,8 @@ def _pick(study: Study, name: Name) -> Point | None:
     if point is None or point is study.points[0] or not point.confirmed or study.proven is None:
         return point
     # What a proof shows is as sure as the proof says.
-    return replace(point, gain=study.proven)
+    gain, latency = study.proven
+    return replace(point, gain=gain, latency=latency)
 
 
 def _chosen(study: Study, name: Name) -> Point | None:

@@ -55,7 +55,7 @@ def test_what_was_measured_in_turn_and_why_it_is_not_kept(
     measured = f"Measured in turn, and not kept: stripe_cache_size {proposed(result)}"
     assert measured in said
     # It is told once, as what was measured in turn.
-    assert f"next best setting was stripe_cache_size {proposed(result)}:" not in said
+    assert f"in the search was stripe_cache_size {proposed(result)}:" not in said
 
     text = " ".join(asked(machine.state, "report", "1", "--format", "text").split())
     assert f"Keep what you have: {result.reason}." in text
