@@ -92,8 +92,10 @@ def short(array: Document) -> list[tuple[str, str]]:
         said.append(("re-tuning", text))
     elif array["runs"]:
         last = array["runs"][0]
-        gain = f", overall ×{show_gain(last['gain'])}" if last["gain"] else ""
         outcome = last["outcome"].rstrip(".") or last["state"]
+        gain = f", overall ×{show_gain(last['gain'])}" if last["gain"] else ""
+        if last["gain"] and f"×{last['gain']['ratio']:.2f} (" in outcome:
+            gain = ""
         said.append((f"run {last['run']}", f"{moment(last['began'])}: {outcome}{gain}."))
     if array["advice"] is not None:
         said.append(("advice", advice_line(array["advice"])))

@@ -18,6 +18,7 @@ from autotune.report.words import (
     print_long,
     print_nearest,
     print_open,
+    print_refused,
     print_stopped,
     print_words,
 )
@@ -96,6 +97,7 @@ def print_result(console: Console, result: Result, profile: Path | None, ram_byt
     else:
         console.print(Text.assemble(("Keep what you have", "bold"), f": {result.reason}."))
         print_nearest(console, result)
+    print_refused(console, result)
     print_stopped(console, result)
     if (result.verdict or nearest) and (parts := _parts(result)):
         console.print(f"Overall is made of {parts}.", highlight=False)

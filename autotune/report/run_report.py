@@ -72,7 +72,7 @@ def document(
             "drifts": told.get("drifts", {}),
             "long_load": told.get("long_load"),
             "pairs": told.get("pairs", 0),
-            "in_turn": tried.in_turn(study, trials, gain(told, evidence)),
+            "in_turn": tried.in_turn(study, trials, told.get("refused", []), gain(told, evidence)),
             "compared": sides.document(),
             "distributions": compared.distributions(courses, sides),
             "courses": compared.seconds(courses, sides),
@@ -140,14 +140,14 @@ def _changes(answer: solve.Solution | None, told: Mapping[str, Any]) -> list[Doc
 
 def _nearest(told: Mapping[str, Any], study: Study) -> Document | None:
     """The best that is not kept, unless it is what was measured in turn last."""
-    near, proven = told.get("nearest"), told.get("gain") is not None
-    if not near or (proven and told.get("proposed") == near["setting"]):
+    near, other_in_turn = told.get("nearest"), told.get("gain") is not None
+    if not near or (other_in_turn and told.get("proposed") == near["setting"]):
         return None
     return {
         "setting": show_setting(near["setting"], study.problem.baseline),
         "gain": near["gain"],
         "obstacle": near["obstacle"],
-        "proven": proven,
+        "other_in_turn": other_in_turn,
     }
 
 

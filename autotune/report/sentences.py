@@ -217,10 +217,17 @@ def costs(run: Document) -> list[str]:
 
 
 def _not_kept(proof: Document) -> str:
+    if proof["reason"]:
+        return not_kept(proof["setting"], proof["reason"])
     said = f"Before that, in turn, and not kept: {proof['setting']}"
     if gain := proof["gain"]:
         said += f": overall ×{gain['value']:.2f} ({show_span(gain['low'], gain['high'])})"
     return f"{said}, measured {show_times(proof['pairs'])} each."
+
+
+def not_kept(setting: str, reason: str) -> str:
+    """What was measured in turn before the last."""
+    return f"Before that, in turn, and not kept: {setting}. Why: {reason.rstrip('.')}."
 
 
 def machine(run: Document) -> list[tuple[str, str]]:
@@ -259,10 +266,11 @@ def drifted(drifts: Mapping[str, float]) -> list[str]:
     ]
 
 
-def next_best(setting: str, gain: float, obstacle: str, proven: bool) -> str:
-    """Of what is not kept the best, and what was in its way; `proven`: whether another setting was
-    measured in turn."""
-    what = "Of the other settings, the best in the search" if proven else "The best setting tried"
+def next_best(setting: str, gain: float, obstacle: str, other_in_turn: bool) -> str:
+    """Of what is not kept the best, and what was in its way; `other_in_turn`: whether another
+    setting was measured in turn."""
+    other = "Of the other settings, the best in the search"
+    what = other if other_in_turn else "The best setting tried"
     return f"{what} was {setting}: overall ×{gain:.2f} in the search, but {obstacle}."
 
 
@@ -297,7 +305,9 @@ def remarks(run: Document) -> list[str]:
     ]
     said += drifted(run["drifts"])
     if near := run["nearest"]:
-        said.append(next_best(near["setting"], near["gain"], near["obstacle"], near["proven"]))
+        said.append(
+            next_best(near["setting"], near["gain"], near["obstacle"], near["other_in_turn"])
+        )
     return said + [
         f"Another ceiling, with a fifth of room for noise (not proven): {offer['text']}."
         for offer in run["offers"]

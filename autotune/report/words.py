@@ -4,7 +4,7 @@ from rich.console import Console
 
 from autotune.problem.setting import setting_key
 from autotune.quantities import show_times
-from autotune.report.sentences import next_best, no_long_load
+from autotune.report.sentences import next_best, no_long_load, not_kept
 from autotune.report.tables import show_change, show_setting, show_span
 from autotune.stats.sequential import Held
 from autotune.tuning.tune import Result
@@ -53,6 +53,13 @@ def print_open(console: Console, result: Result) -> None:
             )
 
 
+def print_refused(console: Console, result: Result) -> None:
+    """What was measured in turn before the last, and why it is not kept."""
+    for setting, decision in result.refused:
+        shown = show_setting(setting, result.baseline)
+        console.print(not_kept(shown, decision.reason), highlight=False)
+
+
 def print_nearest(console: Console, result: Result) -> None:
     """What came nearest, and what was in its way."""
     nearest = result.words.nearest
@@ -66,11 +73,12 @@ def print_nearest(console: Console, result: Result) -> None:
         )
     if nearest is None:
         return
-    proven = result.verdict is not None
-    if not proven or setting_key(nearest.point.setting) != setting_key(result.proposed):
+    other_in_turn = result.verdict is not None
+    if not other_in_turn or setting_key(nearest.point.setting) != setting_key(result.proposed):
         setting = show_setting(nearest.point.setting, result.baseline)
         console.print(
-            next_best(setting, nearest.point.gain.value, nearest.obstacle, proven), highlight=False
+            next_best(setting, nearest.point.gain.value, nearest.obstacle, other_in_turn),
+            highlight=False,
         )
 
 

@@ -76,6 +76,15 @@ def result_document(
         "drifts": result.drifts,
         "grown_stripes": result.grown_stripes,
         "pairs": result.pairs,
+        "refused": [
+            {
+                "setting": dict(setting),
+                "gain": comparison_document(each.verdict.overall) if each.verdict else None,
+                "pairs": each.pairs,
+                "reason": each.reason,
+            }
+            for setting, each in result.refused
+        ],
         "ceilings": {name: state.value for name, state in result.held.items()},
         "long_load": long_document(result.long),
         **words_document(result.words),

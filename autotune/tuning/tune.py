@@ -71,6 +71,8 @@ class Result:
     """What was proven last, kept or not."""
     long: LongLoad = field(default_factory=LongLoad)
     words: Afterword = field(default_factory=Afterword)
+    refused: tuple[tuple[Setting, Decision], ...] = ()
+    """What was proven before that and not kept, in order, and why."""
 
 
 @dataclass(frozen=True)
@@ -80,6 +82,7 @@ class _Found:
     decision: Decision
     shares: tuple[KnobShare, ...] = ()
     words: Afterword = field(default_factory=Afterword)
+    refused: tuple[tuple[Setting, Decision], ...] = ()
 
 
 def tune(
@@ -125,6 +128,7 @@ def tune(
         dict(found.winner),
         decision.long,
         found.words,
+        found.refused,
     )
     return result, found.problem
 
@@ -156,7 +160,7 @@ def _find(
     if not trials.count("confirm-winner"):
         reporter.step(_searching(figures, before))
         hunt.search()
-    winner, proven, shares = _prove(preparation, trials, hunt, reporter)
+    winner, proven, shares, refused = _prove(preparation, trials, hunt, reporter)
     shown = original(trials.records)
     decision = proven or Decision(False, nothing_better(trials, hunt), None, shown, shown)
     if not decision.keep:
@@ -178,7 +182,7 @@ def _find(
         stopped=hunt.stopped,
     )
     words = dataclasses.replace(words, notes=(*notes, *words.notes))
-    return _Found(problem, winner, decision, shares, words)
+    return _Found(problem, winner, decision, shares, words, refused)
 
 
 def _searching(figures: list[Figure], before: Figures) -> str:
@@ -190,8 +194,10 @@ def _searching(figures: list[Figure], before: Figures) -> str:
 
 def _prove(
     preparation: Preparation, trials: Trials, hunt: Hunt, reporter: Reporter
-) -> tuple[Setting, Decision | None, tuple[KnobShare, ...]]:
-    """Confirm what is most worth it; the next best, if that fails and there is time."""
+) -> tuple[Setting, Decision | None, tuple[KnobShare, ...], tuple[tuple[Setting, Decision], ...]]:
+    """Confirm what is most worth it; the next best, if that fails and there is time. The last, and
+    what had failed before it."""
+    refused: list[tuple[Setting, Decision]] = []
     winner: Setting = preparation.baseline
     decision: Decision | None = None
     shares: tuple[KnobShare, ...] = ()
@@ -210,6 +216,8 @@ def _prove(
         )
         if decision is not None and pairs_left(trials, [phase.name for phase in phases]) < 1:
             break
+        if decision is not None:
+            refused.append((winner, decision))
         winner, shares = candidate
         nth = "the best setting found" if decision is None else "the next best setting"
         decision = confirm(preparation, trials, winner, hunt.figures, reporter, error, nth)
@@ -220,7 +228,7 @@ def _prove(
         part = hunt.better_part(winner, decision.verdict)
         if part is None and not hunt.lacking():
             hunt.search()
-    return winner, decision, shares
+    return winner, decision, shares, tuple(refused)
 
 
 def _candidate(hunt: Hunt, reporter: Reporter) -> tuple[Setting, tuple[KnobShare, ...]] | None:

@@ -62,6 +62,16 @@ def test_what_was_measured_in_turn_and_why_it_is_not_kept(
     assert measured in text
     assert ("is autotune's own, since none was asked for: ×1.10 of" in text) == (not ceilings)
     (shown,) = documents(machine.state, "1")
+    # What failed before that, too, with what its own proof said.
+    assert result.refused
+    earlier = shown["in_turn"][:-1]
+    for (_, decision), each in zip(result.refused, earlier, strict=True):
+        why = f"Before that, in turn, and not kept: {each['setting']}. Why: {decision.reason}."
+        assert why in said
+        assert why in text
+        assert decision.verdict is not None
+        overall = decision.verdict.overall
+        assert each["gain"] == {"value": overall.ratio, "low": overall.low, "high": overall.high}
     assert not any("with the new ones" in line for line in sentences.costs(shown))
 
 

@@ -269,10 +269,13 @@ def test_what_was_measured_in_turn_and_not_kept_is_told(machine: Machine) -> Non
     assert [each["setting"] for each in shown["in_turn"]] == [shown["compared"]["setting"]]
     gain = {"value": 1.25, "low": 0.9, "high": 1.7}
     other = {"setting": "read_ahead_kb 16384", "trials": [8, 9], "pairs": 1, "gain": gain}
+    other["reason"] = ""
     shown["in_turn"].insert(0, other)
     said = "not kept: read_ahead_kb 16384: overall ×1.25 (0.90 to 1.70), measured once each."
     assert any(said in text for text in costs(shown))
     assert said in page_of([shown])
+    other["reason"] = "it was slower"
+    assert "not kept: read_ahead_kb 16384. Why: it was slower." in page_of([shown])
 
 
 def test_a_p99_whose_interval_passes_its_ceiling_is_not_called_sure(machine: Machine) -> None:
