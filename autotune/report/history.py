@@ -64,7 +64,8 @@ def runs_document(runs: Sequence[RunRecord]) -> list[dict[str, Any]]:
 
 
 def _run(run: RunRecord) -> dict[str, Any]:
-    document = dataclasses.asdict(run)
+    document = dataclasses.asdict(dataclasses.replace(run, said=None))
+    del document["said"]
     document["started"] = run.started.isoformat()
     document["ended"] = run.ended.isoformat() if run.ended else None
     return document

@@ -54,11 +54,6 @@ def print_named(console: Console, named: Named | None, baseline: Setting, run: i
             )
         grid.add_row(f"  {name}", text)
     console.print(grid)
-    if any(point and not point.confirmed for point in answers.values()):
-        console.print(
-            "Intervals of what is not confirmed are of the trials alone. Those of a proof, which "
-            "looks after each pair, are wider."
-        )
     command = in_folder(f"`autotune solve {run} --name NAME --save FILE`")
     console.print(f"{command} makes a profile of another.")
 

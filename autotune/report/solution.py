@@ -57,7 +57,7 @@ def print_solution(console: Console, solution: Solution, saved: Path | None) -> 
     elif not point.confirmed:
         console.print(
             "It was not measured in turn with the original settings, and the best of many looks "
-            "better than it is; a run with these ceilings would prove it.",
+            "better than it is; a run with these ceilings would show whether it is.",
         )
     if saved is not None:
         console.print(f"Profile saved: {saved}")

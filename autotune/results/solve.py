@@ -1,20 +1,20 @@
 """Another answer from a run's stored trials, without the array. Pure."""
 
-import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Literal, get_args
 
 from autotune.errors import AutotuneError, RefusalError, UsageError
 from autotune.problem import ceilings
-from autotune.problem.figure import SPREADS_95, Estimate, Figure
+from autotune.problem.figure import Figure
 from autotune.problem.objective import broken_ceilings
-from autotune.problem.profile import Evidence, Profile
+from autotune.problem.profile import Profile
 from autotune.problem.setting import Setting, setting_key
 from autotune.problem.trial import Status
 from autotune.quantities import show_latency
 from autotune.results import stored_run
 from autotune.results.ended_early import given_up, sentence
+from autotune.results.in_turn import InTurn, of_evidence, of_run
 from autotune.results.pareto import Named, Point, calmest, fastest, front, points
 from autotune.results.proof import original
 from autotune.results.stored_run import StoredProblem
@@ -56,8 +56,8 @@ class Study:
     every: tuple[Figure, ...]
     asked: tuple[Figure, ...]
     decided: Setting | None
-    proven: tuple[Estimate, Estimate] | None = None
-    """The gain and the p99 of what was confirmed, with the intervals of its proof."""
+    in_turn: Mapping[object, InTurn] = field(default_factory=dict)
+    """What was measured in turn, kept or not, by the setting's key."""
 
 
 def study_of(
@@ -104,28 +104,13 @@ def study_of(
         settled = {k: v for k, v in profile.knobs.items() if k in problem.baseline}
         winner = {**problem.baseline, **settled}
     confirmed = winner if profile is not None and profile.evidence.confirmed else None
-    proven = None
+    in_turn = of_run(run.said, every)
     if profile is not None and confirmed is not None:
-        proven = _proven(profile.evidence, every)
+        in_turn[setting_key(confirmed)] = of_evidence(profile.evidence, every)
     decided = None
     if run.state == "done" and not asked:
         decided = winner or problem.baseline
-    return Study(problem, points(problem, every, trials, confirmed), every, users, decided, proven)
-
-
-def _proven(evidence: Evidence, figures: Sequence[Figure]) -> tuple[Estimate, Estimate]:
-    gain = _estimate(evidence.gain, evidence.low, evidence.high)
-    tails = [figure.name for figure in figures if figure.limited]
-    shown = [evidence.figures[name] for name in tails if name in evidence.figures]
-    ratios = [_estimate(each.ratio, each.low, each.high) for each in shown]
-    # What was not measured again, nothing could move.
-    log = sum(math.log(each.value) for each in ratios) / max(len(tails), 1)
-    spread = math.sqrt(sum(each.spread**2 for each in ratios)) / max(len(tails), 1)
-    return gain, Estimate(math.exp(log), spread)
-
-
-def _estimate(ratio: float, low: float, high: float) -> Estimate:
-    return Estimate(ratio, math.log(max(high, 1e-9) / max(low, 1e-9)) / 2 / SPREADS_95)
+    return Study(problem, points(problem, every, trials, confirmed), every, users, decided, in_turn)
 
 
 def _refuse_if_baseline_lacks(
@@ -167,11 +152,11 @@ def _lowest(study: Study, phases: set[str | None]) -> float | None:
 
 def _pick(study: Study, name: Name) -> Point | None:
     point = _chosen(study, name)
-    if point is None or point is study.points[0] or not point.confirmed or study.proven is None:
+    shown = study.in_turn.get(setting_key(point.setting)) if point is not None else None
+    if point is None or point is study.points[0] or shown is None:
         return point
     # What a proof shows is as sure as the proof says.
-    gain, latency = study.proven
-    return replace(point, gain=gain, latency=latency)
+    return replace(point, gain=shown.gain, latency=shown.latency)
 
 
 def _chosen(study: Study, name: Name) -> Point | None:
@@ -294,7 +279,10 @@ def _profile(
     """The portable form of an answer; with the run's own evidence where it was confirmed."""
     proven = stored_run.profile(run)
     if not point.confirmed or proven is None:
-        return unconfirmed(study.problem, study.every, trials, point, study.points[0], name)
+        shown = study.in_turn.get(setting_key(point.setting))
+        changes = shown.changes if shown else {}
+        home = study.points[0]
+        return unconfirmed(study.problem, study.every, trials, point, home, name, changes)
     limits = {f.name: f.limit(study.points[0].figures) for f in study.every}
     figures = {
         n: e.model_copy(update={"ceiling": limits.get(n)})

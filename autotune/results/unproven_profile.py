@@ -1,12 +1,13 @@
 """A profile from what the search saw alone, which says so. Pure."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Literal
 
 from autotune.problem.figure import Estimate, Figure
 from autotune.problem.profile import Evidence, FigureEvidence, Profile
+from autotune.results.in_turn import Change
 from autotune.results.pareto import Point
 from autotune.results.stored_run import StoredProblem
 from autotune.stats.verdict import NOTABLE
@@ -20,9 +21,10 @@ def unconfirmed(
     point: Point,
     baseline: Point,
     name: str,
+    in_turn: Mapping[str, Change],
 ) -> Profile:
     """The point's knobs that differ from the baseline, with what to expect of them under the
-    ceilings of `figures`."""
+    ceilings of `figures`. `in_turn`: what a proof showed that it failed."""
     moved = problem.moved(point.setting) & baseline.figures.keys() & point.figures.keys()
     changed = {k: v for k, v in point.setting.items() if v != problem.baseline[k]}
     low, high = point.gain.interval
@@ -45,7 +47,7 @@ def unconfirmed(
             figures={
                 figure.name: _evidence(
                     figure, baseline.figures[figure.name], point.figures[figure.name]
-                )
+                ).model_copy(update=in_turn.get(figure.name))
                 for figure in figures
                 if figure.name in moved
             },

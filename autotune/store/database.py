@@ -3,6 +3,7 @@
 import weakref
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -133,7 +134,8 @@ class Store:
     def run(self, run: int) -> RunRecord:
         """One run. Raise UsageError if there is none of this number."""
         with self._session() as session:
-            return run_record(self._row(session, run))
+            row = self._row(session, run)
+            return replace(run_record(row), said=row.result)
 
     def trials(self, run: int) -> list[TrialRecord]:
         """The trials of a run, in order. Raise UsageError if there is no such run."""

@@ -51,3 +51,5 @@ class RunRecord:
     problem: dict[str, Any]
     profile: dict[str, Any] | None
     trials: int
+    said: dict[str, Any] | None = None
+    """What it said at its end, where one run is asked for; older versions did not store it."""

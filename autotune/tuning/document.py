@@ -80,6 +80,9 @@ def result_document(
             {
                 "setting": dict(setting),
                 "gain": comparison_document(each.verdict.overall) if each.verdict else None,
+                "figures": {n: comparison_document(c) for n, c in each.verdict.figures.items()}
+                if each.verdict
+                else {},
                 "pairs": each.pairs,
                 "reason": each.reason,
             }

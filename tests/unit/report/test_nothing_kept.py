@@ -14,8 +14,11 @@ from autotune.measure.phase import Bench, PhaseResult
 from autotune.measure.workload import Phase
 from autotune.problem.ceilings import Ceiling
 from autotune.problem.figure import Estimate
+from autotune.problem.setting import setting_key
 from autotune.report import sentences
 from autotune.report.result import print_result
+from autotune.results.solve import study_of
+from autotune.store.database import Store
 from autotune.tuning.tune import Result
 
 
@@ -72,6 +75,17 @@ def test_what_was_measured_in_turn_and_why_it_is_not_kept(
         assert decision.verdict is not None
         overall = decision.verdict.overall
         assert each["gain"] == {"value": overall.ratio, "low": overall.low, "high": overall.high}
+    store = Store(machine.state)
+    known = study_of(store.run(1), store.trials(1)).in_turn
+    for setting, decision in result.refused:
+        assert decision.verdict is not None
+        found, overall = known[setting_key(setting)], decision.verdict.overall
+        assert found.gain.interval == pytest.approx((overall.low, overall.high))
+        tail = decision.verdict.figures["resync.p99"]
+        assert found.changes["resync.p99"]["high"] == tail.high
+    last = known[setting_key(result.proposed)]
+    assert result.verdict is not None
+    assert last.gain.value == pytest.approx(result.verdict.overall.ratio)
     assert not any("with the new ones" in line for line in sentences.costs(shown))
 
 
