@@ -6,7 +6,7 @@ import typer
 
 from autotune.cli import complete
 from autotune.cli.options import STATE_DIR, Json, StateDir
-from autotune.cli.terminal import console
+from autotune.cli.terminal import console, notice
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -46,6 +46,8 @@ def history(
         _forecasts(as_json, state_dir)
         return
     store = Store.existing(state_dir)
+    if not state_dir.exists() and state_dir != STATE_DIR:
+        notice(f"There is no folder {state_dir}.")
     if run is None:
         with understood("the runs"):
             runs = [report.as_it_is(each) for each in store.runs()] if store else []

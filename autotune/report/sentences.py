@@ -103,7 +103,7 @@ def figure_rows(run: Document) -> list[tuple[str, ...]]:
             limit = show_latency(ceiling) if ceiling else ""
             rows.append((figure["name"], show(figure, figure["before"]), limit))
             continue
-        word = figure["held"] or (shown["conclusion"] if shown else "")
+        word = figure["held"] or (_seen(run, shown["conclusion"]) if shown else "")
         rows.append(
             (
                 figure["name"],
@@ -117,9 +117,16 @@ def figure_rows(run: Document) -> list[tuple[str, ...]]:
     if _is_compared(run) and (gain := run["gain"]):
         better, worse = gain["low"] > 1.0, gain["high"] < 1.0
         alike = show_alike(gain["low"], gain["high"])
-        word = "better" if better else "worse" if worse else alike
+        word = _seen(run, "better" if better else "worse") if better or worse else alike
         rows.append(("overall", "", "", change(gain), "", word))
     return rows
+
+
+def _seen(run: Document, conclusion: str) -> str:
+    """What is concluded of a figure. What the search of an unfinished run showed is no proof."""
+    if run["proven"] is False and conclusion in ("better", "worse"):
+        return f"looks {conclusion}"
+    return conclusion
 
 
 CHANGE_HEADS = ("setting", "original", "new", "unit", "its part of the gain")

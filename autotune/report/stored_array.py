@@ -63,10 +63,11 @@ def find(name: str, state_dir: Path) -> StoredArray:
     with contextlib.suppress(UsageError):
         array = find_array(name)
         device, here = array.device, array.uuid
-    known = _known(state_dir)
-    # A name may have been that of several arrays: the one that is here now, else the newest.
+    seen = sorted(_seen(state_dir), reverse=True)
+    # A name may have been that of several arrays: the one that is here now, else the newest. An
+    # array may have had several names: any of them.
     as_uuid = name.replace(":", "").replace("-", "").lower()
-    uuids = [uuid for uuid, each in known.items() if device == each or uuid == as_uuid]
+    uuids = [uuid for _, uuid, each in seen if device == each or uuid == as_uuid]
     if not uuids:
         raise UsageError(
             f"Nothing is stored of {name} that a report could show; `autotune run`, `guard`, "
@@ -76,7 +77,7 @@ def find(name: str, state_dir: Path) -> StoredArray:
     store = Store.existing(state_dir)
     runs = store.runs(uuid) if store else []
     return StoredArray(
-        known[uuid],
+        next(each for _, other, each in seen if other == uuid),
         uuid,
         tuple(sync for sync in guarded.every(state_dir) if sync.uuid == uuid),
         checked.load(checked.path_of(state_dir, uuid)).checks[::-1],
@@ -96,14 +97,6 @@ def _place_of(runs: Sequence[RunRecord]) -> Place:
             problem = stored_run.read(run)
             return Place(host=problem.host, lab=problem.lab)
     return Place(host="", lab=False)
-
-
-def _known(state_dir: Path) -> dict[str, str]:
-    """The newest device name of each array, by UUID; the array that was seen last is the first."""
-    known: dict[str, str] = {}
-    for _, uuid, device in sorted(_seen(state_dir), reverse=True):
-        known.setdefault(uuid, device)
-    return known
 
 
 def _seen(state_dir: Path) -> Iterator[tuple[float, str, str]]:
