@@ -72,7 +72,7 @@ def document(
             "drifts": told.get("drifts", {}),
             "long_load": told.get("long_load"),
             "pairs": told.get("pairs", 0),
-            "in_turn": tried.in_turn(study, trials, told.get("refused", []), gain(told, evidence)),
+            "in_turn": tried.in_turn(study, trials, told.get("refused", [])),
             "compared": sides.document(),
             "distributions": compared.distributions(courses, sides),
             "courses": compared.seconds(courses, sides),

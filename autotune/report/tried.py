@@ -50,37 +50,26 @@ def points(study: Study, run: RunRecord, records: Sequence[TrialRecord]) -> list
 
 
 def in_turn(
-    study: Study,
-    records: Sequence[TrialRecord],
-    refused: Sequence[Mapping[str, Any]],
-    last: Document | None,
+    study: Study, records: Sequence[TrialRecord], refused: Sequence[Mapping[str, Any]]
 ) -> list[Document]:
-    """What was measured in turn with the original settings, kept or not, in the order of time.
-    `refused`: what the run said of those that were not kept, which older ones have not stored;
-    `last`: the gain that it said of the last."""
-    said = {setting_key(each["setting"]): each for each in refused}
-    gains = {setting_key(point.setting): interval(point.gain) for point in study.points}
-    found = [
+    """What was measured in turn with the original settings, kept or not, in the order of time, with
+    the gain of its proof; of older runs, which did not store that, of its trials alone. `refused`:
+    what the run said of those that were not kept."""
+    reasons = {setting_key(each["setting"]): each["reason"] for each in refused}
+    gains: dict[object, Document] = {
+        setting_key(point.setting): interval(point.gain) for point in study.points
+    }
+    gains |= {key: interval(shown.gain) for key, shown in study.in_turn.items()}
+    return [
         {
             "setting": show_setting(proof.setting, study.problem.baseline),
             "trials": list(proof.trials),
             "pairs": len(proof.trials) // 2,
-            **_said(said.get(setting_key(proof.setting)), gains.get(setting_key(proof.setting))),
+            "gain": gains.get(setting_key(proof.setting)),
+            "reason": reasons.get(setting_key(proof.setting), ""),
         }
         for proof in proofs(records)
     ]
-    if found and last:
-        found[-1]["gain"] = {"value": last["ratio"], "low": last["low"], "high": last["high"]}
-    return found
-
-
-def _said(refused: Mapping[str, Any] | None, pooled: Document | None) -> Document:
-    """The gain as the proof has it, else as the trials alone have it; and why it was not kept."""
-    if refused is None:
-        return {"gain": pooled, "reason": ""}
-    gain = refused["gain"]
-    shown = gain and {"value": gain["ratio"], "low": gain["low"], "high": gain["high"]}
-    return {"gain": shown, "reason": refused["reason"]}
 
 
 def trials(study: Study, records: Sequence[TrialRecord]) -> list[Document]:

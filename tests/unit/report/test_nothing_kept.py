@@ -74,7 +74,8 @@ def test_what_was_measured_in_turn_and_why_it_is_not_kept(
         assert why in text
         assert decision.verdict is not None
         overall = decision.verdict.overall
-        assert each["gain"] == {"value": overall.ratio, "low": overall.low, "high": overall.high}
+        gain = {"value": overall.ratio, "low": overall.low, "high": overall.high}
+        assert each["gain"] == pytest.approx(gain)
     store = Store(machine.state)
     known = study_of(store.run(1), store.trials(1)).in_turn
     for setting, decision in result.refused:
