@@ -7,7 +7,7 @@ import typer
 from autotune.cli import complete
 from autotune.cli.options import STATE_DIR, Json, StateDir
 from autotune.cli.terminal import console
-from autotune.suggested import NO_ARRAYS
+from autotune.suggested import NO_ARRAYS, in_folder
 
 
 def status(
@@ -33,6 +33,7 @@ def status(
     from autotune.preflight.leftovers import abandoned
     from autotune.preflight.syncs import held
     from autotune.report import status as report
+    from autotune.report.lines import print_indented
     from autotune.safety.applied import left_on_disks
     from autotune.safety.elsewhere import left_elsewhere
     from autotune.system.array import find_array, list_arrays
@@ -51,6 +52,7 @@ def status(
         left += left_on_disks(state_dir, uuids)
         left += abandoned(state_dir, uuids)
         left += tell_unrecorded(state_dir)
+    left = [in_folder(text) for text in left]
     good = all(each.good for each in found) and not left
     if as_json:
         documents = [report.document(each) for each in found]
@@ -62,6 +64,6 @@ def status(
         for each in found:
             report.print_status(out, each)
         for text in left:
-            out.print(f"wrong: {text}", highlight=False)
+            print_indented(out, f"wrong: {text}", 0)
     if not good:
         raise typer.Exit(1)

@@ -7,6 +7,8 @@ from rich.text import Text
 
 from autotune.deploy.status import Status
 from autotune.report.grid import Grid
+from autotune.report.lines import print_indented
+from autotune.suggested import in_folder
 
 
 def print_status(console: Console, status: Status) -> None:
@@ -25,13 +27,13 @@ def print_status(console: Console, status: Status) -> None:
         console.print(_knobs(status))
     for knob in status.knobs:
         for text in knob.by:
-            console.print(Text(f"  {knob.knob}: {text}"))
+            print_indented(console, f"{knob.knob}: {text}")
     for text in status.misfits:
-        console.print(Text(f"  another class of array: {text}"))
+        print_indented(console, f"another class of array: {text}")
     for text in status.faults:
-        console.print(Text(f"  wrong: {text}"))
+        print_indented(console, f"wrong: {text}")
     for text in status.notes:
-        console.print(Text(f"  note: {text}"))
+        print_indented(console, f"note: {text}")
 
 
 def _knobs(status: Status) -> Grid:
@@ -73,6 +75,6 @@ def document(status: Status) -> dict[str, Any]:
             for knob in status.knobs
         },
         "misfits": list(status.misfits),
-        "faults": list(status.faults),
-        "notes": list(status.notes),
+        "faults": [in_folder(text) for text in status.faults],
+        "notes": [in_folder(text) for text in status.notes],
     }

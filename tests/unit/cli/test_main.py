@@ -126,6 +126,19 @@ def test_a_journal_that_is_a_dead_link_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may")
+@pytest.mark.parametrize("json_or_text", [[], ["--json"]])
+def test_status_suggests_a_command_for_the_folder_it_was_given(
+    tmp_path: Path, json_or_text: list[str]
+) -> None:
+    journal = tmp_path / "journal/f6e606b38ce3aa5941c0aa90d0ab4f9c.jsonl"
+    journal.parent.mkdir()
+    journal.write_text('{"kind": "op')
+    done = autotune("status", "--state-dir", str(tmp_path), *json_or_text)
+    assert done.returncode == 1
+    assert f"`autotune restore --state-dir {tmp_path}`" in done.stdout
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may")
 def test_restore_after_a_reboot_removes_what_runs_left(tmp_path: Path) -> None:
     scratch, journals = tmp_path / ".autotune-0123", tmp_path / "journal"
     for folder in (scratch, journals):
