@@ -1,4 +1,4 @@
-"""What is persisted on this machine: where it lies, for which arrays, and on which disks."""
+"""What is persisted on this machine: where it lies, and for which arrays."""
 
 import contextlib
 import hashlib
@@ -8,14 +8,11 @@ from pathlib import Path
 
 from autotune.durable import beside
 from autotune.export import udev
-from autotune.system import sysfs
 
 FOLDER = udev.PERSISTED.relative_to("/")
 NOTING = udev.NOTING.relative_to("/")
 RULES = Path("etc/udev/rules.d")
 DIGEST = "# The SHA-256 of its profile: "
-_MARK = "AUTOTUNE_MEMBER"
-"""What the rules leave in udev's database of each member (`export.udev`)."""
 
 
 def profile_path(uuid: str, root: Path = Path("/")) -> Path:
@@ -83,19 +80,3 @@ def half_written(root: Path = Path("/")) -> list[str]:
 
 def _ours(names: Iterable[str]) -> list[str]:
     return sorted(name for name in names if re.fullmatch("[0-9a-f]{32}", name))
-
-
-def marked(uuid: str, root: Path = Path("/")) -> list[str]:
-    """The disks and partitions of which udev remembers that it has set them for an array, be it
-    that they have left it."""
-    names = sorted(device.name for device in (root / "sys/class/block").iterdir())
-    known = ((name, _known_to_udev(name, root)) for name in names)
-    dashed = udev.forms(uuid)[1]
-    return [name for name, said in known if _MARK in said and said.get("ID_FS_UUID") == dashed]
-
-
-def _known_to_udev(name: str, root: Path) -> dict[str, str]:
-    """The properties of a block device in udev's database; empty if it knows none."""
-    number = sysfs.read_or(root / "sys/class/block" / name / "dev", "")
-    known = sysfs.read_or(root / "run/udev/data" / f"b{number}", "")
-    return dict(line[2:].partition("=")[::2] for line in known.splitlines() if line[:2] == "E:")

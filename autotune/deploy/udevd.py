@@ -5,7 +5,7 @@ import subprocess
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from autotune.deploy.persisted import RULES, marked, rule_path
+from autotune.deploy.persisted import RULES, rule_path
 from autotune.export import udev
 from autotune.system.array import Array, list_arrays
 from autotune.system.programs import find
@@ -28,19 +28,18 @@ def tell_udev(
     root: Path = Path("/"),
 ) -> None:
     """Let a running udevd have the rules as they are now, and look at the array, if it is there,
-    and its members again. By that it remembers that the values are set; with the rules, it forgets
-    that, of disks that have left the array, too: it would not set them when they come back."""
+    and its members again. By that it remembers that the values are set, or forgets it with the
+    rules. Disks that are not in an array that runs are left alone: at an event of theirs, mdadm
+    would start an array that its owner has stopped."""
     if not (root / "run/udev/control").exists():
         notice("udevd does not run; this takes effect when it starts next.")
         return
     names = [array.name, *(member.name for member in array.members)] if array is not None else []
-    if not rule_path(uuid, root).exists():
-        names += [name for name in marked(uuid, root) if name not in names]
-    devices = [str(root / "sys/class/block" / name) for name in names]
     try:
         _udevadm("control", "--reload")
         if not names:
             return
+        devices = (str(root / "sys/class/block" / name) for name in names)
         _udevadm("trigger", "--action=change", *devices)
         # Not `trigger --settle`: a unit without a network hears nothing of udevd's events.
         _udevadm("settle", f"--timeout={_UDEV_S}")

@@ -329,8 +329,10 @@ check_applied() {
             grep -qs '^E:AUTOTUNE_MEMBER=' "$RUN/udev/data/b$number" || continue
             of=$(sed -n 's/^E:ID_FS_UUID=//p' "$RUN/udev/data/b$number" | tr -d ':-')
             # By its own exported rule, since nothing is persisted for it.
-            [ "$of" = "$uuid" ] || [ "$of" = "$known_as" ] ||
+            case $of in "$uuid" | "$known_as") continue ;; esac
+            [ ! -e "$PERSISTED/$of.json" ] ||
                 fail "A profile of autotune is persisted on disks of $1; run autotune restore --all first."
+            fail "udev has set ${device##*/} for another array; remove that rule, and run udevadm trigger --action=change /dev/${device##*/} first, which lets mdadm start that array."
         done
     done
 }

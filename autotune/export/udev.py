@@ -17,6 +17,7 @@ What the rules rest on (seen on systemd 252 with mdadm 4.2):
 
 import hashlib
 import itertools
+import secrets
 from pathlib import Path
 
 from autotune.errors import UsageError
@@ -63,9 +64,14 @@ def exported(profile: Profile, md_uuid: str, fs_uuid: str, uuid: str) -> str:
 
 def persisted(profile: Profile, uuid: str, journal: Path) -> str:
     """The text of the rules of a persisted profile. initramfs-tools copies rules into the
-    initramfs, where they would outlive their removal: there is no profile, so they do nothing."""
+    initramfs, where they would outlive their removal: there is no profile, so they do nothing.
+
+    No two texts are the same. What udev remembers to have set by an earlier one counts no more, be
+    it on disks that have left the array: an event that would let it forget them would also let
+    mdadm start an array that its owner has stopped."""
     gate = f'TEST!="{PERSISTED}/{uuid}.json"'
-    return rules(profile, *forms(uuid), journal, gate, noted_for=uuid)
+    own = secrets.token_hex(4)
+    return rules(profile, *forms(uuid), journal, gate, noted_for=uuid, own=own)
 
 
 def forms(uuid: str) -> tuple[str, str]:
@@ -90,10 +96,11 @@ def rules(
     journal: Path | str,
     nothing_if: str,
     noted_for: str = "",
+    own: str = "",
 ) -> str:
     """The rules' text. `journal` is there while a run of autotune is under way. They do nothing
     where the match `nothing_if` holds. `noted_for`: the UUID that it is noted for what disks had;
-    "" if it is not noted."""
+    "" if it is not noted. `own` tells what they set from what others with the same values set."""
     wanted = steps(profile)
     on_array = [step for step in wanted if not step.on_disks]
     waiting = {name: [s for s in on_array if s.file in files] for name, files in _WAITING.items()}
@@ -123,15 +130,15 @@ def rules(
         text += 'IMPORT{db}="AUTOTUNE_ARRAY"\n' if at_once else ""
         text += "".join(f'IMPORT{{db}}="{name}"\n' for name in waiting)
         text += f'TEST=="{journal}", ' + _TO_END
-        text += "".join(_when_safe(name, found) for name, found in waiting.items())
+        text += "".join(_when_safe(name, found, own) for name, found in waiting.items())
         if at_once:
-            key = _key(at_once)
+            key = _key(at_once, own)
             text += f'ENV{{AUTOTUNE_ARRAY}}=="{key}", ' + _TO_END
             text += "".join(_on_array(step, profile) for step in at_once)
             text += f'ENV{{AUTOTUNE_ARRAY}}="{key}"\n'
         text += _TO_END
     if on_disks:
-        key = _key(on_disks)
+        key = _key(on_disks, own)
         text += '\nLABEL="autotune_member"\n'
         text += 'IMPORT{db}="AUTOTUNE_MEMBER"\n'
         text += f'ENV{{AUTOTUNE_MEMBER}}=="{key}", ' + _TO_END
@@ -162,9 +169,9 @@ ACTION!="add|change", GOTO="autotune_end"
 """
 
 
-def _key(wanted: list[Step]) -> str:
+def _key(wanted: list[Step], own: str) -> str:
     """Tells one set of values from another: a changed profile is applied at the next event."""
-    return hashlib.sha256(repr(wanted).encode()).hexdigest()[:12]
+    return hashlib.sha256(f"{wanted}{own}".encode()).hexdigest()[:12]
 
 
 def _on_array(step: Step, profile: Profile) -> str:
@@ -177,8 +184,8 @@ def _on_array(step: Step, profile: Profile) -> str:
     return f'{guard}ATTR{{{step.file}}}="{step.text}"\n'
 
 
-def _when_safe(name: str, wanted: list[Step]) -> str:
-    key, first = _key(wanted), wanted[0].file
+def _when_safe(name: str, wanted: list[Step], own: str) -> str:
+    key, first = _key(wanted, own), wanted[0].file
     stores = "".join(f'ATTR{{{step.file}}}="{step.text}", ' for step in wanted)
     return f'ENV{{{name}}}!="{key}", TEST=="{first}", {_SAFE[first]}{stores}ENV{{{name}}}="{key}"\n'
 

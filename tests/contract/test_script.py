@@ -345,6 +345,11 @@ def test_what_udev_has_set_for_another_array_is_not_taken_for_the_original(
     machine.put("run/udev/data/b8:1", f"E:AUTOTUNE_MEMBER=1f\nE:ID_FS_UUID={'0' * 32}")
     done = machine.run("apply")
     assert done.returncode == 2
+    name = Path(device).name
+    assert f"udev has set {name} for another array" in done.stderr
+    machine.put(f"etc/autotune/persisted/{'0' * 32}.json", "{}")
+    done = machine.run("apply")
+    assert done.returncode == 2
     assert "A profile of autotune is persisted on disks of" in done.stderr
 
 

@@ -4,6 +4,7 @@ import contextlib
 import dataclasses
 import errno
 import os
+import re
 import subprocess
 from pathlib import Path
 
@@ -191,10 +192,10 @@ def test_an_exported_rule_stays_and_does_nothing_while_a_profile_is_persisted(
     assert exported.exists()
 
 
-def test_udev_forgets_a_disk_that_has_left_with_the_rule(
+def test_no_event_reaches_a_disk_that_is_not_in_the_array(
     machine: fake_sysfs.FakeMachine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Else it would not set it when it comes back under the same profile."""
+    """At one, mdadm starts an array that its owner has stopped."""
     here, asked = array(machine), list[list[str]]()
     kept(machine)
     machine.put("run/udev/control", "")
@@ -208,9 +209,22 @@ def test_udev_forgets_a_disk_that_has_left_with_the_rule(
         for known in (here, None):
             asked.clear()
             udevd.tell_udev(here.uuid, known, lambda _: None, machine.root)
-            told = [Path(word).name for command in asked for word in command]
-            assert ("sdz" in told) is not there
-            assert ("md0" in told) is (known is not None)
+            told = {Path(word).name for command in asked for word in command if "/sys/" in word}
+            assert told == ({"md0", *here.disks} if known else set())
+
+
+def test_what_udev_remembers_of_an_earlier_rule_is_not_taken_for_this_one(
+    machine: fake_sysfs.FakeMachine,
+) -> None:
+    """Else it would not set a disk that comes back, after the rule was removed and made anew."""
+    keys = []
+    for _ in range(2):
+        kept(machine)
+        rule = persisted.rule_path(array(machine).uuid, machine.root).read_text()
+        keys.append(re.findall(r'ENV\{AUTOTUNE_(?:ARRAY|CACHE|MEMBER)\}="(\w+)"', rule))
+        persist.unpersist(array(machine).uuid, machine.root)
+    assert keys[0]
+    assert not {*keys[0]} & {*keys[1]}
 
 
 def test_without_udevd_it_says_when_the_rules_count(machine: fake_sysfs.FakeMachine) -> None:
