@@ -21,10 +21,14 @@ all of these; nr_requests resets async_depth. The cache bounds preread_bypass_th
 below sync_min is refused."""
 _SPEEDS = ("sync_speed_min", "sync_speed_max")
 CACHE = "stripe_cache_size"
+MIN = "sync_speed_min"
 _BOUNDS = ("sync_min", "sync_max")
-WAITING = (*_BOUNDS, "group_thread_cnt", CACHE)
+WAITING = (*_BOUNDS, "group_thread_cnt", CACHE, MIN)
 """What cannot be put back while a sync runs: the kernel refuses the bounds, and may hang over the
-threads. The cache waits for the end of a reshape alone."""
+threads. The cache waits for the end of a reshape alone, and so does what mdadm sets for one."""
+MDADMS_MIN = "200000"
+"""What mdadm sets for a reshape that has to make backups; at the end it puts back what it read at
+the start (mdadm: Grow.c)."""
 _RESET_BY_SCHEDULER = ("nr_requests", "wbt_lat_usec", "async_depth")
 
 
@@ -160,6 +164,22 @@ def unsafe_now(path: Path) -> str | None:
     return (
         f"{path} must not be written while a sync runs ({action}), because the kernel may hang; "
         "wait until it has ended."
+    )
+
+
+def is_mdadms(path: Path) -> bool:
+    """Whether a file has what mdadm puts there for the time of a reshape, which may only be about
+    to begin, or just be over."""
+    if path.name != MIN or sysfs.read_or(path, "").split(" ")[0] != MDADMS_MIN:
+        return False
+    return is_reshaping(path.parent) or _is_mdadm_growing(path.parents[4] / "proc")
+
+
+def _is_mdadm_growing(proc: Path) -> bool:
+    """Whether a process of mdadm changes the shape of an array."""
+    commands = (sysfs.read_or(path, "").split("\0") for path in proc.glob("[0-9]*/cmdline"))
+    return any(
+        words[0].rpartition("/")[2] == "mdadm" and {"--grow", "-G"} & {*words} for words in commands
     )
 
 

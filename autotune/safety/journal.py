@@ -15,7 +15,7 @@ from typing import BinaryIO
 
 from autotune.durable import append, open_roots_own, private_folder, sync_folder
 from autotune.errors import AutotuneError, RefusalError, StoppedError
-from autotune.knobs.write_order import CACHE
+from autotune.knobs.write_order import CACHE, MDADMS_MIN, MIN
 from autotune.safety.lock_holders import holder
 from autotune.safety.paths import is_of_applied, is_waiting, waiting_path
 from autotune.safety.record import Record
@@ -263,12 +263,14 @@ class Journal:
         # What reads otherwise in the end, somebody else has set. Not on a full disk.
         with contextlib.suppress(AutotuneError):
             for name, original in list(self.record.originals.items()):
-                if Path(name).exists():
-                    text = sysfs.original(Path(name))
-                    # The cache waits for a reshape alone, and is back otherwise.
-                    if not for_a_sync or (Path(name).name == CACHE and text == original):
+                if (path := Path(name)).exists():
+                    text = sysfs.original(path)
+                    # These wait for a reshape alone.
+                    back = path.name == CACHE and text == original
+                    back |= path.name == MIN and not self.record.comes_back(path)
+                    if back or not for_a_sync:
                         self._add({"kind": "back", "path": name})
-                    else:
+                    elif path.name != MIN or text == MDADMS_MIN:
                         self._add({"kind": "write", "path": name, "text": text})
 
     def _join(self, record: Record, newer: bool = False) -> None:

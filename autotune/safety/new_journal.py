@@ -9,7 +9,7 @@ from pathlib import Path
 
 from autotune.durable import append, private_folder, sync_folder
 from autotune.errors import AutotuneError, RefusalError
-from autotune.knobs.write_order import CACHE, WAITING, unsafe_now
+from autotune.knobs.write_order import CACHE, MIN, WAITING, unsafe_now
 from autotune.safety.journal import Journal
 from autotune.safety.paths import APPLIED, waiting_path
 from autotune.safety.record import Record, boot_id, kernel_start_s
@@ -135,7 +135,9 @@ def _is_out_of_the_way(path: Path, root: Path) -> bool:
 
 
 def _has_to_wait(path: Path) -> bool:
-    return path.name in WAITING and (path.name != CACHE or unsafe_now(path) is not None)
+    if path.name == CACHE:
+        return unsafe_now(path) is not None
+    return path.name in WAITING and path.name != MIN
 
 
 def _still_to_go_back(path: Path, record: Record) -> dict[str, str]:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from autotune.knobs.write_order import WAITING, resets
+from autotune.knobs.write_order import MIN, WAITING, is_mdadms, is_reshaping, resets
 from autotune.safety.shared_folder import kernel_mark
 from autotune.system import sysfs
 from autotune.system.sync import NAMES
@@ -131,12 +131,19 @@ class Record:
         """What waits for the end of a sync, in words."""
         action = sysfs.read_or(self.action(root), "sync")
         sync, known = NAMES.get(action, "sync"), self.originals
-        return [
-            f"{path.name} of /dev/{sysfs.device(path).name} goes back by itself once the {sync} "
-            "has ended"
-            for path in self._waiting()
-            if sysfs.read_or(path, known[str(path)]) != known[str(path)]
-        ]
+        told = []
+        for path in self._waiting():
+            what = f"{path.name} of /dev/{sysfs.device(path).name}"
+            if sysfs.read_or(path, known[str(path)]) != known[str(path)]:
+                told.append(f"{what} goes back by itself once the {sync} has ended")
+            elif self.comes_back(path):
+                told.append(f"{what} is back, and is looked at again once the {sync} has ended")
+        return told
+
+    def comes_back(self, path: Path) -> bool:
+        """Whether mdadm may put a value of ours back at the end of a reshape."""
+        ours = path.name == MIN and str(path) in self.ours
+        return ours and (is_reshaping(path.parent) or is_mdadms(path))
 
     def _waiting(self) -> list[Path]:
         """The files, of arrays that are still there, that no sync lets go back."""

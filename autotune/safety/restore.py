@@ -3,7 +3,7 @@
 import contextlib
 import dataclasses
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 
 from autotune.durable import beside
@@ -11,6 +11,7 @@ from autotune.errors import AutotuneError
 from autotune.knobs.write_order import (
     CACHE,
     DEPTHS,
+    MDADMS_MIN,
     WAITING,
     after_switch,
     depth_back,
@@ -110,15 +111,18 @@ def _restore_settings(journal: Journal, root: Path, outcome: Outcome) -> None:
     # others, and what it leaves there is nobody's.
     found = _found([path for path in paths if path not in gone], outcome)
     writes = restoring({path: paths[path] for path in found})
-    foreign = {w.path: found[w.path] for w in writes if _is_foreign(record, w, found[w.path])}
-    if is_of_applied(journal.path):
-        foreign |= {p: text for p, text in found.items() if _is_anothers(record, p, text)}
-    # For a reshape, mdadm makes the cache larger, and leaves it so.
-    foreign = {p: text for p, text in foreign.items() if not (p.name == CACHE and unsafe_now(p))}
-    put = [_restore_one(journal, write, foreign, outcome) for write in writes]
+    theirs = {write.path: _theirs(journal, write, found[write.path]) for write in writes}
+    put = []
+    for write in writes:
+        if not any(resets(Path(name), write.path) for name in record.originals):
+            # No write of ours has changed it since, but somebody else may have.
+            with contextlib.suppress(AutotuneError, OSError):
+                theirs[write.path] = _theirs(journal, write, sysfs.original(write.path))
+        done = _restore_one(journal, write, theirs[write.path], outcome)
+        put.append(done and not record.comes_back(write.path))
     if not all(put):
-        for path in foreign:
-            if path.name in WAITING:
+        for path, text in theirs.items():
+            if text is not None and path.name in WAITING and not record.comes_back(path):
                 journal.leave(path)
         outcome.waiting = record.waits(root)
 
@@ -135,17 +139,17 @@ def _found(paths: Iterable[Path], outcome: Outcome) -> dict[Path, str]:
 
 
 def _restore_one(
-    journal: Journal, write: sysfs.Write, foreign: Mapping[Path, str], outcome: Outcome
+    journal: Journal, write: sysfs.Write, theirs: str | None, outcome: Outcome
 ) -> bool:
-    """Put one file back, or what somebody else has set there. False if that has to wait for the end
-    of a sync."""
+    """Put one file back, or what somebody else has set there (`theirs`). False if that has to wait
+    for the end of a sync."""
     record, name, wanted = journal.record, str(write.path), write.text
     if name in record.unsettled and record.pid != os.getpid() and _hangs(record.pid):
         outcome.late = True
         outcome.failed.append(f"{name}: a store to it has not come through, as if a disk hangs")
         return True
-    if write.path in foreign:
-        wanted = foreign[write.path]
+    if theirs is not None:
+        wanted = theirs
         array = sysfs.device(write.path).name == Path(record.device).name
         # What else was set on a disk meanwhile is no news, nor what another array's profile has.
         ours = record.cause(name) is not None and not _is_anothers(record, write.path, wanted)
@@ -160,7 +164,7 @@ def _restore_one(
         stays = not (sysfs.is_late(write.path) or _lowers_itself(record, write.path))
         if (now == wanted or "" in (now, wanted)) and stays:
             return True
-        if unsafe_now(write.path):
+        if unsafe_now(write.path) or _is_mdadms(record, write.path, now):
             return False
         if not record.is_same(write.path):
             outcome.gone.append(name)
@@ -173,7 +177,7 @@ def _restore_one(
         _write(record, write.path, wanted)
         if (now := sysfs.original(write.path)) != wanted:
             outcome.failed.append(f"{name} reads {now} after {wanted} was written")
-        elif write.path not in foreign:
+        elif theirs is None:
             outcome.restored.append(name)
     except (AutotuneError, OSError) as error:
         action = sysfs.read_or(write.path.parent / "sync_action", "idle")
@@ -243,6 +247,20 @@ def _is_foreign(record: Record, write: sysfs.Write, found: str) -> bool:
     if _lowers_itself(record, write.path) and found.isdecimal():
         return int(found) > max(int(text) for text in known if text.isdecimal())
     return found not in known and name not in record.reset
+
+
+def _theirs(journal: Journal, write: sysfs.Write, reads: str) -> str | None:
+    """What somebody else has set in a file that `reads` so; None if nobody has."""
+    record, path = journal.record, write.path
+    set_by_udev = is_of_applied(journal.path) and _is_anothers(record, path, reads)
+    # For a reshape, mdadm makes the cache larger, and leaves it so.
+    mdadms = (path.name == CACHE and unsafe_now(path)) or _is_mdadms(record, path, reads)
+    return reads if (set_by_udev or _is_foreign(record, write, reads)) and not mdadms else None
+
+
+def _is_mdadms(record: Record, path: Path, reads: str) -> bool:
+    """Whether mdadm has set it for the time of a reshape."""
+    return reads == MDADMS_MIN and record.comes_back(path)
 
 
 def _is_anothers(record: Record, path: Path, found: str) -> bool:

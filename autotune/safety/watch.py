@@ -18,10 +18,6 @@ from autotune.system.sync import NAMES, REBUILDS, ended
 
 PERIOD_S = 0.9
 REAL_SYNCS = (*REBUILDS, "reshape", "repair")
-_AFTER_RESHAPE = (
-    " (at its end, mdadm may set sync_speed_min to what it read at the start, so look at it then)"
-)
-"""Seen with mdadm 4.2 and a new chunk: that was a value on trial."""
 
 
 class Watch:
@@ -97,8 +93,7 @@ class Watch:
                 return f"the {NAMES[self._live]} of {device} was interrupted; see /proc/mdstat"
             raise ended(self._array)
         if action in REAL_SYNCS and not self._live:
-            said = f"a {NAMES.get(action, action)} of {device} has started, which goes first"
-            return f"{said}{_AFTER_RESHAPE}" if action == "reshape" else said
+            return f"a {NAMES.get(action, action)} of {device} has started, which goes first"
         ours = self._guardian is None or self._guardian.journal.record.checking
         if action == "check" and not ours:
             return f"somebody else has started a check of {device}, which goes first"

@@ -2,7 +2,9 @@
 in the end each has what it had. `test_run.py` runs this there."""
 
 import json
+import os
 import shutil
+import signal
 import subprocess
 import threading
 import time
@@ -67,8 +69,17 @@ def arrays(tmp_path: Path) -> Iterator[None]:
     settle()
 
 
+def gone(group: int) -> bool:
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return True
+    return False
+
+
 def apply(state: Path, name: str, *options: str, **knobs: str | int) -> None:
-    on = {"level": "raid1", "members": 2, "chunk_kib": 0, "media": "ssd", "kernel": "6.1"}
+    level = read(Path("/sys/block", name, "md/level"))
+    on = {"level": level, "members": 2, "chunk_kib": 0, "media": "ssd", "kernel": "6.1"}
     path = state.with_suffix(".json")
     path.write_text(json.dumps({**EXAMPLE, "proven_on": on, "knobs": knobs, "before": knobs}))
     autotune_json("apply", path, f"/dev/{name}", *options, state=state)
@@ -216,6 +227,65 @@ def test_an_array_that_is_assembled_while_its_profile_is_undone(
     undone(state)
     assert all_disks() == before
     assert read(ahead) == first
+
+
+@pytest.mark.parametrize("how", ["restore", "unpersist"])
+def test_an_array_that_its_owner_has_stopped_stays_so(tmp_path: Path, how: str) -> None:
+    """mdadm, as it comes, starts one as soon as udev sees an event of its disks."""
+    state, before, config = tmp_path / "state", all_disks(), Path("/etc/mdadm/mdadm.conf")
+    apply(state, "md0", "--persist", nr_requests=24)
+    (uuid,) = (path.stem for path in Path("/etc/autotune/persisted").glob("*.json"))
+    run("mdadm", "--stop", "/dev/md0")
+    as_set = config.read_text()
+    config.write_text(as_set.replace("AUTO -all", ""))
+    try:
+        if how == "restore":
+            undone(state)
+        else:
+            assert autotune("unpersist", uuid, state=state).returncode == 0
+        settle()
+        assert "md0 " not in read(Path("/proc/mdstat"))
+        # It would have come back.
+        run("udevadm", "trigger", "--action=change", "--settle", "/sys/block/vda", "/sys/block/vdb")
+        wait_until(lambda: "active" in read(Path("/proc/mdstat")).partition("md0 ")[2], 20)
+    finally:
+        config.write_text(as_set)
+    undone(state)
+    assert all_disks() == before
+
+
+def test_what_mdadm_has_raised_for_a_reshape_goes_back_after_it(tmp_path: Path) -> None:
+    """At its end it puts back what it read at the start, which was a profile's."""
+    state, md = tmp_path / "state", Path("/sys/block/md0/md")
+    disks = [f"/dev/{disk}" for disk in (*MEMBERS["md0"], SPARE)]
+    run("mdadm", "--stop", "/dev/md0")
+    run("wipefs", "-qa", *disks)
+    create = ("mdadm", "--create", "/dev/md0", "--run", "--assume-clean", "--bitmap=none")
+    run(*create, "--level=5", "--chunk=64", "--size=48M", "--raid-devices=3", *disks)
+    settle()
+    queue(SPARE, "nr_requests").write_text("30")
+    least, length = read(md / "sync_speed_min"), read(queue("vda", "nr_requests"))
+    apply(state, "md0", nr_requests=24, sync_speed_min=2000)
+    grow = subprocess.Popen(
+        ["mdadm", "--grow", "/dev/md0", "--chunk=32", f"--backup-file={tmp_path / 'backup'}"],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    wait_until(lambda: "200000 (local)" in read(md / "sync_speed_min"), 20)
+    os.killpg(grow.pid, signal.SIGSTOP)
+    try:
+        done = autotune("restore", "/dev/md0", state=state)
+        assert "sync_speed_min of /dev/md0 goes back by itself once the" in done.stdout
+        assert read(queue("vda", "nr_requests")) == length
+        assert read(md / "sync_speed_min") == "200000 (local)"
+    finally:
+        os.killpg(grow.pid, signal.SIGCONT)
+    wait_until(lambda: read(md / "reshape_position") == "none", 60)
+    wait_until(lambda: read(md / "sync_speed_min") == least, 20)
+    wait_until(lambda: (grow.poll(), gone(grow.pid))[1], 20)
+    assert read(md / "sync_speed_min") == least
 
 
 def test_what_is_left_of_a_profile_are_notes_alone(tmp_path: Path) -> None:

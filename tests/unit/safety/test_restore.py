@@ -300,6 +300,95 @@ def test_during_a_reshape_its_bounds_are_left_to_mdadm(files: Files) -> None:
     assert outcome.waiting
 
 
+@pytest.mark.parametrize("left", ["2000 (local)", "200000 (local)"])
+@pytest.mark.parametrize("begun", [False, True])
+def test_what_mdadm_has_raised_for_a_reshape_waits_for_its_end(
+    files: Files, left: str, begun: bool
+) -> None:
+    """Then it puts back what it read at the start: ours. Killed before, it leaves what it set."""
+    least, shape = files.md / "sync_speed_min", files.md / "reshape_position"
+    command = files.root / "proc/123/cmdline"
+    command.parent.mkdir()
+    command.write_text("/sbin/mdadm\0--grow\0/dev/md0\0--chunk=32\0")
+    files.write(files.open(), least, "2000")
+    if begun:
+        (files.md / "sync_action").write_text("reshape")
+        shape.write_text("4096")
+    least.write_text("200000 (local)")
+    outcome = restore(files.reload(), files.root)
+    assert not outcome.foreign
+    assert "sync_speed_min of /dev/md0 goes back by itself once the" in outcome.waiting[0]
+    assert sysfs.read(least) == "200000 (local)"
+    (files.md / "sync_action").write_text("idle")
+    shape.write_text("none")
+    waiting = Journal.load(waiting_path(files.path))
+    assert restore(waiting, files.root).waiting
+    command.unlink()
+    least.write_text(left)
+    assert restore(Journal.load(waiting.path), files.root).complete
+    assert sysfs.read(least) == "system"
+    assert not open_journals(files.root / "state")
+
+
+@pytest.mark.parametrize(
+    ("later", "stays"), [("50000 (local)", "50000 (local)"), ("2000 (local)", "system")]
+)
+def test_what_somebody_has_raised_during_a_reshape_stays_unless_mdadm_undoes_it(
+    files: Files, later: str, stays: str
+) -> None:
+    least = files.md / "sync_speed_min"
+    files.write(files.open(), least, "2000")
+    (files.md / "sync_action").write_text("reshape")
+    (files.md / "reshape_position").write_text("4096")
+    least.write_text("50000 (local)")
+    outcome = restore(files.reload(), files.root)
+    assert outcome.foreign == [f"{least} reads 50000, which was set after that"]
+    (files.md / "sync_action").write_text("idle")
+    (files.md / "reshape_position").write_text("none")
+    least.write_text(later)
+    assert restore(Journal.load(waiting_path(files.path)), files.root).complete
+    assert sysfs.read(least) == stays
+    assert not open_journals(files.root / "state")
+
+
+def test_what_went_back_at_once_during_a_reshape_is_looked_at_again(files: Files) -> None:
+    """mdadm may have read it just before."""
+    least = files.md / "sync_speed_min"
+    files.write(files.open(), least, "2000")
+    (files.md / "sync_action").write_text("reshape")
+    (files.md / "reshape_position").write_text("4096")
+    outcome = restore(files.reload(), files.root)
+    assert outcome.restored == [str(least)]
+    assert "is looked at again once the reshape has ended" in outcome.waiting[0]
+    (files.md / "sync_action").write_text("idle")
+    (files.md / "reshape_position").write_text("none")
+    least.write_text("2000 (local)")
+    assert restore(Journal.load(waiting_path(files.path)), files.root).complete
+    assert sysfs.read(least) == "system"
+
+
+@pytest.mark.parametrize(("later", "stays"), [("2000 (local)", "system"), ("9000", "9000")])
+def test_what_somebody_sets_while_it_goes_back_is_judged_as_it_is_then(
+    files: Files, monkeypatch: pytest.MonkeyPatch, later: str, stays: str
+) -> None:
+    least, cache = files.md / "sync_speed_min", files.md / "stripe_cache_size"
+    journal = files.open()
+    files.write(journal, cache, "4096")
+    files.write(journal, least, "2000")
+    least.write_text("5000 (local)")
+    true_write = sysfs.write
+
+    def write(path: Path, text: str, timeout_s: float = 30.0) -> None:
+        true_write(path, text, timeout_s)
+        if path == cache:
+            least.write_text(later)
+
+    monkeypatch.setattr(sysfs, "write", write)
+    outcome = restore(files.reload(), files.root)
+    assert sysfs.read(least) == stays
+    assert bool(outcome.foreign) is (stays == "9000")
+
+
 def test_what_no_thread_can_be_had_for_goes_back_all_the_same(
     files: Files, monkeypatch: pytest.MonkeyPatch
 ) -> None:
