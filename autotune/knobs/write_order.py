@@ -167,20 +167,23 @@ def unsafe_now(path: Path) -> str | None:
     )
 
 
-def is_mdadms(path: Path) -> bool:
-    """Whether a file has what mdadm puts there for the time of a reshape, which may only be about
-    to begin, or just be over."""
-    if path.name != MIN or sysfs.read_or(path, "").split(" ")[0] != MDADMS_MIN:
+def may_come_back(path: Path) -> bool:
+    """Whether mdadm may yet put back what a file read when a reshape of its array began, which may
+    only be about to begin, or just be over."""
+    if path.name != MIN:
         return False
-    return is_reshaping(path.parent) or _is_mdadm_growing(path.parents[4] / "proc")
+    return is_reshaping(path.parent) or _is_mdadm_growing(path.parents[1].name, path.parents[4])
 
 
-def _is_mdadm_growing(proc: Path) -> bool:
+def _is_mdadm_growing(name: str, root: Path) -> bool:
     """Whether a process of mdadm changes the shape of an array."""
-    commands = (sysfs.read_or(path, "").split("\0") for path in proc.glob("[0-9]*/cmdline"))
-    return any(
-        words[0].rpartition("/")[2] == "mdadm" and {"--grow", "-G"} & {*words} for words in commands
-    )
+    for path in root.glob("proc/[0-9]*/cmdline"):
+        program, *words = sysfs.read_or(path, "").split("\0")
+        if Path(program).name == "mdadm" and any(w.startswith(("--gr", "-G")) for w in words):
+            devices = [word for word in words if word.startswith("/dev/")]
+            if any(Path(device).resolve().name == name for device in devices):
+                return True
+    return False
 
 
 def is_reshaping(md: Path) -> bool:

@@ -42,7 +42,8 @@ def see_through(journal: Journal, root: Path = Path("/")) -> Outcome:
         outcome = restore(journal, root)
         if not is_unfinished(outcome):
             return outcome
-        if outcome.late:
+        if outcome.late or not _is_syncing(journal.record, root):
+            # A disk has to answer, or mdadm to end: the kernel tells of neither.
             time.sleep(LOOK_S)
 
 

@@ -251,6 +251,7 @@ class Journal:
         if earlier is not None and not for_a_sync:
             self.record.originals, self.record.ours = {}, {}
         if earlier is not None and (not for_a_sync or earlier.record.same_boot(self.record)):
+            self.record.keep_waiting()
             earlier._join(self.record)
             self.close()
             return
@@ -265,10 +266,8 @@ class Journal:
             for name, original in list(self.record.originals.items()):
                 if (path := Path(name)).exists():
                     text = sysfs.original(path)
-                    # These wait for a reshape alone.
-                    back = path.name == CACHE and text == original
-                    back |= path.name == MIN and not self.record.comes_back(path)
-                    if back or not for_a_sync:
+                    # The cache waits for a reshape alone, and is back otherwise.
+                    if not for_a_sync or (path.name == CACHE and text == original):
                         self._add({"kind": "back", "path": name})
                     elif path.name != MIN or text == MDADMS_MIN:
                         self._add({"kind": "write", "path": name, "text": text})

@@ -1,11 +1,12 @@
 """What a journal says: the state to put back, and what was done since. Light, as the journal."""
 
+import contextlib
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from autotune.knobs.write_order import MIN, WAITING, is_mdadms, is_reshaping, resets
+from autotune.knobs.write_order import MDADMS_MIN, MIN, WAITING, resets
 from autotune.safety.shared_folder import kernel_mark
 from autotune.system import sysfs
 from autotune.system.sync import NAMES
@@ -134,16 +135,13 @@ class Record:
         told = []
         for path in self._waiting():
             what = f"{path.name} of /dev/{sysfs.device(path).name}"
-            if sysfs.read_or(path, known[str(path)]) != known[str(path)]:
-                told.append(f"{what} goes back by itself once the {sync} has ended")
-            elif self.comes_back(path):
-                told.append(f"{what} is back, and is looked at again once the {sync} has ended")
+            with contextlib.suppress(OSError):
+                reads = sysfs.original(path)
+                if path.name == MIN and reads != MDADMS_MIN:
+                    told.append(f"{what} is looked at again after the {sync}, for which it changes")
+                elif reads != known[str(path)]:
+                    told.append(f"{what} goes back by itself once the {sync} has ended")
         return told
-
-    def comes_back(self, path: Path) -> bool:
-        """Whether mdadm may put a value of ours back at the end of a reshape."""
-        ours = path.name == MIN and str(path) in self.ours
-        return ours and (is_reshaping(path.parent) or is_mdadms(path))
 
     def _waiting(self) -> list[Path]:
         """The files, of arrays that are still there, that no sync lets go back."""

@@ -3,7 +3,7 @@
 import contextlib
 import dataclasses
 import os
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 
 from autotune.durable import beside
@@ -12,10 +12,12 @@ from autotune.knobs.write_order import (
     CACHE,
     DEPTHS,
     MDADMS_MIN,
+    MIN,
     WAITING,
     after_switch,
     depth_back,
     depths_of,
+    may_come_back,
     resets,
     restoring,
     unsafe_now,
@@ -107,22 +109,32 @@ def _restore_settings(journal: Journal, root: Path, outcome: Outcome) -> None:
     elif record.checking and not record.making and record.is_same(block / "md/sync_action"):
         stop_check(block, outcome, record.check_start)
     outcome.gone = [str(path) for path in paths if path in gone]
+    # Before the first look at them: what mdadm puts back is there before it ends.
+    coming = {path for path in paths if str(path) in record.ours and may_come_back(path)}
     # Who set a value is judged before the first write: a switch of the scheduler back resets
     # others, and what it leaves there is nobody's.
     found = _found([path for path in paths if path not in gone], outcome)
+    put: dict[Path, bool] = {}
+    theirs: dict[Path, str | None] = {}
     writes = restoring({path: paths[path] for path in found})
-    theirs = {write.path: _theirs(journal, write, found[write.path]) for write in writes}
-    put = []
     for write in writes:
-        if not any(resets(Path(name), write.path) for name in record.originals):
-            # No write of ours has changed it since, but somebody else may have.
+        theirs[write.path] = _theirs(journal, write, found[write.path], coming)
+    for write in writes:
+        path = write.path
+        reset = any(resets(Path(other), path) for other in paths) or _lowers_itself(record, path)
+        if not reset:
+            # The kernel has not changed it since with a write of ours, but somebody may have.
             with contextlib.suppress(AutotuneError, OSError):
-                theirs[write.path] = _theirs(journal, write, sysfs.original(write.path))
-        done = _restore_one(journal, write, theirs[write.path], outcome)
-        put.append(done and not record.comes_back(write.path))
-    if not all(put):
-        for path, text in theirs.items():
-            if text is not None and path.name in WAITING and not record.comes_back(path):
+                theirs[path] = _theirs(journal, write, sysfs.original(path), coming)
+        keep = theirs[path]
+        if keep is not None:
+            _tell(record, write, keep, outcome)
+        if keep is None or reset:
+            put[path] = _restore_one(journal, write, keep, coming, outcome)
+    if coming or not all(put.values()):
+        for path, keep in theirs.items():
+            # Of what waits, and is back or somebody else's, nothing is to be done any more.
+            if path.name in WAITING and path not in coming and (keep or path.name == MIN):
                 journal.leave(path)
         outcome.waiting = record.waits(root)
 
@@ -138,11 +150,26 @@ def _found(paths: Iterable[Path], outcome: Outcome) -> dict[Path, str]:
     return found
 
 
+def _tell(record: Record, write: sysfs.Write, keep: str, outcome: Outcome) -> None:
+    """Tell what somebody else has set there."""
+    array = sysfs.device(write.path).name == Path(record.device).name
+    # What else was set on a disk meanwhile is no news, nor what another array's profile has.
+    ours = record.cause(str(write.path)) is not None and not _is_anothers(record, write.path, keep)
+    if array or ours:
+        outcome.foreign.append(f"{write.path} reads {keep}, which was set after that")
+    if not array:
+        _correct_note(record, write)
+
+
 def _restore_one(
-    journal: Journal, write: sysfs.Write, theirs: str | None, outcome: Outcome
+    journal: Journal,
+    write: sysfs.Write,
+    theirs: str | None,
+    coming: Collection[Path],
+    outcome: Outcome,
 ) -> bool:
-    """Put one file back, or what somebody else has set there (`theirs`). False if that has to wait
-    for the end of a sync."""
+    """Put one file back, or what somebody else has set there (`theirs`), which a write of ours may
+    have reset. False if that has to wait for the end of a sync."""
     record, name, wanted = journal.record, str(write.path), write.text
     if name in record.unsettled and record.pid != os.getpid() and _hangs(record.pid):
         outcome.late = True
@@ -150,13 +177,6 @@ def _restore_one(
         return True
     if theirs is not None:
         wanted = theirs
-        array = sysfs.device(write.path).name == Path(record.device).name
-        # What else was set on a disk meanwhile is no news, nor what another array's profile has.
-        ours = record.cause(name) is not None and not _is_anothers(record, write.path, wanted)
-        if array or ours:
-            outcome.foreign.append(f"{name} reads {wanted}, which was set after that")
-        if not array:
-            _correct_note(record, write)
     try:
         # A switch of the scheduler back may have reset it just now.
         now = sysfs.original(write.path)
@@ -164,7 +184,7 @@ def _restore_one(
         stays = not (sysfs.is_late(write.path) or _lowers_itself(record, write.path))
         if (now == wanted or "" in (now, wanted)) and stays:
             return True
-        if unsafe_now(write.path) or _is_mdadms(record, write.path, now):
+        if unsafe_now(write.path) or (write.path in coming and now == MDADMS_MIN):
             return False
         if not record.is_same(write.path):
             outcome.gone.append(name)
@@ -249,18 +269,15 @@ def _is_foreign(record: Record, write: sysfs.Write, found: str) -> bool:
     return found not in known and name not in record.reset
 
 
-def _theirs(journal: Journal, write: sysfs.Write, reads: str) -> str | None:
+def _theirs(
+    journal: Journal, write: sysfs.Write, reads: str, coming: Collection[Path]
+) -> str | None:
     """What somebody else has set in a file that `reads` so; None if nobody has."""
     record, path = journal.record, write.path
     set_by_udev = is_of_applied(journal.path) and _is_anothers(record, path, reads)
-    # For a reshape, mdadm makes the cache larger, and leaves it so.
-    mdadms = (path.name == CACHE and unsafe_now(path)) or _is_mdadms(record, path, reads)
+    # For a reshape, mdadm makes the cache larger, and leaves it so; what it raises it puts back.
+    mdadms = (path.name == CACHE and unsafe_now(path)) or (path in coming and reads == MDADMS_MIN)
     return reads if (set_by_udev or _is_foreign(record, write, reads)) and not mdadms else None
-
-
-def _is_mdadms(record: Record, path: Path, reads: str) -> bool:
-    """Whether mdadm has set it for the time of a reshape."""
-    return reads == MDADMS_MIN and record.comes_back(path)
 
 
 def _is_anothers(record: Record, path: Path, found: str) -> bool:

@@ -300,6 +300,14 @@ def test_during_a_reshape_its_bounds_are_left_to_mdadm(files: Files) -> None:
     assert outcome.waiting
 
 
+def mdadm_grows(files: Files) -> Path:
+    """A process of it, which ends with this file."""
+    command = files.root / "proc/123/cmdline"
+    command.parent.mkdir()
+    command.write_text("/sbin/mdadm\0--grow\0/dev/md0\0--chunk=32\0")
+    return command
+
+
 @pytest.mark.parametrize("left", ["2000 (local)", "200000 (local)"])
 @pytest.mark.parametrize("begun", [False, True])
 def test_what_mdadm_has_raised_for_a_reshape_waits_for_its_end(
@@ -307,9 +315,7 @@ def test_what_mdadm_has_raised_for_a_reshape_waits_for_its_end(
 ) -> None:
     """Then it puts back what it read at the start: ours. Killed before, it leaves what it set."""
     least, shape = files.md / "sync_speed_min", files.md / "reshape_position"
-    command = files.root / "proc/123/cmdline"
-    command.parent.mkdir()
-    command.write_text("/sbin/mdadm\0--grow\0/dev/md0\0--chunk=32\0")
+    command = mdadm_grows(files)
     files.write(files.open(), least, "2000")
     if begun:
         (files.md / "sync_action").write_text("reshape")
@@ -353,18 +359,62 @@ def test_what_somebody_has_raised_during_a_reshape_stays_unless_mdadm_undoes_it(
 
 def test_what_went_back_at_once_during_a_reshape_is_looked_at_again(files: Files) -> None:
     """mdadm may have read it just before."""
-    least = files.md / "sync_speed_min"
+    least, command = files.md / "sync_speed_min", mdadm_grows(files)
     files.write(files.open(), least, "2000")
     (files.md / "sync_action").write_text("reshape")
     (files.md / "reshape_position").write_text("4096")
     outcome = restore(files.reload(), files.root)
     assert outcome.restored == [str(least)]
-    assert "is looked at again once the reshape has ended" in outcome.waiting[0]
+    assert "is looked at again after the reshape" in outcome.waiting[0]
     (files.md / "sync_action").write_text("idle")
     (files.md / "reshape_position").write_text("none")
+    least.write_text("1000 (system)")
+    waiting = Journal.load(waiting_path(files.path))
+    assert restore(waiting, files.root).waiting
     least.write_text("2000 (local)")
-    assert restore(Journal.load(waiting_path(files.path)), files.root).complete
+    command.unlink()
+    assert restore(Journal.load(waiting.path), files.root).complete
     assert sysfs.read(least) == "system"
+
+
+@pytest.mark.parametrize("device", ["/dev/md1", "/dev/md0"])
+def test_a_reshape_of_another_array_is_none_of_this_one(files: Files, device: str) -> None:
+    """And neither is what mdadm does but to change a shape."""
+    least, command = files.md / "sync_speed_min", mdadm_grows(files)
+    command.write_text(f"mdadm\0{'--grow' if device == '/dev/md1' else '--detail'}\0{device}\0")
+    files.write(files.open(), least, "2000")
+    least.write_text("200000 (local)")
+    outcome = restore(files.reload(), files.root)
+    assert outcome.foreign == [f"{least} reads 200000, which was set after that"]
+    assert not outcome.waiting
+    assert sysfs.read(least) == "200000 (local)"
+
+
+@pytest.mark.parametrize("now", ["2000 (local)", "200000 (local)"])
+def test_a_reshape_that_ends_while_it_goes_back_is_looked_at_again(
+    files: Files, monkeypatch: pytest.MonkeyPatch, now: str
+) -> None:
+    """mdadm puts back what it read, and ends, between two looks of ours."""
+    least, command = files.md / "sync_speed_min", mdadm_grows(files)
+    files.write(files.open(), least, "2000")
+    least.write_text("200000 (local)")
+    true_original = sysfs.original
+
+    def ends(path: Path) -> str:
+        text = true_original(path)
+        if path == least and command.exists():
+            command.unlink()
+            least.write_text(now)
+        return text
+
+    monkeypatch.setattr(sysfs, "original", ends)
+    restore(files.reload(), files.root)
+    if sysfs.read(least) == "system":
+        least.write_text("1000 (system)")
+    if (waiting := waiting_path(files.path)).exists():
+        assert restore(Journal.load(waiting), files.root).complete
+    assert sysfs.original(least) == "system"
+    assert not open_journals(files.root / "state")
 
 
 @pytest.mark.parametrize(("later", "stays"), [("2000 (local)", "system"), ("9000", "9000")])
