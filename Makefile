@@ -71,7 +71,7 @@ demo: setup
 	  --ram-budget 128MiB --state-dir demo
 
 test: setup lint
-	.venv/bin/python -m pytest -m "not quiet and not slow" -n 2 --dist worksteal
+	.venv/bin/python -m pytest -m "not quiet and not slow" -n 2 --dist worksteal --durations=25
 	.venv/bin/python -m pytest -m "quiet and not slow"
 
 lint: setup

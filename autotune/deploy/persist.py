@@ -72,7 +72,8 @@ def check(array: Array, state_dir: Path, profile: Profile | None = None) -> None
     if not rules.parent.is_dir():
         raise RefusalError(f"There is no {rules.parent}: without udev nothing can be persisted.")
     if not os.access(rules if rules.is_dir() else rules.parent, os.W_OK):
-        raise RefusalError(f"{rules} cannot be written; run autotune as root.")
+        why = "run autotune as root" if os.geteuid() else "it is on a read-only filesystem"
+        raise RefusalError(f"{rules} cannot be written; {why}.")
 
 
 def persist(

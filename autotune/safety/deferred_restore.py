@@ -14,7 +14,7 @@ from autotune.knobs.write_order import is_reshaping
 from autotune.safety import scope
 from autotune.safety.journal import Journal
 from autotune.safety.outcome import Outcome
-from autotune.safety.paths import is_waiting, waiting_path
+from autotune.safety.paths import is_held, is_waiting, waiting_path
 from autotune.safety.record import Record
 from autotune.safety.restore import restore
 from autotune.system import sysfs
@@ -22,6 +22,8 @@ from autotune.system import sysfs
 LOOK_S = 5.0
 """The kernel tells of the end of a sync; this is for the case that it does not."""
 LEAST_S = 0.2
+BEGUN_S = 5.0
+"""So long a process has to begin to wait."""
 TURN_S = 15.0
 """So long whoever waits has to put it back once the sync is over."""
 
@@ -83,6 +85,11 @@ def start(path: Path) -> None:
     )
     # It may have to wait for days, and the unit that has started it is over soon.
     scope.move(process.pid)
+    # Until it has begun, nobody would seem to wait.
+    end = time.monotonic() + BEGUN_S
+    with contextlib.suppress(AutotuneError, OSError):
+        while not is_held(path) and time.monotonic() < end:
+            time.sleep(0.05)
 
 
 def put_back(path: Path, root: Path = Path("/")) -> tuple[Record, Outcome]:

@@ -152,6 +152,9 @@ def _found(paths: Iterable[Path], outcome: Outcome) -> dict[Path, str]:
 
 def _tell(record: Record, write: sysfs.Write, keep: str, outcome: Outcome) -> None:
     """Tell what somebody else has set there."""
+    if write.path.name != CACHE and unsafe_now(write.path):
+        # A bound of mdadm's, for a moment of a reshape.
+        return
     array = sysfs.device(write.path).name == Path(record.device).name
     # What else was set on a disk meanwhile is no news, nor what another array's profile has.
     ours = record.cause(str(write.path)) is not None and not _is_anothers(record, write.path, keep)
