@@ -22,8 +22,8 @@ below sync_min is refused."""
 _SPEEDS = ("sync_speed_min", "sync_speed_max")
 CACHE = "stripe_cache_size"
 MIN = "sync_speed_min"
-_BOUNDS = ("sync_min", "sync_max")
-WAITING = (*_BOUNDS, "group_thread_cnt", CACHE, MIN)
+BOUNDS = ("sync_min", "sync_max")
+WAITING = (*BOUNDS, "group_thread_cnt", CACHE, MIN)
 """What cannot be put back while a sync runs: the kernel refuses the bounds, and may hang over the
 threads. The cache waits for the end of a reshape alone, and so does what mdadm sets for one."""
 MDADMS_MIN = "200000"
@@ -148,7 +148,7 @@ def depth_back(reads: str, ours: Iterable[str], back: str) -> str:
 
 def unsafe_now(path: Path) -> str | None:
     """Why a file must not be written at this moment, or None."""
-    if path.name in _BOUNDS and is_reshaping(path.parent):
+    if path.name in BOUNDS and is_reshaping(path.parent):
         return f"During a reshape {path} is mdadm's, which stops at it to make backups."
     if path.name == CACHE and is_reshaping(path.parent):
         return (

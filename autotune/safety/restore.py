@@ -9,6 +9,7 @@ from pathlib import Path
 from autotune.durable import beside
 from autotune.errors import AutotuneError
 from autotune.knobs.write_order import (
+    BOUNDS,
     CACHE,
     DEPTHS,
     MDADMS_MIN,
@@ -152,8 +153,8 @@ def _found(paths: Iterable[Path], outcome: Outcome) -> dict[Path, str]:
 
 def _tell(record: Record, write: sysfs.Write, keep: str, outcome: Outcome) -> None:
     """Tell what somebody else has set there."""
-    if write.path.name != CACHE and unsafe_now(write.path):
-        # A bound of mdadm's, for a moment of a reshape.
+    if write.path.name in BOUNDS and unsafe_now(write.path):
+        # It is mdadm's, for a moment of a reshape.
         return
     array = sysfs.device(write.path).name == Path(record.device).name
     # What else was set on a disk meanwhile is no news, nor what another array's profile has.
@@ -250,9 +251,9 @@ def _is_foreign(record: Record, write: sysfs.Write, found: str) -> bool:
     name = str(write.path)
     if record.lost:
         return False
-    if record.checking and write.path.name in ("sync_min", "sync_max"):
+    if record.checking and write.path.name in BOUNDS:
         return found != write.text and is_anothers(write.path.parent, record.check_start)
-    if record.moved and name not in record.ours and write.path.name in ("sync_min", "sync_max"):
+    if record.moved and name not in record.ours and write.path.name in BOUNDS:
         # Ours is stopped by now; another one goes by what its owner has set.
         runs = sysfs.read_or(write.path.parent / "sync_action", "idle") == "check"
         return found != write.text and runs
