@@ -10,14 +10,11 @@ from autotune.durable import beside
 from autotune.errors import AutotuneError
 from autotune.knobs.write_order import (
     BOUNDS,
-    CACHE,
     DEPTHS,
     MDADMS_MIN,
     MIN,
     WAITING,
-    after_switch,
     depth_back,
-    depths_of,
     may_come_back,
     resets,
     restoring,
@@ -26,14 +23,13 @@ from autotune.knobs.write_order import (
 from autotune.safety import own_array
 from autotune.safety.journal import Journal
 from autotune.safety.outcome import Outcome, because
-from autotune.safety.own_check import is_anothers, stop_check
+from autotune.safety.own_check import stop_check
 from autotune.safety.own_scratch import remove_scratch
 from autotune.safety.paths import is_of_applied
 from autotune.safety.record import BOOT_ID, Record
+from autotune.safety.whose import is_anothers, lowers_itself, theirs
 from autotune.system import disk_originals, sysfs
 from autotune.system.blockdev import md_uuid
-
-QUEUE_DEPTH = "queue_depth"
 
 
 def restore(journal: Journal, root: Path = Path("/"), at_once: bool = False) -> Outcome:
@@ -116,24 +112,24 @@ def _restore_settings(journal: Journal, root: Path, outcome: Outcome) -> None:
     # others, and what it leaves there is nobody's.
     found = _found([path for path in paths if path not in gone], outcome)
     put: dict[Path, bool] = {}
-    theirs: dict[Path, str | None] = {}
+    kept: dict[Path, str | None] = {}
     writes = restoring({path: paths[path] for path in found})
     for write in writes:
-        theirs[write.path] = _theirs(journal, write, found[write.path], coming)
+        kept[write.path] = theirs(journal, write, found[write.path], coming)
     for write in writes:
         path = write.path
-        reset = any(resets(Path(other), path) for other in paths) or _lowers_itself(record, path)
+        reset = any(resets(Path(other), path) for other in paths) or lowers_itself(record, path)
         if not reset:
             # The kernel has not changed it since with a write of ours, but somebody may have.
             with contextlib.suppress(AutotuneError, OSError):
-                theirs[path] = _theirs(journal, write, sysfs.original(path), coming)
-        keep = theirs[path]
+                kept[path] = theirs(journal, write, sysfs.original(path), coming)
+        keep = kept[path]
         if keep is not None:
             _tell(record, write, keep, outcome)
         if keep is None or reset:
             put[path] = _restore_one(journal, write, keep, coming, outcome)
     if coming or not all(put.values()):
-        for path, keep in theirs.items():
+        for path, keep in kept.items():
             # Of what waits, and is back or somebody else's, nothing is to be done any more.
             if path.name in WAITING and path not in coming and (keep or path.name == MIN):
                 journal.leave(path)
@@ -158,7 +154,7 @@ def _tell(record: Record, write: sysfs.Write, keep: str, outcome: Outcome) -> No
         return
     array = sysfs.device(write.path).name == Path(record.device).name
     # What else was set on a disk meanwhile is no news, nor what another array's profile has.
-    ours = record.cause(str(write.path)) is not None and not _is_anothers(record, write.path, keep)
+    ours = record.cause(str(write.path)) is not None and not is_anothers(record, write.path, keep)
     if array or ours:
         outcome.foreign.append(f"{write.path} reads {keep}, which was set after that")
     if not array:
@@ -168,24 +164,24 @@ def _tell(record: Record, write: sysfs.Write, keep: str, outcome: Outcome) -> No
 def _restore_one(
     journal: Journal,
     write: sysfs.Write,
-    theirs: str | None,
+    keep: str | None,
     coming: Collection[Path],
     outcome: Outcome,
 ) -> bool:
-    """Put one file back, or what somebody else has set there (`theirs`), which a write of ours may
+    """Put one file back, or what somebody else has set there (`keep`), which a write of ours may
     have reset. False if that has to wait for the end of a sync."""
     record, name, wanted = journal.record, str(write.path), write.text
     if name in record.unsettled and record.pid != os.getpid() and _hangs(record.pid):
         outcome.late = True
         outcome.failed.append(f"{name}: a store to it has not come through, as if a disk hangs")
         return True
-    if theirs is not None:
-        wanted = theirs
+    if keep is not None:
+        wanted = keep
     try:
         # A switch of the scheduler back may have reset it just now.
         now = sysfs.original(write.path)
         # "": the scheduler that it belongs to is not in force, or was not when it was recorded.
-        stays = not (sysfs.is_late(write.path) or _lowers_itself(record, write.path))
+        stays = not (sysfs.is_late(write.path) or lowers_itself(record, write.path))
         if (now == wanted or "" in (now, wanted)) and stays:
             return True
         if unsafe_now(write.path) or (write.path in coming and now == MDADMS_MIN):
@@ -201,7 +197,7 @@ def _restore_one(
         _write(record, write.path, wanted)
         if (now := sysfs.original(write.path)) != wanted:
             outcome.failed.append(f"{name} reads {now} after {wanted} was written")
-        elif theirs is None:
+        elif keep is None:
             outcome.restored.append(name)
     except (AutotuneError, OSError) as error:
         action = sysfs.read_or(write.path.parent / "sync_action", "idle")
@@ -244,63 +240,6 @@ def _hangs(pid: int) -> bool:
     otherwise: a store that it began still comes through then."""
     threads = Path(f"/proc/{pid}/task").glob("*/stat")
     return any(sysfs.read_or(stat, "").rpartition(")")[2].split()[:1] == ["D"] for stat in threads)
-
-
-def _is_foreign(record: Record, write: sysfs.Write, found: str) -> bool:
-    """Whether what was found is neither the original nor what autotune may have put there."""
-    name = str(write.path)
-    if record.lost:
-        return False
-    if record.checking and write.path.name in BOUNDS:
-        return found != write.text and is_anothers(write.path.parent, record.check_start)
-    if record.moved and name not in record.ours and write.path.name in BOUNDS:
-        # Ours is stopped by now; another one goes by what its owner has set.
-        runs = sysfs.read_or(write.path.parent / "sync_action", "idle") == "check"
-        return found != write.text and runs
-    known = ["", write.text, *record.ours.get(name, ())]
-    if write.path.name == "async_depth":
-        length = str(sysfs.device(write.path) / "queue/nr_requests")
-        lengths = [*record.ours.get(length, ()), record.originals.get(length, "")]
-        # It follows the length of the queue, or the one before (block/mq-deadline.c,
-        # dd_depth_updated; seen on 6.1.176).
-        known += [depth for text in lengths if text for depth in depths_of(text)]
-    scheduler = sysfs.device(write.path) / "queue/scheduler"
-    back = record.originals.get(str(scheduler), "")
-    if resets(scheduler, write.path) and _somebody_switched_back(record, scheduler, back):
-        known.append(after_switch(write.path, back))
-    if _lowers_itself(record, write.path) and found.isdecimal():
-        return int(found) > max(int(text) for text in known if text.isdecimal())
-    return found not in known and name not in record.reset
-
-
-def _theirs(
-    journal: Journal, write: sysfs.Write, reads: str, coming: Collection[Path]
-) -> str | None:
-    """What somebody else has set in a file that `reads` so; None if nobody has."""
-    record, path = journal.record, write.path
-    set_by_udev = is_of_applied(journal.path) and _is_anothers(record, path, reads)
-    # For a reshape, mdadm makes the cache larger, and leaves it so; what it raises it puts back.
-    mdadms = (path.name == CACHE and unsafe_now(path)) or (path in coming and reads == MDADMS_MIN)
-    return reads if (set_by_udev or _is_foreign(record, write, reads)) and not mdadms else None
-
-
-def _is_anothers(record: Record, path: Path, found: str) -> bool:
-    """Whether udev has set a file of a disk since for another array, be it to the same."""
-    note = disk_originals.noted(path)
-    return note is not None and note.uuid != record.uuid and note.set_to == found
-
-
-def _somebody_switched_back(record: Record, scheduler: Path, back: str) -> bool:
-    """Whether the original scheduler is in force again by somebody else's doing. But for ours,
-    that would have reset nothing."""
-    ours = record.ours.get(str(scheduler), ())
-    return bool(back) and back not in ours[-1:] and bool(ours) and sysfs.value(scheduler) == back
-
-
-def _lowers_itself(record: Record, path: Path) -> bool:
-    """Whether the kernel may have lowered what we have set, and raises it again as far as that:
-    SCSI does so with the depth of a disk whose queue is full (scsi_error.c, track_queue_depth)."""
-    return path.name == QUEUE_DEPTH and str(path) in record.ours
 
 
 def _another_array(record: Record, block: Path, root: Path) -> bool:
