@@ -7,7 +7,7 @@ import typer
 
 from autotune.cli import complete
 from autotune.cli.options import STATE_DIR, Json, StateDir
-from autotune.cli.terminal import notice
+from autotune.cli.terminal import notice, say
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -48,6 +48,7 @@ def restore(
 
     from autotune.errors import RestoreError, UsageError
     from autotune.preflight.checks import require_root
+    from autotune.safety.applied import applied_to
     from autotune.safety.elsewhere import left_elsewhere
     from autotune.safety.paths import open_journals
     from autotune.safety.put_back_each import put_back_each
@@ -87,6 +88,8 @@ def restore(
         # The timer hardly ever finds anything, and then it has nothing to say.
         if not (outcomes or came.torn or failed or removed or abandoned):
             print("Nothing to restore.")
+            for name in applied_to(state_dir):
+                say(f"A profile is applied to {name}; `autotune restore {name}` undoes that.")
     if failed:
         raise RestoreError(
             "Some of what a run left could not be put back: "

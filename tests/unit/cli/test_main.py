@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 from autotune.cli.groups import GroupedCommands
 from autotune.errors import AutotuneError
+from autotune.safety.record import BOOT_ID
 
 
 def autotune(*words: str) -> subprocess.CompletedProcess[str]:
@@ -123,6 +124,19 @@ def test_a_journal_that_is_a_dead_link_is_named(tmp_path: Path) -> None:
     done = autotune("restore", "--state-dir", str(tmp_path))
     assert (done.returncode, done.stdout) == (1, "")
     assert f"{link} is a link that leads nowhere; remove it" in done.stderr
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may")
+def test_restore_without_an_array_names_what_is_applied(tmp_path: Path) -> None:
+    boot = BOOT_ID.read_text().strip()
+    head = {"uuid": "u", "device": "/dev/md0", "boot": boot, "pid": 1, "originals": {}}
+    record = tmp_path / "applied/u.jsonl"
+    record.parent.mkdir()
+    record.write_text(json.dumps(head) + "\n")
+    done = autotune("restore", "--state-dir", str(tmp_path))
+    command = f"autotune restore /dev/md0 --state-dir {tmp_path}"
+    assert done.stdout.splitlines()[0] == "Nothing to restore."
+    assert f"A profile is applied to /dev/md0; `{command}` undoes that." in done.stdout
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may")
