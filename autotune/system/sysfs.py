@@ -27,7 +27,12 @@ class Write:
 
 def read(path: Path) -> str:
     """The file's text, without white space around it. OSError as the kernel gives it."""
-    return path.read_text(encoding="utf-8", errors="replace").strip()
+    try:
+        return path.read_text(encoding="utf-8", errors="replace").strip()
+    except OSError as error:
+        # It names no file where it was open already, as one of a scheduler that is gone.
+        error.filename = error.filename or str(path)
+        raise
 
 
 def read_or(path: Path, otherwise: str) -> str:

@@ -1,5 +1,6 @@
 """What is read from sysfs to be put back."""
 
+import errno
 import threading
 from pathlib import Path
 
@@ -28,3 +29,15 @@ def test_a_store_that_comes_through_late_is_known_till_then(tmp_path: Path) -> N
     answers.set()
     sysfs.await_late()
     assert not sysfs.is_late(file)
+
+
+def test_an_error_while_it_is_read_names_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def gone(*_: object, **__: object) -> str:
+        raise OSError(errno.ENODEV, "No such device")
+
+    monkeypatch.setattr(Path, "read_text", gone)
+    with pytest.raises(OSError, match="No such device") as caught:
+        sysfs.read(tmp_path / "read_expire")
+    assert caught.value.filename == str(tmp_path / "read_expire")
