@@ -106,6 +106,7 @@ def undone(state: Path) -> None:
     assert not list(NOTES.rglob("nr_requests"))
 
 
+@pytest.mark.slow
 def test_a_member_whose_first_profile_was_undone_while_it_was_in_another_array(
     tmp_path: Path,
 ) -> None:
@@ -134,6 +135,7 @@ def test_a_disk_that_its_owner_has_set_between_two_arrays(tmp_path: Path) -> Non
     assert all_disks() == {**before, str(queue(SPARE, "nr_requests")): "20"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("whole", [False, True])
 def test_a_former_member_that_is_partitioned_anew(tmp_path: Path, whole: bool) -> None:
     """Also where it is another array's next, as a whole disk."""

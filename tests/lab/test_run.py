@@ -78,6 +78,8 @@ def test_in_the_lab(lab: Lab, scenario: str, tests: str) -> None:
         ("raid5-ssd", "guest_layers.py", "slow"),
         ("raid5-hdd", "guest_rebuild.py", "slow"),
         ("raid6-hdd", "guest_knobs.py", "slow"),
+        ("raid6-hdd", "guest_gate.py", "slow"),
+        ("tests/lab/moved.toml", "guest_moved.py", "slow"),
         ("raid5-hdd", "guest_watch.py", "slow"),
         ("raid5-hdd", "guest_guard.py", "not sample"),
         ("tests/lab/forecast.toml", "guest_forecast.py", "slow"),

@@ -35,4 +35,6 @@ def test_a_journal_that_somebody_removes_ends_a_run(tmp_path: Path) -> None:
     assert watch._guardian_trouble() is None
     path.unlink()
     assert "somebody has removed the journal" in (watch._guardian_trouble() or "")
+    # It waits for that.
+    journal.release()
     guardian.dismiss()
