@@ -181,7 +181,12 @@ def test_a_disk_of_which_nothing_can_be_noted_is_not_set(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    ("ending", "pause_s"), [("restore", 0.0), ("restore", 0.5), ("unpersist", 0.3)]
+    ("ending", "pause_s"),
+    [
+        pytest.param("restore", 0.0, marks=pytest.mark.slow),
+        ("restore", 0.5),
+        pytest.param("unpersist", 0.3, marks=pytest.mark.slow),
+    ],
 )
 def test_a_disk_that_joins_just_before_its_profile_is_undone(
     tmp_path: Path, ending: str, pause_s: float
@@ -231,7 +236,7 @@ def test_an_array_that_is_assembled_while_its_profile_is_undone(
     assert read(ahead) == first
 
 
-@pytest.mark.parametrize("how", ["restore", "unpersist"])
+@pytest.mark.parametrize("how", ["restore", pytest.param("unpersist", marks=pytest.mark.slow)])
 def test_an_array_that_its_owner_has_stopped_stays_so(tmp_path: Path, how: str) -> None:
     """mdadm, as it comes, starts one as soon as udev sees an event of its disks."""
     state, before, config = tmp_path / "state", all_disks(), Path("/etc/mdadm/mdadm.conf")

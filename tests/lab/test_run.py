@@ -37,9 +37,11 @@ LIMIT_S = {"guest_retune.py": 1800, "guest_design.py": 3600}
         ("tests/lab/check.toml", "guest_check.py"),
         pytest.param("tests/lab/check.toml", "guest_check_kills.py", marks=pytest.mark.slow),
         ("tests/lab/partitions.toml", "guest_shared.py"),
-        ("tests/lab/partitions.toml", "guest_shared_profiles.py"),
+        pytest.param(
+            "tests/lab/partitions.toml", "guest_shared_profiles.py", marks=pytest.mark.slow
+        ),
         pytest.param("tests/lab/neighbours.toml", "guest_neighbours.py", marks=pytest.mark.slow),
-        ("tests/lab/advise.toml", "guest_advise.py"),
+        pytest.param("tests/lab/advise.toml", "guest_advise.py", marks=pytest.mark.slow),
         ("raid6-hdd", "guest_gate.py"),
         ("tests/lab/design.toml", "guest_design.py"),
         pytest.param("tests/lab/design.toml", "guest_late.py", marks=pytest.mark.slow),
