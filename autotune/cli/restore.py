@@ -48,8 +48,7 @@ def restore(
 
     from autotune.errors import RestoreError, UsageError
     from autotune.preflight.checks import require_root
-    from autotune.safety.applied import applied_to
-    from autotune.safety.elsewhere import left_elsewhere
+    from autotune.safety.elsewhere import applied_to, left_elsewhere
     from autotune.safety.paths import open_journals
     from autotune.safety.put_back_each import put_back_each
     from autotune.system.array import find_array

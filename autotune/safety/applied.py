@@ -138,17 +138,6 @@ def left_on_disks(state_dir: Path, running: Collection[str], root: Path = Path("
     return told
 
 
-def applied_to(state_dir: Path, root: Path = Path("/")) -> list[str]:
-    """The arrays that something is applied to in this boot."""
-    found = []
-    for path in sorted(applied_path(state_dir, "any").parent.glob("*.jsonl")):
-        with contextlib.suppress(AutotuneError, OSError):
-            record = Journal.load(path).record
-            if record.of_this_boot(root):
-                found.append(record.device)
-    return found
-
-
 def is_applied(array: Lockable, state_dir: Path) -> bool:
     """Whether values are applied to stay that this boot has not forgotten; a record that cannot be
     read may be of these. Raise PermissionError if that cannot be seen: to say that none are would

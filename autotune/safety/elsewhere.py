@@ -25,7 +25,11 @@ def left_elsewhere(state_dir: Path, memory: Path = LOCKS) -> list[str]:
     folders = dict.fromkeys(path.parent.parent for path in journals)
     for folder in folders:
         if folder != state_dir.absolute():
-            told += _applied_with(folder)
+            told += [
+                f"A profile that was applied to {device} with the state folder {folder} is in "
+                f"force; `autotune restore --all --state-dir {folder}` undoes it."
+                for device in applied_to(folder)
+            ]
     return told
 
 
@@ -52,14 +56,12 @@ def _journals(memory: Path) -> dict[Path, None]:
     return journals
 
 
-def _applied_with(folder: Path) -> list[str]:
-    told = []
+def applied_to(folder: Path) -> list[str]:
+    """The arrays that something is applied to with a state folder, in this boot."""
+    found = []
     for path in sorted(applied_path(folder, "any").parent.glob("*.jsonl")):
         with contextlib.suppress(AutotuneError, OSError):
             record = Journal.load(path).record
             if record.of_this_boot(Path("/")):
-                told.append(
-                    f"A profile that was applied to {record.device} with the state folder {folder} "
-                    f"is in force; `autotune restore --all --state-dir {folder}` undoes it."
-                )
-    return told
+                found.append(record.device)
+    return found

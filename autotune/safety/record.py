@@ -138,7 +138,7 @@ class Record:
             with contextlib.suppress(OSError):
                 reads = sysfs.original(path)
                 if path.name == MIN and reads != MDADMS_MIN:
-                    told.append(f"{what} is looked at again after the {sync}, for which it changes")
+                    told.append(f"{what} is looked at again after the {sync}: mdadm may change it")
                 elif reads != known[str(path)]:
                     told.append(f"{what} goes back by itself once the {sync} has ended")
         return told
