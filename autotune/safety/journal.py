@@ -15,7 +15,7 @@ from typing import BinaryIO
 
 from autotune.durable import append, open_roots_own, private_folder, sync_folder
 from autotune.errors import AutotuneError, RefusalError, StoppedError
-from autotune.knobs.write_order import CACHE, MDADMS_MIN, MIN
+from autotune.knobs.write_order import CACHE, MDADMS_MIN, MIN, resets
 from autotune.safety.lock_holders import holder
 from autotune.safety.paths import is_of_applied, is_waiting, waiting_path
 from autotune.safety.record import Record
@@ -184,6 +184,13 @@ class Journal:
             if text != known[-1]:
                 self._add({"kind": "write", "path": name, "text": text})
         self._add({"kind": "settled"})
+
+    def took_effect(self, path: Path) -> None:
+        """Note of one write what the files read now that the kernel resets with it: what else they
+        read after this, somebody else has set."""
+        others = [other for name in self.record.originals if resets(path, other := Path(name))]
+        left = {str(other): sysfs.original(other) for other in others if other.exists()}
+        self._add({"kind": "effect", "path": str(path), "left": left})
 
     def scratch(self, folder: Path) -> None:
         """Announce a scratch folder that a restore is to remove."""

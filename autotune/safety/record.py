@@ -186,15 +186,27 @@ class Record:
             if isinstance(number := entry.get(name), int):
                 numbers[path] = number
 
+    def _settle(self, entry: Mapping[str, object]) -> None:
+        """The last texts announced have taken effect: all, or that of one `path` with what the
+        kernel has `left` beside it."""
+        match entry:
+            case {"path": str(path), "left": dict(left)}:
+                self.ours[path] = self.ours.get(path, [])[-1:]
+                for other, text in left.items():
+                    self.ours.setdefault(str(other), []).append(str(text))
+                self.unsettled.discard(path)
+            case _:
+                self.ours = {path: texts[-1:] for path, texts in self.ours.items()}
+                self.unsettled = set()
+
     def learn(self, entry: Mapping[str, object]) -> None:
         """Take one journal line into account; an unknown kind is ignored."""
         match entry:
             case {"kind": "write", "path": str(path), "text": str(text)}:
                 self.ours.setdefault(path, []).append(text)
                 self.unsettled.add(path)
-            case {"kind": "settled"}:
-                self.ours = {path: texts[-1:] for path, texts in self.ours.items()}
-                self.unsettled = set()
+            case {"kind": "settled" | "effect"}:
+                self._settle(entry)
             case {"kind": "back", "path": str(path)}:
                 self.originals.pop(path, None)
                 self.ours.pop(path, None)

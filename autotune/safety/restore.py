@@ -119,10 +119,10 @@ def _restore_settings(journal: Journal, root: Path, outcome: Outcome) -> None:
     for write in writes:
         path = write.path
         reset = any(resets(Path(other), path) for other in paths) or lowers_itself(record, path)
-        if not reset:
-            # The kernel has not changed it since with a write of ours, but somebody may have.
-            with contextlib.suppress(AutotuneError, OSError):
-                kept[path] = theirs(journal, write, sysfs.original(path), coming)
+        # Somebody may have set it since; or the kernel has, with a write of ours.
+        with contextlib.suppress(AutotuneError, OSError):
+            later = theirs(journal, write, sysfs.original(path), coming)
+            kept[path] = kept[path] if reset and later is None else later
         keep = kept[path]
         if keep is not None:
             _tell(record, write, keep, outcome)
@@ -189,12 +189,16 @@ def _restore_one(
         if not record.is_same(write.path):
             outcome.gone.append(name)
             return True
-        if any(resets(write.path, Path(other)) for other in record.originals):
-            # Killed after this, it would take what the kernel resets for somebody else's. A full
-            # disk keeps nothing from going back.
+        # What the kernel resets with it is not somebody else's, what is set after that is: if this
+        # is killed, too. A full disk keeps nothing from going back.
+        resetting = any(resets(write.path, Path(other)) for other in record.originals)
+        if resetting:
             with contextlib.suppress(AutotuneError):
                 journal.writing(write.path, wanted)
         _write(record, write.path, wanted)
+        if resetting:
+            with contextlib.suppress(AutotuneError):
+                journal.took_effect(write.path)
         if (now := sysfs.original(write.path)) != wanted:
             outcome.failed.append(f"{name} reads {now} after {wanted} was written")
         elif keep is None:

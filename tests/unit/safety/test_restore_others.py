@@ -6,6 +6,7 @@ import pytest
 from journal_files import Files, files, resetting
 
 from autotune.errors import InfeasibleError
+from autotune.safety.journal import Journal
 from autotune.safety.restore import restore
 from autotune.system import sysfs
 
@@ -51,6 +52,55 @@ def test_what_somebody_set_beside_our_writes_stays_though_the_scheduler_resets_i
     assert sysfs.read(requests) == "48"
     assert sysfs.value(files.queue / "scheduler") == "none"
     assert [text for text in outcome.foreign if "nr_requests reads 48" in text]
+
+
+def test_what_somebody_sets_after_a_restore_that_was_killed_stays(
+    resetting: Files, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Killed behind its switch of the scheduler, with the queue length still to be put back."""
+    files, write, requests = resetting, sysfs.write, resetting.queue / "nr_requests"
+    requests.write_text("500")
+    journal = files.open()
+    files.write(journal, files.queue / "scheduler", "bfq")
+    files.write(journal, requests, "24")
+    journal.settled()
+    del journal
+
+    def killed(path: Path, text: str, *rest: float) -> None:
+        if path == requests:
+            raise KeyboardInterrupt
+        write(path, text, *rest)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(sysfs, "write", killed)
+        with pytest.raises(KeyboardInterrupt):
+            restore(files.reload(), files.root)
+    assert sysfs.read(requests) == "128", "as the switch has left it"
+    requests.write_text("99")
+    outcome = restore(files.reload(), files.root)
+    assert sysfs.read(requests) == "99"
+    assert ["reads 99" in line for line in outcome.foreign] == [True]
+
+
+def test_what_somebody_sets_while_the_scheduler_goes_back_is_not_undone_by_what_he_set_before(
+    resetting: Files, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files, effect, requests = resetting, Journal.took_effect, resetting.queue / "nr_requests"
+    journal = files.open()
+    files.write(journal, files.queue / "scheduler", "bfq")
+    files.write(journal, requests, "24")
+    journal.settled()
+    del journal
+    requests.write_text("98")
+
+    def meanwhile(journal: Journal, path: Path) -> None:
+        effect(journal, path)
+        requests.write_text("99")
+
+    monkeypatch.setattr(Journal, "took_effect", meanwhile)
+    outcome = restore(files.reload(), files.root)
+    assert sysfs.read(requests) == "99"
+    assert ["reads 99" in line for line in outcome.foreign] == [True]
 
 
 @pytest.mark.parametrize(("reads", "back"), [("500", "770"), ("300", "300")])
