@@ -30,6 +30,7 @@ from autotune.knobs.before import (
 from autotune.knobs.scheduler import by_disk, requests_after_switch
 from autotune.knobs.texts import texts
 from autotune.preflight import checks
+from autotune.preflight.state_folder import may_go_first
 from autotune.problem.profile import Profile
 from autotune.problem.setting import Setting, Value
 from autotune.quantities import show_bytes
@@ -84,7 +85,7 @@ def apply_profile(
         exported_script.refuse_over(array)
         refuse_damaged(array, state_dir)
         deferred_restore.settle(path, array.root)
-        for text in not_noted(array, state_dir):
+        for text in (*may_go_first(array, state_dir), *not_noted(array, state_dir)):
             notice(text)
         record_persisted(array, state_dir)
         for text in set_over(array, (p for k in knobs for p in k.paths(array)), state_dir):

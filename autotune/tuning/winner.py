@@ -9,6 +9,7 @@ from autotune.deploy.in_force import refuse_damaged
 from autotune.deploy.rescale import SYNC_SPEEDS
 from autotune.deploy.undo import not_noted, record_persisted
 from autotune.measure.member_speed import member_kib_s
+from autotune.preflight.state_folder import may_go_first
 from autotune.problem.profile import Profile
 from autotune.safety.applied import keep_applied, set_over
 from autotune.safety.apply import apply, follow_again
@@ -26,7 +27,7 @@ def ready_to_keep(array: Array, state_dir: Path, reporter: Reporter) -> None:
     set is recorded with what was there before, as far as that is known."""
     refuse_over(array)
     refuse_damaged(array, state_dir)
-    for text in not_noted(array, state_dir):
+    for text in (*may_go_first(array, state_dir), *not_noted(array, state_dir)):
         reporter.notice(text)
     record_persisted(array, state_dir)
 

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import shutil
 import signal
 import subprocess
 from pathlib import Path
@@ -163,6 +164,18 @@ def test_a_profile_that_was_not_confirmed_says_so_when_applied(state: Path, tmp_
     assert "raid5 of 5 (hdd); this is raid5 of 4 (hdd)" in applied.stderr
     assert "more than the 2 B" in applied.stderr
     assert autotune("restore", "/dev/md0", state=state).returncode == 0
+
+
+def test_a_state_folder_on_the_array_itself_is_told_of(tmp_path: Path) -> None:
+    """It may be unmounted while the array goes on with the profile."""
+    path, state = tmp_path / "p.json", MOUNT / "state"
+    path.write_text(PROFILE)
+    applied = autotune("apply", path, "/dev/md0", state=state)
+    assert applied.returncode == 0, applied.stderr
+    said = " ".join(applied.stderr.split())
+    assert f"{state} is on /dev/md0 itself. While {MOUNT} is not mounted" in said
+    assert autotune("restore", "/dev/md0", state=state).returncode == 0
+    shutil.rmtree(state)
 
 
 @pytest.mark.parametrize(
