@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from dataclasses import fields as dataclass_fields
 from typing import Any
 
-from autotune.problem.figure import SPREADS_95, Estimate
+from autotune.problem.figure import Estimate
 from autotune.sync_forecast.platter import Platter
 from autotune.sync_forecast.rising import between, rising
 
@@ -22,6 +22,9 @@ APART = {CHECK: 0.02, REBUILD: 0.06, RESYNC: 0.06}
 check is what was measured, the others write too."""
 P99_APART = {CHECK: 0.06, REBUILD: 0.12, RESYNC: 0.08}
 """Likewise of a p99: a degraded array reads the member that it lacks from all others."""
+P99_APART_PAIR = 0.3
+"""The same for RAID 10, whose members a check and a rebuild do not use alike: from 0.6 to 1.8 times
+what this says (`benchmarks/README.md`)."""
 
 
 @dataclass(frozen=True)
@@ -107,16 +110,21 @@ class Forecast:
             return None
         more, times = self._degraded(action)
         found = between(known, min(kib_s, self.full_kib_s) + more)
-        spread = math.hypot(found.spread, P99_APART[action])
-        if action == REBUILD and self.level == "raid10":
-            return _between_both(known[0][1], Estimate(found.value, spread))
-        return Estimate(times * found.value, spread)
+        apart = P99_APART_PAIR if self._by_pair(action) else P99_APART[action]
+        felt = max(times * found.value, known[0][1].value)
+        return Estimate(felt, math.hypot(found.spread, apart))
+
+    def _by_pair(self, action: str) -> bool:
+        return action == REBUILD and self.level == "raid10"
 
     def _degraded(self, action: str) -> tuple[float, float]:
-        """What a member that is missing on a parity level adds to a p99: as much as so many KiB/s
-        more of a check, since all others read for it; and so many times, since a read of it waits
-        for the slowest of them (for a tail that falls as an exponential). Of the beginning of a
-        rebuild, where most of the slowest requests are."""
+        """What a member that is missing adds to a p99: as much as so many KiB/s more of a check,
+        and so many times (for a tail that falls as an exponential). On a parity level all others
+        read for it, and a read of it waits for the slowest of them. That is of the beginning of a
+        rebuild, where most of the slowest requests are. On RAID 10 a rebuild disturbs two members
+        alone, so that the p99 of all is a lower percentile of theirs."""
+        if self._by_pair(action):
+            return 0.0, max(0.0, 1 - math.log(max(self.raid_disks, 2) / 2) / math.log(100))
         if action != REBUILD or self.level not in PARITY:
             return 0.0, 1.0
         more = self._cost / (1 - self._cost) * self.full_kib_s
@@ -202,11 +210,3 @@ def _latency(document: Mapping[str, Any] | None) -> Estimate | None:
     if not (0 < found.value < LARGEST and 0 <= found.spread < math.inf):
         raise ValueError(f"{found} is no latency")
     return found
-
-
-def _between_both(idle: Estimate, checked: Estimate) -> Estimate:
-    """The p99 while a RAID 10 rebuilds a member: that works on a few members alone, while a check
-    works on all, so it lies between the p99 without a sync and that of a check."""
-    apart = math.log(max(checked.value / idle.value, 1.0))
-    middle = math.sqrt(idle.value * max(checked.value, idle.value))
-    return Estimate(middle, math.hypot(checked.spread, apart / 2 / SPREADS_95))

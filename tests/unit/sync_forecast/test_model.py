@@ -38,16 +38,21 @@ def test_users_make_a_rebuild_slower_than_a_check_and_most_so_at_its_beginning()
     assert slow.value > 1.03 * fast.value
 
 
-def test_a_raid10_rebuild_disturbs_between_nothing_and_what_a_check_does() -> None:
-    forecast = dataclasses.replace(some_forecast(), level="raid10")
-    idle, checked = forecast.points[0].p99, forecast.p99(CHECK, 80_000)
-    rebuilt = forecast.p99(REBUILD, 80_000)
+def test_a_raid10_rebuild_disturbs_two_members_alone() -> None:
+    """So the more there are, the less it is felt; how much is less well known than of a check."""
+    raid10 = dataclasses.replace(some_forecast(), level="raid10")
+    idle, checked = raid10.points[0].p99, raid10.p99(CHECK, 80_000)
     assert idle is not None
     assert checked is not None
-    assert rebuilt is not None
-    assert idle.value < rebuilt.value < checked.value
-    assert rebuilt.interval[0] <= idle.value
-    assert rebuilt.interval[1] >= checked.value
+    felt = []
+    for disks in (2, 4, 10, 1000):
+        found = dataclasses.replace(raid10, raid_disks=disks).p99(REBUILD, 80_000)
+        assert found is not None
+        assert found.spread > checked.spread
+        felt.append(found.value)
+    assert felt == sorted(felt, reverse=True)
+    assert (felt[0], felt[-1]) == pytest.approx((checked.value, idle.value))
+    assert 0.8 < felt[1] / felt[0] < 0.9
 
 
 def test_the_speed_for_a_date_meets_it() -> None:
