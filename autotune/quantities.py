@@ -164,6 +164,12 @@ def show_bytes(count: float) -> str:
     )
 
 
+def show_ram(count: int, original: int) -> str:
+    """What a setting takes of RAM, beside what the original one took."""
+    before = "as before" if count == original else f"{show_bytes(original)} before"
+    return f"{show_bytes(count)} of RAM ({before})"
+
+
 def show_rate(bytes_per_s: float) -> str:
     """Throughput in MB/s (10^6), as disks are sold."""
     mega = bytes_per_s / 1e6

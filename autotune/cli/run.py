@@ -304,11 +304,13 @@ def _document(done: "Done", files: "Sequence[Path]") -> dict[str, Any]:
 
 
 def _print(done: "Done", device: str, apply: bool, state_dir: Path) -> None:
+    from autotune.quantities import show_ram
     from autotune.report import named_answers
     from autotune.report import result as report
 
     out = console()
-    report.print_result(out, done.result, done.path, done.ram_bytes)
+    ram = show_ram(done.ram_bytes, done.original_ram_bytes)
+    report.print_result(out, done.result, done.path, ram)
     report.print_spent(out, done.spent)
     if done.not_measured:
         out.print(done.not_measured)

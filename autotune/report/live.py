@@ -6,7 +6,7 @@ from rich.console import Console
 
 from autotune.problem.figure import Estimate
 from autotune.report.display import Display
-from autotune.report.live_view import HOME, NARROW, Show, Shown, View, table
+from autotune.report.live_view import HOME, NARROW, NOTE, Show, Shown, View, table
 from autotune.report.tables import show_setting
 from autotune.store import TrialRecord
 
@@ -28,6 +28,7 @@ class LiveReporter(Display):
             baseline = trials[0].record.requested
             view = self._view
             self._console.print(table(trials, baseline, narrow, view.show, view.limits_ns))
+            self._console.print(NOTE, style="dim")
 
     def step(self, text: str) -> None:
         """A new part of the run begins."""

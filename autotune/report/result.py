@@ -72,8 +72,9 @@ def _print_changes(console: Console, result: Result) -> None:
         console.print(f"  left as they were, since nothing shows a gain: {', '.join(idle)}")
 
 
-def print_result(console: Console, result: Result, profile: Path | None, ram_bytes: int) -> None:
-    """The table of before and after, what changed, and what to do next."""
+def print_result(console: Console, result: Result, profile: Path | None, ram: str) -> None:
+    """The table of before and after, what changed, what it takes of RAM (`show_ram`), and what to
+    do next."""
     nearest = result.words.nearest
     if nearest is not None and result.verdict is None:
         console.print(nearest_table(result, nearest))
@@ -91,7 +92,7 @@ def print_result(console: Console, result: Result, profile: Path | None, ram_byt
         said = f" ({show_span(overall.low, overall.high)}): {result.reason}."
         console.print(Text.assemble((f"Overall ×{overall.ratio:.2f}", "bold"), said))
         _print_changes(console, result)
-        console.print(f"  takes {show_bytes(ram_bytes)} of RAM")
+        console.print(f"  takes {ram}")
         print_long(console, result)
         print_open(console, result)
     else:

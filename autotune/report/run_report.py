@@ -57,6 +57,7 @@ def document(
             "figures": compared.figures(study, trials, told, evidence),
             "changes": _changes(answer, told),
             "ram_bytes": answer.ram_bytes if answer else None,
+            "original_ram_bytes": answer.original_ram_bytes if answer else None,
             "ram_budget_bytes": problem.ram_budget_bytes,
             "write_budget_bytes": problem.write_budget_bytes,
             "bytes_written": told.get("bytes_written", sum(t.bytes_written for t in trials)),

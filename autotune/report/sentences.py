@@ -7,6 +7,7 @@ from autotune.quantities import (
     show_bytes,
     show_count,
     show_latency,
+    show_ram,
     show_rate,
     show_seconds,
     show_times,
@@ -200,7 +201,8 @@ def costs(run: Document) -> list[str]:
     said = []
     if run["changes"] and run["ram_bytes"] is not None:
         allowed = show_bytes(run["ram_budget_bytes"])
-        said.append(f"It takes {show_bytes(run['ram_bytes'])} of RAM; {allowed} were allowed.")
+        ram = show_ram(run["ram_bytes"], run["original_ram_bytes"])
+        said.append(f"It takes {ram}; {allowed} were allowed.")
     for figure in run["figures"]:
         # What is worse is said at once.
         if run["adopt"] and figure["ceiling"] and figure["change"] and not _is_worse(figure):

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from autotune.quantities import show_bytes, show_latency, show_seconds
+from autotune.quantities import show_latency, show_ram, show_seconds
 from autotune.report.sentences import change, show
 
 Document = Mapping[str, Any]
@@ -67,7 +67,9 @@ def _kept(run: Document) -> str:
 
 def _ceilings(run: Document) -> str:
     limited = [each for each in run["figures"] if each["ceiling"]]
-    return ", ".join(f"{each['name']} {show_latency(each['ceiling'])}" for each in limited)
+    said = ", ".join(f"{each['name']} {show_latency(each['ceiling'])}" for each in limited)
+    asked = ", ".join(run["ceilings"]) or "none"
+    return f"{said} (asked for: {asked})" if said else ""
 
 
 def _before_and_after(name: str, run: Document) -> str:
@@ -88,4 +90,4 @@ def _setting(knob: str, run: Document) -> str:
 
 def _ram(run: Document) -> str:
     known = run["changes"] and run["ram_bytes"] is not None
-    return show_bytes(run["ram_bytes"]) if known else ""
+    return show_ram(run["ram_bytes"], run["original_ram_bytes"]) if known else ""

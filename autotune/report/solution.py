@@ -8,7 +8,7 @@ from rich.text import Text
 
 from autotune.problem.ceilings import QUANTITIES
 from autotune.problem.figure import Figure
-from autotune.quantities import show_bytes, show_latency, show_rate
+from autotune.quantities import show_latency, show_ram, show_rate
 from autotune.report.grid import Grid
 from autotune.report.named_answers import evidence, point_document, show_ratio
 from autotune.report.tables import show_value_change
@@ -48,7 +48,7 @@ def print_solution(console: Console, solution: Solution, saved: Path | None) -> 
     for knob, value in solution.profile.knobs.items():
         before = solution.profile.before[knob]
         console.print(show_value_change(console, knob, before, value).rstrip())
-    console.print(f"  takes {show_bytes(solution.ram_bytes)} of RAM")
+    console.print(f"  takes {show_ram(solution.ram_bytes, solution.original_ram_bytes)}")
     if point.in_turn and not point.confirmed:
         console.print(
             "It was measured in turn with the original settings, but not shown to be better under "
@@ -82,6 +82,7 @@ def document(solution: Solution, saved: Path | None) -> dict[str, Any]:
             if figure.name in point.figures and figure.name in before
         },
         "ram_bytes": solution.ram_bytes,
+        "original_ram_bytes": solution.original_ram_bytes,
         "uncounted": list(solution.uncounted),
         "again": solution.again,
         "profile": solution.profile.model_dump(mode="json") if solution.profile else None,

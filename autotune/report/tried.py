@@ -56,10 +56,7 @@ def in_turn(
     the gain of its proof; of older runs, which did not store that, of its trials alone. `refused`:
     what the run said of those that were not kept."""
     reasons = {setting_key(each["setting"]): each["reason"] for each in refused}
-    gains: dict[object, Document] = {
-        setting_key(point.setting): interval(point.gain) for point in study.points
-    }
-    gains |= {key: interval(shown.gain) for key, shown in study.in_turn.items()}
+    gains = {key: interval(gain) for key, gain in _gains(study).items()}
     return [
         {
             "setting": show_setting(proof.setting, study.problem.baseline),
@@ -73,10 +70,11 @@ def in_turn(
 
 
 def trials(study: Study, records: Sequence[TrialRecord]) -> list[Document]:
-    """In order, each with its own gain, and the best so far of those that held the ceilings. The
-    array's drift is taken out, as of the points: those of the proof stand for themselves, since
-    they were measured beside each other."""
+    """In order, each with its own gain, and the best setting so far of those that held the
+    ceilings, by all that was measured of it. The array's drift is taken out, as of the points:
+    those of the proof stand for themselves, since they were measured beside each other."""
     before, best, found = original(records), None, []
+    known = _gains(study)
     proven_by = {number: proof for proof in proofs(records) for number in proof.trials}
     pool = Pool(study.problem, records)
     home = pool.figures(study.problem.baseline)
@@ -95,7 +93,7 @@ def trials(study: Study, records: Sequence[TrialRecord]) -> list[Document]:
             study.every, figures, before
         )
         if shown is not None and counts:
-            best = max(best or 0.0, shown.value)
+            best = max(best or 0.0, known.get(setting_key(trial.requested), shown).value)
         found.append(
             {
                 "number": trial.number,
@@ -111,6 +109,12 @@ def trials(study: Study, records: Sequence[TrialRecord]) -> list[Document]:
             }
         )
     return found
+
+
+def _gains(study: Study) -> dict[object, Estimate]:
+    """What is known of each setting's gain: by its proof, if it was measured in turn."""
+    gains: dict[object, Estimate] = {setting_key(p.setting): p.gain for p in study.points}
+    return gains | {key: shown.gain for key, shown in study.in_turn.items()}
 
 
 def interval(estimate: Estimate) -> Document:

@@ -36,6 +36,7 @@ class Solution:
     baseline: Point
     figures: tuple[Figure, ...]
     ram_bytes: int
+    original_ram_bytes: int
     profile: Profile | None
     uncounted: tuple[int, ...] = ()
     """Trials that were ended early under the run's ceilings, though these would allow them;"""
@@ -232,6 +233,7 @@ def solve(
         baseline,
         figures,
         study.problem.ram_bytes(point.setting),
+        study.problem.ram_bytes(study.problem.baseline),
         None if point is baseline else _profile(run, trials, study, point, name),
         uncounted,
         again,

@@ -24,6 +24,7 @@ def whole_document(
         **result_document(result, path=path),
         "spent": spent_document(spent),
         "ram_bytes": ram_bytes(preparation.array, result.winner),
+        "original_ram_bytes": ram_bytes(preparation.array, result.baseline),
         "not_measured": preparation.not_measured,
         "command": shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]),
         "environment": environment([], preparation.array.root),

@@ -62,6 +62,7 @@ class Done:
     profile: Profile | None
     path: Path | None
     ram_bytes: int
+    original_ram_bytes: int
     left_out: tuple[str, ...]
     not_measured: str
     named: Named | None
@@ -142,6 +143,7 @@ def run(
         profile,
         path,
         ram_bytes(preparation.array, result.winner),
+        ram_bytes(preparation.array, result.baseline),
         tuple(phase.name for phase in preparation.left_out),
         preparation.not_measured,
         solve.named(store.run(number), store.trials(number)),

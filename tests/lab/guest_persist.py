@@ -328,7 +328,7 @@ def test_a_run_persists_the_winner_that_it_has_applied_and_nothing_without_one(
             *({}, {}, found is not None, "", None, [], {}, {}, 1, 1, 1.0, 0, None, 0.0, [], {}, 0),
             shares=(),
         )
-        done = Done(1, result, found, found and EXAMPLE, 0, (), "", None, Spent())
+        done = Done(1, result, found, found and EXAMPLE, 0, 0, (), "", None, Spent())
         words = ("run", "/dev/md0", "--persist")
         assert autotune(*words, state=state).returncode == 2
         with mock.patch("autotune.tuning.run.run", return_value=done):

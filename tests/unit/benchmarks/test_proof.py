@@ -69,7 +69,7 @@ def wishing(monkeypatch: pytest.MonkeyPatch, *wishes: dict[str, int | str]) -> N
 
 def printed(result: Result) -> str:
     out = io.StringIO()
-    print_result(Console(file=out, width=80), result, None, 0)
+    print_result(Console(file=out, width=80), result, None, "0 B of RAM (as before)")
     text = out.getvalue()
     assert all(len(line) <= 80 for line in text.splitlines() if "autotune run" not in line), text
     assert result_document(result)["stopped"] == result.words.stopped

@@ -53,7 +53,9 @@ def test_what_was_measured_in_turn_and_why_it_is_not_kept(
     allowed = "30.0 ms" if ceilings else "×1.10"
     assert result.reason.endswith(f" where {allowed} is allowed")
     out = io.StringIO()
-    print_result(Console(file=out, width=80, color_system=None), result, None, 0)
+    print_result(
+        Console(file=out, width=80, color_system=None), result, None, "0 B of RAM (as before)"
+    )
     said = " ".join(out.getvalue().split())
     measured = f"Measured in turn, and not kept: stripe_cache_size {proposed(result)}"
     assert measured in said

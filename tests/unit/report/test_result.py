@@ -42,7 +42,9 @@ def test_a_change_that_is_alone_is_given_no_other_figure_than_the_measured_one(
     shares = tuple(KnobShare(k, result.baseline[k], winner[k], share, True) for k in changed)
     result = dataclasses.replace(result, winner=winner, keep=True, shares=shares)
     out = io.StringIO()
-    print_result(Console(file=out, width=80, color_system=None), result, None, 0)
+    print_result(
+        Console(file=out, width=80, color_system=None), result, None, "0 B of RAM (as before)"
+    )
     said = out.getvalue()
     assert "→ 4096" in said
     assert said.count("×1.50") == parts
