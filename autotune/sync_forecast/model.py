@@ -22,9 +22,10 @@ APART = {CHECK: 0.02, REBUILD: 0.06, RESYNC: 0.06}
 check is what was measured, the others write too."""
 P99_APART = {CHECK: 0.06, REBUILD: 0.12, RESYNC: 0.08}
 """Likewise of a p99: a degraded array reads the member that it lacks from all others."""
-P99_APART_PAIR = 0.3
-"""The same for RAID 10, whose members a check and a rebuild do not use alike: from 0.6 to 1.8 times
-what this says (`benchmarks/README.md`)."""
+APART_PAIR, P99_APART_PAIR = 0.2, 0.3
+"""The same for a rebuild of RAID 10, which copies one member while a check compares all: without a
+limit it took 0.95 to 1.47 times as long as this says, and its p99 was 0.6 to 1.7 times as high
+(`benchmarks/README.md`)."""
 
 
 @dataclass(frozen=True)
@@ -96,8 +97,10 @@ class Forecast:
         """How many seconds an action takes that is never faster than so much."""
         seconds = self.curve(action).seconds(self.member_kib, kib_s)
         # What a limit sets is known better than what disks give.
-        ours = self.rate_spread if kib_s > min(self.platter.kib_s) else self.rate_spread / 2
-        return Estimate(seconds, math.hypot(ours, APART[action]))
+        free = kib_s > min(self.platter.kib_s)
+        ours = self.rate_spread if free else self.rate_spread / 2
+        apart = APART_PAIR if free and self._by_pair(action) else APART[action]
+        return Estimate(seconds, math.hypot(ours, apart))
 
     def speed_for(self, seconds: float) -> float | None:
         """The speed at which a rebuild is done in so long; None if full speed is too slow."""
@@ -115,6 +118,7 @@ class Forecast:
         return Estimate(felt, math.hypot(found.spread, apart))
 
     def _by_pair(self, action: str) -> bool:
+        """Whether an action works on two members alone."""
         return action == REBUILD and self.level == "raid10"
 
     def _degraded(self, action: str) -> tuple[float, float]:

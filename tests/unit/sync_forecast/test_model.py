@@ -22,6 +22,9 @@ def test_a_slower_sync_takes_longer_and_full_speed_is_the_shortest() -> None:
 def test_what_writes_is_known_less_well_than_the_check_that_was_measured() -> None:
     forecast = some_forecast()
     assert forecast.time(REBUILD).spread > forecast.time(CHECK).spread > forecast.rate_spread
+    raid10 = dataclasses.replace(forecast, level="raid10")
+    assert raid10.time(REBUILD).spread > 2 * forecast.time(REBUILD).spread
+    assert raid10.time(REBUILD, 10_000).spread == forecast.time(REBUILD, 10_000).spread
 
 
 def test_users_make_a_rebuild_slower_than_a_check_and_most_so_at_its_beginning() -> None:
