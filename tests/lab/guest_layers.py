@@ -185,6 +185,7 @@ def test_a_named_scratch_file_is_bounded_by_the_pool_which_is_watched(
         assert knob_files() == knobs
 
 
+@pytest.mark.slow
 def test_a_filesystem_on_a_cache_is_not_the_array(
     home: str, tmp_path: Path, words: tuple[object, ...]
 ) -> None:

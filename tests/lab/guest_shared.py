@@ -209,6 +209,7 @@ def test_a_recovery_that_a_run_has_kept_from_its_guard_is_guarded_from_then_on(
     assert len(refused) == len(set(refused)) <= 2, refused
 
 
+@pytest.mark.slow
 def test_a_ceiling_out_of_reach_does_not_keep_an_array_degraded(
     state: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
