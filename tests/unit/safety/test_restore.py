@@ -15,7 +15,7 @@ from autotune.errors import AutotuneError, InfeasibleError, RefusalError
 from autotune.measure.scratch import remove
 from autotune.safety import new_journal as new_journal_module
 from autotune.safety import record as record_module
-from autotune.safety import restore as restore_module
+from autotune.safety import restore_file
 from autotune.safety.applied import Stopped, set_over
 from autotune.safety.journal import Journal
 from autotune.safety.new_journal import new_journal
@@ -87,13 +87,13 @@ def test_a_journal_stays_until_a_store_of_its_process_is_through(
     journal = files.open()
     journal.writing(cache, "4096")
     journal.record.pid += 1
-    monkeypatch.setattr(restore_module, "_hangs", lambda pid: pid == os.getpid() + 1)
+    monkeypatch.setattr(restore_file, "_hangs", lambda pid: pid == os.getpid() + 1)
     outcome = restore(journal, files.root)
     assert outcome.late
     assert not outcome.complete
     assert files.path.exists()
     cache.write_text("4096")
-    monkeypatch.setattr(restore_module, "_hangs", lambda _: False)
+    monkeypatch.setattr(restore_file, "_hangs", lambda _: False)
     outcome = restore(journal, files.root)
     assert not outcome.late
     assert sysfs.read(cache) == "256"
