@@ -66,10 +66,12 @@ def _kept(run: Document) -> str:
 
 
 def _ceilings(run: Document) -> str:
-    limited = [each for each in run["figures"] if each["ceiling"]]
-    said = ", ".join(f"{each['name']} {show_latency(each['ceiling'])}" for each in limited)
-    asked = ", ".join(run["ceilings"]) or "none"
-    return f"{said} (asked for: {asked})" if said else ""
+    return ", ".join(
+        f"{each['name']} {show_latency(each['ceiling'])}"
+        + " (autotune's own)" * bool(each["ratio"])
+        for each in run["figures"]
+        if each["ceiling"]
+    )
 
 
 def _before_and_after(name: str, run: Document) -> str:
