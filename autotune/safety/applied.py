@@ -29,6 +29,8 @@ def _note_on_disks(array: Array, record: Record, state_dir: Path) -> None:
     for file in (Path(name) for name in record.changed):
         if sysfs.device(file) == array.block:
             continue
+        if file not in earlier and _goes_with_a_profile(file, earlier):
+            continue
         found, known = record.originals[str(file)], disk_originals.noted(file)
         if file in earlier:
             found = earlier[file]
@@ -36,6 +38,11 @@ def _note_on_disks(array: Array, record: Record, state_dir: Path) -> None:
             found = known.original
         note = disk_originals.Note(found, sysfs.original(file), array.uuid)
         disk_originals.take_down(file, note)
+
+
+def _goes_with_a_profile(file: Path, earlier: Collection[Path]) -> bool:
+    """Whether a setting of a scheduler was there with that of an earlier profile alone."""
+    return sysfs.is_schedulers_own(file) and sysfs.device(file) / "queue/scheduler" in earlier
 
 
 def _record(array: Lockable, state_dir: Path) -> Record | None:

@@ -36,6 +36,8 @@ class Journal:
         self.cleared = False
         self.held: BinaryIO | None = None
         """The file, locked, once it is claimed."""
+        self._switched: set[Path] = set()
+        """The disks whose scheduler this process has begun to write."""
 
     @classmethod
     def load(cls, path: Path) -> "Journal":
@@ -163,6 +165,8 @@ class Journal:
         original here: what cannot be put back is not written."""
         if str(path) not in self.record.originals:
             raise AutotuneError(f"{path} is not in the journal, so it is not written.")
+        if path.name == "scheduler":
+            self._switched.add(sysfs.device(path))
         self._add({"kind": "write", "path": str(path), "text": text})
 
     def store(self, path: Path, text: str) -> None:
@@ -318,10 +322,7 @@ class Journal:
             # Settings of a scheduler that was not in force when this began, and is now.
             for name in set(earlier.record.changed) - self.record.originals.keys():
                 path = Path(name)
-                # What a disk reads that has left the array is perhaps another's by now.
-                ours = sysfs.is_schedulers_own(path) and (
-                    str(sysfs.device(path)) in self.record.folders
-                )
+                ours = sysfs.is_schedulers_own(path) and sysfs.device(path) in self._switched
                 if ours and (text := _text(path)):
                     earlier._add({"kind": "write", "path": name, "text": text})
             self._over()

@@ -13,6 +13,7 @@ import pytest
 from guest import FAST, autotune, autotune_json, knob_files, running, start, wait_until
 
 from autotune.store.database import Store
+from autotune.system import sysfs
 
 MOUNT = Path("/mnt/md0")
 PROFILE = """{"schema_version": 1, "name": "p", "created": "2026-01-01T00:00:00Z",
@@ -164,6 +165,26 @@ def test_a_profile_that_was_not_confirmed_says_so_when_applied(state: Path, tmp_
     assert "raid5 of 5 (hdd); this is raid5 of 4 (hdd)" in applied.stderr
     assert "more than the 2 B" in applied.stderr
     assert autotune("restore", "/dev/md0", state=state).returncode == 0
+
+
+def test_what_is_set_of_a_scheduler_after_two_profiles_stays(state: Path, tmp_path: Path) -> None:
+    """The first profile has another scheduler, whose own settings are no originals of the disks."""
+    path, queue = tmp_path / "p.json", Path("/sys/block/vda/queue")
+    found = sysfs.value(queue / "scheduler")
+    sysfs.write(queue / "scheduler", "mq-deadline")
+    before = sysfs.original(queue / "iosched/fifo_batch")
+    for scheduler in ("kyber", "mq-deadline"):
+        path.write_text(json.dumps({**json.loads(PROFILE), "knobs": {"scheduler": scheduler}}))
+        applied = autotune("apply", path, "/dev/md0", state=state)
+        assert applied.returncode == 0, applied.stderr
+    status = autotune("status", state=state)
+    assert status.returncode == 0, status.stdout
+    sysfs.write(queue / "iosched/fifo_batch", "5")
+    back = autotune("restore", "/dev/md0", state=state)
+    assert "vda/queue/iosched/fifo_batch reads 5, which was set after that" in back.stdout
+    assert sysfs.original(queue / "iosched/fifo_batch") == "5"
+    sysfs.write(queue / "iosched/fifo_batch", before)
+    sysfs.write(queue / "scheduler", found)
 
 
 def test_a_state_folder_on_the_array_itself_is_told_of(tmp_path: Path) -> None:
