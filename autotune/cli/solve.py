@@ -41,7 +41,7 @@ def solve(
 
     throughput: the greatest gain under the ceilings given, with no other limit. balanced: what the
     run decided, or the greatest gain under all ceilings. latency: the lowest p99 of what is no
-    slower than the original settings.
+    slower than the original settings. A gain counts by its lower end.
     """
     import json
 

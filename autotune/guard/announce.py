@@ -12,6 +12,7 @@ from datetime import datetime
 
 from autotune.guard.loop import Hold
 from autotune.guard.promise import CEILING, Goals, Promise
+from autotune.guard.reach import AT_LEAST
 from autotune.guard.window import Window
 from autotune.problem.figure import Estimate
 from autotune.quantities import show_ends, show_latency, show_moment, show_rate, show_seconds
@@ -209,7 +210,7 @@ def out_of_reach(device: str, what: str, promise: Promise, window: Window, hold:
     seen = f" ({show_latency(window.p99_ns)} of late)" if window.p99_ns is not None else ""
     text = (
         f"The p99 of {device} stays above {show_latency(promise.ceiling_ns)}{seen}, though its "
-        f"{what} was slowed to {show_rate(hold.least_bytes)} of each member for "
+        f"{what} was held to {show_rate(AT_LEAST * hold.least_bytes)} of each member or less for "
         f"{show_seconds(hold.reach.out_for_s)}; "
     )
     if hold.released:

@@ -68,6 +68,7 @@ def write(stream: TextIO, text: str) -> None:
         # Kept in memory.
         stream.write(text)
         return
-    data = text.encode(stream.encoding, "replace")
+    # A stream that stands for another one may not say.
+    data = text.encode(stream.encoding or "utf-8", "replace")
     while data:
         data = data[os.write(descriptor, data) :]

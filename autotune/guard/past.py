@@ -53,6 +53,9 @@ class GuardedSync:
     finish_s: float | None
     points: tuple[Point, ...]
     summary: Summary | None = None
+    host: str = ""
+    """The machine; "" if an earlier version kept it."""
+    lab: bool = False
 
     def document(self) -> dict[str, Any]:
         """What JSON has: the points by column."""
@@ -71,6 +74,7 @@ class GuardedSync:
         found = cls(**{**document, "points": points, "summary": told})
         numbers = (found.began_s, found.ceiling_ns or 0.0, found.finish_s or 0.0)
         whole = all(None not in (p.seconds, p.sync_bytes_per_s, p.share) for p in points)
+        whole = whole and isinstance(found.host, str) and isinstance(found.lab, bool)
         if not points or not whole or not all(math.isfinite(n) for n in numbers):
             raise ValueError("what is kept of a sync is not whole")
         return found

@@ -1,5 +1,6 @@
 """The syncs that were guarded, a small file each: a guard writes them without a database."""
 
+import dataclasses
 import json
 import math
 from collections.abc import Callable
@@ -10,6 +11,7 @@ from autotune.errors import AutotuneError
 from autotune.guard.past import GuardedSync, Recording
 from autotune.guard.session import Summary
 from autotune.guard.window import Window
+from autotune.preflight.environment import place
 from autotune.system.array import Array
 from autotune.told_once import ToldOnce
 from autotune.untrusted import NONSENSE
@@ -97,7 +99,7 @@ class Recorder:
             return
         with self._once.attempt():
             try:
-                keep(sync, self._state_dir)
+                keep(dataclasses.replace(sync, **place()), self._state_dir)
             except OSError as error:
                 raise AutotuneError(
                     f"How the sync went cannot be kept in {self._state_dir / 'guarded'}: "

@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import sys
 import time
 from collections.abc import Iterator
 from types import TracebackType
@@ -69,8 +70,15 @@ class Display:
         self._drawn = 0.0
 
     def _anew(self) -> Live:
-        # Drawn by whoever reports, so that nothing is sent while nothing changes.
-        return Live(self._drawn_view, console=self._console, auto_refresh=False, transient=True)
+        # Drawn by whoever reports, so that nothing is sent while nothing changes. What goes to a
+        # file or a pipe goes there as it is.
+        return Live(
+            self._drawn_view,
+            console=self._console,
+            auto_refresh=False,
+            transient=True,
+            redirect_stdout=sys.stdout.isatty(),
+        )
 
     def __enter__(self) -> Self:
         self._terminal = cast(TextIO, self._console.file)

@@ -1,7 +1,9 @@
 """What is on the terminal while a run goes on: a few lines that fit it, drawn again and again."""
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from statistics import fmean, stdev
 
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.progress_bar import ProgressBar
@@ -101,12 +103,21 @@ class View:
                 tried.setdefault(key, []).append({"gain": each.gain})
         gains = {key: mean(found)["gain"] for key, found in tried.items()}
         best = max(gains, key=lambda key: gains[key].value, default=None)
-        if best is None or gains[best].value <= 1.0:
+        original, scatter = self._originals()
+        if best is None or gains[best].value <= original:
             return one_line(f"best so far: {self.home}")
         setting = next(r for each in good if setting_key(r := each.record.requested) == best)
-        span = show_span(*gains[best].interval)
+        spread = math.hypot(gains[best].spread, scatter)
+        gain = Estimate(gains[best].value / original, spread)
         shown = self.show(setting, self._baseline)
-        return WholeItems(f"best so far ×{gains[best].value:.2f} ({span}): {shown}", "bold")
+        span = show_span(*gain.interval)
+        return WholeItems(f"best so far ×{gain.value:.2f} ({span}): {shown}", "bold")
+
+    def _originals(self) -> tuple[float, float]:
+        """What the original settings show by now beside their first trial, and how that scatters
+        (log scale): the array may drift."""
+        logs = [math.log(each.gain.value) for each in self.trials if each.gain and _is_home(each)]
+        return math.exp(fmean(logs or [0.0])), stdev(logs) if len(logs) > 1 else 0.0
 
     def _ceilings(self) -> WholeItems:
         # That of the p99 above it first: a narrow terminal has room for one or two.

@@ -39,7 +39,8 @@ def document(
     study, told = solve.study_of(run, trials), said or {}
     problem, answer = study.problem, _answer(run, trials)
     evidence = answer.profile.evidence if answer and answer.profile else None
-    sides = compared.sides(study, trials, evidence is not None)
+    kept = run.state == "done" and run.profile is not None
+    sides = compared.sides(study, trials, kept)
     found: Document = harmless_throughout(
         {
             "kind": "run",
@@ -50,7 +51,7 @@ def document(
             "lab": told.get("lab", problem.lab),
             "started": run.started.isoformat(timespec="seconds"),
             "ended": run.ended.isoformat(timespec="seconds") if run.ended else None,
-            "adopt": run.state == "done" and run.profile is not None,
+            "adopt": kept,
             "reason": run.outcome or told.get("reason", ""),
             "gain": gain(told, evidence),
             "proven": evidence.confirmed if evidence else None,

@@ -52,7 +52,7 @@ class StoredArray:
     advice: Kept | None
     host: str = ""
     lab: bool = False
-    """Where the array is, or where its newest run was; "" if neither is known."""
+    """Where the array is, or was when something was kept of it; "" if neither is known."""
 
 
 def find(name: str, state_dir: Path) -> StoredArray:
@@ -76,27 +76,30 @@ def find(name: str, state_dir: Path) -> StoredArray:
     uuid = here if here in uuids else uuids[0]
     store = Store.existing(state_dir)
     runs = store.runs(uuid) if store else []
+    syncs = tuple(sync for sync in guarded.every(state_dir) if sync.uuid == uuid)
+    forecast = next((each for each in forecasts.every(state_dir) if each.uuid == uuid), None)
     return StoredArray(
         next(each for _, other, each in seen if other == uuid),
         uuid,
-        tuple(sync for sync in guarded.every(state_dir) if sync.uuid == uuid),
+        syncs,
         checked.load(checked.path_of(state_dir, uuid)).checks[::-1],
-        next((each for each in forecasts.every(state_dir) if each.uuid == uuid), None),
+        forecast,
         history.load(state_dir, uuid).passes,
         tuple(PastRun(as_it_is(r), store.result(r.id)) for r in runs[:MOST_RUNS] if store),
         max(0, len(runs) - MOST_RUNS),
         advices.newest(state_dir, uuid),
-        **(place() if uuid == here else _place_of(runs)),
+        **(place() if uuid == here else _place_of(runs, [*syncs[:1], forecast])),
     )
 
 
-def _place_of(runs: Sequence[RunRecord]) -> Place:
-    """Where the newest of an array's runs was."""
+def _place_of(runs: Sequence[RunRecord], others: Sequence[GuardedSync | Forecast | None]) -> Place:
+    """Where the newest of an array's runs was, or what else is kept of it."""
     for run in runs[:1]:
         with contextlib.suppress(RefusalError):
             problem = stored_run.read(run)
             return Place(host=problem.host, lab=problem.lab)
-    return Place(host="", lab=False)
+    known = (Place(host=each.host, lab=each.lab) for each in others if each is not None)
+    return next((each for each in known if each["host"]), Place(host="", lab=False))
 
 
 def _seen(state_dir: Path) -> Iterator[tuple[float, str, str]]:

@@ -6,6 +6,7 @@ from datetime import datetime
 
 from rich.console import Console
 
+from autotune.measure.foreground import ACCOUNTING
 from autotune.problem.figure import Estimate
 from autotune.quantities import show_ends, show_latency, show_rate, show_seconds
 from autotune.report.grid import Grid
@@ -119,7 +120,8 @@ def lines(forecast: Forecast, within_s: float | None, ceiling_ns: float | None) 
 
 
 def _now(forecast: Forecast) -> Iterator[str]:
-    who = "your p99" if forecast.busy else "the p99 of autotune's own small reads"
+    who = "your p99" if forecast.source == ACCOUNTING else "the p99 of autotune's own small reads"
+    who += " beside your users" if forecast.busy and forecast.source != ACCOUNTING else ""
     idle = forecast.points[0].p99 if forecast.points else None
     if idle is not None:
         yield f"Without a sync {who} is {show_latencies(idle)}."
@@ -129,7 +131,10 @@ def _now(forecast: Forecast) -> Iterator[str]:
     text += f"at {show_rate_kib(limit)} of each member" if limit < full else "at full speed"
     text += f": a rebuild takes {_about(forecast.time(REBUILD, limit))}"
     felt = forecast.p99(REBUILD, speed)
-    yield text + (f", with a p99 of {show_latencies(felt)}." if felt else ".")
+    if felt is None and forecast.stopped_ns is not None:
+        yield f"{text}, with a p99 above {show_latency(forecast.stopped_ns)}."
+    else:
+        yield text + (f", with a p99 of {show_latencies(felt)}." if felt else ".")
 
 
 def _about(estimate: Estimate) -> str:
@@ -183,7 +188,7 @@ def print_list(console: Console, forecasts: Sequence[Forecast]) -> None:
         return
     table = Grid("made", "array", "full speed", "rebuild", "p99 then", whole=range(5))
     for each in forecasts:
-        felt = each.p99(REBUILD, each.full_kib_s) if each.stopped_ns is None else None
+        felt = each.p99(REBUILD, each.full_kib_s)
         table.add_row(
             datetime.fromtimestamp(each.made_s).strftime("%Y-%m-%d %H:%M"),
             each.device,

@@ -115,6 +115,11 @@ class Pool:
             degrees += len(logs) - 1
         return math.sqrt(squares / degrees) if degrees else 0.0
 
+    def unsure(self, figures: Figures, times: int) -> dict[str, Estimate]:
+        """Figures that were measured so many times, no surer than repeats in this run are."""
+        least = {n: self._noise.get(n, 0.0) / math.sqrt(times) for n in figures}
+        return {n: Estimate(e.value, max(e.spread, least[n])) for n, e in figures.items()}
+
     def figures(self, setting: Setting) -> dict[str, Estimate]:
         """What is known of a setting: each figure's mean (log scale), with its spread."""
         found = {}
@@ -154,10 +159,11 @@ def points(
         after = as_said(pool.figures(setting), before, shown)
         moved, home_figures = problem.moved(setting), before
         if (proof := in_turn.get(key)) is not None:
-            after |= as_said(proof.after, before, proof.before)
+            pairs = len(proof.trials) // 2
+            after |= as_said(pool.unsure(proof.after, pairs), before, proof.before)
             home_figures = before | {
                 n: Estimate(before[n].value, e.spread)
-                for n, e in proof.before.items()
+                for n, e in pool.unsure(proof.before, pairs).items()
                 if n in before
             }
             moved |= proof.after.keys()

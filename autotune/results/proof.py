@@ -37,7 +37,12 @@ def proofs(trials: Sequence[TrialRecord]) -> list[Proof]:
     """What was measured in turn, kept or not, in the order of time."""
     in_turn = [t for t in trials if t.role in (WINNER, BASELINE) and t.status is Status.COMPLETE]
     found: list[Proof] = []
-    while (proof := _last(in_turn)) is not None:
+    while in_turn:
+        proof = _last(in_turn)
+        if proof is None:
+            # A run was cut before the other half of this pair.
+            in_turn.pop()
+            continue
         found.insert(0, proof)
         in_turn = [trial for trial in in_turn if trial.number < proof.trials[0]]
     return found

@@ -111,7 +111,14 @@ def study_of(
     decided = None
     if run.state == "done" and not asked:
         decided = winner or problem.baseline
-    return Study(problem, points(problem, every, trials, confirmed), every, users, decided, in_turn)
+    found = [_as_proven(p, in_turn) for p in points(problem, every, trials, confirmed)]
+    return Study(problem, found, every, users, decided, in_turn)
+
+
+def _as_proven(point: Point, in_turn: Mapping[object, InTurn]) -> Point:
+    """What was measured in turn is as sure as its proof says, which is what it is chosen by."""
+    shown = in_turn.get(setting_key(point.setting))
+    return replace(point, gain=shown.gain, latency=shown.latency) if shown else point
 
 
 def _refuse_if_baseline_lacks(
@@ -152,15 +159,6 @@ def _lowest(study: Study, phases: set[str | None]) -> float | None:
 
 
 def _pick(study: Study, name: Name) -> Point | None:
-    point = _chosen(study, name)
-    shown = study.in_turn.get(setting_key(point.setting)) if point is not None else None
-    if point is None or point is study.points[0] or shown is None:
-        return point
-    # What a proof shows is as sure as the proof says.
-    return replace(point, gain=shown.gain, latency=shown.latency)
-
-
-def _chosen(study: Study, name: Name) -> Point | None:
     if name == "throughput":
         return _faster_than_proven(study, fastest(study.points, study.asked))
     if name == "latency":

@@ -20,6 +20,8 @@ PARITY = ("raid4", "raid5", "raid6")
 APART = {CHECK: 0.02, REBUILD: 0.06, RESYNC: 0.06}
 """The spread by which the times of a whole sync differ from those that a few places tell: only the
 check is what was measured, the others write too."""
+BEYOND = 1.02
+"""What is so much faster than the fastest that was measured is another speed."""
 P99_APART = {CHECK: 0.06, REBUILD: 0.12, RESYNC: 0.08}
 """Likewise of a p99: a degraded array reads the member that it lacks from all others."""
 APART_PAIR, P99_APART_PAIR = 0.2, 0.3
@@ -69,6 +71,9 @@ class Forecast:
     """Of the disks' time, what the users took before the check."""
     stopped_ns: float | None = None
     """The ceiling that ended it before full speed, if one did."""
+    host: str = ""
+    """The machine; "" if an earlier version kept it."""
+    lab: bool = False
 
     @property
     def full_kib_s(self) -> float:
@@ -107,9 +112,12 @@ class Forecast:
         return self.curve(REBUILD).limit_for(self.member_kib, seconds)
 
     def p99(self, action: str, kib_s: float) -> Estimate | None:
-        """The foreground's p99 in ns while an action goes at such a speed."""
+        """The foreground's p99 in ns while an action goes at such a speed. None if nothing is
+        known of that, as above the speed at which a ceiling ended the check."""
         known = rising([(p.kib_s, p.p99) for p in self.points if p.p99 is not None])
         if not known:
+            return None
+        if self.stopped_ns is not None and min(kib_s, self.full_kib_s) > BEYOND * known[-1][0]:
             return None
         more, times = self._degraded(action)
         found = between(known, min(kib_s, self.full_kib_s) + more)

@@ -1,6 +1,7 @@
 """The forecasts of each array, in a file of their own: a guard reads them without a database."""
 
 import contextlib
+import dataclasses
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,6 +9,7 @@ from typing import Any
 
 from autotune.durable import private_folder, replace
 from autotune.errors import AutotuneError
+from autotune.preflight.environment import place
 from autotune.sync_forecast.model import Forecast, from_document
 from autotune.system import sysfs
 from autotune.system.array import Array
@@ -34,7 +36,8 @@ def keep(forecast: Forecast, state_dir: Path) -> Path | None:
         except NONSENSE:
             aside = path.replace(path.with_suffix(".damaged"))
             found = []
-        replace(path, json.dumps([*found, forecast.document()][-KEPT:]), 0o600)
+        here = dataclasses.replace(forecast, **place())
+        replace(path, json.dumps([*found, here.document()][-KEPT:]), 0o600)
     except OSError as error:
         raise AutotuneError(
             f"The forecast cannot be stored in {path}: {error.strerror}; free some space, or "

@@ -2,6 +2,7 @@
 
 import io
 import os
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -11,9 +12,11 @@ import synthetic_run
 from rich.console import Console
 from terminal import on_a_terminal
 
+from autotune.guard.aside import write_line
 from autotune.problem.figure import Estimate
 from autotune.problem.trial import Status
 from autotune.report.display import WholeItems
+from autotune.report.live import LiveReporter
 from autotune.report.live_view import Shown, View, show_about, table
 from autotune.report.spark import spark, spark_under
 from autotune.report.tables import show_setting
@@ -62,7 +65,7 @@ with live.LiveReporter(console(stderr=True), "Ctrl-C puts the original settings 
 def test_the_screen_shows_a_run_and_keeps_its_trials(width: int, height: int) -> None:
     screen, _, before = on_a_terminal(RUN, width, height)
     lines = before.splitlines()
-    assert any(line.startswith("best so far ×1.30 (1.") for line in lines), before
+    assert any(line.startswith("best so far ×1.26 (1.") for line in lines), before
     assert sum("overall" in line for line in lines) == 2
     assert any("resync.p99" in line and "▁" in line for line in lines)
     assert any("1 min 40 s left" in line for line in lines)
@@ -180,6 +183,33 @@ def test_a_trial_over_a_ceiling_is_not_the_best() -> None:
         console = Console(width=80, record=True, file=io.StringIO())
         console.print(View(trials=trials, limits_ns=limits))
         assert best in console.export_text()
+
+
+def test_a_drift_of_the_array_is_not_the_best() -> None:
+    """What the original settings gain meanwhile, another setting has not brought."""
+    gains = (("baseline", 1.0), ("baseline", 1.0), ("search", 1.4), ("baseline", 1.4))
+    trials = []
+    for number, (role, gain) in enumerate(gains, 1):
+        changes = {"stripe_cache_size": 1024} if role == "search" else {}
+        record = synthetic_run.trial(number, role, changes, synthetic_run.figures(100, 30, 100, 30))
+        trials.append(Shown(record, Estimate(gain, 0.02)))
+    console = Console(width=80, record=True, file=io.StringIO())
+    console.print(View(trials=trials))
+    found = re.search(r"best so far ×(\S+) \((\S+) to (\S+)\)", console.export_text())
+    assert found
+    best, low, high = map(float, found.groups())
+    assert low < 1 < best < 1.3 < high
+
+
+def test_what_goes_to_a_file_meanwhile_goes_there_as_it_is(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    """As `guard --json` to a pipe, from a terminal."""
+    terminal = Console(file=io.StringIO(), force_terminal=True, width=80)
+    with LiveReporter(terminal) as reporter:
+        reporter.step("Measuring")
+        write_line('{"a": 1}')
+    assert capfd.readouterr().out == '{"a": 1}\n'
 
 
 def test_off_a_terminal_only_notices_are_said() -> None:

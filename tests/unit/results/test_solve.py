@@ -218,6 +218,39 @@ def test_what_was_measured_in_turn_says_so_and_has_the_gain_of_that() -> None:
     assert not found[tuple(CALM.items())].in_turn
 
 
+def test_a_run_that_was_cut_in_a_pair_keeps_its_earlier_proofs() -> None:
+    whole = [
+        trial(6, "confirm-winner", FAST, figures(110, 30, 100, 40)),
+        trial(7, "confirm-baseline", {}, figures(100, 30, 100, 40)),
+    ]
+    for cut in ([], [trial(8, "confirm-winner", MIDDLE, figures(180, 29, 110, 41))]):
+        records = [*TRIALS, *whole, *cut]
+        assert [each.trials for each in proofs(records)] == [(6, 7)]
+        found = {tuple(changed(p).items()): p for p in study_of(run("running"), records).points}
+        assert found[tuple(FAST.items())].in_turn
+        # One pair is no surer than repeats are: the first trial of this setting showed 300.
+        assert found[tuple(FAST.items())].gain.interval[0] < 1
+
+
+def test_an_answer_is_chosen_by_the_interval_that_it_is_told_with() -> None:
+    """A proof allows for having looked after each pair, which its trials alone do not show."""
+    small = {"stripe_cache_size": 512}
+    trials = [
+        *(baseline(1), baseline(2), trial(3, "search", small, figures(140, 30, 100, 40))),
+        trial(4, "confirm-winner", MIDDLE, figures(180, 30, 100, 40)),
+        trial(5, "confirm-baseline", {}, figures(100, 30, 100, 40)),
+    ]
+    wide = {"ratio": 1.34, "low": 0.6, "high": 3.0, "conclusion": "unclear"}
+    said = {"refused": [{"setting": {**BASELINE, **MIDDLE}, "gain": wide, "figures": {}}]}
+    roomy = problem(idle=1e9, write=1e9, resync=1e9)
+    for told, best in ((None, MIDDLE), (said, small)):
+        kept = dataclasses.replace(run("done", roomy), said=told)
+        answers = named(kept, trials)
+        assert answers is not None
+        assert changed(answers.throughput) == best
+        assert (MIDDLE in map(changed, pareto(kept, trials))) == (best == MIDDLE)
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_an_answer_that_was_not_confirmed_says_so_in_its_profile(name: str) -> None:
     solution = solve(run(), TRIALS, [parse_ceiling("100ms")], name)

@@ -9,6 +9,7 @@ import pytest
 from some_forecast import some_forecast
 
 from autotune.errors import AutotuneError
+from autotune.preflight.environment import place
 from autotune.sync_forecast import stored
 from autotune.sync_forecast.model import Forecast
 from autotune.system.array import Array, find_array
@@ -35,7 +36,7 @@ def test_the_newest_of_the_same_members_counts(tmp_path: Path, array: Array) -> 
     for made_s in (1.0, 2.0):
         stored.keep(of(array, made_s), tmp_path)
     stored.keep(dataclasses.replace(of(array, 3.0), member_kib=1), tmp_path)
-    assert stored.newest(array, tmp_path) == of(array, 2.0)
+    assert stored.newest(array, tmp_path) == dataclasses.replace(of(array, 2.0), **place())
     assert [each.made_s for each in stored.every(tmp_path)] == [3.0, 2.0, 1.0]
 
 
