@@ -88,8 +88,6 @@ def apply_profile(
         for text in (*may_go_first(array, state_dir), *not_noted(array, state_dir)):
             notice(text)
         record_persisted(array, state_dir)
-        for text in set_over(array, (p for k in knobs for p in k.paths(array)), state_dir):
-            notice(text)
         watch = Watch(array, knobs, live)
         paths = journaled_paths(array, for_array(array, ALL), checks=not live)
         with (
@@ -98,6 +96,9 @@ def apply_profile(
         ):
             watch.rely_on(guardian)
             watch.look()
+            # Not before: what a killed run has left is refused first.
+            for text in set_over(array, (p for k in knobs for p in k.paths(array)), state_dir):
+                notice(text)
             journal = guardian.journal
             before = read_setting(array, knobs)
             after = apply(array, knobs, profile.knobs, journal, watch)
