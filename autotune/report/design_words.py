@@ -46,7 +46,9 @@ def winner(design: Document) -> Document:
 def answer(design: Document) -> tuple[str, str]:
     """What to take, and why."""
     best = winner(design)
-    why = "nothing was proven better than mdadm's default"
+    others = {t["shape"] for t in design["trials"] if t["setting"] != design["default"]}
+    measured = show_count(len(others), "other shape")
+    why = f"nothing was proven better than mdadm's default, of {measured} that fitted into the time"
     if design["proven"]:
         why = f"{best['reason']}, overall {overall(best)}"
     return f"Take {best['letter']}, {best['shape']}", f": {why}."
@@ -60,7 +62,9 @@ def reasons(design: Document) -> list[str]:
         if each["gain"] and not each["kept"]
     ]
     if not design["proven"]:
-        said.append("With more time (--time), smaller differences can be proven.")
+        said.append(
+            "With more time (--time), more shapes are measured, and smaller differences proven."
+        )
     levels = [each["setting"]["level"] for each in design["finalists"]]
     other = next((level for level in levels if level != design["winner"]["level"]), None)
     if other is not None:
