@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from autotune.guard.window import Window
+from autotune.measure.foreground import PROBE
 from autotune.quantities import in_brackets, show_latency, show_moment, show_rate, show_seconds
 from autotune.report.display import Display, one_line
 from autotune.report.spark import bars, spark, spark_under
@@ -97,7 +98,11 @@ class GuardView:
         seen = "measuring" if now.p99_ns is None else show_latency(now.p99_ns)
         if math.isfinite(self.ceiling_ns):
             seen += f", ceiling {show_latency(self.ceiling_ns)}"
-        return seen if narrow or now.foreground_iops is None else f"{seen}, {_iops(now)}"
+        if narrow:
+            return seen
+        if now.source == PROBE:
+            return f"{seen}, of small test reads"
+        return seen if now.foreground_iops is None else f"{seen}, {_iops(now)}"
 
 
 def _iops(now: Window) -> str:

@@ -94,7 +94,7 @@ class Stage:
 def told(stage: Stage) -> Iterator[None]:
     """Let the stage hear where the run of this process stands."""
     run, look, store = Trials.run, Watch.__call__, sysfs.write
-    measured, put_back = PhaseRuns.run, restore._restore_one
+    measured, put_back = PhaseRuns.run, restore.put_back
     role = ""
 
     # Without a winner to confirm, the restore comes a minute sooner.
@@ -120,18 +120,19 @@ def told(stage: Stage) -> Iterator[None]:
         if stage.now == "apply":
             stage.here()
 
-    def restoring(*rest: Any) -> None:
-        put_back(*rest)
+    def restoring(*rest: Any) -> bool:
+        done = put_back(*rest)
         if stage.now != "restore":
             stage.enter("restore")
         stage.here()
+        return done
 
     with (
         mock.patch.object(Trials, "run", trial),
         mock.patch.object(PhaseRuns, "run", in_a_phase),
         mock.patch.object(Watch, "__call__", looking),
         mock.patch.object(sysfs, "write", storing),
-        mock.patch.object(restore, "_restore_one", restoring),
+        mock.patch.object(restore, "put_back", restoring),
         mock.patch.object(settling, "RAMP_S", 0.5),
         mock.patch.object(settling, "SETTLE_S", 0.5),
         mock.patch.object(phase, "SILENCE_S", 10.0),

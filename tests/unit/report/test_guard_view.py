@@ -1,5 +1,6 @@
 """A guard's progress on terminals of several sizes: nothing wraps, and nothing is left over."""
 
+import dataclasses
 import math
 import os
 import subprocess
@@ -186,3 +187,10 @@ def test_off_a_terminal_only_notices_and_ends_are_said() -> None:
     said = "autotune: The recovery is halfway, as somebody has to be told in a long sentence.\n"
     assert done.stderr == 2 * said
     assert done.stdout == "Guarded sync 1.\nGuarded sync 2.\n"
+
+
+def test_whose_requests_a_p99_is_of_is_said() -> None:
+    view = GuardView("/dev/md0", 1e8)
+    view.windows.extend(dataclasses.replace(each, source="probe") for each in some_windows(10))
+    (p99,) = (line for line in lines_of(view, 80) if line.startswith("p99"))
+    assert p99.endswith("of small test reads")
