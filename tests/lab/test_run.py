@@ -31,7 +31,7 @@ LIMIT_S = {"guest_retune.py": 1800, "guest_design.py": 3600}
         ("raid5-ssd", "guest_layers.py"),
         pytest.param("raid5-ssd", "guest_ownership.py", marks=pytest.mark.slow),
         ("raid5-hdd", "guest_rebuild.py"),
-        ("raid5-hdd", "guest_watch.py"),
+        pytest.param("raid5-hdd", "guest_watch.py", marks=pytest.mark.slow),
         ("raid5-hdd", "guest_guard.py"),
         pytest.param("tests/lab/forecast.toml", "guest_forecast.py", marks=pytest.mark.slow),
         ("tests/lab/check.toml", "guest_check.py"),
