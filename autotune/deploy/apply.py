@@ -74,7 +74,8 @@ def apply_profile(
             notice(left_out)
         # What was found on a real recovery is wanted while it lasts.
         live = sync.under_way(array)
-        for message in checks.refusals(checks.check(array, read_stack(array), live)):
+        stack = read_stack(array)
+        for message in checks.refusals(checks.check(array, stack, live)):
             raise RefusalError(message)
         knobs = tuple(by_name(name) for name in profile.knobs)
         for knob in knobs:
@@ -85,7 +86,7 @@ def apply_profile(
         exported_script.refuse_over(array)
         refuse_damaged(array, state_dir)
         deferred_restore.settle(path, array.root)
-        for text in (*may_go_first(array, state_dir), *not_noted(array, state_dir)):
+        for text in (*may_go_first(array, stack, state_dir), *not_noted(array, state_dir)):
             notice(text)
         record_persisted(array, state_dir)
         watch = Watch(array, knobs, live)

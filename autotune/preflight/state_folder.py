@@ -3,15 +3,16 @@
 from pathlib import Path
 
 from autotune.system.array import Array
-from autotune.system.stack import read_stack
+from autotune.system.stack import Stack
 
 STAYS_MOUNTED = (Path("/"), Path("/var"), Path("/var/lib"))
+"""Nobody unmounts these on a machine that runs."""
 
 
-def may_go_first(array: Array, state_dir: Path) -> list[str]:
+def may_go_first(array: Array, stack: Stack, state_dir: Path) -> list[str]:
     """A sentence if the state folder is on the array itself, on a filesystem that somebody may
     unmount while the array goes on."""
-    mount = read_stack(array).mount_for(state_dir)
+    mount = stack.mount_for(state_dir)
     if mount is None or mount.mountpoint in STAYS_MOUNTED:
         return []
     return [

@@ -47,8 +47,8 @@ def answer(design: Document) -> tuple[str, str]:
     """What to take, and why."""
     best = winner(design)
     others = {t["shape"] for t in design["trials"] if t["setting"] != design["default"]}
-    measured = show_count(len(others), "other shape")
-    why = f"nothing was proven better than mdadm's default, of {measured} that fitted into the time"
+    measured = f"other shapes measured: {len(others)}"
+    why = f"nothing was proven better than mdadm's default ({measured})"
     if design["proven"]:
         why = f"{best['reason']}, overall {overall(best)}"
     return f"Take {best['letter']}, {best['shape']}", f": {why}."
@@ -63,7 +63,7 @@ def reasons(design: Document) -> list[str]:
     ]
     if not design["proven"]:
         said.append(
-            "With more time (--time), more shapes are measured, and smaller differences proven."
+            "With more time (--time), more shapes can be measured and smaller differences proven."
         )
     levels = [each["setting"]["level"] for each in design["finalists"]]
     other = next((level for level in levels if level != design["winner"]["level"]), None)

@@ -100,9 +100,8 @@ class GuardView:
             seen += f", ceiling {show_latency(self.ceiling_ns)}"
         if narrow:
             return seen
-        if now.source == PROBE:
-            return f"{seen}, of small test reads"
-        return seen if now.foreground_iops is None else f"{seen}, {_iops(now)}"
+        users = "" if now.foreground_iops is None else f", {_iops(now)}"
+        return seen + users + ", of small test reads" * (now.source == PROBE)
 
 
 def _iops(now: Window) -> str:

@@ -52,14 +52,15 @@ def put_back(
             outcome.gone.append(name)
             return True
         # What the kernel resets with it is not somebody else's, what is set after that is: if this
-        # is killed, too. A full disk keeps nothing from going back.
+        # is killed, too. A full disk keeps nothing from going back, nor does a file beside it that
+        # cannot be read.
         resetting = any(resets(write.path, Path(other)) for other in record.originals)
         if resetting:
             with contextlib.suppress(AutotuneError):
                 journal.writing(write.path, wanted)
         _write(record, write.path, wanted)
         if resetting:
-            with contextlib.suppress(AutotuneError):
+            with contextlib.suppress(AutotuneError, OSError):
                 journal.took_effect(write.path)
         if (now := sysfs.original(write.path)) != wanted:
             outcome.failed.append(f"{name} reads {now} after {wanted} was written")

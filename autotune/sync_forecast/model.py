@@ -20,14 +20,14 @@ PARITY = ("raid4", "raid5", "raid6")
 APART = {CHECK: 0.02, REBUILD: 0.06, RESYNC: 0.06}
 """The spread by which the times of a whole sync differ from those that a few places tell: only the
 check is what was measured, the others write too."""
-BEYOND = 1.02
-"""What is so much faster than the fastest that was measured is another speed."""
 P99_APART = {CHECK: 0.06, REBUILD: 0.12, RESYNC: 0.08}
 """Likewise of a p99: a degraded array reads the member that it lacks from all others."""
+BEYOND = 1.02
+"""What is so many times as fast as the fastest that was measured is another speed."""
 APART_PAIR, P99_APART_PAIR = 0.2, 0.3
-"""The same for a rebuild of RAID 10, which copies one member while a check compares all: without a
-limit it took 0.95 to 1.47 times as long as this says, and its p99 was 0.6 to 1.7 times as high
-(`benchmarks/README.md`)."""
+"""`APART` and `P99_APART` for a rebuild of RAID 10, which copies one member while a check compares
+all: without a limit it took 0.95 to 1.47 times as long as this says, and its p99 was 0.6 to 1.7
+times as high (`benchmarks/README.md`)."""
 
 
 @dataclass(frozen=True)

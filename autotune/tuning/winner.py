@@ -16,6 +16,7 @@ from autotune.safety.apply import apply, follow_again
 from autotune.safety.journal import Journal
 from autotune.safety.watch import Watch
 from autotune.system.array import Array
+from autotune.system.stack import read_stack
 from autotune.tuning.preparation import Preparation
 from autotune.tuning.proven_profile import make_profile, settled
 from autotune.tuning.reporter import Reporter
@@ -27,7 +28,7 @@ def ready_to_keep(array: Array, state_dir: Path, reporter: Reporter) -> None:
     set is recorded with what was there before, as far as that is known."""
     refuse_over(array)
     refuse_damaged(array, state_dir)
-    for text in (*may_go_first(array, state_dir), *not_noted(array, state_dir)):
+    for text in (*may_go_first(array, read_stack(array), state_dir), *not_noted(array, state_dir)):
         reporter.notice(text)
     record_persisted(array, state_dir)
 

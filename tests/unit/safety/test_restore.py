@@ -153,6 +153,31 @@ def test_what_the_scheduler_resets_on_the_way_back_is_put_back_too(resetting: Fi
     assert not outcome.foreign
 
 
+def test_what_cannot_be_read_after_the_scheduler_is_back_is_no_failure(
+    resetting: Files, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As wbt_lat_usec, once throttling is off."""
+    files, read = resetting, sysfs.original
+    journal = files.open()
+    files.write(journal, files.queue / "scheduler", "bfq")
+    journal.settled()
+    del journal
+    back = []
+
+    def original(path: Path) -> str:
+        if path.name == "scheduler":
+            back.append(read(path))
+        elif path.name == "nr_requests" and back[-1:] == ["none"]:
+            back.append("")
+            raise OSError(errno.EINVAL, "Invalid argument")
+        return read(path)
+
+    monkeypatch.setattr(sysfs, "original", original)
+    outcome = restore(files.reload(), files.root)
+    assert "" in back, "it was looked at"
+    assert (outcome.failed, str(files.queue / "scheduler") in outcome.restored) == ([], True)
+
+
 def test_a_kill_while_the_scheduler_goes_back_loses_nothing_that_it_resets(
     resetting: Files, monkeypatch: pytest.MonkeyPatch
 ) -> None:
