@@ -67,11 +67,20 @@ def put_back(
         elif keep is None:
             outcome.restored.append(name)
     except (AutotuneError, OSError) as error:
-        action = sysfs.read_or(write.path.parent / "sync_action", "idle")
-        if write.path.name in WAITING and action != "idle":
-            return False
-        outcome.failed.append(because(write.path, error))
-        outcome.late |= sysfs.is_late(write.path)
+        return _failed(write.path, error, outcome)
+    return True
+
+
+def _failed(path: Path, error: Exception, outcome: Outcome) -> bool:
+    """Note why a file was not put back. False if that has to wait for the end of a sync."""
+    if path.name in WAITING and sysfs.read_or(path.parent / "sync_action", "idle") != "idle":
+        return False
+    if sysfs.device(path).exists():
+        outcome.failed.append(because(path, error))
+        outcome.late |= sysfs.is_late(path)
+    else:
+        # The device vanished just now.
+        outcome.gone.append(str(path))
     return True
 
 

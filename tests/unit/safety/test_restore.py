@@ -608,6 +608,24 @@ def test_files_that_are_gone_are_no_failure(files: Files) -> None:
     assert str(cache) in outcome.gone
 
 
+def test_a_disk_that_vanishes_meanwhile_is_no_failure(
+    files: Files, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    queue = files.queue / "nr_requests"
+    files.write(files.open(), queue, "32")
+    write = sysfs.write
+
+    def vanishes(path: Path, text: str) -> None:
+        if path == queue:
+            shutil.rmtree(queue.parent.parent)
+        write(path, text)
+
+    monkeypatch.setattr(sysfs, "write", vanishes)
+    outcome = restore(files.reload(), files.root)
+    assert outcome.complete
+    assert str(queue) in outcome.gone
+
+
 def test_a_file_that_cannot_be_read_is_no_reason_to_leave_the_others(files: Files) -> None:
     cache, queue = files.md / "stripe_cache_size", files.queue / "nr_requests"
     journal = files.open()
