@@ -94,6 +94,8 @@ class Hold:
             second_at = window_at = seen_s = now
             second_kib = window_kib = self._progress.look()
             requests = 0
+            # A disk may fail in the first second, too.
+            self._outcome.look()
             while going():
                 now = time.monotonic()
                 done = self._progress.look()

@@ -87,7 +87,9 @@ class Outcome:
     def interrupted(self) -> bool:
         md = self._array.md
         if self._array.sync_action == "recover":
-            return self._before is not None and self._in_sync() <= self._before
+            if self._before is None:
+                return sysfs.read_or(md / "degraded", "0") != "0"
+            return self._in_sync() <= self._before
         if self._array.sync_action == "resync":
             return sysfs.read_or(md / "resync_start", "none") != "none"
         # Where it got to; of one that was stopped in its first seconds md may not know.

@@ -239,6 +239,22 @@ def test_a_member_that_md_takes_in_at_the_end_of_a_recovery_has_come_to_it(
     assert not guard.hold.interrupted
 
 
+@pytest.mark.parametrize("lacks", [True, False])
+def test_a_recovery_whose_disk_fails_before_anything_was_seen_of_it_is_told(
+    guarded: Callable[..., Guarded], lacks: bool
+) -> None:
+    """Seen of a SCSI disk that vanished as the guard began."""
+    plant = Plant(size_kib=4_000_000)
+    guard = guarded(plant)
+    guard.machine.put("sys/block/md0/md/degraded", str(int(lacks)))
+    plant.done_kib = plant.size_kib
+    guard.hold = Hold(
+        dataclasses.replace(guard.array, sync_action="recover"), guard.valve, Promise(CEILING_NS)
+    )
+    assert guard.run(20)
+    assert guard.hold.interrupted == lacks
+
+
 def test_a_recovery_in_the_place_of_a_check_is_guarded_as_one(
     guarded: Callable[..., Guarded],
 ) -> None:
