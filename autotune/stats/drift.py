@@ -25,30 +25,51 @@ class Anchor:
     figures: Figures
 
 
+LEAST_NOISE = 0.02
+"""Of a figure's logarithm, though a measurement may look steadier."""
+
+
 def noise(anchors: Sequence[Anchor], name: str) -> float:
     """The spread of a figure between the first two anchors, which were neighbours in time; no
     less than the spread within them."""
-    values = [a.figures[name] for a in anchors[:2] if name in a.figures]
-    within = max((v.spread for v in values), default=0.0)
-    if len(values) < 2:
-        return within
-    return max(within, abs(math.log(values[1].value / values[0].value)) / math.sqrt(2))
+    within = max((a.figures[name].spread for a in anchors[:2] if name in a.figures), default=0.0)
+    return max(within, _apart(anchors, name))
+
+
+def _apart(anchors: Sequence[Anchor], name: str) -> float:
+    """The spread between the first two anchors alone."""
+    values = [a.figures[name].value for a in anchors[:2] if name in a.figures]
+    return abs(math.log(values[1] / values[0])) / math.sqrt(2) if len(values) == 2 else 0.0
 
 
 def _path(anchors: Sequence[Anchor], name: str) -> list[tuple[float, float]]:
     """When and how far (log scale) the figure has moved from where the baseline stood at the start
     (the first two anchors); empty if all anchors agree within noise."""
-    seen = [(a.time_s, math.log(a.figures[name].value)) for a in anchors if name in a.figures]
+    seen = [(a.time_s, a.figures[name]) for a in anchors if name in a.figures]
     if len(seen) < 3:
         return []
-    start = (seen[0][1] + seen[1][1]) / 2
-    if max(abs(log - start) for _, log in seen[2:]) < _notable(anchors, name):
+    start, apart = _together([figure for _, figure in seen[:2]]), _apart(anchors, name)
+    if not any(_differ(start, later, apart) for _, later in seen[2:]):
         return []
-    return [(seen[1][0], 0.0), *((time, log - start) for time, log in seen[2:])]
+    return [
+        (seen[1][0], 0.0),
+        *((time, math.log(later.value / start.value)) for time, later in seen[2:]),
+    ]
 
 
-def _notable(anchors: Sequence[Anchor], name: str) -> float:
-    return SIGNIFICANT * max(noise(anchors, name), 0.02)
+def _together(figures: Sequence[Estimate]) -> Estimate:
+    """One estimate of these: of one that is steady and one that is not, the steady one counts."""
+    weights = [1 / max(figure.spread, LEAST_NOISE) ** 2 for figure in figures]
+    logs = [math.log(figure.value) for figure in figures]
+    mean = sum(w * log for w, log in zip(weights, logs, strict=True)) / sum(weights)
+    return Estimate(math.exp(mean), 1 / math.sqrt(sum(weights)))
+
+
+def _differ(one: Estimate, other: Estimate, apart: float) -> bool:
+    """Whether they are further from each other than their spreads, and one of `apart`, let us
+    expect."""
+    spread = max(math.hypot(one.spread, other.spread), apart, LEAST_NOISE)
+    return abs(math.log(one.value / other.value)) >= SIGNIFICANT * spread
 
 
 def drift(anchors: Sequence[Anchor], name: str, time_s: float) -> tuple[float, float]:
@@ -72,9 +93,12 @@ def drift(anchors: Sequence[Anchor], name: str, time_s: float) -> tuple[float, f
 
 def is_moving(anchors: Sequence[Anchor]) -> bool:
     """Whether the newest anchor shows another level than the one before it."""
-    for name in anchors[-1].figures:
-        path = _path(anchors, name)
-        if path and abs(path[-1][1] - path[-2][1]) >= _notable(anchors, name):
+    for name, newest in anchors[-1].figures.items():
+        earlier = [a.figures[name] for a in anchors[:-1] if name in a.figures]
+        if not _path(anchors, name) or not earlier:
+            continue
+        before = earlier[-1] if len(earlier) > 2 else _together(earlier)
+        if _differ(before, newest, _apart(anchors, name)):
             return True
     return False
 

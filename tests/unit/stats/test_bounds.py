@@ -66,6 +66,26 @@ def test_a_drift_is_taken_out_in_proportion_to_time() -> None:
     assert largest_drifts(slower) == {"write.throughput": pytest.approx(0.5)}
 
 
+def test_a_noisy_second_measurement_hides_no_drift() -> None:
+    """As of reads in the lab, where nobody was told that they had become 1.6 times as fast."""
+    spreads = (141, 0.11), (140, 0.45), (222, 0.02), (229, 0.02)
+    seen = [
+        Anchor(i * 100.0, {"read.throughput": Estimate(value, spread)})
+        for i, (value, spread) in enumerate(spreads)
+    ]
+    assert largest_drifts(seen[:2]) == {}
+    assert largest_drifts(seen[:3]) == {"read.throughput": pytest.approx(1.57, rel=0.01)}
+    assert is_moving(seen[:3])
+    assert not is_moving(seen)
+
+
+def test_a_noisy_later_measurement_is_no_drift() -> None:
+    seen = anchors(100, 100)
+    seen.append(Anchor(200.0, {"write.throughput": Estimate(150, 0.3)}))
+    assert largest_drifts(seen) == {}
+    assert not is_moving(seen)
+
+
 def test_before_the_first_anchor_nothing_has_drifted() -> None:
     assert drift(anchors(100, 100, 50), "write.throughput", -5) == (0, 0)
     assert drift(anchors(100, 100, 50), "write.throughput", 0) == (0, 0)
