@@ -67,9 +67,12 @@ def _print_changes(console: Console, result: Result) -> None:
     if brought:
         trials = show_count(result.trials, "trial")
         console.print(f"  (each change's part as the models see it, from {trials})")
+    doubtful = [knob for knob, gain in brought.items() if gain.interval[0] <= 1]
+    if doubtful:
+        console.print(f"  proven only together with the rest: {', '.join(doubtful)}")
     idle = [share.knob for share in result.shares if not share.needed]
     if idle:
-        console.print(f"  left as they were, since nothing shows a gain: {', '.join(idle)}")
+        console.print(f"  left as they were, since the gain was proven without: {', '.join(idle)}")
 
 
 def print_result(console: Console, result: Result, profile: Path | None, ram: str) -> None:
