@@ -12,12 +12,21 @@ from guest import autotune, autotune_json, knob_files
 from stacks import (
     FOLDER,
     STACKS,
+    copy_of_a_partition_table,
+    linear,
     link_to,
     loop_device,
+    loop_device_by_a_name_that_is_gone,
     mounted_ext4,
+    mounted_through_a_symlink,
     opened_by_a_program,
+    partition,
+    partition_table_without_an_mbr,
+    physical_volume,
+    served_as_a_device,
     served_as_a_file,
     sh,
+    signature_of_bcachefs,
     text,
 )
 
@@ -27,6 +36,18 @@ from autotune.system.signature import signature
 
 DEVICE = "/dev/md0"
 LINK = link_to(DEVICE)
+SIMILAR = {
+    mounted_through_a_symlink,
+    linear,
+    physical_volume,
+    partition,
+    loop_device_by_a_name_that_is_gone,
+    served_as_a_device,
+    signature_of_bcachefs,
+    partition_table_without_an_mbr,
+    copy_of_a_partition_table,
+}
+"""What another of `STACKS` is much like, so that it is of the slow tests."""
 
 
 @pytest.fixture(autouse=True)
@@ -67,7 +88,13 @@ def test_a_sector_that_cannot_be_read_hides_no_filesystem(kib: int) -> None:
 
 @pytest.mark.parametrize(
     ("stack", "named"),
-    [(mounted_ext4, DEVICE), *((stack, str(LINK)) for stack in STACKS)],
+    [
+        (mounted_ext4, DEVICE),
+        *(
+            pytest.param(stack, str(LINK), marks=[pytest.mark.slow] if stack in SIMILAR else [])
+            for stack in STACKS
+        ),
+    ],
     ids=lambda part: getattr(part, "__name__", ""),
 )
 def test_an_array_in_use_is_refused_by_name_and_not_touched(

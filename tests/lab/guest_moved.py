@@ -122,6 +122,7 @@ def test_a_member_whose_first_profile_was_undone_while_it_was_in_another_array(
     assert all_disks() == before
 
 
+@pytest.mark.slow
 def test_a_disk_that_its_owner_has_set_between_two_arrays(tmp_path: Path) -> None:
     """The switch of the scheduler is undone for one array, the length of the queue for another."""
     state, before = tmp_path / "state", all_disks()
@@ -157,6 +158,7 @@ def test_a_former_member_that_is_partitioned_anew(tmp_path: Path, whole: bool) -
     assert all_disks() == before
 
 
+@pytest.mark.slow
 def test_a_disk_of_which_nothing_can_be_noted_is_not_set(tmp_path: Path) -> None:
     """Neither by a command nor by udev, until it can."""
     state, before = tmp_path / "state", all_disks()
@@ -210,7 +212,7 @@ def test_a_disk_that_joins_just_before_its_profile_is_undone(
     assert "has set" not in autotune("status", state=state).stdout
 
 
-@pytest.mark.parametrize("ending", ["restore", "unpersist"])
+@pytest.mark.parametrize("ending", ["restore", pytest.param("unpersist", marks=pytest.mark.slow)])
 def test_an_array_that_is_assembled_while_its_profile_is_undone(
     tmp_path: Path, ending: str
 ) -> None:

@@ -43,6 +43,7 @@ LIMIT_S = {"guest_retune.py": 1800, "guest_design.py": 3600}
         pytest.param("tests/lab/neighbours.toml", "guest_neighbours.py", marks=pytest.mark.slow),
         pytest.param("tests/lab/advise.toml", "guest_advise.py", marks=pytest.mark.slow),
         ("raid6-hdd", "guest_gate.py"),
+        ("raid6-hdd", "guest_run.py"),
         ("tests/lab/design.toml", "guest_design.py"),
         pytest.param("tests/lab/design.toml", "guest_late.py", marks=pytest.mark.slow),
         ("raid6-hdd", "guest_knobs.py"),
