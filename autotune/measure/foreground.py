@@ -90,6 +90,7 @@ class Foreground:
         self._seconds: deque[Second] = deque(maxlen=WINDOW_S)
         self._clocks: deque[tuple[float, float]] = deque(maxlen=WINDOW_S)
         """In ns: what requests took by the kernel's clock, and what was seen in flight by ours."""
+        self._clocks_compared = False
         self._in_flight_ns = 0.0
         self._looked_s: float | None = None
         self._last_users_s = -math.inf
@@ -256,6 +257,7 @@ class Foreground:
     def _clocks_differ(self) -> bool:
         if len(self._clocks) < CLOCK_S:
             return False
+        self._clocks_compared = True
         kernels, ours = (sum(part) for part in zip(*self._clocks, strict=True))
         return not 1 / CLOCK_RATIO < (kernels + 1) / (ours + 1) < CLOCK_RATIO
 
@@ -269,8 +271,10 @@ class Foreground:
         return latest.at_most > DOUBT_RATIO * latest.at_least
 
     def p99(self) -> tuple[Percentile | None, int]:
-        """The p99 of the last half minute and how many requests it is of."""
-        return p99(self._seconds), sum(second.sampled for second in self._seconds)
+        """The p99 of the last half minute and how many requests it is of; none by a clock of the
+        kernel that was not compared with ours yet."""
+        known = self._probe is not None or self._clocks_compared
+        return p99(self._seconds) if known else None, sum(s.sampled for s in self._seconds)
 
     def __enter__(self) -> Self:
         return self

@@ -71,7 +71,7 @@ def put_back(
     return True
 
 
-def _failed(path: Path, error: Exception, outcome: Outcome) -> bool:
+def _failed(path: Path, error: AutotuneError | OSError, outcome: Outcome) -> bool:
     """Note why a file was not put back. False if that has to wait for the end of a sync."""
     if path.name in WAITING and sysfs.read_or(path.parent / "sync_action", "idle") != "idle":
         return False

@@ -139,6 +139,8 @@ def test_a_kernel_whose_clock_stands_still_is_not_believed(
     guard = guarded(plant)
     guard.run(120)
     assert {w.source for w in guard.windows[4:]} == {"probe"}
+    # Nor is anything told by it before that is known.
+    assert not any(w.p99_ns for w in guard.windows if w.source == "accounting")
     assert plant.share_slow(CEILING_NS / 1e9, 60) < 0.015
 
 
