@@ -7,9 +7,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 from autotune.advice.stored import Kept
+from autotune.deploy.status import Status
 from autotune.errors import RefusalError
 from autotune.guard.past import GuardedSync
-from autotune.report import check, run_report, sync_forecast, sync_forecast_document
+from autotune.report import check, run_report, status, sync_forecast, sync_forecast_document
 from autotune.report.advice import advice_document
 from autotune.report.stored_array import PastRun, StoredArray
 from autotune.results import stored_run
@@ -30,6 +31,7 @@ def document(stored: StoredArray) -> Document:
             "uuid": stored.uuid,
             "host": stored.host,
             "lab": stored.lab,
+            "in_force": _in_force(stored.in_force) if stored.in_force else None,
             "syncs": [_sync(sync) for sync in stored.syncs],
             "checks": [check.document(stored.device, each) for each in stored.checks],
             "forecast": _forecast(stored.forecast) if stored.forecast else None,
@@ -40,6 +42,11 @@ def document(stored: StoredArray) -> Document:
         }
     )
     return found
+
+
+def _in_force(now: Status) -> Document:
+    """As `status --json`, and for how long it is there."""
+    return {**status.document(now), "until": status.until(now)}
 
 
 def _sync(sync: GuardedSync) -> Document:
@@ -111,6 +118,8 @@ def _moment(since_epoch_s: float) -> str:
 def _missing(stored: StoredArray) -> list[str]:
     """What is not shown, and why."""
     said = []
+    if stored.in_force is None:
+        said.append("The array is not on this machine, so what is in force is not known here.")
     if not stored.syncs:
         said.append("No sync was guarded; `autotune guard` keeps how one goes.")
     if not stored.checks:

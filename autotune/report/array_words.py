@@ -69,6 +69,8 @@ def how(arrays: Sequence[Document]) -> list[str]:
 def short(array: Document) -> list[tuple[str, str]]:
     """What is to be known first, of newest things alone: what it is about, and sentences."""
     said = []
+    if array["in_force"] is not None:
+        said.append(("in force", in_force_line(array["in_force"])))
     if array["syncs"]:
         last = array["syncs"][0]
         text = sync_line(last)
@@ -100,6 +102,24 @@ def short(array: Document) -> list[tuple[str, str]]:
     if array["advice"] is not None:
         said.append(("advice", advice_line(array["advice"])))
     return said
+
+
+def in_force_line(status: Document) -> str:
+    """Which profile is in force, what it sets, and what reads otherwise or is wrong."""
+    if status["profile"] is None:
+        said = ["no profile."]
+    else:
+        knobs = ", ".join(f"{name} {knob['wanted']}" for name, knob in status["knobs"].items())
+        said = [
+            f'the profile "{status["profile"]}" is {status["how"]}, {status["until"]}: {knobs}.'
+        ]
+    differ = [
+        f"{name} reads {knob['value']}"
+        for name, knob in status["knobs"].items()
+        if not knob["same"] and knob["value"] is not None
+    ]
+    said += [f"Differs: {', '.join(differ)}."] if differ else []
+    return " ".join([*said, *(f"Wrong: {fault}" for fault in status["faults"])])
 
 
 def sync_line(sync: Document) -> str:

@@ -17,12 +17,8 @@ def print_status(console: Console, status: Status) -> None:
     if active is None:
         console.print(Text(f"{device}: no profile is in force."))
     else:
-        until = "from each start on" if active.how == "persisted" else "until a reboot"
-        kept = status.persisted
-        if active.how == "applied" and kept is not None and kept.knobs == active.profile.knobs:
-            until = "and persisted"
         console.print(
-            Text(f'{device}: the profile "{active.profile.name}" is {active.how}, {until}.'),
+            Text(f'{device}: the profile "{active.profile.name}" is {active.how}, {until(status)}.')
         )
         console.print(_knobs(status))
     for knob in status.knobs:
@@ -34,6 +30,15 @@ def print_status(console: Console, status: Status) -> None:
         print_indented(console, f"wrong: {text}")
     for text in status.notes:
         print_indented(console, f"note: {text}")
+
+
+def until(status: Status) -> str:
+    """For how long the profile in force is there."""
+    active, kept = status.active, status.persisted
+    if active is not None and active.how == "applied":
+        same = kept is not None and kept.knobs == active.profile.knobs
+        return "and persisted" if same else "until a reboot"
+    return "from each start on"
 
 
 def _knobs(status: Status) -> Grid:

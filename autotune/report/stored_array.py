@@ -11,6 +11,7 @@ from autotune.advice import stored as advices
 from autotune.advice.stored import Kept
 from autotune.checking import stored as checked
 from autotune.checking.record import CheckRecord
+from autotune.deploy.status import Status, status
 from autotune.errors import RefusalError, UsageError
 from autotune.guard import stored as guarded
 from autotune.guard.past import GuardedSync
@@ -53,13 +54,15 @@ class StoredArray:
     host: str = ""
     lab: bool = False
     """Where the array is, or was when something was kept of it; "" if neither is known."""
+    in_force: Status | None = None
+    """Its profile, if the array is on this machine."""
 
 
 def find(name: str, state_dir: Path) -> StoredArray:
     """What is stored of an array by its device or UUID, which need not be on this machine. Raise
     UsageError if that is nothing, AutotuneError if it cannot be read."""
     device = name if "/" in name else f"/dev/{name}"
-    here = ""
+    array, here = None, ""
     with contextlib.suppress(UsageError):
         array = find_array(name)
         device, here = array.device, array.uuid
@@ -88,6 +91,7 @@ def find(name: str, state_dir: Path) -> StoredArray:
         tuple(PastRun(as_it_is(r), store.result(r.id)) for r in runs[:MOST_RUNS] if store),
         max(0, len(runs) - MOST_RUNS),
         advices.newest(state_dir, uuid),
+        in_force=status(array, state_dir) if array is not None and uuid == here else None,
         **(place() if uuid == here else _place_of(runs, [*syncs[:1], forecast])),
     )
 

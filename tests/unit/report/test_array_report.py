@@ -11,9 +11,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import fake_sysfs
 import pytest
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
+from profiles_in_force import apply_values, persist_values, start
 from rich.console import Console
 from said_numbers import Reader, numbers_in, sayable
 from some_array import DEVICE, UUID, some_advice, store_array, store_little
@@ -24,13 +26,23 @@ from typer.testing import CliRunner
 
 from autotune.advice import stored as advices
 from autotune.cli.main import app
-from autotune.report import array_pictures, array_rows, array_words, check, guarded_picture, passes
+from autotune.report import (
+    array_pictures,
+    array_rows,
+    array_words,
+    check,
+    guarded_picture,
+    passes,
+    stored_array,
+)
 from autotune.report.advice import advice_document
 from autotune.report.drawing import figure
 from autotune.report.page import html as page_of
 from autotune.report.plain_report import markdown, text
 from autotune.service import history
 from autotune.sync_forecast import stored as forecasts
+from autotune.system import sysfs
+from autotune.system.array import find_array
 
 pytestmark = pytest.mark.filterwarnings("error")
 PHRASES = re.compile(r"95 %|95 times of 100|p99|-{2}json")
@@ -295,7 +307,7 @@ def test_one_part_is_enough_and_what_is_missing_is_said(state: Path, part: str) 
             file.unlink()
     found = the_array(state)
     assert found["uuid"] == UUID
-    assert len(found["missing"]) == 5 - (part == "retune")
+    assert len(found["missing"]) == 6 - (part == "retune")
     assert bool(found["runs"]) != runs
     # Something is said of it first, and how it was got.
     assert len(array_words.short(found)) == 1
@@ -311,6 +323,44 @@ def test_an_array_is_found_by_its_uuid_and_the_newest_of_a_name_is_meant(state: 
     assert the_array(state)["uuid"] == "cd" * 16
     assert the_array(state, UUID)["uuid"] == UUID
     assert the_array(state, ":".join([UUID[:8].upper()] * 4))["uuid"] == UUID
+
+
+@pytest.mark.parametrize("how", ["none", "applied", "persisted"])
+def test_what_is_in_force_is_said_where_the_array_is(
+    state: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    machine = fake_sysfs.raid6(tmp_path_factory.mktemp("machine"))
+    machine.put("sys/block/md0/md/uuid", UUID)
+    (machine.root / "etc/udev").mkdir(parents=True)
+    array = find_array("md0", machine.root)
+    monkeypatch.setattr(stored_array, "find_array", lambda _name: array)
+    start(machine.root)
+    monkeypatch.setattr(sysfs, "write", fake_sysfs.write)
+    if how != "none":
+        {"applied": apply_values, "persisted": persist_values}[how](
+            array, {"read_ahead_kb": 512}, state
+        )
+    shown = the_array(state)
+    said = dict(array_words.short(shown))["in force"]
+    assert ("read_ahead_kb 512" in said) == (how != "none")
+    assert (" is applied, and persisted:" in said) == (how == "persisted")
+    if how == "applied":
+        (array.block / "queue/read_ahead_kb").write_text("77\n")
+        said = dict(array_words.short(the_array(state)))["in force"]
+        assert "Differs: read_ahead_kb reads 77." in said
+    (line,) = [
+        line
+        for line in Reader(page_of([shown])).texts
+        if "no profile" in line or "is applied, " in line
+    ]
+    assert line.partition(".")[0] == said.partition(".")[0]
+
+
+def test_of_an_array_elsewhere_it_is_not_known_what_is_in_force(state: Path) -> None:
+    shown = the_array(state)
+    assert shown["in_force"] is None
+    assert "in force" not in dict(array_words.short(shown))
+    assert "what is in force is not known here" in text([shown])
 
 
 def test_little_is_drawn_too(tmp_path: Path) -> None:
