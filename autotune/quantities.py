@@ -7,6 +7,8 @@ from datetime import datetime
 from autotune.errors import UsageError
 from autotune.untrusted import plain
 
+LONGEST_S = 100 * 365.25 * 86400
+"""Beyond this, moments in time cannot be reckoned with."""
 _SECONDS = {
     **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), 1.0),
     **dict.fromkeys(("m", "min", "mins", "minute", "minutes"), 60.0),
@@ -103,7 +105,10 @@ def parse_seconds(text: str) -> float:
     parts = re.findall(r"[\d.]+\s*[a-z]+\s*", text.strip()[:_LONGEST])
     if len(parts) < 2 or "".join(parts) != text.strip():
         parts = [text]
-    return sum(_scaled(part, _SECONDS, "5min", "time", ("min", "h")) for part in parts)
+    seconds = sum(_scaled(part, _SECONDS, "5min", "time", ("min", "h")) for part in parts)
+    if seconds > LONGEST_S:
+        raise UsageError(f'"{plain(text)}" is more than 100 years; write it like 5min.')
+    return seconds
 
 
 def parse_latency_ns(text: str) -> float:

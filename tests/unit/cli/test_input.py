@@ -266,6 +266,7 @@ def test_a_name_that_is_nearly_right_is_answered_with_the_right_one() -> None:
 @pytest.mark.parametrize(
     ("parse", "text", "said"),
     [
+        (parse_seconds, "40000d", '"40000d" is more than 100 years; write it like 5min.'),
         (parse_seconds, "24", '"24" has no unit; write it like 24min or 24h.'),
         (parse_seconds, "-5min", '"-5min" is not above zero; write it like 5min.'),
         (parse_seconds, "0h", '"0h" is not above zero; write it like 5min.'),

@@ -125,4 +125,4 @@ def test_what_is_no_moment_to_come_is_refused(text: str) -> None:
 def test_a_date_that_no_sync_needs_is_refused() -> None:
     assert parse_within("30d") == 30 * 86400
     with pytest.raises(UsageError, match="more than a year"):
-        parse_within("99999999d")
+        parse_within("400d")
