@@ -6,6 +6,7 @@ from rich.console import Console
 from rich.text import Text
 
 from autotune.quantities import show_bytes, show_count, show_seconds
+from autotune.report.lines import print_indented
 from autotune.report.sentences import drifted
 from autotune.report.tables import (
     nearest_table,
@@ -69,10 +70,11 @@ def _print_changes(console: Console, result: Result) -> None:
         console.print(f"  (each change's part as the models see it, from {trials})")
     doubtful = [knob for knob, gain in brought.items() if gain.interval[0] <= 1]
     if doubtful:
-        console.print(f"  proven only together with the rest: {', '.join(doubtful)}")
+        print_indented(console, f"proven only together with the rest: {', '.join(doubtful)}")
     idle = [share.knob for share in result.shares if not share.needed]
     if idle:
-        console.print(f"  left as they were, since the gain was proven without: {', '.join(idle)}")
+        text = f"left as they were, since the gain was proven without: {', '.join(idle)}"
+        print_indented(console, text)
 
 
 def print_result(console: Console, result: Result, profile: Path | None, ram: str) -> None:

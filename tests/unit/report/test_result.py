@@ -49,3 +49,22 @@ def test_a_change_that_is_alone_is_given_no_other_figure_than_the_measured_one(
     assert "→ 4096" in said
     assert said.count("×1.50") == parts
     assert ("as the models see it" in said) == bool(parts)
+
+
+@pytest.mark.parametrize("spread", [0.01, 0.2])
+def test_a_change_of_which_nothing_is_shown_by_itself_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spread: float
+) -> None:
+    result = Machine(tmp_path, monkeypatch).run("recipe")
+    winner = {**result.baseline, "stripe_cache_size": 4096, "read_ahead_kb": 2048}
+    shares = (
+        KnobShare("stripe_cache_size", 256, 4096, Estimate(1.5, 0.01), True),
+        KnobShare("read_ahead_kb", 512, 2048, Estimate(1.05, spread), True),
+        KnobShare("sync_speed_min", 1000, 5000, Estimate(1.11, 0.2), False),
+    )
+    result = dataclasses.replace(result, winner=winner, keep=True, shares=shares)
+    out = io.StringIO()
+    print_result(Console(file=out, width=80, color_system=None), result, None, "0 B of RAM")
+    said = out.getvalue()
+    assert ("proven only together with the rest: read_ahead_kb" in said) == (spread > 0.1)
+    assert "since the gain was proven without: sync_speed_min" in said
