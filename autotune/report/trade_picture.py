@@ -95,13 +95,16 @@ def _name_answers(
         if not text:
             continue
         wide = LETTER_PT * len(text)
+        free = []
         for share, up in PLACES:
             # Moved in from the sides, where it would reach over them.
             left = min(max(at[0] + 10 * (1 - 2 * share) - wide * share, room[0]), room[1] - wide)
             box = (left, left + wide, at[1] + up, at[1] + up + LINE_PT)
-            inside = room[2] < box[2] and box[3] < room[3]
-            if inside and not any(_meet(box, other) for other in taken):
-                break
+            if room[2] < box[2] and box[3] < room[3]:
+                free.append((sum(_meet(box, other) for other in taken), up, box))
+        # Where none is free, the first of those that hide least.
+        _, up, box = min(free, key=lambda place: place[0])
+        left = box[0]
         taken.append(box)
         axes.annotate(
             text, dot, xytext=(left - at[0], up), textcoords="offset points",
