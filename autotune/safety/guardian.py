@@ -77,7 +77,7 @@ class Guardian:
     def dismiss(self) -> None:
         """End the guardian; it restores first if the journal is still there. One that the kernel
         keeps waiting is left to go on."""
-        self.heartbeat.stop()
+        self.heartbeat.stop(self.journal.cleared)
         deadline = time.monotonic() + DISMISS_TIMEOUT_S
         while self._process.poll() is None and time.monotonic() < deadline:
             if self._is_stopped():
@@ -155,8 +155,8 @@ def watch_over(path: Path) -> int:
         # The tuner may be dead already.
         with contextlib.suppress(BrokenPipeError):
             os.write(1, b"ready\n")
-        wait_for_the_end(_tuner(path, first))
-        journal = _what_is_left(path, file, first)
+        done = wait_for_the_end(_tuner(path, first))
+        journal = _what_is_left(path, file, first, done)
         if journal is None:
             return 0
         outcome = restore(journal, at_once=True)
@@ -199,13 +199,17 @@ def _withstand() -> None:
         signal.signal(number, signal.SIG_IGN)
 
 
-def _what_is_left(path: Path, file: BinaryIO, first: bytes) -> Journal | None:
+def _what_is_left(path: Path, file: BinaryIO, first: bytes, done: bool) -> Journal | None:
     """The journal if there is anything to put back. `file` is it as it was opened at the start,
-    `first` what it said then."""
+    `first` what it said then. `done`: the tuner said that nothing is left."""
     # The pipe may break a moment before the dying tuner's hold on the journal does.
     fcntl.flock(file, fcntl.LOCK_EX)
-    file.seek(0)
-    text = file.read()
+    try:
+        file.seek(0)
+        text = file.read()
+    except OSError:
+        # Its disk fails. What is kept on purpose must not go back, all else must.
+        text = OVER if done else b""
     if text.endswith(OVER):
         return None
     for place in (waiting_path(path), applied_path(path.parent.parent, path.stem)):

@@ -12,6 +12,7 @@ BEAT_S = 5.0
 SILENCE_S = 60.0
 """A thread of its own beats, so nothing but a stop silences a tuner for so long. While the whole
 machine sleeps, neither counts."""
+DONE = b"!"
 
 
 class Heartbeat:
@@ -30,19 +31,25 @@ class Heartbeat:
             with contextlib.suppress(BrokenPipeError, BlockingIOError):
                 os.write(self._writing, b".")
 
-    def stop(self) -> None:
+    def stop(self, done: bool = False) -> None:
+        """`done`: nothing is left to put back."""
         self._over.set()
         self._thread.join()
+        if done:
+            with contextlib.suppress(BrokenPipeError, BlockingIOError):
+                os.write(self._writing, DONE)
         os.close(self._writing)
 
 
-def wait_for_the_end(tuner: int) -> None:
-    """Wait until the pipe on standard input breaks. A tuner (process number) that says nothing for
-    long is killed, which breaks it."""
+def wait_for_the_end(tuner: int) -> bool:
+    """Wait until the pipe on standard input breaks. Whether the tuner (process number) said before
+    that nothing is left to put back. One that says nothing for long is killed, which breaks it."""
+    last = b""
     while True:
         if select.select((0,), (), (), SILENCE_S)[0]:
-            if not os.read(0, 1 << 16):
-                return
+            if not (heard := os.read(0, 1 << 16)):
+                return last.endswith(DONE)
+            last = heard
         # The number is its own as long as this process is its child.
         elif os.getppid() == tuner:
             syslog.syslog(syslog.LOG_WARNING, f"autotune (process {tuner}) is stopped: killing it")

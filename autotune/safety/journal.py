@@ -48,7 +48,11 @@ class Journal:
         than root may have written it.
         """
         with open_roots_own(path) as file:
-            return cls.read(path, file.read())
+            try:
+                text = file.read()
+            except OSError as error:
+                raise OSError(error.errno, error.strerror, str(path)) from None
+            return cls.read(path, text)
 
     @classmethod
     def claimed(cls, path: Path) -> "Journal":

@@ -140,7 +140,7 @@ def test_a_kill_before_a_first_profile_is_kept_leaves_no_record_of_it(
         apply_values(array, {"stripe_cache_size": 512}, tmp_path)
     monkeypatch.undo()
     monkeypatch.setattr(sysfs, "write", fake_sysfs.write)
-    journal = guardian._what_is_left(path, *opened[0])
+    journal = guardian._what_is_left(path, *opened[0], done=False)
     assert journal is not None
     assert restore(journal, tmp_path).complete
     assert sysfs.value(cache) == "256"

@@ -1,6 +1,7 @@
 """The journal, on files that stand for sysfs."""
 
 import errno
+import io
 import json
 import os
 import shutil
@@ -17,6 +18,8 @@ from journal_files import UUID, Files, files
 from autotune.errors import AutotuneError, RefusalError, RestoreError
 from autotune.measure.scratch import scratch_file
 from autotune.measure.write_budget import Written
+from autotune.safety import guardian as guarding
+from autotune.safety import heartbeat
 from autotune.safety.guardian import Guardian, guarded
 from autotune.safety.journal import Journal
 from autotune.safety.new_journal import new_journal
@@ -117,6 +120,52 @@ def test_the_guardian_needs_no_journal_that_is_still_there(tmp_path: Path, damag
     assert guardian._process.wait(10) == 0
     assert file.read_text() == "256"
     assert not path.exists()
+
+
+class _Failing(io.FileIO):
+    """Of a disk that fails."""
+
+    def read(self, _size: int | None = -1) -> bytes:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+
+@pytest.mark.parametrize("done", [False, True])
+def test_where_the_journals_disk_fails_the_originals_go_back_unless_nothing_is_left(
+    tmp_path: Path, done: bool
+) -> None:
+    file = tmp_path / "stripe_cache_size"
+    file.write_text("256\n")
+    path = journal_path(tmp_path / "state", UUID)
+    journal = new_journal(path, UUID, "/dev/md0", [file])
+    first = path.read_bytes()
+    journal.writing(file, "4096")
+    file.write_text("4096\n")
+    journal.release()
+    with _Failing(path) as failing:
+        left = guarding._what_is_left(path, failing, first, done)
+        assert (left is None) == done
+        if left is not None:
+            assert restore(left).complete
+    assert file.read_text() == ("4096\n" if done else "256")
+
+
+@pytest.mark.parametrize("kept", [False, True])
+def test_the_guardian_hears_whether_anything_is_left(
+    monkeypatch: pytest.MonkeyPatch, kept: bool
+) -> None:
+    reading, writing = os.pipe()
+    monkeypatch.setattr(heartbeat, "BEAT_S", 0.01)
+    beats = heartbeat.Heartbeat(writing)
+    time.sleep(0.1)
+    beats.stop(kept)
+    before = os.dup(0)
+    os.dup2(reading, 0)
+    try:
+        assert heartbeat.wait_for_the_end(os.getpid()) == kept
+    finally:
+        os.dup2(before, 0)
+        os.close(before)
+        os.close(reading)
 
 
 def test_a_tuner_that_is_killed_before_its_guardian_is_ready_leaves_no_journal(
