@@ -44,7 +44,7 @@ from autotune.problem.setting import Setting
 from autotune.safety.applied import is_applied, known_by_record, set_by_profiles
 from autotune.safety.locks import lock
 from autotune.safety.paths import applied_profile_path, journal_path
-from autotune.system import sysfs
+from autotune.system import ownership, sysfs
 from autotune.system.array import Array
 
 
@@ -69,6 +69,9 @@ def check(array: Array, state_dir: Path, profile: Profile | None = None) -> None
             "letters, digits, dots and dashes (--state-dir)."
         )
     rules = array.root / RULES
+    for path in (rule_path(array.uuid, array.root), array.root / NOTING):
+        if os.geteuid() == 0 and (found := ownership.fault(path)):
+            raise RefusalError(f"udev would do, as root, what others can change: {found}")
     if not rules.parent.is_dir():
         raise RefusalError(f"There is no {rules.parent}: without udev nothing can be persisted.")
     if not os.access(rules if rules.is_dir() else rules.parent, os.W_OK):

@@ -16,7 +16,7 @@ from autotune.knobs.iosched import RESET_BY_SWITCH
 from autotune.knobs.profile_file import load_profile
 from autotune.knobs.scheduler import NONE, requests_after_switch
 from autotune.knobs.texts import follows_sysctl, of_disk, texts
-from autotune.knobs.write_order import after_switch
+from autotune.knobs.write_order import DEPTHS, after_switch
 from autotune.problem.profile import Profile, save_profile
 from autotune.problem.setting import Setting, Value
 from autotune.safety.applied import Stopped, is_applied, known_by_record, ours_by_record, recorded
@@ -191,6 +191,9 @@ def _on_disks(
         return {}, foreign
     stays = dict[Path, str]()
     for file, text in ours.items():
+        if file.name == "nr_requests" and text != reads[file]:
+            depths = [file.parent / depth for depth in DEPTHS]
+            stays |= {each: reads[each] for each in depths if each in notes and each in reads}
         if file.name == "scheduler" and text != reads[file]:
             stays |= {
                 each: now

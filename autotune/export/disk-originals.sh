@@ -1,6 +1,6 @@
 # Notes what autotune's udev rules find and set on a disk, so that `autotune restore` can undo it.
 # The rules run this before and after they set a disk's files:
-#   sh disk-originals.sh before|after /sys/DEVPATH NOTES UUID FILE...
+#   sh disk-originals.sh before|after /sys/DEVPATH NOTES UUID FILE|PATTERN...
 # NOTES/DISK-INODE/FILE holds three lines: what the file read before all profiles, what it was set
 # to last, and the UUID of the array for which. It fails, and the rules set nothing, if it cannot
 # write that.
@@ -15,7 +15,14 @@ if [ -e partition ]; then cd .. || exit 1; fi
 inode=$(stat -c %i .) || exit 1
 notes=$notes/${PWD##*/}-$inode
 shift 4
+# Patterns stand for what the disk has; afterwards for what was noted of it.
+disk=$PWD
+[ "$when" = before ] || cd "$notes" || exit 0
+# shellcheck disable=SC2048,SC2086
+set -- $*
+cd "$disk" || exit 1
 for file; do
+    case $file in *\**) continue ;; esac
     reads='' original='' set=''
     [ -e "$file" ] && read -r reads <"$file"
     case $reads in

@@ -24,6 +24,7 @@ from autotune.errors import UsageError
 from autotune.export.header import comment
 from autotune.export.steps import BYPASS, CACHE, MAX, MIN, THREADS, Step, lasting, steps
 from autotune.knobs.iosched import RESET_BY_SWITCH
+from autotune.knobs.write_order import DEPTHS
 from autotune.problem.profile import Profile
 from autotune.system.disk_originals import NOTES
 
@@ -32,7 +33,7 @@ PERSISTED = Path("/etc/autotune/persisted")
 """The folder of the profiles that `--persist` keeps."""
 NOTING = PERSISTED / "disk-originals.sh"
 """The script that notes what disks had. Exported rules undo nothing, and so note nothing."""
-SCHEDULER = "queue/scheduler"
+SCHEDULER, LENGTH = "queue/scheduler", "queue/nr_requests"
 
 _LACKS = (
     "look at the free memory before it makes the stripe cache larger.",
@@ -194,8 +195,15 @@ def _note(when: str, wanted: list[Step], uuid: str) -> str:
     """Matches if what the disk has could not be noted: what cannot be put back is not set."""
     files = dict.fromkeys(step.file for step in wanted)
     if SCHEDULER in files:
-        files |= dict.fromkeys(RESET_BY_SWITCH)
+        files |= dict.fromkeys((*RESET_BY_SWITCH, *_SCHEDULERS_OWN, *_DEPTHS))
+    elif LENGTH in files:
+        files |= dict.fromkeys(_DEPTHS)
     return f'PROGRAM!="/bin/sh {NOTING} {when} /sys$devpath {NOTES} {uuid} {" ".join(files)}"'
+
+
+_SCHEDULERS_OWN = ("queue/iosched/*",)
+_DEPTHS = tuple(f"queue/{file}*" for file in DEPTHS)
+"""What goes with the scheduler, and with the length of a queue: patterns, for not all are there."""
 
 
 def _on_disk(step: Step) -> str:

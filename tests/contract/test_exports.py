@@ -75,7 +75,7 @@ UDEV_LINE = re.compile(
 
 NOTING = re.compile(
     'PROGRAM!="/bin/sh /etc/autotune/persisted/disk-originals.sh (before|after) /sys\\$devpath '
-    f'/run/autotune/disks {UUID}( (queue|queue/iosched|device)/[a-z_]+)+"'
+    f'/run/autotune/disks {UUID}( (queue|queue/iosched|device)/[a-z_]*\\*?)+"'
 )
 
 

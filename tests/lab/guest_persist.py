@@ -496,6 +496,34 @@ def test_a_disk_that_was_out_meanwhile_gets_back_what_it_had(state: Path, second
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("own", [{"nr_requests": 24}, {"scheduler": "kyber", "nr_requests": 24}])
+def test_what_goes_with_a_length_or_a_scheduler_comes_back_on_a_disk_that_joins(
+    state: Path, own: dict[str, str | int]
+) -> None:
+    """What its owner has set there, though no profile has it, and no `apply` has seen it."""
+    assert autotune("restore", "--all", state=state).returncode == 0
+    member = MEMBERS[0]
+    spare = next(disk for disk in (f"/dev/vd{n}" for n in "abcde") if disk not in MEMBERS)
+    for disk in (*MEMBERS, spare):
+        scheduler(disk).write_text("mq-deadline")
+        scheduler(disk).with_name("nr_requests").write_text("64")
+    mine = {"async_depth": "9", "front_merges": "0", "writes_starved": "5", "write_expire": "1500"}
+    folder = scheduler(spare).with_name("iosched")
+    for name, text in mine.items():
+        (folder / name).write_text(text)
+    save_profile(PROFILE.model_copy(update={"knobs": own}), state / "each.json")
+    autotune_json("apply", state / "each.json", "/dev/md0", "--persist", state=state)
+    swap(member, spare, str(own.get("scheduler", "mq-deadline")))
+    wait_until(lambda: read(scheduler(spare).with_name("nr_requests")) == "24")
+    settle()
+    done = autotune("restore", "--all", state=state)
+    assert done.returncode == 0, done.stderr
+    assert {name: read(folder / name) for name in mine} == mine
+    assert read(scheduler(spare).with_name("nr_requests")) == "64"
+    swap(spare, member, "mq-deadline")
+
+
+@pytest.mark.slow
 def test_a_member_that_was_erased_and_came_back_has_had_nothing_of_ours(state: Path) -> None:
     """Not under the next profile either, when what was recorded of the first is undone."""
     assert autotune("restore", "--all", state=state).returncode == 0

@@ -149,6 +149,21 @@ def test_what_cannot_be_persisted_is_refused(machine: fake_sysfs.FakeMachine) ->
         persist.check(array(machine), Path("/var/lib/autotune"))
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="root is refused")
+@pytest.mark.parametrize("folder", ["etc/autotune", "etc/autotune/persisted", "etc/udev/rules.d"])
+def test_where_others_could_change_what_udev_runs_nothing_is_persisted(
+    machine: fake_sysfs.FakeMachine, folder: str
+) -> None:
+    """The rule has root run a script out of that folder."""
+    path = machine.root / folder
+    path.mkdir(parents=True, exist_ok=True)
+    path.chmod(0o777)
+    with pytest.raises(RefusalError, match="as root, what others can change"):
+        persist.check(array(machine), Path("/var/lib/autotune"))
+    path.chmod(0o755)
+    persist.check(array(machine), Path("/var/lib/autotune"))
+
+
 def test_rules_of_others_for_the_same_knobs_are_named_and_ours_are_not(
     machine: fake_sysfs.FakeMachine,
 ) -> None:

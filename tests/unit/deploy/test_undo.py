@@ -10,6 +10,7 @@ import fake_sysfs
 import pytest
 from profiles_in_force import (
     ORIGINAL,
+    PLACE,
     SCRIPT,
     apply_values,
     left_out,
@@ -379,6 +380,36 @@ def test_what_a_switch_at_the_boot_resets_comes_back(tmp_path: Path, array: Arra
         assert sysfs.value(path.parent / "iosched/read_expire") == "250"
     lengths = [sysfs.value(path.with_name("nr_requests")) for path in files]
     assert lengths[1:] == ["100"] * 4
+
+
+@pytest.mark.parametrize("knobs", [{"nr_requests": 24}, {"scheduler": "kyber", "nr_requests": 24}])
+@pytest.mark.parametrize("after", ["", "17"])
+def test_what_goes_with_a_length_or_a_scheduler_comes_back_too(
+    tmp_path: Path, array: Array, knobs: dict[str, str | int], after: str
+) -> None:
+    """Of a disk that joins, as much as its owner has set there, whatever a profile has."""
+    array = named(array)
+    persist_values(array, knobs, tmp_path)
+    boot(array, [ORIGINAL] * 5)
+    mine = {"async_depth": "9", "front_merges": "0", "writes_starved": "5", "write_expire": "1500"}
+    folders = [path.parent / "iosched" for path in schedulers(array)]
+    for folder in folders:
+        for name, text in mine.items():
+            (folder / name).write_text(f"{text}\n")
+    udev_sets(array)
+    depth = folders[0] / "async_depth"
+    assert sysfs.read_or(depth, "") != "9"
+    if after and "scheduler" not in knobs:
+        # And one that he sets later.
+        depth.write_text(f"{after}\n")
+    record_persisted(array.now(), tmp_path)
+    undo(array, tmp_path)
+    for folder in folders:
+        wanted = dict(mine)
+        if after and "scheduler" not in knobs and folder == folders[0]:
+            wanted["async_depth"] = after
+        assert {name: sysfs.value(folder / name) for name in mine} == wanted
+    assert not list((tmp_path / PLACE).rglob("*"))
 
 
 @pytest.mark.parametrize("theirs", [None, "100"])
