@@ -93,5 +93,5 @@ def _record_persisted(
                 f"What {array.device} had before its persisted profile is not known: {error}"
             )
         except (AutotuneError, OSError) as error:
-            failed.append(f"What udev has set on {array.device} stays for now: {error}")
+            failed.append(f"What a profile has set on {array.device} stays for now: {error}")
     return over, failed
