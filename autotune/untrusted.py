@@ -4,7 +4,7 @@ import os
 import re
 import stat
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -48,6 +48,7 @@ _IN_PLAIN = {
     "less_than_equal": "it has to be {le} or less",
     "less_than": "it has to be less than {lt}",
     "literal_error": "it has to be {expected}",
+    "string_pattern_mismatch": "it is no value that can stand there",
     "string_too_long": "it has to have {max_length} characters or fewer",
     "too_long": "it has to have {max_length} entries or fewer",
     "too_short": "it has to have {min_length} entries or more",
@@ -92,11 +93,18 @@ def read_toml(text: str) -> dict[str, Any]:
 
 def first_fault(error: "ValidationError") -> str:
     """The place and the kind of the first thing that is wrong with a document."""
-    fault = error.errors(include_url=False, include_input=False)[0]
-    # Parts such as "constrained-int" name pydantic's types, not places of the document.
-    where = ".".join(str(part) for part in fault["loc"] if not _IS_TYPE.match(str(part)))
+    faults = error.errors(include_url=False, include_input=False)
+    where = _place(faults[0]["loc"])
+    here = [fault for fault in faults if _place(fault["loc"]) == where]
+    # Where a number or a text may stand, what is wrong with the text is said of a text.
+    fault = next((f for f in here if not f["type"].endswith("_type")), here[0])
     message = in_plain(fault["type"], fault["msg"], fault.get("ctx", {}))
     return plain(f"{where}: {message}" if where else message).rstrip(".")
+
+
+def _place(parts: Iterable[int | str]) -> str:
+    """Without parts such as "constrained-int", which name pydantic's types."""
+    return ".".join(str(part) for part in parts if not _IS_TYPE.match(str(part)))
 
 
 def in_plain(kind: str, message: str, context: Mapping[str, Any]) -> str:
