@@ -298,6 +298,7 @@ def test_a_snapshot_of_btrfs_keeps_nothing_of_the_scratch_file(
     sh("lvremove", "-q", "-f", "shelf/tree")
 
 
+@pytest.mark.slow
 def test_a_scratch_file_on_btrfs_takes_no_more_by_being_overwritten() -> None:
     size, block = 64 << 20, 4096
 
@@ -318,6 +319,7 @@ def test_a_scratch_file_on_btrfs_takes_no_more_by_being_overwritten() -> None:
     sh("lvremove", "-q", "-f", "shelf/tree")
 
 
+@pytest.mark.slow
 def test_a_filesystem_that_has_shut_down_is_told_of(
     tmp_path: Path, words: tuple[object, ...]
 ) -> None:
