@@ -2,28 +2,15 @@
 
 from pathlib import Path
 
-import pytest
-from guest import FAST, WRITE, autotune_json, knob_files, running
+from guest import WRITE, autotune_json, knob_files, running
 
 RUN = ("run", "/dev/md0", "--destructive", "/dev/md0", "--ram-budget", "96MiB")
-CACHE = Path("/sys/block/md0/md/stripe_cache_size")
-
-
-@pytest.fixture(scope="module")
-def state(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("state")
-
-
-@pytest.fixture
-def fast(tmp_path: Path) -> Path:
-    path = tmp_path / "fast.toml"
-    path.write_text(FAST)
-    return path
 
 
 def test_a_run_finds_and_confirms_a_better_setting_and_puts_the_originals_back(
-    state: Path, tmp_path: Path
+    tmp_path: Path,
 ) -> None:
+    state = tmp_path / "state"
     workload = tmp_path / "write.toml"
     workload.write_text(WRITE)
     before = knob_files()
