@@ -7,7 +7,7 @@ from datetime import datetime
 from autotune.errors import UsageError
 from autotune.untrusted import plain
 
-LONGEST_S = 100 * 365.25 * 86400
+_MOST_S = 100 * 365.25 * 86400
 """Beyond this, moments in time cannot be reckoned with."""
 _SECONDS = {
     **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), 1.0),
@@ -106,7 +106,7 @@ def parse_seconds(text: str) -> float:
     if len(parts) < 2 or "".join(parts) != text.strip():
         parts = [text]
     seconds = sum(_scaled(part, _SECONDS, "5min", "time", ("min", "h")) for part in parts)
-    if seconds > LONGEST_S:
+    if seconds > _MOST_S:
         raise UsageError(f'"{plain(text)}" is more than 100 years; write it like 5min.')
     return seconds
 

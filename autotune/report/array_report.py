@@ -119,7 +119,9 @@ def _missing(stored: StoredArray) -> list[str]:
     """What is not shown, and why."""
     said = []
     if stored.in_force is None:
-        said.append("The array is not on this machine, so what is in force is not known here.")
+        said.append(
+            "Which profile is in force: the array is not on this machine, or that cannot be read."
+        )
     if not stored.syncs:
         said.append("No sync was guarded; `autotune guard` keeps how one goes.")
     if not stored.checks:

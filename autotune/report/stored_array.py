@@ -12,7 +12,7 @@ from autotune.advice.stored import Kept
 from autotune.checking import stored as checked
 from autotune.checking.record import CheckRecord
 from autotune.deploy.status import Status, status
-from autotune.errors import RefusalError, UsageError
+from autotune.errors import AutotuneError, RefusalError, UsageError
 from autotune.guard import stored as guarded
 from autotune.guard.past import GuardedSync
 from autotune.preflight.environment import Place, place
@@ -24,7 +24,7 @@ from autotune.store import RunRecord
 from autotune.store.database import Store
 from autotune.sync_forecast import stored as forecasts
 from autotune.sync_forecast.model import Forecast
-from autotune.system.array import find_array
+from autotune.system.array import Array, find_array
 
 MOST_RUNS = 20
 
@@ -55,7 +55,7 @@ class StoredArray:
     lab: bool = False
     """Where the array is, or was when something was kept of it; "" if neither is known."""
     in_force: Status | None = None
-    """Its profile, if the array is on this machine."""
+    """Its profile, if the array is on this machine and that can be read."""
 
 
 def find(name: str, state_dir: Path) -> StoredArray:
@@ -91,9 +91,16 @@ def find(name: str, state_dir: Path) -> StoredArray:
         tuple(PastRun(as_it_is(r), store.result(r.id)) for r in runs[:MOST_RUNS] if store),
         max(0, len(runs) - MOST_RUNS),
         advices.newest(state_dir, uuid),
-        in_force=status(array, state_dir) if array is not None and uuid == here else None,
+        in_force=_in_force(array, state_dir) if array is not None and uuid == here else None,
         **(place() if uuid == here else _place_of(runs, [*syncs[:1], forecast])),
     )
+
+
+def _in_force(array: Array, state_dir: Path) -> Status | None:
+    """None if it cannot be read, as by others than root: the rest of the page can be shown."""
+    with contextlib.suppress(AutotuneError, OSError):
+        return status(array, state_dir)
+    return None
 
 
 def _place_of(runs: Sequence[RunRecord], others: Sequence[GuardedSync | Forecast | None]) -> Place:

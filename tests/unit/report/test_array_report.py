@@ -1,6 +1,7 @@
 """A report of an array shows what is stored of it, and no figure that is not in its JSON."""
 
 import dataclasses
+import errno
 import io
 import json
 import os
@@ -26,6 +27,7 @@ from typer.testing import CliRunner
 
 from autotune.advice import stored as advices
 from autotune.cli.main import app
+from autotune.deploy.status import Status
 from autotune.report import (
     array_pictures,
     array_rows,
@@ -42,7 +44,7 @@ from autotune.report.plain_report import markdown, text
 from autotune.service import history
 from autotune.sync_forecast import stored as forecasts
 from autotune.system import sysfs
-from autotune.system.array import find_array
+from autotune.system.array import Array, find_array
 
 pytestmark = pytest.mark.filterwarnings("error")
 PHRASES = re.compile(r"95 %|95 times of 100|p99|-{2}json")
@@ -360,7 +362,21 @@ def test_of_an_array_elsewhere_it_is_not_known_what_is_in_force(state: Path) -> 
     shown = the_array(state)
     assert shown["in_force"] is None
     assert "in force" not in dict(array_words.short(shown))
-    assert "what is in force is not known here" in text([shown])
+    assert "Which profile is in force: the array is not on this machine" in text([shown])
+
+
+def test_what_is_in_force_and_cannot_be_read_keeps_no_page_from_its_reader(
+    state: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(_array: Array, _state: Path) -> Status:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), "/etc/autotune/persisted")
+
+    machine = fake_sysfs.raid6(tmp_path_factory.mktemp("machine"))
+    machine.put("sys/block/md0/md/uuid", UUID)
+    array = find_array("md0", machine.root)
+    monkeypatch.setattr(stored_array, "find_array", lambda _name: array)
+    monkeypatch.setattr(stored_array, "status", refused)
+    assert the_array(state)["in_force"] is None
 
 
 def test_little_is_drawn_too(tmp_path: Path) -> None:
