@@ -1,7 +1,9 @@
 """The udevd of this machine, which sets what is persisted."""
 
 import contextlib
+import os
 import subprocess
+import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
@@ -11,6 +13,7 @@ from autotune.system.array import Array, list_arrays
 from autotune.system.programs import find
 
 _UDEV_S = 30
+_REFUSED = ": Resource temporarily unavailable"
 
 
 def wake(uuids: Iterable[str], notice: Callable[[str], None]) -> None:
@@ -45,7 +48,10 @@ def tell_udev(
         _udevadm("settle", f"--timeout={_UDEV_S}")
     except (OSError, subprocess.SubprocessError) as error:
         said = str(getattr(error, "stderr", None) or error).strip()
-        notice(f"udev could not be told ({said}); the rule takes effect at the next boot.")
+        notice(
+            f"udev could not be told ({said}): it sees the change when a device has its next "
+            "event, at the latest at the next boot."
+        )
 
 
 def tell_exported(uuid: str, notice: Callable[[str], None], root: Path = Path("/")) -> None:
@@ -68,10 +74,24 @@ def settle(root: Path = Path("/")) -> None:
 
 
 def _udevadm(*words: str) -> None:
-    subprocess.run(
-        [find("udevadm") or "udevadm", *words],
-        capture_output=True,
-        text=True,
-        timeout=2 * _UDEV_S,
-        check=True,
-    )
+    """Run udevadm. Udevd hears one at a time, and refuses who comes while another waits already, as
+    when programs of LVM or a package's scripts ask it, too. `settle` then ends at once, as if all
+    were done, and says so to those alone who debug (seen on systemd 252)."""
+    command = [find("udevadm") or "udevadm", "--debug", *words]
+    deadline = time.monotonic() + _UDEV_S
+    while True:
+        done = subprocess.run(
+            command,
+            capture_output=True,
+            text=True,
+            timeout=2 * _UDEV_S,
+            check=False,
+            env={**os.environ, "LC_ALL": "C"},
+        )
+        last = done.stderr.strip().rpartition("\n")[2]
+        refused = _REFUSED in done.stderr
+        if done.returncode == 0 and not refused:
+            return
+        if not refused or time.monotonic() > deadline:
+            raise subprocess.CalledProcessError(done.returncode, command, stderr=last)
+        time.sleep(0.1)

@@ -111,6 +111,7 @@ def keep(state: Path, profile: Profile = PROFILE) -> str:
     """Persist a profile, which under udevd sets its values too; return what was said beside."""
     said: list[str] = []
     persist.persist(profile, find_array("md0"), state, said.append)
+    assert "could not be told" not in "".join(said)
     return "\n".join(said)
 
 
@@ -181,6 +182,24 @@ def test_what_a_person_sets_afterwards_stays(state: Path) -> None:
     again()
     back()
     first.write_text("kyber")
+
+
+@pytest.mark.slow
+def test_an_udevd_that_others_ask_too_is_waited_for(state: Path) -> None:
+    cache = Path("/sys/block/md0/md/stripe_cache_size")
+    others = [subprocess.Popen(["sh", "-c", "while :; do udevadm settle; done"]) for _ in range(6)]
+    try:
+        for _ in range(4):
+            keep(state)
+            cache.write_text("512")
+            change("md0")
+            assert read(cache) == "512"
+    finally:
+        for each in others:
+            each.kill()
+            each.wait()
+    again()
+    back()
 
 
 def test_nothing_is_set_while_a_journal_is_open_nor_forgotten_once_a_boot_has_cleared_it(
