@@ -8,9 +8,9 @@ from autotune.deploy.persisted import profile_path
 from autotune.errors import AutotuneError, RefusalError, UsageError
 from autotune.knobs.profile_file import load_profile
 from autotune.problem.profile import Profile
-from autotune.safety.applied import is_applied
+from autotune.safety.applied import applied_profile, is_applied
 from autotune.safety.journal import Journal
-from autotune.safety.paths import applied_path, applied_profile_path
+from autotune.safety.paths import applied_path
 from autotune.system import ownership
 from autotune.system.array import Array
 
@@ -30,7 +30,7 @@ def active(array: Array, state_dir: Path, damaged: list[str] | None = None) -> l
     `damaged`, else UsageError is raised."""
     places: list[tuple[Literal["applied", "persisted"], Path]] = []
     if is_applied(array, state_dir):
-        places.append(("applied", applied_profile_path(state_dir, array.uuid)))
+        places.append(("applied", applied_profile(state_dir, array.uuid)))
     if array.uuid:
         places.append(("persisted", profile_path(array.uuid, array.root)))
     found: list[Active] = []

@@ -18,7 +18,6 @@ from autotune.deploy.persisted import (
     FOLDER,
     NOTING,
     RULES,
-    digest,
     half_written,
     own_place,
     persisted_uuids,
@@ -39,11 +38,16 @@ from autotune.knobs.queue import NrRequests
 from autotune.knobs.scheduler import requests_after_switch
 from autotune.knobs.texts import KERNELS, of_disk
 from autotune.preflight import conflicts
-from autotune.problem.profile import Profile
+from autotune.problem.profile import Profile, as_text, digest
 from autotune.problem.setting import Setting
-from autotune.safety.applied import is_applied, known_by_record, set_by_profiles
+from autotune.safety.applied import (
+    applied_profile,
+    is_applied,
+    known_by_record,
+    set_by_profiles,
+)
 from autotune.safety.locks import lock
-from autotune.safety.paths import applied_profile_path, journal_path
+from autotune.safety.paths import journal_path
 from autotune.system import ownership, sysfs
 from autotune.system.array import Array
 
@@ -101,7 +105,7 @@ def persist(
     profile = with_before(profile, array, before, _following(profile, array, before, state_dir))
     journal = journal_path(state_dir.absolute(), uuid)
     rule = udev.persisted(_with_lengths(profile, array, state_dir, notice), uuid, journal)
-    text = profile.model_dump_json(indent=2) + "\n"
+    text = as_text(profile)
     # What could not be read again would leave no way back.
     parse_profile(text, profile.name)
     rule += f"{DIGEST}{digest(text.encode())}\n"
@@ -139,7 +143,7 @@ def persist_applied(
     with lock(array):
         if not is_applied(array, state_dir):
             return None
-        profile = load_profile(applied_profile_path(state_dir, array.uuid))
+        profile = load_profile(applied_profile(state_dir, array.uuid))
         if profile.knobs != knobs:
             return None
         return persist(profile, array, state_dir, notice)

@@ -1,13 +1,13 @@
 """What is persisted on this machine: where it lies, and for which arrays."""
 
 import contextlib
-import hashlib
 import re
 from collections.abc import Iterable
 from pathlib import Path
 
 from autotune.durable import beside
 from autotune.export import udev
+from autotune.problem.profile import digest
 
 FOLDER = udev.PERSISTED.relative_to("/")
 NOTING = udev.NOTING.relative_to("/")
@@ -27,10 +27,6 @@ def profile_path(uuid: str, root: Path = Path("/")) -> Path:
 
 def own_place(uuid: str, root: Path) -> Path:
     return root / FOLDER / f"{uuid}.json"
-
-
-def digest(profile: bytes) -> str:
-    return hashlib.sha256(profile).hexdigest()
 
 
 def changed_by_hand(uuid: str, root: Path = Path("/")) -> str:

@@ -15,7 +15,7 @@ from autotune.knobs import is_of_disks
 from autotune.knobs.before import disk_ids
 from autotune.knobs.profile_file import load_profile
 from autotune.problem.profile import Profile
-from autotune.safety.applied import Stopped, known_by_record, stopped_array
+from autotune.safety.applied import Stopped, applied_profile, known_by_record, stopped_array
 from autotune.safety.journal import Journal
 from autotune.safety.paths import applied_path
 from autotune.system import sysfs
@@ -74,7 +74,7 @@ def _stopped(array: Array, state_dir: Path, running: set[str]) -> Iterator[Other
         stopped = stopped_array(path) or Stopped(path.stem, "", path.stem, frozenset(array.disks))
         if stopped.uuid in running or not _of_this_boot(path, array.root):
             continue
-        profile = _loaded(path.with_suffix(".json"))
+        profile = _loaded(applied_profile(state_dir, path.stem))
         ids = profile.disks if profile is not None else ()
         if _shares(array, stopped.leaves, ids) and (profile is None or _sets_disks(profile)):
             yield Other(f"{stopped.device}, which does not run,", "`autotune restore --all`")

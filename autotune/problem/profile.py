@@ -1,5 +1,6 @@
 """The portable profile: the result of a run, with its evidence. Data, never code."""
 
+import hashlib
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Literal
@@ -105,12 +106,21 @@ class Profile(Strict):
     evidence: Evidence
 
 
+def as_text(profile: Profile) -> str:
+    return profile.model_dump_json(indent=2) + "\n"
+
+
+def digest(text: bytes) -> str:
+    """By which a record knows a profile from another one in its place."""
+    return hashlib.sha256(text).hexdigest()
+
+
 def save_profile(profile: Profile, path: Path, named: bool = False) -> None:
     """Write a profile, whole or not at all. `named`: a person named the file, so a link leads to
     it. Raise AutotuneError if the disk does not take it."""
     write = durable.save if named else durable.replace
     try:
         durable.private_folder(path.parent)
-        write(path, profile.model_dump_json(indent=2) + "\n")
+        write(path, as_text(profile))
     except OSError as error:
         raise AutotuneError(f"The profile {path} cannot be written: {error.strerror}.") from None

@@ -5,8 +5,9 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from autotune import durable
 from autotune.errors import AutotuneError
-from autotune.problem.profile import Profile, save_profile
+from autotune.problem.profile import Profile, as_text, digest
 from autotune.safety.journal import Journal
 from autotune.safety.locks import Lockable
 from autotune.safety.paths import applied_path, applied_profile_path
@@ -19,8 +20,31 @@ def keep_applied(profile: Profile, array: Array, journal: Journal, state_dir: Pa
     """Leave the profile's values in force until the next reboot or `autotune restore`. Raise
     AutotuneError, the journal still being open, if that cannot be recorded."""
     _note_on_disks(array, journal.record, state_dir)
-    save_profile(profile, applied_profile_path(state_dir, array.uuid))
-    journal.keep(applied_path(state_dir, array.uuid))
+    place, text = applied_profile_path(state_dir, array.uuid), as_text(profile)
+    try:
+        durable.private_folder(place.parent)
+        # Killed before the record has both, an earlier profile is still the one in force.
+        part = durable.write_beside(place, text)
+        try:
+            journal.keep(applied_path(state_dir, array.uuid), digest(text.encode()))
+        except AutotuneError:
+            part.unlink(missing_ok=True)
+            raise
+        part.replace(place)
+        durable.sync_folder(place.parent)
+    except OSError as error:
+        raise AutotuneError(f"The profile {place} cannot be written: {error.strerror}.") from None
+
+
+def applied_profile(state_dir: Path, uuid: str) -> Path:
+    """Where the profile lies that is applied: beside its place, if what has applied it was killed
+    before it came there."""
+    place = applied_profile_path(state_dir, uuid)
+    with contextlib.suppress(OSError, AutotuneError):
+        known = Journal.load(applied_path(state_dir, uuid)).record.profile
+        if digest(durable.beside(place).read_bytes()) == known:
+            return durable.beside(place)
+    return place
 
 
 def _note_on_disks(array: Array, record: Record, state_dir: Path) -> None:

@@ -311,10 +311,11 @@ class Journal:
         known = {name: text for name, text in now.items() if text}
         self._add({"kind": "first", "originals": dict(before), "now": known})
 
-    def keep(self, applied: Path) -> None:
+    def keep(self, applied: Path, profile: str = "") -> None:
         """Clear the journal though nothing went back: the values are wanted. The record moves to
         `applied`, so that they can still be undone; the originals of an earlier record there
-        stay the originals."""
+        stay the originals. `profile`: the digest of the profile whose values they are, if it is
+        one."""
         private_folder(applied.parent)
         earlier = Journal.load(applied) if applied.exists() else None
         # A reboot has undone what was applied before it.
@@ -329,6 +330,8 @@ class Journal:
                 ours = sysfs.is_schedulers_own(path) and sysfs.device(path) in self._switched
                 if ours and (text := _text(path)):
                     earlier._add({"kind": "write", "path": name, "text": text})
+            if profile:
+                earlier._add({"kind": "profile", "digest": profile})
             self._over()
             self.close()
             # Not before: until then the guardian may bring back what was applied earlier. Without
@@ -339,6 +342,8 @@ class Journal:
             self.path, self.record, self.held = earlier.path, earlier.record, None
             return
         folder = self.path.parent
+        if profile:
+            self._add({"kind": "profile", "digest": profile})
         self.path = self.path.replace(applied)
         # Killed before this, the guardian puts the originals back.
         self._over()

@@ -46,6 +46,8 @@ class Record:
     kernel: str = ""
     """Its mark (`kernel_mark`); "" if that is not known."""
     ours: dict[str, list[str]] = field(default_factory=dict)
+    profile: str = ""
+    """The digest of the profile that was applied; "" if that is not noted."""
     unsettled: set[str] = field(default_factory=set)
     """The files announced for writing since it was last noted what took effect."""
     scratch: list[str] = field(default_factory=list)
@@ -218,6 +220,8 @@ class Record:
                 self.originals.update({str(p): str(t) for p, t in originals.items()})
                 theirs = {str(p): [str(t), *self.ours.get(str(p), [])] for p, t in now.items()}
                 self.ours.update(theirs)
+            case {"kind": "profile", "digest": str(digest)}:
+                self.profile = digest
             case {"kind": "scratch", "path": str(path)}:
                 self._learn_scratch(path, entry)
             case {"kind": "hanging", "path": str(path)}:

@@ -116,6 +116,31 @@ def test_a_kill_once_a_second_profile_is_kept_leaves_it_in_force(
     assert sysfs.value(cache) == "256"
 
 
+@pytest.mark.parametrize("kept", [False, True])
+def test_a_kill_while_a_second_profile_is_kept_names_the_one_whose_values_are_in_force(
+    tmp_path: Path, array: Array, monkeypatch: pytest.MonkeyPatch, kept: bool
+) -> None:
+    apply_values(array, {"stripe_cache_size": 512}, tmp_path)
+
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(*((Path, "replace") if kept else (Journal, "keep")), killed)
+        with pytest.raises(KeyboardInterrupt):
+            apply_values(array, {"stripe_cache_size": 2048}, tmp_path)
+    path = journal_path(tmp_path, array.uuid)
+    if not kept:
+        put_back(path, tmp_path)
+    reads = sysfs.value(array.md / "stripe_cache_size")
+    (found,) = active(array, tmp_path)
+    assert {"stripe_cache_size": int(reads)} == found.profile.knobs
+    assert reads == ("2048" if kept else "512")
+    undo(array, tmp_path)
+    assert sysfs.value(array.md / "stripe_cache_size") == "256"
+    assert [each for each in (tmp_path / "applied").iterdir() if each.suffix != ".lock"] == []
+
+
 def test_a_kill_before_a_first_profile_is_kept_leaves_no_record_of_it(
     tmp_path: Path, array: Array, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -128,10 +153,10 @@ def test_a_kill_before_a_first_profile_is_kept_leaves_no_record_of_it(
         journal.release()
         raise KeyboardInterrupt
 
-    def opens(journal: Journal, place: Path) -> None:
+    def opens(journal: Journal, place: Path, known_as: str) -> None:
         file = path.open("rb")
         opened.append((file, file.read()))
-        keep(journal, place)
+        keep(journal, place, known_as)
 
     keep = Journal.keep
     monkeypatch.setattr(Journal, "keep", opens)

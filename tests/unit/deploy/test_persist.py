@@ -217,7 +217,7 @@ def test_no_event_reaches_a_disk_that_is_not_in_the_array(
     machine.put("sys/class/block/sdz/dev", "65:144")
     uuid = udev.forms(here.uuid)[1]
     machine.put("run/udev/data/b65:144", f"E:ID_FS_UUID={uuid}\nE:AUTOTUNE_MEMBER=0123\n")
-    monkeypatch.setattr(subprocess, "run", lambda command, **_: asked.append(command))
+    monkeypatch.setattr(udevd, "_udevadm", lambda *words: asked.append(list(words)))
     for there in (True, False):
         if not there:
             persist.unpersist(here.uuid, machine.root)

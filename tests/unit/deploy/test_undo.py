@@ -36,7 +36,7 @@ from autotune.knobs import by_name, read_setting
 from autotune.knobs.profile_file import load_profile
 from autotune.problem.profile import save_profile
 from autotune.problem.setting import Setting
-from autotune.safety import applied, deferred_restore, locks
+from autotune.safety import deferred_restore, locks
 from autotune.safety.applied import is_applied, known_by_record, left_on_disks, stopped_array
 from autotune.safety.journal import Journal
 from autotune.safety.paths import applied_path, journal_path, waiting_path
@@ -129,7 +129,7 @@ def test_the_notes_of_an_apply_that_came_to_nothing_go_with_it(
     def full(*_: object) -> None:
         raise AutotuneError("The disk is full.")
 
-    monkeypatch.setattr(applied, "save_profile", full)
+    monkeypatch.setattr(Journal, "keep", full)
     before = [sysfs.value(path) for path in schedulers(array)]
     with pytest.raises(AutotuneError, match="full"):
         apply_values(array, {"scheduler": "kyber", "nr_requests": 24}, tmp_path)
