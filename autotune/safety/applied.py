@@ -2,7 +2,7 @@
 
 import contextlib
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from autotune import durable
@@ -62,6 +62,18 @@ def _note_on_disks(array: Array, record: Record, state_dir: Path) -> None:
             found = known.original
         note = disk_originals.Note(found, sysfs.original(file), array.uuid)
         disk_originals.take_down(file, note)
+    for name in record.changed:
+        if (file := Path(name)).name == "scheduler":
+            _note_what_has_come(sysfs.device(file), array, record)
+
+
+def _note_what_has_come(disk: Path, array: Array, record: Record) -> None:
+    """Note what the settings of a scheduler read that were not there when this began: what the
+    switch has made of them, nobody has set."""
+    for file, note in disk_originals.noted_of(disk).items():
+        if note.set_to == "" and str(file) not in record.originals and file.exists():
+            now = replace(note, set_to=sysfs.original(file), uuid=array.uuid)
+            disk_originals.take_down(file, now)
 
 
 def _goes_with_a_profile(file: Path, earlier: Collection[Path]) -> bool:

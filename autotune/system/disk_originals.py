@@ -44,6 +44,11 @@ def noted_for(uuid: str, root: Path) -> dict[Path, Note]:
     return {file: note for file, note in _all(root).items() if note.uuid == uuid}
 
 
+def noted_of(disk: Path) -> dict[Path, Note]:
+    """The notes of a disk's files, by file, if it is there."""
+    return {f: note for f, note in _all(disk.parents[2]).items() if sysfs.device(f) == disk}
+
+
 def noted_arrays(root: Path) -> list[str]:
     """The UUIDs of the arrays for which something is noted of disks that are there."""
     return sorted({note.uuid for note in _all(root).values()})
@@ -95,7 +100,7 @@ def forget(uuid: str, root: Path, undone: Container[Path]) -> None:
                     take_down(file, replace(note, set_to=note.original))
                 else:
                     _place(file).unlink()
-    _remove_empty_folders(root)
+    _remove_what_is_over(root)
 
 
 def forget_undone(uuid: str, root: Path, back: Mapping[Path, str]) -> None:
@@ -105,14 +110,22 @@ def forget_undone(uuid: str, root: Path, back: Mapping[Path, str]) -> None:
         if note.original == back.get(file) and note.set_to != BEING_SET:
             with contextlib.suppress(OSError):
                 _place(file).unlink()
-    _remove_empty_folders(root)
+    _remove_what_is_over(root)
 
 
-def _remove_empty_folders(root: Path) -> None:
-    for folder in sorted((root / NOTES.relative_to("/")).rglob("*"), reverse=True):
-        # One that is not empty stays.
+def _remove_what_is_over(root: Path) -> None:
+    """Empty folders, and the notes of disks that are gone: one that comes back is another one, to
+    the kernel, with its defaults."""
+    notes, disks = root / NOTES.relative_to("/"), root / "sys/block"
+    known = [folder.name.rpartition("-") for folder in notes.glob("*-*")] if disks.is_dir() else []
+    gone = {notes / f"{n}-{inode}" for n, _, inode in known if sysfs.identity(disks / n) != inode}
+    for path in sorted(notes.rglob("*"), reverse=True):
         with contextlib.suppress(OSError):
-            folder.rmdir()
+            if path.is_dir():
+                # One that is not empty stays.
+                path.rmdir()
+            elif gone.intersection(path.parents):
+                path.unlink()
 
 
 def _is_set_since(file: Path, note: Note, undone: Container[Path]) -> bool:

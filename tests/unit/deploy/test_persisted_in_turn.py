@@ -32,6 +32,8 @@ from autotune.system.disk_originals import NOTES
 SCHEDULERS = ("mq-deadline", "none", "bfq", "kyber")
 LENGTHS = (32, 48)
 CACHES = (512, 1024)
+OWNERS = {"async_depth": "9", "writes_starved": "5"}
+"""Of mq-deadline, and no setting that a profile has."""
 
 
 class Disks:
@@ -54,6 +56,7 @@ class Disks:
         alike = rng.random() < 0.5
         self.first = {disk: "none" if not alike and rng.random() < 0.5 else "mq-deadline"
                       for disk in disks}  # fmt: skip
+        self._owners = OWNERS if rng.random() < 0.5 else {}
         self._start()
         self.begin = self.now()
 
@@ -66,7 +69,7 @@ class Disks:
             disk: (
                 sysfs.value(file),
                 sysfs.value(file.with_name("nr_requests")),
-                sysfs.read_or(file.with_name("iosched") / "async_depth", ""),
+                *(sysfs.read_or(file.with_name("iosched") / name, "") for name in OWNERS),
             )
             for disk, file in files.items()
         }
@@ -117,6 +120,7 @@ class Disks:
     def persist(self, array: Array) -> None:
         if made := self.apply(array):
             persist.persist(made, array, self.state, lambda _text: None)
+            udev_sets(array.now())
 
     def unpersist(self, array: Array) -> None:
         self.said += record_persisted(array, self.state)
@@ -140,6 +144,8 @@ class Disks:
             # Twice, so that it resets its queue as a boot does.
             for each in ("kyber" if text == "none" else "none", text):
                 fake_sysfs.write(self._file(disk), each)
+            for name, own in self._owners.items() if text == "mq-deadline" else ():
+                fake_sysfs.write(self._file(disk).with_name("iosched") / name, own)
         of_uuid = {array.uuid: array for array in list_arrays(self.root)}
         for array in of_uuid.values():
             fake_sysfs.write(array.md / "stripe_cache_size", "256")

@@ -137,3 +137,16 @@ def test_what_cannot_be_noted_is_an_error(tmp_path: Path, disk: Path) -> None:
     assert script("before", disk, tmp_path, "queue/nr_requests") == 1
     with pytest.raises(AutotuneError, match="What sda had before cannot be noted"):
         take_down(disk / "queue/nr_requests", Note("128", "24", UUID))
+
+
+def test_notes_of_a_disk_that_is_gone_go_with_the_next_that_are_over(
+    tmp_path: Path, disk: Path
+) -> None:
+    other = shutil.copytree(disk, disk.with_name("sdb"), symlinks=True)
+    length = other / "queue/nr_requests"
+    for each in (disk / "queue/nr_requests", length):
+        take_down(each, Note("128", "40", UUID))
+    shutil.move(disk, tmp_path / "out")
+    forget(OTHER, tmp_path, [])
+    assert list(noted_for(UUID, tmp_path)) == [length]
+    assert [path.name.partition("-")[0] for path in (tmp_path / PLACE).iterdir()] == ["sdb"]
