@@ -20,8 +20,8 @@ MAX_OUTPUT_BYTES = 8 * 1024 * 1024
 class Counters:
     """What a job has done: since the start of fio, or between two such states.
 
-    `reads` and `writes` are their completion latencies in ns; `bytes` are those of both, `written`
-    of the writes alone.
+    `reads` and `writes` are their latencies in ns, from submission to completion; `bytes` are
+    those of both, `written` of the writes alone.
     """
 
     seconds: float
@@ -55,7 +55,7 @@ class _Direction(BaseModel):
     model_config = ConfigDict(extra="ignore")
     io_bytes: _Count
     total_ios: _Count
-    clat_ns: _Latency
+    lat_ns: _Latency
 
 
 class _JobDocument(BaseModel):
@@ -99,8 +99,8 @@ def _added_up(parts: list[_JobDocument]) -> Counters:
         max(part.job_runtime for part in parts) / 1000,
         sum(d.io_bytes for d in directions),
         sum(d.total_ios for d in directions),
-        total([part.read.clat_ns.bins for part in parts]),
-        total([part.write.clat_ns.bins for part in parts]),
+        total([part.read.lat_ns.bins for part in parts]),
+        total([part.write.lat_ns.bins for part in parts]),
         sum(part.write.io_bytes for part in parts),
     )
 

@@ -65,7 +65,7 @@ def watched(array: Array, size: int) -> tuple[list[float], list[int], list[int]]
 
 def probe(folder: Path) -> list[str]:
     """fio's command: small reads at a fixed rate, with a line for each in a log."""
-    job = ("--rw=randread", "--bs=4k", "--direct=1", "--ioengine=libaio", "--iodepth=64")
+    job = ("--rw=randread", "--bs=4k", "--direct=1", "--ioengine=io_uring", "--iodepth=64")
     rate = (f"--rate_iops={IOPS}", "--rate_process=poisson", "--norandommap=1")
     times = ("--time_based=1", f"--runtime={WINDOW_S * WINDOWS}")
     log = (f"--write_lat_log={folder}/probe", "--log_avg_msec=0")
@@ -75,7 +75,7 @@ def probe(folder: Path) -> list[str]:
 def p99s(folder: Path) -> list[int]:
     """The p99 of the reads that were answered in each window."""
     windows: list[list[int]] = [[] for _ in range(WINDOWS)]
-    for line in (folder / "probe_clat.1.log").read_text().splitlines():
+    for line in (folder / "probe_lat.1.log").read_text().splitlines():
         at_ms, ns = (int(field) for field in line.split(",")[:2])
         window = at_ms // (1000 * WINDOW_S)
         if window < WINDOWS:

@@ -40,8 +40,14 @@ PHASES = ("read", "write", "mix", "resync")
 """What a comparison measures of each side; those that write only where there is a mount."""
 
 _PROBE = (
-    *("--name=probe", "--rw=randread", "--bs=4k", "--direct=1", "--ioengine=libaio"),
-    *("--iodepth=64", "--rate_iops=50", "--rate_process=poisson", "--norandommap=1"),
+    *("--name=probe", "--rw=randread", "--bs=4k", "--direct=1", "--ioengine=io_uring"),
+    *(
+        "--lat_percentiles=1",
+        "--iodepth=64",
+        "--rate_iops=50",
+        "--rate_process=poisson",
+        "--norandommap=1",
+    ),
 )
 
 
@@ -184,7 +190,7 @@ def _section(name: str) -> str:
 
 
 def _p99(done: Jobs) -> float:
-    return float(done["probe"]["read"]["clat_ns"]["percentile"]["99.000000"])
+    return float(done["probe"]["read"]["lat_ns"]["percentile"]["99.000000"])
 
 
 def ratio(before: Sequence[float], after: Sequence[float]) -> Ratio:

@@ -50,6 +50,7 @@ LIMIT_S = {"guest_retune.py": 1800, "guest_design.py": 3600}
         pytest.param("raid5-ssd", "guest_scsi.py", marks=pytest.mark.slow),
         pytest.param("raid1-hdd", "guest_time_base.py", marks=pytest.mark.slow),
         ("tests/lab/fewer.toml", "guest_import.py"),
+        pytest.param("tests/lab/probe.toml", "guest_probe.py", marks=pytest.mark.slow),
         ("tests/lab/faults.toml", "guest_faults.py"),
         pytest.param("tests/lab/faults.toml", "guest_faults_above.py", marks=pytest.mark.slow),
         ("tests/lab/elsewhere.toml", "guest_persist.py"),

@@ -18,7 +18,7 @@ def direction(requests: int = 0, bins: dict[str, int] | None = None) -> dict[str
     return {
         "io_bytes": requests * 4096,
         "total_ios": requests,
-        "clat_ns": {"bins": bins} if bins else {"N": 0},
+        "lat_ns": {"bins": bins} if bins else {"N": 0},
     }
 
 
