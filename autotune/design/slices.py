@@ -21,7 +21,7 @@ from autotune.errors import (
     StoppedError,
 )
 from autotune.knobs import stripe_cache
-from autotune.measure.fio import Target
+from autotune.measure.fio_command import Target
 from autotune.measure.phase import Bench
 from autotune.measure.workload import Phase
 from autotune.measure.write_budget import Written

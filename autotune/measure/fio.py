@@ -1,4 +1,4 @@
-"""The only place that knows fio, with what its output means in `fio_output`.
+"""A running fio; its command line is in `fio_command`, what it prints in `fio_output`.
 
 fio runs with `--output-format=json+ --status-interval=1`: each second it prints a whole document
 of counters since its start, with full latency histograms. Two documents subtracted are what
@@ -8,27 +8,19 @@ by a text line, and needed only to know what was written in all.
 """
 
 import contextlib
-import ctypes
-import errno
-import functools
 import os
-import re
 import selectors
 import signal
 import subprocess
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Self
 
-from autotune.errors import MeasurementError, RefusalError
+from autotune.errors import MeasurementError
+from autotune.measure.fio_command import NO_LIMIT, Job, command, folder
 from autotune.measure.fio_output import Counters, Documents, parse
-from autotune.measure.workload import Load, Probe
-from autotune.system.programs import UnseenError, output
 
-NO_LIMIT: Mapping[str, int] = {}
 STOP_TIMEOUT_S = 5.0
 KILL_TIMEOUT_S = 2.0
 SILENT_S = 3.0
@@ -36,148 +28,6 @@ SILENT_S = 3.0
 LISTENS_S = 1.0
 """It is listened to at least as often, by who has the processor and the disks for that."""
 READ_CHUNK_BYTES = 1 << 16
-PART_BYTES = 1 << 20
-IO_URING_SETUP = 425
-"""The number of that system call, the same on all processors but alpha."""
-
-
-@dataclass(frozen=True)
-class Target:
-    """Where a job reads or writes: `path`, from `offset_bytes`, over `size_bytes`."""
-
-    path: Path
-    size_bytes: int
-    offset_bytes: int = 0
-
-
-@dataclass(frozen=True)
-class Job:
-    """A load or a probe on a target. Jobs of one run have different names."""
-
-    name: str
-    does: Load | Probe
-    target: Target
-
-
-def folder(jobs: Sequence[Job]) -> Path | None:
-    """Where fio has to run to find the file that it writes; None if it needs none.
-
-    fio cuts a name at ":", ";" and "#" (seen on 3.33), and would write to what is left of it. So
-    it never hears in which folder the file is.
-    """
-    return next((j.target.path.parent for j in jobs if not _is_device(j.target.path)), None)
-
-
-def _is_device(path: Path) -> bool:
-    return path.is_relative_to("/dev")
-
-
-def _name(path: Path) -> str:
-    name = str(path) if _is_device(path) else path.name
-    if not re.fullmatch(r"[\w/.+!-]+", name, re.ASCII):
-        raise RefusalError(
-            f"fio would take {path} for something else, because of the characters in its name."
-        )
-    return name
-
-
-def _arguments(job: Job) -> Iterator[str]:
-    does, target = job.does, job.target
-    yield f"--name={job.name}"
-    yield f"--filename={_name(target.path)}"
-    yield f"--offset={target.offset_bytes}"
-    yield f"--bs={does.block_kib}k"
-    if isinstance(does, Probe):
-        yield f"--size={target.size_bytes}"
-        yield "--rw=" + ("randrw" if does.writes else "randread")
-        # fio holds each direction to its own rate (fio HOWTO, "rate_iops").
-        reads = round(does.rate_iops * does.read_percent / 100)
-        yield f"--rate_iops={reads},{does.rate_iops - reads}"
-        # Requests come when they come, not when the last one is done: a slow array must not
-        # slow its own probe, or the worst latencies would be left out.
-        yield "--rate_process=poisson"
-        yield "--iodepth=64"
-        yield f"--rwmixread={does.read_percent}"
-        yield "--direct=1"
-        yield f"--ioengine={probe_engine()}"
-        yield "--norandommap=1"
-        return
-    yield f"--rw={does.rw}"
-    yield f"--rwmixread={does.read_percent}"
-    yield f"--numjobs={does.streams}"
-    if does.streams > 1 and not does.rw.startswith("rand"):
-        # Each stream has a part of its own.
-        part = target.size_bytes // does.streams // PART_BYTES * PART_BYTES
-        yield f"--offset_increment={part}"
-        yield f"--size={part}"
-    else:
-        yield f"--size={target.size_bytes}"
-    if does.sync_every:
-        yield f"--fsync={does.sync_every}"
-    if does.rw.startswith("rand"):
-        yield "--norandommap=1"
-    if does.buffered:
-        yield "--direct=0"
-        yield "--ioengine=psync"
-    else:
-        yield "--direct=1"
-        yield "--ioengine=libaio"
-        yield f"--iodepth={does.depth}"
-
-
-@functools.cache
-def probe_engine() -> str:
-    """io_uring where fio and the kernel have it, else libaio.
-
-    A request that md lets wait, as RAID 10 does for a sync, keeps libaio from submitting the next
-    ones, so that too few are seen to wait: the p99 was about right, and half of the others looked a
-    tenth as slow as to readers of their own (`tests/lab/guest_probe.py`)."""
-    try:
-        known = output("fio", "fio", "--enghelp").split()
-    except UnseenError:
-        return "libaio"
-    return "io_uring" if "io_uring" in known and _has_io_uring() else "libaio"
-
-
-def _has_io_uring() -> bool:
-    """Whether the kernel has it, and lets this process use it: a call without a place for the
-    answer is refused for that reason (EFAULT) alone."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    return libc.syscall(IO_URING_SETUP, 1, None) < 0 and ctypes.get_errno() == errno.EFAULT
-
-
-def command(
-    jobs: Sequence[Job], max_seconds: float, seed: int, most: Mapping[str, int] = NO_LIMIT
-) -> tuple[str, ...]:
-    """The fio command of these jobs, to be run in their `folder`. It gets `--readonly` unless one
-    of them writes. `most`: the bytes that each process of a job may read and write before it ends
-    by itself."""
-    readonly = not any(job.does.writes for job in jobs)
-    common = (
-        # Whatever becomes of autotune, fio does not outlive it.
-        *("setpriv", "--pdeathsig", "KILL"),
-        "fio",
-        *(("--readonly",) if readonly else ()),
-        "--output-format=json+",
-        "--status-interval=1",
-        "--eta=never",
-        # md lets a request wait before it takes it, as RAID 10 does for a sync: that is submission
-        # latency to fio, which the default percentiles leave out.
-        "--lat_percentiles=1",
-        "--clat_percentiles=0",
-        "--allow_file_create=0",
-        # As threads, all jobs are one process, and one signal reaches them all.
-        "--thread=1",
-    )
-    per_job = (f"--runtime={int(max_seconds) + 60}", f"--randseed={seed}")
-    return common + tuple(
-        a for job in jobs for a in (*_arguments(job), *_end(most.get(job.name)), *per_job)
-    )
-
-
-def _end(most: int | None) -> tuple[str, ...]:
-    # fio respects io_size only if time_based is off (seen on 3.33), and then to the byte.
-    return ("--time_based=1",) if most is None else ("--time_based=0", f"--io_size={most}")
 
 
 class Fio:

@@ -5,7 +5,8 @@ from types import TracebackType
 from typing import Self
 
 from autotune.errors import MeasurementError
-from autotune.measure.fio import Fio, Job, Target
+from autotune.measure.fio import Fio
+from autotune.measure.fio_command import Job, Target
 from autotune.measure.fio_output import Counters
 from autotune.measure.phase import SILENCE_S
 from autotune.measure.workload import Probe as Requests

@@ -4,7 +4,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from autotune.errors import MeasurementError
-from autotune.measure.fio import Fio, Job, Target
+from autotune.measure.fio import Fio
+from autotune.measure.fio_command import Job, Target
 from autotune.measure.fio_output import Counters
 from autotune.measure.workload import Load
 from autotune.system.array import Array

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 
 from autotune.errors import MeasurementError, StoppedError
 from autotune.measure.check import Check
-from autotune.measure.fio import Fio, Job, Target
+from autotune.measure.fio import Fio
+from autotune.measure.fio_command import Job, Target
 from autotune.measure.live_sync import Recovery
 from autotune.measure.series import Reading, Series
 from autotune.measure.settling import RAMP_S, Settling

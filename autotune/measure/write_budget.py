@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Iterable
 
 from autotune.errors import RefusalError, StoppedError
-from autotune.measure.fio import Job
+from autotune.measure.fio_command import Job
 from autotune.measure.workload import Load
 from autotune.quantities import show_bytes
 

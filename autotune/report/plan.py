@@ -6,7 +6,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from autotune.measure.fio import Target, command
+from autotune.measure.fio_command import Target, command
 from autotune.measure.phase import fio_jobs
 from autotune.problem.ceilings import doubt
 from autotune.quantities import show_bytes, show_count

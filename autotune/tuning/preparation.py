@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from autotune.knobs import DEFAULT, Knob, by_name, consistent
-from autotune.measure.fio import Target
+from autotune.measure.fio_command import Target
 from autotune.measure.workload import Phase, Workload
 from autotune.preflight import checks
 from autotune.problem.ceilings import Ceiling, doubt

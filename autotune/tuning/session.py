@@ -9,7 +9,7 @@ from pathlib import Path
 
 from autotune.deploy import udevd
 from autotune.knobs import stripe_cache
-from autotune.measure.fio import Target
+from autotune.measure.fio_command import Target
 from autotune.measure.live_sync import Recovery
 from autotune.measure.phase import Bench
 from autotune.measure.scratch import scratch_file

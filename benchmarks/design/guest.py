@@ -22,7 +22,7 @@ from autotune.design.slices import on_slices
 from autotune.design.space import space
 from autotune.design.trials import by_disk
 from autotune.knobs import stripe_cache
-from autotune.measure.fio import Target
+from autotune.measure.fio_command import Target
 from autotune.measure.phase import Bench, measure
 from autotune.measure.workload import Workload, load_workload
 from autotune.report.design import print_design

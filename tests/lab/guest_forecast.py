@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 from guest import autotune, autotune_json, knob_files, read, running, start, wait_until
 
-from autotune.measure.fio import Fio, Job, Target
+from autotune.measure.fio import Fio
+from autotune.measure.fio_command import Job, Target
 from autotune.measure.workload import Probe
 from autotune.system.array import find_array
 

@@ -20,7 +20,8 @@ from screen import Terminal
 from autotune.cli import guarding
 from autotune.cli.main import main
 from autotune.guard.session import guard  # noqa: F401 - so that a child need not import it
-from autotune.measure.fio import Fio, Job, Target
+from autotune.measure.fio import Fio
+from autotune.measure.fio_command import Job, Target
 from autotune.measure.workload import Probe
 from autotune.system.array import find_array
 

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from guest import wait_until
 
-from autotune.measure.fio import Fio, Job, Target
+from autotune.measure.fio import Fio
+from autotune.measure.fio_command import Job, Target
 from autotune.measure.fio_output import Counters
 from autotune.measure.workload import Probe
 from autotune.stats.histogram import at_rank

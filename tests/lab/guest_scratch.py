@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from guest import FAST, autotune, autotune_json, wait_until
 
-from autotune.measure.fio import Fio, Job, Target
+from autotune.measure.fio import Fio
+from autotune.measure.fio_command import Job, Target
 from autotune.measure.workload import Load
 
 MOUNT = Path("/mnt/md0")

@@ -12,7 +12,7 @@ import pytest
 
 from autotune.errors import StoppedError
 from autotune.knobs import for_array, read_setting
-from autotune.measure.fio import Target
+from autotune.measure.fio_command import Target
 from autotune.measure.phase import Bench, PhaseResult
 from autotune.measure.workload import Phase, parse_workload
 from autotune.measure.write_budget import Written

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from autotune.errors import MeasurementError
-from autotune.measure.fio import Job, Target, command
+from autotune.measure.fio_command import Job, Target, command
 from autotune.measure.fio_output import MAX_OUTPUT_BYTES, Counters, Documents, parse
 from autotune.measure.workload import Load, Probe
 

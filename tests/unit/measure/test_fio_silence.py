@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from autotune.measure import fio as fio_module
-from autotune.measure.fio import Fio, Job, Target
+from autotune.measure.fio import Fio
+from autotune.measure.fio_command import Job, Target
 from autotune.measure.workload import Probe
 
 WORD = json.dumps({"jobs": []})

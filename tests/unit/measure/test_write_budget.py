@@ -12,7 +12,7 @@ from fake_run import PHASE_WRITES, Machine
 from rich.console import Console
 
 from autotune.errors import RefusalError, StoppedError
-from autotune.measure.fio import Job, Target, command
+from autotune.measure.fio_command import Job, Target, command
 from autotune.measure.phase import Bench, measure
 from autotune.measure.scratch import scratch_file
 from autotune.measure.workload import Load, Phase, Probe
