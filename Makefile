@@ -20,6 +20,7 @@
 # make bench-guard   rebuilds under guard: with dates, by policy, beside fixed limits (a day; goes on where cut)
 # make bench-forecast   forecasts beside the rebuilds that follow them (two hours)
 # make bench-requests   writes in requests of whole stripes, beside the default (half an hour, quiet)
+# make bench-raid10   what readers of a RAID 10 feel of a check and a rebuild (five minutes, quiet)
 # make bench-rebuild   creation, check and rebuild by level and disks (a day; goes on where cut)
 # make bench-design   designs of five disks beside a complete grid (six hours; goes on where cut)
 # make bench-search   compare the strategies on synthetic arrays (an hour)
@@ -40,7 +41,7 @@ SERVICES := tuned prometheus
 test lint unit lab-tests slow-tests: PACKAGES += $(CONSUMERS)
 
 .PHONY: setup system demo test lint unit lab-tests slow-tests faults soak check-kills fuzz \
-  bench-measure bench-persist bench-guard bench-forecast bench-rebuild bench-requests bench-search bench-year bench-grids bench-panel \
+  bench-measure bench-persist bench-guard bench-forecast bench-raid10 bench-rebuild bench-requests bench-search bench-year bench-grids bench-panel \
   bench-published bench-design bench-time-left record-grids
 
 setup: system .venv/installed
@@ -130,6 +131,10 @@ bench-requests: setup
 	for array in raid5-ssd raid6-hdd; do \
 	  .venv/bin/autotune lab $$array -- .venv/bin/python -m benchmarks.requests $(RAW) || exit 1; \
 	done
+
+bench-raid10: setup
+	.venv/bin/autotune lab benchmarks/forecast/arrays/raid10-4hdd.toml -- .venv/bin/python -m benchmarks.raid10 20 /dev/vdb
+	.venv/bin/autotune lab benchmarks/forecast/arrays/raid10-4ssd.toml -- .venv/bin/python -m benchmarks.raid10 100 /dev/vdb
 
 bench-rebuild: setup
 	.venv/bin/python -m benchmarks.rebuild --tune

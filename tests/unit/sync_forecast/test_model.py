@@ -41,21 +41,14 @@ def test_users_make_a_rebuild_slower_than_a_check_and_most_so_at_its_beginning()
     assert slow.value > 1.03 * fast.value
 
 
-def test_a_raid10_rebuild_disturbs_two_members_alone() -> None:
-    """So the more there are, the less it is felt; how much is less well known than of a check."""
+def test_a_raid10_rebuild_is_felt_more_than_a_check() -> None:
+    """How much is less well known."""
     raid10 = dataclasses.replace(some_forecast(), level="raid10")
-    idle, checked = raid10.points[0].p99, raid10.p99(CHECK, 80_000)
-    assert idle is not None
+    checked, felt = raid10.p99(CHECK, 80_000), raid10.p99(REBUILD, 80_000)
     assert checked is not None
-    felt = []
-    for disks in (2, 4, 10, 1000):
-        found = dataclasses.replace(raid10, raid_disks=disks).p99(REBUILD, 80_000)
-        assert found is not None
-        assert found.spread > checked.spread
-        felt.append(found.value)
-    assert felt == sorted(felt, reverse=True)
-    assert (felt[0], felt[-1]) == pytest.approx((checked.value, idle.value))
-    assert 0.8 < felt[1] / felt[0] < 0.9
+    assert felt is not None
+    assert felt.spread > checked.spread
+    assert felt.interval[0] > checked.value
 
 
 def test_the_speed_for_a_date_meets_it() -> None:
