@@ -22,6 +22,7 @@ from autotune.guard.aside import Aside
 from autotune.guard.before import put_back_leftovers
 from autotune.guard.promise import Promise
 from autotune.preflight import checks
+from autotune.preflight.environment import place
 from autotune.quantities import show_share
 from autotune.safety.locks import lock
 from autotune.safety.paths import journal_path
@@ -197,6 +198,7 @@ class _Checking:
             array=shape,
             members=members,
             size=obstacles.size_sectors(array),
+            **place(),
         )
         self._book = self._book.begun(record, why or ASKED_ANEW)
         return record

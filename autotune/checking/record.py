@@ -79,6 +79,9 @@ class CheckRecord(_Strict):
     """As many mismatches were told of."""
     ceiling_ns: float | None = None
     """What the p99 was held to of late; None if to nothing."""
+    host: str = ""
+    """The machine; "" if an earlier version kept it."""
+    lab: bool = False
 
     @model_validator(mode="after")
     def _has_no_gap(self) -> "CheckRecord":

@@ -98,8 +98,7 @@ def _whole(
         parts.append(said(sentences.where(run)))
         parts.append(table(sentences.figure_heads(run), sentences.figure_rows(run)))
         parts.append("\n".join(said(words) for words in sentences.terms(run)))
-        if run["compared"]["setting"] and not run["compared"]["kept"]:
-            parts.append(said(f"Measured in turn, and not kept: {run['compared']['setting']}."))
+        parts += [said(words) for words in sentences.not_the_answer(run)]
         if run["changes"]:
             parts.append(table(sentences.CHANGE_HEADS, sentences.change_rows(run)))
         parts += [said(words) for words in (*sentences.costs(run), *sentences.remarks(run))]

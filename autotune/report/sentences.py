@@ -225,6 +225,23 @@ def costs(run: Document) -> list[str]:
     return said
 
 
+def not_the_answer(run: Document) -> list[str]:
+    """What was measured in turn last, if that is not the answer; of a run that was ended before it
+    had decided, with what its trials show of it."""
+    if not run["compared"]["setting"] or run["compared"]["kept"]:
+        return []
+    if run["state"] == "done":
+        return [f"Measured in turn, and not kept: {run['compared']['setting']}."]
+    last = run["in_turn"][-1]
+    said = f"Measured in turn last, {show_times(last['pairs'])} each: {last['setting']}"
+    if gain := last["gain"]:
+        said += f": overall ×{gain['value']:.2f} ({show_span(gain['low'], gain['high'])})"
+    return [
+        f"{said}. By these trials alone, before the run had decided; the pictures of latencies and "
+        "of seconds show it as new."
+    ]
+
+
 def _not_kept(proof: Document) -> str:
     if proof["reason"]:
         return not_kept(proof["setting"], proof["reason"])

@@ -78,6 +78,7 @@ def find(name: str, state_dir: Path) -> StoredArray:
         )
     uuid = here if here in uuids else uuids[0]
     store = Store.existing(state_dir)
+    checks = checked.load(checked.path_of(state_dir, uuid)).checks[::-1]
     runs = store.runs(uuid) if store else []
     syncs = tuple(sync for sync in guarded.every(state_dir) if sync.uuid == uuid)
     forecast = next((each for each in forecasts.every(state_dir) if each.uuid == uuid), None)
@@ -85,14 +86,14 @@ def find(name: str, state_dir: Path) -> StoredArray:
         next(each for _, other, each in seen if other == uuid),
         uuid,
         syncs,
-        checked.load(checked.path_of(state_dir, uuid)).checks[::-1],
+        checks,
         forecast,
         history.load(state_dir, uuid).passes,
         tuple(PastRun(as_it_is(r), store.result(r.id)) for r in runs[:MOST_RUNS] if store),
         max(0, len(runs) - MOST_RUNS),
         advices.newest(state_dir, uuid),
         in_force=_in_force(array, state_dir) if array is not None and uuid == here else None,
-        **(place() if uuid == here else _place_of(runs, [*syncs[:1], forecast])),
+        **(place() if uuid == here else _place_of(runs, [*syncs[:1], forecast, *checks[:1]])),
     )
 
 
@@ -103,7 +104,9 @@ def _in_force(array: Array, state_dir: Path) -> Status | None:
     return None
 
 
-def _place_of(runs: Sequence[RunRecord], others: Sequence[GuardedSync | Forecast | None]) -> Place:
+def _place_of(
+    runs: Sequence[RunRecord], others: Sequence[GuardedSync | Forecast | CheckRecord | None]
+) -> Place:
     """Where the newest of an array's runs was, or what else is kept of it."""
     for run in runs[:1]:
         with contextlib.suppress(RefusalError):

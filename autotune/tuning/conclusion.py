@@ -13,7 +13,7 @@ from autotune.problem.objective import Figures, gain
 from autotune.problem.setting import Setting, setting_key
 from autotune.problem.trial import Status
 from autotune.quantities import show_latency
-from autotune.results.offers import Offer, offers, roomy
+from autotune.results.offers import Offer, offers, roomy, was_met
 from autotune.results.pareto import Point, points
 from autotune.stats.verdict import Verdict
 from autotune.store import TrialRecord
@@ -72,7 +72,12 @@ def afterword(
         home,
     )
     aborted = _aborted(figures, records, home)
-    words = Afterword(stopped.text, offers=tuple(offers(figures, [*found, *aborted], kept, home)))
+    seen = [
+        point
+        for point in found
+        if was_met(figures, point, [r.figures for r in records if r.number in point.trials])
+    ]
+    words = Afterword(stopped.text, offers=tuple(offers(figures, [*seen, *aborted], kept, home)))
     if winner is not None:
         return words
     nearest = _nearest(figures, found, aborted, home, verdicts)

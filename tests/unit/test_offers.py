@@ -4,7 +4,7 @@ from synthetic_run import BASELINE, MS, figure, figures
 
 from autotune.problem.ceilings import parse_ceiling
 from autotune.problem.figure import Estimate, Figure
-from autotune.results.offers import offers, roomy
+from autotune.results.offers import offers, roomy, was_met
 from autotune.results.pareto import Point
 
 FIGURES = [
@@ -70,3 +70,13 @@ def test_an_offered_limit_is_one_that_the_option_takes_and_leaves_room() -> None
         limit = parse_ceiling(roomy(ns)).limit_ns
         assert limit is not None
         assert 1.15 * ns <= limit <= 1.4 * ns
+
+
+def test_a_p99_that_no_trial_measured_is_no_offer() -> None:
+    """Drift taken out, it may be far below each trial's own."""
+    calm = point(0.5, 100, 80, 25, 16)
+    for shown_ms, met in ((16, True), (19, True), (20, False), (40, False)):
+        seen = figures(100, 80, 25, shown_ms)
+        assert was_met(FIGURES, calm, [seen]) is met
+        assert was_met(FIGURES, calm, [seen, figures(100, 90, 25, 12)])
+    assert was_met(FIGURES, calm, [])
