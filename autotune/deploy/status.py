@@ -16,6 +16,11 @@ from autotune.safety.applied import is_applied
 from autotune.safety.paths import is_held, journal_path, waiting_path
 from autotune.system.array import Array
 
+NOT_PROVEN = (
+    "It is not proven: no measurements in turn with the original settings have shown that it is "
+    "better."
+)
+
 
 @dataclass(frozen=True)
 class KnobStatus:
@@ -87,6 +92,8 @@ def status(array: Array, state_dir: Path) -> Status:
     profile = current.profile
     if persisted is not None and persisted.knobs != profile.knobs:
         notes.append(f'Another profile, "{persisted.name}", is applied at each start.')
+    if not profile.evidence.confirmed:
+        notes.append(NOT_PROVEN)
     notes += rescale.differences(profile.proven_on, array)
     return Status(
         array,

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
+from autotune.deploy.status import NOT_PROVEN
 from autotune.guard.session import Summary
 from autotune.quantities import show_count, show_seconds
 from autotune.report import check as checks
@@ -111,7 +112,8 @@ def in_force_line(status: Document) -> str:
     else:
         knobs = ", ".join(f"{name} {knob['wanted']}" for name, knob in status["knobs"].items())
         said = [
-            f'the profile "{status["profile"]}" is {status["how"]}, {status["until"]}: {knobs}.'
+            f'the profile "{status["profile"]}" is {status["how"]}, {status["until"]}: {knobs}.',
+            *(note for note in status["notes"] if note == NOT_PROVEN),
         ]
     differ = [
         f"{name} reads {knob['value']}"

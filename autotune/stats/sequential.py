@@ -178,6 +178,8 @@ def _not_better(terms: Terms, verdict: Verdict, pairs: int, last: bool, over: bo
         shown = f"×{overall.ratio:.2f} ({overall.low:.2f} to {overall.high:.2f})"
         turns = f"measured in turn {show_times(pairs)}"
         reason = f"{terms.what} was not shown to be better: {shown}, {turns}"
+        if promising and pairs < MOST_PAIRS and not terms.given:
+            reason += ", with no time left for more"
         return Look(Step.DROP, reason)
     return Look(Step.MORE, "the difference is not clear yet")
 

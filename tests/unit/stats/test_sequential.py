@@ -80,6 +80,8 @@ def test_a_large_gain_is_clear_after_two_pairs_of_which_a_drift_falls_out() -> N
 def test_one_pair_is_enough_where_there_is_time_for_no_more() -> None:
     ended = [Array(seed, 0.03, gain=1.6).prove(ERRORS[0], planned=1) for seed in range(100)]
     assert sum(seen.step is Step.KEEP for seen, _, _ in ended) > 80
+    ended = [Array(seed, 0.1, gain=1.2).prove(ERRORS[0], planned=1) for seed in range(100)]
+    assert any("with no time left for more" in seen.reason for seen, _, _ in ended)
 
 
 def test_what_is_slower_is_dropped_after_one_pair() -> None:
