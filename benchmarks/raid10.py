@@ -20,12 +20,13 @@ KERNELS_MAX_KIB = 200_000
 
 
 def main() -> None:
-    """Print a line for each; at full speed and at half of it."""
+    """Print a line for each, at full speed."""
     rate_iops, member = int(sys.argv[1]), sys.argv[2]
     felt("no sync", rate_iops)
     (MD / "sync_speed_max").write_text(str(KERNELS_MAX_KIB))
     (MD / "sync_action").write_text("check")
-    at_two_speeds("check", rate_iops)
+    time.sleep(3)
+    felt("check", rate_iops)
     (MD / "sync_action").write_text("idle")
     time.sleep(1)
     # Added, not re-added: it is copied whole.
@@ -37,17 +38,8 @@ def main() -> None:
     ):
         subprocess.run(["mdadm", *change], check=True, capture_output=True)
         time.sleep(1)
-    at_two_speeds("rebuild", rate_iops)
-
-
-def at_two_speeds(name: str, rate_iops: int) -> None:
-    (MD / "sync_speed_max").write_text(str(KERNELS_MAX_KIB))
-    time.sleep(3)
-    full_kib = int((MD / "sync_speed").read_text())
-    felt(f"{name}, full speed", rate_iops)
-    (MD / "sync_speed_max").write_text(str(full_kib // 2))
     time.sleep(2)
-    felt(f"{name}, half of it", rate_iops)
+    felt("rebuild", rate_iops)
 
 
 def felt(name: str, rate_iops: int) -> None:
@@ -65,7 +57,7 @@ def felt(name: str, rate_iops: int) -> None:
     p50, p99 = (at_rank(bins, share * seen.requests) / 1e6 for share in (0.5, 0.99))
     speed = (MD / "sync_speed").read_text().strip()
     mib = f"{int(speed) / 1024:.0f} MiB/s" if speed.isdigit() else "–"
-    print(f"{name:22} {mib:>10}  p50 {p50:4.0f} ms  p99 {p99:5.0f} ms", flush=True)
+    print(f"{name:8} {mib:>10}  p50 {p50:4.0f} ms  p99 {p99:5.0f} ms", flush=True)
 
 
 if __name__ == "__main__":
