@@ -42,17 +42,23 @@ def main() -> None:
     felt("rebuild", rate_iops)
 
 
-def felt(name: str, rate_iops: int) -> None:
+def probed(rate_iops: int, seconds: float = SECONDS) -> Counters:
+    """What autotune's own probe sees in so many seconds."""
     size_bytes = int(Path("/sys/block/md0/size").read_text()) * 512
     job = Job("probe", Probe(rate_iops=rate_iops), Target(Path("/dev/md0"), size_bytes))
     seen: Counters | None = None
-    end_s = time.monotonic() + SECONDS
-    with Fio([job], SECONDS, seed=1) as fio:
+    end_s = time.monotonic() + seconds
+    with Fio([job], seconds, seed=1) as fio:
         while time.monotonic() < end_s:
             heard = fio.poll(1.0)
             seen = heard["probe"] if heard else seen
     if seen is None:
         raise SystemExit("fio said nothing.")
+    return seen
+
+
+def felt(name: str, rate_iops: int) -> None:
+    seen = probed(rate_iops)
     bins = sorted(seen.reads.items())
     p50, p99 = (at_rank(bins, share * seen.requests) / 1e6 for share in (0.5, 0.99))
     speed = (MD / "sync_speed").read_text().strip()

@@ -105,8 +105,7 @@ def _arguments(job: Job) -> Iterator[str]:
 @functools.cache
 def probe_engine() -> str:
     """io_uring where fio and the kernel have it, else libaio: there, a request that md lets wait
-    keeps the next ones from being submitted, so too few are seen to wait. Under a check of RAID 10
-    a p95 was 211 ms that was 549 ms to readers of their own (tests/lab/probe.toml)."""
+    keeps the next ones from being submitted, so too few are seen to wait."""
     try:
         known = output("fio", "fio", "--enghelp").split()
     except UnseenError:

@@ -3,17 +3,12 @@
 
 import json
 import subprocess
-import time
 from pathlib import Path
 
 from guest import wait_until
 
-from autotune.measure.fio import Fio
-from autotune.measure.fio_command import Job, Target
-from autotune.measure.fio_output import Counters
-from autotune.measure.workload import Probe
 from autotune.stats.histogram import at_rank
-from autotune.system.array import find_array
+from benchmarks.raid10 import probed
 
 SECONDS = 30
 READERS = (
@@ -25,26 +20,13 @@ READERS = (
 """Each waits for its own request alone."""
 
 
-def probe(seconds: float) -> Counters:
-    array = find_array("md0")
-    job = Job("probe", Probe(rate_iops=20), Target(Path("/dev/md0"), array.size_bytes))
-    seen: Counters | None = None
-    end_s = time.monotonic() + seconds
-    with Fio([job], seconds, seed=1) as fio:
-        while time.monotonic() < end_s:
-            heard = fio.poll(1.0)
-            seen = heard["probe"] if heard else seen
-    assert seen is not None
-    return seen
-
-
 def test_readers_that_a_sync_keeps_waiting_are_seen_to_wait() -> None:
     md = Path("/sys/block/md0/md")
     (md / "sync_speed_max").write_text("200000")
     (md / "sync_action").write_text("check")
     wait_until(lambda: (md / "sync_speed").read_text().strip() != "none")
     with subprocess.Popen(READERS, stdout=subprocess.PIPE, text=True) as readers:
-        seen = probe(SECONDS)
+        seen = probed(20, SECONDS)
         said, _ = readers.communicate()
     assert (md / "sync_action").read_text().strip() == "check"
     theirs = json.loads(said)["jobs"][0]["read"]["clat_ns"]["percentile"]
