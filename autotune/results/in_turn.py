@@ -1,14 +1,20 @@
-"""What was measured in turn, as the run said it: its proof allows for having looked after each
-pair, which the trials alone do not show. Pure."""
+"""What was measured in turn, as the run said it, or would have: its proof allows for having looked
+after each pair, which a mean of the trials does not show. Pure."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from autotune.problem.figure import SPREADS_95, Estimate, Figure
 from autotune.problem.profile import Evidence
 from autotune.problem.setting import setting_key
+from autotune.problem.trial import Status
+from autotune.results.proof import BASELINE, WINNER, proofs
+from autotune.stats.drift import Anchor, largest_drifts
+from autotune.stats.sequential import ERRORS, MOST_PAIRS, spending
+from autotune.stats.verdict import judge
+from autotune.store import TrialRecord
 
 Change = Mapping[str, Any]
 """`ratio`, `low`, `high` and `conclusion` of a figure."""
@@ -31,6 +37,24 @@ def of_run(said: Mapping[str, Any] | None, figures: Sequence[Figure]) -> dict[ob
         for setting, gain, changes in _proofs(said or {})
         if gain
     }
+
+
+def of_trials(trials: Sequence[TrialRecord], figures: Sequence[Figure]) -> dict[object, InTurn]:
+    """By the setting's key, from the trials of a run that was ended before it said anything. The
+    intervals are those of a look after which it could have gone on."""
+    done = [t for t in trials if t.status is Status.COMPLETE]
+    anchors = [Anchor(t.middle_s, t.figures) for t in done if t.role == "baseline"]
+    past = [a.figures for a in (anchors[:2] if anchors and largest_drifts(anchors) else anchors)]
+    looks = spending(MOST_PAIRS, ERRORS[0])
+    found: dict[object, InTurn] = {}
+    for proof in proofs(trials):
+        turns = [t for t in done if t.number in proof.trials]
+        winner, home = ([t.figures for t in turns if t.role == role] for role in (WINNER, BASELINE))
+        error = looks[min(len(winner), MOST_PAIRS) - 1]
+        verdict = judge(figures, winner, home, past, error=error)
+        changes = {name: asdict(each) for name, each in verdict.figures.items()}
+        found[setting_key(proof.setting)] = _in_turn(asdict(verdict.overall), changes, figures)
+    return found
 
 
 def of_evidence(evidence: Evidence, figures: Sequence[Figure]) -> InTurn:

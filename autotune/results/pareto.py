@@ -19,7 +19,7 @@ from autotune.problem.setting import Setting, setting_key
 from autotune.problem.trial import Status
 from autotune.results.proof import original, proofs
 from autotune.results.stored_run import StoredProblem
-from autotune.stats.drift import Anchor, without_drift
+from autotune.stats.drift import Anchor, has_drifted, without_drift
 from autotune.stats.verdict import NOTABLE
 from autotune.store import TrialRecord
 
@@ -79,12 +79,17 @@ class Pool:
         self._phase = {figure.name: figure.phase for figure in problem.figures}
         complete = [trial for trial in trials if trial.status is Status.COMPLETE]
         home = setting_key(problem.baseline)
-        self._anchors = [
-            Anchor(t.middle_s, self._fresh(t)) for t in complete if setting_key(t.requested) == home
-        ]
+        anchors = [t for t in complete if setting_key(t.requested) == home]
+        self._anchors = [Anchor(t.middle_s, self._fresh(t)) for t in anchors]
+        drifted = {name for name in self._phase if has_drifted(self._anchors, name)}
+        self._repeats: dict[object, list[Estimate]] = {}
         for trial in complete:
             for name, estimate in self.of(trial).items():
-                self._measured.setdefault(self.key(name, trial.requested), []).append(estimate)
+                key = self.key(name, trial.requested)
+                self._measured.setdefault(key, []).append(estimate)
+                # A drift goes through these, so without it they agree, whatever the noise.
+                if not (name in drifted and trial in anchors[2:]):
+                    self._repeats.setdefault(key, []).append(estimate)
         self._noise = {name: self._repeat_noise(name) for name in self._phase}
 
     def of(self, trial: TrialRecord) -> Figures:
@@ -106,7 +111,7 @@ class Pool:
     def _repeat_noise(self, name: str) -> float:
         """How much repeats of a figure scatter (log scale), which is more than each one's own
         spread says; 0 if nothing was measured twice."""
-        groups = [g for k, g in self._measured.items() if isinstance(k, tuple) and k[0] == name]
+        groups = [g for k, g in self._repeats.items() if isinstance(k, tuple) and k[0] == name]
         squares = degrees = 0.0
         for group in groups:
             logs = [math.log(estimate.value) for estimate in group]

@@ -1,8 +1,8 @@
 """What the original settings and the proof of a run show: the numbers of every report. Pure.
 
 What was measured in turn last counts alone, on both sides: those measurements are neighbours in
-time. What was not measured then is what the original settings showed through the run, without
-drift.
+time. What was not measured then, or in one pair only, is what the original settings showed through
+the run, without drift.
 """
 
 import math
@@ -15,7 +15,7 @@ from autotune.problem.objective import Figures
 from autotune.problem.setting import Setting, setting_key
 from autotune.problem.trial import Status
 from autotune.stats.drift import Anchor, without_drift
-from autotune.stats.sequential import order
+from autotune.stats.sequential import LEAST_PAIRS, order
 from autotune.store import TrialRecord
 
 WINNER, BASELINE = "confirm-winner", "confirm-baseline"
@@ -73,15 +73,18 @@ def _last(in_turn: Sequence[TrialRecord]) -> Proof | None:
 
 def original(trials: Sequence[TrialRecord]) -> dict[str, Estimate]:
     """What the original settings show; empty if they were never measured in full."""
-    baseline = [t for t in trials if t.role == "baseline" and t.status is Status.COMPLETE]
+    proof = last_proof(trials)
+    alone = proof is not None and len(proof.trials) >= 2 * LEAST_PAIRS
+    # One pair says less of the milliseconds than all measurements together.
+    roles = ("baseline",) if alone else ("baseline", BASELINE)
+    baseline = [t for t in trials if t.role in roles and t.status is Status.COMPLETE]
     anchors = [Anchor(t.middle_s, t.figures) for t in baseline]
     # What was carried over from one trial to another counts once.
     shown = [without_drift(_fresh(t), t.middle_s, anchors) for t in baseline]
     names = dict.fromkeys(name for figures in shown for name in figures)
-    proof = last_proof(trials)
     return {
         **{n: mean([{n: each[n]} for each in shown if n in each])[n] for n in names},
-        **(proof.before if proof else {}),
+        **(proof.before if proof and alone else {}),
     }
 
 

@@ -14,7 +14,7 @@ from autotune.problem.trial import Status
 from autotune.quantities import show_latency
 from autotune.results import stored_run
 from autotune.results.ended_early import given_up, sentence
-from autotune.results.in_turn import InTurn, of_evidence, of_run
+from autotune.results.in_turn import InTurn, of_evidence, of_run, of_trials
 from autotune.results.pareto import Named, Point, calmest, fastest, front, points
 from autotune.results.proof import original
 from autotune.results.stored_run import StoredProblem
@@ -105,7 +105,7 @@ def study_of(
         settled = {k: v for k, v in profile.knobs.items() if k in problem.baseline}
         winner = {**problem.baseline, **settled}
     confirmed = winner if profile is not None and profile.evidence.confirmed else None
-    in_turn = of_run(run.said, every)
+    in_turn = of_trials(trials, every) | of_run(run.said, every)
     if profile is not None and confirmed is not None:
         in_turn[setting_key(confirmed)] = of_evidence(profile.evidence, every)
     decided = None

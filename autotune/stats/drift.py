@@ -72,6 +72,11 @@ def _differ(one: Estimate, other: Estimate, apart: float) -> bool:
     return abs(math.log(one.value / other.value)) >= SIGNIFICANT * spread
 
 
+def has_drifted(anchors: Sequence[Anchor], name: str) -> bool:
+    """Whether the anchors tell another level of the figure than that of the start."""
+    return bool(_path(anchors, name))
+
+
 def drift(anchors: Sequence[Anchor], name: str, time_s: float) -> tuple[float, float]:
     """How far (log scale) the figure has moved at a time from where the baseline stood at the
     start, and how uncertain that is (a standard deviation).

@@ -15,6 +15,7 @@ from autotune.problem.trial import Status
 from autotune.quantities import show_latency
 from autotune.results.offers import Offer, offers, roomy, was_met
 from autotune.results.pareto import Point, points
+from autotune.results.seen import LOOKS_BETTER
 from autotune.stats.verdict import Verdict
 from autotune.store import TrialRecord
 from autotune.suggested import with_folder
@@ -79,10 +80,35 @@ def afterword(
     ]
     words = Afterword(stopped.text, offers=tuple(offers(figures, [*seen, *aborted], kept, home)))
     if winner is not None:
-        return words
+        return replace(words, notes=_looked_better(figures, found, kept, problem.baseline))
     nearest = _nearest(figures, found, aborted, home, verdicts)
     command, why = _next(preparation, nearest, words.offers, stopped)
     return replace(words, nearest=nearest, command=command, why=why)
+
+
+def _looked_better(
+    figures: Sequence[Figure], found: Sequence[Point], kept: Point, baseline: Setting
+) -> tuple[str, ...]:
+    """Whoever sees a greater gain in the table of trials will ask why that was not kept."""
+    home = found[0]
+    better = [
+        point
+        for point in found[1:]
+        if point.gain.value > LOOKS_BETTER * kept.gain.value
+        and not point.in_turn
+        and point.holds(figures, home)
+    ]
+    if not better:
+        return ()
+    best = max(better, key=lambda point: point.gain.value)
+    changed = {knob: text for knob, text in best.setting.items() if text != baseline[knob]}
+    shown = ", ".join(f"{knob} {text}" for knob, text in changed.items())
+    low, high = best.gain.interval
+    return (
+        f"In the search, another setting looked better than what is kept: {shown}: overall "
+        f"×{best.gain.value:.2f} ({low:.2f} to {high:.2f}). It was not measured in turn, and the "
+        "best of many looks better than it is.",
+    )
 
 
 def _aborted(figures: Sequence[Figure], records: Sequence[TrialRecord], home: Point) -> list[Point]:

@@ -9,6 +9,7 @@ from autotune.problem.figure import Figure
 from autotune.problem.objective import Figures
 from autotune.problem.setting import Setting
 from autotune.problem.trial import Status
+from autotune.results.pareto import as_said
 from autotune.results.proof import last_proof, original
 from autotune.stats.drift import largest_drifts
 from autotune.stats.sequential import (
@@ -144,7 +145,8 @@ class _Proof:
         verdict = judge(self._figures, winner, baseline, self._past, self._known, error)
         proof = last_proof(self._trials.records)
         assert proof is not None
-        after, before = proof.after, original(self._trials.records)
+        before = original(self._trials.records)
+        after = as_said(proof.after, before, proof.before)
         pairs = len(winner)
         decision = Decision(False, "", verdict, before, after, pairs=pairs)
         names = {phase.name for phase in self._phases}
@@ -158,8 +160,10 @@ class _Proof:
         if unknown:
             reason = f"{unknown[0]} could not be measured on both sides, so nothing is claimed"
             return replace(decision, reason=reason), Look(Step.DROP, reason)
-        seen = look(self._terms, verdict, before, after, pairs, planned)
-        held = ceilings_held(self._figures, verdict.figures, before, after)
+        # Ceilings are judged by the values of these minutes, whatever the array was before.
+        now = {**before, **proof.before}
+        seen = look(self._terms, verdict, now, proof.after, pairs, planned)
+        held = ceilings_held(self._figures, verdict.figures, now, proof.after)
         keep = seen.step is Step.KEEP
         return replace(decision, keep=keep, reason=seen.reason, over=seen.over, held=held), seen
 

@@ -6,9 +6,11 @@ from autotune.problem.figure import Figure
 from autotune.problem.objective import Figures, broken_ceilings
 from autotune.problem.setting import Setting
 from autotune.problem.trial import Status
-from autotune.quantities import show_latency
+from autotune.quantities import show_latency, show_rate
 from autotune.results.offers import roomy
+from autotune.results.proof import BASELINE
 from autotune.results.seen import LOOKS_BETTER
+from autotune.stats.drift import largest_drifts
 from autotune.tuning.search import Hunt
 from autotune.tuning.trials import Trials
 
@@ -64,6 +66,31 @@ def broke(figures: Sequence[Figure], first: Figures, shown: Figures) -> list[str
         if figure not in still and figure.name in shown
     ]
     return [*breaks(figures, shown), *mended]
+
+
+VARIED = 1.5
+"""How far apart the original settings' own values may be before it is told."""
+
+
+def varied(figures: Sequence[Figure], trials: Trials) -> list[str]:
+    """Which figures the array itself did not hold: a value in ms is no surer than that. What has
+    drifted is told elsewhere."""
+    told, found = largest_drifts(trials.originals), []
+    own = [r for r in trials.records if r.role in ("baseline", BASELINE)]
+    for figure in figures:
+        name = figure.name
+        measured = [r for r in own if name in r.figures and figure.phase in r.measured]
+        seen = [record.figures[name].value for record in measured]
+        counts = figure.weight > 0 or figure.limited
+        if counts and name not in told and len(seen) > 1 and max(seen) >= VARIED * min(seen):
+            show = show_rate if figure.kind == "throughput" else show_latency
+            found.append(f"{name} {show(min(seen))} to {show(max(seen))} ({len(seen)} times)")
+    if not found:
+        return []
+    return [
+        "The array itself varied. With the original settings, it showed: "
+        f"{'; '.join(found)}. So what was measured in turn says more than values side by side."
+    ]
 
 
 def still_broken(figures: list[Figure], before: Figures, trials: Trials, home: Setting) -> str:

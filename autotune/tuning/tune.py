@@ -21,7 +21,14 @@ from autotune.tuning.conclusion import Afterword, afterword
 from autotune.tuning.confirm import Decision, confirm
 from autotune.tuning.long_load import GROWS, LongLoad, long_phases
 from autotune.tuning.preparation import BASELINE_TRIALS, DOUBTS, Preparation
-from autotune.tuning.reasons import breaks, broke, ceilings_given_up, nothing_better, still_broken
+from autotune.tuning.reasons import (
+    breaks,
+    broke,
+    ceilings_given_up,
+    nothing_better,
+    still_broken,
+    varied,
+)
 from autotune.tuning.relevance import differing
 from autotune.tuning.remaining import lacking, pairs_left
 from autotune.tuning.reporter import Reporter
@@ -166,7 +173,7 @@ def _find(
     if not decision.keep:
         reason = decision.reason + still_broken(figures, shown, trials, preparation.baseline)
         decision = dataclasses.replace(decision, reason=reason)
-    notes = broke(figures, before, shown)
+    notes = [*broke(figures, before, shown), *varied(figures, trials)]
     if hunt.relaxed:
         notes.append(ceilings_given_up(hunt.relaxed, before))
         if decision.verdict is not None:

@@ -15,9 +15,12 @@ from autotune.problem.profile import save_profile
 from autotune.problem.trial import Status
 from autotune.results.ended_early import sentence
 from autotune.results.pareto import Point, Pool, front
-from autotune.results.proof import proofs
+from autotune.results.proof import original, proofs
 from autotune.results.solve import NAMES, named, pareto, solve, study_of
 from autotune.results.stored_run import read
+from autotune.stats.verdict import judge
+from autotune.store import TrialRecord
+from autotune.tuning.conclusion import _looked_better
 
 FAST = {"stripe_cache_size": 4096}
 MIDDLE = {"stripe_cache_size": 1024}
@@ -87,6 +90,37 @@ def test_repeats_of_a_setting_are_pooled_and_their_scatter_counts() -> None:
     estimate = pool.figures({**BASELINE, **MIDDLE})["write.throughput"]
     assert estimate.value == pytest.approx(200e6)
     assert estimate.spread > 0.1
+
+
+def test_a_drift_that_goes_through_the_original_settings_says_nothing_of_the_noise() -> None:
+    """After the first two they agree with the drift by construction, whatever the noise is."""
+
+    def shown(p99: float) -> dict[str, Estimate]:
+        return figures(100, 30, 100, p99)
+
+    start = [trial(n, "baseline", {}, shown(p99)) for n, p99 in ((1, 40), (4, 41))]
+    pair = [trial(n, "search", CALM, shown(p99)) for n, p99 in ((2, 30), (3, 60))]
+    later = [trial(n, "baseline", {}, shown(p99)) for n, p99 in enumerate((100, 60, 120, 90), 5)]
+    alone, drifted = (Pool(read(run()), each) for each in ([*start, *pair], start + pair + later))
+    home = {**BASELINE, **CALM}
+    known, seen = (pool.figures(home)["resync.p99"].spread for pool in (alone, drifted))
+    assert seen >= known > 0.2
+
+
+def test_one_pair_does_not_make_the_milliseconds_of_a_whole_run() -> None:
+    turns = [
+        trial(6, "confirm-winner", FAST, figures(110, 30, 100, 44)),
+        trial(7, "confirm-baseline", {}, figures(100, 30, 100, 38)),
+        trial(8, "confirm-baseline", {}, figures(100, 30, 100, 38)),
+        trial(9, "confirm-winner", FAST, figures(110, 30, 100, 44)),
+    ]
+    one, two = (original([*TRIALS, *turns[:count]])["resync.p99"].value for count in (2, 4))
+    assert one == pytest.approx((40 * 40 * 38) ** (1 / 3) * MS)
+    assert two == pytest.approx(38 * MS)
+    # What the pair showed stands beside that as it stood beside its own original settings.
+    points = study_of(run(), [*TRIALS, *turns[:2]]).points
+    fast = next(point for point in points if changed(point) == FAST)
+    assert fast.figures["resync.p99"].value == pytest.approx(one * 44 / 38)
 
 
 def test_one_lucky_trial_does_not_beat_a_well_known_setting() -> None:
@@ -230,6 +264,41 @@ def test_a_run_that_was_cut_in_a_pair_keeps_its_earlier_proofs() -> None:
         assert found[tuple(FAST.items())].in_turn
         # One pair is no surer than repeats are: the first trial of this setting showed 300.
         assert found[tuple(FAST.items())].gain.interval[0] < 1
+
+
+def test_a_proof_that_was_cut_is_no_surer_than_one_that_was_decided() -> None:
+    """Two trials and what was known before them: their mean looks surer than it is."""
+    start = [trial(n, "baseline", {}, figures(100 + n, 30, 100, 40)) for n in (1, 2)]
+    pair = [
+        trial(3, "confirm-winner", FAST, figures(110, 30, 100, 40)),
+        trial(4, "confirm-baseline", {}, figures(100, 30, 100, 40)),
+    ]
+    study = study_of(run(), [*start, *pair])
+    (shown,) = study.in_turn.values()
+    point = next(p for p in study.points if changed(p) == FAST)
+    figures_of = {n: [r.figures for r in pair if bool(changed_of(r)) == n] for n in (True, False)}
+    least = judge(study.every, figures_of[True], figures_of[False], [r.figures for r in start])
+    assert point.gain == shown.gain
+    assert shown.gain.value == pytest.approx(1.1**0.5)
+    assert shown.gain.interval[1] > least.overall.high > 1.05
+
+
+def changed_of(record: TrialRecord) -> dict[str, object]:
+    return {k: v for k, v in record.requested.items() if v != BASELINE[k]}
+
+
+def test_a_greater_gain_of_the_search_is_told_of_beside_what_is_kept() -> None:
+    seen = study_of(run(), TRIALS[:4]).points
+    kept, fast = (next(p for p in seen if changed(p) == each) for each in (MIDDLE, FAST))
+    figures_ = study_of(run(), TRIALS[:4]).every
+    free = [figure.without_limit() for figure in figures_]
+    (said,) = _looked_better(free, seen, kept, BASELINE)
+    assert "looked better than what is kept: stripe_cache_size 4096: overall ×2.12" in said
+    # What breaks a ceiling is no question, nor is what was measured in turn, or is no faster.
+    assert not _looked_better(figures_, seen, kept, BASELINE)
+    turned = [p if p is not fast else dataclasses.replace(p, in_turn=True) for p in seen]
+    assert not _looked_better(free, turned, kept, BASELINE)
+    assert not _looked_better(free, seen, fast, BASELINE)
 
 
 def test_an_answer_is_chosen_by_the_interval_that_it_is_told_with() -> None:

@@ -4,7 +4,8 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from autotune.problem.figure import Estimate, Figure
-from autotune.tuning.reasons import broke, still_broken
+from autotune.stats.drift import Anchor
+from autotune.tuning.reasons import broke, still_broken, varied
 
 MS = 1e6
 FIGURE = Figure("resync.p99", "resync", "latency", ceiling=600 * MS)
@@ -45,3 +46,22 @@ def test_how_near_another_setting_came_is_no_word_of_the_original_ones() -> None
     assert alone.endswith(
         "the original settings break the ceiling of 600 ms for resync.p99 (626 ms)"
     )
+
+
+def test_how_far_the_array_itself_varied_is_told() -> None:
+    """Also between its first two measurements, which are what noise is known by."""
+
+    def said(*shown: float, role: str = "baseline") -> list[str]:
+        records = [
+            SimpleNamespace(role=role, figures=ms(value), measured=("resync",)) for value in shown
+        ]
+        anchors = [Anchor(float(n), record.figures) for n, record in enumerate(records)]
+        run = SimpleNamespace(records=records, originals=anchors)
+        return varied([FIGURE], cast(Any, run))
+
+    (told,) = said(49, 207, 142)
+    assert "With the original settings, it showed: resync.p99 49.0 ms to 207 ms (3 times)." in told
+    assert not said(100, 120, 110)
+    assert not said(49, 207, 142, role="search")
+    # What has drifted is told as such.
+    assert not said(100, 101, 300)
