@@ -54,6 +54,7 @@ class Guardian:
                 "nothing was changed."
             )
         self.heartbeat = Heartbeat(writing)
+        journal.watched = True
 
     @property
     def alive(self) -> bool:
@@ -84,6 +85,8 @@ class Guardian:
                 # The journal says whether anything is left to do.
                 self._process.kill()
             time.sleep(DISMISS_LOOK_S)
+        self.journal.watched = False
+        self.journal.settle_kept()
         if self._process.stdout is not None:
             self._process.stdout.close()
 

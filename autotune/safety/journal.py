@@ -36,6 +36,8 @@ class Journal:
         self.cleared = False
         self.held: BinaryIO | None = None
         """The file, locked, once it is claimed."""
+        self.watched = False
+        """Whether a guardian stands ready to put back what it speaks of."""
         self._switched: set[Path] = set()
         """The disks whose scheduler this process has begun to write."""
 
@@ -311,6 +313,14 @@ class Journal:
         known = {name: text for name, text in now.items() if text}
         self._add({"kind": "first", "originals": dict(before), "now": known})
 
+    def settle_kept(self) -> None:
+        """Note that of what is kept nothing earlier is ours any more. Not while a guardian may
+        still bring that back, as it does where it cannot read the journal; until then both count
+        as ours."""
+        if self.record.unsettled and is_of_applied(self.path) and not self.watched:
+            with contextlib.suppress(AutotuneError):
+                self._add({"kind": "settled"})
+
     def keep(self, applied: Path, profile: str = "") -> None:
         """Clear the journal though nothing went back: the values are wanted. The record moves to
         `applied`, so that they can still be undone; the originals of an earlier record there
@@ -334,12 +344,9 @@ class Journal:
                 earlier._add({"kind": "profile", "digest": profile})
             self._over()
             self.close()
-            # Not before: until then the guardian may bring back what was applied earlier. Without
-            # it both count as ours.
-            with contextlib.suppress(AutotuneError):
-                earlier._add({"kind": "settled"})
             # Of the scratch folder, that speaks from here on.
             self.path, self.record, self.held = earlier.path, earlier.record, None
+            self.settle_kept()
             return
         folder = self.path.parent
         if profile:

@@ -668,6 +668,28 @@ def test_a_kill_as_what_is_applied_is_replaced_loses_no_original(
     assert sysfs.read(cache) == "256"
 
 
+@pytest.mark.parametrize("dismissed", [True, False])
+def test_what_a_guardian_may_bring_back_counts_as_ours_until_it_is_dismissed(
+    files: Files, dismissed: bool
+) -> None:
+    """It does so where its disk fails and the tuner is killed, though the second one is kept."""
+    cache, applied = files.md / "stripe_cache_size", applied_path(files.root / "state", UUID)
+    for text in ("512", "1024"):
+        journal = files.open()
+        journal.watched = True
+        files.write(journal, cache, text)
+        journal.settled()
+        journal.keep(applied)
+        if dismissed:
+            journal.watched = False
+            journal.settle_kept()
+    sysfs.write(cache, "512")
+    outcome = restore(Journal.load(applied), files.root)
+    # Somebody else may have set it, once nothing of ours does.
+    assert bool(outcome.foreign) == dismissed
+    assert sysfs.read(cache) == ("512" if dismissed else "256")
+
+
 def test_what_a_restore_that_was_cut_has_reset_is_ours_after_another_apply(
     resetting: Files, monkeypatch: pytest.MonkeyPatch
 ) -> None:
