@@ -47,7 +47,10 @@ def tell_udev(
         # Not `trigger --settle`: a unit without a network hears nothing of udevd's events.
         _udevadm("settle", f"--timeout={_UDEV_S}")
     except (OSError, subprocess.SubprocessError) as error:
-        said = str(getattr(error, "stderr", None) or error).strip()
+        if isinstance(error, subprocess.TimeoutExpired):
+            said = f"udevadm had no answer for {error.timeout:.0f} s"
+        else:
+            said = str(getattr(error, "stderr", None) or error).strip()
         notice(
             f"udev could not be told ({said}): it sees the change when a device has its next "
             "event, at the latest at the next boot."

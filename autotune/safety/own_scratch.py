@@ -23,7 +23,10 @@ def remove_scratch(folder: Path, record: Record, outcome: Outcome) -> None:
     there = False
     try:
         there = folder.exists()
-        if not there and (why := _out_of_sight(folder, record, outcome.rebooted)):
+        # One of that name may be a copy, as on a clone of the volume; after a reboot, which numbers
+        # filesystems anew, that cannot be seen.
+        seen = there and outcome.rebooted
+        if not seen and (why := _out_of_sight(folder, record, outcome.rebooted)):
             # Cleared now, the journal would leave a large file that nobody knows of.
             outcome.failed.append(
                 f"{folder} may still be there, but {why}, or delete the journal if that "

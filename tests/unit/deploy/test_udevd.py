@@ -58,3 +58,12 @@ def test_one_that_stays_busy_is_told(root: Path, monkeypatch: pytest.MonkeyPatch
     said = told(root)
     assert len(said) == 1
     assert said[0].startswith(f"udev could not be told ({RELOAD}): ")
+
+
+def test_one_that_does_not_answer_is_told(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As one that is stopped. What udevadm had said of other things is nothing to anybody."""
+    program = root / "bin/udevadm"
+    program.write_text("#!/bin/sh\necho SELinux >&2\nexec sleep 60\n")
+    monkeypatch.setattr(udevd, "_UDEV_S", 0.2)
+    (said,) = told(root)
+    assert said.startswith("udev could not be told (udevadm had no answer for 0 s): ")

@@ -807,15 +807,22 @@ def test_it_waits_too_while_another_folder_of_the_same_filesystem_does(
     assert restore(Journal.load(left), files.root).complete
 
 
-def test_the_journal_waits_while_another_filesystem_hides_the_scratch(files: Files) -> None:
+@pytest.mark.parametrize("copied", [False, True])
+def test_the_journal_waits_while_another_filesystem_hides_the_scratch(
+    files: Files, copied: bool
+) -> None:
+    """Also one that is a copy, with a folder of that name."""
     journal = files.open()
     folder = files.root / ".autotune-1"
     journal.scratch(folder)
+    if copied:
+        folder.mkdir()
     text = files.path.read_text()
     before, word, number = text.rpartition('"device": ')
     files.path.write_text(f"{before}{word}9{number}")
     outcome = restore(files.reload(), files.root)
     assert "another filesystem is mounted over" in outcome.failed[0]
+    assert folder.exists() == copied
     (left,) = open_journals(files.root / "state")
     left.write_text(left.read_text().replace(f"{word}9", word))
     assert restore(Journal.load(left), files.root).complete
