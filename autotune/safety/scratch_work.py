@@ -65,9 +65,12 @@ def _write_in_place(file: int) -> None:
 
 def remove(folder: str, name: str) -> None:
     """Remove the file and its folder, which has to hold nothing else, and see to it that they do
-    not come back: a filesystem that breaks forgets what it has not written yet."""
-    Path(folder, name).unlink(missing_ok=True)
+    not come back: a filesystem that breaks forgets what it has not written yet. A link in its
+    place, which leads to files of others, is an error."""
     with contextlib.suppress(FileNotFoundError):
+        ours = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(name, dir_fd=ours)
         Path(folder).rmdir()
     os.fsync(os.open(".", os.O_RDONLY | os.O_DIRECTORY))
 

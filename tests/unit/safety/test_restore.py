@@ -791,6 +791,22 @@ def test_a_removal_that_the_filesystem_does_not_keep_is_none(
     assert not folder.exists()
 
 
+def test_nothing_is_removed_behind_a_link_that_has_taken_its_place(tmp_path: Path) -> None:
+    theirs, folder = tmp_path / "theirs", tmp_path / ".autotune-1"
+    theirs.mkdir()
+    (theirs / "scratch").write_text("somebody's")
+    folder.symlink_to(theirs)
+    with pytest.raises(OSError, match="Not a directory"):
+        remove(folder, 20)
+    assert (theirs / "scratch").exists()
+    folder.unlink()
+    folder.mkdir()
+    (folder / "scratch").touch()
+    for _already_gone in (False, True):
+        remove(folder, 20)
+        assert not folder.exists()
+
+
 def test_it_waits_too_while_another_folder_of_the_same_filesystem_does(
     files: Files, monkeypatch: pytest.MonkeyPatch
 ) -> None:
