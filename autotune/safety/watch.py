@@ -87,7 +87,10 @@ class Watch:
         action = sysfs.read_or(md / "sync_action", "idle")
         missing = int(sysfs.read_or(md / "degraded", "0"))
         if missing > self._array.degraded:
-            return f"{device} is degraded, a member failed or was removed; see /proc/mdstat"
+            return (
+                f"{device} is degraded: a member failed or was removed, or a new level asks for "
+                "one more; see /proc/mdstat"
+            )
         if self._live and action != self._live:
             if self._live == "recover" and missing == self._array.degraded:
                 return f"the {NAMES[self._live]} of {device} was interrupted; see /proc/mdstat"
