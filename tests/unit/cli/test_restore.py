@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import fake_sysfs
@@ -11,20 +12,39 @@ import pytest
 
 from autotune.cli import restore
 from autotune.deploy import undo_all
+from autotune.deploy.persisted import persisted_uuids
 from autotune.errors import RefusalError, UsageError
+from autotune.safety.locks import LOCKS
 from autotune.system.array import Array, list_arrays
+from autotune.system.disk_originals import noted_arrays
 from autotune.system.sysfs import read
 
 
+@pytest.fixture
+def uuids() -> Iterator[list[str]]:
+    """Of two arrays that there are not. The command leaves the files that are its locks."""
+    found = [f"{number:032}" for number in (1, 2)]
+    yield found
+    for uuid in found:
+        (LOCKS / f"array-{uuid}").unlink(missing_ok=True)
+
+
+def has_profiles() -> bool:
+    """Whether this machine has profiles in force, which `restore --all` would undo."""
+    return bool(persisted_uuids() or noted_arrays(Path("/")))
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="a journal has to be root's")
-def test_what_was_put_back_and_what_failed_are_one_document(tmp_path: Path) -> None:
+def test_what_was_put_back_and_what_failed_are_one_document(
+    tmp_path: Path, uuids: list[str]
+) -> None:
     folder = tmp_path / "journal"
     folder.mkdir()
     for number, originals, mode in (
         (1, {}, 0o666),
         (2, {"/sys/block/md0/md/sync_speed_max": "system"}, 0o600),
     ):
-        uuid = f"{number:032}"
+        uuid = uuids[number - 1]
         head = {"kind": "open", "uuid": uuid, "device": f"/dev/md{number}", "boot": "x", "pid": 1}
         path = folder / f"{uuid}.jsonl"
         path.write_text(json.dumps({**head, "originals": originals}) + "\n")
@@ -38,14 +58,15 @@ def test_what_was_put_back_and_what_failed_are_one_document(tmp_path: Path) -> N
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="a record has to be root's")
-def test_two_arrays_that_had_one_name_are_both_told_of(tmp_path: Path) -> None:
+@pytest.mark.skipif(has_profiles(), reason="it would undo the profiles of this machine")
+def test_two_arrays_that_had_one_name_are_both_told_of(tmp_path: Path, uuids: list[str]) -> None:
     """One after the other was /dev/md0; what failed on the first one is no secret."""
     knob, boot = tmp_path / "knob", read(Path("/proc/sys/kernel/random/boot_id"))
     knob.write_text("4096")
     folder = tmp_path / "applied"
     folder.mkdir()
     for number, (file, text) in enumerate({"/proc/version": "other", str(knob): "256"}.items(), 1):
-        uuid = f"{number:032}"
+        uuid = uuids[number - 1]
         head = {"kind": "open", "uuid": uuid, "device": "/dev/md0", "boot": boot, "pid": 1}
         wrote = {"kind": "write", "path": file, "text": read(Path(file))}
         path = folder / f"{uuid}.jsonl"
@@ -55,7 +76,7 @@ def test_two_arrays_that_had_one_name_are_both_told_of(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "autotune", "restore", "--all", "--json", "--state-dir"]
     done = subprocess.run([*command, str(tmp_path)], capture_output=True, text=True, check=False)
     document = json.loads(done.stdout)
-    assert {"/dev/md0 (applied)", f"/dev/md0 {2:032} (applied)"} < document.keys()
+    assert {"/dev/md0 (applied)", f"/dev/md0 {uuids[1]} (applied)"} < document.keys()
     assert done.returncode == 1
     assert "/proc/version" in document["error"]
     assert knob.read_text().strip() == "256"
