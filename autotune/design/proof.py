@@ -9,7 +9,7 @@ from autotune.errors import MeasurementError
 from autotune.problem.objective import Figures
 from autotune.problem.trial import Status
 from autotune.results.proof import mean
-from autotune.stats.drift import largest_drifts
+from autotune.stats.drift import neighbours
 from autotune.stats.sequential import (
     ERRORS,
     MOST_PAIRS,
@@ -22,7 +22,6 @@ from autotune.stats.sequential import (
     spending,
 )
 from autotune.stats.verdict import Comparison, judge
-from autotune.tuning.preparation import BASELINE_TRIALS
 from autotune.tuning.reporter import Reporter
 
 LEAST_ROUNDS = 2
@@ -112,11 +111,9 @@ def _judged(
     error: float,
     planned: int,
 ) -> tuple[Finalist, Look]:
-    anchors = trials.anchors
-    # After a drift only the first two are neighbours.
-    alike = anchors[:BASELINE_TRIALS] if largest_drifts(anchors) else anchors
+    past = [anchor.figures for anchor in neighbours(trials.anchors)]
     after, before = shown[shape], shown[default]
-    verdict = judge(trials.figures, after, before, [a.figures for a in alike], error=error)
+    verdict = judge(trials.figures, after, before, past, error=error)
     terms = Terms(trials.figures, "it", frozenset(asked), home="mdadm's defaults")
     now, then = mean(after), mean(before)
     seen = look(terms, verdict, then, now, len(after), planned)

@@ -13,3 +13,9 @@ Setting: TypeAlias = Mapping[str, Value]
 def setting_key(setting: Setting) -> tuple[tuple[str, Value], ...]:
     """A hashable form of a setting: equal settings have equal keys."""
     return tuple(sorted(setting.items()))
+
+
+def show_setting(setting: Setting, baseline: Setting) -> str:
+    """The knobs that differ from the baseline, in one line."""
+    changed = [f"{k} {v}" for k, v in setting.items() if v != baseline.get(k)]
+    return ", ".join(changed) or "the original settings"

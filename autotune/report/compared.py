@@ -9,8 +9,9 @@ from typing import Any, Literal
 from autotune.problem.course import Course
 from autotune.problem.figure import Estimate
 from autotune.problem.profile import Evidence
+from autotune.problem.setting import show_setting
 from autotune.problem.trial import Status
-from autotune.report.tables import is_quiet, show_setting
+from autotune.report.tables import is_quiet
 from autotune.results.proof import BASELINE, WINNER, last_proof, original
 from autotune.results.solve import Study
 from autotune.stats.histogram import total

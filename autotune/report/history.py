@@ -11,12 +11,12 @@ from rich.console import Console
 from rich.text import Text
 
 from autotune.errors import RefusalError
-from autotune.problem.setting import Setting
+from autotune.problem.setting import Setting, show_setting
 from autotune.problem.trial import ROLES
 from autotune.quantities import show_count
 from autotune.report import named_answers
 from autotune.report.grid import Grid
-from autotune.report.tables import QUIET_QUANTITIES, show_setting
+from autotune.report.tables import QUIET_QUANTITIES
 from autotune.results import solve, stored_run
 from autotune.results.stored_run import StoredProblem
 from autotune.safety.locks import is_held

@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from rich.console import Console
 
 from autotune.problem.figure import Estimate
+from autotune.problem.setting import show_setting
 from autotune.report.display import Display
 from autotune.report.live_view import HOME, NARROW, NOTE, Show, Shown, View, table
-from autotune.report.tables import show_setting
 from autotune.store import TrialRecord
 
 

@@ -12,12 +12,12 @@ from rich.text import Text
 
 from autotune.problem.figure import Estimate
 from autotune.problem.objective import Figures
-from autotune.problem.setting import Setting, setting_key
+from autotune.problem.setting import Setting, setting_key, show_setting
 from autotune.problem.trial import ROLES, Status
 from autotune.quantities import show_latency, show_seconds
 from autotune.report.display import WholeItems, one_line
 from autotune.report.spark import spark
-from autotune.report.tables import show_setting, show_span
+from autotune.report.tables import show_span
 from autotune.results.proof import mean
 from autotune.store import TrialRecord
 

@@ -6,10 +6,10 @@ from rich.console import Console
 from rich.text import Text
 
 from autotune.problem.figure import Estimate
-from autotune.problem.setting import Setting, setting_key
+from autotune.problem.setting import Setting, setting_key, show_setting
 from autotune.quantities import show_count
 from autotune.report.grid import Grid
-from autotune.report.tables import show_setting, show_span
+from autotune.report.tables import show_span
 from autotune.results.pareto import Named, Point
 from autotune.suggested import in_folder
 

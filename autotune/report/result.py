@@ -5,13 +5,13 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
+from autotune.problem.setting import show_setting
 from autotune.quantities import show_bytes, show_count, show_seconds
 from autotune.report.lines import print_indented
 from autotune.report.sentences import drifted
 from autotune.report.tables import (
     nearest_table,
     proof_table,
-    show_setting,
     show_span,
     show_value_change,
 )

@@ -9,9 +9,9 @@ from typing import Any
 from autotune import knobs
 from autotune.errors import RefusalError
 from autotune.problem.course import Course
+from autotune.problem.setting import show_setting
 from autotune.quantities import show_count
 from autotune.report import compared, named_answers, sentences, tried
-from autotune.report.tables import show_setting
 from autotune.results import solve
 from autotune.results.solve import Study
 from autotune.results.stored_run import StoredProblem

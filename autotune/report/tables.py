@@ -6,7 +6,7 @@ from rich.console import Console
 from rich.text import Text
 
 from autotune.problem.figure import Estimate, Figure
-from autotune.problem.setting import Setting, Value
+from autotune.problem.setting import Value
 from autotune.quantities import show_latency, show_rate
 from autotune.report.grid import Grid
 from autotune.stats.sequential import Held
@@ -141,9 +141,3 @@ def nearest_table(result: Result, nearest: Nearest) -> Grid:
         over = "over" if limit is not None and shown.value > limit else ""
         table.add_row(*cells, _shown(figure, shown.value), change, allowed, over)
     return table
-
-
-def show_setting(setting: Setting, baseline: Setting) -> str:
-    """The knobs that differ from the baseline, in one line."""
-    changed = [f"{k} {v}" for k, v in setting.items() if v != baseline.get(k)]
-    return ", ".join(changed) or "the original settings"

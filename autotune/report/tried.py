@@ -5,10 +5,9 @@ from typing import Any
 
 from autotune.problem.figure import Estimate
 from autotune.problem.objective import broken_ceilings, gain
-from autotune.problem.setting import setting_key
+from autotune.problem.setting import setting_key, show_setting
 from autotune.problem.trial import ROLES, Status
 from autotune.report import named_answers
-from autotune.report.tables import show_setting
 from autotune.results import solve
 from autotune.results.pareto import Point, Pool, as_said, front
 from autotune.results.proof import original, proofs

@@ -2,10 +2,10 @@
 
 from rich.console import Console
 
-from autotune.problem.setting import setting_key
+from autotune.problem.setting import setting_key, show_setting
 from autotune.quantities import show_times
 from autotune.report.sentences import next_best, no_long_load, not_kept
-from autotune.report.tables import show_change, show_setting, show_span
+from autotune.report.tables import show_change, show_span
 from autotune.stats.sequential import Held
 from autotune.tuning.tune import Result
 

@@ -11,7 +11,7 @@ from autotune.problem.profile import Evidence
 from autotune.problem.setting import setting_key
 from autotune.problem.trial import Status
 from autotune.results.proof import BASELINE, WINNER, proofs
-from autotune.stats.drift import Anchor, largest_drifts
+from autotune.stats.drift import Anchor, neighbours
 from autotune.stats.sequential import ERRORS, MOST_PAIRS, spending
 from autotune.stats.verdict import judge
 from autotune.store import TrialRecord
@@ -44,7 +44,7 @@ def of_trials(trials: Sequence[TrialRecord], figures: Sequence[Figure]) -> dict[
     intervals are those of a look after which it could have gone on."""
     done = [t for t in trials if t.status is Status.COMPLETE]
     anchors = [Anchor(t.middle_s, t.figures) for t in done if t.role == "baseline"]
-    past = [a.figures for a in (anchors[:2] if anchors and largest_drifts(anchors) else anchors)]
+    past = [anchor.figures for anchor in neighbours(anchors)]
     looks = spending(MOST_PAIRS, ERRORS[0])
     found: dict[object, InTurn] = {}
     for proof in proofs(trials):

@@ -80,7 +80,7 @@ def original(trials: Sequence[TrialRecord]) -> dict[str, Estimate]:
     baseline = [t for t in trials if t.role in roles and t.status is Status.COMPLETE]
     anchors = [Anchor(t.middle_s, t.figures) for t in baseline]
     # What was carried over from one trial to another counts once.
-    shown = [without_drift(_fresh(t), t.middle_s, anchors) for t in baseline]
+    shown = [without_drift(fresh(t), t.middle_s, anchors) for t in baseline]
     names = dict.fromkeys(name for figures in shown for name in figures)
     return {
         **{n: mean([{n: each[n]} for each in shown if n in each])[n] for n in names},
@@ -88,7 +88,7 @@ def original(trials: Sequence[TrialRecord]) -> dict[str, Estimate]:
     }
 
 
-def _fresh(trial: TrialRecord) -> dict[str, Estimate]:
+def fresh(trial: TrialRecord) -> dict[str, Estimate]:
     """The figures that a trial measured itself."""
     return {n: e for n, e in trial.figures.items() if n.partition(".")[0] in trial.measured}
 

@@ -119,6 +119,11 @@ def without_drift(
     }
 
 
+def neighbours(anchors: Sequence[Anchor]) -> Sequence[Anchor]:
+    """Those that tell the noise: all, or after a drift the first two, which were neighbours."""
+    return anchors[:2] if anchors and largest_drifts(anchors) else anchors
+
+
 def largest_drifts(anchors: Sequence[Anchor]) -> dict[str, float]:
     """The figures that drifted, with the largest ratio to the start (1.0: none)."""
     found = {}

@@ -10,7 +10,7 @@ from autotune.knobs import ALL, DEFAULT
 from autotune.measure.workload import shipped
 from autotune.problem.figure import Figure
 from autotune.problem.objective import Figures, gain
-from autotune.problem.setting import Setting, setting_key
+from autotune.problem.setting import Setting, setting_key, show_setting
 from autotune.problem.trial import Status
 from autotune.quantities import show_latency
 from autotune.results.offers import Offer, offers, roomy, was_met
@@ -101,8 +101,7 @@ def _looked_better(
     if not better:
         return ()
     best = max(better, key=lambda point: point.gain.value)
-    changed = {knob: text for knob, text in best.setting.items() if text != baseline[knob]}
-    shown = ", ".join(f"{knob} {text}" for knob, text in changed.items())
+    shown = show_setting(best.setting, baseline)
     low, high = best.gain.interval
     return (
         f"In the search, another setting looked better than what is kept: {shown}: overall "

@@ -7,11 +7,11 @@ from autotune.knobs import Knob
 from autotune.measure.workload import Phase
 from autotune.problem.figure import Figure
 from autotune.problem.objective import Figures
-from autotune.problem.setting import Setting
+from autotune.problem.setting import Setting, show_setting
 from autotune.problem.trial import Status
 from autotune.results.pareto import as_said
 from autotune.results.proof import last_proof, original
-from autotune.stats.drift import largest_drifts
+from autotune.stats.drift import neighbours
 from autotune.stats.sequential import (
     LEAST_PAIRS,
     MOST_PAIRS,
@@ -26,7 +26,7 @@ from autotune.stats.sequential import (
 )
 from autotune.stats.verdict import ERROR, Verdict, judge
 from autotune.tuning.long_load import LongLoad, long_phases, may_write, measure_long
-from autotune.tuning.preparation import BASELINE_TRIALS, Preparation
+from autotune.tuning.preparation import Preparation
 from autotune.tuning.relevance import differing
 from autotune.tuning.remaining import pairs_left, time_left_s
 from autotune.tuning.reporter import Reporter
@@ -67,7 +67,8 @@ def confirm(
     """
     given = preparation.options.given is not None
     what = "the profile" if given else what
-    reporter.step(f"Measuring in turn with the original settings: {_shown(preparation, winner)}")
+    shown = show_setting(winner, preparation.baseline)
+    reporter.step(f"Measuring in turn with the original settings: {shown}")
     phases = differing(preparation.knobs, preparation.phases, winner, preparation.baseline)
     if given and not any(phase.weight for phase in phases):
         reason = "nothing that counts in the workload can differ, so nothing can be shown"
@@ -103,11 +104,6 @@ def confirm(
     return decision
 
 
-def _shown(preparation: Preparation, setting: Setting) -> str:
-    home = preparation.baseline
-    return ", ".join(f"{knob} {text}" for knob, text in setting.items() if text != home[knob])
-
-
 class _Proof:
     """The measurements in turn, and what they say so far."""
 
@@ -123,10 +119,7 @@ class _Proof:
         self._trials, self._phases, self._figures, self._terms = trials, phases, figures, terms
         self._settings = {"winner": winner, "baseline": preparation.baseline}
         self._sides: dict[str, list[Figures]] = {"winner": [], "baseline": []}
-        anchors = trials.anchors
-        # After a drift only the first two are neighbours.
-        alike = anchors[:BASELINE_TRIALS] if largest_drifts(anchors) else anchors
-        self._past = [anchor.figures for anchor in alike]
+        self._past = [anchor.figures for anchor in neighbours(trials.anchors)]
         self._known = _known(preparation.knobs, trials, winner, phases)
 
     def measure(self, pair: int) -> Decision | None:

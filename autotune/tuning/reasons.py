@@ -8,7 +8,7 @@ from autotune.problem.setting import Setting
 from autotune.problem.trial import Status
 from autotune.quantities import show_latency, show_rate
 from autotune.results.offers import roomy
-from autotune.results.proof import BASELINE
+from autotune.results.proof import BASELINE, fresh
 from autotune.results.seen import LOOKS_BETTER
 from autotune.stats.drift import largest_drifts
 from autotune.tuning.search import Hunt
@@ -76,11 +76,10 @@ def varied(figures: Sequence[Figure], trials: Trials) -> list[str]:
     """Which figures the array itself did not hold: a value in ms is no surer than that. What has
     drifted is told elsewhere."""
     told, found = largest_drifts(trials.originals), []
-    own = [r for r in trials.records if r.role in ("baseline", BASELINE)]
+    own = [fresh(r) for r in trials.records if r.role in ("baseline", BASELINE)]
     for figure in figures:
         name = figure.name
-        measured = [r for r in own if name in r.figures and figure.phase in r.measured]
-        seen = [record.figures[name].value for record in measured]
+        seen = [each[name].value for each in own if name in each]
         counts = figure.weight > 0 or figure.limited
         if counts and name not in told and len(seen) > 1 and max(seen) >= VARIED * min(seen):
             show = show_rate if figure.kind == "throughput" else show_latency

@@ -14,8 +14,8 @@ from rich.console import Console
 from autotune.measure.phase import never_clear, never_hopeless
 from autotune.measure.workload import load_workload
 from autotune.problem.ceilings import parse_ceiling
+from autotune.problem.setting import show_setting
 from autotune.report.live import LiveReporter
-from autotune.report.tables import show_setting
 from autotune.store.database import Store
 from autotune.tuning import phase_runs
 from autotune.tuning.early_stop import EarlyEnd

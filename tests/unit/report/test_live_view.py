@@ -14,12 +14,12 @@ from terminal import on_a_terminal
 
 from autotune.guard.aside import write_line
 from autotune.problem.figure import Estimate
+from autotune.problem.setting import show_setting
 from autotune.problem.trial import Status
 from autotune.report.display import WholeItems
 from autotune.report.live import LiveReporter
 from autotune.report.live_view import Shown, View, show_about, table
 from autotune.report.spark import spark, spark_under
-from autotune.report.tables import show_setting
 
 SIZES = [(80, 24), (40, 15), (200, 60)]
 RUN = """
