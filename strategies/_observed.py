@@ -69,6 +69,7 @@ class Observed:
         base_holds = self.p_hold(problem.baseline)
         best = Recommendation(dict(problem.baseline), Estimate(1.0, 0.0), base_holds)
         best_worth = 0.0
+        mark = base_holds if problem.proven is None else problem.proven
         for key in self._seen:
             setting = self._settings[key]
             estimate = self.gain(setting)
@@ -76,7 +77,7 @@ class Observed:
                 continue
             holds = self.p_hold(setting)
             better = probability_above_one(estimate)
-            worth = holds * (estimate.value - base_holds)
+            worth = holds * (estimate.value - mark)
             if worth > best_worth and (better >= SURE or base_holds < 0.5):
                 best, best_worth = Recommendation(setting, estimate, holds), worth
         return best

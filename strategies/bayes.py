@@ -110,10 +110,11 @@ class Bayes:
         settings = [self._problem.baseline, *self._settings(self._tried.usable())]
         # The proof is a trial too, and may be of what was seen apart.
         settings += self._settings(self._together())
-        found = prospect(self._beliefs, settings, self._mending)
+        proven = self._problem.proven
+        found = prospect(self._beliefs, settings, self._mending, proven)
         if found.value.max() <= PROOF:
             # What mends nothing may still bring something.
-            found = prospect(self._beliefs, settings, False)
+            found = prospect(self._beliefs, settings, False, proven)
         # If a proof fails, the next best may be proven.
         first = found.value + NEXT * (1.0 - found.passes) * found.value.max()
         worthy = found.value > PROOF

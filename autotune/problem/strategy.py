@@ -37,7 +37,8 @@ class Problem:
     measuring each phase takes. `careful`: try only what probably holds its ceilings. `earlier`:
     trials of earlier runs, as weaker evidence; no answer may rest on them alone. `carried`: whether
     a phase that was measured at a setting's values is not measured again, but for a setting of
-    which all phases were.
+    which all phases were. `proven`: the objective of a setting that was proven already, so that
+    only a greater one is worth a proof; None if there is none.
     """
 
     dimensions: tuple[Dimension, ...]
@@ -51,6 +52,7 @@ class Problem:
     seconds: Mapping[str, float] = field(default_factory=dict)
     earlier: tuple[Earlier, ...] = ()
     carried: bool = False
+    proven: float | None = None
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from autotune.problem.profile import Evidence
 from autotune.problem.setting import show_setting
 from autotune.problem.trial import Status
 from autotune.report.tables import is_quiet
-from autotune.results.proof import BASELINE, WINNER, last_proof, original
+from autotune.results.proof import BASELINE, WINNER, original, proof_of
 from autotune.results.solve import Study
 from autotune.stats.histogram import total
 from autotune.store import TrialRecord
@@ -40,12 +40,19 @@ class Sides:
 
 
 def sides(study: Study, trials: Sequence[TrialRecord], kept: bool) -> Sides:
-    """What the newest measurements in turn were; the original settings alone if there are none."""
-    proof, roles = last_proof(trials), {t.number: t.role for t in trials}
+    """What the answer's measurements in turn were, or the newest; the original settings alone if
+    there are none."""
+    proof, roles = proof_of(trials, study.confirmed), {t.number: t.role for t in trials}
     if proof is None:
         done = (t for t in trials if t.role == _HOME and t.status is Status.COMPLETE)
         return Sides(tuple(t.number for t in done), (), "", False)
-    long = {side: [n for n, role in roles.items() if LONG.get(role) == side] for side in _SIDES}
+    # Until the next proof, all is of this one.
+    later = (n for n, role in roles.items() if role in (WINNER, BASELINE) and n > proof.trials[-1])
+    own = range(proof.trials[0], min(later, default=max(roles) + 1))
+    long = {
+        side: [n for n, role in roles.items() if LONG.get(role) == side and n in own]
+        for side in _SIDES
+    }
     before = [n for n in proof.trials if roles[n] != WINNER]
     after = [n for n in proof.trials if roles[n] == WINNER]
     return Sides(
@@ -67,7 +74,7 @@ def figures(
 ) -> list[Document]:
     """Each figure of the original settings, with what became of it: as the run said, or else as
     the profile has it. `after` is null where the changed settings can move nothing."""
-    before, held, rows = original(trials), said.get("ceilings", {}), []
+    before, held, rows = original(trials, study.confirmed), said.get("ceilings", {}), []
     for figure in study.every:
         if figure.name not in before:
             continue

@@ -218,8 +218,8 @@ def costs(run: Document) -> list[str]:
     if run["pairs"]:
         turns = show_times(run["pairs"])
         said.append(f"Original and new settings were measured {turns} each, in turn.")
-    # The newest is what the run ended with.
-    said += [_not_kept(each) for each in run["in_turn"][:-1]]
+    answer = run["compared"]["setting"]
+    said += [_not_kept(each) for each in run["in_turn"] if each["setting"] != answer]
     took = f"The run took {show_seconds(run['seconds'])}: {trials}"
     said.append(f"{took}, {show_bytes(run['bytes_written'])} written.")
     return said
@@ -245,15 +245,15 @@ def not_the_answer(run: Document) -> list[str]:
 def _not_kept(proof: Document) -> str:
     if proof["reason"]:
         return not_kept(proof["setting"], proof["reason"])
-    said = f"Before that, in turn, and not kept: {proof['setting']}"
+    said = f"Also measured in turn, and not kept: {proof['setting']}"
     if gain := proof["gain"]:
         said += f": overall ×{gain['value']:.2f} ({show_span(gain['low'], gain['high'])})"
     return f"{said}, measured {show_times(proof['pairs'])} each."
 
 
 def not_kept(setting: str, reason: str) -> str:
-    """What was measured in turn before the last."""
-    return f"Before that, in turn, and not kept: {setting}. Why: {reason.rstrip('.')}."
+    """What else was measured in turn."""
+    return f"Also measured in turn, and not kept: {setting}. Why: {reason.rstrip('.')}."
 
 
 def machine(run: Document) -> list[tuple[str, str]]:

@@ -72,7 +72,7 @@ def trials(study: Study, records: Sequence[TrialRecord]) -> list[Document]:
     """In order, each with its own gain, and the best setting so far of those that held the
     ceilings, by all that was measured of it. The array's drift is taken out, as of the points:
     those of the proof stand for themselves, since they were measured beside each other."""
-    before, best, found = original(records), None, []
+    before, best, found = original(records, study.confirmed), None, []
     known = _gains(study)
     proven_by = {number: proof for proof in proofs(records) for number in proof.trials}
     pool = Pool(study.problem, records)

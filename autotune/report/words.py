@@ -54,7 +54,7 @@ def print_open(console: Console, result: Result) -> None:
 
 
 def print_refused(console: Console, result: Result) -> None:
-    """What was measured in turn before the last, and why it is not kept."""
+    """What else was measured in turn, and why it is not kept."""
     for setting, decision in result.refused:
         shown = show_setting(setting, result.baseline)
         console.print(not_kept(shown, decision.reason), highlight=False)

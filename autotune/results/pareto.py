@@ -154,7 +154,7 @@ def points(
     given_up = {setting_key(t.requested) for t in trials if t.status is not Status.COMPLETE}
     shown = pool.figures(problem.baseline)
     in_turn = {setting_key(proof.setting): proof for proof in proofs(trials)}
-    start = original(trials)
+    start = original(trials, confirmed)
     # As sure as all trials together make it, but as every report says it.
     before = {n: Estimate(start.get(n, e).value, e.spread) for n, e in shown.items()}
     home = setting_key(problem.baseline)

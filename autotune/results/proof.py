@@ -1,8 +1,8 @@
 """What the original settings and the proof of a run show: the numbers of every report. Pure.
 
-What was measured in turn last counts alone, on both sides: those measurements are neighbours in
-time. What was not measured then, or in one pair only, is what the original settings showed through
-the run, without drift.
+What was measured in turn for the answer counts alone, on both sides: those measurements are
+neighbours in time. What was not measured then, or in one pair only, is what the original settings
+showed through the run, without drift.
 """
 
 import math
@@ -48,10 +48,12 @@ def proofs(trials: Sequence[TrialRecord]) -> list[Proof]:
     return found
 
 
-def last_proof(trials: Sequence[TrialRecord]) -> Proof | None:
-    """The newest; None if no pair was measured in full."""
+def proof_of(trials: Sequence[TrialRecord], answer: Setting | None) -> Proof | None:
+    """The newest of the answer, or of all if there is none (None); None if no pair was measured in
+    full."""
     found = proofs(trials)
-    return found[-1] if found else None
+    own = [p for p in found if answer is not None and setting_key(p.setting) == setting_key(answer)]
+    return next(reversed(own or found), None)
 
 
 def _last(in_turn: Sequence[TrialRecord]) -> Proof | None:
@@ -71,9 +73,10 @@ def _last(in_turn: Sequence[TrialRecord]) -> Proof | None:
     return None
 
 
-def original(trials: Sequence[TrialRecord]) -> dict[str, Estimate]:
-    """What the original settings show; empty if they were never measured in full."""
-    proof = last_proof(trials)
+def original(trials: Sequence[TrialRecord], answer: Setting | None = None) -> dict[str, Estimate]:
+    """What the original settings show; empty if they were never measured in full. `answer`: what
+    the run keeps, if it is known and anything."""
+    proof = proof_of(trials, answer)
     alone = proof is not None and len(proof.trials) >= 2 * LEAST_PAIRS
     # One pair says less of the milliseconds than all measurements together.
     roles = ("baseline",) if alone else ("baseline", BASELINE)

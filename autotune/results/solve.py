@@ -57,6 +57,8 @@ class Study:
     every: tuple[Figure, ...]
     asked: tuple[Figure, ...]
     decided: Setting | None
+    confirmed: Setting | None = None
+    """What the run proved and kept, if anything."""
     in_turn: Mapping[object, InTurn] = field(default_factory=dict)
     """What was measured in turn, kept or not, by the setting's key."""
 
@@ -79,12 +81,15 @@ def study_of(
             f"to compare with; tune the array again.{why}"
         )
     ceilings.check_phases(asked, problem.figures)
+    profile = stored_run.profile(run)
+    winner = _settled(problem, profile) if profile else None
+    confirmed = winner if profile is not None and profile.evidence.confirmed else None
     limits = tuple(asked) or problem.ceilings
     every = problem.figures
     phases = {limit.phase for limit in limits}
     if asked or not any(figure.limited for figure in problem.figures):
         bare = [figure.without_limit() for figure in problem.figures]
-        before = original(trials)
+        before = original(trials, confirmed)
         _check_measured(run, asked, [f for f in bare if f.name in before])
         try:
             every = tuple(ceilings.resolve(bare, limits, before))
@@ -99,12 +104,6 @@ def study_of(
             ) from None
     users = tuple(f if None in phases or f.phase in phases else f.without_limit() for f in every)
     _refuse_if_baseline_lacks(run, [f for f in every if f.weight or f.limited], trials)
-    winner, profile = None, stored_run.profile(run)
-    if profile is not None:
-        # Those of a profile that was in force before need not have been knobs of this run.
-        settled = {k: v for k, v in profile.knobs.items() if k in problem.baseline}
-        winner = {**problem.baseline, **settled}
-    confirmed = winner if profile is not None and profile.evidence.confirmed else None
     in_turn = of_trials(trials, every) | of_run(run.said, every)
     if profile is not None and confirmed is not None:
         in_turn[setting_key(confirmed)] = of_evidence(profile.evidence, every)
@@ -112,7 +111,13 @@ def study_of(
     if run.state == "done" and not asked:
         decided = winner or problem.baseline
     found = [_as_proven(p, in_turn) for p in points(problem, every, trials, confirmed)]
-    return Study(problem, found, every, users, decided, in_turn)
+    return Study(problem, found, every, users, decided, confirmed, in_turn)
+
+
+def _settled(problem: StoredProblem, profile: Profile) -> Setting:
+    """What a run ended with. What was in force before need not have been a knob of this run."""
+    settled = {k: v for k, v in profile.knobs.items() if k in problem.baseline}
+    return {**problem.baseline, **settled}
 
 
 def _as_proven(point: Point, in_turn: Mapping[object, InTurn]) -> Point:

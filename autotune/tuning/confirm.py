@@ -10,7 +10,7 @@ from autotune.problem.objective import Figures
 from autotune.problem.setting import Setting, show_setting
 from autotune.problem.trial import Status
 from autotune.results.pareto import as_said
-from autotune.results.proof import last_proof, original
+from autotune.results.proof import original, proof_of
 from autotune.stats.drift import neighbours
 from autotune.stats.sequential import (
     LEAST_PAIRS,
@@ -85,7 +85,8 @@ def confirm(
         planned = max(1, min(MOST_PAIRS, pairs_left(trials, [p.name for p in phases], long_s)))
         errors = dict(enumerate(spending(planned, error), 1))
     expected = trials.progress.proof
-    trials.progress.proof = replace(expected, phases=phases, long_s=long_s)
+    after = len(trials.records)
+    trials.progress.proof = replace(expected, phases=phases, long_s=long_s, after=after)
     for pair in range(planned):
         failed = proof.measure(pair)
         if failed is not None:
@@ -136,9 +137,10 @@ class _Proof:
         """What the pairs so far say."""
         winner, baseline = self._sides["winner"], self._sides["baseline"]
         verdict = judge(self._figures, winner, baseline, self._past, self._known, error)
-        proof = last_proof(self._trials.records)
+        records, setting = self._trials.records, self._settings["winner"]
+        proof = proof_of(records, setting)
         assert proof is not None
-        before = original(self._trials.records)
+        before = original(records, setting)
         after = as_said(proof.after, before, proof.before)
         pairs = len(winner)
         decision = Decision(False, "", verdict, before, after, pairs=pairs)

@@ -9,6 +9,7 @@ from autotune.measure.workload import Phase
 from autotune.problem.figure import Estimate, Figure
 from autotune.problem.setting import Setting
 from autotune.problem.trial import Status
+from autotune.results.proof import BASELINE, WINNER
 from autotune.stats.verdict import NOTABLE, Comparison, Conclusion, Verdict, compare_once
 from autotune.tuning.preparation import Preparation
 from autotune.tuning.remaining import WRITE_MARGIN
@@ -98,14 +99,17 @@ def measure_long(
             if record.status is not Status.COMPLETE:
                 return LongLoad(left_out=f"it could not be measured: {record.reason}")
             sides[side].append(record.figures)
-        long = LongLoad(phases[0].max_seconds, _compared(trials, phases, sides))
+        long = LongLoad(phases[0].max_seconds, _compared(trials, phases, sides, winner))
         if long.slower() is None:
             break
     return long
 
 
 def _compared(
-    trials: Trials, phases: Sequence[Phase], sides: dict[str, list[dict[str, Estimate]]]
+    trials: Trials,
+    phases: Sequence[Phase],
+    sides: dict[str, list[dict[str, Estimate]]],
+    winner: Setting,
 ) -> dict[str, Comparison]:
     """By the name of the short figure."""
     found = {}
@@ -115,8 +119,14 @@ def _compared(
         if not all(name in each for side in sides.values() for each in side):
             continue
         repeats = [
-            [r.figures[short] for r in trials.records if r.role == role and short in r.figures]
-            for role in ("confirm-winner", "confirm-baseline", "baseline")
+            [
+                record.figures[short]
+                for record in trials.records
+                if record.role == role
+                and short in record.figures
+                and (role != WINNER or record.requested == winner)
+            ]
+            for role in (WINNER, BASELINE, "baseline")
         ]
         after, before = ([each[name] for each in sides[s]] for s in ("winner", "baseline"))
         found[short] = compare_once(after, before, repeats)

@@ -10,7 +10,7 @@ from autotune.problem.objective import Figures, broken_ceilings
 from autotune.problem.setting import Setting, setting_key
 from autotune.problem.strategy import KnobShare, Problem, Strategy, StrategyFactory
 from autotune.results.pareto import Point, points
-from autotune.results.seen import best_seen
+from autotune.results.seen import LOOKS_BETTER, best_seen
 from autotune.stats.drift import is_moving
 from autotune.stats.verdict import Verdict
 from autotune.tuning.long_load import long_phases
@@ -128,12 +128,16 @@ class Hunt:
 
     def best(self) -> Setting | None:
         """What is most worth to be proven: what the strategy says, else what looked best in a
-        trial; None if nothing looked better than the baseline."""
-        recommended = self.strategy.recommend().setting
-        if setting_key(recommended) not in self._refused:
-            return recommended
+        trial; None if nothing looked better than the baseline, or than what was proven."""
+        recommended, proven = self.strategy.recommend(), self.problem.proven
+        if setting_key(recommended.setting) not in self._refused and (
+            proven is None or recommended.gain.value >= LOOKS_BETTER * proven
+        ):
+            return recommended.setting
         seen = self._best_seen()
-        return seen.setting if seen else None
+        if seen is None or (proven is not None and seen.gain.value < LOOKS_BETTER * proven):
+            return None
+        return seen.setting
 
     def is_home(self, setting: Setting) -> bool:
         return setting_key(setting) == setting_key(self._prep.baseline)
@@ -158,12 +162,15 @@ class Hunt:
         back = {share.knob: share.before for share in weighed.shares if not share.needed}
         return {**setting, **back}, weighed.shares, weighed.loss
 
-    def refuse(self, setting: Setting, verdict: Verdict | None = None) -> None:
-        """This one needs no (other) proof."""
+    def refuse(self, setting: Setting, verdict: Verdict | None = None, kept: bool = False) -> None:
+        """This one needs no (other) proof; once one is `kept`, only what promises more does."""
         self._refused.add(setting_key(setting))
         if verdict is not None:
             self.verdicts[setting_key(setting)] = verdict
         self.problem = without(self.problem, setting)
+        if verdict is not None and kept:
+            proven = max(self.problem.proven or 0.0, verdict.overall.ratio)
+            self.problem = dataclasses.replace(self.problem, proven=proven)
         self._inform()
 
     def relax(self) -> list[Figure]:

@@ -40,11 +40,12 @@ RECENT = 5
 class NextProof:
     """The proof that is expected: of these phases. `long_s` is what a long load of both sides
     takes, 0 if there is none; `kept_s` what a search keeps for everything, since it does not know
-    yet what will be left out of its best setting."""
+    yet what will be left out of its best setting. `after` is the number of trials before it."""
 
     phases: tuple[Phase, ...]
     long_s: float = 0.0
     kept_s: float = 0.0
+    after: int = 0
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,8 @@ class Plan:
     long_s: float
     role: str = "search"
     kept_s: float = 0.0
+    proof_after: int = 0
+    """The trials before the proof that is under way."""
 
 
 def pairs_kept(best: Estimate | None) -> int:
@@ -93,6 +96,7 @@ def plan_of(
         proof.long_s,
         role,
         proof.kept_s,
+        proof.after,
     )
 
 
@@ -131,7 +135,8 @@ def expected_left_s(plan: Plan, records: Sequence[TrialRecord], allowed_s: float
 
 def _proof_left_s(plan: Plan, roles: Sequence[str], gap_s: float, allowed_s: float) -> float:
     """What a proof and its long load still take."""
-    proven = sum(1 for _ in takewhile(PROOF.__contains__, reversed(roles)))
+    own = roles[plan.proof_after :]
+    proven = sum(1 for _ in takewhile(PROOF.__contains__, reversed(own)))
     # A pair that is begun is ended; another one only where it fits. Most proofs are clear after
     # the least.
     begun = proven + 2 - proven % 2

@@ -1,7 +1,6 @@
 """The run: baseline, search, confirm, decide."""
 
 import dataclasses
-import math
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,12 +14,13 @@ from autotune.problem.strategy import KnobShare, Problem, StrategyFactory
 from autotune.quantities import show_latency
 from autotune.results.proof import mean, original
 from autotune.stats.drift import largest_drifts
-from autotune.stats.sequential import ERRORS, Held, ceilings_held
+from autotune.stats.sequential import Held, ceilings_held
 from autotune.stats.verdict import Verdict
 from autotune.tuning.conclusion import Afterword, afterword
 from autotune.tuning.confirm import Decision, confirm
 from autotune.tuning.long_load import GROWS, LongLoad, long_phases
-from autotune.tuning.preparation import BASELINE_TRIALS, DOUBTS, Preparation
+from autotune.tuning.preparation import BASELINE_TRIALS, Preparation
+from autotune.tuning.prove import prove
 from autotune.tuning.reasons import (
     breaks,
     broke,
@@ -29,17 +29,11 @@ from autotune.tuning.reasons import (
     still_broken,
     varied,
 )
-from autotune.tuning.relevance import differing
-from autotune.tuning.remaining import lacking, pairs_left
+from autotune.tuning.remaining import lacking
 from autotune.tuning.reporter import Reporter
 from autotune.tuning.search import SHORT, Hunt
 from autotune.tuning.strategy_input import problem_of
 from autotune.tuning.trials import Trials
-
-CANDIDATES = 3
-"""So many settings are looked at for one that is worth a proof."""
-WORTH_A_TRIAL = math.log(1.02)
-"""An expected loss by which a trial without the doubtful changes is worth its time."""
 
 
 @dataclass(frozen=True)
@@ -75,11 +69,11 @@ class Result:
     pairs: int = 0
     """How often winner and original settings were measured in turn."""
     proposed: Setting = field(default_factory=dict)
-    """What was proven last, kept or not."""
+    """What is kept; if nothing is, what was measured in turn last."""
     long: LongLoad = field(default_factory=LongLoad)
     words: Afterword = field(default_factory=Afterword)
     refused: tuple[tuple[Setting, Decision], ...] = ()
-    """What was proven before that and not kept, in order, and why."""
+    """What else was measured in turn, in order, and why it is not kept."""
 
 
 @dataclass(frozen=True)
@@ -167,9 +161,10 @@ def _find(
     if not trials.count("confirm-winner"):
         reporter.step(_searching(figures, before))
         hunt.search()
-    winner, proven, shares, refused = _prove(preparation, trials, hunt, reporter)
-    shown = original(trials.records)
-    decision = proven or Decision(False, nothing_better(trials, hunt), None, shown, shown)
+    found = prove(preparation, trials, hunt, reporter)
+    shown = original(trials.records, found.winner if found.kept else None)
+    nothing = Decision(False, nothing_better(trials, hunt), None, shown, shown)
+    decision = found.decision or nothing
     if not decision.keep:
         reason = decision.reason + still_broken(figures, shown, trials, preparation.baseline)
         decision = dataclasses.replace(decision, reason=reason)
@@ -184,12 +179,12 @@ def _find(
         preparation,
         trials.records,
         figures=hunt.figures,
-        winner=winner if decision.keep else None,
+        winner=found.winner if decision.keep else None,
         verdicts=hunt.verdicts,
         stopped=hunt.stopped,
     )
     words = dataclasses.replace(words, notes=(*notes, *words.notes))
-    return _Found(problem, winner, decision, shares, words, refused)
+    return _Found(problem, found.winner, decision, found.shares, words, found.others)
 
 
 def _searching(figures: list[Figure], before: Figures) -> str:
@@ -197,73 +192,6 @@ def _searching(figures: list[Figure], before: Figures) -> str:
     held = limits(figures, before)
     shown = ", ".join(f"{name} {show_latency(limit)}" for name, limit in held.items())
     return f"Searching; ceilings: {shown}" if shown else "Searching"
-
-
-def _prove(
-    preparation: Preparation, trials: Trials, hunt: Hunt, reporter: Reporter
-) -> tuple[Setting, Decision | None, tuple[KnobShare, ...], tuple[tuple[Setting, Decision], ...]]:
-    """Confirm what is most worth it; the next best, if that fails and there is time. The last, and
-    what had failed before it."""
-    refused: list[tuple[Setting, Decision]] = []
-    winner: Setting = preparation.baseline
-    decision: Decision | None = None
-    shares: tuple[KnobShare, ...] = ()
-    part: Setting | None = None
-    # Else what is better but mends nothing would be proven under what nothing can hold.
-    hunt.relax()
-    for error in ERRORS:
-        if part is not None:
-            candidate = part, hunt.what_matters(part)[1]
-        elif (found := _candidate(hunt, reporter)) is not None:
-            candidate = found
-        else:
-            break
-        phases = differing(
-            preparation.knobs, preparation.phases, candidate[0], preparation.baseline
-        )
-        if decision is not None and pairs_left(trials, [phase.name for phase in phases]) < 1:
-            break
-        if decision is not None:
-            refused.append((winner, decision))
-        winner, shares = candidate
-        nth = "the best setting found" if decision is None else "the next best setting"
-        decision = confirm(preparation, trials, winner, hunt.figures, reporter, error, nth)
-        hunt.refuse(winner, decision.verdict)
-        if decision.keep:
-            break
-        reporter.step(f"Not kept: {decision.reason}")
-        part = hunt.better_part(winner, decision.verdict)
-        if part is None and not hunt.lacking():
-            hunt.search()
-    return winner, decision, shares, tuple(refused)
-
-
-def _candidate(hunt: Hunt, reporter: Reporter) -> tuple[Setting, tuple[KnobShare, ...]] | None:
-    """What to prove next, without the changes that nothing speaks for; None if there is nothing."""
-    tests = 0
-    for _ in range(CANDIDATES + DOUBTS):
-        best = hunt.best()
-        if best is None:
-            if hunt.relax():
-                continue
-            return None
-        smaller, shares, loss = hunt.what_matters(best)
-        doubtful = loss > WORTH_A_TRIAL and not hunt.is_home(smaller)
-        if doubtful and tests < DOUBTS and not hunt.lacking():
-            # Whether it goes without them is better known than guessed.
-            reporter.step("Testing whether each change of the best is needed")
-            hunt.try_setting(best if tests % 2 else smaller, "check")
-            tests += 1
-            continue
-        if loss > WORTH_A_TRIAL:
-            smaller, shares, _ = hunt.what_matters(best, doubtful=True)
-        if not hunt.is_refused(smaller):
-            return smaller, shares
-        if hunt.is_home(smaller) and hunt.looked_better(best):
-            # Nothing of it is sure by itself, but all of it together was seen to be better.
-            return best, ()
-        hunt.refuse(best)
-    return None
 
 
 def _measure_baseline(

@@ -14,8 +14,8 @@ from autotune.stats.verdict import Verdict, judge
 from autotune.strategies.surrogate.importance import weigh
 from autotune.tuning.part import better_part
 from autotune.tuning.preparation import DOUBTS
+from autotune.tuning.prove import WORTH_A_TRIAL
 from autotune.tuning.strategy_input import without
-from autotune.tuning.tune import WORTH_A_TRIAL
 from benchmarks.search.instance import Instance, Tried, measured
 
 
@@ -47,18 +47,20 @@ def prove(
             winner, doubts = _candidate(instance, left, strategy, trials, rng)
         found.tried += doubts
         trials += [doubt.trial for doubt in doubts]
-        if setting_key(winner) == setting_key(problem.baseline):
+        if setting_key(winner) in refused:
             break
         found.candidates += 1
         kept, sides, verdict = _in_turn(instance, problem, winner, trials, error, rng)
         found.tried += sides
-        if kept:
-            return dataclasses.replace(found, kept=winner)
+        if kept and verdict.overall.ratio > (left.proven or 0.0):
+            found = dataclasses.replace(found, kept=winner)
+            left = dataclasses.replace(left, proven=verdict.overall.ratio)
         trials += [side.trial for side in sides]
         left = without(left, winner)
         refused.add(setting_key(winner))
         by_knob = {d.knob: d.moves for d in problem.dimensions}
         part = better_part(by_knob, problem.figures, winner, problem.baseline, verdict)
+        part = None if kept else part
         if part is not None and (setting_key(part) in refused or not problem.allowed(part)):
             part = None
         strategy = factory(left)

@@ -49,10 +49,12 @@ class Prospect:
     passes: Array
 
 
-def prospect(beliefs: Beliefs, settings: list[Setting], broken: bool) -> Prospect:
+def prospect(
+    beliefs: Beliefs, settings: list[Setting], broken: bool, proven: float | None = None
+) -> Prospect:
     """What a proof of each setting is expected to bring: P(kept) × what it gains, less what it
     costs to keep what breaks a ceiling. `broken`: as for `worth`, and only what holds all
-    ceilings will do."""
+    ceilings will do. `proven`: the gain of what was kept already; only more counts."""
     belief = beliefs.of(settings, broken)
     noise = beliefs.proof_variance(settings)
     shown = np.sqrt(np.maximum(belief.spread**2 + noise, 1e-12))
@@ -69,7 +71,10 @@ def prospect(beliefs: Beliefs, settings: list[Setting], broken: bool) -> Prospec
         good *= np.where(limited.counts, holds * seen, 1.0)
         passes *= np.where(limited.counts, through, 1.0)
     kept = np.ones(len(settings)) if broken else better
-    value = kept * (good - FALSE * np.maximum(passes - good, 0.0)) * _gained(belief.mean, broken)
+    gained = _gained(belief.mean, broken)
+    if proven is not None:
+        gained = np.maximum(np.exp(belief.mean) - proven, 0.0)
+    value = kept * (good - FALSE * np.maximum(passes - good, 0.0)) * gained
     value = np.where(beliefs.at_home(settings) | (good < SOUND * passes), 0.0, value)
     return Prospect(np.asarray(value, dtype=float), np.asarray(kept * passes, dtype=float))
 

@@ -71,7 +71,7 @@ def test_what_was_measured_in_turn_and_why_it_is_not_kept(
     assert result.refused
     earlier = shown["in_turn"][:-1]
     for (_, decision), each in zip(result.refused, earlier, strict=True):
-        why = f"Before that, in turn, and not kept: {each['setting']}. Why: {decision.reason}."
+        why = f"Also measured in turn, and not kept: {each['setting']}. Why: {decision.reason}."
         assert why in said
         assert why in text
         assert decision.verdict is not None

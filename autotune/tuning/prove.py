@@ -1,0 +1,149 @@
+"""What of a search is proven: the most promising first, then what may be better still."""
+
+import math
+from dataclasses import dataclass, replace
+
+from autotune.errors import SyncEndedError
+from autotune.problem.setting import Setting
+from autotune.problem.strategy import KnobShare
+from autotune.stats.sequential import ERRORS, LEAST_PAIRS
+from autotune.stats.verdict import Verdict
+from autotune.tuning.confirm import Decision, confirm
+from autotune.tuning.long_load import long_phases
+from autotune.tuning.preparation import DOUBTS, Preparation
+from autotune.tuning.relevance import differing
+from autotune.tuning.remaining import pairs_left
+from autotune.tuning.reporter import Reporter
+from autotune.tuning.search import Hunt
+from autotune.tuning.trials import Trials
+
+CANDIDATES = 3
+"""So many settings are looked at for one that is worth a proof."""
+WORTH_A_TRIAL = math.log(1.02)
+"""An expected loss by which a trial without the doubtful changes is worth its time."""
+Candidate = tuple[Setting, tuple[KnobShare, ...]]
+"""A setting to prove, and what each change brings, by the models."""
+
+
+@dataclass(frozen=True)
+class Proven:
+    """What is kept, or else what was proven last; `decision` is None if nothing was worth a proof.
+    `others`: what else was proven, in order."""
+
+    winner: Setting
+    decision: Decision | None = None
+    shares: tuple[KnobShare, ...] = ()
+    others: tuple[tuple[Setting, Decision], ...] = ()
+
+    @property
+    def kept(self) -> Verdict | None:
+        """What the proof of the setting that is kept showed; None if none is."""
+        return self.decision.verdict if self.decision and self.decision.keep else None
+
+    def beside(self, other: "Proven") -> "Proven":
+        """The better of this and what was proven after it, which knows of the other."""
+        if self.decision is None:
+            return other
+        assert other.decision is not None
+        if _gain(other) > _gain(self) or self.kept is None:
+            return replace(other, others=(*self.others, (self.winner, _lesser(self.decision))))
+        return replace(self, others=(*self.others, (other.winner, _lesser(other.decision))))
+
+
+def _gain(proven: Proven) -> float:
+    return proven.kept.overall.ratio if proven.kept else 0.0
+
+
+def _lesser(decision: Decision) -> Decision:
+    """What is not kept after all, since another was shown to bring more."""
+    if not decision.keep or decision.verdict is None:
+        return decision
+    shown = decision.verdict.overall
+    span = f"{shown.low:.2f} to {shown.high:.2f}"
+    reason = f"it is better too, but by less: ×{shown.ratio:.2f} ({span})"
+    return replace(decision, keep=False, reason=reason)
+
+
+def prove(preparation: Preparation, trials: Trials, hunt: Hunt, reporter: Reporter) -> Proven:
+    """Confirm what is most worth it; while there is time, the next best if that fails, and what
+    promises more if it is kept."""
+    found = Proven(preparation.baseline)
+    part: Setting | None = None
+    # Else what is better but mends nothing would be proven under what nothing can hold.
+    hunt.relax()
+    for error in ERRORS:
+        if part is not None:
+            candidate = part, hunt.what_matters(part)[1]
+        elif (proposed := _candidate(hunt, reporter)) is not None:
+            candidate = proposed
+        else:
+            break
+        if found.decision is not None and not _is_time(preparation, trials, found, candidate):
+            break
+        winner, shares = candidate
+        if found.kept:
+            reporter.step("There is time to prove what promised more")
+        try:
+            decision = confirm(
+                preparation, trials, winner, hunt.figures, reporter, error, _name(found)
+            )
+        except SyncEndedError:
+            if found.kept is None:
+                raise
+            # What was proven before that stands.
+            break
+        found = found.beside(Proven(winner, decision, shares))
+        hunt.refuse(winner, decision.verdict, kept=decision.keep)
+        if decision.keep:
+            part = None
+            continue
+        reporter.step(f"Not kept: {decision.reason}")
+        part = None if found.kept else hunt.better_part(winner, decision.verdict)
+        if part is None and found.kept is None and not hunt.lacking():
+            hunt.search()
+    return found
+
+
+def _name(found: Proven) -> str:
+    """What the next candidate is called."""
+    if found.decision is None:
+        return "the best setting found"
+    return "the setting that promised more" if found.kept else "the next best setting"
+
+
+def _is_time(preparation: Preparation, trials: Trials, found: Proven, candidate: Candidate) -> bool:
+    """Whether there is time for another proof. After what is kept, one pair would not do: where no
+    more are planned, a single one is enough to keep."""
+    phases = differing(preparation.knobs, preparation.phases, candidate[0], preparation.baseline)
+    long = long_phases(preparation, candidate[0], phases) if found.kept else []
+    long_s = 2 * sum(phase.max_seconds for phase in long)
+    least = LEAST_PAIRS if found.kept else 1
+    return pairs_left(trials, [phase.name for phase in phases], long_s) >= least
+
+
+def _candidate(hunt: Hunt, reporter: Reporter) -> Candidate | None:
+    """What to prove next, without the changes that nothing speaks for; None if there is nothing."""
+    tests = 0
+    for _ in range(CANDIDATES + DOUBTS):
+        best = hunt.best()
+        if best is None:
+            if hunt.relax():
+                continue
+            return None
+        smaller, shares, loss = hunt.what_matters(best)
+        doubtful = loss > WORTH_A_TRIAL and not hunt.is_home(smaller)
+        if doubtful and tests < DOUBTS and not hunt.lacking():
+            # Whether it goes without them is better known than guessed.
+            reporter.step("Testing whether each change of the best is needed")
+            hunt.try_setting(best if tests % 2 else smaller, "check")
+            tests += 1
+            continue
+        if loss > WORTH_A_TRIAL:
+            smaller, shares, _ = hunt.what_matters(best, doubtful=True)
+        if not hunt.is_refused(smaller):
+            return smaller, shares
+        if hunt.is_home(smaller) and hunt.looked_better(best):
+            # Nothing of it is sure by itself, but all of it together was seen to be better.
+            return best, ()
+        hunt.refuse(best)
+    return None

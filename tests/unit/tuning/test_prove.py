@@ -1,0 +1,130 @@
+"""After a proof that is kept, the time that is left goes to what promised more."""
+
+import dataclasses
+from collections.abc import Sequence
+from pathlib import Path
+
+import fake_run
+import pytest
+from fake_run import Machine
+from stored_reports import asked, documents
+
+from autotune.errors import SyncEndedError
+from autotune.measure.phase import Bench, PhaseResult
+from autotune.measure.workload import Phase
+from autotune.problem.figure import Estimate
+from autotune.problem.setting import Setting
+from autotune.problem.strategy import Problem, Recommendation, Weighed
+from autotune.problem.trial import Trial
+
+MODEST, BOLD = {"stripe_cache_size": 512}, {"stripe_cache_size": 1024}
+
+
+class Stepwise:
+    """Recommends a modest change, and a bold one once that was proven."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem, self.told = problem, 0
+
+    def ask(self) -> Setting | None:
+        return None
+
+    def tell(self, trial: Trial) -> None:
+        pass
+
+    def recommend(self) -> Recommendation:
+        had = self.problem.proven
+        change = MODEST if had is None else BOLD
+        setting = {**self.problem.baseline, **change}
+        if not self.problem.allowed(setting):
+            return Recommendation(self.problem.baseline, Estimate(1.0, 0.1), 1.0)
+        return Recommendation(setting, Estimate(1.2 if had is None else 1.5, 0.1), 1.0)
+
+    def weigh(self, trials: Sequence[Trial], setting: Setting, doubtful: bool = False) -> Weighed:
+        return Weighed((), 0.0)
+
+
+class Bench1024(Machine):
+    """What the bold setting does to each figure, and what happens when it is measured."""
+
+    bold: dict[str, float] = dataclasses.field(default_factory=dict)
+    fails: Exception | None = None
+
+    def measure(self, phase: Phase, bench: Bench, seed: int, *rest: object) -> PhaseResult:
+        result = super().measure(phase, bench, seed, *rest)
+        if self.setting["stripe_cache_size"] != BOLD["stripe_cache_size"]:
+            return result
+        if self.fails:
+            raise self.fails
+        figures = {
+            name: Estimate(e.value * self.bold.get(name, 1.0), e.spread)
+            for name, e in result.figures.items()
+        }
+        return dataclasses.replace(result, figures=figures)
+
+
+@pytest.fixture
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bench1024:
+    monkeypatch.setattr(fake_run, "load_strategy", lambda _entry: Stepwise)
+    made = Bench1024(tmp_path, monkeypatch)
+    made.bold = {}
+    return made
+
+
+def test_what_promised_more_is_kept_if_it_brings_more(machine: Bench1024) -> None:
+    result = machine.run("random")
+    assert result.keep
+    assert result.winner["stripe_cache_size"] == 1024
+    ((setting, decision),) = result.refused
+    assert setting["stripe_cache_size"] == 512
+    assert not decision.keep
+    assert decision.reason.startswith("it is better too, but by less: ×1.2")
+    text = " ".join(asked(machine.state, "report", "1", "--format", "text").split())
+    assert "Also measured in turn, and not kept: stripe_cache_size 512. Why: it is better" in text
+
+
+@pytest.mark.parametrize(
+    ("bold", "why"),
+    [
+        ({"resync.p99": 3.0}, "the setting that promised more broke the ceiling for resync.p99"),
+        ({"write.throughput": 0.5, "resync.throughput": 0.7}, "it is better too, but by less"),
+    ],
+)
+def test_what_was_proven_before_stays_if_that_brings_no_more(
+    machine: Bench1024, bold: dict[str, float], why: str
+) -> None:
+    machine.bold = bold
+    result = machine.run("random")
+    assert result.keep
+    assert result.winner["stripe_cache_size"] == 512
+    assert result.reason == "better beyond noise"
+    ((setting, decision),) = result.refused
+    assert setting["stripe_cache_size"] == 1024
+    assert decision.reason.startswith(why)
+    # All that is shown is of the answer's own proof.
+    (shown,) = documents(machine.state, "1")
+    assert shown["compared"]["setting"] == "stripe_cache_size 512"
+    figures = {each["name"]: each for each in shown["figures"]}
+    for name in ("write.throughput", "resync.throughput"):
+        before, after = figures[name]["before"], figures[name]["after"]
+        assert before == pytest.approx(result.before[name].value)
+        assert after == pytest.approx(result.after[name].value)
+        assert after / before == pytest.approx(figures[name]["change"]["ratio"], rel=0.01)
+    numbers = [trial["number"] for trial in shown["trials"] if trial["setting"].endswith("512")]
+    assert shown["compared"]["after"] == numbers
+    text = " ".join(asked(machine.state, "report", "1", "--format", "text").split())
+    assert f"Also measured in turn, and not kept: stripe_cache_size 1024. Why: {why}" in text
+
+
+def test_without_time_for_it_nothing_more_is_proven(
+    machine: Bench1024, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("autotune.tuning.prove.pairs_left", lambda *_: 1)
+    result = machine.run("random")
+    assert (result.winner["stripe_cache_size"], result.refused) == (512, ())
+
+
+def test_what_was_proven_stands_if_the_sync_ends_meanwhile(machine: Bench1024) -> None:
+    machine.fails = SyncEndedError("the sync is over")
+    result = machine.run("random")
+    assert (result.keep, result.winner["stripe_cache_size"]) == (True, 512)
