@@ -83,6 +83,8 @@ def prove(preparation: Preparation, trials: Trials, hunt: Hunt, reporter: Report
         winner, shares = candidate
         if found.kept:
             reporter.step("There is time to prove what promised more")
+        expected = trials.progress.proof
+        trials.progress.proof = replace(expected, another_s=hunt.another_s(winner))
         try:
             decision = confirm(
                 preparation, trials, winner, hunt.figures, reporter, error, _name(found)

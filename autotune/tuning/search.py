@@ -12,6 +12,7 @@ from autotune.problem.strategy import KnobShare, Problem, Strategy, StrategyFact
 from autotune.results.pareto import Point, points
 from autotune.results.seen import LOOKS_BETTER, best_seen
 from autotune.stats.drift import is_moving
+from autotune.stats.sequential import LEAST_PAIRS
 from autotune.stats.verdict import Verdict
 from autotune.tuning.long_load import long_phases
 from autotune.tuning.part import better_part
@@ -138,6 +139,19 @@ class Hunt:
         if seen is None or (proven is not None and seen.gain.value < LOOKS_BETTER * proven):
             return None
         return seen.setting
+
+    def another_s(self, setting: Setting) -> float:
+        """The seconds of the proof that follows if this setting is kept with the gain that its
+        trials showed; 0.0 if nothing promises more."""
+        key = setting_key(setting)
+        gains = (p.gain.value for p in self.points() if setting_key(p.setting) == key)
+        proven = next(gains, self.strategy.recommend().gain.value)
+        problem = dataclasses.replace(without(self.problem, setting), proven=proven)
+        other = informed(self._factory, problem, self._trials).recommend()
+        if other.gain.value < LOOKS_BETTER * proven or self.is_refused(other.setting):
+            return 0.0
+        phases = differing(self._prep.knobs, self._prep.phases, other.setting, self._prep.baseline)
+        return proof_seconds(self._trials, phases, LEAST_PAIRS)
 
     def is_home(self, setting: Setting) -> bool:
         return setting_key(setting) == setting_key(self._prep.baseline)

@@ -40,12 +40,14 @@ RECENT = 5
 class NextProof:
     """The proof that is expected: of these phases. `long_s` is what a long load of both sides
     takes, 0 if there is none; `kept_s` what a search keeps for everything, since it does not know
-    yet what will be left out of its best setting. `after` is the number of trials before it."""
+    yet what will be left out of its best setting. `after` is the number of trials before it;
+    `another_s` is what the one takes that probably follows, 0 if none does."""
 
     phases: tuple[Phase, ...]
     long_s: float = 0.0
     kept_s: float = 0.0
     after: int = 0
+    another_s: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,7 @@ class Plan:
     kept_s: float = 0.0
     proof_after: int = 0
     """The trials before the proof that is under way."""
+    another_s: float = 0.0
 
 
 def pairs_kept(best: Estimate | None) -> int:
@@ -97,6 +100,7 @@ def plan_of(
         role,
         proof.kept_s,
         proof.after,
+        proof.another_s,
     )
 
 
@@ -108,7 +112,7 @@ def expected_left_s(plan: Plan, records: Sequence[TrialRecord], allowed_s: float
     if plan.role.startswith("long-"):
         loaded = sum(role.startswith("long-") for role in roles)
         # Both sides once more, if the winner looked slower.
-        return plan.long_s / 2 * (2 - loaded % 2)
+        return plan.long_s / 2 * (2 - loaded % 2) + plan.another_s
     if plan.role in PROOF:
         return min(allowed_s, _proof_left_s(plan, roles, gap_s, allowed_s))
     searched = [record.seconds for record in records if record.role == "search"]
@@ -143,7 +147,9 @@ def _proof_left_s(plan: Plan, roles: Sequence[str], gap_s: float, allowed_s: flo
     room_s = allowed_s - (begun - proven) * plan.proof_s
     fit = begun + 2 * max(0, int(room_s / (2 * plan.proof_s * TIME_MARGIN)))
     wanted = max(begun, min(2 * LEAST_PAIRS, fit))
-    return (wanted - proven) * (plan.proof_s + gap_s) + plan.long_s
+    left_s = (wanted - proven) * (plan.proof_s + gap_s) + plan.long_s
+    # Only where the next one fits.
+    return left_s + (plan.another_s if left_s + plan.another_s <= allowed_s else 0.0)
 
 
 def _checks_left(plan: Plan, roles: Sequence[str]) -> float:

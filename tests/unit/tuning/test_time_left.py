@@ -97,6 +97,19 @@ def test_a_proof_takes_two_pairs_and_perhaps_one_more() -> None:
     assert expected_left_s(proving, anew, 1e6) == pytest.approx(4 * 16 + 120)
 
 
+def test_of_what_promised_more_another_proof_follows_if_it_fits() -> None:
+    turns = ["confirm-winner", "confirm-baseline"]
+    proving = replace(PLAN, long_s=0.0, role="confirm-winner", another_s=70.0)
+    done = a_run("search", *turns)
+    assert expected_left_s(proving, done, 1e6) == pytest.approx(2 * 16 + 70)
+    assert expected_left_s(proving, done, 100.0) == pytest.approx(2 * 16)
+    # When that begins, nothing of it is done.
+    second = replace(proving, another_s=0.0, proof_after=len(done))
+    assert expected_left_s(second, done, 1e6) == pytest.approx(4 * 16)
+    loading = replace(PLAN, role="long-winner", another_s=70.0)
+    assert expected_left_s(loading, done, 1e6) == 120 + 70
+
+
 def test_a_proof_measures_what_the_best_setting_moves() -> None:
     found = a_run("baseline", "baseline", *["search"] * 4, gap_s=0)
     narrow = replace(PLAN, proof_s=5.0, long_s=0.0)
