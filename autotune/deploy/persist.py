@@ -50,6 +50,7 @@ from autotune.safety.locks import lock
 from autotune.safety.paths import journal_path
 from autotune.system import ownership, sysfs
 from autotune.system.array import Array
+from autotune.system.sysfs import SYSTEM
 
 
 def check(array: Array, state_dir: Path, profile: Profile | None = None) -> None:
@@ -185,10 +186,15 @@ def _following(
     """Which of the values before followed the sysctl; None if that is not known of one."""
     record, found = known_by_record(array, state_dir), []
     for name in KERNELS:
-        text = record.get(array.md / name)
+        file = array.md / name
+        text = record.get(file)
+        follows = name in profile.knobs and file.exists() and sysfs.original(file) == SYSTEM
+        if text is None and follows:
+            # What is applied is what the sysctl says, so nothing was written, but udev will.
+            text = SYSTEM
         if text is None and name in before and profile.system is None:
             return None
-        if text == "system" or (text is None and name in (profile.system or ())):
+        if text == SYSTEM or (text is None and name in (profile.system or ())):
             found.append(name)
     return found
 

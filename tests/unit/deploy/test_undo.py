@@ -235,6 +235,23 @@ def test_a_speed_that_followed_the_sysctl_does_so_again_and_no_other(
     assert sysfs.original(file) == ("1000" if own else "system")
 
 
+@pytest.mark.parametrize("own", [True, False])
+def test_a_speed_that_was_so_by_the_sysctl_follows_it_again(
+    tmp_path: Path, array: Array, own: bool
+) -> None:
+    """To apply it wrote nothing: only udev has made the number the array's own."""
+    file, sysctl = array.md / "sync_speed_min", tmp_path / "proc/sys/dev/raid/speed_limit_min"
+    sysctl.write_text("1000\n")
+    file.write_text(f"1000 ({'local' if own else 'system'})\n")
+    values: Setting = {"sync_speed_min": 1000, "stripe_cache_size": 512}
+    apply_values(array, values, tmp_path)
+    persist_values(array, values, tmp_path)
+    file.write_text("1000 (local)\n")
+    record_persisted(array, tmp_path)
+    assert undo(array, tmp_path).foreign == []
+    assert sysfs.original(file) == ("1000" if own else "system")
+
+
 @pytest.mark.parametrize("text", ["", '{"schema_version": 99}'])
 def test_a_profile_that_cannot_be_read_is_said_to_be_so(
     tmp_path: Path, array: Array, text: str
