@@ -118,13 +118,15 @@ def retune(
         done = run_pass(managed, before.known, care.adopt, reverted)
         record = _record(done, managed)
         report = Report(array.device, array.uuid, done.outcome, persisted.sentence(done), record)
-        # First of all: whatever fails from here on, this is in force.
         if done.outcome != "reverted":
+            # Whatever fails from here on, this is in force.
             told.append(report)
-            tell(report)
         if managed.adopted is not None and (taken_back or persisted.is_measured()):
-            # What comes back at the next start of the array must be what was proven last.
+            # What comes back at the next start of the array must be what was proven last. Before
+            # the hooks, which take their time: a stop of the machine meanwhile would part the two.
             persist.persist_applied(managed.adopted.knobs, array, state_dir, reporter.notice)
+        if done.outcome != "reverted":
+            tell(report)
         keep(done, record)
         Store(state_dir).thin(array.uuid)
         return report

@@ -212,7 +212,7 @@ def test_what_is_adopted_in_place_of_what_was_persisted_is_persisted(
     monkeypatch.setattr(one_pass, "Store", lambda _: SimpleNamespace(thin=lambda _: None))
     report = retune(tmp_path, AutotuneError("not reached"))
     assert report.outcome == "adopted"
-    assert told == ["reverted", "adopted", PROVEN.knobs]
+    assert told == ["reverted", PROVEN.knobs, "adopted"]
 
 
 @pytest.mark.parametrize("figure", ["[0.0, 0.0]", "[-1.0, 0.0]", "[1e999, 0.0]", "[1.0, -1.0]"])
