@@ -1,7 +1,7 @@
 """A search from its first trial to what a run keeps, on arrays whose truth is known."""
 
 from autotune.strategies.bayes import Bayes
-from autotune.tuning.tune import DOUBTS
+from autotune.tuning.preparation import DOUBTS
 from benchmarks.search.instance import WORTH
 from benchmarks.search.race import Race, Rules, race
 from benchmarks.search.synthetic import SyntheticArray
