@@ -93,8 +93,7 @@ def retune(
         if not in_force:
             text = "No profile is in force; `autotune run --apply` finds one."
             return Report(array.device, array.uuid, "no profile", text)
-        why = _not_now(array, care, now(), differs)
-        if why:
+        if why := _not_now(array, care, now(), differs):
             return Report(array.device, array.uuid, "postponed", f"Left alone, since {why}.")
         before = history.load(state_dir, array.uuid)
         managed = ManagedArray(array, in_force[0].profile, care, state_dir, reporter, destructive)
@@ -121,10 +120,9 @@ def retune(
         if done.outcome != "reverted":
             # Whatever fails from here on, this is in force.
             told.append(report)
-        if managed.adopted is not None and (taken_back or persisted.is_measured()):
-            # What comes back at the next start of the array must be what was proven last. Before
-            # the hooks, which take their time: a stop of the machine meanwhile would part the two.
-            persist.persist_applied(managed.adopted.knobs, array, state_dir, reporter.notice)
+        # Before the hooks, which take their time: a stop of the machine would part the two.
+        if taken_back or persisted.is_measured():
+            persisted.replace(managed.adopted, state_dir, reporter)
         if done.outcome != "reverted":
             tell(report)
         keep(done, record)
@@ -170,6 +168,11 @@ class _Persisted:
     def is_measured(self) -> bool:
         """Whether what is measured is persisted; somebody may have taken it back meanwhile."""
         return self.measured and profile_path(self.array.uuid, self.array.root).exists()
+
+    def replace(self, adopted: Profile | None, state_dir: Path, reporter: Reporter) -> None:
+        """What comes back at the next start of the array must be what was proven last."""
+        if adopted is not None:
+            persist.persist_applied(adopted.knobs, self.array, state_dir, reporter.notice)
 
     def sentence(self, done: Pass) -> str:
         """What became of the pass, and what was not looked at."""
