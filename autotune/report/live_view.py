@@ -179,7 +179,9 @@ def table(
     grid.add_column("setting", ratio=1, no_wrap=True, overflow="ellipsis")
     for each in trials:
         record = each.record
-        complete, holds = record.status is Status.COMPLETE, each.holds(limits_ns)
+        complete = record.status is Status.COMPLETE
+        # The ceilings come from the original settings, or their breaking one is told at the start.
+        holds = each.holds(limits_ns) or (complete and _is_home(each))
         overall = f"×{each.gain.value:.2f}" if each.gain else "–"
         setting = show(record.requested, baseline)
         if complete and not holds:

@@ -185,6 +185,17 @@ def test_a_trial_over_a_ceiling_is_not_the_best() -> None:
         assert best in console.export_text()
 
 
+def test_the_original_settings_are_not_called_over_a_ceiling() -> None:
+    """It comes from what they showed, so that says nothing."""
+    figures = synthetic_run.figures(100, 30, 100, 90)
+    tried = synthetic_run.trial(2, "search", {"stripe_cache_size": 1024}, figures)
+    trials = [Shown(synthetic_run.baseline(1), Estimate(1.0, 0.01)), Shown(tried, None)]
+    console = Console(width=80, record=True, file=io.StringIO())
+    console.print(View(trials=trials, limits_ns={"resync.p99": 3e7}))
+    (over,) = [line for line in console.export_text().splitlines() if "over a ceiling" in line]
+    assert over.split()[0] == "2"
+
+
 def test_a_drift_of_the_array_is_not_the_best() -> None:
     """What the original settings gain meanwhile, another setting has not brought."""
     gains = (("baseline", 1.0), ("baseline", 1.0), ("search", 1.4), ("baseline", 1.4))
