@@ -8,6 +8,8 @@ from autotune.system.array import Array
 
 RECORDS = Path("run/autotune-profile")
 """A file for each array, with what the script found, until it undoes what it has set."""
+NAME = "name - - "
+"""Begins the lines with the array's names; earlier versions wrote none."""
 
 
 def refuse_over(array: Array) -> None:
@@ -16,8 +18,10 @@ def refuse_over(array: Array) -> None:
     # Which is how the kernel prints it: of old metadata, mdadm's has its words in another order.
     printed = sysfs.read_or(array.md / "uuid", "").replace("-", "")
     for record in (array.root / RECORDS).glob("*"):
+        lines = sysfs.read_or(record, "").splitlines()
+        name = next((line.removeprefix(NAME) for line in lines if line.startswith(NAME)), "")
         own = record.name.endswith(array.uuid) or (printed and record.name.endswith(printed))
-        for line in sysfs.read_or(record, "").splitlines():
+        for line in lines:
             # Its number tells a device from one that was started anew since.
             device, number = (*line.split(" "), "")[:2]
             folder = array.block if own and device == "array" else Path(device)
@@ -25,6 +29,5 @@ def refuse_over(array: Array) -> None:
             if concerned and sysfs.identity(folder).split(" ")[0] == number:
                 raise RefusalError(
                     f"An exported script has set values on {array.device} or its disks; run "
-                    f"it with `undo` on the array that it was for, or delete {record} if that is "
-                    "gone."
+                    f"it with `undo {name or 'DEVICE'}`, also if that array is gone."
                 )

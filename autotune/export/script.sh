@@ -29,7 +29,8 @@ status  say which values are in effect
 undo    put back what was there before the first apply, of whatever profile
 
 Exit codes: 0 done, 1 not all values are in effect, 2 not possible, or wrong usage.
-What is set holds until the array is stopped or the machine restarts.
+What is set on the array itself holds until it is stopped, what is set on its disks until the machine
+restarts. undo takes the name of an array that was stopped, or is gone, too.
 END
 }
 
@@ -55,9 +56,7 @@ find_array() {
         [ ! -e "$disk/partition" ] || disk=${disk%/*}
         case " $disks " in *" $disk "*) ;; *) disks="$disks $disk" ;; esac
     done
-    uuid=$(tr -d ':-' 2>/dev/null <"$block/md/uuid" || :)
-    [ -n "$uuid" ] || uuid=$(PATH=$PATH:/usr/sbin:/sbin mdadm --detail --export "$node" 2>/dev/null |
-        sed -n 's/^MD_UUID=//p' | tr -d :)
+    uuid=$(uuid_of "$block" "$node")
     [ -n "$uuid" ] || fail "$1 has no UUID that can be read, so it cannot be told from others."
     # To autotune and mdadm, the words of old metadata are in another order.
     known_as=$uuid
@@ -68,6 +67,45 @@ find_array() {
     saved=$RUN/autotune-profile/$uuid
     # Where an earlier version of this script saved.
     older=$RUN/autotune-profile/$name-$uuid
+}
+
+# Whether DEVICE is an array that runs.
+runs() {
+    there=$SYS/block/$(basename -- "$(readlink -f -- "$1")")
+    case $(cat "$there/md/array_state" 2>/dev/null) in "" | clear | inactive) return 1 ;; esac
+}
+
+# The UUID of an array, by its folder and its device file.
+uuid_of() {
+    found=$(tr -d ':-' 2>/dev/null <"$1/md/uuid" || :)
+    [ -n "$found" ] || found=$(PATH=$PATH:/usr/sbin:/sbin mdadm --detail --export "$2" 2>/dev/null |
+        sed -n 's/^MD_UUID=//p' | tr -d :)
+    echo "$found"
+}
+
+# Those of all arrays that run.
+running() {
+    for each in "$SYS"/block/*/md; do
+        each=${each%/md}
+        ! runs "/dev/${each##*/}" || uuid_of "$each" "/dev/${each##*/}"
+    done
+}
+
+# Finds what was saved for an array that had this name when a profile was applied, and does not run
+# any more: its disks still have that. False if there is nothing.
+gone() {
+    up=$(running)
+    for saved in "$RUN"/autotune-profile/*; do
+        case ${saved##*/} in lock | *.part) continue ;; esac
+        grep -qsxF -- "name - - $1" "$saved" || continue
+        uuid=${saved##*[/-]}
+        case $up in *"$uuid"*) continue ;; esac
+        known_as=$uuid
+        older=$saved
+        block=$SYS/block/none
+        return 0
+    done
+    return 1
 }
 
 # What tells a device, by its folder, from another one that has its name later.
@@ -216,7 +254,9 @@ save() {
         printf '%s\n' "$1" | while read -r device found file text; do
             [ -z "$file" ] || is_kept || theirs || echo "$device $found $file $text" || exit 1
         done || return 1
-        gone_since "$1"
+        gone_since "$1" || return 1
+        # To be found by once the array is gone.
+        printf 'name - - %s\n' "$2" "$node"
     } >"$saved.part" && mv "$saved.part" "$saved"
 }
 
@@ -260,11 +300,11 @@ $device $found $file "*) ;; *) return 1 ;; esac
 # In "others", what the records of other arrays have of disks, which may be of this array, too: with
 # "running", of those arrays alone that run.
 find_others() {
-    running=$(cat "$SYS"/block/*/md/uuid 2>/dev/null | tr -d ':-')
+    up=$(running)
     others=$(
         for record in "${saved%/*}"/*; do
             case ${record##*/} in "$uuid" | *-"$uuid" | lock | *.part) continue ;; esac
-            [ $# = 0 ] || case $running in *"${record##*[/-]}"*) ;; *) continue ;; esac
+            [ $# = 0 ] || case $up in *"${record##*[/-]}"*) ;; *) continue ;; esac
             grep -s '^/' "$record"
         done
     )
@@ -367,7 +407,7 @@ apply() {
     before=$(now)
     first=
     [ -e "$saved" ] || first=1
-    save "$before" || fail "What $1 has now cannot be saved in ${saved%/*}, so nothing was changed."
+    save "$before" "$1" || fail "What $1 has now cannot be saved in ${saved%/*}, so nothing was changed."
     steps | while read -r place file text _; do
         for path in $(files "$place" "$file"); do
             # A switch of the scheduler resets the queue's length.
@@ -412,7 +452,8 @@ status() {
 }
 
 undo() {
-    [ -e "$saved" ] || [ -e "$older" ] || {
+    # An array that is gone may have left something on the disks of the one that has its name.
+    [ -e "$saved" ] || [ -e "$older" ] || gone "$1" || {
         echo "Nothing of $1 was saved since the machine started, so there is nothing to undo."
         return 0
     }
@@ -462,7 +503,7 @@ each_back() {
 }
 case $1 in
 apply | status | undo)
-    find_array "$2"
+    if [ "$1" != undo ] || runs "$2" || ! gone "$2"; then find_array "$2"; fi
     [ "$1" = undo ] || check_class "$2"
     [ "$1" = status ] || alone "$2"
     "$1" "$2"

@@ -319,6 +319,33 @@ def test_an_array_that_does_not_run_any_more_holds_no_disk(two: Two) -> None:
     assert machine.held() == before
 
 
+@pytest.mark.parametrize("how", ["stopped", "gone", "another has its name", "has another name"])
+def test_what_an_array_that_is_gone_has_left_on_its_disks_is_undone(two: Two, how: str) -> None:
+    """As systemd stops its unit, which is once the device is gone."""
+    machine = two.machine
+    two.do("apply", two.newer)
+    if how == "stopped":
+        machine.put("sys/block/md0/md/array_state", "clear")
+    elif how == "another has its name":
+        machine.put("sys/block/md0/md/uuid", UUID[::-1])
+    else:
+        name = "md7" if how == "has another name" else "elsewhere"
+        place = machine.root / ("sys/block" if name == "md7" else "") / name
+        machine.block.rename(place)
+        (machine.root / "dev/md0").rename(machine.root / "dev" / name)
+    done = machine.run("undo", two.newer)
+    now = {path: text for path, text in machine.held().items() if "/sd" in path}
+    undone = now == {path: text for path, text in two.before.items() if "/sd" in path}
+    if how == "has another name":
+        # It still has what was set, and undoing a part would lose the rest.
+        assert (done.returncode, undone) == (2, False)
+        assert machine.run("undo", two.newer, "md7").returncode == 0
+    else:
+        assert (done.returncode, done.stderr, undone) == (0, "", True)
+    kept = {path.name for path in (machine.root / "run").rglob("*") if path.is_file()}
+    assert kept == {"lock"}
+
+
 @pytest.mark.parametrize(("file", "refused"), [("scheduler", True), ("", False)])
 def test_what_autotune_has_applied_on_its_disks_is_not_taken_for_the_original(
     tmp_path: Path, file: str, refused: bool

@@ -33,10 +33,10 @@ def test_it_is_refused_where_the_script_has_set_it(
     shown = device if device == "array" else str(folder)
     record = tmp_path / RECORDS / (array.uuid if own else "a" * 32)
     record.parent.mkdir(parents=True)
-    record.write_text(f"{shown} {number} queue/scheduler none\n")
+    record.write_text(f"{shown} {number} queue/scheduler none\nname - - /dev/md7\n")
     (record.parent / "lock").touch()
     if not refused:
         refuse_over(array)
         return
-    with pytest.raises(RefusalError, match="`undo` on the array"):
+    with pytest.raises(RefusalError, match="with `undo /dev/md7`"):
         refuse_over(array)
