@@ -39,6 +39,11 @@ fail() {
     exit 2
 }
 
+# A pipe would get the number of one that is closed, and what goes through it would be lost.
+(: 3<&0) 2>/dev/null || exec </dev/null
+(: 3>&1) 2>/dev/null || exec >/dev/null
+(: 3>&2) || exec 2>/dev/null
+
 # The array behind a device file, and its members' disks, each once.
 find_array() {
     node=$(readlink -f -- "$1") || fail "There is no $1."
@@ -56,7 +61,9 @@ find_array() {
         [ ! -e "$disk/partition" ] || disk=${disk%/*}
         case " $disks " in *" $disk "*) ;; *) disks="$disks $disk" ;; esac
     done
-    uuid=$(uuid_of "$block" "$node")
+    uuid=$(tr -d ':-' 2>/dev/null <"$block/md/uuid" || :)
+    [ -n "$uuid" ] || uuid=$(PATH=$PATH:/usr/sbin:/sbin mdadm --detail --export "$node" 2>/dev/null |
+        sed -n 's/^MD_UUID=//p' | tr -d :)
     [ -n "$uuid" ] || fail "$1 has no UUID that can be read, so it cannot be told from others."
     # To autotune and mdadm, the words of old metadata are in another order.
     known_as=$uuid
@@ -69,37 +76,22 @@ find_array() {
     older=$RUN/autotune-profile/$name-$uuid
 }
 
-# Whether DEVICE is an array that runs.
+# Whether DEVICE is an array that runs, or may be one.
 runs() {
-    there=$SYS/block/$(basename -- "$(readlink -f -- "$1")")
-    case $(cat "$there/md/array_state" 2>/dev/null) in "" | clear | inactive) return 1 ;; esac
+    there=$(readlink -f -- "$1") || { [ -e "$1" ] && return; }
+    there=$SYS/block/${there##*/}/md
+    [ -d "$there" ] || return 1
+    case $(cat "$there/array_state") in clear | inactive) return 1 ;; esac
 }
 
-# The UUID of an array, by its folder and its device file.
-uuid_of() {
-    found=$(tr -d ':-' 2>/dev/null <"$1/md/uuid" || :)
-    [ -n "$found" ] || found=$(PATH=$PATH:/usr/sbin:/sbin mdadm --detail --export "$2" 2>/dev/null |
-        sed -n 's/^MD_UUID=//p' | tr -d :)
-    echo "$found"
-}
-
-# Those of all arrays that run.
-running() {
-    for each in "$SYS"/block/*/md; do
-        each=${each%/md}
-        ! runs "/dev/${each##*/}" || uuid_of "$each" "/dev/${each##*/}"
-    done
-}
-
-# Finds what was saved for an array that had this name when a profile was applied, and does not run
-# any more: its disks still have that. False if there is nothing.
+# Finds what was saved for an array that had this name when a profile was applied, and has no name
+# or another one now: its disks still have that, and a stop has undone the rest. False if there is
+# nothing.
 gone() {
-    up=$(running)
     for saved in "$RUN"/autotune-profile/*; do
         case ${saved##*/} in lock | *.part) continue ;; esac
         grep -qsxF -- "name - - $1" "$saved" || continue
         uuid=${saved##*[/-]}
-        case $up in *"$uuid"*) continue ;; esac
         known_as=$uuid
         older=$saved
         block=$SYS/block/none
@@ -232,7 +224,10 @@ now() {
             esac
             for each in $path $also; do
                 # A queue that has no throttling keeps the file but fails to read it.
-                text=$(original "$each" 2>/dev/null) || continue
+                text=$(original "$each" 2>/dev/null) || {
+                    [ "$each" != "$path" ] || [ ! -e "$path" ] || exit 1
+                    continue
+                }
                 [ -n "$text" ] || continue
                 device=${each%/*/*}
                 line="$(number "$device") ${each#"$device/"}"
@@ -284,7 +279,10 @@ known() {
         while read -r device found file text; do
             folder=$device
             [ "$device" != array ] || folder=$block
-            [ "$(number "$folder")" != "$found" ] || is_kept ||
+            now=$(number "$folder")
+            # A machine without memory cannot tell; what is left out here would never go back.
+            [ -n "$now" ] || [ ! -d "$folder" ] || fail "$folder cannot be looked at now; try again."
+            [ "$now" != "$found" ] || is_kept ||
                 kept="$kept$device $found $file $text
 "
         done <"$record"
@@ -300,11 +298,11 @@ $device $found $file "*) ;; *) return 1 ;; esac
 # In "others", what the records of other arrays have of disks, which may be of this array, too: with
 # "running", of those arrays alone that run.
 find_others() {
-    up=$(running)
+    running=$(cat "$SYS"/block/*/md/uuid 2>/dev/null | tr -d ':-')
     others=$(
         for record in "${saved%/*}"/*; do
             case ${record##*/} in "$uuid" | *-"$uuid" | lock | *.part) continue ;; esac
-            [ $# = 0 ] || case $up in *"${record##*[/-]}"*) ;; *) continue ;; esac
+            [ $# = 0 ] || case $running in *"${record##*[/-]}"*) ;; *) continue ;; esac
             grep -s '^/' "$record"
         done
     )
@@ -317,8 +315,8 @@ theirs() {
 
 # What is kept, without what other arrays' profiles hold: the last one of them puts that back.
 not_theirs() {
-    printf '%s' "$kept" | while read -r device found file text; do
-        if theirs >/dev/null; then
+    printf '%send\n' "$kept" | while read -r device found file text; do
+        if [ "$device" != end ] && theirs >/dev/null; then
             echo "$device/$file stays as it is until the other array's profile is undone." >&2
         else
             echo "$device $found $file $text"
@@ -404,7 +402,7 @@ apply() {
     check_applied "$1"
     check_memory
     check_speed "$1"
-    before=$(now)
+    before=$(now) || fail "What $1 has now cannot be read, so nothing was changed."
     first=
     [ -e "$saved" ] || first=1
     save "$before" "$1" || fail "What $1 has now cannot be saved in ${saved%/*}, so nothing was changed."
@@ -425,7 +423,8 @@ apply() {
             fi
         done
     done || {
-        put_back "$before"
+        put_back "$before
+end"
         [ -z "$first" ] || rm -f "$saved"
         fail "Not every value could be set on $1, so all are as they were."
     }
@@ -467,22 +466,37 @@ undo() {
 # Puts back what these lines have, in their order but for files that others depend on: a switch of the
 # scheduler resets the queue, and preread_bypass_threshold must not be above stripe_cache_size.
 # What is refused, such as the one of two sync speeds that does not fit the other yet, has its turn
-# again after the rest. What is refused then keeps nothing else from going back.
+# again after the rest. What is refused then keeps nothing else from going back. The last line is
+# "end": without it they are not whole, which happens where memory is short.
 put_back() {
-    needed=' (queue/scheduler|md/stripe_cache_size) '
-    lines=$(
-        printf '%s\n' "$1" | grep -E "$needed"
-        printf '%s\n' "$1" | grep -Ev "$needed"
-    )
+    needed=
+    rest=
+    while read -r line; do
+        case $line in
+        *" queue/scheduler "* | *" md/stripe_cache_size "*)
+            needed="$needed$line
+"
+            ;;
+        *)
+            rest="$rest$line
+"
+            ;;
+        esac
+    done <<END
+$1
+END
+    lines=$needed$rest
     each_back 2>/dev/null || each_back ||
         fail "Not all could be put back; what was there is still in ${saved%/*}."
 }
 
-# Puts back each of "lines" that can be.
+# Puts back each of "lines" that can be; false if one cannot, or they do not end.
 each_back() {
-    printf '%s\n' "$lines" | {
+    printf '%s' "$lines" | {
         refused=0
+        ended=1
         while read -r device _ file text; do
+            [ "$device" != end ] || ended=0
             [ "$device" != array ] || device=$block
             path=$device/$file
             if [ -z "$file" ] || [ ! -e "$path" ] || [ "$(original "$path")" = "$text" ]; then
@@ -493,7 +507,7 @@ each_back() {
                 refused=1
             }
         done
-        return $refused
+        return $((refused + ended))
     }
 }
 
