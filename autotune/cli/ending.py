@@ -53,6 +53,16 @@ def ending(as_json: bool) -> Iterator[None]:
         hint = "; run autotune as root." if isinstance(error, PermissionError) else "."
         _say(why + hint, as_json)
         sys.exit(1)
+    except (MemoryError, RuntimeError) as error:
+        # As Python calls it, which has no class of its own for it (Modules/_threadmodule.c).
+        if isinstance(error, RuntimeError) and "start new thread" not in str(error):
+            raise
+        _say(
+            "There is too little memory, or too few threads are allowed (ulimit -a); free some, "
+            "and run it again.",
+            as_json,
+        )
+        sys.exit(1)
 
 
 def _in_plain(error: UnicodeError) -> tuple[str, int]:

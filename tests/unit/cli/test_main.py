@@ -268,3 +268,14 @@ def test_wrong_usage_is_one_plain_sentence_and_json_too(words: tuple[str, ...], 
 def test_help_says_what_a_p99_is(command: str) -> None:
     text = " ".join(autotune(command, "--help").stdout.split())
     assert "p99: the time within which 99 of 100 requests are answered." in text
+
+
+@pytest.mark.parametrize("shortage", ["MemoryError()", 'RuntimeError("can\'t start new thread")'])
+def test_a_lack_of_memory_is_said_in_a_sentence(shortage: str) -> None:
+    source = f"from autotune.cli.ending import ending\nwith ending(True): raise {shortage}"
+    done = subprocess.run(
+        [sys.executable, "-c", source], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+    assert json.loads(done.stdout)["error"].startswith("There is too little memory")
