@@ -30,11 +30,7 @@ def ending(as_json: bool) -> Iterator[None]:
                 raise
         finally:
             sys.stdout.flush()
-        if lost := loss():
-            # A reader that has seen enough, such as `head`, is nothing to speak of.
-            if lost.errno != errno.EPIPE:
-                notice(f"What this printed could not be written: {lost.strerror}.")
-            sys.exit(1)
+        _end_where_output_was_lost()
     except AutotuneError as error:
         _say(str(error), as_json, error.document)
         sys.exit(error.exit_code)
@@ -62,6 +58,14 @@ def ending(as_json: bool) -> Iterator[None]:
             "and run it again.",
             as_json,
         )
+        sys.exit(1)
+
+
+def _end_where_output_was_lost() -> None:
+    if lost := loss():
+        # A reader that has seen enough, such as `head`, is nothing to speak of.
+        if lost.errno != errno.EPIPE:
+            notice(f"What this printed could not be written: {lost.strerror}.")
         sys.exit(1)
 
 
