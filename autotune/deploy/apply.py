@@ -96,6 +96,8 @@ def apply_profile(
             guarded(new_journal(path, array.uuid, array.device, paths), notice) as guardian,
         ):
             watch.rely_on(guardian)
+            # A script may have begun meanwhile: each says so before it looks for the other.
+            exported_script.refuse_over(array)
             watch.look()
             # Not before: what a killed run has left is refused first.
             for text in set_over(array, (p for k in knobs for p in k.paths(array)), state_dir):

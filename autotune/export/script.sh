@@ -334,14 +334,19 @@ folders() {
     } | sort -u
 }
 
-# One at a time: two at once would save each other's values for the originals.
-alone() {
+# Refuses an array that a command of autotune has.
+check_runs() {
     folders | while IFS= read -r folder; do
         for own in "$uuid" "$known_as"; do
             [ ! -e "$folder/journal/$own.jsonl" ] ||
                 fail "A run of autotune has $1, or left it as it was; wait, or run autotune restore --state-dir $folder."
         done
     done || exit 2
+}
+
+# One at a time: two at once would save each other's values for the originals.
+alone() {
+    check_runs "$1"
     command -v flock >/dev/null || fail "flock is missing; install util-linux."
     umask 077
     { mkdir -p "${saved%/*}" && : >>"${saved%/*}/lock"; } ||
@@ -406,6 +411,11 @@ apply() {
     first=
     [ -e "$saved" ] || first=1
     save "$before" "$1" || fail "What $1 has now cannot be saved in ${saved%/*}, so nothing was changed."
+    # A command of autotune may have begun meanwhile: each says so before it looks for the other.
+    (check_runs "$1" && check_applied "$1") || {
+        [ -z "$first" ] || rm -f "$saved"
+        exit 2
+    }
     steps | while read -r place file text _; do
         for path in $(files "$place" "$file"); do
             # A switch of the scheduler resets the queue's length.

@@ -71,6 +71,8 @@ def leave_in_force(
     state_dir: Path,
 ) -> None:
     """Apply the winner to stay until the next reboot."""
+    # A script may have begun when the run did.
+    refuse_over(preparation.array)
     watch.look()
     watch.expect(None)
     apply(preparation.array, preparation.knobs, result.winner, journal)

@@ -332,6 +332,21 @@ def test_a_stream_that_is_closed_keeps_nothing_from_going_back(
         assert two.are_undone() == (word == "undo")
 
 
+@pytest.mark.parametrize("where", ["journal", "applied"])
+def test_a_command_that_begins_as_the_script_saves_has_its_way(two: Two, where: str) -> None:
+    """It takes what is there for the original values, as the script does."""
+    machine = two.machine
+    theirs = machine.root / f"var/lib/autotune/{where}/{UUID}.jsonl"
+    begins = f'mkdir -p "{theirs.parent}"; echo this-boot >"{theirs}"'
+    text, saves = two.newer.read_text(), 'mv "$saved.part" "$saved"\n'
+    assert saves in text
+    two.newer.write_text(text.replace(saves, f"{saves[:-1]} && {{ {begins}; }}\n"))
+    done = machine.run("apply", two.newer)
+    assert done.returncode == 2
+    assert "autotune" in done.stderr
+    assert two.are_undone()
+
+
 @pytest.mark.parametrize("tool", ["ls", "cat", "grep", "sed", "tr", "readlink"])
 def test_undo_forgets_nothing_where_a_tool_cannot_run(two: Two, tool: str, tmp_path: Path) -> None:
     """As where memory is short."""
