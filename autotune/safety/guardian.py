@@ -21,7 +21,7 @@ from typing import BinaryIO
 from autotune.errors import AutotuneError, RestoreError
 from autotune.safety import deferred_restore, scope
 from autotune.safety.heartbeat import Heartbeat, wait_for_the_end
-from autotune.safety.journal import OVER, Journal
+from autotune.safety.journal import OVER, Journal, is_over
 from autotune.safety.outcome import Outcome
 from autotune.safety.paths import applied_path, is_held, waiting_path
 from autotune.safety.restore import restore
@@ -213,7 +213,7 @@ def _what_is_left(path: Path, file: BinaryIO, first: bytes, done: bool) -> Journ
     except OSError:
         # Its disk fails. What is kept on purpose must not go back, all else must.
         text = OVER if done else b""
-    if text.endswith(OVER):
+    if is_over(text):
         return None
     for place in (waiting_path(path), applied_path(path.parent.parent, path.stem)):
         with contextlib.suppress(OSError):

@@ -23,7 +23,8 @@ from autotune.system import sysfs
 from autotune.untrusted import NONSENSE
 
 OVER = b'{"kind": "over"}\n'
-"""The last line of a journal whose run has nothing more to put back."""
+"""The last line of a journal whose run has nothing more to put back; see `is_over`."""
+_REMOVED = b'"kind": "removed"'
 
 
 class Journal:
@@ -108,7 +109,7 @@ class Journal:
                 record.learn(entry)
         if is_waiting(path):
             record.keep_waiting()
-        if text.endswith(OVER) and not is_of_applied(path):
+        if is_over(text) and not is_of_applied(path):
             # Killed before the file was gone: all is back, or kept.
             record = record.nothing_left()
         return cls(path, record)
@@ -357,6 +358,13 @@ class Journal:
         self.cleared = True
         sync_folder(applied.parent)
         sync_folder(folder)
+
+
+def is_over(text: bytes) -> bool:
+    """Whether a journal says that nothing is left to put back. What is kept is said to be so
+    before the run's scratch folder is gone, which is noted after that."""
+    _, over, after = text.rpartition(OVER)
+    return bool(over) and all(_REMOVED in line for line in after.splitlines())
 
 
 def _text(path: Path) -> str:

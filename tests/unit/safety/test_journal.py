@@ -21,7 +21,7 @@ from autotune.measure.write_budget import Written
 from autotune.safety import guardian as guarding
 from autotune.safety import heartbeat
 from autotune.safety.guardian import Guardian, guarded
-from autotune.safety.journal import Journal
+from autotune.safety.journal import OVER, Journal, is_over
 from autotune.safety.new_journal import new_journal
 from autotune.safety.paths import clear_if_torn, is_held, journal_path, open_journals
 from autotune.safety.restore import restore
@@ -610,3 +610,16 @@ def test_a_line_after_one_that_was_cut_short_counts(files: Files) -> None:
     journal = files.reload()
     journal.writing(cache, "512")
     assert files.reload().record.ours == {str(cache): ["512"]}
+
+
+@pytest.mark.parametrize(
+    ("after", "over"),
+    [
+        (b"", True),
+        (b'{"kind": "removed", "path": "/mnt/x"}\n', True),
+        (b'{"kind": "removed", "path": "/mnt/x"}\n{"kind": "write"}\n', False),
+    ],
+)
+def test_what_is_kept_stays_so_once_the_scratch_folder_is_gone(after: bytes, over: bool) -> None:
+    assert is_over(b'{"uuid": "u"}\n' + OVER + after) == over
+    assert not is_over(b'{"uuid": "u"}\n' + after)
