@@ -321,6 +321,31 @@ def test_show_says_what_is_mounted(state: Path) -> None:
     assert "stripe_cache_size" in done.stdout
 
 
+def test_what_is_kept_after_writes_to_a_scratch_file_stays_in_force(tmp_path: Path) -> None:
+    """The file is gone after the journal has said that nothing goes back."""
+    state, profile, workload = tmp_path / "state", tmp_path / "p.json", tmp_path / "w.toml"
+    profile.write_text(PROFILE)
+    workload.write_text(
+        'name = "writes"\nlong_seconds = 0\n[[phases]]\nname = "write"\nweight = 1\n'
+        'load = { rw = "write", block_kib = 1024, buffered = true, sync_every = 8 }\n'
+        "min_seconds = 4\nmax_seconds = 6\n"
+    )
+    cache = Path("/sys/block/md0/md/stripe_cache_size")
+    # So much slower that any other value is kept.
+    cache.write_text("17")
+    try:
+        words = ("import", profile, "--device", "/dev/md0", "--workload", workload)
+        done = autotune(*words, state=state)
+        assert done.returncode == 0, done.stderr
+        assert not list(MOUNT.glob(".autotune*"))
+        assert cache.read_text() == "512\n"
+        assert autotune("status", state=state).stdout.count("no profile is in force") == 0
+        assert autotune("restore", "--all", state=state).returncode == 0
+        assert cache.read_text() == "17\n"
+    finally:
+        cache.write_text("256")
+
+
 def test_z_arrays_in_a_bad_state_are_refused(state: Path) -> None:
     """Last: it takes the array apart."""
     md = Path("/sys/block/md0/md")
@@ -346,28 +371,3 @@ def test_z_arrays_in_a_bad_state_are_refused(state: Path) -> None:
     command = "mdadm --create /dev/md0 --run --level=0 --raid-devices=2 /dev/vda /dev/vdb"
     subprocess.run(command.split(), check=True)
     refused("no redundancy")
-
-
-def test_what_is_kept_after_writes_to_a_scratch_file_stays_in_force(tmp_path: Path) -> None:
-    """The file is gone after the journal has said that nothing goes back."""
-    state, profile, workload = tmp_path / "state", tmp_path / "p.json", tmp_path / "w.toml"
-    profile.write_text(PROFILE)
-    workload.write_text(
-        'name = "writes"\nlong_seconds = 0\n[[phases]]\nname = "write"\nweight = 1\n'
-        'load = { rw = "write", block_kib = 1024, buffered = true, sync_every = 8 }\n'
-        "min_seconds = 4\nmax_seconds = 6\n"
-    )
-    cache = Path("/sys/block/md0/md/stripe_cache_size")
-    # So much slower that any other value is kept.
-    cache.write_text("17")
-    try:
-        words = ("import", profile, "--device", "/dev/md0", "--workload", workload)
-        done = autotune(*words, state=state)
-        assert done.returncode == 0, done.stderr
-        assert not list(MOUNT.glob(".autotune*"))
-        assert cache.read_text() == "512\n"
-        assert autotune("status", state=state).stdout.count("no profile is in force") == 0
-        assert autotune("restore", "--all", state=state).returncode == 0
-        assert cache.read_text() == "17\n"
-    finally:
-        cache.write_text("256")
