@@ -362,9 +362,9 @@ class Journal:
 
 def is_over(text: bytes) -> bool:
     """Whether a journal says that nothing is left to put back. What is kept is said to be so
-    before the run's scratch folder is gone, which is noted after that."""
+    before the run's scratch folder is gone, which is noted after that, if it is noted whole."""
     _, over, after = text.rpartition(OVER)
-    return bool(over) and all(_REMOVED in line for line in after.splitlines())
+    return bool(over) and all(_REMOVED in line for line in after.split(b"\n")[:-1])
 
 
 def _text(path: Path) -> str:

@@ -617,6 +617,7 @@ def test_a_line_after_one_that_was_cut_short_counts(files: Files) -> None:
     [
         (b"", True),
         (b'{"kind": "removed", "path": "/mnt/x"}\n', True),
+        (b'{"kind": "rem', True),
         (b'{"kind": "removed", "path": "/mnt/x"}\n{"kind": "write"}\n', False),
     ],
 )
