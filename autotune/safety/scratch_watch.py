@@ -8,7 +8,14 @@ from pathlib import Path
 from autotune.system import layers
 from autotune.system.layers import Asking
 from autotune.system.programs import UnseenError
-from autotune.system.scratch_space import FULL_TO_GO_ON, Ground, layers_of, read_ground, too_full
+from autotune.system.scratch_space import (
+    FULL_TO_GO_ON,
+    Ground,
+    layers_of,
+    read_ground,
+    strays,
+    too_full,
+)
 from autotune.system.stack import Mount
 
 
@@ -65,10 +72,18 @@ class Footing:
         return f"something else was mounted over {self._folder}, or its filesystem was unmounted"
 
     def _new(self) -> str | None:
-        """Whether something has come between, as a snapshot does that is taken now."""
-        root = self._ground.root
-        if layers_of(self._mount, self._array, root) == self._ground.layers:
+        """Whether something has come between, as a snapshot does that is taken now, or the
+        filesystem is being moved to other disks."""
+        root, before = self._ground.root, self._ground.layers
+        if layers_of(self._mount, self._array, root) == before:
             return None
+        other = strays(self._mount, self._array, root)
+        if other is not None and other not in before:
+            device = layers.label(other, root)
+            return (
+                f"the filesystem of {self._folder} lies on {device} too by now, so what is "
+                f"measured there is not {self._array} alone"
+            )
         self._ground = read_ground(self._mount, self._array, root)
         if not self._ground.bar:
             return None

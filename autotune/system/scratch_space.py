@@ -74,6 +74,11 @@ def layers_of(mount: Mount, array: str, root: Path) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*above, *under)))
 
 
+def strays(mount: Mount, array: str, root: Path) -> str | None:
+    """The first device below a filesystem that is not on the array."""
+    return layers.elsewhere(layers.below(mount.device, root, stop=(array,)), array, root)
+
+
 def read_ground(mount: Mount, array: str, root: Path = Path("/")) -> Ground:
     """Look at everything below a filesystem. Never raises: what cannot be seen speaks against a
     scratch file."""
@@ -98,7 +103,7 @@ def read_ground(mount: Mount, array: str, root: Path = Path("/")) -> Ground:
             f"(--scratch {mount.mountpoint}) to let a tenth of the pool's free space be used, "
             "and run `fstrim` there afterwards"
         )
-    elif other := layers.elsewhere(above, array, root):
+    elif other := strays(mount, array, root):
         unasked = (
             f"it lies on {layers.label(other, root)} too, and nobody knows on which of them a file "
             f"is; name it (--scratch {mount.mountpoint}) to measure there all the same"

@@ -24,7 +24,7 @@ WITHIN_S = 25.0
 
 @pytest.fixture(scope="module", autouse=True)
 def group() -> Iterator[None]:
-    load_modules(("dm-writecache", "btrfs"))
+    load_modules(("dm-writecache", "dm-mirror", "loop", "btrfs"))
     MOUNT.mkdir(parents=True)
     make_group()
     yield
@@ -132,6 +132,33 @@ def test_a_snapshot_taken_meanwhile_ends_the_run(
         assert "has a snapshot" in ended(process)
     assert used("shelf-backup") != "Invalid"
     assert not list(MOUNT.glob(".autotune-*"))
+    assert knob_files() == knobs
+
+
+@pytest.fixture
+def other_disk(tmp_path: Path) -> Iterator[str]:
+    """One in the group that is not on the array."""
+    file = tmp_path / "disk"
+    file.touch()
+    os.truncate(file, 160 << 20)
+    device = sh("losetup", "--find", "--show", file).strip()
+    sh("vgextend", "-q", "-y", "shelf", device)
+    yield device
+    sh("lvremove", "-q", "-f", "shelf/home")
+    sh("vgreduce", "-q", "shelf", device)
+    sh("losetup", "--detach", device)
+
+
+def test_a_filesystem_that_is_moved_off_the_array_meanwhile_ends_the_run(
+    other_disk: str, tmp_path: Path, words: tuple[object, ...]
+) -> None:
+    knobs = knob_files()
+    device = make_volume("home", 1500)
+    with mounted(device):
+        with under_way(tmp_path / "state", *words) as process:
+            sh("pvmove", "-q", "-i", "1", f"{DEVICE}:0-15", other_disk)
+            assert "is not md0 alone" in ended(process)
+        assert not list(MOUNT.glob(".autotune-*"))
     assert knob_files() == knobs
 
 
