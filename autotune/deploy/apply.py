@@ -100,9 +100,10 @@ def apply_profile(
             exported_script.refuse_over(array)
             watch.look()
             # Not before: what a killed run has left is refused first.
-            for text in set_over(array, (p for k in knobs for p in k.paths(array)), state_dir):
-                notice(text)
             journal = guardian.journal
+            files = (path for knob in knobs for path in knob.paths(array))
+            for text in set_over(array, files, journal.record.originals, state_dir):
+                notice(text)
             before = read_setting(array, knobs)
             after = apply(array, knobs, profile.knobs, journal, watch)
             keep_applied(known_here(profile, array, before, state_dir), array, journal, state_dir)

@@ -1,7 +1,7 @@
 """What is applied to an array to stay until the next reboot: recorded, and looked up."""
 
 import contextlib
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -117,16 +117,20 @@ def set_by_profiles(array: Lockable, state_dir: Path) -> dict[Path, str]:
     return {}
 
 
-def set_over(array: Lockable, files: Iterable[Path], state_dir: Path) -> list[str]:
+def set_over(
+    array: Lockable, files: Iterable[Path], began: Mapping[str, str], state_dir: Path
+) -> list[str]:
     """What is about to replace a value that somebody has set over a profile's, a sentence each:
-    what is undone then goes back to before all profiles."""
+    what is undone then goes back to before all profiles. `began`: what files read before the
+    command changed any of them; else what they read now counts."""
     if (record := _record(array, state_dir)) is None:
         return []
     told = []
     for file in files:
         if str(file) not in record.ours or not file.exists() or not record.is_same(file):
             continue
-        before, text = record.originals.get(str(file), ""), sysfs.original(file)
+        before = record.originals.get(str(file), "")
+        text = began.get(str(file)) or sysfs.original(file)
         if text not in (*record.ours[str(file)], before):
             told.append(
                 f"{file.name} reads {text}, which autotune did not set; it is replaced now, and "

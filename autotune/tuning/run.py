@@ -129,7 +129,7 @@ def run(
                 said = whole_document(preparation, result, path, trials.spent)
                 store.finish_run(number, "done", result.reason, _dumped(profile), said)
                 if keep and profile is not None:
-                    tell_replaced(preparation, profile, state_dir, reporter)
+                    tell_replaced(preparation, profile, bench.journal, state_dir, reporter)
                     leave_in_force(preparation, result, profile, bench.journal, watch, state_dir)
                     tell(state_dir, array.uuid, array.device, number, kept=True)
         except StoppedError as error:

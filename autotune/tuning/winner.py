@@ -53,12 +53,17 @@ def profile_of(preparation: Preparation, result: Result, watch: Watch, state_dir
 
 
 def tell_replaced(
-    preparation: Preparation, profile: Profile, state_dir: Path, reporter: Reporter
+    preparation: Preparation,
+    profile: Profile,
+    journal: Journal,
+    state_dir: Path,
+    reporter: Reporter,
 ) -> None:
-    """Tell of values that a person has set over an earlier profile, which this one replaces."""
+    """Tell of values that a person has set over an earlier profile, which this one replaces. What
+    the array has now are a trial's."""
     knobs = [knob for knob in preparation.knobs if knob.name in profile.knobs]
     files = [path for knob in knobs for path in knob.paths(preparation.array)]
-    for text in set_over(preparation.array, files, state_dir):
+    for text in set_over(preparation.array, files, journal.record.originals, state_dir):
         reporter.notice(text)
 
 

@@ -1007,21 +1007,25 @@ def test_what_somebody_set_between_two_profiles_is_told_before_the_second_one(fi
     state = files.root / "state"
     array = Stopped(UUID, "md0", "/dev/md0", frozenset(), files.root)
     both = (cache, rate)
-    assert set_over(array, both, state) == []
+    assert set_over(array, both, {}, state) == []
     journal = files.open()
     for path, text in ((cache, "4096"), (rate, "100000")):
         files.write(journal, path, text)
     journal.settled()
     journal.keep(applied_path(state, UUID))
-    assert set_over(array, both, state) == []
+    assert set_over(array, both, {}, state) == []
     cache.write_text("768")
-    (told,) = set_over(array, both, state)
+    (told,) = set_over(array, both, {}, state)
     assert told.startswith("stripe_cache_size reads 768, which autotune did not set;")
     assert "brings back 256" in told
-    assert set_over(array, (rate,), state) == []
+    # It is a trial's value, where the command found its own there.
+    assert set_over(array, both, {str(cache): "4096"}, state) == []
+    cache.write_text("4096")
+    assert set_over(array, both, {str(cache): "768"}, state) == [told]
+    assert set_over(array, (rate,), {}, state) == []
     # As it was before.
     cache.write_text("256")
-    assert set_over(array, both, state) == []
+    assert set_over(array, both, {}, state) == []
 
 
 def test_a_setting_of_a_scheduler_outlives_two_more_profiles(resetting: Files) -> None:
