@@ -5,7 +5,7 @@ from pathlib import Path
 
 from autotune.deploy.apply import apply_profile
 from autotune.deploy.undo import record_persisted
-from autotune.errors import InUseError, RefusalError, RestoreError, UsageError
+from autotune.errors import AutotuneError, InUseError, RefusalError, RestoreError, UsageError
 from autotune.knobs import ALL, DEFAULT, by_name, for_array, ram_bytes, read_setting
 from autotune.knobs.before import before_here, with_before
 from autotune.measure.workload import load_workload
@@ -71,6 +71,16 @@ class ManagedArray:
         self._array, self._state = array, state_dir
         self._care, self._reporter = care, Polite(reporter, array)
         self._knobs = tuple(by_name(name) for name in profile.knobs)
+        for knob in self._knobs:
+            try:
+                knob.read(array)
+            except (AutotuneError, OSError):
+                # As after a change of its level.
+                raise RefusalError(
+                    f"{array.device} has no {knob.name}, which the profile in force sets; it was "
+                    f"made for the array as it was. Take it back (`autotune restore "
+                    f"{array.device}`) and tune the array anew."
+                ) from None
         self._options = Options(
             device=array.device,
             workload=load_workload(care.workload),
