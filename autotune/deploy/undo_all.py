@@ -47,7 +47,9 @@ def undo_profiles(arrays: list[Array], all_: bool, state_dir: Path) -> tuple[Out
     applied = _applied(state_dir, arrays, all_)
     came = put_back_each(applied, applied)
     for path, (device, foreign) in over.items():
-        came.done.setdefault(path, (device, Outcome()))[1].foreign += foreign
+        outcome = came.done.setdefault(path, (device, Outcome()))[1]
+        # What is left of the profile applied over it may be the same.
+        outcome.foreign = list(dict.fromkeys([*outcome.foreign, *foreign]))
     return came.done, [*unknown, *came.failed]
 
 
