@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass, replace
+from functools import partial
 
 from autotune.errors import SyncEndedError
 from autotune.problem.setting import Setting
@@ -83,11 +84,11 @@ def prove(preparation: Preparation, trials: Trials, hunt: Hunt, reporter: Report
         winner, shares = candidate
         if found.kept:
             reporter.step("There is time to prove what promised more")
-        expected = trials.progress.proof
-        trials.progress.proof = replace(expected, another_s=hunt.another_s(winner))
+        another_s = partial(hunt.another_s, winner)
         try:
             decision = confirm(
-                preparation, trials, winner, hunt.figures, reporter, error, _name(found)
+                *(preparation, trials, winner, hunt.figures, reporter, error),
+                *(_name(found), another_s),
             )
         except SyncEndedError:
             if found.kept is None:

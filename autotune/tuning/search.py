@@ -12,7 +12,7 @@ from autotune.problem.strategy import KnobShare, Problem, Strategy, StrategyFact
 from autotune.results.pareto import Point, points
 from autotune.results.seen import LOOKS_BETTER, best_seen
 from autotune.stats.drift import is_moving
-from autotune.stats.sequential import LEAST_PAIRS
+from autotune.stats.sequential import LEAST_PAIRS, MOST_PAIRS
 from autotune.stats.verdict import Verdict
 from autotune.tuning.long_load import long_phases
 from autotune.tuning.part import better_part
@@ -109,12 +109,12 @@ class Hunt:
         # Where time is short, a long load is not worth a trial.
         long_s = _long_s(prep, seen.setting, phases)
         long_s = 0.0 if prep.options.time_s < ROOMY * long_s else long_s
-        kept_s = proof_seconds(self._trials, phases, pairs) + long_s
+        most_s = proof_seconds(self._trials, phases, MOST_PAIRS) + long_s
         likely = self.what_matters(seen.setting)[0]
         likely = seen.setting if self.is_home(likely) else likely
         proven = differing(prep.knobs, prep.phases, likely, prep.baseline)
         expected_s = _long_s(prep, likely, proven)
-        self._trials.progress.proof = NextProof(proven, expected_s, kept_s)
+        self._trials.progress.proof = NextProof(proven, expected_s, most_s)
         return lacking(prep, self._trials, pairs, long_s, phases)
 
     def better_part(self, setting: Setting, verdict: Verdict | None) -> Setting | None:
@@ -140,12 +140,13 @@ class Hunt:
             return None
         return seen.setting
 
-    def another_s(self, setting: Setting) -> float:
-        """The seconds of the proof that follows if this setting is kept with the gain that its
-        trials showed; 0.0 if nothing promises more."""
-        key = setting_key(setting)
-        gains = (p.gain.value for p in self.points() if setting_key(p.setting) == key)
-        proven = next(gains, self.strategy.recommend().gain.value)
+    def another_s(self, setting: Setting, proven: float | None = None) -> float:
+        """The seconds of the proof that follows on that of this setting if it has the gain
+        `proven`, or else the one that its trials showed; 0.0 if nothing promises more."""
+        if proven is None:
+            key = setting_key(setting)
+            gains = (p.gain.value for p in self.points() if setting_key(p.setting) == key)
+            proven = next(gains, self.strategy.recommend().gain.value)
         problem = dataclasses.replace(without(self.problem, setting), proven=proven)
         other = informed(self._factory, problem, self._trials).recommend()
         if other.gain.value < LOOKS_BETTER * proven or self.is_refused(other.setting):

@@ -16,6 +16,7 @@ from autotune.problem.figure import Estimate
 from autotune.problem.setting import Setting
 from autotune.problem.strategy import Problem, Recommendation, Weighed
 from autotune.problem.trial import Trial
+from autotune.tuning.search import Hunt
 
 MODEST, BOLD = {"stripe_cache_size": 512}, {"stripe_cache_size": 1024}
 
@@ -128,3 +129,21 @@ def test_what_was_proven_stands_if_the_sync_ends_meanwhile(machine: Bench1024) -
     machine.fails = SyncEndedError("the sync is over")
     result = machine.run("random")
     assert (result.keep, result.winner["stripe_cache_size"]) == (True, 512)
+
+
+def test_what_a_proof_shows_says_how_much_follows(
+    machine: Bench1024, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A setting that brings less than it promised leaves others that promise more."""
+    shown: list[tuple[object, float | None]] = []
+    reckon = Hunt.another_s
+
+    def another_s(hunt: Hunt, setting: Setting, proven: float | None = None) -> float:
+        shown.append((setting["stripe_cache_size"], proven))
+        return reckon(hunt, setting, proven)
+
+    monkeypatch.setattr(Hunt, "another_s", another_s)
+    machine.run("random")
+    first, second = shown[:2]
+    assert first == (512, None)
+    assert second == (512, pytest.approx(1.2, abs=0.1))
