@@ -2,7 +2,6 @@
 on."""
 
 import contextlib
-import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -25,7 +24,7 @@ from autotune.measure.fio_command import Target
 from autotune.measure.phase import Bench
 from autotune.measure.workload import Phase
 from autotune.measure.write_budget import Written
-from autotune.preflight.raw_device import Newcomers
+from autotune.preflight.raw_device import Newcomers, held
 from autotune.quantities import show_bytes
 from autotune.safety import own_array
 from autotune.safety.guardian import Guardian, guarded
@@ -174,10 +173,8 @@ class Slices:
         watch.rely_on(self._guardian)
         for disk in self.plot.disks:
             watch.also(Newcomers(disk))
-        with contextlib.ExitStack() as stack:
-            # Held to the end, so that nobody can mount it or make a filesystem meanwhile.
-            stack.callback(os.close, os.open(array.device, os.O_RDONLY | os.O_EXCL))
-            whole = Target(Path(array.device), array.size_bytes)
+        with held(array) as descriptor:
+            whole = Target(Path(array.device), array.size_bytes, descriptor=descriptor)
             yield Bench(
                 array.name,
                 whole,

@@ -18,7 +18,7 @@ from types import TracebackType
 from typing import Self
 
 from autotune.errors import MeasurementError
-from autotune.measure.fio_command import NO_LIMIT, Job, command, folder
+from autotune.measure.fio_command import NO_LIMIT, Job, command, descriptors, folder
 from autotune.measure.fio_output import Counters, Documents, parse
 
 STOP_TIMEOUT_S = 5.0
@@ -41,7 +41,7 @@ class Fio:
         most: Mapping[str, int] = NO_LIMIT,
     ) -> None:
         self._command = command(jobs, max_seconds, seed, most)
-        self._folder = folder(jobs)
+        self._folder, self._inherits = folder(jobs), descriptors(jobs)
         self._documents = Documents()
         self._latest: Mapping[str, Counters] = {}
         streams = {job.name: getattr(job.does, "streams", 1) for job in jobs}
@@ -60,6 +60,7 @@ class Fio:
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
+                pass_fds=self._inherits,
                 # Ctrl-C is for autotune to handle: fio must not end on its own account.
                 start_new_session=True,
             )

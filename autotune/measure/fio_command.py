@@ -20,11 +20,14 @@ IO_URING_SETUP = 425
 
 @dataclass(frozen=True)
 class Target:
-    """Where a job reads or writes: `path`, from `offset_bytes`, over `size_bytes`."""
+    """Where a job reads or writes: `path`, from `offset_bytes`, over `size_bytes`. `descriptor`:
+    one that this process has it open with; then it is found by that, whatever its name leads to
+    later."""
 
     path: Path
     size_bytes: int
     offset_bytes: int = 0
+    descriptor: int | None = None
 
 
 @dataclass(frozen=True)
@@ -45,11 +48,19 @@ def folder(jobs: Sequence[Job]) -> Path | None:
     return next((j.target.path.parent for j in jobs if not _is_device(j.target.path)), None)
 
 
+def descriptors(jobs: Sequence[Job]) -> tuple[int, ...]:
+    """Those that fio has to inherit."""
+    return tuple({d for job in jobs if (d := job.target.descriptor) is not None})
+
+
 def _is_device(path: Path) -> bool:
     return path.is_relative_to("/dev")
 
 
-def _name(path: Path) -> str:
+def _name(target: Target) -> str:
+    if target.descriptor is not None:
+        return f"/proc/self/fd/{target.descriptor}"
+    path = target.path
     name = str(path) if _is_device(path) else path.name
     if not re.fullmatch(r"[\w/.+!-]+", name, re.ASCII):
         raise RefusalError(
@@ -61,7 +72,7 @@ def _name(path: Path) -> str:
 def _arguments(job: Job) -> Iterator[str]:
     does, target = job.does, job.target
     yield f"--name={job.name}"
-    yield f"--filename={_name(target.path)}"
+    yield f"--filename={_name(target)}"
     yield f"--offset={target.offset_bytes}"
     yield f"--bs={does.block_kib}k"
     if isinstance(does, Probe):

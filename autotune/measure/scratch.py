@@ -2,7 +2,6 @@
 
 import os
 import secrets
-import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,22 +17,7 @@ from autotune.safety.scratch_folder import (
     SCRATCH_PREFIX,
     remove,
 )
-
-
-def refuse_if_shared(folder: Path) -> None:
-    """Raise RefusalError if somebody but the owner of this process could put another folder in
-    the place of a scratch folder in `folder`, or of one of those above it."""
-    for parent in (folder, *folder.parents):
-        status = parent.stat()
-        others_write = status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
-        if status.st_uid not in (0, os.geteuid()) or (
-            others_write and not status.st_mode & stat.S_ISVTX
-        ):
-            raise RefusalError(
-                f"Others than root can rename what lies in {parent}, and so put another file in "
-                "the place of the scratch file; name a folder that only root writes to, in folders "
-                "that only root writes to (--scratch)."
-            )
+from autotune.system.scratch_space import refuse_if_shared
 
 
 @contextmanager

@@ -9,11 +9,13 @@ kernel, by opening the device exclusively, and looks at what is on it.
 import errno
 import os
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from autotune.errors import RefusalError, UsageError
 from autotune.system.array import Array
-from autotune.system.blockdev import Device
+from autotune.system.blockdev import Device, kernel_name
 from autotune.system.device_users import kernel_user, program_with, writer_to
 from autotune.system.signature import signature
 from autotune.system.stack import Stack, read_stack
@@ -39,6 +41,20 @@ def refuse_if_used(array: Device) -> None:
 def refuse_if_not_blank(array: Device) -> None:
     """The same of a device that this process holds, so that nobody else can come to."""
     _refuse(array, opened(array) or signature(array.device))
+
+
+@contextmanager
+def held(array: Device) -> Iterator[int]:
+    """A descriptor of the device, held so that nobody can mount it or make a filesystem meanwhile.
+
+    Raise RefusalError if its name leads to another device."""
+    descriptor = os.open(array.device, os.O_RDONLY | os.O_EXCL | os.O_CLOEXEC)
+    try:
+        if kernel_name(f"/proc/self/fd/{descriptor}", array.root) != array.name:
+            raise RefusalError(f"{array.device} is another device than {array.name} by now.")
+        yield descriptor
+    finally:
+        os.close(descriptor)
 
 
 class Newcomers:

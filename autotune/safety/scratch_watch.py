@@ -6,16 +6,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from autotune.system import layers
+from autotune.system.ground import Ground, layers_of, read_ground, strays
 from autotune.system.layers import Asking
 from autotune.system.programs import UnseenError
-from autotune.system.scratch_space import (
-    FULL_TO_GO_ON,
-    Ground,
-    layers_of,
-    read_ground,
-    strays,
-    too_full,
-)
+from autotune.system.scratch_space import FULL_TO_GO_ON, too_full
 from autotune.system.stack import Mount
 
 

@@ -11,6 +11,7 @@ from autotune.safety.signals import Signals
 from autotune.safety.whose import QUEUE_DEPTH
 from autotune.system import sysfs
 from autotune.system.array import Array
+from autotune.system.blockdev import leads_elsewhere
 from autotune.system.memory import available_bytes, reserve_bytes
 from autotune.system.neighbours import neighbour_syncing
 from autotune.system.replacement import replacement_waits
@@ -74,9 +75,11 @@ class Watch:
 
     def _another_array(self) -> str | None:
         """Whether the array was stopped, and it or another one started under its name since."""
+        device = self._array.device
+        if leads_elsewhere(self._array):
+            return f"{device} is the name of another device by now"
         if sysfs.identity(self._array.block) in ("", self._array.identity):
             return None
-        device = self._array.device
         return f"{device} was stopped, and what has its name now was started since"
 
     def _array_trouble(self) -> str | None:

@@ -99,6 +99,14 @@ def _uuid_from_mdadm(name: str) -> str:
     return said.get("MD_UUID", "").replace(":", "").lower()
 
 
+def leads_elsewhere(device: Device) -> bool:
+    """Whether the file of its name is that of another device by now."""
+    try:
+        return kernel_name(device.device, device.root) != device.name
+    except UsageError:
+        return False
+
+
 def kernel_name(device: str, root: Path) -> str:
     """The kernel's name of a device file. UsageError if it is no block device."""
     if not device:

@@ -14,8 +14,8 @@ from autotune.problem.trial import Earlier
 from autotune.stats.sequential import LEAST_PAIRS
 from autotune.suggested import STATE_DIR
 from autotune.system.array import Array
+from autotune.system.ground import Ground
 from autotune.system.memory import DEFAULT_RAM_SHARE
-from autotune.system.scratch_space import Ground
 from autotune.system.stack import Stack
 
 BASELINE_TRIALS = 2

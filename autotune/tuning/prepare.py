@@ -15,7 +15,6 @@ from autotune.knobs import (
     read_setting,
 )
 from autotune.measure import live_sync
-from autotune.measure.scratch import refuse_if_shared
 from autotune.measure.workload import Phase
 from autotune.measure.write_budget import Written
 from autotune.preflight import checks, filesystems, raw_device
@@ -25,9 +24,10 @@ from autotune.quantities import show_bytes, show_seconds
 from autotune.system import sync
 from autotune.system.array import Array, find_array
 from autotune.system.device_users import kernel_user, program_with
+from autotune.system.ground import read_ground
 from autotune.system.memory import budget_bytes
 from autotune.system.neighbours import sharing
-from autotune.system.scratch_space import Place, find_place, read_ground, scratch_bytes
+from autotune.system.scratch_space import Place, find_place, refuse_if_shared, scratch_bytes
 from autotune.system.stack import Stack, read_stack
 from autotune.tuning.preparation import LEAST_TRIALS, Options, Preparation
 
@@ -221,7 +221,4 @@ def _scratch_place(options: Options, array: Array, stack: Stack) -> Place:
         ground = read_ground(mount, array.name, array.root)
         scratch_bytes(folder, ground)
         return Place(folder, ground)
-    found = find_place(stack, array)
-    if found.folder is not None:
-        refuse_if_shared(found.folder)
-    return found
+    return find_place(stack, array)

@@ -1,7 +1,7 @@
 """Around whatever changes the array: journal, guardian, signals, scratch file, and the way back."""
 
 import contextlib
-import os
+import dataclasses
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -92,15 +92,14 @@ def _where_to_write(
     if preparation.options.destructive is not None:
         # Once more, directly before anything is written.
         raw_device.refuse_if_used(array)
-        # Held to the end, so that nobody can mount it or make a filesystem meanwhile; who writes to
-        # it without asking for that ends the run.
-        stack.callback(os.close, os.open(array.device, os.O_RDONLY | os.O_EXCL))
+        # Held to the end; who writes to it without asking for that ends the run.
+        descriptor = stack.enter_context(raw_device.held(array))
         # And now that nobody can stop it: it is no other array that has the name since, and nobody
         # has made a filesystem between the look and the hold.
         watch.look()
         raw_device.refuse_if_not_blank(array)
         watch.also(raw_device.Newcomers(array))
-        return preparation.reads
+        return dataclasses.replace(preparation.reads, descriptor=descriptor)
     if folder is None:
         return None
     reporter.step(f"Writing a scratch file in {folder}")

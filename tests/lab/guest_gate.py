@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from guest import autotune, autotune_json, knob_files
+from guest import FAST, autotune, autotune_json, knob_files, running, start, wait_until
 from stacks import (
     FOLDER,
     STACKS,
@@ -122,3 +122,25 @@ def test_an_array_that_a_program_uses_is_in_use_though_nothing_is_mounted(
     assert not autotune_json(*words, state=tmp_path)["careful"]
     with used(DEVICE):
         assert autotune_json(*words, state=tmp_path)["careful"]
+
+
+def test_another_device_under_the_name_of_the_array_is_not_written_to(tmp_path: Path) -> None:
+    workload, theirs, node = tmp_path / "fast.toml", tmp_path / "theirs", Path(DEVICE)
+    workload.write_text(FAST)
+    theirs.write_bytes(b"v" * (64 << 20))
+    knobs = knob_files()
+    words = ("run", DEVICE, "--destructive", DEVICE, "--workload", workload, "--p99-ceiling", "5s")
+    sh("losetup", "/dev/loop0", theirs)
+    process = start(*words, "--strategy", "random", state=tmp_path / "state")
+    try:
+        wait_until(lambda: bool(running("fio")) or process.poll() is not None, 90, "fio")
+        node.rename("/dev/md0.real")
+        node.symlink_to("/dev/loop0")
+        said = process.communicate(timeout=60)[1]
+    finally:
+        node.unlink()
+        Path("/dev/md0.real").rename(node)
+        sh("losetup", "-d", "/dev/loop0")
+    assert "/dev/md0 is the name of another device by now" in said
+    assert theirs.read_bytes() == b"v" * (64 << 20)
+    assert knob_files() == knobs

@@ -79,4 +79,28 @@ def test_a_scratch_folder_below_somebody_elses_is_refused(
     done = autotune(*words, "--scratch", MOUNT / "bob/roots", state=tmp_path)
     shutil.rmtree(MOUNT / "bob")
     assert done.returncode == 1
-    assert f"Others than root can rename what lies in {MOUNT}/bob" in done.stderr
+    assert "Others than root could put another file in the place" in done.stderr
+    assert f"{MOUNT}/bob belongs to the user" in done.stderr
+
+
+def test_where_the_filesystem_is_a_users_reads_are_measured_all_the_same(
+    tmp_path: Path, words: tuple[object, ...]
+) -> None:
+    """As a share's. A folder of root's that is mounted elsewhere is as good as another one."""
+    elsewhere, inside = tmp_path / "elsewhere", MOUNT / "roots"
+    elsewhere.mkdir()
+    inside.mkdir()
+    os.chown(MOUNT, 1000, 1000)
+    try:
+        plan = autotune_json(*words, "--dry-run", state=tmp_path)
+        doctor = autotune("doctor", "/dev/md0", state=tmp_path)
+        subprocess.run(["mount", "--bind", inside, elsewhere], check=True)
+        bound = autotune_json(*words, "--dry-run", state=tmp_path)
+        subprocess.run(["umount", elsewhere], check=True)
+    finally:
+        os.chown(MOUNT, 0, 0)
+        inside.rmdir()
+    assert (plan["scratch"], plan["left_out"]) == (None, ["write"])
+    assert doctor.returncode == 0
+    assert f"{MOUNT} belongs to the user" in " ".join(doctor.stdout.split())
+    assert Path(bound["scratch"]).parents[1] == elsewhere

@@ -1,13 +1,15 @@
 """fio's output as fio 3.33 gives it, whole, cut and broken; and its command line."""
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from autotune.errors import MeasurementError
-from autotune.measure.fio_command import Job, Target, command
+from autotune.measure.fio import Fio
+from autotune.measure.fio_command import PART_BYTES, Job, Target, command
 from autotune.measure.fio_output import MAX_OUTPUT_BYTES, Counters, Documents, parse
 from autotune.measure.workload import Load, Probe
 
@@ -104,3 +106,19 @@ def test_streams_have_parts_of_their_own() -> None:
     words = command([Job("load", Load(rw="write", block_kib=64, streams=3), TARGET)], 10, 1)
     assert {"--numjobs=3", "--size=357564416", "--offset_increment=357564416"} <= set(words)
     assert not any(word == f"--size={TARGET.size_bytes}" for word in words)
+
+
+def test_what_is_held_open_is_written_to_whatever_its_name_leads_to(tmp_path: Path) -> None:
+    """By the real fio: it opens its files anew in each phase."""
+    held, name = tmp_path / "held", tmp_path / "name"
+    held.write_bytes(b"h" * PART_BYTES)
+    name.write_bytes(b"v" * PART_BYTES)
+    with held.open("rb") as file:
+        target = Target(name, PART_BYTES, descriptor=file.fileno())
+        with Fio([Job("load", Load(rw="write", block_kib=64), target)], 5, 1) as fio:
+            until = time.monotonic() + 20
+            while not fio.written and time.monotonic() < until:
+                fio.poll(1)
+        assert fio.written
+    assert name.read_bytes() == b"v" * PART_BYTES
+    assert held.read_bytes() != b"h" * PART_BYTES

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from autotune.safety.scratch_watch import Footing, SameFile
-from autotune.system.scratch_space import Ground
+from autotune.system.ground import Ground
 from autotune.system.stack import Mount
 
 MOST_BYTES = 1 << 62

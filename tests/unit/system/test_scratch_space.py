@@ -13,9 +13,10 @@ from autotune.errors import RefusalError
 from autotune.preflight.checks import check
 from autotune.system import layers, scratch_space
 from autotune.system.array import find_array
+from autotune.system.ground import Ground, read_ground
 from autotune.system.layers import Pool, parse_pool
 from autotune.system.programs import UnseenError
-from autotune.system.scratch_space import Ground, find_place, read_ground, scratch_bytes
+from autotune.system.scratch_space import find_place, scratch_bytes
 from autotune.system.stack import Mount, mount_number, read_stack
 
 Tables = Callable[..., None]
@@ -54,6 +55,27 @@ def test_partitions_volumes_and_crypt_change_nothing(
     found = ground_of(machine, "dm-1")
     assert found.against == ""
     assert {"dm-1", "dm-0", "md0p1", "md0", "sda"} <= set(found.layers)
+
+
+def test_an_xfs_whose_files_may_lie_elsewhere_bars_a_scratch_file(
+    machine: fake_sysfs.FakeMachine, tables: Tables
+) -> None:
+    """On its realtime device, which is not below what is mounted."""
+    machine.disk("sdx")
+    machine.partition("md0", "md0p1")
+    machine.partition("md0", "md0p2")
+    tables()
+    for device, bar in (
+        (
+            "/dev/sdx",
+            "its files may lie on the realtime device /dev/sdx, which is not on the array",
+        ),
+        ("/dev/gone", "its files may lie on the realtime device /dev/gone"),
+        ("/dev/md0p2", ""),
+    ):
+        options = frozenset({"rw", f"rtdev={device}"})
+        mount = Mount(1, Path("/mnt"), "xfs", "md0p1", read_only=False, options=options)
+        assert read_ground(mount, "md0", machine.root).bar.startswith(bar), device
 
 
 @pytest.mark.parametrize(
