@@ -32,7 +32,7 @@ def below(name: str, root: Path, stop: Collection[str] = ()) -> tuple[str, ...]:
     """The devices that a device lies on, itself first, each once; not those in `stop`, nor what
     these lie on."""
     found: list[str] = []
-    waiting = [name, *_of_one_btrfs(name, root)]
+    waiting = [name, *of_one_btrfs(name, root)]
     while waiting:
         name = waiting.pop(0)
         if name not in found and name not in stop:
@@ -81,7 +81,7 @@ def _holding(file: Path, root: Path) -> list[str]:
     return [device.resolve().name] if device.exists() else []
 
 
-def _of_one_btrfs(name: str, root: Path) -> list[str]:
+def of_one_btrfs(name: str, root: Path) -> list[str]:
     """All devices of the btrfs that one of them is part of."""
     for devices in (root / "sys/fs/btrfs").glob("*/devices"):
         if (devices / name).exists():

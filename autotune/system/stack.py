@@ -4,7 +4,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from autotune.system import sysfs
+from autotune.system import layers, sysfs
 from autotune.system.array import list_arrays
 from autotune.system.blockdev import Device
 
@@ -139,9 +139,12 @@ def _holder(name: str, root: Path) -> Holder:
 
 def _mounts(numbers: dict[str, str], names: set[str], root: Path) -> tuple[Mount, ...]:
     """Fields of mountinfo: proc_pid_mountinfo(5). btrfs (and other filesystems of several
-    devices) show an anonymous number there, so the source device is looked at too. Whoever mounts a
-    FUSE filesystem chooses what is shown as its source, so only root's word counts there."""
+    devices) show an anonymous number there, so the source device is looked at too, which is one of
+    them. Whoever mounts a FUSE filesystem chooses what is shown as its source, so only root's word
+    counts there, and none of what lies on no device, such as a tmpfs."""
     mounts = []
+    on_none = _on_no_device(root)
+    one_of = {each: name for name in names for each in layers.of_one_btrfs(name, root)}
     for line in sysfs.read_or(root / "proc/self/mountinfo", "").splitlines():
         fields = line.split(" ")
         dash = fields.index("-") if "-" in fields else -1
@@ -150,14 +153,24 @@ def _mounts(numbers: dict[str, str], names: set[str], root: Path) -> tuple[Mount
         kind = fields[dash + 1]
         options = frozenset(fields[5].split(",") + fields[dash + 3].split(","))
         anybodys = kind.partition(".")[0] == "fuse" and "user_id=0" not in options
-        source = "" if anybodys else _kernel_name(_plain(fields[dash + 2]), root)
+        untold = anybodys or kind in on_none
+        source = "" if untold else _kernel_name(_plain(fields[dash + 2]), root)
         device = numbers.get(fields[2]) or (source if source in names else None)
+        if device is None and kind == "btrfs":
+            device = one_of.get(source or "")
         if device is not None:
             where = Path(_plain(fields[4]))
             read_only = "ro" in options
             seen, number = _plain(fields[3]), int(fields[0])
             mounts.append(Mount(number, where, kind, device, read_only, options, seen))
     return tuple(mounts)
+
+
+def _on_no_device(root: Path) -> set[str]:
+    """The kinds of filesystem whose source is a mere word (filesystems(5)). What FUSE serves may
+    lie on a device all the same."""
+    lines = sysfs.read_or(root / "proc/filesystems", "").splitlines()
+    return {line.split()[1] for line in lines if line.startswith("nodev")} - {"fuse"}
 
 
 def _swaps(names: set[str], root: Path) -> tuple[str, ...]:

@@ -41,6 +41,23 @@ def test_spaces_in_a_mountpoint_are_understood(machine: fake_sysfs.FakeMachine) 
     assert [mount.mountpoint for mount in stack_of(machine).mounts] == [Path("/my data")]
 
 
+def test_btrfs_is_found_by_another_one_of_its_devices(machine: fake_sysfs.FakeMachine) -> None:
+    """Any of them is shown as its source."""
+    machine.disk("sdx")
+    machine.mount("sdx", Path("/srv"), "btrfs", number="0:42")
+    assert stack_of(machine).mounts == ()
+    for name in ("sdx", "md0"):
+        machine.put(f"sys/fs/btrfs/a-uuid/devices/{name}", "")
+    (mount,) = stack_of(machine).mounts
+    assert (mount.device, mount.mountpoint) == ("md0", Path("/srv"))
+
+
+def test_what_lies_on_no_device_may_be_called_anything(machine: fake_sysfs.FakeMachine) -> None:
+    machine.put("proc/filesystems", "nodev\ttmpfs\nnodev\tfuse\n\tbtrfs")
+    machine.mount("md0", Path("/srv"), "tmpfs", number="0:42")
+    assert stack_of(machine).mounts == ()
+
+
 def test_btrfs_is_found_by_its_source(machine: fake_sysfs.FakeMachine) -> None:
     machine.mount("md0", Path("/srv"), "btrfs", number="0:42")
     assert [mount.fstype for mount in stack_of(machine).mounts] == ["btrfs"]
