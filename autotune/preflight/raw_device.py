@@ -18,7 +18,7 @@ from autotune.system.array import Array
 from autotune.system.blockdev import Device, kernel_name
 from autotune.system.device_users import kernel_user, program_with, writer_to
 from autotune.system.signature import signature
-from autotune.system.stack import Stack, read_stack
+from autotune.system.stack import Stack, holders, read_stack
 
 EACH_S = 3.0
 SELDOM = 20
@@ -74,6 +74,10 @@ class Newcomers:
         found = f"{found} has {device} open for writing" if found else None
         if user := kernel_user(device, self._array.root):
             found = f"{user} lies on {device}"
+        # Once the kernel knows of one, nobody has the device open.
+        above = holders(self._array.name, self._array.root)
+        if parts := [holder.label for holder in above if holder.kind == "partition"]:
+            found = f"the partition {parts[0]} lies on {device}"
         now_s = time.monotonic()
         # Where there are many programs, that takes its time, and this one measures.
         self.next_s = now_s + max(EACH_S, SELDOM * (now_s - began_s))

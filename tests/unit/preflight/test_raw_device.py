@@ -91,7 +91,7 @@ def test_who_writes_to_a_device_that_is_held_ends_the_run(
     device: Path, mode: str, ends: bool
 ) -> None:
     """A hold keeps out none who does not ask for one. udev reads it for moments."""
-    look = raw_device.Newcomers(SimpleNamespace(device=str(device), root=device.parent))
+    look = raw_device.Newcomers(SimpleNamespace(name="md0", device=str(device), root=device.parent))
     assert look() is None
     with device.open(mode) as file:
         # What a child of ours has open, as fio does, is ours.
@@ -110,6 +110,16 @@ def test_who_writes_to_a_device_that_is_held_ends_the_run(
     # It may have had another name a moment ago.
     assert (f"(process {other.name})" in (found or "")) == ends
     assert (f"(process {other.name}) has {device} open for writing, so" in (said or "")) == ends
+
+
+def test_so_does_a_partition_that_somebody_makes(device: Path, tmp_path: Path) -> None:
+    look = raw_device.Newcomers(SimpleNamespace(name="md0", device=str(device), root=tmp_path))
+    assert look() is None
+    (tmp_path / "sys/class/block/md0/md0p1").mkdir(parents=True)
+    (tmp_path / "sys/class/block/md0/md0p1/partition").write_text("1")
+    (tmp_path / "sys/class/block/md0p1").symlink_to(tmp_path / "sys/class/block/md0/md0p1")
+    look.next_s = 0.0
+    assert str(look()).startswith(f"the partition md0p1 lies on {device}, so")
 
 
 CORE = "sys/kernel/config/target/core"
@@ -156,7 +166,7 @@ def test_so_does_what_the_kernel_serves_without_holding_it(
     (tmp_path / file).parent.mkdir(parents=True)
     other = tmp_path / "md1"
     other.write_bytes(b"")
-    look = raw_device.Newcomers(SimpleNamespace(device=str(device), root=tmp_path))
+    look = raw_device.Newcomers(SimpleNamespace(name="md0", device=str(device), root=tmp_path))
     for served, found in ((other, None), (device, words)):
         number = _inode(served) or 0
         major, minor = os.major(number), os.minor(number)
