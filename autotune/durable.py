@@ -2,6 +2,7 @@
 that say what to do after one are read only if they are root's own. Light, as the journal."""
 
 import contextlib
+import errno
 import functools
 import json
 import os
@@ -13,6 +14,8 @@ from typing import BinaryIO
 from autotune.errors import AutotuneError
 
 CMDLINE = Path("/proc/cmdline")
+MOST_LINKS = 40
+"""As many as the kernel follows."""
 LAB_USER = "autotune.lab_user="
 """On the command line of a lab's kernel: the number of the user who has started it."""
 
@@ -139,9 +142,8 @@ def save(path: Path, text: str, mode: int | None = None, encoding: str = "utf-8"
     owner stay; `mode` is that of a new one. A device or pipe, such as /dev/stdout, is written to
     and stays what it is. Raise AutotuneError for what can hold no text or is a link of somebody
     else's, OSError as `replace`."""
-    refuse_others_link(path)
     try:
-        descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
+        descriptor = _behind_links(path)
     except FileNotFoundError:
         if path.is_symlink():
             raise AutotuneError(
@@ -151,8 +153,8 @@ def save(path: Path, text: str, mode: int | None = None, encoding: str = "utf-8"
         return
     try:
         status = os.fstat(descriptor)
-        # The file that was opened: the kernel follows no stranger's link in /tmp, `resolve` would.
-        behind = Path(f"/proc/self/fd/{descriptor}").readlink()
+        # The file that was opened, unless it is gone by now.
+        behind = Path(f"/proc/self/fd/{descriptor}").readlink() if status.st_nlink else path
     finally:
         os.close(descriptor)
     if stat.S_ISCHR(status.st_mode) or stat.S_ISFIFO(status.st_mode):
@@ -162,6 +164,26 @@ def save(path: Path, text: str, mode: int | None = None, encoding: str = "utf-8"
     if not stat.S_ISREG(status.st_mode):
         raise AutotuneError(f"{path} is no file that can be replaced; name another one.")
     replace(behind, text, status.st_mode & 0o777, encoding, (status.st_uid, status.st_gid))
+
+
+def _behind_links(path: Path) -> int:
+    """A descriptor (O_PATH) of what a path leads to, each link judged as it was opened: between a
+    look and an open, its folder's owner could put another one there. Raise AutotuneError if one is
+    somebody else's, OSError if there is nothing."""
+    for _ in range(MOST_LINKS):
+        kernels = Path(os.path.realpath(path.parent)).is_relative_to("/proc")
+        follow = 0 if kernels else os.O_NOFOLLOW
+        descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC | follow)
+        status = os.fstat(descriptor)
+        if not stat.S_ISLNK(status.st_mode):
+            return descriptor
+        try:
+            if status.st_uid not in obeyed():
+                raise _somebody_elses(path)
+            path = path.parent / os.readlink("", dir_fd=descriptor)
+        finally:
+            os.close(descriptor)
+    raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path))
 
 
 def private_folder(folder: Path) -> None:
@@ -177,10 +199,14 @@ def refuse_others_link(path: Path) -> None:
     """Raise AutotuneError if a path is a link that neither root nor who runs this has made: it may
     lead to what they would not write to."""
     if path.is_symlink() and path.lstat().st_uid not in obeyed():
-        raise AutotuneError(
-            f"{path} is a link that somebody else has made, so nothing is written there; remove "
-            "it, or choose another place."
-        )
+        raise _somebody_elses(path)
+
+
+def _somebody_elses(link: Path) -> AutotuneError:
+    return AutotuneError(
+        f"{link} is a link that somebody else has made, so nothing is written there; remove it, or "
+        "choose another place."
+    )
 
 
 def sync_folder(folder: Path) -> None:

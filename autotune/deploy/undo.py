@@ -99,9 +99,10 @@ def unrecorded(state_dir: Path, root: Path = Path("/")) -> list[str]:
     for uuid in noted_arrays(root):
         if uuid in persisted or is_applied_elsewhere(uuid, state_dir):
             continue
-        known = known_by_record(stopped(uuid, root), state_dir)
-        back, _ = _on_disks(stopped(uuid, root), None, noted_for(uuid, root), known)
-        if back.keys() - known.keys():
+        known, notes = known_by_record(stopped(uuid, root), state_dir), noted_for(uuid, root)
+        back, _ = _on_disks(stopped(uuid, root), None, notes, known)
+        # What a switch back would reset beside them was set by nobody.
+        if (back.keys() & notes.keys()) - known.keys():
             found.append(uuid)
     return found
 

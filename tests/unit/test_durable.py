@@ -2,6 +2,8 @@
 
 import errno
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -102,6 +104,32 @@ def test_nothing_is_saved_where_somebody_elses_link_leads(tmp_path: Path) -> Non
     with pytest.raises(AutotuneError, match="is a link that somebody else has made"):
         save(link, "a report")
     assert (tmp_path / "victim").read_text() == "root's"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a link away")
+def test_nor_where_a_link_of_our_own_leads_to_theirs(tmp_path: Path) -> None:
+    (tmp_path / "victim").write_text("root's")
+    theirs, link = tmp_path / "theirs", tmp_path / "link"
+    theirs.symlink_to("victim")
+    os.chown(theirs, 65534, 65534, follow_symlinks=False)
+    link.symlink_to("theirs")
+    with pytest.raises(AutotuneError, match="theirs is a link that somebody else has made"):
+        save(link, "a report")
+    assert (tmp_path / "victim").read_text() == "root's"
+
+
+def test_a_link_to_itself_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to("link")
+    with pytest.raises(OSError, match="Too many levels of symbolic links"):
+        save(tmp_path / "link", "a report")
+
+
+@pytest.mark.parametrize("name", ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"])
+def test_what_the_kernel_links_is_written_to(name: str) -> None:
+    code = "import sys; from pathlib import Path; from autotune.durable import save; "
+    code += "save(Path(sys.argv[1]), 'it')"
+    words = [sys.executable, "-c", code, name]
+    assert subprocess.run(words, check=True, capture_output=True).stdout == b"it"
 
 
 def test_every_folder_that_is_made_is_private(tmp_path: Path) -> None:
