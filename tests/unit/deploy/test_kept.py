@@ -171,3 +171,36 @@ def test_a_kill_before_a_first_profile_is_kept_leaves_no_record_of_it(
     assert sysfs.value(cache) == "256"
     assert not applied_path(tmp_path, array.uuid).exists()
     assert active(array, tmp_path) == []
+
+
+def test_a_kill_once_settings_are_kept_leaves_no_scratch_file(
+    tmp_path: Path, array: Array, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its removal comes after that, and would be nobody's."""
+    path, mounted = journal_path(tmp_path, array.uuid), tmp_path / "mounted"
+    scratch, theirs = mounted / ".autotune-0123456789abcdef", mounted / "theirs"
+    for folder in (scratch, theirs):
+        folder.mkdir(parents=True)
+        (folder / "scratch").write_text("data")
+    opened: list[tuple[BinaryIO, bytes]] = []
+
+    def opens(journal: Journal, place: Path, known_as: str) -> None:
+        journal.scratch(scratch)
+        file = path.open("rb")
+        opened.append((file, file.read()))
+        keep(journal, place, known_as)
+        journal.release()
+        raise KeyboardInterrupt
+
+    keep = Journal.keep
+    monkeypatch.setattr(Journal, "keep", opens)
+    with pytest.raises(KeyboardInterrupt):
+        apply_values(array, {"stripe_cache_size": 512}, tmp_path)
+    with opened[0][0]:
+        assert guardian._what_is_left(path, *opened[0], done=False) is None
+    assert not scratch.exists()
+    assert (theirs / "scratch").exists()
+    assert sysfs.value(array.md / "stripe_cache_size") == "512"
+    assert not Journal.load(applied_path(tmp_path, array.uuid)).record.scratch
+    undo(array, tmp_path)
+    assert sysfs.value(array.md / "stripe_cache_size") == "256"
