@@ -111,6 +111,9 @@ check_class() {
     [ "$(cat "$block/md/level")" = "$level" ] || fail "$1 is not a $level, as the profile wants."
     [ "$chunk_bytes" = 0 ] || [ "$(cat "$block/md/chunk_size")" = "$chunk_bytes" ] ||
         fail "The chunks of $1 are not $chunk_bytes bytes, as the profile wants."
+    case $(cat "$block/md/metadata_version" 2>/dev/null) in
+    external*) fail "$1 keeps its metadata in a firmware format (IMSM or DDF), for another program." ;;
+    esac
     for disk in $disks; do
         [ ! -e "$disk/queue/rotational" ] || [ "$(cat "$disk/queue/rotational")" = "$rotating" ] ||
             fail "The disks of $1 are of another kind (rotating or not) than the profile wants."

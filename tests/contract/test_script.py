@@ -127,6 +127,7 @@ def test_the_script_sets_what_the_profile_says_and_undoes_it(
     [
         ("sys/block/md0/md/level", "raid5", "not a raid6"),
         ("sys/block/md0/md/chunk_size", "4096", "not 65536 bytes"),
+        ("sys/block/md0/md/metadata_version", "external:/md127/0", "in a firmware format"),
         ("sys/block/sda/queue/rotational", "0", "another kind"),
         ("sys/block/md0/md/array_state", "inactive", "not running"),
         ("proc/meminfo", "MemAvailable: 60000 kB", "over half of the memory"),
