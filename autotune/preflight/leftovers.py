@@ -13,7 +13,7 @@ from autotune.safety.applied import is_applied
 from autotune.safety.journal import Journal
 from autotune.safety.own_check import is_anothers
 from autotune.safety.paths import is_held, is_waiting, open_journals
-from autotune.safety.scratch_folder import SCRATCH_PREFIX
+from autotune.safety.scratch_folder import FILE, SCRATCH_PREFIX
 from autotune.system import sysfs
 from autotune.system.array import Array
 from autotune.system.stack import Mount, Stack
@@ -121,13 +121,21 @@ def _scratch(stack: Stack, known: Collection[str]) -> Iterator[str]:
                 status = folder.lstat()
                 # A filesystem may be mounted in several places.
                 place = (status.st_dev, status.st_ino)
-                # Whoever may write there can make one, for root to remove.
-                theirs = status.st_uid not in (0, os.geteuid())
-                if theirs or not stat.S_ISDIR(status.st_mode) or place in seen:
+                if place in seen or not _is_ours(folder, status):
                     continue
                 seen.add(place)
                 if str(folder) not in known:
+                    name = shlex.quote(str(folder))
                     yield (
                         f"The scratch folder {folder} has no journal here; if no run is under way, "
-                        f"remove it with `rm -r {shlex.quote(str(folder))}`."
+                        f"remove it with `rm -f {name}/{FILE} && rmdir {name}`."
                     )
+
+
+def _is_ours(folder: Path, status: os.stat_result) -> bool:
+    """Whether it is just as a run makes one. Whoever may write there can give the name to another
+    folder, even one of root's, for root to remove."""
+    private = stat.S_ISDIR(status.st_mode) and stat.S_IMODE(status.st_mode) == 0o700
+    if not private or status.st_uid not in (0, os.geteuid()):
+        return False
+    return {entry.name for entry in folder.iterdir()} <= {FILE}

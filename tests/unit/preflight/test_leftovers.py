@@ -66,8 +66,14 @@ def test_scratch_folders_without_a_journal_are_named_once(
 ) -> None:
     mount = tmp_path / "mnt"
     left, known = mount / ".autotune-0123", mount / ".autotune-4567"
-    for folder in (left, known, mount / "precious"):
-        folder.mkdir(parents=True)
+    mount.mkdir()
+    # As a user may have renamed it, where the folder around is theirs.
+    precious, open_to_all = mount / ".autotune-precious", mount / ".autotune-open"
+    for folder in (left, known, precious, open_to_all, mount / "precious"):
+        folder.mkdir(0o755 if folder == open_to_all else 0o700)
+    for folder in (left, precious):
+        (folder / "scratch").write_text("data")
+    (precious / "backup").write_text("root's")
     (mount / ".autotune-link").symlink_to(mount / "precious")
     (mount / ".autotune-file").write_text("")
     if os.geteuid() == 0:
@@ -77,7 +83,7 @@ def test_scratch_folders_without_a_journal_are_named_once(
     machine.mount("md0", mount)
     machine.mount("md0", mount)
     (message,) = found(machine, known)
-    assert f"`rm -r {left}`" in message
+    assert f"`rm -f {left}/scratch && rmdir {left}`" in message
 
 
 def test_an_open_journal_asks_for_a_restore(
