@@ -43,7 +43,8 @@ def refuse_if_shared(folder: Path) -> None:
 def find_place(stack: Stack, array: Array) -> Place:
     """The first filesystem on an array where a scratch file does no harm and has room."""
     reasons: list[str] = []
-    for mount in stack.writable:
+    # A bind mount shows a folder that is somebody's, as an application's.
+    for mount in sorted(stack.writable, key=lambda mount: mount.root != "/"):
         ground = read_ground(mount, array.name, array.root)
         if ground.against:
             reasons.append(f"{mount.mountpoint} is not written to, since {ground.against}")

@@ -249,6 +249,13 @@ def test_the_next_filesystem_is_taken_if_the_first_is_no_place(
     barred, good = (Mount(number, where, "ext4", name, False) for name in ("dm-0", "md0"))
     stack = dataclasses.replace(read_stack(array), mounts=(barred, good))
     assert find_place(stack, array).folder == where
+    # An application's folder that is mounted elsewhere comes last.
+    (where / "app").mkdir()
+    app = dataclasses.replace(good, mountpoint=where / "app", root="/app")
+    both = dataclasses.replace(stack, mounts=(app, good))
+    assert find_place(both, array).folder == where
+    only = dataclasses.replace(stack, mounts=(app,))
+    assert find_place(only, array).folder == where / "app"
     alone = find_place(dataclasses.replace(stack, mounts=(barred,)), array)
     assert alone.folder is None
     assert "the volume vg-home has a snapshot" in alone.why_not
