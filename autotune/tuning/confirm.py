@@ -103,7 +103,8 @@ def confirm(
             decision, seen = proof.look(pair + 1, errors[pair + 1])
             break
         if decision.verdict is not None:
-            next_s = another_s(decision.verdict.overall.ratio)
+            # Of what is not clear, it may come to nothing.
+            next_s = another_s(max(1.0, decision.verdict.overall.low))
             trials.progress.proof = replace(expected, another_s=next_s)
         reporter.step(f"Measuring another pair: {seen.reason}")
     if decision.keep and not given:

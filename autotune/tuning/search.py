@@ -109,12 +109,13 @@ class Hunt:
         # Where time is short, a long load is not worth a trial.
         long_s = _long_s(prep, seen.setting, phases)
         long_s = 0.0 if prep.options.time_s < ROOMY * long_s else long_s
-        most_s = proof_seconds(self._trials, phases, MOST_PAIRS) + long_s
+        # Which of the two numbers of pairs it will be changes with each trial.
+        usual_s = proof_seconds(self._trials, phases, (LEAST_PAIRS + MOST_PAIRS) // 2) + long_s
         likely = self.what_matters(seen.setting)[0]
         likely = seen.setting if self.is_home(likely) else likely
         proven = differing(prep.knobs, prep.phases, likely, prep.baseline)
         expected_s = _long_s(prep, likely, proven)
-        self._trials.progress.proof = NextProof(proven, expected_s, most_s)
+        self._trials.progress.proof = NextProof(proven, expected_s, usual_s)
         return lacking(prep, self._trials, pairs, long_s, phases)
 
     def better_part(self, setting: Setting, verdict: Verdict | None) -> Setting | None:

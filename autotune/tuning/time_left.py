@@ -39,9 +39,9 @@ RECENT = 5
 @dataclass(frozen=True)
 class NextProof:
     """The proof that is expected: of these phases. `long_s` is what a long load of both sides
-    takes, 0 if there is none; `kept_s` what a search keeps at most for everything, since it does
-    not know yet what will be left out of its best setting. `after` is the number of trials before
-    it; `another_s` is what the one takes that probably follows, 0 if none does."""
+    takes, 0 if there is none; `kept_s` what a search usually keeps for everything, since it
+    does not know yet what will be left out of its best setting. `after` is the number of trials
+    before it; `another_s` is what the one takes that probably follows, 0 if none does."""
 
     phases: tuple[Phase, ...]
     long_s: float = 0.0
@@ -54,7 +54,7 @@ class NextProof:
 class Plan:
     """What a run does at most. All in seconds: `whole_s` is a trial of every phase, `moved_s` one
     of those that a setting can move, `proof_s` one of the proof; `long_s` is a long load of both
-    sides. `role` is that of the trial that begins now; a search keeps at most `kept_s` for the
+    sides. `role` is that of the trial that begins now; a search keeps `kept_s` for the
     proof."""
 
     trials: int
@@ -132,9 +132,10 @@ def expected_left_s(plan: Plan, records: Sequence[TrialRecord], allowed_s: float
         to_search = baselines = 0
     # Such a trial measures what the proof does.
     search_s = to_search * (trial_s + gap_s) + checks * (plan.proof_s + gap_s)
-    # A search that its time ends has kept some of it for more pairs than most proofs need. Half of
-    # that goes to other proofs; and half a trial is too short for one.
-    unused_s = max(trial_s, trial_s / 2 * TIME_MARGIN + (plan.kept_s - proof_s) / 2)
+    # A search that its time ends has kept more of it than a proof needs, of everything even. Half
+    # of that goes to other proofs (five runs in the lab); and half a trial is too short for one.
+    more_s = max(0.0, plan.kept_s - 2 * LEAST_PAIRS * plan.moved_s)
+    unused_s = max(trial_s, trial_s / 2 * TIME_MARGIN + more_s / 2)
     return min(baselines * plan.whole_s + search_s + proof_s, max(0.0, allowed_s - unused_s))
 
 

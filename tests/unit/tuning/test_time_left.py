@@ -77,9 +77,9 @@ def test_the_time_allowed_ends_a_search_before_its_trials_do() -> None:
     done = a_run("baseline", "baseline", "search")
     # About a trial before its time is over.
     assert expected_left_s(PLAN, done, 300.0) == pytest.approx(300 - 15)
-    # Room is kept for four pairs: two are likely, and half of the rest goes to other proofs. Half a
+    # Room is kept for more than two pairs of all: half of the rest goes to other proofs. Half a
     # trial before that the search has ended.
-    unused = 1.1 * 15 / 2 + (260 - (4 * 16 + 120)) / 2
+    unused = 1.1 * 15 / 2 + (260 - 4 * PLAN.moved_s) / 2
     faint = replace(PLAN, kept_s=260)
     assert expected_left_s(faint, done, 300.0) == pytest.approx(300 - unused)
 
