@@ -73,6 +73,11 @@ def write_lines(preparation: Preparation, forecast: Forecast) -> Iterator[str]:
             f"go to each SSD, {_times(forecast.worn)} its size. Data sheets (TBW) usually allow "
             "several hundred times."
         )
+    array = preparation.array
+    journals = [member.name for member in array.members if "journal" in member.state.split(",")]
+    for journal in journals if forecast.written_bytes else ():
+        most = show_bytes(forecast.member_bytes * array.raid_disks)
+        yield f"The write journal {journal} gets all of it, parity too: up to {most}."
     if preparation.left_out:
         yield preparation.not_measured
 

@@ -9,6 +9,8 @@ from fake_run import Machine
 from rich.console import Console
 
 from autotune.problem.setting import Setting
+from autotune.quantities import show_bytes
+from autotune.report.forecast import write_lines
 from autotune.report.plan import plan_document, print_plan
 from autotune.system.array import Media
 from autotune.tuning.forecast import forecast
@@ -34,6 +36,17 @@ def test_a_mirror_writes_all_to_each_member_and_parity_shares_it(preparation: Pr
     assert mirror.member_bytes == mirror.written_bytes > 0
     assert parity.member_bytes == pytest.approx(parity.written_bytes / (members - 2), rel=1e-6)
     assert parity.written_bytes > mirror.written_bytes
+
+
+def test_a_write_journal_gets_everything(preparation: Preparation) -> None:
+    array = preparation.array
+    member = dataclasses.replace(array.members[-1], name="sdj", state="journal,write_mostly")
+    with_one = dataclasses.replace(array, members=(*array.members, member))
+    expected = forecast(preparation)
+    lines = [*write_lines(dataclasses.replace(preparation, array=with_one), expected)]
+    most = show_bytes(expected.member_bytes * array.raid_disks)
+    assert f"The write journal sdj gets all of it, parity too: up to {most}." in lines
+    assert not any("journal" in line for line in write_lines(preparation, expected))
 
 
 def test_more_time_or_faster_disks_write_more_and_the_budget_limits_it(
