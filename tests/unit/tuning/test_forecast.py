@@ -46,7 +46,7 @@ def test_a_write_journal_gets_everything(preparation: Preparation) -> None:
     lines = [*write_lines(dataclasses.replace(preparation, array=with_one), expected)]
     most = show_bytes(expected.member_bytes * array.raid_disks)
     assert f"The write journal sdj gets all of it, parity too: up to {most}." in lines
-    assert not any("journal" in line for line in write_lines(preparation, expected))
+    assert not any("write journal" in line for line in write_lines(preparation, expected))
 
 
 def test_more_time_or_faster_disks_write_more_and_the_budget_limits_it(
