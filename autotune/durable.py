@@ -171,6 +171,8 @@ def _behind_links(path: Path) -> int:
     look and an open, its folder's owner could put another one there. Raise AutotuneError if one is
     somebody else's, OSError if there is nothing."""
     for _ in range(MOST_LINKS):
+        for folder in path.absolute().parents:
+            refuse_others_link(folder)
         kernels = Path(os.path.realpath(path.parent)).is_relative_to("/proc")
         follow = 0 if kernels else os.O_NOFOLLOW
         descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC | follow)

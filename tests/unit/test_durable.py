@@ -118,6 +118,20 @@ def test_nor_where_a_link_of_our_own_leads_to_theirs(tmp_path: Path) -> None:
     assert (tmp_path / "victim").read_text() == "root's"
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a link away")
+def test_nor_in_a_folder_that_theirs_leads_to(tmp_path: Path) -> None:
+    (tmp_path / "roots").mkdir()
+    out = tmp_path / "out"
+    out.symlink_to("roots")
+    os.chown(out, 65534, 65534, follow_symlinks=False)
+    for name in ("new", "old"):
+        (tmp_path / "roots/old").write_text("root's")
+        with pytest.raises(AutotuneError, match="out is a link that somebody else has made"):
+            save(out / name, "a report")
+    assert [path.name for path in (tmp_path / "roots").iterdir()] == ["old"]
+    assert (tmp_path / "roots/old").read_text() == "root's"
+
+
 def test_a_link_to_itself_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to("link")
     with pytest.raises(OSError, match="Too many levels of symbolic links"):
