@@ -122,7 +122,7 @@ def _environment(udev: bool, out: Path | None) -> dict[str, str]:
 
 def _kernel(kernel: Path, scenario: Scenario, arguments: Sequence[str], line: int) -> list[str]:
     return [
-        *("env", "LD_PRELOAD=./ptrace.so"),
+        *("env", "LD_PRELOAD=./compat.so"),
         *(str(kernel), f"mem={scenario.memory_mib}M", "uml_dir=.", "umid=kernel"),
         *(
             "rootfstype=hostfs",
@@ -153,7 +153,8 @@ def _boot(
         with theirs:
             booted = _kernel(kernel, scenario, arguments, theirs.fileno())
             _wait_for_disks(processes)
-            compile_library(processes.folder / "ptrace.so", "kernel_compat", ("ptrace.c",))
+            compat = ("ptrace.c", "timer.c")
+            compile_library(processes.folder / "compat.so", "kernel_compat", compat)
             processes.start([*booted, f"init={init}"], "kernel.log", pass_fds=[theirs.fileno()])
         wire = Wire(ours.fileno())
         _wait_for_guest(processes, wire)

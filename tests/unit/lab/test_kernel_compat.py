@@ -61,3 +61,34 @@ def test_registers_are_set_on_processors_with_more_state_than_the_kernel_knows(
     compile_library(library, "kernel_compat", ("ptrace.c",))
     assert set_shorter({}) == "-1"
     assert set_shorter({"LD_PRELOAD": str(library)}) == "0"
+
+
+LOST = """
+import ctypes, signal
+libc = ctypes.CDLL(None, use_errno=True)
+class Spec(ctypes.Structure):
+    _fields_ = [(name, ctypes.c_long) for name in ("every_s", "every_ns", "left_s", "left_ns")]
+signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGALRM})
+timer, left = ctypes.c_void_p(), Spec()
+assert libc.timer_create(1, None, ctypes.byref(timer)) == 0
+for seconds in (100, 0):
+    assert libc.timer_settime(timer, 0, ctypes.byref(Spec(0, 0, seconds, 0)), None) == 0
+    assert libc.timer_gettime(timer, ctypes.byref(left)) == 0
+    assert (left.left_s > 0) == (seconds > 0)
+    print(signal.SIGALRM in signal.sigpending())
+"""
+
+
+def test_a_timer_that_is_not_set_while_no_signal_waits_has_lost_one(tmp_path: Path) -> None:
+    """The lab's kernel asks for it with SIGALRM blocked, as it is about to sleep."""
+    library = tmp_path / "compat.so"
+    compile_library(library, "kernel_compat", ("ptrace.c", "timer.c"))
+    for preloaded, waits in (({}, "False\nFalse\n"), ({"LD_PRELOAD": library}, "False\nTrue\n")):
+        done = subprocess.run(
+            [sys.executable, "-c", LOST],
+            env={**os.environ, **preloaded},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert done.stdout == waits
