@@ -2,7 +2,6 @@
 that say what to do after one are read only if they are root's own. Light, as the journal."""
 
 import contextlib
-import errno
 import functools
 import json
 import os
@@ -14,8 +13,6 @@ from typing import BinaryIO
 from autotune.errors import AutotuneError
 
 CMDLINE = Path("/proc/cmdline")
-MOST_LINKS = 40
-"""As many as the kernel follows."""
 LAB_USER = "autotune.lab_user="
 """On the command line of a lab's kernel: the number of the user who has started it."""
 
@@ -94,7 +91,7 @@ def write_beside(
     part = beside(path)
     part.unlink(missing_ok=True)
     try:
-        with _naming(path), part.open("x", encoding=encoding) as file:
+        with naming(path), part.open("x", encoding=encoding) as file:
             if owner is not None:
                 with contextlib.suppress(PermissionError):
                     os.fchown(file.fileno(), *owner)
@@ -110,8 +107,8 @@ def write_beside(
 
 
 @contextlib.contextmanager
-def _naming(path: Path) -> Iterator[None]:
-    """Around writes to an open file: Python does not know whose they were when one fails."""
+def naming(path: Path) -> Iterator[None]:
+    """Give an error the name that a person knows: of a write to an open file Python knows none."""
     try:
         yield
     except OSError as error:
@@ -137,57 +134,6 @@ def replace(
     sync_folder(path.parent)
 
 
-def save(path: Path, text: str, mode: int | None = None, encoding: str = "utf-8") -> None:
-    """Write a file that a person named: through a link, to the file behind it, whose mode and
-    owner stay; `mode` is that of a new one. A device or pipe, such as /dev/stdout, is written to
-    and stays what it is. Raise AutotuneError for what can hold no text or is a link of somebody
-    else's, OSError as `replace`."""
-    try:
-        descriptor = _behind_links(path)
-    except FileNotFoundError:
-        if path.is_symlink():
-            raise AutotuneError(
-                f"{path} is a link to a file that is not there; make that, or name another one."
-            ) from None
-        replace(path, text, mode, encoding)
-        return
-    try:
-        status = os.fstat(descriptor)
-        # The file that was opened, unless it is gone by now.
-        behind = Path(f"/proc/self/fd/{descriptor}").readlink() if status.st_nlink else path
-    finally:
-        os.close(descriptor)
-    if stat.S_ISCHR(status.st_mode) or stat.S_ISFIFO(status.st_mode):
-        with _naming(path), path.open("w", encoding=encoding) as file:
-            file.write(text)
-        return
-    if not stat.S_ISREG(status.st_mode):
-        raise AutotuneError(f"{path} is no file that can be replaced; name another one.")
-    replace(behind, text, status.st_mode & 0o777, encoding, (status.st_uid, status.st_gid))
-
-
-def _behind_links(path: Path) -> int:
-    """A descriptor (O_PATH) of what a path leads to, each link judged as it was opened: between a
-    look and an open, its folder's owner could put another one there. Raise AutotuneError if one is
-    somebody else's, OSError if there is nothing."""
-    for _ in range(MOST_LINKS):
-        for folder in path.absolute().parents:
-            refuse_others_link(folder)
-        kernels = Path(os.path.realpath(path.parent)).is_relative_to("/proc")
-        follow = 0 if kernels else os.O_NOFOLLOW
-        descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC | follow)
-        status = os.fstat(descriptor)
-        if not stat.S_ISLNK(status.st_mode):
-            return descriptor
-        try:
-            if status.st_uid not in obeyed():
-                raise _somebody_elses(path)
-            path = path.parent / os.readlink("", dir_fd=descriptor)
-        finally:
-            os.close(descriptor)
-    raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path))
-
-
 def private_folder(folder: Path) -> None:
     """Make a folder, and those above it that are missing, open to this user alone. `mkdir` gives
     its mode only to the last one. Raise AutotuneError if a link of somebody else's leads there."""
@@ -201,10 +147,11 @@ def refuse_others_link(path: Path) -> None:
     """Raise AutotuneError if a path is a link that neither root nor who runs this has made: it may
     lead to what they would not write to."""
     if path.is_symlink() and path.lstat().st_uid not in obeyed():
-        raise _somebody_elses(path)
+        raise somebody_elses(path)
 
 
-def _somebody_elses(link: Path) -> AutotuneError:
+def somebody_elses(link: Path) -> AutotuneError:
+    """What to raise where such a link leads."""
     return AutotuneError(
         f"{link} is a link that somebody else has made, so nothing is written there; remove it, or "
         "choose another place."

@@ -117,23 +117,23 @@ def _profile(source: str | None, state_dir: Path, device: str) -> "Profile":
 def _write(files: dict[str, str], out: Path) -> None:
     import contextlib
 
-    from autotune.durable import refuse_others_link, write_beside
+    from autotune.durable import write_beside
     from autotune.errors import AutotuneError
+    from autotune.named_file import found
 
     # All of it or nothing: a role or a script that is there may be in use.
     parts: dict[Path, Path] = {}
     path = out
-    try:
-        for name, text in files.items():
-            path = out / name
-            for folder in path.parents:
-                refuse_others_link(folder)
-            path.parent.mkdir(parents=True, exist_ok=True)
-            parts[path] = write_beside(path, text, 0o755 if text.startswith("#!") else 0o644)
-        for path, part in parts.items():
-            part.replace(path)
-    except OSError as error:
-        for part in parts.values():
-            with contextlib.suppress(OSError):
-                part.unlink()
-        raise AutotuneError(f"{path} cannot be written: {error.strerror}.") from None
+    with contextlib.ExitStack() as stack:
+        try:
+            for name, text in files.items():
+                path = out / name
+                place = stack.enter_context(found(path, 0o777)).place
+                parts[place] = write_beside(place, text, 0o755 if text.startswith("#!") else 0o644)
+            for place, part in parts.items():
+                part.replace(place)
+        except OSError as error:
+            for part in parts.values():
+                with contextlib.suppress(OSError):
+                    part.unlink()
+            raise AutotuneError(f"{path} cannot be written: {error.strerror}.") from None

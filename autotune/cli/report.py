@@ -54,7 +54,7 @@ def report(
     """
     import json
 
-    from autotune import durable
+    from autotune import named_file
     from autotune.errors import UsageError, closest
     from autotune.results.stored_run import understood
 
@@ -78,7 +78,7 @@ def report(
     if out is None:
         print(written, end="")
         return
-    durable.save(out, written)
+    named_file.save(out, written)
     say(f"Report saved: {out}")
 
 

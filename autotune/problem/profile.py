@@ -14,7 +14,7 @@ from pydantic import (
     StrictStr,
 )
 
-from autotune import durable
+from autotune import durable, named_file
 from autotune.errors import AutotuneError
 from autotune.untrusted import printable
 
@@ -118,9 +118,11 @@ def digest(text: bytes) -> str:
 def save_profile(profile: Profile, path: Path, named: bool = False) -> None:
     """Write a profile, whole or not at all. `named`: a person named the file, so a link leads to
     it. Raise AutotuneError if the disk does not take it."""
-    write = durable.save if named else durable.replace
     try:
+        if named:
+            named_file.save(path, as_text(profile), folder_mode=0o700)
+            return
         durable.private_folder(path.parent)
-        write(path, as_text(profile))
+        durable.replace(path, as_text(profile))
     except OSError as error:
         raise AutotuneError(f"The profile {path} cannot be written: {error.strerror}.") from None

@@ -13,7 +13,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from autotune import durable
+from autotune import durable, named_file
 from autotune.errors import AutotuneError
 from autotune.preflight.check_schedule import SWITCHES, Switch, is_masked, scheduled
 from autotune.service.systemd import runs, systemctl
@@ -167,7 +167,7 @@ def _read(path: Path) -> str:
 
 def _write(path: Path, text: str) -> None:
     # A link, as a configuration management makes it, stays one; mode and owner stay, too.
-    durable.save(path, text, _MODE, _BYTES)
+    named_file.save(path, text, _MODE, _BYTES)
 
 
 def _is_active(timer: str, root: Path) -> bool:
