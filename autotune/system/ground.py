@@ -5,12 +5,13 @@ or a snapshot that keeps a copy of each block that changes.
 """
 
 import contextlib
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
 from autotune.errors import UsageError
 from autotune.system import layers
-from autotune.system.blockdev import kernel_name
+from autotune.system.blockdev import SECTOR, kernel_name, number
 from autotune.system.programs import UnseenError
 from autotune.system.stack import Mount
 
@@ -130,7 +131,10 @@ def _bar(name: str, kinds: tuple[str, ...], above: bool, root: Path) -> str:
 
 
 def _not_on_the_array(mount: Mount, array: str, root: Path) -> str:
-    """Why a file of an XFS may lie on none of the devices below it; "" of any other."""
+    """Why a file may lie on none of the devices that are known to be below; "" if it may not."""
+    if mount.fstype == "f2fs" and _is_larger_than_its_device(mount, root):
+        device = layers.label(mount.device, root)
+        return f"it is larger than {device}, so its files may lie on other devices, too"
     for option in mount.options:
         key, _, device = option.partition("=")
         if key != "rtdev":
@@ -140,6 +144,16 @@ def _not_on_the_array(mount: Mount, array: str, root: Path) -> str:
                 continue
         return f"its files may lie on the realtime device {device}, which is not on the array"
     return ""
+
+
+def _is_larger_than_its_device(mount: Mount, root: Path) -> bool:
+    """As one that was made over several devices, of which the kernel names only the first."""
+    device_bytes = number(root / "sys/class/block" / mount.device / "size") * SECTOR
+    try:
+        found = os.statvfs(mount.mountpoint)
+    except OSError:
+        return False
+    return 0 < device_bytes < found.f_blocks * found.f_frsize
 
 
 def _is_sparse(file: Path) -> bool:

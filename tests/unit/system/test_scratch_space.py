@@ -78,6 +78,19 @@ def test_an_xfs_whose_files_may_lie_elsewhere_bars_a_scratch_file(
         assert read_ground(mount, "md0", machine.root).bar.startswith(bar), device
 
 
+@pytest.mark.parametrize(("gib", "bar"), [(8, ""), (9, "it is larger than md0p1, so its files")])
+def test_an_f2fs_larger_than_its_device_lies_elsewhere_too(
+    machine: fake_sysfs.FakeMachine, monkeypatch: pytest.MonkeyPatch, gib: int, bar: str
+) -> None:
+    """Of one over several devices, the kernel names only the first."""
+    machine.partition("md0", "md0p1")
+    machine.put("sys/class/block/md0p1/size", str(8 << 21))
+    statvfs = SimpleNamespace(f_blocks=gib << 18, f_frsize=4096)
+    monkeypatch.setattr(os, "statvfs", lambda _: statvfs)
+    assert ground_of(machine, "md0p1", "f2fs").bar.startswith(bar)
+    assert bool(ground_of(machine, "md0p1", "f2fs").bar) == bool(bar)
+
+
 @pytest.mark.parametrize(
     ("kind", "words"),
     [
