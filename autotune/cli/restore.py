@@ -50,7 +50,7 @@ def restore(
     from autotune.preflight.checks import require_root
     from autotune.safety.elsewhere import applied_to, left_elsewhere
     from autotune.safety.paths import open_journals
-    from autotune.safety.put_back_each import put_back_each
+    from autotune.safety.put_back_each import put_back_each, remove_kept_scratch_of_each
     from autotune.system.array import find_array
 
     if all_ and device is not None:
@@ -70,7 +70,7 @@ def restore(
         more, removed, faults = _undo(array, state_dir, keep=bool(failed))
         done = {**done, **more}
         failed += faults
-    outcomes = _by_name(done)
+    outcomes = _by_name({**remove_kept_scratch_of_each(state_dir), **done})
     if came.barred:
         from autotune.deploy.udevd import wake
 

@@ -23,9 +23,8 @@ from autotune.safety import deferred_restore, scope
 from autotune.safety.heartbeat import Heartbeat, wait_for_the_end
 from autotune.safety.journal import OVER, Journal, is_over
 from autotune.safety.outcome import Outcome
-from autotune.safety.own_scratch import remove_scratch
 from autotune.safety.paths import applied_path, is_held, waiting_path
-from autotune.safety.restore import restore
+from autotune.safety.restore import remove_kept_scratch, restore
 from autotune.system import sysfs
 
 OOM_SCORE_ADJ = "-900"
@@ -215,7 +214,10 @@ def _what_is_left(path: Path, file: BinaryIO, first: bytes, done: bool) -> Journ
         # Its disk fails. What is kept on purpose must not go back, all else must.
         text = OVER if done else b""
     if is_over(text):
-        _remove_kept_scratch(path, file)
+        with contextlib.suppress(AutotuneError, OSError):
+            kept = applied_path(path.parent.parent, path.stem)
+            if os.path.samestat(kept.stat(), os.fstat(file.fileno())):
+                remove_kept_scratch(Journal.load(kept))
         return None
     for place in (waiting_path(path), applied_path(path.parent.parent, path.stem)):
         with contextlib.suppress(OSError):
@@ -228,19 +230,6 @@ def _what_is_left(path: Path, file: BinaryIO, first: bytes, done: bool) -> Journ
     if lost:
         journal.record.lost = journal.record.checking = True
     return journal
-
-
-def _remove_kept_scratch(path: Path, file: BinaryIO) -> None:
-    """A tuner that is killed once its settings are kept has not removed its scratch folder yet."""
-    place = applied_path(path.parent.parent, path.stem)
-    with contextlib.suppress(AutotuneError, OSError):
-        if os.path.samestat(place.stat(), os.fstat(file.fileno())):
-            journal = Journal.load(place)
-            for name in list(journal.record.scratch):
-                outcome = Outcome()
-                remove_scratch(Path(name), journal.record, outcome)
-                if not outcome.failed:
-                    journal.removed(Path(name))
 
 
 if __name__ == "__main__":

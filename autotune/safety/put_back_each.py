@@ -7,9 +7,11 @@ from pathlib import Path
 
 from autotune.errors import AutotuneError
 from autotune.safety.deferred_restore import put_back
+from autotune.safety.journal import Journal
 from autotune.safety.locks import Lockable, lock
 from autotune.safety.outcome import Outcome
-from autotune.safety.paths import clear_if_torn
+from autotune.safety.paths import applied_path, clear_if_torn
+from autotune.safety.restore import remove_kept_scratch
 
 Outcomes = dict[Path, tuple[str, Outcome]]
 """What became of each journal, with the name of its array."""
@@ -51,3 +53,17 @@ def put_back_each(paths: Iterable[Path], applied: Mapping[Path, Lockable]) -> Pu
         except (AutotuneError, OSError) as error:
             came.failed.append(str(error))
     return came
+
+
+def remove_kept_scratch_of_each(state_dir: Path) -> Outcomes:
+    """Remove the scratch folders that records of what is applied still name, if no process of
+    autotune is there to do so."""
+    done: Outcomes = {}
+    for path in sorted(applied_path(state_dir, "any").parent.glob("*.jsonl")):
+        # What is wrong with a record is told by who needs it.
+        with contextlib.suppress(AutotuneError, OSError):
+            if Journal.load(path).record.scratch:
+                journal = Journal.claimed(path)
+                done[path] = journal.record.device, remove_kept_scratch(journal)
+                journal.release()
+    return done

@@ -49,13 +49,7 @@ def restore(journal: Journal, root: Path = Path("/"), at_once: bool = False) -> 
         outcome.gone, outcome.rebooted = list(record.originals), True
     _remove_arrays(record, outcome, at_once)
     settled = outcome.complete
-    for name in list(record.scratch):
-        failed = len(outcome.failed)
-        remove_scratch(Path(name), record, outcome)
-        if len(outcome.failed) == failed:
-            # The disk may be full; it is looked for once more then.
-            with contextlib.suppress(AutotuneError):
-                journal.removed(Path(name))
+    _remove_scratch(journal, outcome)
     if settled and outcome.failed:
         # A filesystem that does not let go of a file must not keep a guard from a rebuild.
         with contextlib.suppress(AutotuneError, OSError):
@@ -75,6 +69,25 @@ def restore(journal: Journal, root: Path = Path("/"), at_once: bool = False) -> 
         except OSError as error:
             outcome.failed.append(f"the journal {journal.path} cannot be removed: {error.strerror}")
     return outcome
+
+
+def remove_kept_scratch(journal: Journal) -> Outcome:
+    """Remove the scratch folders that a record of what is applied still names: a tuner that is
+    killed once its settings are kept has not done so. Never raises for one of them."""
+    outcome = Outcome()
+    _remove_scratch(journal, outcome)
+    outcome.removed, outcome.restored = outcome.restored, []
+    return outcome
+
+
+def _remove_scratch(journal: Journal, outcome: Outcome) -> None:
+    for name in list(journal.record.scratch):
+        failed = len(outcome.failed)
+        remove_scratch(Path(name), journal.record, outcome)
+        if len(outcome.failed) == failed:
+            # The disk may be full; it is looked for once more then.
+            with contextlib.suppress(AutotuneError):
+                journal.removed(Path(name))
 
 
 def _forget_notes(journal: Journal, root: Path) -> None:

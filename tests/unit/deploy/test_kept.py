@@ -20,6 +20,7 @@ from autotune.safety.deferred_restore import put_back
 from autotune.safety.journal import Journal
 from autotune.safety.new_journal import new_journal
 from autotune.safety.paths import applied_path, journal_path
+from autotune.safety.put_back_each import remove_kept_scratch_of_each
 from autotune.safety.restore import restore
 from autotune.system import sysfs
 from autotune.system.array import Array
@@ -173,10 +174,11 @@ def test_a_kill_before_a_first_profile_is_kept_leaves_no_record_of_it(
     assert active(array, tmp_path) == []
 
 
+@pytest.mark.parametrize("guardian_lives", [True, False])
 def test_a_kill_once_settings_are_kept_leaves_no_scratch_file(
-    tmp_path: Path, array: Array, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, array: Array, monkeypatch: pytest.MonkeyPatch, guardian_lives: bool
 ) -> None:
-    """Its removal comes after that, and would be nobody's."""
+    """Its removal comes after that, and would be nobody's: the guardian does it, or `restore`."""
     path, mounted = journal_path(tmp_path, array.uuid), tmp_path / "mounted"
     scratch, theirs = mounted / ".autotune-0123456789abcdef", mounted / "theirs"
     for folder in (scratch, theirs):
@@ -197,7 +199,10 @@ def test_a_kill_once_settings_are_kept_leaves_no_scratch_file(
     with pytest.raises(KeyboardInterrupt):
         apply_values(array, {"stripe_cache_size": 512}, tmp_path)
     with opened[0][0]:
-        assert guardian._what_is_left(path, *opened[0], done=False) is None
+        if guardian_lives:
+            assert guardian._what_is_left(path, *opened[0], done=False) is None
+        done = remove_kept_scratch_of_each(tmp_path)
+    assert [each.removed for _, each in done.values()] == [[str(scratch)]] * (not guardian_lives)
     assert not scratch.exists()
     assert (theirs / "scratch").exists()
     assert sysfs.value(array.md / "stripe_cache_size") == "512"
