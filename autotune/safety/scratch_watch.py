@@ -45,6 +45,7 @@ class Footing:
         self._place = (status.st_dev, status.st_ino)
         self._asked: dict[str, Asking] = {}
         self._least_bytes = size_bytes
+        self._is_btrfs = bool(layers.of_one_btrfs(mount.device, ground.root))
 
     def __call__(self) -> str | None:
         looks: tuple[Callable[[], str | None], ...] = (
@@ -69,6 +70,11 @@ class Footing:
         """Whether something has come between, as a snapshot does that is taken now, or the
         filesystem is being moved to other disks."""
         root, before = self._ground.root, self._ground.layers
+        if not self._is_on_the_array(root):
+            return (
+                f"the filesystem of {self._folder} does not lie on {self._array} any more, so what "
+                "is measured there is something else"
+            )
         if layers_of(self._mount, self._array, root) == before:
             return None
         other = strays(self._mount, self._array, root)
@@ -84,6 +90,12 @@ class Footing:
         text = f"nothing more can be written in {self._folder}: {self._ground.bar}"
         # It keeps a copy of what the run has written over until now.
         return f"{text}; `lvs` says whether it is still valid" if "snapshot" in text else text
+
+    def _is_on_the_array(self, root: Path) -> bool:
+        device = self._mount.device
+        # One that a btrfs has let go of is none of its own any more.
+        devices = layers.of_one_btrfs(device, root) if self._is_btrfs else [device]
+        return any(layers.lies_on(each, self._array, root) for each in devices)
 
     def _short(self) -> str | None:
         """Whether others have filled the filesystem since."""

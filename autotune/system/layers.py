@@ -43,11 +43,12 @@ def below(name: str, root: Path, stop: Collection[str] = ()) -> tuple[str, ...]:
 
 def elsewhere(names: Collection[str], array: str, root: Path) -> str | None:
     """The first of these devices that does not lie on the array, nor any part of it."""
-    return next((name for name in names if not _lies_on(name, array, root)), None)
+    return next((name for name in names if not lies_on(name, array, root)), None)
 
 
-def _lies_on(name: str, array: str, root: Path) -> bool:
-    return name == array or any(_lies_on(n, array, root) for n in _directly_below(name, root))
+def lies_on(name: str, array: str, root: Path) -> bool:
+    """Whether a device is the array, or any part of it is there."""
+    return name == array or any(lies_on(n, array, root) for n in _directly_below(name, root))
 
 
 def _entry(name: str, root: Path) -> Path:

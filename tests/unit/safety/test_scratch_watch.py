@@ -2,8 +2,11 @@
 
 from pathlib import Path
 
+import fake_sysfs
+import pytest
+
 from autotune.safety.scratch_watch import Footing, SameFile
-from autotune.system.ground import Ground
+from autotune.system.ground import Ground, layers_of
 from autotune.system.stack import Mount
 
 MOST_BYTES = 1 << 62
@@ -13,6 +16,31 @@ def test_a_filesystem_that_others_have_filled_ends_the_run(tmp_path: Path) -> No
     mount = Mount(1, tmp_path, "ext4", "md0", False)
     assert Footing(tmp_path, mount, "md0", Ground(), 1)._short() is None
     assert "nearly full" in str(Footing(tmp_path, mount, "md0", Ground(), MOST_BYTES)._short())
+
+
+@pytest.mark.parametrize("fstype", ["ext4", "btrfs"])
+def test_a_filesystem_that_leaves_the_array_ends_the_run(tmp_path: Path, fstype: str) -> None:
+    """Even if it lay on other disks, too, when the run began."""
+    machine = fake_sysfs.raid6(tmp_path)
+    machine.disk("sdx")
+    root = machine.root
+    if fstype == "btrfs":
+        device = "md0"
+        parts = [root / f"sys/fs/btrfs/1234/devices/{name}" for name in ("md0", "sdx")]
+        for part in parts:
+            machine.put(str(part.relative_to(root)), "")
+        on_the_array = parts[0]
+    else:
+        device = "dm-0"
+        machine.mapped(device, "UUID", "vg-home", "md0")
+        machine.hold("sdx", device)
+        on_the_array = root / "sys/class/block/dm-0/slaves/md0"
+    mount = Mount(1, tmp_path, fstype, device, False)
+    layers = layers_of(mount, "md0", root)
+    look = Footing(tmp_path, mount, "md0", Ground(fstype, layers=layers, root=root), 1)
+    assert look._new() is None
+    on_the_array.unlink()
+    assert "does not lie on md0 any more" in str(look._new())
 
 
 def test_another_file_under_the_name_of_the_scratch_file_ends_the_run(tmp_path: Path) -> None:
