@@ -14,12 +14,12 @@ from autotune.cli.guarding import on_terminal
 from autotune.cli.terminal import notice
 from autotune.guard.aside import Aside
 from autotune.guard.promise import Goals
-from autotune.guard.valve import FLOOR_KIB
 from autotune.guard.window import Window
 from autotune.report import check as report
 from autotune.service.config import Config, Event
 from autotune.service.notify import log, notify
 from autotune.system.array import Array
+from autotune.system.sync import FLOOR_KIB
 
 
 @dataclass(frozen=True)

@@ -85,12 +85,12 @@ def guard(
     from autotune.cli.guarding import Asked, become
     from autotune.errors import UsageError
     from autotune.guard.promise import CEILING, DEADLINE, POLICIES, parse_moment, parse_within
-    from autotune.guard.valve import FLOOR_KIB
     from autotune.preflight.checks import require_root
     from autotune.problem.ceilings import Ceiling, doubt, parse_limit_ns
     from autotune.quantities import parse_rate
     from autotune.service.config import load_config
     from autotune.system.array import find_array
+    from autotune.system.sync import FLOOR_KIB
 
     settings, array = load_config(config), find_array(device)
     care, hook = settings.care(array.uuid), settings.notify

@@ -9,9 +9,10 @@ from autotune.deploy.in_force import Active, active, damaged_record
 from autotune.deploy.persisted import changed_by_hand, profile_path, rule_path
 from autotune.errors import AutotuneError
 from autotune.knobs import by_name, missing
-from autotune.preflight import conflicts, leftovers
+from autotune.preflight import conflicts, leftovers, syncs
 from autotune.problem.profile import Profile
 from autotune.problem.setting import Value
+from autotune.safety import locks
 from autotune.safety.applied import is_applied
 from autotune.safety.paths import is_held, journal_path, waiting_path
 from autotune.system.array import Array
@@ -65,6 +66,8 @@ def status(array: Array, state_dir: Path) -> Status:
     open_journals = list(filter(Path.exists, (own, waiting_path(own))))
     for journal in open_journals:
         (notes if is_held(journal) else faults).append(leftovers.describe(journal, array.root)[0])
+    if not open_journals and not locks.is_held(array.uuid):
+        faults += filter(None, [syncs.slowed(array)])
     found = active(array, state_dir, faults)
     faults += filter(None, [damaged_record(array, state_dir)])
     current = found[0] if found else None

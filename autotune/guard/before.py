@@ -5,12 +5,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 from autotune.errors import AutotuneError
-from autotune.guard.valve import FLOOR_KIB
 from autotune.preflight import checks, syncs
 from autotune.safety.deferred_restore import put_back
 from autotune.safety.paths import clear_if_torn
 from autotune.system import sysfs
 from autotune.system.array import Array
+from autotune.system.sync import SHUT_KIB
 
 
 def refusal(array: Array) -> str | None:
@@ -30,7 +30,7 @@ def refusal(array: Array) -> str | None:
 def no_room(array: Array) -> str | None:
     """Likewise, of an array that is held: what another guard has set is no limit."""
     limit = int(sysfs.value(array.md / "sync_speed_max"))
-    if limit > FLOOR_KIB + 1:
+    if limit > SHUT_KIB:
         return None
     return (
         f"The sync_speed_max of {array.device} is {limit} KiB/s already, and a guard only ever "

@@ -8,14 +8,14 @@ from autotune.guard.course import Course
 from autotune.guard.pace import WANTED, Pace, Share, first_pace
 from autotune.guard.promise import Promise
 from autotune.guard.reach import AT_LEAST, Reach
-from autotune.guard.valve import FLOOR_KIB, IDLE_LOOK_S, Valve
+from autotune.guard.valve import IDLE_LOOK_S, Valve
 from autotune.guard.window import Window
 from autotune.measure.foreground import Foreground, Second
 from autotune.measure.sync_progress import Outcome, Progress, running
 from autotune.sync_forecast.platter import Platter
 from autotune.system import sysfs
 from autotune.system.array import Array, Media
-from autotune.system.sync import CHECKS, NAMES, REBUILDS
+from autotune.system.sync import CHECKS, FLOOR_KIB, NAMES, REBUILDS
 
 WINDOW_S = 5.0
 OVER_AFTER_S = 2.0

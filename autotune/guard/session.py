@@ -15,7 +15,7 @@ from autotune.guard import announce
 from autotune.guard.before import no_room, put_back_leftovers, refusal, wake_udev
 from autotune.guard.loop import Hold
 from autotune.guard.promise import Goals, Promise
-from autotune.guard.valve import FLOOR_KIB, Valve, files
+from autotune.guard.valve import Valve, files
 from autotune.guard.window import Window
 from autotune.measure.check import sync_position_kib
 from autotune.measure.sync_progress import WAIT_S, running, under_way, wait_for_one
@@ -28,7 +28,7 @@ from autotune.safety.signals import PAUSE_S, Signals
 from autotune.sync_forecast import stored
 from autotune.system import sysfs
 from autotune.system.array import Array, find_array
-from autotune.system.sync import CHECKS, NAMES, REBUILDS
+from autotune.system.sync import CHECKS, FLOOR_KIB, NAMES, REBUILDS
 
 BROKEN_S = 10.0
 """After its probe or its guardian has broken, so long passes until it is tried again."""

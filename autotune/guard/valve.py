@@ -16,11 +16,10 @@ from autotune.errors import StoppedError
 from autotune.safety.journal import Journal
 from autotune.system import sysfs
 from autotune.system.array import Array
+from autotune.system.sync import FLOOR_KIB, SHUT_KIB
 
 SLEEP_S = 0.5
 """For how long md sleeps before it looks at its limit again."""
-FLOOR_KIB = 1000
-"""The kernel's own lowest speed, below which it never holds a sync back."""
 CREDIT_S = 1.0
 """So much of the pace may be caught up with, and no more: what the disks could not do is gone."""
 DEBT_S = 30.0
@@ -62,8 +61,6 @@ class Valve:
             floor = FLOOR_KIB
         self.floor_kib = floor
         self.limit_kib = self._number("sync_speed_max")
-        # A number that nobody would set by hand, so that what others set is not taken for it.
-        self._shut = str(max(floor, FLOOR_KIB) + 1)
         self.is_open = True
         self.held = False
         """Whether it was shut at any time since this was last made False."""
@@ -111,7 +108,7 @@ class Valve:
         self.held = True
         if self.is_open:
             self.check()
-            self._write("sync_speed_max", self._shut)
+            self._write("sync_speed_max", str(SHUT_KIB))
             self.is_open = False
 
     def keep(self, pace_kib: float, done_kib: float, now_s: float) -> None:

@@ -79,6 +79,18 @@ def held(array: Array) -> str | None:
     )
 
 
+def slowed(array: Array) -> str | None:
+    """A guard and its guardian that were killed may have lost their journal, too, as in a container
+    whose files went with it."""
+    if sysfs.read_or(array.md / "sync_speed_max", "") != f"{sync.SHUT_KIB} (local)":
+        return None
+    return (
+        f"A rebuild of {array.device} would take months: its sync_speed_max is {sync.SHUT_KIB} "
+        "KiB/s, as a guard leaves it that was killed with its guardian; undo that with "
+        f"`echo system > /sys/block/{array.name}/md/sync_speed_max`."
+    )
+
+
 def tuned_live(array: Array, live: str) -> str | None:
     """What to expect of a run on a real sync."""
     if not live:

@@ -19,9 +19,9 @@ from autotune.stats.steady_state import rate
 from autotune.sync_forecast.felt import surely_over
 from autotune.system import sysfs
 from autotune.system.array import Array, Media
+from autotune.system.sync import FLOOR_KIB
 
 KNOBS = (SyncSpeedMin(), SyncSpeedMax())
-FLOOR_KIB = 1000
 RAMP_S = 2.0
 """A check is still gaining speed, and what waited for the one before comes to its end."""
 LOOK_S = 0.02

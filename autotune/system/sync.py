@@ -18,6 +18,10 @@ REBUILDS = ("recover", "resync")
 """Those that bring back redundancy."""
 CHECKS = ("check", "repair")
 """Those that look for mismatches; people or timers start them."""
+FLOOR_KIB = 1000
+"""The kernel's own lowest speed, below which it never holds a sync back."""
+SHUT_KIB = FLOOR_KIB + 1
+"""The `sync_speed_max` by which a guard holds a sync: a number that nobody would set by hand."""
 
 
 def is_checking(md: Path) -> bool:

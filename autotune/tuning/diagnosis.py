@@ -9,7 +9,7 @@ from autotune.measure.workload import load_workload
 from autotune.preflight import leftovers
 from autotune.preflight.checks import Finding, check, refusals
 from autotune.preflight.room import no_room
-from autotune.preflight.syncs import degraded, syncing
+from autotune.preflight.syncs import degraded, slowed, syncing
 from autotune.safety.locks import is_held
 from autotune.safety.paths import journal_path
 from autotune.system import sync
@@ -41,6 +41,8 @@ def diagnose(array: Array, state_dir: Path, known: Collection[str]) -> Diagnosis
             found.append(Finding("refuse", text))
         own = _of_the_run_itself(array)
         checked = [finding for finding in checked if finding.message not in own]
+    elif not found and (slow := slowed(array)):
+        found.append(Finding("warn", slow))
     found += checked
     if full := no_room(state_dir):
         found.append(Finding("refuse", full))

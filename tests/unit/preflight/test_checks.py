@@ -10,9 +10,13 @@ from types import SimpleNamespace
 import fake_sysfs
 import pytest
 
+from autotune.deploy.status import status
 from autotune.errors import RefusalError
 from autotune.preflight import checks, conflicts, filesystems, syncs
 from autotune.preflight.checks import Finding
+from autotune.safety.new_journal import new_journal
+from autotune.safety.paths import journal_path
+from autotune.system import sync
 from autotune.system.array import find_array
 from autotune.system.stack import Mount, mount_number, read_stack
 
@@ -266,3 +270,22 @@ def test_a_bound_that_a_rebuild_would_meet_is_named(
     said = syncs.held(find_array("md0", machine.root))
     assert said is not None
     assert words in said
+
+
+def test_what_a_guard_that_was_killed_with_its_journal_has_left_is_named(
+    machine: fake_sysfs.FakeMachine,
+) -> None:
+    """The container that it was in may be gone, and its files with it."""
+    array = find_array("md0", machine.root)
+    for limit in ("200000 (system)", "1001 (system)", "1000 (local)"):
+        machine.put("sys/block/md0/md/sync_speed_max", limit)
+        assert syncs.slowed(array) is None
+    machine.put("sys/block/md0/md/sync_speed_max", f"{sync.SHUT_KIB} (local)")
+    assert "would take months" in str(syncs.slowed(array))
+    seen = status(array, machine.root)
+    assert not seen.good
+    assert syncs.slowed(array) in seen.faults
+    journal = journal_path(machine.root, array.uuid)
+    new_journal(journal, array.uuid, array.device, ()).release()
+    # A guard is under way, or `restore` is asked for already.
+    assert syncs.slowed(array) not in status(array, machine.root).faults
