@@ -21,6 +21,8 @@ from autotune.system.stack import Stack
 BASELINE_TRIALS = 2
 BASELINE_EVERY = 6
 """After so many trials of the search the baseline comes back, so that a drift is seen."""
+WHILE_MOVING = 2
+"""After so many if it had moved the last time: how long that lasts is to be known."""
 GIVEN = "given"
 """What a run that searches nothing has for a strategy in the store."""
 DOUBTS = 4

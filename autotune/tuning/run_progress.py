@@ -32,10 +32,12 @@ class RunProgress:
         records: Sequence[TrialRecord],
         deadline: float,
         role: str,
+        baseline_every: int,
     ) -> None:
         """Reckon when the run will end: `seconds` are what each phase takes, `deadline` is on the
-        monotonic clock, `role` is that of the trial that begins now."""
-        plan = plan_of(self._prep, seconds, self.proof, role)
+        monotonic clock, `role` is that of the trial that begins now; the baseline comes back
+        after so many trials."""
+        plan = plan_of(self._prep, seconds, self.proof, role, baseline_every)
         now = time.monotonic()
         self._ends_at = now + expected_left_s(plan, records, deadline - now) + ENDING_S
 

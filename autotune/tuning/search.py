@@ -16,7 +16,7 @@ from autotune.stats.sequential import LEAST_PAIRS, MOST_PAIRS
 from autotune.stats.verdict import Verdict
 from autotune.tuning.long_load import long_phases
 from autotune.tuning.part import better_part
-from autotune.tuning.preparation import BASELINE_EVERY, Preparation
+from autotune.tuning.preparation import Preparation
 from autotune.tuning.relevance import differing, figures_moved
 from autotune.tuning.remaining import Stop, lacking, proof_seconds
 from autotune.tuning.stored_problem import stored_problem
@@ -24,9 +24,6 @@ from autotune.tuning.strategy_input import informed, trials_without_drift, witho
 from autotune.tuning.time_left import NextProof, pairs_kept
 from autotune.tuning.trials import Trials
 
-WHILE_MOVING = 2
-"""The baseline comes back after so many trials if it had moved the last time: how long that lasts
-is to be known."""
 SHORT = 1
 """The pairs for which time is kept where nothing looks better yet."""
 ROOMY = 10
@@ -69,7 +66,7 @@ class Hunt:
         trials, prep = self._trials, self._prep
         while True:
             lack = self.lacking()
-            if not lack and _baseline_is_due(trials):
+            if not lack and _since_baseline(trials) >= trials.baseline_every:
                 trials.run("baseline", prep.baseline, prep.phases)
                 self._inform()
                 lack = self.lacking()
@@ -242,11 +239,6 @@ def unreached(figures: Sequence[Figure], before: Figures, trials: Trials) -> lis
             for record in trials.records
         )
     ]
-
-
-def _baseline_is_due(trials: Trials) -> bool:
-    every = WHILE_MOVING if is_moving(trials.anchors) else BASELINE_EVERY
-    return _since_baseline(trials) >= every
 
 
 def _since_baseline(trials: Trials) -> int:

@@ -67,6 +67,8 @@ class Plan:
     proof_after: int = 0
     """The trials before the proof that is under way."""
     another_s: float = 0.0
+    baseline_every: int = BASELINE_EVERY
+    """The trials after which the baseline comes back."""
 
 
 def pairs_kept(best: Estimate | None) -> int:
@@ -83,7 +85,11 @@ def movable(preparation: Preparation) -> tuple[Phase, ...]:
 
 
 def plan_of(
-    preparation: Preparation, seconds: Mapping[str, float], proof: NextProof, role: str
+    preparation: Preparation,
+    seconds: Mapping[str, float],
+    proof: NextProof,
+    role: str,
+    baseline_every: int,
 ) -> Plan:
     """The plan of a run whose phases take so many `seconds`, by name. `role` is that of the trial
     that begins now."""
@@ -102,6 +108,7 @@ def plan_of(
         proof.kept_s,
         proof.after,
         proof.another_s,
+        baseline_every,
     )
 
 
@@ -122,7 +129,7 @@ def expected_left_s(plan: Plan, records: Sequence[TrialRecord], allowed_s: float
     to_search = max(0, plan.trials - len(searched))
     checks = _checks_left(plan, roles)
     last = max((i for i, role in enumerate(roles) if role == "baseline"), default=0)
-    again = (roles[last:].count("search") + to_search) // BASELINE_EVERY
+    again = (roles[last:].count("search") + to_search) // plan.baseline_every
     baselines = max(0, BASELINE_TRIALS - roles.count("baseline")) + again
     if plan.role == "baseline":
         # It comes back at the end of a search, too.

@@ -23,7 +23,12 @@ from autotune.store import TrialRecord
 from autotune.tuning.early_stop import EarlyEnd
 from autotune.tuning.grown_cache import GrownCache
 from autotune.tuning.phase_runs import PhaseRuns
-from autotune.tuning.preparation import BASELINE_TRIALS, Preparation
+from autotune.tuning.preparation import (
+    BASELINE_EVERY,
+    BASELINE_TRIALS,
+    WHILE_MOVING,
+    Preparation,
+)
 from autotune.tuning.relevance import is_movable
 from autotune.tuning.reporter import Reporter
 from autotune.tuning.run_progress import RunProgress
@@ -117,6 +122,12 @@ class Trials:
         """How many trials of this role there have been."""
         return sum(record.role == role for record in self.records)
 
+    @property
+    def baseline_every(self) -> int:
+        """After how many trials of the search the baseline comes back."""
+        anchors = self.anchors
+        return WHILE_MOVING if anchors and is_moving(anchors) else BASELINE_EVERY
+
     def _baseline_is_settled(self) -> bool:
         """Whether the baseline is known and stands still: what no knob can move either, such as
         the idle array, is then as it was."""
@@ -134,7 +145,9 @@ class Trials:
         measured: list[str] = []
         status, reason, effective = Status.COMPLETE, "", dict(setting)
         self.progress.label = f"Trial {number} ({ROLES.get(role, role)})"
-        self.progress.look_ahead(self.phases.seconds, self.records, self.deadline, role)
+        self.progress.look_ahead(
+            self.phases.seconds, self.records, self.deadline, role, self.baseline_every
+        )
         try:
             if not self._prep.allowed(setting):
                 raise InfeasibleError("The setting is outside the RAM budget, so it is not tried.")

@@ -39,6 +39,12 @@ def test_the_original_settings_come_back_in_the_search() -> None:
     assert expected_left_s(PLAN, back, 1e6) == pytest.approx(5 * 15 + 4 * 15 + 120)
 
 
+def test_they_come_back_more_often_while_they_move() -> None:
+    done = a_run("baseline", "baseline", "search", "search", gap_s=0)
+    still, moving = (expected_left_s(replace(PLAN, baseline_every=n), done, 1e6) for n in (6, 2))
+    assert moving - still == pytest.approx((5 - 1) * 20)
+
+
 @pytest.mark.parametrize(
     ("best", "kept"),
     [
