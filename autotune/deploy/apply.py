@@ -6,7 +6,7 @@ from pathlib import Path
 
 from autotune.deploy import exported_script
 from autotune.deploy.in_force import Active, active, refuse_damaged
-from autotune.deploy.shared_disks import without_shared_disks
+from autotune.deploy.left_alone import without_left_alone
 from autotune.deploy.undo import not_noted, record_persisted
 from autotune.errors import AutotuneError, RefusalError
 from autotune.knobs import (
@@ -59,15 +59,15 @@ def apply_profile(
 
     All of them or none: if one does not take, everything is put back, and what somebody else has
     set meanwhile is told to `notice`. Values that do harm, or that take more than the RAM budget
-    (by default `harm.ram_budget_for`), are refused, or with `force` only told. Settings of disks
-    that another array's profile has set are left out, and told. Raise UsageError for a knob that
+    (by default `harm.ram_budget_for`), are refused, or with `force` only told. What
+    is left alone (`left_alone`) is told. Raise UsageError for a knob that
     does not exist, RefusalError if the array is in no state for it, InfeasibleError if a value does
     not take.
     """
     array = find_array(device)
     path = journal_path(state_dir, array.uuid)
     with lock(array, path, applies=True):
-        profile, left_out = without_shared_disks(profile, array, state_dir)
+        profile, left_out = without_left_alone(profile, array, state_dir)
         if left_out and not profile.knobs:
             raise RefusalError(f"Nothing is left to apply to {device}. {left_out}")
         if left_out:

@@ -133,10 +133,3 @@ def left_to_another(
         f"{', '.join(left)}: left as found, since the profile of {other.name} has set disks that "
         f"{array.device} is on, too; {other.undo} ends that."
     )
-
-
-def without_shared_disks(profile: Profile, array: Array, state_dir: Path) -> tuple[Profile, str]:
-    """The profile without settings that are left to another array's, and what says so, or ""."""
-    left, said = left_to_another(profile.knobs, array, state_dir)
-    rest = {name: value for name, value in profile.knobs.items() if name not in left}
-    return profile.model_copy(update={"knobs": rest}), said

@@ -406,9 +406,25 @@ check_folder() {
     done
 }
 
+# A switch away from bfq takes the weights that control groups have for a disk, which nothing brings
+# back.
+check_weights() {
+    wanted=$(steps | sed -n 's|^disk queue/scheduler ||p')
+    case $wanted in "" | bfq | "bfq "*) return 0 ;; esac
+    for disk in $disks; do
+        [ "$(value "$disk/queue/scheduler")" = bfq ] || continue
+        number=$(cat "$disk/dev")
+        group=$(find "$SYS/fs/cgroup" \( -name io.bfq.weight -o -name blkio.bfq.weight_device \) \
+            -exec grep -qs "^$number " {} \; -print 2>/dev/null | head -n 1)
+        [ -z "$group" ] ||
+            fail "The control group ${group%/*} has a weight for ${disk##*/} (IODeviceWeight= of systemd), which is lost when bfq goes; take it away first if it does not matter."
+    done
+}
+
 apply() {
     check_applied "$1"
     check_memory
+    check_weights
     check_speed "$1"
     before=$(now) || fail "What $1 has now cannot be read, so nothing was changed."
     first=

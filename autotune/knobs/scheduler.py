@@ -31,6 +31,9 @@ class Scheduler:
         "A change resets nr_requests and the scheduler's own settings, which are set again after "
         "it.",
         "The queue belongs to the whole disk: other partitions and arrays on it are affected, too.",
+        "It is left as found where control groups have weights for a disk under bfq "
+        "(`IODeviceWeight=` of systemd), which the kernel forgets with bfq. An exported rule does "
+        "not look for them.",
     )
 
     def applies(self, array: Array) -> bool:

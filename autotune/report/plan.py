@@ -77,7 +77,7 @@ def plan_document(preparation: Preparation) -> dict[str, Any]:
         "expected": forecast_document(forecast(preparation)),
         "not_measured": preparation.not_measured,
         "notes": [
-            *filter(None, [preparation.left_to_another]),
+            *filter(None, [preparation.left_alone]),
             *(finding.message for finding in preparation.findings),
             *filter(None, map(doubt, preparation.options.ceilings)),
         ],

@@ -53,8 +53,8 @@ def diagnose(array: Array, state_dir: Path, known: Collection[str]) -> Diagnosis
         run = prepare(Options(array.device, load_workload("balanced")), state_dir)
     except AutotuneError as error:
         return Diagnosis(array.device, (Finding("refuse", str(error)), *found), None)
-    if run.left_to_another:
-        found.append(Finding("warn", run.left_to_another))
+    if run.left_alone:
+        found.append(Finding("warn", run.left_alone))
     return Diagnosis(array.device, tuple(found), run)
 
 

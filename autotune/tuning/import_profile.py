@@ -6,8 +6,8 @@ from pathlib import Path
 
 from autotune.deploy.apply import apply_profile
 from autotune.deploy.catalogue import StartingPoint, plan_of
+from autotune.deploy.left_alone import left_alone
 from autotune.deploy.rescale import SYNC_SPEEDS, Plan, without
-from autotune.deploy.shared_disks import left_to_another
 from autotune.errors import UsageError
 from autotune.knobs import by_name, ram_bytes, read_setting
 from autotune.measure.member_speed import member_kib_s
@@ -55,12 +55,12 @@ def workload_of(
 
 
 def planned(item: Profile | StartingPoint, options: Options, state_dir: Path) -> Plan:
-    """What it comes to on the array, which is read from for some seconds if that matters. Settings
-    of disks that another array's profile has set are left out."""
+    """What it comes to on the array, which is read from for some seconds if that matters. What is
+    left alone is left out."""
     array = find_array(options.device)
     budget = budget_bytes(options.ram_budget, array.root)
     plan = plan_of(item, array, budget, _rate(item, array))
-    left, said = left_to_another(plan.setting, array, state_dir)
+    left, said = left_alone(plan.setting, array, state_dir)
     return without(plan, left, said) if left else plan
 
 

@@ -95,8 +95,8 @@ class Preparation:
     user: str = ""
     neighbour: str = ""
     state_dir: Path = STATE_DIR
-    left_to_another: str = ""
-    """Which settings are left to another array's profile, in a sentence; "" if none are."""
+    left_alone: str = ""
+    """Which settings stay as they are, and why, in sentences; "" if none do."""
     costs: dict[tuple[str, Value], int] = field(
         default_factory=dict, init=False, compare=False, repr=False
     )
@@ -137,7 +137,7 @@ class Preparation:
     def said_first(self) -> tuple[str, ...]:
         """What a user should know as the run starts."""
         not_measured = "" if self.live else self.not_measured
-        texts = [self.left_to_another, not_measured, *map(doubt, self.options.ceilings)]
+        texts = [self.left_alone, not_measured, *map(doubt, self.options.ceilings)]
         return tuple(text for text in texts if text)
 
     def allowed(self, setting: Setting) -> bool:

@@ -5,7 +5,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from autotune.deploy.shared_disks import left_to_another
+from autotune.deploy.left_alone import left_alone
 from autotune.errors import RefusalError, UsageError
 from autotune.knobs import (
     Knob,
@@ -68,7 +68,7 @@ def prepare(options: Options, state_dir: Path) -> Preparation:
     mine = for_array(array, options.knobs)
     if live:
         mine = live_sync.live_knobs(array, mine, phases)
-    mine, left_out = _without_shared_disks(mine, options, array, state_dir)
+    mine, left_out = _without_left_alone(mine, options, array, state_dir)
     if not mine and left_out:
         raise RefusalError(f"Nothing is left to tune on {array.device}. {left_out}")
     if not mine:
@@ -111,18 +111,18 @@ def prepare(options: Options, state_dir: Path) -> Preparation:
         figures=tuple(figure for phase in phases for figure in phase.figures()),
         live=live,
         ground=place.ground,
-        left_to_another=left_out,
+        left_alone=left_out,
         state_dir=state_dir,
     )
     return _with_hints(preparation)
 
 
-def _without_shared_disks(
+def _without_left_alone(
     knobs: tuple[Knob, ...], options: Options, array: Array, state_dir: Path
 ) -> tuple[tuple[Knob, ...], str]:
-    """The knobs that no other array's profile has set on the same disks, and the sentence that
-    says what is left out, or "". Raise RefusalError if that was given to be measured."""
-    left, said = left_to_another((knob.name for knob in knobs), array, state_dir)
+    """The knobs that are not left alone, and the sentences that say which are, or "". Raise
+    RefusalError if that was given to be measured."""
+    left, said = left_alone((knob.name for knob in knobs), array, state_dir)
     if left and options.given is not None:
         raise RefusalError(f"{options.given.name} cannot be measured on {array.device}. {said}")
     return tuple(knob for knob in knobs if knob.name not in left), said

@@ -152,6 +152,36 @@ def test_the_script_changes_nothing_where_it_does_not_fit(
         )
 
 
+@pytest.mark.parametrize(
+    ("file", "weights", "taken"),
+    [
+        ("system.slice/svc/io.bfq.weight", "default 250\n8:0 300", True),
+        ("blkio/svc/blkio.bfq.weight_device", "8:0 300", True),
+        ("system.slice/svc/io.bfq.weight", "default 250\n8:16 300", False),
+        ("system.slice/svc/io.weight", "default 250\n8:0 300", False),
+    ],
+)
+def test_a_weight_of_a_control_group_is_not_taken_away(
+    tmp_path: Path, file: str, weights: str, taken: bool
+) -> None:
+    """The kernel forgets it with bfq."""
+    machine = Sandbox(tmp_path, profile(knobs={"scheduler": "mq-deadline"}))
+    machine.put("sys/block/sda/dev", "8:0")
+    machine.put(f"sys/fs/cgroup/{file}", weights)
+    # One of another scheduler's would be nothing to lose.
+    assert machine.run("apply").returncode == 0
+    assert machine.run("undo").returncode == 0
+    machine.put("sys/block/sda/queue/scheduler", "mq-deadline kyber [bfq] none")
+    before = machine.held()
+    done = machine.run("apply")
+    if not taken:
+        assert done.returncode == 0, done.stderr
+        return
+    assert done.returncode == 2
+    assert "has a weight for sda" in done.stderr
+    assert machine.held() == before
+
+
 def test_a_change_of_nr_requests_leaves_async_depth(tmp_path: Path, theirs: Profile) -> None:
     """The kernel resets it then, which apply and undo make good."""
     only = theirs.model_copy(update={"knobs": {"nr_requests": 64}})

@@ -11,8 +11,8 @@ from profiles_in_force import apply_values, start, udev_sets
 from some_profile import profile
 
 from autotune.deploy import persist
+from autotune.deploy.left_alone import without_left_alone
 from autotune.deploy.persisted import persisted_uuids
-from autotune.deploy.shared_disks import without_shared_disks
 from autotune.deploy.undo import record_persisted, stopped
 from autotune.knobs import by_name
 from autotune.problem.profile import Profile
@@ -108,7 +108,7 @@ class Disks:
         array = array or self._some()
         if not array.disks:
             return None
-        wanted, _ = without_shared_disks(profile(dict(self._values())), array, self.state)
+        wanted, _ = without_left_alone(profile(dict(self._values())), array, self.state)
         if not wanted.knobs or not all(by_name(name).applies(array) for name in wanted.knobs):
             return None
         return array, apply_values(array, wanted.knobs, self.state)

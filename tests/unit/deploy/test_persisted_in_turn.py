@@ -12,8 +12,8 @@ from some_profile import profile
 
 from autotune.deploy import persist
 from autotune.deploy.apply import known_here
+from autotune.deploy.left_alone import without_left_alone
 from autotune.deploy.persisted import persisted_uuids
-from autotune.deploy.shared_disks import without_shared_disks
 from autotune.deploy.undo import record_persisted
 from autotune.knobs import ALL, by_name, for_array, read_setting
 from autotune.problem.profile import Profile
@@ -97,7 +97,7 @@ class Disks:
         return {name: values[name] for name in self.rng.choice(names)}
 
     def apply(self, array: Array) -> Profile | None:
-        wanted, _ = without_shared_disks(profile(dict(self._values())), array, self.state)
+        wanted, _ = without_left_alone(profile(dict(self._values())), array, self.state)
         if not wanted.knobs:
             return None
         values, knobs = wanted.knobs, tuple(map(by_name, wanted.knobs))

@@ -19,9 +19,10 @@ from profiles_in_force import (
 from some_profile import profile
 
 from autotune.deploy import persist
+from autotune.deploy.left_alone import without_left_alone
 from autotune.deploy.persist import unpersist
 from autotune.deploy.persisted import profile_path
-from autotune.deploy.shared_disks import set_by_another, without_shared_disks
+from autotune.deploy.shared_disks import set_by_another
 from autotune.errors import RefusalError
 from autotune.measure.workload import load_workload
 from autotune.safety.paths import applied_profile_path
@@ -48,7 +49,7 @@ def arrays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Array]:
 
 def told(array: Array, state: Path) -> str:
     """What is said of a profile that sets the scheduler and the array's own cache."""
-    rest, said = without_shared_disks(
+    rest, said = without_left_alone(
         profile({"scheduler": "bfq", "stripe_cache_size": 512}), array, state
     )
     assert list(rest.knobs) == (
