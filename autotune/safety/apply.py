@@ -1,9 +1,9 @@
 """Making a setting effective: announced in the journal, written in order, read back."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from autotune.errors import InfeasibleError
+from autotune.errors import InfeasibleError, StoppedError
 from autotune.knobs import (
     Knob,
     plan,
@@ -12,8 +12,10 @@ from autotune.knobs import (
     stripe_cache,
     unsafe_now,
 )
+from autotune.knobs.write_order import resets
 from autotune.problem.setting import Setting
 from autotune.safety.journal import Journal
+from autotune.safety.whose import QUEUE_DEPTH
 from autotune.system import sysfs
 from autotune.system.array import Array
 from autotune.system.memory import available_bytes, reserve_bytes
@@ -30,7 +32,7 @@ def apply(
 
     Raise InfeasibleError, the array being somewhere in between, if an earlier store has not come
     through yet, a value must not be written now, the memory for it is not there, the kernel refuses
-    it, or takes another value.
+    it, or takes another value; StoppedError if somebody else sets one of the files meanwhile.
     """
     # What it would store, the files would seem to have by now.
     sysfs.await_late()
@@ -38,8 +40,10 @@ def apply(
     cost = ram_bytes(array, setting) - ram_bytes(array, read_setting(array, knobs))
     if writes:
         _check_memory(array, cost)
+    reads = _Reads(write.path for write in writes)
     for write in writes:
         watch()
+        reads.look(write.path)
         # A switch of the scheduler may have set it just now.
         if write.path.exists() and sysfs.value(write.path) == write.text:
             continue
@@ -50,6 +54,8 @@ def apply(
         _check_memory(array, stripe_cache.growth_bytes(array, write))
         journal.writing(write.path, write.text)
         journal.store(write.path, write.text)
+        reads.moved(write.path)
+    reads.look()
     if writes:
         journal.settled()
     effective = read_setting(array, knobs)
@@ -57,6 +63,39 @@ def apply(
         if effective[name] != value:
             raise InfeasibleError(f"The kernel took {effective[name]} for {name} {value}.")
     return effective
+
+
+class _Reads:
+    """What files read as far as our writes go, so that those of somebody else are seen."""
+
+    def __init__(self, paths: Iterable[Path]) -> None:
+        # The kernel itself lowers a depth.
+        self._paths = {path for path in paths if path.name != QUEUE_DEPTH}
+        self._known: dict[Path, str] = {}
+        for path in self._paths:
+            self._learn(path)
+
+    def _learn(self, path: Path) -> None:
+        self._known.pop(path, None)
+        if path.exists():
+            self._known[path] = sysfs.value(path)
+
+    def moved(self, written: Path) -> None:
+        """Learn what a write has left, in its own file and in those that the kernel resets."""
+        for path in self._paths:
+            if path == written or resets(written, path):
+                self._learn(path)
+
+    def look(self, only: Path | None = None) -> None:
+        """Raise StoppedError if one of them, or `only` this, reads something else."""
+        for path, text in self._known.items():
+            if only not in (None, path) or not path.exists():
+                continue
+            if (now := sysfs.value(path)) != text:
+                raise StoppedError(
+                    f"Stopped: somebody else set {path.name} to {now} (it was {text}); theirs is "
+                    "left as it is."
+                )
 
 
 def follow_again(array: Array, knobs: Sequence[Knob], journal: Journal) -> None:

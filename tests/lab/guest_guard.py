@@ -216,6 +216,8 @@ def test_a_guard_puts_back_what_one_left_that_was_killed_with_its_guardian(
     with foreground():
         child = start(state, tmp_path / "output", "--p99-ceiling", "80ms")
         wait_until(is_shut, 20, "the guard to work")
+        # Else it may see that its guardian is gone, and put all back itself.
+        os.kill(child, signal.SIGSTOP)
         signal_guardians()
         os.kill(child, signal.SIGKILL)
         assert ended(child) == -signal.SIGKILL

@@ -1,0 +1,62 @@
+"""What somebody else sets while values are being applied is theirs."""
+
+from pathlib import Path
+
+import fake_sysfs
+import pytest
+
+from autotune.errors import StoppedError
+from autotune.knobs import ALL, by_name, for_array
+from autotune.problem.setting import Setting
+from autotune.safety.apply import apply, journaled_paths
+from autotune.safety.journal import Journal
+from autotune.safety.new_journal import new_journal
+from autotune.safety.paths import journal_path
+from autotune.safety.restore import restore
+from autotune.system import sysfs
+from autotune.system.array import Array
+
+VALUES: Setting = {
+    "stripe_cache_size": 1024,
+    "sync_speed_min": 5000,
+    "read_ahead_kb": 256,
+    "scheduler": "kyber",
+    "nr_requests": 64,
+}
+
+
+def _journal(array: Array, root: Path) -> Journal:
+    paths = journaled_paths(array, for_array(array, ALL))
+    return new_journal(journal_path(root, array.uuid), array.uuid, array.device, paths, root)
+
+
+def test_what_we_write_ourselves_is_nobody_elses(tmp_path: Path, array: Array) -> None:
+    """Be it by the kernel's doing, as where a switch of the scheduler resets a queue."""
+    knobs = tuple(map(by_name, VALUES))
+    journal = _journal(array, tmp_path)
+    assert dict(apply(array, knobs, VALUES, journal)) == VALUES
+    back: Setting = {**VALUES, "scheduler": "mq-deadline", "nr_requests": 128}
+    assert dict(apply(array, knobs, back, journal)) == back
+
+
+@pytest.mark.parametrize("name", ["stripe_cache_size", "read_ahead_kb"])
+@pytest.mark.parametrize("turn", [1, 2, 4, 6])
+def test_what_somebody_sets_meanwhile_stays_and_is_told(
+    tmp_path: Path, array: Array, name: str, turn: int
+) -> None:
+    """Before the turn of the file, or after it."""
+    knobs, journal = tuple(map(by_name, VALUES)), _journal(array, tmp_path)
+    theirs = by_name(name).paths(array)[0]
+    turns = 0
+
+    def meanwhile() -> None:
+        nonlocal turns
+        turns += 1
+        if turns == turn:
+            fake_sysfs.write(theirs, "1000")
+
+    with pytest.raises(StoppedError, match=f"somebody else set {name} to 1000"):
+        apply(array, knobs, VALUES, journal, meanwhile)
+    outcome = restore(journal, tmp_path)
+    assert sysfs.value(theirs) == "1000"
+    assert [text for text in outcome.foreign if name in text]
