@@ -32,8 +32,9 @@ def remove(folder: Path, timeout_s: float, parent: str = "") -> None:
 
 
 def moved_to(folder: Path, mount: str, timeout_s: float = FIND_TIMEOUT_S) -> Path | None:
-    """Where a scratch folder is on the filesystem that is mounted there, if the folder that it was
-    in has another name by now; None if it is nowhere. No two have the same name.
+    """Where a scratch folder is on the filesystem that is mounted there, perhaps in other places,
+    too, if the folder that it was in has another name by now; None if it is nowhere. No two have
+    the same name.
 
     TimeoutError, with what to do, if it is not found in time.
     """
@@ -41,10 +42,14 @@ def moved_to(folder: Path, mount: str, timeout_s: float = FIND_TIMEOUT_S) -> Pat
         return None
     lines = Path("/proc/self/mountinfo").read_text(errors="surrogateescape").splitlines()
     # Octal escapes stand for white space (proc_pid_mountinfo(5)).
-    others = {re.sub(r"\\(\d{3})", lambda m: chr(int(m[1], 8)), line.split()[4]) for line in lines}
+    numbers = {
+        re.sub(r"\\(\d{3})", lambda m: chr(int(m[1], 8)), line.split()[4]): line.split()[2]
+        for line in lines
+    }
     deadline = time.monotonic() + timeout_s
-    # What lies near is looked at first.
-    waiting = deque([mount])
+    # What lies near is looked at first. A bind mount shows only a part of it.
+    own = (place for place, number in numbers.items() if number == numbers.get(mount))
+    waiting = deque(dict.fromkeys([mount, *own]))
     while waiting:
         if time.monotonic() > deadline:
             raise TimeoutError(
@@ -54,7 +59,7 @@ def moved_to(folder: Path, mount: str, timeout_s: float = FIND_TIMEOUT_S) -> Pat
             )
         with contextlib.suppress(OSError), os.scandir(waiting.popleft()) as entries:
             for entry in entries:
-                if entry.is_dir(follow_symlinks=False) and entry.path not in others:
+                if entry.is_dir(follow_symlinks=False) and entry.path not in numbers:
                     if entry.name == folder.name:
                         return Path(entry.path)
                     waiting.append(entry.path)
