@@ -98,14 +98,18 @@ class Footing:
         return any(layers.lies_on(each, self._array, root) for each in devices)
 
     def _short(self) -> str | None:
-        """Whether others have filled the filesystem since."""
-        space = os.statvfs(self._folder)
-        if space.f_bavail * space.f_frsize >= self._least_bytes:
-            return None
-        return (
-            f"the filesystem of {self._folder} is nearly full, and others need what the scratch "
-            "file takes"
-        )
+        """Whether others have filled the filesystem since, or one that it lies on."""
+        for place in (self._folder, *(store.parent for store in self._ground.stores)):
+            try:
+                space = os.statvfs(place)
+            except OSError:
+                continue
+            if space.f_bavail * space.f_frsize < self._least_bytes:
+                return (
+                    f"the filesystem of {place} is nearly full, and others need what the scratch "
+                    "file takes"
+                )
+        return None
 
     def _full(self) -> str | None:
         """Whether a thin pool below nears its end. What is asked now is answered at the next

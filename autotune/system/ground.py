@@ -10,13 +10,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from autotune.errors import UsageError
-from autotune.system import layers
+from autotune.system import layers, sysfs
 from autotune.system.blockdev import SECTOR, kernel_name, number
 from autotune.system.programs import UnseenError
 from autotune.system.stack import Mount
 
 _KNOWN_FILESYSTEMS = ("ext2", "ext3", "ext4", "xfs", "btrfs", "f2fs", "jfs")
 """They give back at once what is removed. nilfs2 and bcachefs, as examples, may keep it."""
+
+_IN_PLACE = ("ext2", "ext3", "ext4", "jfs")
+"""Those that write a block where it was."""
 
 _OWN_BLOCKS = ("linear", "striped", "crypt", "integrity", "raid", "mirror", "multipath", "delay")
 """The targets under which blocks written are the filesystem's own."""
@@ -41,8 +44,8 @@ class Ground:
     """What a filesystem lies on.
 
     `bar` says why no scratch file may be there, `unasked` why only if its folder is named; both
-    are "" if nothing speaks against it. `pools` are thin pools below, `stores` the sparse files
-    below by way of loop devices, whose own filesystem has to have the room too.
+    are "" if nothing speaks against it. `pools` are thin pools below, `stores` the files below by
+    way of loop devices whose own filesystem has to have the room, too.
     """
 
     fstype: str = ""
@@ -107,7 +110,7 @@ def read_ground(mount: Mount, array: str, root: Path = Path("/")) -> Ground:
             "does no harm"
         )
     files = (layers.backing_file(name, root) for name in names)
-    stores = tuple(file for file in files if file is not None and _is_sparse(file))
+    stores = tuple(file for file in files if file is not None and _takes_room(file, root))
     return Ground(mount.fstype, bar, unasked, tuple(pools), stores, names, root)
 
 
@@ -156,9 +159,16 @@ def _is_larger_than_its_device(mount: Mount, root: Path) -> bool:
     return 0 < device_bytes < found.f_blocks * found.f_frsize
 
 
-def _is_sparse(file: Path) -> bool:
+def _takes_room(file: Path, root: Path) -> bool:
+    """Whether a write to a file may take new space: if it is sparse, or its filesystem does not
+    write in place, as btrfs never does, and XFS where a copy shares the block (reflink)."""
     try:
         status = file.stat()
     except OSError:
         return True
-    return status.st_blocks * 512 < status.st_size
+    if status.st_blocks * 512 < status.st_size:
+        return True
+    number = f"{os.major(status.st_dev)}:{os.minor(status.st_dev)}"
+    lines = sysfs.read_or(root / "proc/self/mountinfo", "").splitlines()
+    kinds = {line.partition(" - ")[2].split(" ")[0] for line in lines if line.split()[2] == number}
+    return not kinds or not kinds.issubset(_IN_PLACE)

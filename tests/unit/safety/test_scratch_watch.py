@@ -1,6 +1,8 @@
 """What ends a run on account of its scratch file's filesystem."""
 
+import os
 from pathlib import Path
+from types import SimpleNamespace
 
 import fake_sysfs
 import pytest
@@ -16,6 +18,20 @@ def test_a_filesystem_that_others_have_filled_ends_the_run(tmp_path: Path) -> No
     mount = Mount(1, tmp_path, "ext4", "md0", False)
     assert Footing(tmp_path, mount, "md0", Ground(), 1)._short() is None
     assert "nearly full" in str(Footing(tmp_path, mount, "md0", Ground(), MOST_BYTES)._short())
+
+
+def test_a_filesystem_below_that_others_have_filled_ends_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mount, below = Mount(1, tmp_path, "ext4", "md0", False), tmp_path / "below"
+    look = Footing(tmp_path, mount, "md0", Ground(stores=(below / "image",)), 100 << 20)
+    free = {tmp_path: 900, below: 101}
+    monkeypatch.setattr(
+        os, "statvfs", lambda place: SimpleNamespace(f_bavail=free[place], f_frsize=1 << 20)
+    )
+    assert look._short() is None
+    free[below] = 99
+    assert f"the filesystem of {below} is nearly full" in str(look._short())
 
 
 @pytest.mark.parametrize("fstype", ["ext4", "btrfs"])

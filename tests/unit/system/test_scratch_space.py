@@ -226,9 +226,11 @@ def test_what_lies_elsewhere_too_is_not_the_array_alone(
     assert ground_of(machine, "dm-1").against == ""
 
 
-def test_a_sparse_file_below_has_to_have_the_room(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("fstype", "copies"), [("ext4", False), ("xfs", True), ("btrfs", True)])
+def test_a_file_below_that_takes_new_space_has_to_have_the_room(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fstype: str, copies: bool
 ) -> None:
+    """Be it sparse, or be a block that a copy shares written elsewhere."""
     machine = fake_sysfs.FakeMachine(tmp_path)
     files = {name: tmp_path / "images" / name for name in ("loop0", "loop1")}
     files["loop0"].parent.mkdir()
@@ -239,8 +241,11 @@ def test_a_sparse_file_below_has_to_have_the_room(
         machine.put(f"sys/block/{name}/loop/backing_file", str(file))
     files["loop1"].write_bytes(os.urandom(1 << 20))
     machine.array("md0", "raid1", ["loop0", "loop1"])
+    device = tmp_path.stat().st_dev
+    number = f"{os.major(device)}:{os.minor(device)}"
+    machine.mount("md0", tmp_path, fstype, number)
     found = ground_of(machine, "md0")
-    assert found.stores == (files["loop0"],)
+    assert found.stores == (files["loop0"], *([files["loop1"]] if copies else []))
     free = {files["loop0"].parent: 800, tmp_path: 9000}
     monkeypatch.setattr(
         scratch_space.os,
