@@ -116,7 +116,7 @@ def test_ini_files_have_their_own_sections_alone(name: str, theirs: Profile) -> 
             "tuned": {"main": {"summary"}, "script": {"script"}},
             "systemd": {
                 "Unit": {"description", "bindsto", "after"},
-                "Service": {"type", "remainafterexit", "execstart", "execstop"},
+                "Service": {"type", "remainafterexit", "execstart", "execstoppost"},
                 "Install": {"wantedby"},
             },
         }[name]

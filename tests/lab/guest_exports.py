@@ -7,6 +7,7 @@ and what it would start and stop is run.
 
 import configparser
 import os
+import shlex
 import shutil
 import subprocess
 import tempfile
@@ -140,10 +141,15 @@ def test_a_unit_is_one_that_systemd_takes(
         assert NAME not in said
         parser = configparser.ConfigParser(interpolation=None)
         parser.read(unit)
-        start, stop = (parser["Service"][key].lstrip("-") for key in ("ExecStart", "ExecStop"))
-        run(*start.replace("%f", LINK).split())
+        start, stop = (
+            shlex.split(parser["Service"][key].lstrip("-").replace("%f", LINK).replace("$$", "$"))
+            for key in ("ExecStart", "ExecStopPost")
+        )
+        run(*start)
         assert in_effect()
-        run(*stop.replace("%f", LINK).split())
+        run("env", "SERVICE_RESULT=exit-code", *stop)
+        assert in_effect()
+        run("env", "SERVICE_RESULT=success", *stop)
         assert knob_files() == before
     finally:
         script.unlink()
