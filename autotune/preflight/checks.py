@@ -87,8 +87,10 @@ def unknown_driver(array: Array) -> str | None:
 
 
 def not_redundant(array: Array) -> str | None:
-    if array.level in REDUNDANT:
+    if array.level in REDUNDANT and array.raid_disks > 1:
         return None
+    if array.level in REDUNDANT:
+        return f"{array.device} has one member only, so it has no redundancy and nothing to sync."
     return (
         f"{array.device} is {array.level}, which has no redundancy and nothing to sync; "
         f"autotune tunes {', '.join(REDUNDANT)}."

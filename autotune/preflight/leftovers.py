@@ -73,7 +73,7 @@ def abandoned(state_dir: Path, running: Collection[str], root: Path = Path("/"))
     for path in open_journals(state_dir):
         # One that is gone has been put back meanwhile.
         with contextlib.suppress(FileNotFoundError):
-            if path.stem not in running and not is_held(path):
+            if path.name.partition(".")[0] not in running and not is_held(path):
                 told.append(describe(path, root)[0])
     return told
 

@@ -7,6 +7,8 @@ from autotune.measure import live_sync
 from autotune.system import neighbours, sync, sysfs
 from autotune.system.array import Array
 
+_BEARS = {"raid4": 1, "raid5": 1, "raid6": 2}
+"""How many members each level may lack. Of mirrors one may be left; of RAID 10 it depends."""
 _SYNCING = {"recover": "recovering onto a new member", "resync": "resyncing"}
 
 
@@ -16,6 +18,13 @@ def degraded(array: Array) -> str | None:
     members = "a member" if array.degraded == 1 else f"{array.degraded} members"
     if sync.under_way(array):
         return f"{array.device} is degraded and {_SYNCING[array.sync_action]}{_or_tune_it(array)}."
+    if array.degraded > _BEARS.get(array.level, array.raid_disks - 1):
+        return (
+            f"{array.device} lacks {members}, more than a {array.level} can bear, so no new disk "
+            "brings it back: write nothing to its disks, and find out first why they are gone "
+            "(`dmesg`, `mdadm --examine DISK`). If they are sound, as after a loose cable, "
+            "`mdadm --stop` and `mdadm --assemble --force` may bring it back."
+        )
     return (
         f"{array.device} is degraded: it lacks {members}; replace what failed with "
         f"`mdadm {array.device} --add DISK` and wait for the recovery."

@@ -1,8 +1,9 @@
-"""Run apart, as a script (`apart.py`): what touches the filesystem of a scratch file.
+"""Run apart, as a script (`separate_process`): what touches the filesystem of a scratch file.
 
 A write to a filesystem may never return, and then not even SIGKILL ends who made it. It works in
 the present folder, so that nothing mounted over it since makes a difference. It prints the bytes
-written so far, a number a line; at a failure, "error" and its number, and exits with 1.
+written so far, a number a line, or "removed"; at a failure, "error" and its number, and exits
+with 1.
 """
 
 import contextlib
@@ -81,6 +82,7 @@ def main(words: list[str]) -> int:
             fill(words[1], words[2], int(words[3]), words[4])
         else:
             remove(words[1], words[2])
+            _say("removed")
     except OSError as error:
         _say(f"error {error.errno}")
         return 1

@@ -87,6 +87,9 @@ def remove(folder: str, words: tuple[str, ...], timeout_s: float) -> None:
             code = process.wait(max(0.1, deadline - time.monotonic()))
         except subprocess.TimeoutExpired:
             raise HangingError(errno.ETIMEDOUT, "the filesystem does not answer") from None
-        error = _error(process.stdout.read().splitlines())
-    if code:
-        raise OSError(error, os.strerror(error) if error else f"exit status {code}")
+        lines = process.stdout.read().splitlines()
+    if error := _error(lines):
+        raise OSError(error, os.strerror(error))
+    if code or b"removed" not in lines:
+        # The program itself may be gone, as while its package is upgraded.
+        raise OSError(0, f"the process that removes it has not done so (exit status {code})")

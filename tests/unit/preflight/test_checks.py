@@ -96,6 +96,8 @@ def test_a_healthy_array_has_no_findings(machine: fake_sysfs.FakeMachine) -> Non
         (f"{MD}/array_state", "readonly", "mdadm --readwrite /dev/md0"),
         (f"{MD}/array_state", "suspended", "in the state suspended"),
         (f"{MD}/degraded", "1", "degraded: it lacks a member"),
+        (f"{MD}/degraded", "3", "lacks 3 members, more than a raid6 can bear"),
+        (f"{MD}/raid_disks", "1", "has one member only"),
         (f"{MD}/consistency_policy", "journal", "write journal of /dev/md0 has failed"),
         (f"{MD}/reshape_position", "4096", "being reshaped"),
         (f"{MD}/sync_action", "recover", "recovering onto a new member"),

@@ -10,7 +10,7 @@ import pytest
 
 from autotune.preflight import leftovers
 from autotune.safety.journal import Journal
-from autotune.safety.paths import journal_path
+from autotune.safety.paths import journal_path, waiting_path
 from autotune.system.array import find_array
 from autotune.system.stack import read_stack
 
@@ -123,6 +123,10 @@ def test_a_journal_that_nobody_holds_of_an_array_that_does_not_run_is_told(
     (told,) = leftovers.abandoned(tmp_path, ["f" * 32])
     assert "An earlier run on /dev/md0 was not cleaned up" in told
     assert leftovers.abandoned(tmp_path, ["e" * 32]) == []
+    # What waits, too, is told with its array.
+    path = path.replace(waiting_path(path))
+    assert leftovers.abandoned(tmp_path, ["e" * 32]) == []
+    assert len(leftovers.abandoned(tmp_path, ["f" * 32])) == 1
     with path.open() as held:
         fcntl.flock(held, fcntl.LOCK_EX)
         assert leftovers.abandoned(tmp_path, []) == []

@@ -15,7 +15,7 @@ from autotune.errors import AutotuneError, InfeasibleError, RefusalError
 from autotune.measure.scratch import remove
 from autotune.safety import new_journal as new_journal_module
 from autotune.safety import record as record_module
-from autotune.safety import restore_file
+from autotune.safety import restore_file, separate_process
 from autotune.safety.applied import Stopped, set_over
 from autotune.safety.journal import Journal
 from autotune.safety.new_journal import new_journal
@@ -789,6 +789,20 @@ def test_a_removal_that_the_filesystem_does_not_keep_is_none(
     folder.mkdir()
     assert restore(Journal.load(path), files.root).restored == [str(folder)]
     assert not folder.exists()
+
+
+def test_a_removal_that_was_not_made_is_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where the program is empty, in the midst of an upgrade."""
+    (tmp_path / ".autotune-1").mkdir()
+    (tmp_path / "empty.py").touch()
+    monkeypatch.setattr(separate_process, "WORK", tmp_path / "empty.py")
+    with pytest.raises(OSError, match="has not done so"):
+        separate_process.remove(str(tmp_path), (".autotune-1", "scratch"), 10.0)
+    monkeypatch.undo()
+    separate_process.remove(str(tmp_path), (".autotune-1", "scratch"), 10.0)
+    assert not (tmp_path / ".autotune-1").exists()
 
 
 def test_nothing_is_removed_behind_a_link_that_has_taken_its_place(tmp_path: Path) -> None:
