@@ -13,9 +13,9 @@ from autotune.untrusted import plain
 def left_alone(names: Iterable[str], array: Array, state_dir: Path) -> tuple[frozenset[str], str]:
     """Which of these settings are left as they are, and the sentences that say why, and how that
     ends, or ""."""
-    names = frozenset(names)
+    names = tuple(names)
     left, said = left_to_another(names, array, state_dir)
-    group = with_bfq_weights(array) if "scheduler" in names - left else None
+    group = with_bfq_weights(array) if "scheduler" in {*names} - left else None
     if group is None:
         return left, said
     weights = (
