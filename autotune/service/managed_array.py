@@ -129,11 +129,25 @@ class ManagedArray:
         path = applied_path(self._state, array.uuid)
         with lock(array, journal_path(self._state, array.uuid), applies=True, undoes=True):
             theirs = record_persisted(array, self._state)
-            outcome = put_back(path)[1] if path.exists() else Outcome()
+            outcome = put_back(path, array.root)[1] if path.exists() else Outcome()
         if outcome.failed:
             raise RestoreError(f"Not everything could be put back: {'; '.join(outcome.failed)}.")
         if left := "; ".join((*theirs, *outcome.foreign)):
             self._reporter.notice(f"This stays: {left}")
+        elif stays := self._still_set(array):
+            raise RestoreError(
+                f"{stays} could not be put back: what was applied to {array.device} is not "
+                f"recorded in {self._state} any more, as if that was removed meanwhile."
+            )
+
+    def _still_set(self, array: Array) -> str:
+        """What of the profile is still in force, with what it was before, in words."""
+        now, before = read_setting(array.now(), self._knobs), self.profile.before
+        return ", ".join(
+            f"{name} ({value}, before {before[name]})"
+            for name, value in self.profile.knobs.items()
+            if now[name] == value != before.get(name, value)
+        )
 
     def tune(self) -> Setting | None:
         knobs = tuple(dict.fromkeys((*DEFAULT, *self._knobs)))

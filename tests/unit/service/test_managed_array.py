@@ -1,15 +1,19 @@
 """What a pass of re-tuning refuses to look at."""
 
+import shutil
 from pathlib import Path
 from unittest.mock import MagicMock
 
+import fake_sysfs
 import pytest
 from fake_sysfs import raid6
+from profiles_in_force import apply_values, start
 from some_profile import profile
 
-from autotune.errors import RefusalError
+from autotune.errors import RefusalError, RestoreError
 from autotune.service.config import Config
 from autotune.service.managed_array import ManagedArray
+from autotune.system import sysfs
 from autotune.system.array import read_array
 
 
@@ -20,3 +24,22 @@ def test_a_setting_that_the_array_does_not_have_any_more_is_named(tmp_path: Path
     with pytest.raises(RefusalError, match="has no stripe_cache_size, which the profile") as told:
         ManagedArray(array, profile(), Config().care(array.uuid), tmp_path, MagicMock())
     assert "autotune restore /dev/md0" in str(told.value)
+
+
+def test_what_is_not_recorded_any_more_is_not_said_to_be_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where the state folder was removed in the midst of a pass."""
+    monkeypatch.setattr(sysfs, "write", fake_sysfs.write)
+    start(tmp_path)
+    array = read_array("md0", fake_sysfs.raid6(tmp_path).root)
+    cache, values = array.md / "stripe_cache_size", {"stripe_cache_size": 512}
+    applied = apply_values(array, values, tmp_path)
+    managed = ManagedArray(array, applied, Config().care(array.uuid), tmp_path, MagicMock())
+    managed.back_to_originals()
+    assert sysfs.value(cache) == "256"
+    apply_values(array, values, tmp_path)
+    shutil.rmtree(tmp_path / "applied")
+    with pytest.raises(RestoreError, match=r"stripe_cache_size \(512, before 256\) could not"):
+        managed.back_to_originals()
+    assert sysfs.value(cache) == "512"
