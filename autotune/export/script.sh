@@ -493,7 +493,8 @@ undo() {
 }
 
 # Puts back what these lines have, in their order but for files that others depend on: a switch of the
-# scheduler resets the queue, and preread_bypass_threshold must not be above stripe_cache_size.
+# scheduler resets the queue, bfq's strict_guarantees raises its slice_idle, and preread_bypass_threshold
+# must not be above stripe_cache_size.
 # What is refused, such as the one of two sync speeds that does not fit the other yet, has its turn
 # again after the rest. What is refused then keeps nothing else from going back. The last line is
 # "end": without it they are not whole, which happens where memory is short.
@@ -502,7 +503,7 @@ put_back() {
     rest=
     while read -r line; do
         case $line in
-        *" queue/scheduler "* | *" md/stripe_cache_size "*)
+        *" queue/scheduler "* | *" iosched/strict_guarantees "* | *" md/stripe_cache_size "*)
             needed="$needed$line
 "
             ;;

@@ -14,11 +14,11 @@ from autotune.system.sysfs import Write
 
 _FIRST = (
     *("scheduler", "nr_requests", "max_sectors_kb", "wbt_lat_usec", "stripe_cache_size"),
-    "sync_min",
+    *("sync_min", "strict_guarantees"),
 )
 """A switch of the scheduler resets nr_requests, wbt_lat_usec and its own settings, which come after
 all of these; nr_requests resets async_depth. The cache bounds preread_bypass_threshold; a sync_max
-below sync_min is refused."""
+below sync_min is refused. bfq's strict_guarantees raises its slice_idle (seen on 6.1.176)."""
 _SPEEDS = ("sync_speed_min", "sync_speed_max")
 CACHE = "stripe_cache_size"
 MIN = "sync_speed_min"
@@ -30,6 +30,13 @@ MDADMS_MIN = "200000"
 """What mdadm sets for a reshape that has to make backups; at the end it puts back what it read at
 the start (mdadm: Grow.c)."""
 _RESET_BY_SCHEDULER = ("nr_requests", "wbt_lat_usec", "async_depth")
+_RESET_BY = {
+    "nr_requests": ("async_depth",),
+    # One number, in ms and in µs (block/bfq-iosched.c).
+    "strict_guarantees": ("slice_idle", "slice_idle_us"),
+    "slice_idle": ("slice_idle_us",),
+    "slice_idle_us": ("slice_idle",),
+}
 
 
 def consistent(array: Array, setting: Setting) -> str | None:
@@ -110,7 +117,7 @@ def resets(path: Path, other: Path) -> bool:
     if path.name == "scheduler":
         reset = sysfs.is_schedulers_own(other) or other.name in _RESET_BY_SCHEDULER
     else:
-        reset = path.name == "nr_requests" and other.name == "async_depth"
+        reset = other.name in _RESET_BY.get(path.name, ())
     return reset and sysfs.device(path) == sysfs.device(other)
 
 

@@ -14,6 +14,7 @@ from guest import FAST, autotune, autotune_json, knob_files, running, start, wai
 
 from autotune.store.database import Store
 from autotune.system import sysfs
+from autotune.system.array import find_array
 
 MOUNT = Path("/mnt/md0")
 PROFILE = """{"schema_version": 1, "name": "p", "created": "2026-01-01T00:00:00Z",
@@ -185,6 +186,40 @@ def test_what_is_set_of_a_scheduler_after_two_profiles_stays(state: Path, tmp_pa
     assert sysfs.original(queue / "iosched/fifo_batch") == "5"
     sysfs.write(queue / "iosched/fifo_batch", before)
     sysfs.write(queue / "scheduler", found)
+
+
+@pytest.mark.parametrize(
+    "own", [{"strict_guarantees": "1", "slice_idle": "0"}, {"slice_idle_us": "1500"}]
+)
+def test_what_bfq_was_set_to_comes_back_with_it(
+    state: Path, tmp_path: Path, own: dict[str, str]
+) -> None:
+    """Its strict_guarantees raises its slice_idle, which is one number in two files."""
+    path, array, profile = tmp_path / "p.json", find_array("md0"), json.loads(PROFILE)
+    profile["proven_on"]["chunk_kib"] = array.chunk_bytes >> 10
+    path.write_text(json.dumps({**profile, "knobs": {"scheduler": "kyber"}}))
+    queues = [Path(f"/sys/block/{disk}/queue") for disk in array.disks]
+    found = [sysfs.value(queue / "scheduler") for queue in queues]
+    for queue in queues:
+        sysfs.write(queue / "scheduler", "bfq")
+        for name, text in own.items():
+            sysfs.write(queue / "iosched" / name, text)
+    before = knob_files()
+    try:
+        assert autotune("apply", path, "/dev/md0", state=state).returncode == 0
+        back = autotune("restore", "/dev/md0", state=state)
+        assert (back.returncode, back.stdout.count("stays")) == (0, 0), back.stdout
+        assert knob_files() == before
+        script = tmp_path / "script"
+        words = ("export", path, "--format", "shell", "--out", script)
+        assert autotune(*words, state=state).returncode == 0
+        (file,) = script.iterdir()
+        for word in ("apply", "undo"):
+            subprocess.run(["sh", file, word, "/dev/md0"], check=True)
+        assert knob_files() == before
+    finally:
+        for queue, scheduler in zip(queues, found, strict=True):
+            sysfs.write(queue / "scheduler", scheduler)
 
 
 def test_a_state_folder_on_the_array_itself_is_told_of(tmp_path: Path) -> None:
