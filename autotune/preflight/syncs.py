@@ -3,6 +3,8 @@
 Each check returns None or one whole sentence that says what is wrong and what to do.
 """
 
+import os
+
 from autotune.measure import live_sync
 from autotune.system import neighbours, sync, sysfs
 from autotune.system.array import Array
@@ -91,7 +93,9 @@ def held(array: Array) -> str | None:
 def slowed(array: Array) -> str | None:
     """A guard and its guardian that were killed may have lost their journal, too, as in a container
     whose files went with it."""
-    if sysfs.read_or(array.md / "sync_speed_max", "") != f"{sync.SHUT_KIB} (local)":
+    # Others than root do not see whether a guard is at work, which sets that again and again.
+    shut = f"{sync.SHUT_KIB} (local)"
+    if os.geteuid() or sysfs.read_or(array.md / "sync_speed_max", "") != shut:
         return None
     return (
         f"A rebuild of {array.device} would take months: its sync_speed_max is {sync.SHUT_KIB} "

@@ -275,15 +275,20 @@ def test_a_bound_that_a_rebuild_would_meet_is_named(
 
 
 def test_what_a_guard_that_was_killed_with_its_journal_has_left_is_named(
-    machine: fake_sysfs.FakeMachine,
+    machine: fake_sysfs.FakeMachine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The container that it was in may be gone, and its files with it."""
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
     array = find_array("md0", machine.root)
     for limit in ("200000 (system)", "1001 (system)", "1000 (local)"):
         machine.put("sys/block/md0/md/sync_speed_max", limit)
         assert syncs.slowed(array) is None
     machine.put("sys/block/md0/md/sync_speed_max", f"{sync.SHUT_KIB} (local)")
     assert "would take months" in str(syncs.slowed(array))
+    with monkeypatch.context() as patch:
+        # Who does not see whether a guard is at work.
+        patch.setattr(os, "geteuid", lambda: 1000)
+        assert syncs.slowed(array) is None
     seen = status(array, machine.root)
     assert not seen.good
     assert syncs.slowed(array) in seen.faults
