@@ -44,7 +44,7 @@ RemainAfterExit=yes
 ExecStart=/usr/local/sbin/{name} apply %f
 # Not ExecStop=, which a service that is stopped while it starts has none of. After a start that has
 # failed, the script has put all back, and what is left is another profile's.
-ExecStopPost=-/bin/sh -c '[ "$$SERVICE_RESULT" = exit-code ] || exec "$$0" undo "$$1"' \
+ExecStopPost=/bin/sh -c '[ "$$SERVICE_RESULT" = exit-code ] || exec "$$0" undo "$$1"' \
     /usr/local/sbin/{name} %f
 
 [Install]

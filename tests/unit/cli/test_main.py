@@ -279,3 +279,16 @@ def test_a_lack_of_memory_is_said_in_a_sentence(shortage: str) -> None:
     assert done.returncode == 1
     assert "Traceback" not in done.stderr
     assert json.loads(done.stdout)["error"].startswith("There is too little memory")
+
+
+def test_ctrl_c_while_it_starts_is_no_traceback(tmp_path: Path) -> None:
+    """Here it comes with the first import of a command line."""
+    (tmp_path / "typer.py").write_text("raise KeyboardInterrupt\n")
+    done = subprocess.run(
+        [sys.executable, "-m", "autotune", "history"],
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (1, "autotune: Interrupted.\n")
