@@ -43,9 +43,10 @@ Type=oneshot
 RemainAfterExit=yes
 ExecStart=/usr/local/sbin/{name} apply %f
 # Not ExecStop=, which a service that is stopped while it starts has none of. After a start that has
-# failed, the script has put all back, and what is left is another profile's.
-ExecStopPost=/bin/sh -c '[ "$$SERVICE_RESULT" = exit-code ] || exec "$$0" undo "$$1"' \
-    /usr/local/sbin/{name} %f
+# failed, the script has put all back, and what is left is another profile's. A run or check of
+# autotune, which undo does not go under, ends soon after its array.
+ExecStopPost=/bin/sh -c '[ "$$SERVICE_RESULT" = exit-code ] && exit; for turn in 1 2 3 4 5 6; do \
+"$$0" undo "$$1" && exit; sleep 10; done; exit 1' /usr/local/sbin/{name} %f
 
 [Install]
 WantedBy=%i.device
