@@ -20,6 +20,7 @@ from autotune.safety.lock_holders import holder
 from autotune.safety.paths import is_of_applied, is_waiting, waiting_path
 from autotune.safety.record import Record
 from autotune.system import sysfs
+from autotune.system.stack import is_mountpoint
 from autotune.untrusted import NONSENSE
 
 OVER = b'{"kind": "over"}\n'
@@ -205,7 +206,7 @@ class Journal:
 
     def scratch(self, folder: Path) -> None:
         """Announce a scratch folder that a restore is to remove."""
-        mount = next(parent for parent in folder.resolve().parents if parent.is_mount())
+        mount = next(parent for parent in folder.resolve().parents if is_mountpoint(parent))
         numbers = {"device": mount.stat().st_dev, "parent": folder.parent.stat().st_ino}
         self._add({"kind": "scratch", "path": str(folder), "mount": str(mount), **numbers})
 

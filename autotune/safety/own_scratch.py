@@ -12,7 +12,7 @@ from autotune.safety.scratch_folder import (
     moved_to,
     remove,
 )
-from autotune.system.stack import mount_number
+from autotune.system.stack import is_mountpoint, mount_number
 
 
 def remove_scratch(folder: Path, record: Record, outcome: Outcome) -> None:
@@ -68,14 +68,13 @@ def _out_of_sight(folder: Path, record: Record, rebooted: bool) -> str:
     mount = record.mounts.get(str(folder), "")
     if not mount:
         return ""
-    if not Path(mount).is_mount():
+    if not is_mountpoint(Path(mount)):
         return f"nothing is mounted on {mount}: mount it"
     number = record.devices.get(str(folder))
     # Another boot may number it otherwise.
     if not rebooted and number is not None and Path(mount).stat().st_dev != number:
         return f"another filesystem is mounted over {mount}: unmount that"
     between = next(each for each in folder.parents if each.exists())
-    # Not `is_mount`: it does not see another folder of the same filesystem.
     if mount_number(between) != mount_number(Path(mount)):
         return f"another filesystem is mounted over {between}: unmount that"
     return ""

@@ -86,6 +86,14 @@ def mount_number(path: Path) -> int:
     return int(text.split("mnt_id:")[1].split()[0])
 
 
+def is_mountpoint(path: Path) -> bool:
+    """Whether something is mounted there, be it another folder of the same filesystem, which
+    `Path.is_mount` does not see."""
+    return path.exists() and (
+        path == path.parent or mount_number(path) != mount_number(path.parent)
+    )
+
+
 def read_stack(array: Device) -> Stack:
     """Walk up from an array or a disk through holders and partitions, and match mounts and swap."""
     above = holders(array.name, array.root)

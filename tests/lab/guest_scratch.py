@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from guest import FAST, autotune, autotune_json, wait_until
+from guest import FAST, autotune, autotune_json, running, start, wait_until
 
 from autotune.measure.fio import Fio
 from autotune.measure.fio_command import Job, Target
@@ -104,3 +104,25 @@ def test_where_the_filesystem_is_a_users_reads_are_measured_all_the_same(
     assert doctor.returncode == 0
     assert f"{MOUNT} belongs to the user" in " ".join(doctor.stdout.split())
     assert Path(bound["scratch"]).parents[1] == elsewhere
+
+
+def test_a_kill_leaves_no_scratch_file_in_a_folder_that_is_mounted_elsewhere_in_it(
+    tmp_path: Path, words: tuple[object, ...]
+) -> None:
+    """A bind mount of a folder of the same filesystem is one that `Path.is_mount` does not see."""
+    inside, bound = MOUNT / "srv", MOUNT / "pub"
+    for folder in (inside, bound):
+        folder.mkdir()
+    subprocess.run(["mount", "--bind", inside, bound], check=True)
+    try:
+        process = start(*words, "--scratch", bound, state=tmp_path)
+        wait_until(lambda: bool(list(inside.glob(".autotune*"))), 60, "the scratch file")
+        wait_until(lambda: bool(running("fio")), 60, "fio")
+        process.kill()
+        process.wait()
+        wait_until(lambda: not list((tmp_path / "journal").glob("*.jsonl")), 60, "the guardian")
+        assert not list(inside.glob(".autotune*"))
+    finally:
+        subprocess.run(["umount", bound], check=True)
+        for folder in (inside, bound):
+            shutil.rmtree(folder)
