@@ -25,13 +25,14 @@ from rich.console import Console
 from rich.table import Table
 
 from autotune.quantities import show_seconds
+from autotune.report.live_view import show_left
 
 AUTOTUNE = Path(sys.executable).with_name("autotune")
 WIDTH, HEIGHT = 80, 24
 EVERY_S = 60.0
-NEAR = 0.3
+NEAR, EDGE = 0.3, 0.1
 FIRST_PART = 1 / 3
-SAYS = re.compile(r"about ((?:\d+ (?:h|min|s) ?)+)left")
+SAYS = re.compile(r"((?:\d+ (?:(?:h|min|s) )?)+)(?:to ((?:\d+ (?:h|min|s) )+))?left")
 DOES = re.compile(r"Trial (\d+) \(([^)]*)\)")
 UNIT_S = {"h": 3600, "min": 60, "s": 1}
 RAW = ("--destructive", "/dev/md0")
@@ -45,19 +46,48 @@ RUNS: dict[str, tuple[str, tuple[str, ...]]] = {
 
 @dataclass(frozen=True)
 class Seen:
-    """Seconds since the run said something first, what it said is left, and what it did then."""
+    """Seconds since the run said something first, what it said is left at least and at most, and
+    what it did then."""
 
     at_s: float
-    left_s: float
+    least_s: float
+    most_s: float
     doing: str
 
+    @property
+    def shown(self) -> str:
+        """`8 to 15 min`"""
+        return show_left(self.least_s, self.most_s)
 
-def said(lines: Sequence[str]) -> float | None:
-    """The seconds that a screen says are left."""
+    @property
+    def middle_s(self) -> float:
+        return (self.least_s + self.most_s) / 2
+
+    def has(self, left_s: float) -> bool:
+        """Whether what was left lay in what was said: within 30 % where that was one time, and
+        within 10 % where it was two."""
+        if self.least_s == self.most_s:
+            return self.is_near(left_s)
+        return (1 - EDGE) * self.least_s <= left_s <= (1 + EDGE) * self.most_s
+
+    def is_near(self, left_s: float) -> bool:
+        """Whether the middle of it was within 30 %."""
+        return abs(self.middle_s / left_s - 1) <= NEAR
+
+
+def said(lines: Sequence[str]) -> tuple[float, float] | None:
+    """The seconds that a screen says are left, at least and at most."""
     found = SAYS.search("\n".join(lines))
     if found is None:
         return None
-    words = found[1].split()
+    most = (found[2] or found[1]).split()
+    least = found[1].split()
+    # In "8 to 15 min" both are minutes.
+    least = least if len(least) % 2 == 0 else [*least, most[-1]]
+    return _seconds(least), _seconds(most)
+
+
+def _seconds(words: Sequence[str]) -> float:
     return float(
         sum(int(n) * UNIT_S[unit] for n, unit in zip(words[::2], words[1::2], strict=True))
     )
@@ -93,13 +123,13 @@ def watch(scenario: str, words: Sequence[str], out: Path) -> tuple[list[Seen], f
                 break
             stream.feed(got)
         now = time.monotonic()
-        left_s = said(screen.display)
-        if shows or left_s is not None:
+        left = said(screen.display)
+        if shows or left is not None:
             last = now
-        shows = left_s is not None
-        if left_s is not None:
+        shows = left is not None
+        if left is not None:
             began = began or now
-            seen.append(Seen(now - began, left_s, doing(screen.display)))
+            seen.append(Seen(now - began, *left, doing(screen.display)))
     os.close(above)
     if process.wait():
         sys.exit("\n".join(line for line in screen.display if line.strip()))
@@ -116,36 +146,39 @@ def each_minute(seen: Sequence[Seen], end_s: float) -> list[Seen]:
     return found
 
 
-def is_near(each: Seen, end_s: float) -> bool:
-    return abs(each.left_s / (end_s - each.at_s) - 1) <= NEAR
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.time_left")
     parser.add_argument("runs", nargs="*", help=f"of {', '.join(RUNS)}; all, if none is named")
     parser.add_argument("--out", type=Path, help="folder for what the runs stored")
     chosen = parser.parse_args()
-    good = count = 0
+    count = true = near = 0
     for name in chosen.runs or list(RUNS):
         with TemporaryDirectory() as folder:
             out = (chosen.out or Path(folder)) / name
             out.mkdir(parents=True, exist_ok=True)
             seen, end_s = watch(*RUNS[name], out)
         title = f"{name}: {show_seconds(end_s)}"
-        table = Table("minute", "trial", "says left", "was left", "ratio", box=None, title=title)
+        columns = ("minute", "trial", "says left", "was left", "true", "middle")
+        table = Table(*columns, box=None, title=title)
         for each in each_minute(seen, end_s):
-            later = each.at_s > FIRST_PART * end_s
-            count, good = count + later, good + (later and is_near(each, end_s))
             left_s = end_s - each.at_s
+            later = each.at_s > FIRST_PART * end_s
+            count += later
+            true += later and each.has(left_s)
+            near += later and each.is_near(left_s)
             table.add_row(
                 f"{each.at_s / 60:.0f}",
                 each.doing,
-                show_seconds(each.left_s),
+                each.shown,
                 show_seconds(left_s),
-                f"{each.left_s / left_s:.2f}{'' if later else ' (first third)'}",
+                ("yes" if each.has(left_s) else "no") if later else "first third",
+                f"{each.middle_s / left_s:.2f}",
             )
         Console(width=WIDTH).print(table)
-    print(f"After the first third within {NEAR:.0%} of the truth: {good} of {count}.")
+    print(
+        f"After the first third what was left lay in what was said {true} times of {count}; "
+        f"the middle of that was within {NEAR:.0%} {near} times."
+    )
 
 
 if __name__ == "__main__":

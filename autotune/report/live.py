@@ -39,9 +39,13 @@ class LiveReporter(Display):
         """Something that must be shown, terminal or not."""
         self._console.print(text)
 
-    def progress(self, what: str, share: float, left_s: float | None) -> None:
-        """`share` (0 to 1) of `what` is done; `left_s`: seconds left of the whole run."""
-        self._view.what, self._view.share, self._view.left_s = what, share, left_s
+    def progress(
+        self, what: str, share: float, left_s: float | None, most_s: float | None = None
+    ) -> None:
+        """`share` (0 to 1) of `what` is done; `left_s`: seconds left of the whole run, `most_s` if
+        it may well be so many."""
+        self._view.what, self._view.share = what, share
+        self._view.left_s, self._view.most_s = left_s, most_s
         self.draw()
 
     def ceilings(self, limits_ns: Mapping[str, float]) -> None:

@@ -30,6 +30,8 @@ NARROW = 76
 MOST_ROWS = 8
 ROUGH_S = 300.0
 """From so much time left on, whole minutes are enough."""
+ALIKE = 1.3
+"""Times left that differ by less are told as one."""
 OTHER_LINES = 8
 """Beside the rows of trials, and the line of the cursor."""
 
@@ -60,6 +62,7 @@ class View:
     what: str = ""
     share: float = 0.0
     left_s: float | None = None
+    most_s: float | None = None
     trials: list[Shown] = field(default_factory=list)
     home: str = HOME
     show: Show = show_setting
@@ -83,15 +86,15 @@ class View:
         return self.trials[0].record.requested
 
     def _doing(self, narrow: bool) -> Table | Text:
-        left = "" if self.left_s is None else f"{show_about(self.left_s)} left"
+        left = "" if self.left_s is None else f"{show_left(self.left_s, self.most_s)} left"
         if narrow:
-            return one_line(", ".join(filter(None, (left, self.what))))
+            return one_line(", ".join(filter(None, (left.removeprefix("about "), self.what))))
         grid = Table.grid(padding=(0, 1))
         grid.add_column(no_wrap=True, overflow="ellipsis")
         grid.add_column(width=24)
         grid.add_column(no_wrap=True)
         bar = ProgressBar(total=1.0, completed=self.share, width=24)
-        grid.add_row(Text(self.what), bar, Text(f"about {left}" if left else ""))
+        grid.add_row(Text(self.what), bar, Text(left))
         return grid
 
     def _best(self) -> Text | WholeItems:
@@ -146,6 +149,17 @@ class View:
                 line = spark(values[-room:], encoding)
                 lines.append(one_line(f"{label:{wide}}  {line}  {ends}"))
         return lines
+
+
+def show_left(least_s: float, most_s: float | None) -> str:
+    """`8 to 15 min`, or `about 8 min` if both are much the same."""
+    if most_s is None or most_s < ALIKE * least_s:
+        return f"about {show_about((least_s + (most_s or least_s)) / 2)}"
+    if most_s >= ROUGH_S and least_s >= 60:
+        least_s = 60 * round(least_s / 60)
+    least, most = show_about(least_s), show_about(most_s)
+    short, unit = least.removesuffix(" min"), most.removesuffix(" min")
+    return f"{short if unit.isdecimal() and short.isdecimal() else least} to {most}"
 
 
 def show_about(seconds: float) -> str:

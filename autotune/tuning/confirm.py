@@ -1,6 +1,6 @@
 """Whether what a search found is better: winner and original settings measured in turn."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from autotune.knobs import Knob
@@ -30,6 +30,7 @@ from autotune.tuning.preparation import Preparation
 from autotune.tuning.relevance import differing
 from autotune.tuning.remaining import pairs_left, time_left_s
 from autotune.tuning.reporter import Reporter
+from autotune.tuning.time_left import NextProof
 from autotune.tuning.trials import Trials
 
 
@@ -58,14 +59,14 @@ def confirm(
     reporter: Reporter,
     error: float = ERROR,
     what: str = "the best setting found",
-    another_s: Callable[[float | None], float] = lambda _gain: 0.0,
+    others: int = 0,
 ) -> Decision:
     """Measure the winner and the baseline in turn, in the phases where they can differ at all,
     until it is clear which is better or is not worth going on.
 
     A winner of a search is kept if it is better, one that was given if it is no worse. Equal
     settings are called different at most as often as `error`. `what`: the winner, in words.
-    `another_s`: the seconds of what is proven next if the winner has a gain, or the one expected.
+    `others`: how many proofs may follow this one.
     """
     given = preparation.options.given is not None
     what = "the profile" if given else what
@@ -86,10 +87,8 @@ def confirm(
         long_s = sum(p.max_seconds for p in long_phases(preparation, winner, phases)) * 2
         planned = max(1, min(MOST_PAIRS, pairs_left(trials, [p.name for p in phases], long_s)))
         errors = dict(enumerate(spending(planned, error), 1))
-    expected = trials.progress.proof
     after = len(trials.records)
-    expected = replace(expected, phases=phases, long_s=long_s, after=after)
-    trials.progress.proof = replace(expected, another_s=another_s(None))
+    trials.progress.proof = NextProof(phases, long_s, after=after, others=others)
     for pair in range(planned):
         failed = proof.measure(pair)
         if failed is not None:
@@ -102,10 +101,6 @@ def confirm(
         if pairs_left(trials, [p.name for p in phases]) < 1:
             decision, seen = proof.look(pair + 1, errors[pair + 1])
             break
-        if decision.verdict is not None:
-            # Of what is not clear, it may come to nothing.
-            next_s = another_s(max(1.0, decision.verdict.overall.low))
-            trials.progress.proof = replace(expected, another_s=next_s)
         reporter.step(f"Measuring another pair: {seen.reason}")
     if decision.keep and not given:
         return _with_long_load(preparation, trials, winner, phases, decision, reporter)

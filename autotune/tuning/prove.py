@@ -2,7 +2,6 @@
 
 import math
 from dataclasses import dataclass, replace
-from functools import partial
 
 from autotune.errors import SyncEndedError
 from autotune.problem.setting import Setting
@@ -72,7 +71,7 @@ def prove(preparation: Preparation, trials: Trials, hunt: Hunt, reporter: Report
     part: Setting | None = None
     # Else what is better but mends nothing would be proven under what nothing can hold.
     hunt.relax()
-    for error in ERRORS:
+    for number, error in enumerate(ERRORS, 1):
         if part is not None:
             candidate = part, hunt.what_matters(part)[1]
         elif (proposed := _candidate(hunt, reporter)) is not None:
@@ -84,11 +83,10 @@ def prove(preparation: Preparation, trials: Trials, hunt: Hunt, reporter: Report
         winner, shares = candidate
         if found.kept:
             reporter.step("There is time to prove what promised more")
-        another_s = partial(hunt.another_s, winner)
         try:
             decision = confirm(
-                *(preparation, trials, winner, hunt.figures, reporter, error),
-                *(_name(found), another_s),
+                *(preparation, trials, winner, hunt.figures, reporter, error, _name(found)),
+                others=len(ERRORS) - number,
             )
         except SyncEndedError:
             if found.kept is None:

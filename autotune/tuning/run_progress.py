@@ -11,7 +11,7 @@ from autotune.results.proof import BASELINE, WINNER
 from autotune.store import TrialRecord
 from autotune.tuning.preparation import Preparation
 from autotune.tuning.reporter import Reporter
-from autotune.tuning.time_left import NextProof, expected_left_s, movable, plan_of
+from autotune.tuning.time_left import NextProof, TimeLeft, movable, plan_of, time_left
 
 ENDING_S = 6.0
 """After the last trial the originals go back, and the answers are reckoned (in the lab, 6.5 s)."""
@@ -22,7 +22,8 @@ class RunProgress:
 
     def __init__(self, preparation: Preparation, reporter: Reporter, deadline: float) -> None:
         self._prep, self._reporter = preparation, reporter
-        self._ends_at = deadline
+        self._left = TimeLeft(0.0, deadline - time.monotonic())
+        self._reckoned = time.monotonic()
         self.label = ""
         self.proof = NextProof(movable(preparation))
 
@@ -38,13 +39,14 @@ class RunProgress:
         monotonic clock, `role` is that of the trial that begins now; the baseline comes back
         after so many trials."""
         plan = plan_of(self._prep, seconds, self.proof, role, baseline_every)
-        now = time.monotonic()
-        self._ends_at = now + expected_left_s(plan, records, deadline - now) + ENDING_S
+        self._reckoned = time.monotonic()
+        self._left = time_left(plan, records, deadline - self._reckoned)
 
     def phase(self, phase: Phase, share: float) -> None:
         """A phase is so far."""
-        left = max(0.0, self._ends_at - time.monotonic())
-        self._reporter.progress(f"{self.label}: {phase.name}", share, left)
+        passed_s = time.monotonic() - self._reckoned - ENDING_S
+        least_s, most_s = (max(0.0, s - passed_s) for s in (self._left.least_s, self._left.most_s))
+        self._reporter.progress(f"{self.label}: {phase.name}", share, least_s, most_s)
 
     def ceilings(self, figures: Sequence[Figure], before: Figures) -> None:
         """The ceilings from now on, beside what the original settings show."""

@@ -21,7 +21,7 @@ from autotune.tuning.relevance import differing, figures_moved
 from autotune.tuning.remaining import Stop, lacking, proof_seconds
 from autotune.tuning.stored_problem import stored_problem
 from autotune.tuning.strategy_input import informed, trials_without_drift, without
-from autotune.tuning.time_left import NextProof, pairs_kept
+from autotune.tuning.time_left import NextProof, movable, pairs_kept
 from autotune.tuning.trials import Trials
 
 SHORT = 1
@@ -99,7 +99,10 @@ class Hunt:
     def lacking(self) -> Stop:
         """What is missing for another trial and a proof."""
         seen = self._best_seen()
+        others = self._trials.progress.proof.others
         if seen is None:
+            kept_s = proof_seconds(self._trials, movable(self._prep), SHORT)
+            self._trials.progress.proof = NextProof((), kept_s=kept_s, others=others)
             return lacking(self._prep, self._trials, SHORT)
         prep, pairs = self._prep, pairs_kept(seen.gain)
         phases = differing(prep.knobs, prep.phases, seen.setting, prep.baseline)
@@ -112,7 +115,7 @@ class Hunt:
         likely = seen.setting if self.is_home(likely) else likely
         proven = differing(prep.knobs, prep.phases, likely, prep.baseline)
         expected_s = _long_s(prep, likely, proven)
-        self._trials.progress.proof = NextProof(proven, expected_s, usual_s)
+        self._trials.progress.proof = NextProof(proven, expected_s, usual_s, others=others)
         return lacking(prep, self._trials, pairs, long_s, phases)
 
     def better_part(self, setting: Setting, verdict: Verdict | None) -> Setting | None:
@@ -137,20 +140,6 @@ class Hunt:
         if seen is None or (proven is not None and seen.gain.value < LOOKS_BETTER * proven):
             return None
         return seen.setting
-
-    def another_s(self, setting: Setting, proven: float | None = None) -> float:
-        """The seconds of the proof that follows on that of this setting if it has the gain
-        `proven`, or else the one that its trials showed; 0.0 if nothing promises more."""
-        if proven is None:
-            key = setting_key(setting)
-            gains = (p.gain.value for p in self.points() if setting_key(p.setting) == key)
-            proven = next(gains, self.strategy.recommend().gain.value)
-        problem = dataclasses.replace(without(self.problem, setting), proven=proven)
-        other = informed(self._factory, problem, self._trials).recommend()
-        if other.gain.value < LOOKS_BETTER * proven or self.is_refused(other.setting):
-            return 0.0
-        phases = differing(self._prep.knobs, self._prep.phases, other.setting, self._prep.baseline)
-        return proof_seconds(self._trials, phases, LEAST_PAIRS)
 
     def is_home(self, setting: Setting) -> bool:
         return setting_key(setting) == setting_key(self._prep.baseline)

@@ -1,7 +1,8 @@
 """How long a run will probably go on, for those who wait. Pure.
 
-What ends a search for another reason (nothing promises enough, a proof that fails) cannot be
-foreseen, so the truth may be less or more.
+What a proof will show cannot be foreseen: after one of two pairs a run may be over, or go on with
+two more proofs. So it is told as the least and the most that most runs take. A search that ends
+since nothing else promises enough is shorter than either.
 """
 
 import math
@@ -13,7 +14,7 @@ from statistics import fmean
 from autotune.measure.workload import Phase
 from autotune.problem.figure import Estimate
 from autotune.results.proof import BASELINE, WINNER
-from autotune.stats.sequential import LEAST_PAIRS, MOST_PAIRS
+from autotune.stats.sequential import ERRORS, LEAST_PAIRS, MOST_PAIRS
 from autotune.store import TrialRecord
 from autotune.tuning.preparation import (
     BASELINE_EVERY,
@@ -31,6 +32,11 @@ have; by less than FAINT, even these would hardly show it, and another trial is 
 LIKELY_CHECKS = 1
 """Of the trials of whether each change is needed. There are none to DOUBTS: of two runs in the lab,
 one had none and one had four."""
+SPREAD = 1.15
+"""A search takes at most so many times as long, or as short, as its last trials suggest. This and
+ANOTHER come from simulated runs (`tests/unit/simulated_time.py`)."""
+ANOTHER = 6
+"""So many trials of what a setting can move are a further proof and what comes with it."""
 PROOF = (WINNER, BASELINE)
 RECENT = 5
 """So many of the last trials say how long the next ones take."""
@@ -38,16 +44,16 @@ RECENT = 5
 
 @dataclass(frozen=True)
 class NextProof:
-    """The proof that is expected: of these phases. `long_s` is what a long load of both sides
-    takes, 0 if there is none; `kept_s` what a search usually keeps for everything, since it
-    does not know yet what will be left out of its best setting. `after` is the number of trials
-    before it; `another_s` is what the one takes that probably follows, 0 if none does."""
+    """The proof that is expected: of these phases, of none while nothing looks better. `long_s` is
+    what a long load of both sides takes, 0 if there is none; `kept_s` what a search usually keeps
+    for everything, since it does not know yet what will be left out of its best setting. `after`
+    is the number of trials before it; `others` is how many more may follow."""
 
     phases: tuple[Phase, ...]
     long_s: float = 0.0
     kept_s: float = 0.0
     after: int = 0
-    another_s: float = 0.0
+    others: int = len(ERRORS) - 1
 
 
 @dataclass(frozen=True)
@@ -66,9 +72,18 @@ class Plan:
     kept_s: float = 0.0
     proof_after: int = 0
     """The trials before the proof that is under way."""
-    another_s: float = 0.0
+    others: int = 0
+    """The proofs that may follow it."""
     baseline_every: int = BASELINE_EVERY
     """The trials after which the baseline comes back."""
+
+
+@dataclass(frozen=True)
+class TimeLeft:
+    """How long a run probably goes on, in seconds: between these two in most runs."""
+
+    least_s: float
+    most_s: float
 
 
 def pairs_kept(best: Estimate | None) -> int:
@@ -107,58 +122,73 @@ def plan_of(
         role,
         proof.kept_s,
         proof.after,
-        proof.another_s,
+        proof.others if options.given is None else 0,
         baseline_every,
     )
 
 
-def expected_left_s(plan: Plan, records: Sequence[TrialRecord], allowed_s: float) -> float:
-    """The seconds until the end as the run stands between two trials; `allowed_s` are left of its
-    time."""
+def time_left(plan: Plan, records: Sequence[TrialRecord], allowed_s: float) -> TimeLeft:
+    """What is left as the run stands between two trials; `allowed_s` are left of its time.
+
+    The search goes on as it went. What follows depends on what the proofs will show: a first one
+    may fail in its first pair, or pass, and others and long loads may follow.
+    """
     roles = [record.role for record in records]
     gap_s = _gap_s(records)
+    another_s = ANOTHER * (plan.moved_s + gap_s) if plan.others else 0.0
     if plan.role.startswith("long-"):
-        loaded = sum(role.startswith("long-") for role in roles)
+        loaded = sum(role.startswith("long-") for role in roles[plan.proof_after :])
         # Both sides once more, if the winner looked slower.
-        return plan.long_s / 2 * (2 - loaded % 2) + plan.another_s
-    if plan.role in PROOF:
-        return min(allowed_s, _proof_left_s(plan, roles, gap_s, allowed_s))
+        least_s = plan.long_s / 2 * (2 - loaded % 2)
+        most_s = least_s + another_s
+    elif plan.role in PROOF:
+        least_s = _proof_left_s(plan, roles, gap_s, allowed_s)
+        most_s = least_s + 2 * (plan.proof_s + gap_s) + plan.long_s + another_s
+    else:
+        search_s = _search_left_s(plan, records, gap_s, allowed_s)
+        pair_s = 2 * (plan.proof_s + gap_s)
+        # It may end a trial sooner, or as this one ends.
+        least_s = max(0.0, search_s - plan.moved_s) / SPREAD + pair_s
+        most_s = search_s * SPREAD + LEAST_PAIRS * pair_s + plan.long_s + another_s
+    least_s = min(least_s, max(0.0, allowed_s))
+    return TimeLeft(least_s, max(least_s, min(most_s, allowed_s)))
+
+
+def _search_left_s(
+    plan: Plan, records: Sequence[TrialRecord], gap_s: float, allowed_s: float
+) -> float:
+    """What the search still takes, and the trials of whether each change is needed."""
+    roles = [record.role for record in records]
     searched = [record.seconds for record in records if record.role == "search"]
     trial_s = fmean(searched[-RECENT:]) if searched else plan.moved_s
-    proof_s = 2 * LEAST_PAIRS * (plan.proof_s + gap_s) + plan.long_s
     to_search = max(0, plan.trials - len(searched))
-    checks = _checks_left(plan, roles)
+    checks_s = _checks_left(plan, roles) * (plan.proof_s + gap_s)
+    if plan.role == "check":
+        # The search is over, for whatever reason.
+        return checks_s
     last = max((i for i, role in enumerate(roles) if role == "baseline"), default=0)
     again = (roles[last:].count("search") + to_search) // plan.baseline_every
     baselines = max(0, BASELINE_TRIALS - roles.count("baseline")) + again
     if plan.role == "baseline":
         # It comes back at the end of a search, too.
         baselines = max(1, baselines)
-    if plan.role == "check":
-        # The search is over, for whatever reason.
-        to_search = baselines = 0
-    # Such a trial measures what the proof does.
-    search_s = to_search * (trial_s + gap_s) + checks * (plan.proof_s + gap_s)
-    # A search that its time ends has kept more of it than a proof needs, of everything even. Half
-    # of that goes to other proofs (five runs in the lab); and half a trial is too short for one.
-    more_s = max(0.0, plan.kept_s - 2 * LEAST_PAIRS * plan.moved_s)
-    unused_s = max(trial_s, trial_s / 2 * TIME_MARGIN + more_s / 2)
-    return min(baselines * plan.whole_s + search_s + proof_s, max(0.0, allowed_s - unused_s))
+    wanted_s = baselines * plan.whole_s + to_search * (trial_s + gap_s) + checks_s
+    # A search that its time ends keeps some for the proof, and half a trial is too short for one.
+    kept_s = max(plan.kept_s, 2 * LEAST_PAIRS * (plan.proof_s + gap_s) + plan.long_s)
+    return min(wanted_s, max(0.0, allowed_s - kept_s - trial_s / 2 * TIME_MARGIN))
 
 
 def _proof_left_s(plan: Plan, roles: Sequence[str], gap_s: float, allowed_s: float) -> float:
-    """What a proof and its long load still take."""
+    """What a proof takes that is clear after the least pairs, as most are; and else the pair that
+    is begun."""
     own = roles[plan.proof_after :]
     proven = sum(1 for _ in takewhile(PROOF.__contains__, reversed(own)))
-    # A pair that is begun is ended; another one only where it fits. Most proofs are clear after
-    # the least.
     begun = proven + 2 - proven % 2
+    # Another one only where it fits.
     room_s = allowed_s - (begun - proven) * plan.proof_s
     fit = begun + 2 * max(0, int(room_s / (2 * plan.proof_s * TIME_MARGIN)))
     wanted = max(begun, min(2 * LEAST_PAIRS, fit))
-    left_s = (wanted - proven) * (plan.proof_s + gap_s) + plan.long_s
-    # Only where the next one fits.
-    return left_s + (plan.another_s if left_s + plan.another_s <= allowed_s else 0.0)
+    return (wanted - proven) * (plan.proof_s + gap_s)
 
 
 def _checks_left(plan: Plan, roles: Sequence[str]) -> float:

@@ -61,7 +61,9 @@ class Follower:
     def notice(self, text: str) -> None:
         self.notices.append(text)
 
-    def progress(self, what: str, share: float, left_s: float | None) -> None: ...
+    def progress(
+        self, what: str, share: float, left_s: float | None, most_s: float | None = None
+    ) -> None: ...
 
     def ceilings(self, limits_ns: Mapping[str, float]) -> None: ...
 

@@ -49,7 +49,9 @@ class Clock(Follower):
         super().__init__(after_trial)
         self.phase = threading.Event()
 
-    def progress(self, what: str, share: float, left_s: float | None) -> None:
+    def progress(
+        self, what: str, share: float, left_s: float | None, most_s: float | None = None
+    ) -> None:
         if what.startswith("Trial") and share > 0.05:
             self.phase.set()
 

@@ -41,7 +41,9 @@ class Clock(Follower):
         self.seen_s = 0.0
         self.phase = threading.Event()
 
-    def progress(self, what: str, share: float, left_s: float | None) -> None:
+    def progress(
+        self, what: str, share: float, left_s: float | None, most_s: float | None = None
+    ) -> None:
         self.seen_s = time.monotonic()
         if what.startswith("Trial") and share > 0.05:
             self.phase.set()

@@ -3,26 +3,34 @@
 import pytest
 
 from autotune.report.live_view import NARROW, View
-from benchmarks.time_left import WIDTH, Seen, each_minute, is_near, said
+from benchmarks.time_left import WIDTH, Seen, each_minute, said
 
 
-@pytest.mark.parametrize("seconds", [7.0, 40.0, 100.0, 840.0, 3900.0])
-def test_it_reads_what_a_run_shows(seconds: float) -> None:
+@pytest.mark.parametrize(
+    ("least_s", "most_s"),
+    [
+        *((seconds, seconds) for seconds in (7.0, 40.0, 100.0, 840.0, 3900.0)),
+        *((7.0, 40.0), (50.0, 840.0), (300.0, 840.0), (100.0, 200.0), (2400.0, 3900.0)),
+    ],
+)
+def test_it_reads_what_a_run_shows(least_s: float, most_s: float) -> None:
     from rich.console import Console  # noqa: PLC0415
 
     assert WIDTH >= NARROW
-    view = View("Ctrl-C ends it.", "Trial 3 (search): resync", 0.5, seconds)
+    view = View("Ctrl-C ends it.", "Trial 3 (search): resync", 0.5, least_s, most_s)
     lines = Console(width=WIDTH, force_terminal=True).render_lines(view)
     shown = ["".join(segment.text for segment in line) for line in lines]
-    assert said(shown) == seconds
+    assert said(shown) == (least_s, most_s)
     assert said(["no time is told, about this one"]) is None
 
 
 def test_one_of_each_minute_is_judged_by_what_was_left() -> None:
-    seen = [Seen(at, 300.0 - at, "") for at in range(0, 300, 7)]
+    seen = [Seen(at, 300.0 - at, 300.0 - at, "") for at in range(0, 300, 7)]
     chosen = each_minute(seen, 300.0)
     assert [each.at_s for each in chosen] == [63, 126, 182, 245]
-    assert all(is_near(each, 300.0) for each in chosen)
-    assert is_near(Seen(100, 125, ""), 200)
-    assert not is_near(Seen(100, 131, ""), 200)
-    assert not is_near(Seen(100, 69, ""), 200)
+    assert all(each.has(300.0 - each.at_s) for each in chosen)
+    one = Seen(100, 100, 100, "")
+    assert [one.has(left) for left in (76, 77, 142, 143)] == [False, True, True, False]
+    two = Seen(100, 60, 140, "")
+    assert [two.has(left) for left in (53, 54, 154, 156)] == [False, True, True, False]
+    assert [two.is_near(left) for left in (76, 77)] == [False, True]

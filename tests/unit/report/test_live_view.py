@@ -18,7 +18,7 @@ from autotune.problem.setting import show_setting
 from autotune.problem.trial import Status
 from autotune.report.display import WholeItems
 from autotune.report.live import LiveReporter
-from autotune.report.live_view import Shown, View, show_about, table
+from autotune.report.live_view import Shown, View, show_about, show_left, table
 from autotune.report.spark import spark, spark_under
 
 SIZES = [(80, 24), (40, 15), (200, 60)]
@@ -56,7 +56,7 @@ with live.LiveReporter(console(stderr=True), "Ctrl-C puts the original settings 
         gain = Estimate(1 + number / 50, 0.02) if number != 9 else None
         reporter.trial(record, gain)
         settle()
-        reporter.progress("between", 0.0, 100.0)
+        reporter.progress("between", 0.0, 100.0, 500.0)
         settle()
 """
 
@@ -68,7 +68,7 @@ def test_the_screen_shows_a_run_and_keeps_its_trials(width: int, height: int) ->
     assert any(line.startswith("best so far ×1.26 (1.") for line in lines), before
     assert sum("overall" in line for line in lines) == 2
     assert any("resync.p99" in line and "▁" in line for line in lines)
-    assert any("1 min 40 s left" in line for line in lines)
+    assert any("2 to 8 min left" in line for line in lines)
     assert any(line.startswith("ceilings: resync.p99 55.0 ms") for line in lines), before
     # It has a p99 of 56 ms.
     assert any(
@@ -145,6 +145,26 @@ def test_a_spark_under_a_ceiling_shows_what_is_above_it() -> None:
 )
 def test_an_estimate_has_few_digits(seconds: float, said: str) -> None:
     assert show_about(seconds) == said
+
+
+@pytest.mark.parametrize(
+    ("least_s", "most_s", "said"),
+    [
+        (480, None, "about 8 min"),
+        (480, 600, "about 9 min"),
+        (480, 900, "8 to 15 min"),
+        (50, 100, "50 s to 1 min 40 s"),
+        (50, 900, "50 s to 15 min"),
+        (70, 420, "1 to 7 min"),
+        (200, 540, "3 to 9 min"),
+        (1800, 7200, "30 min to 2 h 00 min"),
+        (0, 6, "0 s to 6 s"),
+    ],
+)
+def test_the_least_and_the_most_are_told_where_they_differ(
+    least_s: float, most_s: float | None, said: str
+) -> None:
+    assert show_left(least_s, most_s) == said
 
 
 def test_what_is_the_same_is_said_once() -> None:

@@ -7,16 +7,20 @@ from pathlib import Path
 import pytest
 import synthetic_run
 from fake_run import Machine
+from simulated_time import TimedMachine
 
 from autotune.problem.figure import Estimate
 from autotune.store import TrialRecord
 from autotune.tuning import run_progress
-from autotune.tuning.time_left import Plan, expected_left_s, pairs_kept
+from autotune.tuning.time_left import ANOTHER, SPREAD, Plan, TimeLeft, pairs_kept, time_left
 
-PLAN = Plan(trials=10, whole_s=20.0, moved_s=15.0, proof_s=15.0, long_s=120.0)
+PLAN = Plan(trials=10, whole_s=20.0, moved_s=15.0, proof_s=15.0, long_s=120.0, others=2)
+FURTHER_S = ANOTHER * 15.0
+"""A proof that may follow, with no gap between trials."""
+PROOF_S, PAIR_S = 4 * 15.0, 2 * 15.0
 
 
-def a_run(*roles: str, gap_s: float = 1.0, seconds: float = 15.0) -> list[TrialRecord]:
+def a_run(*roles: str, gap_s: float = 0.0, seconds: float = 15.0) -> list[TrialRecord]:
     """Trials of so many seconds, so far apart."""
     found = []
     for number, role in enumerate(roles):
@@ -26,23 +30,29 @@ def a_run(*roles: str, gap_s: float = 1.0, seconds: float = 15.0) -> list[TrialR
     return found
 
 
+def searching(seconds: float) -> TimeLeft:
+    """What is left of a search of so many seconds, and of the proofs after it."""
+    most_s = seconds * SPREAD + PROOF_S + PLAN.long_s + FURTHER_S
+    least_s = max(0.0, seconds - PLAN.moved_s) / SPREAD + PAIR_S
+    return TimeLeft(pytest.approx(least_s), pytest.approx(most_s))
+
+
 def test_at_the_start_everything_is_still_to_come() -> None:
-    assert expected_left_s(PLAN, [], 1e6) == 3 * 20 + 11 * 15 + 4 * 15 + 120
+    assert time_left(PLAN, [], 1e6) == searching(3 * 20 + 11 * 15)
 
 
 def test_the_original_settings_come_back_in_the_search() -> None:
     for searched, again in ((0, 1), (5, 1), (6, 1)):
-        done = a_run("baseline", "baseline", *["search"] * searched, gap_s=0)
-        expected = again * 20 + (11 - searched) * 15 + 4 * 15 + 120
-        assert expected_left_s(PLAN, done, 1e6) == pytest.approx(expected), searched
-    back = a_run("baseline", "baseline", *["search"] * 6, "baseline", gap_s=0)
-    assert expected_left_s(PLAN, back, 1e6) == pytest.approx(5 * 15 + 4 * 15 + 120)
+        done = a_run("baseline", "baseline", *["search"] * searched)
+        assert time_left(PLAN, done, 1e6) == searching(again * 20 + (11 - searched) * 15), searched
+    back = a_run("baseline", "baseline", *["search"] * 6, "baseline")
+    assert time_left(PLAN, back, 1e6) == searching(5 * 15)
 
 
 def test_they_come_back_more_often_while_they_move() -> None:
-    done = a_run("baseline", "baseline", "search", "search", gap_s=0)
-    still, moving = (expected_left_s(replace(PLAN, baseline_every=n), done, 1e6) for n in (6, 2))
-    assert moving - still == pytest.approx((5 - 1) * 20)
+    done = a_run("baseline", "baseline", "search", "search")
+    moving = time_left(replace(PLAN, baseline_every=2), done, 1e6)
+    assert moving == searching(5 * 20 + 9 * 15)
 
 
 @pytest.mark.parametrize(
@@ -59,95 +69,88 @@ def test_what_is_near_the_noise_keeps_time_for_more_pairs(best: Estimate | None,
 
 
 def test_a_search_goes_on_as_it_went() -> None:
-    done = a_run("baseline", "baseline", *["search"] * 4)
-    assert expected_left_s(PLAN, done, 1e6) == pytest.approx(7 * 16 + 20 + 4 * 16 + 120)
+    done = a_run("baseline", "baseline", *["search"] * 4, gap_s=1.0)
+    found = time_left(PLAN, done, 1e6)
+    search_s = 6 * 16 + 20 + 16
+    assert found.least_s == pytest.approx((search_s - 15) / SPREAD + 2 * 16)
+    assert found.most_s == pytest.approx(search_s * SPREAD + 4 * 16 + 120 + ANOTHER * 16)
 
 
 def test_whether_each_change_is_needed_takes_some_trials() -> None:
-    found = a_run("baseline", "baseline", *["search"] * 7, seconds=16, gap_s=0)
+    found = a_run("baseline", "baseline", *["search"] * 7, seconds=16)
     # The original settings come back at the end of the search.
     back = replace(PLAN, role="baseline")
-    assert expected_left_s(back, found, 1e6) == pytest.approx(20 + 3 * 16 + 15 + 4 * 15 + 120)
+    assert time_left(back, found, 1e6) == searching(20 + 3 * 16 + 15)
     asking = replace(PLAN, role="check")
     for asked, left in enumerate((2.5, 2, 1.5, 1)):
-        roles = ["baseline", "baseline", *["search"] * 7, *["check"] * asked]
-        done = a_run(*roles, seconds=16, gap_s=0)
-        expected = left * 15 + 4 * 15 + 120
-        assert expected_left_s(asking, done, 1e6) == pytest.approx(expected), asked
+        done = a_run(*["search"] * 7, *["check"] * asked, seconds=16)
+        assert time_left(asking, done, 1e6) == searching(left * 15), asked
     # What is given is proven as it is.
-    given = replace(PLAN, trials=0)
-    assert expected_left_s(given, found[:2], 1e6) == pytest.approx(4 * 15 + 120)
+    given = replace(PLAN, trials=0, others=0, long_s=0.0)
+    assert time_left(given, found[:2], 1e6) == TimeLeft(PAIR_S, PROOF_S)
+
+
+def test_while_nothing_looks_better_a_run_may_end_with_its_search() -> None:
+    done = a_run("baseline", "baseline", *["search"] * 4)
+    nothing = time_left(replace(PLAN, proof_s=0.0, long_s=0.0), done, 1e6)
+    search_s = 6 * 15 + 20
+    assert nothing.least_s == pytest.approx((search_s - 15) / SPREAD)
+    assert nothing.most_s == pytest.approx(search_s * SPREAD + FURTHER_S)
 
 
 def test_the_time_allowed_ends_a_search_before_its_trials_do() -> None:
     done = a_run("baseline", "baseline", "search")
-    # About a trial before its time is over.
-    assert expected_left_s(PLAN, done, 300.0) == pytest.approx(300 - 15)
-    # Room is kept for more than two pairs of all: half of the rest goes to other proofs. Half a
-    # trial before that the search has ended.
-    unused = 1.1 * 15 / 2 + (260 - 4 * PLAN.moved_s) / 2
-    faint = replace(PLAN, kept_s=260)
-    assert expected_left_s(faint, done, 300.0) == pytest.approx(300 - unused)
+    # A proof and its long load are kept free, and half a trial is too short for one.
+    search_s = 300 - PROOF_S - 120 - 1.1 * 15 / 2
+    found = time_left(PLAN, done, 300.0)
+    assert found == TimeLeft(pytest.approx((search_s - 15) / SPREAD + PAIR_S), 300.0)
+    faint = time_left(replace(PLAN, kept_s=260), done, 300.0)
+    assert faint.least_s == pytest.approx((300 - 260 - 1.1 * 15 / 2 - 15) / SPREAD + PAIR_S)
 
 
-def test_a_proof_takes_two_pairs_and_perhaps_one_more() -> None:
+def test_a_proof_takes_two_pairs_or_more_and_others_may_follow() -> None:
     proving = replace(PLAN, role="confirm-baseline")
-    done = a_run("baseline", "search", "confirm-winner")
-    assert expected_left_s(proving, done, 1e6) == pytest.approx(3 * 16 + 120)
-    turns = ["confirm-winner", "confirm-baseline", "confirm-baseline", "confirm-winner"]
-    fifth = a_run("search", *turns)
-    assert expected_left_s(proving, fifth, 1e6) == pytest.approx(2 * 16 + 120)
-    sixth = a_run("search", *turns, "confirm-winner")
-    assert expected_left_s(proving, sixth, 1e6) == pytest.approx(16 + 120)
-    # Of another setting, after one that was not kept.
-    anew = a_run("search", *turns, "search")
-    assert expected_left_s(proving, anew, 1e6) == pytest.approx(4 * 16 + 120)
-
-
-def test_of_what_promised_more_another_proof_follows_if_it_fits() -> None:
+    more_s = PAIR_S + 120 + FURTHER_S
+    for proven, left in ((0, 4), (1, 3), (2, 2), (3, 1), (4, 2), (5, 1)):
+        done = a_run("baseline", "search", *["confirm-winner"] * proven)
+        least_s = left * 15.0
+        assert time_left(proving, done, 1e6) == TimeLeft(least_s, least_s + more_s), proven
+    # Of another setting, when nothing of it is done.
     turns = ["confirm-winner", "confirm-baseline"]
-    proving = replace(PLAN, long_s=0.0, role="confirm-winner", another_s=70.0)
+    second = replace(proving, others=1, proof_after=3)
     done = a_run("search", *turns)
-    assert expected_left_s(proving, done, 1e6) == pytest.approx(2 * 16 + 70)
-    assert expected_left_s(proving, done, 100.0) == pytest.approx(2 * 16)
-    # When that begins, nothing of it is done.
-    second = replace(proving, another_s=0.0, proof_after=len(done))
-    assert expected_left_s(second, done, 1e6) == pytest.approx(4 * 16)
-    loading = replace(PLAN, role="long-winner", another_s=70.0)
-    assert expected_left_s(loading, done, 1e6) == 120 + 70
+    assert time_left(second, done, 1e6) == TimeLeft(PROOF_S, PROOF_S + more_s)
+    last = replace(second, others=0)
+    assert time_left(last, done, 1e6).most_s == PROOF_S + PAIR_S + 120
+
+
+def test_nothing_is_said_to_last_longer_than_is_allowed() -> None:
+    proving = replace(PLAN, role="confirm-winner")
+    done = a_run("baseline", "search")
+    assert time_left(proving, done, 90.0) == TimeLeft(PROOF_S, 90.0)
+    # Only one pair fits.
+    assert time_left(proving, done, 40.0) == TimeLeft(PAIR_S, 40.0)
+    assert time_left(proving, done, -5.0) == TimeLeft(0.0, 0.0)
 
 
 def test_a_proof_measures_what_the_best_setting_moves() -> None:
-    found = a_run("baseline", "baseline", *["search"] * 4, gap_s=0)
+    found = a_run("baseline", "baseline", *["search"] * 4)
     narrow = replace(PLAN, proof_s=5.0, long_s=0.0)
-    assert expected_left_s(narrow, found, 1e6) == pytest.approx(6 * 15 + 20 + 5 + 4 * 5)
-    proving = replace(narrow, role="confirm-winner")
-    assert expected_left_s(proving, found, 1e6) == pytest.approx(4 * 5)
+    search_s = 6 * 15 + 20 + 5
+    assert time_left(narrow, found, 1e6).least_s == pytest.approx((search_s - 15) / SPREAD + 2 * 5)
+    assert time_left(replace(narrow, role="confirm-winner"), found, 1e6).least_s == 4 * 5
 
 
 def test_a_long_load_takes_both_sides() -> None:
     turns = ["search", "confirm-winner", "confirm-baseline"]
-    loading = replace(PLAN, role="long-winner")
+    loading = replace(PLAN, role="long-winner", proof_after=1)
     for loads, left in ((0, 120), (1, 60), (2, 120), (3, 60)):
         done = a_run(*turns, *["long-winner"] * loads)
-        assert expected_left_s(loading, done, 1e6) == left
-
-
-def test_a_search_that_goes_on_after_a_proof_is_one() -> None:
-    turns = ["confirm-winner", "confirm-baseline"]
-    done = a_run("baseline", "baseline", *["search"] * 4, *turns)
-    before = a_run("baseline", "baseline", *["search"] * 4)
-    expected = expected_left_s(PLAN, before, 1e6)
-    assert expected_left_s(PLAN, done, 1e6) == pytest.approx(expected)
-
-
-def test_a_proof_has_as_many_pairs_as_fit() -> None:
-    proving = replace(PLAN, long_s=0.0, role="confirm-winner")
-    done = a_run("baseline", "search")
-    assert expected_left_s(proving, done, 40.0) == pytest.approx(2 * 16)
-    assert expected_left_s(proving, done, 80.0) == pytest.approx(4 * 16)
-    begun = a_run("search", "confirm-winner")
-    assert expected_left_s(proving, begun, 25.0) == pytest.approx(16)
+        assert time_left(loading, done, 1e6) == TimeLeft(left, left + FURTHER_S)
+    # What an earlier proof loaded is of that.
+    again = replace(loading, others=0, proof_after=6)
+    done = a_run(*turns, "long-winner", "long-baseline", "search", *turns[1:])
+    assert time_left(again, done, 1e6) == TimeLeft(120, 120)
 
 
 def test_a_run_reckons_anew_before_each_trial(
@@ -155,19 +158,33 @@ def test_a_run_reckons_anew_before_each_trial(
 ) -> None:
     seen = []
 
-    def reckon(plan: Plan, records: list[TrialRecord], allowed_s: float) -> float:
+    def reckon(plan: Plan, records: list[TrialRecord], allowed_s: float) -> TimeLeft:
         seen.append((len(records), plan))
-        return expected_left_s(plan, records, allowed_s)
+        return time_left(plan, records, allowed_s)
 
-    monkeypatch.setattr(run_progress, "expected_left_s", reckon)
+    monkeypatch.setattr(run_progress, "time_left", reckon)
     Machine(tmp_path, monkeypatch).run("recipe")
     assert [count for count, _ in seen] == list(range(len(seen)))
     first = seen[0][1]
     # Three phases, of which nothing is known yet.
     assert (first.trials, first.long_s, first.moved_s) == (9, 120.0, 45.0)
     # Once something looks better, that is what is expected to be proven.
-    assert [plan.proof_s for _, plan in seen if plan.role == "search"][-1] == 10.0
+    searches = [plan for _, plan in seen if plan.role == "search"]
+    assert (searches[0].proof_s, searches[-1].proof_s) == (0.0, 10.0)
     # Read-ahead is not what was kept.
-    proofs = {plan.proof_s for _, plan in seen if plan.role.startswith("confirm-")}
-    assert proofs == {10.0}
-    assert {plan.long_s for _, plan in seen if plan.role.startswith("confirm-")} == {120.0}
+    proofs = [plan for _, plan in seen if plan.role.startswith("confirm-")]
+    assert {(plan.proof_s, plan.long_s, plan.others) for plan in proofs} == {(10.0, 120.0, 2)}
+
+
+@pytest.mark.parametrize("time_s", [600.0, 1800.0])
+def test_what_is_told_is_true_in_most_minutes(
+    time_s: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On three made-up arrays, from the first third of a run on."""
+    told = []
+    for number in range(3):
+        with monkeypatch.context() as patched:
+            told += TimedMachine(tmp_path / str(number), patched, number).told(time_s)
+    assert sum(each.is_true for each in told) >= 0.7 * len(told)
+    allowed_s = time_s + run_progress.ENDING_S + 1
+    assert all(each.left.most_s <= allowed_s - each.at_s for each in told)
