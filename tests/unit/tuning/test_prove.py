@@ -16,7 +16,9 @@ from autotune.problem.figure import Estimate
 from autotune.problem.setting import Setting
 from autotune.problem.strategy import Problem, Recommendation, Weighed
 from autotune.problem.trial import Trial
-from autotune.tuning.search import Hunt
+from autotune.store import TrialRecord
+from autotune.tuning import run_progress
+from autotune.tuning.time_left import Plan, TimeLeft, time_left
 
 MODEST, BOLD = {"stripe_cache_size": 512}, {"stripe_cache_size": 1024}
 
@@ -131,19 +133,17 @@ def test_what_was_proven_stands_if_the_sync_ends_meanwhile(machine: Bench1024) -
     assert (result.keep, result.winner["stripe_cache_size"]) == (True, 512)
 
 
-def test_what_a_proof_shows_says_how_much_follows(
+def test_each_proof_leaves_room_for_fewer_others(
     machine: Bench1024, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A setting that brings less than it promised leaves others that promise more."""
-    shown: list[tuple[object, float | None]] = []
-    reckon = Hunt.another_s
+    """What a run says is left depends on how many may follow."""
+    seen: dict[int, int] = {}
 
-    def another_s(hunt: Hunt, setting: Setting, proven: float | None = None) -> float:
-        shown.append((setting["stripe_cache_size"], proven))
-        return reckon(hunt, setting, proven)
+    def reckon(plan: Plan, records: list[TrialRecord], allowed_s: float) -> TimeLeft:
+        if plan.role == "confirm-winner":
+            seen[plan.proof_after] = plan.others
+        return time_left(plan, records, allowed_s)
 
-    monkeypatch.setattr(Hunt, "another_s", another_s)
+    monkeypatch.setattr(run_progress, "time_left", reckon)
     machine.run("random")
-    first, second = shown[:2]
-    assert first == (512, None)
-    assert second == (512, pytest.approx(1.2, abs=0.1))
+    assert list(seen.values()) == [2, 1]
