@@ -20,10 +20,9 @@ ENDING_S = 6.0
 class RunProgress:
     """Tells a reporter. `label`: what is measured now; `proof`: the proof that is expected."""
 
-    def __init__(self, preparation: Preparation, reporter: Reporter, deadline: float) -> None:
+    def __init__(self, preparation: Preparation, reporter: Reporter) -> None:
         self._prep, self._reporter = preparation, reporter
-        self._left = TimeLeft(0.0, deadline - time.monotonic())
-        self._reckoned = time.monotonic()
+        self._left, self._reckoned = TimeLeft(0.0, 0.0), time.monotonic()
         self.label = ""
         self.proof = NextProof(movable(preparation))
 

@@ -69,7 +69,7 @@ class Trials:
         self._prep, self._watch = preparation, watch
         self._store, self._run = store, run
         self.deadline = time.monotonic() + preparation.options.time_s
-        self.progress = RunProgress(preparation, reporter, self.deadline)
+        self.progress = RunProgress(preparation, reporter)
         self._bench = dataclasses.replace(bench, progress=self.progress.phase)
         self.spent = Spent()
         self.phases = PhaseRuns(preparation, self._bench, self.spent)
@@ -99,6 +99,7 @@ class Trials:
     def warm_up(self) -> None:
         """Let the array see each load once, before anything counts."""
         self.progress.label = "Warm-up"
+        self._look_ahead("baseline")
         baseline = self._prep.baseline
         with self.spent.on(WARMING):
             self.phases.warm_up(
@@ -145,9 +146,7 @@ class Trials:
         measured: list[str] = []
         status, reason, effective = Status.COMPLETE, "", dict(setting)
         self.progress.label = f"Trial {number} ({ROLES.get(role, role)})"
-        self.progress.look_ahead(
-            self.phases.seconds, self.records, self.deadline, role, self.baseline_every
-        )
+        self._look_ahead(role)
         try:
             if not self._prep.allowed(setting):
                 raise InfeasibleError("The setting is outside the RAM budget, so it is not tried.")
@@ -199,6 +198,12 @@ class Trials:
         self._early.learn(record, self.figures)
         self._tell(record)
         return record
+
+    def _look_ahead(self, role: str) -> None:
+        """Reckon when the run will end, before a trial of this role."""
+        self.progress.look_ahead(
+            self.phases.seconds, self.records, self.deadline, role, self.baseline_every
+        )
 
     def _apply(self, setting: Setting) -> dict[str, Value]:
         """Bring the array to a setting; return what took effect."""
