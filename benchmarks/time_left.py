@@ -25,14 +25,13 @@ from rich.console import Console
 from rich.table import Table
 
 from autotune.quantities import show_seconds
-from autotune.report.live_view import show_left
 
 AUTOTUNE = Path(sys.executable).with_name("autotune")
 WIDTH, HEIGHT = 80, 24
 EVERY_S = 60.0
 NEAR, EDGE = 0.3, 0.1
 FIRST_PART = 1 / 3
-SAYS = re.compile(r"((?:\d+ (?:(?:h|min|s) )?)+)(?:to ((?:\d+ (?:h|min|s) )+))?left")
+SAYS = re.compile(r"(?:about )?((?:\d+ (?:(?:h|min|s) )?)+)(?:to ((?:\d+ (?:h|min|s) )+))?left")
 DOES = re.compile(r"Trial (\d+) \(([^)]*)\)")
 UNIT_S = {"h": 3600, "min": 60, "s": 1}
 RAW = ("--destructive", "/dev/md0")
@@ -47,17 +46,13 @@ RUNS: dict[str, tuple[str, tuple[str, ...]]] = {
 @dataclass(frozen=True)
 class Seen:
     """Seconds since the run said something first, what it said is left at least and at most, and
-    what it did then."""
+    what it did then. `shown` is what was left, as it said that."""
 
     at_s: float
     least_s: float
     most_s: float
     doing: str
-
-    @property
-    def shown(self) -> str:
-        """`8 to 15 min`"""
-        return show_left(self.least_s, self.most_s)
+    shown: str = ""
 
     @property
     def middle_s(self) -> float:
@@ -75,8 +70,8 @@ class Seen:
         return abs(self.middle_s / left_s - 1) <= NEAR
 
 
-def said(lines: Sequence[str]) -> tuple[float, float] | None:
-    """The seconds that a screen says are left, at least and at most."""
+def said(lines: Sequence[str]) -> tuple[float, float, str] | None:
+    """The seconds that a screen says are left, at least and at most, and its words for them."""
     found = SAYS.search("\n".join(lines))
     if found is None:
         return None
@@ -84,7 +79,7 @@ def said(lines: Sequence[str]) -> tuple[float, float] | None:
     least = found[1].split()
     # In "8 to 15 min" both are minutes.
     least = least if len(least) % 2 == 0 else [*least, most[-1]]
-    return _seconds(least), _seconds(most)
+    return _seconds(least), _seconds(most), found[0].removesuffix("left").strip()
 
 
 def _seconds(words: Sequence[str]) -> float:
@@ -129,7 +124,8 @@ def watch(scenario: str, words: Sequence[str], out: Path) -> tuple[list[Seen], f
         shows = left is not None
         if left is not None:
             began = began or now
-            seen.append(Seen(now - began, *left, doing(screen.display)))
+            least_s, most_s, words = left
+            seen.append(Seen(now - began, least_s, most_s, doing(screen.display), words))
     os.close(above)
     if process.wait():
         sys.exit("\n".join(line for line in screen.display if line.strip()))

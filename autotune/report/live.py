@@ -42,8 +42,8 @@ class LiveReporter(Display):
     def progress(
         self, what: str, share: float, left_s: float | None, most_s: float | None = None
     ) -> None:
-        """`share` (0 to 1) of `what` is done; `left_s`: seconds left of the whole run, `most_s` if
-        it may well be so many."""
+        """`share` (0 to 1) of `what` is done; `left_s`: seconds left of the whole run, the least
+        of them if `most_s` is given."""
         self._view.what, self._view.share = what, share
         self._view.left_s, self._view.most_s = left_s, most_s
         self.draw()

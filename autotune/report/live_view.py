@@ -89,8 +89,9 @@ class View:
         left = "" if self.left_s is None else f"{show_left(self.left_s, self.most_s)} left"
         if narrow:
             return one_line(", ".join(filter(None, (left.removeprefix("about "), self.what))))
-        grid = Table.grid(padding=(0, 1))
-        grid.add_column(no_wrap=True, overflow="ellipsis")
+        grid = Table.grid(padding=(0, 1), expand=True)
+        # What is measured gives way to the time left.
+        grid.add_column(no_wrap=True, overflow="ellipsis", ratio=1)
         grid.add_column(width=24)
         grid.add_column(no_wrap=True)
         bar = ProgressBar(total=1.0, completed=self.share, width=24)
@@ -158,6 +159,8 @@ def show_left(least_s: float, most_s: float | None) -> str:
     if most_s >= ROUGH_S and least_s >= 60:
         least_s = 60 * round(least_s / 60)
     least, most = show_about(least_s), show_about(most_s)
+    if least == most:
+        return f"about {most}"
     short, unit = least.removesuffix(" min"), most.removesuffix(" min")
     return f"{short if unit.isdecimal() and short.isdecimal() else least} to {most}"
 

@@ -59,14 +59,14 @@ def confirm(
     reporter: Reporter,
     error: float = ERROR,
     what: str = "the best setting found",
-    others: int = 0,
+    others: bool = False,
 ) -> Decision:
     """Measure the winner and the baseline in turn, in the phases where they can differ at all,
     until it is clear which is better or is not worth going on.
 
     A winner of a search is kept if it is better, one that was given if it is no worse. Equal
     settings are called different at most as often as `error`. `what`: the winner, in words.
-    `others`: how many proofs may follow this one.
+    `others`: whether more proofs may follow this one.
     """
     given = preparation.options.given is not None
     what = "the profile" if given else what

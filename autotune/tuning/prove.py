@@ -71,7 +71,7 @@ def prove(preparation: Preparation, trials: Trials, hunt: Hunt, reporter: Report
     part: Setting | None = None
     # Else what is better but mends nothing would be proven under what nothing can hold.
     hunt.relax()
-    for number, error in enumerate(ERRORS, 1):
+    for error in ERRORS:
         if part is not None:
             candidate = part, hunt.what_matters(part)[1]
         elif (proposed := _candidate(hunt, reporter)) is not None:
@@ -81,12 +81,13 @@ def prove(preparation: Preparation, trials: Trials, hunt: Hunt, reporter: Report
         if found.decision is not None and not _is_time(preparation, trials, found, candidate):
             break
         winner, shares = candidate
+        hunt.proofs_left -= 1
         if found.kept:
             reporter.step("There is time to prove what promised more")
         try:
             decision = confirm(
                 *(preparation, trials, winner, hunt.figures, reporter, error, _name(found)),
-                others=len(ERRORS) - number,
+                others=hunt.proofs_left > 0,
             )
         except SyncEndedError:
             if found.kept is None:
@@ -100,7 +101,9 @@ def prove(preparation: Preparation, trials: Trials, hunt: Hunt, reporter: Report
             continue
         reporter.step(f"Not kept: {decision.reason}")
         part = None if found.kept else hunt.better_part(winner, decision.verdict)
-        if part is None and found.kept is None and not hunt.lacking():
+        # What is found after the last proof could not be proven.
+        may_go_on = part is None and found.kept is None and hunt.proofs_left > 0
+        if may_go_on and not hunt.lacking():
             hunt.search()
     return found
 

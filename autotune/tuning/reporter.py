@@ -19,8 +19,8 @@ class Reporter(Protocol):
     def progress(
         self, what: str, share: float, left_s: float | None, most_s: float | None = None
     ) -> None:
-        """`share` (0 to 1) of `what` is done; `left_s`: seconds left of the whole run, `most_s` if
-        it may well be so many."""
+        """`share` (0 to 1) of `what` is done; `left_s`: seconds left of the whole run, the least
+        of them if `most_s` is given."""
 
     def ceilings(self, limits_ns: Mapping[str, float]) -> None:
         """The p99s that are limited from now on, by name, and how high each may be."""

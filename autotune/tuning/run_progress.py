@@ -43,8 +43,9 @@ class RunProgress:
 
     def phase(self, phase: Phase, share: float) -> None:
         """A phase is so far."""
-        passed_s = time.monotonic() - self._reckoned - ENDING_S
-        least_s, most_s = (max(0.0, s - passed_s) for s in (self._left.least_s, self._left.most_s))
+        passed_s = time.monotonic() - self._reckoned
+        told = (self._left.least_s, self._left.most_s)
+        least_s, most_s = (max(0.0, left_s + ENDING_S - passed_s) for left_s in told)
         self._reporter.progress(f"{self.label}: {phase.name}", share, least_s, most_s)
 
     def ceilings(self, figures: Sequence[Figure], before: Figures) -> None:

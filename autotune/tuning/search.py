@@ -12,7 +12,7 @@ from autotune.problem.strategy import KnobShare, Problem, Strategy, StrategyFact
 from autotune.results.pareto import Point, points
 from autotune.results.seen import LOOKS_BETTER, best_seen
 from autotune.stats.drift import is_moving
-from autotune.stats.sequential import LEAST_PAIRS, MOST_PAIRS
+from autotune.stats.sequential import ERRORS, LEAST_PAIRS, MOST_PAIRS
 from autotune.stats.verdict import Verdict
 from autotune.tuning.long_load import long_phases
 from autotune.tuning.part import better_part
@@ -51,6 +51,7 @@ class Hunt:
         self.problem = problem
         self.strategy: Strategy = informed(factory, problem, trials)
         self.stopped = Stop()
+        self.proofs_left = len(ERRORS)
         self.relaxed: list[Figure] = []
         self.verdicts: dict[object, Verdict] = {}
         """What the proof of a setting showed, by its key."""
@@ -99,7 +100,7 @@ class Hunt:
     def lacking(self) -> Stop:
         """What is missing for another trial and a proof."""
         seen = self._best_seen()
-        others = self._trials.progress.proof.others
+        others = self.proofs_left > 1
         if seen is None:
             kept_s = proof_seconds(self._trials, movable(self._prep), SHORT)
             self._trials.progress.proof = NextProof((), kept_s=kept_s, others=others)

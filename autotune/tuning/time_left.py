@@ -9,12 +9,12 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise, takewhile
-from statistics import fmean
+from statistics import fmean, median
 
 from autotune.measure.workload import Phase
 from autotune.problem.figure import Estimate
 from autotune.results.proof import BASELINE, WINNER
-from autotune.stats.sequential import ERRORS, LEAST_PAIRS, MOST_PAIRS
+from autotune.stats.sequential import LEAST_PAIRS, MOST_PAIRS
 from autotune.store import TrialRecord
 from autotune.tuning.preparation import (
     BASELINE_EVERY,
@@ -47,18 +47,18 @@ class NextProof:
     """The proof that is expected: of these phases, of none while nothing looks better. `long_s` is
     what a long load of both sides takes, 0 if there is none; `kept_s` what a search usually keeps
     for everything, since it does not know yet what will be left out of its best setting. `after`
-    is the number of trials before it; `others` is how many more may follow."""
+    is the number of trials before it; `others` says whether more proofs may follow."""
 
     phases: tuple[Phase, ...]
     long_s: float = 0.0
     kept_s: float = 0.0
     after: int = 0
-    others: int = len(ERRORS) - 1
+    others: bool = True
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What a run does at most. All in seconds: `whole_s` is a trial of every phase, `moved_s` one
+    """What a run still does. All in seconds: `whole_s` is a trial of every phase, `moved_s` one
     of those that a setting can move, `proof_s` one of the proof; `long_s` is a long load of both
     sides. `role` is that of the trial that begins now; a search keeps `kept_s` for the
     proof."""
@@ -72,8 +72,8 @@ class Plan:
     kept_s: float = 0.0
     proof_after: int = 0
     """The trials before the proof that is under way."""
-    others: int = 0
-    """The proofs that may follow it."""
+    others: bool = False
+    """Whether more proofs may follow it."""
     baseline_every: int = BASELINE_EVERY
     """The trials after which the baseline comes back."""
 
@@ -109,20 +109,21 @@ def plan_of(
     """The plan of a run whose phases take so many `seconds`, by name. `role` is that of the trial
     that begins now."""
     options = preparation.options
+    searches = options.given is None
 
     def of(phases: Sequence[Phase]) -> float:
         return sum(seconds[phase.name] for phase in phases)
 
     return Plan(
-        options.trials if options.given is None else 0,
+        options.trials if searches else 0,
         of(preparation.phases),
         of(movable(preparation)),
         of(proof.phases),
-        proof.long_s,
+        proof.long_s if searches else 0.0,
         role,
         proof.kept_s,
         proof.after,
-        proof.others if options.given is None else 0,
+        proof.others and searches,
         baseline_every,
     )
 
@@ -135,23 +136,30 @@ def time_left(plan: Plan, records: Sequence[TrialRecord], allowed_s: float) -> T
     """
     roles = [record.role for record in records]
     gap_s = _gap_s(records)
+    pair_s = 2 * (plan.proof_s + gap_s)
     another_s = ANOTHER * (plan.moved_s + gap_s) if plan.others else 0.0
+    # What is begun is ended, whatever time is left.
     if plan.role.startswith("long-"):
         loaded = sum(role.startswith("long-") for role in roles[plan.proof_after :])
-        # Both sides once more, if the winner looked slower.
         least_s = plan.long_s / 2 * (2 - loaded % 2)
-        most_s = least_s + another_s
-    elif plan.role in PROOF:
+        # Both sides once more, if the winner looks slower.
+        again_s = plan.long_s if loaded < 2 else 0.0
+        return TimeLeft(least_s, max(least_s, min(least_s + again_s + another_s, allowed_s)))
+    if plan.role in PROOF:
         least_s = _proof_left_s(plan, roles, gap_s, allowed_s)
-        most_s = least_s + 2 * (plan.proof_s + gap_s) + plan.long_s + another_s
-    else:
-        search_s = _search_left_s(plan, records, gap_s, allowed_s)
-        pair_s = 2 * (plan.proof_s + gap_s)
-        # It may end a trial sooner, or as this one ends.
+        # What is given is measured in so many pairs, and no more.
+        again_s = pair_s if plan.trials else 0.0
+        most_s = least_s + again_s + plan.long_s + another_s
+        return TimeLeft(least_s, max(least_s, min(most_s, allowed_s)))
+    search_s = _search_left_s(plan, records, gap_s, allowed_s)
+    most_s = search_s * SPREAD + LEAST_PAIRS * pair_s + plan.long_s + another_s
+    if plan.trials:
+        # The last trials may measure less than all, and it may end a trial sooner.
         least_s = max(0.0, search_s - plan.moved_s) / SPREAD + pair_s
-        most_s = search_s * SPREAD + LEAST_PAIRS * pair_s + plan.long_s + another_s
-    least_s = min(least_s, max(0.0, allowed_s))
-    return TimeLeft(least_s, max(least_s, min(most_s, allowed_s)))
+    else:
+        least_s = search_s / SPREAD + LEAST_PAIRS * pair_s
+    allowed_s = max(0.0, allowed_s)
+    return TimeLeft(min(least_s, allowed_s), min(most_s, allowed_s))
 
 
 def _search_left_s(
@@ -162,7 +170,8 @@ def _search_left_s(
     searched = [record.seconds for record in records if record.role == "search"]
     trial_s = fmean(searched[-RECENT:]) if searched else plan.moved_s
     to_search = max(0, plan.trials - len(searched))
-    checks_s = _checks_left(plan, roles) * (plan.proof_s + gap_s)
+    # They measure what the proof does.
+    checks_s = _checks_left(plan, roles) * ((plan.proof_s or plan.moved_s) + gap_s)
     if plan.role == "check":
         # The search is over, for whatever reason.
         return checks_s
@@ -174,7 +183,7 @@ def _search_left_s(
         baselines = max(1, baselines)
     wanted_s = baselines * plan.whole_s + to_search * (trial_s + gap_s) + checks_s
     # A search that its time ends keeps some for the proof, and half a trial is too short for one.
-    kept_s = max(plan.kept_s, 2 * LEAST_PAIRS * (plan.proof_s + gap_s) + plan.long_s)
+    kept_s = plan.kept_s or 2 * LEAST_PAIRS * (plan.proof_s + gap_s) + plan.long_s
     return min(wanted_s, max(0.0, allowed_s - kept_s - trial_s / 2 * TIME_MARGIN))
 
 
@@ -201,10 +210,11 @@ def _checks_left(plan: Plan, roles: Sequence[str]) -> float:
 
 
 def _gap_s(records: Sequence[TrialRecord]) -> float:
-    """What passes from the end of a trial to the start of the next, to choose it."""
+    """What passes from the end of a trial to the start of the next, to choose it; the pause before
+    a run was resumed is none."""
     last = records[-RECENT:]
     gaps = [
         (after.started - before.started).total_seconds() - before.seconds
         for before, after in pairwise(last)
     ]
-    return max(0.0, fmean(gaps)) if gaps else 0.0
+    return max(0.0, median(gaps)) if gaps else 0.0

@@ -12,20 +12,22 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fake_run import Machine
+from fake_run import Machine, Silent
 
 from autotune.measure.phase import Bench, PhaseResult
 from autotune.measure.workload import Phase, load_workload
 from autotune.problem.figure import Estimate
 from autotune.problem.setting import Setting, Value
-from autotune.store import TrialRecord
-from autotune.tuning import run_progress, trials
+from autotune.tuning import trials
 from autotune.tuning.preparation import Preparation
-from autotune.tuning.time_left import Plan, TimeLeft, time_left
+from autotune.tuning.run_progress import ENDING_S
+from autotune.tuning.time_left import TimeLeft
 
 SECONDS = {"idle": (9, 10), "read": (10, 13), "write": (10, 16), "mix": (9, 14), "resync": (11, 18)}
 """What phases of the workload balanced took in a default run on raid5-ssd."""
-LONG_S, WARM_UP_S, APPLYING_S, CHOOSING_S = 63.0, 8.0, 0.5, 0.5
+LONG_S, WARM_UP_S, BETWEEN_S = 63.0, 8.0, 1.0
+STEPS = 4
+"""A phase tells so often how far it is."""
 CHOICES: dict[str, tuple[Value, ...]] = {
     "stripe_cache_size": (64, 128, 256, 384, 512, 1024, 2048, 4096, 8192, 16384),
     "sync_speed_min": (1000, 8000, 30_000, 100_000),
@@ -90,23 +92,19 @@ class TimedMachine(Machine):
         self._noise = rng.choice((0.02, 0.04, 0.06))
         self._gains = _effects(rng, 1.0)
         self._delays = _effects(rng, 0.5)
-        self._reckoned: list[tuple[float, TimeLeft]] = []
-        monkeypatch.setattr(run_progress, "time_left", self._reckon)
+        self._heard: list[tuple[float, TimeLeft]] = []
+        monkeypatch.setattr(Silent, "progress", self._hear)
 
     def told(self, time_s: float) -> list[Told]:
         """What a run of the default strategy told each minute, from its first third on."""
         self.run("bayes", trials=20, time_s=time_s)
-        end_s = self._clock.now_s + run_progress.ENDING_S
-        found = []
-        for at_s in range(60 * math.ceil(end_s / 180), math.floor(self._clock.now_s), 60):
-            since_s, left = next(r for r in reversed(self._reckoned) if r[0] <= at_s)
-            passed_s = at_s - since_s - run_progress.ENDING_S
-            least_s, most_s = (max(0.0, s - passed_s) for s in (left.least_s, left.most_s))
-            found.append(Told(at_s, TimeLeft(least_s, most_s), end_s - at_s))
-        return found
+        end_s = self._clock.now_s + ENDING_S
+        minutes = range(60 * math.ceil(end_s / 180), math.floor(end_s), 60)
+        heard = (next((h for h in self._heard if h[0] >= at_s), None) for at_s in minutes)
+        return [Told(h[0], h[1], end_s - h[0]) for h in heard if h]
 
     def apply(self, *args: Any) -> Setting:
-        self._clock.now_s += APPLYING_S
+        self._clock.now_s += BETWEEN_S
         return super().apply(*args)
 
     def measure(self, phase: Phase, bench: Bench, seed: int, *_: object) -> PhaseResult:
@@ -115,7 +113,9 @@ class TimedMachine(Machine):
         seconds = rng.uniform(*SECONDS[name])
         if long or seed < 1000:
             seconds = LONG_S if long else WARM_UP_S
-        self._clock.now_s += seconds
+        for step in range(STEPS):
+            bench.progress(phase, step / STEPS)
+            self._clock.now_s += seconds / STEPS
         self._drift += rng.gauss(0, 0.004)
         figures = {}
         if phase.load or phase.check:
@@ -143,11 +143,8 @@ class TimedMachine(Machine):
         moved = effects.get(phase, {}).items()
         return sum(effect(self.setting[knob], self._home[knob]) for knob, effect in moved)
 
-    def _reckon(self, plan: Plan, records: list[TrialRecord], allowed_s: float) -> TimeLeft:
-        self._clock.now_s += CHOOSING_S
-        left = time_left(plan, records, allowed_s)
-        self._reckoned.append((self._clock.now_s, left))
-        return left
+    def _hear(self, _what: str, _share: float, left_s: float, most_s: float) -> None:
+        self._heard.append((self._clock.now_s, TimeLeft(left_s, most_s)))
 
 
 def _effects(rng: random.Random, strength: float) -> dict[str, dict[str, Effect]]:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from autotune.report.live_view import NARROW, View
+from autotune.report.live_view import NARROW, View, show_left
 from benchmarks.time_left import WIDTH, Seen, each_minute, said
 
 
@@ -17,10 +17,13 @@ def test_it_reads_what_a_run_shows(least_s: float, most_s: float) -> None:
     from rich.console import Console  # noqa: PLC0415
 
     assert WIDTH >= NARROW
-    view = View("Ctrl-C ends it.", "Trial 3 (search): resync", 0.5, least_s, most_s)
+    view = View("Ctrl-C ends it.", "Trial 18 (proof: original): resync", 0.5, least_s, most_s)
     lines = Console(width=WIDTH, force_terminal=True).render_lines(view)
     shown = ["".join(segment.text for segment in line) for line in lines]
-    assert said(shown) == (least_s, most_s)
+    found = said(shown)
+    assert found is not None
+    assert found[:2] == (least_s, most_s)
+    assert found[2] == show_left(least_s, most_s)
     assert said(["no time is told, about this one"]) is None
 
 

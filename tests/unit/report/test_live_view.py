@@ -159,6 +159,8 @@ def test_an_estimate_has_few_digits(seconds: float, said: str) -> None:
         (200, 540, "3 to 9 min"),
         (1800, 7200, "30 min to 2 h 00 min"),
         (0, 6, "0 s to 6 s"),
+        (0, 0, "about 0 s"),
+        (16, 22, "about 20 s"),
     ],
 )
 def test_the_least_and_the_most_are_told_where_they_differ(
