@@ -32,7 +32,7 @@ EVERY_S = 60.0
 NEAR, EDGE = 0.3, 0.1
 FIRST_PART = 1 / 3
 SAYS = re.compile(r"(?:about )?((?:\d+ (?:(?:h|min|s) )?)+)(?:to ((?:\d+ (?:h|min|s) )+))?left")
-DOES = re.compile(r"Trial (\d+) \(([^)]*)\)")
+DOES = re.compile(r"Trial (\d+) \(([^)…\n]*)")
 UNIT_S = {"h": 3600, "min": 60, "s": 1}
 RAW = ("--destructive", "/dev/md0")
 DEMO = "--workload quick --p99-ceiling resync=600ms --trials 12 --time 10min --ram-budget 128MiB"
