@@ -30,6 +30,8 @@ NARROW = 76
 MOST_ROWS = 8
 ROUGH_S = 300.0
 """From so much time left on, whole minutes are enough."""
+BAR = 12
+"""Columns of the bar: the longest of names and times fit beside it in 80."""
 ALIKE = 1.3
 """Times left that differ by less are told as one."""
 OTHER_LINES = 8
@@ -92,9 +94,9 @@ class View:
         grid = Table.grid(padding=(0, 1), expand=True)
         # What is measured gives way to the time left.
         grid.add_column(no_wrap=True, overflow="ellipsis", ratio=1)
-        grid.add_column(width=24)
+        grid.add_column(width=BAR)
         grid.add_column(no_wrap=True)
-        bar = ProgressBar(total=1.0, completed=self.share, width=24)
+        bar = ProgressBar(total=1.0, completed=self.share, width=BAR)
         grid.add_row(Text(self.what), bar, Text(left))
         return grid
 

@@ -3,7 +3,7 @@
 import pytest
 
 from autotune.report.live_view import NARROW, View, show_left
-from benchmarks.time_left import WIDTH, Seen, each_minute, said
+from benchmarks.time_left import WIDTH, Seen, doing, each_minute, said
 
 
 @pytest.mark.parametrize(
@@ -20,8 +20,10 @@ def test_it_reads_what_a_run_shows(least_s: float, most_s: float) -> None:
     view = View("Ctrl-C ends it.", "Trial 18 (proof: original): resync", 0.5, least_s, most_s)
     lines = Console(width=WIDTH, force_terminal=True).render_lines(view)
     shown = ["".join(segment.text for segment in line) for line in lines]
+    assert doing(shown) == "18, proof: original"
     found = said(shown)
     assert found is not None
+    assert "resync " in shown[0]
     assert found[:2] == (least_s, most_s)
     assert found[2] == show_left(least_s, most_s)
     assert said(["no time is told, about this one"]) is None
