@@ -25,10 +25,16 @@ from autotune.stats.sequential import (
     spending,
 )
 from autotune.stats.verdict import ERROR, Verdict, judge
-from autotune.tuning.long_load import LongLoad, long_phases, may_write, measure_long
+from autotune.tuning.long_load import (
+    LongLoad,
+    is_time_for_long,
+    long_phases,
+    may_write,
+    measure_long,
+)
 from autotune.tuning.preparation import Preparation
 from autotune.tuning.relevance import differing
-from autotune.tuning.remaining import pairs_left, time_left_s
+from autotune.tuning.remaining import pairs_left
 from autotune.tuning.reporter import Reporter
 from autotune.tuning.time_left import NextProof
 from autotune.tuning.trials import Trials
@@ -197,8 +203,7 @@ def _with_long_load(
     wanted = long_phases(preparation, winner, phases)
     if not wanted:
         return replace(decision, long=LongLoad(left_out=_why_no_long(preparation, winner, phases)))
-    seconds = sum(phase.max_seconds for phase in wanted)
-    if time_left_s(trials) < 2 * seconds * 1.1:
+    if not is_time_for_long(trials, wanted):
         long = LongLoad(left_out="there was no time left for it (--time)")
     elif not may_write(trials, wanted):
         long = LongLoad(left_out="the write budget does not allow it (--write-budget)")

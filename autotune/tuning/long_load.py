@@ -12,7 +12,8 @@ from autotune.problem.trial import Status
 from autotune.results.proof import BASELINE, WINNER
 from autotune.stats.verdict import NOTABLE, Comparison, Conclusion, Verdict, compare_once
 from autotune.tuning.preparation import Preparation
-from autotune.tuning.remaining import WRITE_MARGIN
+from autotune.tuning.remaining import WRITE_MARGIN, time_left_s
+from autotune.tuning.time_left import TIME_MARGIN
 from autotune.tuning.trials import Trials
 
 SUFFIX = "-long"
@@ -75,6 +76,11 @@ def long_phases(
     ]
 
 
+def is_time_for_long(trials: Trials, phases: Sequence[Phase]) -> bool:
+    """Whether there is time for long loads of both."""
+    return time_left_s(trials) >= 2 * sum(phase.max_seconds for phase in phases) * TIME_MARGIN
+
+
 def may_write(trials: Trials, phases: Sequence[Phase]) -> bool:
     """Whether the write budget allows long loads of both."""
     if trials.phases.written.left is None:
@@ -89,7 +95,8 @@ def may_write(trials: Trials, phases: Sequence[Phase]) -> bool:
 def measure_long(
     preparation: Preparation, trials: Trials, winner: Setting, phases: Sequence[Phase]
 ) -> LongLoad:
-    """Measure both, in turn; once more the other way round if the winner looks slower."""
+    """Measure both, in turn; once more the other way round if the winner looks slower and there
+    is time."""
     sides: dict[str, list[dict[str, Estimate]]] = {"winner": [], "baseline": []}
     settings = {"winner": winner, "baseline": preparation.baseline}
     long = LongLoad()
@@ -100,7 +107,7 @@ def measure_long(
                 return LongLoad(left_out=f"it could not be measured: {record.reason}")
             sides[side].append(record.figures)
         long = LongLoad(phases[0].max_seconds, _compared(trials, phases, sides, winner))
-        if long.slower() is None:
+        if long.slower() is None or not is_time_for_long(trials, phases):
             break
     return long
 

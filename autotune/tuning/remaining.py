@@ -76,7 +76,10 @@ def lacking(
         takes = f"a trial takes {show_seconds(trial_s)} here"
         if trials.count("search"):
             proof_s = pairs * pair_s + long_s
-            text = f"the time was used up: {takes}, and a proof {show_seconds(proof_s)}"
+            text = (
+                f"there was no time for another trial and a proof: {takes}, and a proof up to "
+                f"{show_seconds(proof_s)}"
+            )
             return Stop(text, "time")
         return Stop(
             f"{takes}, so there is no time to try and prove anything else; allow "

@@ -10,6 +10,7 @@ import fake_run
 import pytest
 from fake_run import Machine
 from rich.console import Console
+from simulated_time import Clock
 
 from autotune.measure.phase import Bench, PhaseResult
 from autotune.measure.workload import Phase
@@ -115,7 +116,7 @@ def test_when_time_is_short_what_there_is_is_proven_with_what_is_left(
     result = Machine(tmp_path, monkeypatch).run("random", time_s=55)
     assert result.searched == 1
     assert result.keep
-    assert "the time was used up" in result.words.stopped
+    assert "there was no time for another trial and a proof" in result.words.stopped
 
 
 class Hurried(Shaped):
@@ -195,6 +196,24 @@ def test_what_is_slower_after_a_minute_is_not_kept(
     # It was looked at twice.
     roles = [role for _, role, *_ in machine.stored(1)]
     assert roles.count("long-winner") == roles.count("long-baseline") == 2
+
+
+def test_it_is_looked_at_once_where_there_is_no_time_for_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wishing(monkeypatch, {"stripe_cache_size": 2048})
+    monkeypatch.setattr(Growing, "catches_up", 4.0)
+    clock = Clock(monkeypatch)
+
+    class Timed(Growing):
+        def measure(self, phase: Phase, *rest: Any) -> PhaseResult:
+            clock.now_s += 60.0 if phase.name == "write-long" else 0.0
+            return super().measure(phase, *rest)
+
+    machine = Timed(tmp_path, monkeypatch)
+    result = machine.run("random", time_s=180)
+    assert "faster in the first seconds, but after 60 s of load" in result.reason
+    assert [role for _, role, *_ in machine.stored(1)].count("long-winner") == 1
 
 
 def test_without_time_for_a_long_load_the_report_says_so(
