@@ -184,13 +184,29 @@ def may_come_back(path: Path) -> bool:
 
 def _is_mdadm_growing(name: str, root: Path) -> bool:
     """Whether a process of mdadm changes the shape of an array."""
-    for path in root.glob("proc/[0-9]*/cmdline"):
-        program, *words = sysfs.read_or(path, "").split("\0")
+    for process in root.glob("proc/[0-9]*"):
+        program, *words = sysfs.read_or(process / "cmdline", "").split("\0")
         if Path(program).name == "mdadm" and any(w.startswith(("--gr", "-G")) for w in words):
             devices = [word for word in words if word.startswith("/dev/")]
-            if any(Path(device).resolve().name == name for device in devices):
+            named = any(Path(device).resolve().name == name for device in devices)
+            if named and _is_roots_mdadm(process):
                 return True
     return False
+
+
+def _is_roots_mdadm(process: Path) -> bool:
+    """Whether a process is what it is called, which anybody may choose."""
+    status = sysfs.read_or(process / "status", "")
+    real = next((line.split()[1] for line in status.splitlines() if line.startswith("Uid:")), "")
+    if real != "0":
+        return False
+    try:
+        program = (process / "exe").readlink().name
+    except OSError:
+        # Not for units without CAP_SYS_PTRACE. `su` and the like have their user's real uid.
+        return True
+    # So it is told after an upgrade.
+    return program.removesuffix(" (deleted)") == "mdadm"
 
 
 def is_reshaping(md: Path) -> bool:

@@ -297,6 +297,20 @@ def test_what_mdadm_has_raised_for_a_reshape_goes_back_after_it(tmp_path: Path) 
     assert read(md / "sync_speed_min") == least
 
 
+def test_what_a_user_calls_mdadm_keeps_nothing_from_going_back(tmp_path: Path) -> None:
+    state, md = tmp_path / "state", Path("/sys/block/md0/md")
+    least = read(md / "sync_speed_min")
+    apply(state, "md0", sync_speed_min=200_000)
+    named = ["mdadm", "-c", "sleep 100; :", "--grow", "/dev/md0"]
+    process = subprocess.Popen(named, executable="/bin/sh", user=65534, start_new_session=True)
+    try:
+        undone(state)
+        assert read(md / "sync_speed_min") == least
+    finally:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
 def test_what_is_left_of_a_profile_are_notes_alone(tmp_path: Path) -> None:
     """Rule, profile and record are removed by hand: what the disks had is still known."""
     state, before = tmp_path / "state", all_disks()

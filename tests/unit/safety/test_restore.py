@@ -324,10 +324,12 @@ def test_during_a_reshape_its_bounds_are_left_to_mdadm(files: Files) -> None:
     assert outcome.waiting
 
 
-def mdadm_grows(files: Files) -> Path:
+def mdadm_grows(files: Files, uid: int = 0, program: str = "/usr/sbin/mdadm (deleted)") -> Path:
     """A process of it, which ends with this file."""
     command = files.root / "proc/123/cmdline"
     command.parent.mkdir()
+    command.with_name("status").write_text(f"Name:\tmdadm\nUid:\t{uid}\t0\t0\t0\n")
+    command.with_name("exe").symlink_to(program)
     command.write_text("/sbin/mdadm\0--grow\0/dev/md0\0--chunk=32\0")
     return command
 
@@ -412,6 +414,17 @@ def test_a_reshape_of_another_array_is_none_of_this_one(files: Files, device: st
     assert outcome.foreign == [f"{least} reads 200000, which was set after that"]
     assert not outcome.waiting
     assert sysfs.read(least) == "200000 (local)"
+
+
+@pytest.mark.parametrize(("uid", "program"), [(1000, "/tmp/mdadm"), (0, "/usr/bin/sudo")])
+def test_what_only_calls_itself_mdadm_is_waited_for_by_nobody(
+    files: Files, uid: int, program: str
+) -> None:
+    least, _ = files.md / "sync_speed_min", mdadm_grows(files, uid, program)
+    files.write(files.open(), least, "2000")
+    assert restore(files.reload(), files.root).complete
+    assert sysfs.read(least) == "system"
+    assert not open_journals(files.root / "state")
 
 
 @pytest.mark.parametrize("now", ["2000 (local)", "200000 (local)"])
