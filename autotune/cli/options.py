@@ -13,12 +13,20 @@ from autotune.errors import AutotuneError, UsageError
 if TYPE_CHECKING:
     from autotune.problem.setting import Setting
 
+
+def _state_folder(folder: Path) -> Path:
+    """The folder, which texts and locks name from now on, a line each."""
+    if len(str(folder.absolute()).splitlines()) > 1:
+        raise UsageError("--state-dir: The name of the folder has a line break; choose another.")
+    return suggested.name_folder(folder)
+
+
 StateDir = Annotated[
     Path,
     typer.Option(
         metavar="DIR",
         envvar="AUTOTUNE_STATE_DIR",
-        callback=suggested.name_folder,
+        callback=_state_folder,
         help="Folder of runs, journals and profiles.",
     ),
 ]

@@ -1,5 +1,6 @@
 """Whole settings: what goes together, and the order in which it is safe to write it."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
@@ -186,10 +187,10 @@ def _is_mdadm_growing(name: str, root: Path) -> bool:
     """Whether a process of mdadm changes the shape of an array."""
     for process in root.glob("proc/[0-9]*"):
         program, *words = sysfs.read_or(process / "cmdline", "").split("\0")
-        if Path(program).name == "mdadm" and any(w.startswith(("--gr", "-G")) for w in words):
+        grows = Path(program).name == "mdadm" and any(w.startswith(("--gr", "-G")) for w in words)
+        if grows and _is_roots_mdadm(process):
             devices = [word for word in words if word.startswith("/dev/")]
-            named = any(Path(device).resolve().name == name for device in devices)
-            if named and _is_roots_mdadm(process):
+            if any(Path(device).resolve().name == name for device in devices):
                 return True
     return False
 
@@ -197,8 +198,8 @@ def _is_mdadm_growing(name: str, root: Path) -> bool:
 def _is_roots_mdadm(process: Path) -> bool:
     """Whether a process is what it is called, which anybody may choose."""
     status = sysfs.read_or(process / "status", "")
-    real = next((line.split()[1] for line in status.splitlines() if line.startswith("Uid:")), "")
-    if real != "0":
+    # Of the name before it, only "\n" is escaped.
+    if not re.search(r"^Uid:\t0\t", status, re.M):
         return False
     try:
         program = (process / "exe").readlink().name

@@ -2,8 +2,9 @@
 
 import contextlib
 import os
-from collections.abc import Iterator
 from pathlib import Path
+
+from autotune.system.open_files import open_files
 
 PROC = Path("/proc")
 MOST_LETTERS = 100
@@ -34,20 +35,15 @@ def _lockers(status: os.stat_result) -> list[int]:
 
 def _openers(status: os.stat_result) -> list[int]:
     return [
-        pid for pid in _processes() if pid != os.getpid() and _has_open(PROC / str(pid), status)
+        pid
+        for pid, files in open_files()
+        if pid != os.getpid() and any(_is_same(file, status) for file in files)
     ]
 
 
-def _processes() -> Iterator[int]:
-    return (int(folder.name) for folder in sorted(PROC.glob("[0-9]*")))
-
-
-def _has_open(process: Path, status: os.stat_result) -> bool:
+def _is_same(file: Path, status: os.stat_result) -> bool:
     with contextlib.suppress(OSError):
-        for file in (process / "fd").iterdir():
-            with contextlib.suppress(OSError):
-                if os.path.samestat(file.stat(), status):
-                    return True
+        return os.path.samestat(file.stat(), status)
     return False
 
 

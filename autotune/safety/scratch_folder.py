@@ -40,11 +40,11 @@ def moved_to(folder: Path, mount: str, timeout_s: float = FIND_TIMEOUT_S) -> Pat
     """
     if not mount:
         return None
-    lines = Path("/proc/self/mountinfo").read_text(errors="surrogateescape").splitlines()
+    text = Path("/proc/self/mountinfo").read_bytes().decode(errors="surrogateescape")
+    mounts = [line.split(" ") for line in text.split("\n") if line]
     # Octal escapes stand for white space (proc_pid_mountinfo(5)).
     numbers = {
-        re.sub(r"\\(\d{3})", lambda m: chr(int(m[1], 8)), line.split()[4]): line.split()[2]
-        for line in lines
+        re.sub(r"\\(\d{3})", lambda m: chr(int(m[1], 8)), fields[4]): fields[2] for fields in mounts
     }
     deadline = time.monotonic() + timeout_s
     # What lies near is looked at first. A bind mount shows only a part of it.

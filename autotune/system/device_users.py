@@ -7,8 +7,8 @@ Others do: filesystems, swap, md, device-mapper, bcache, zram, DRBD, and of the 
 (vhost-scsi has its stores too) "iblock" and "pscsi". nbd-server, tcmu and ublk are programs.
 
 Not seen are: programs that have closed the file that they still write to (mmap, io_uring),
-programs outside of a container that this one runs in, and whole NVMe controllers that are passed
-through.
+programs outside of a container that this one runs in, those that opened it on a filesystem of the
+network or of FUSE, and whole NVMe controllers that are passed through.
 """
 
 import contextlib
@@ -23,6 +23,7 @@ from functools import partial
 from pathlib import Path
 
 from autotune.system import sysfs
+from autotune.system.open_files import may_wait, open_files
 
 PATIENCE_S = 3.0
 """udev opens a device for moments."""
@@ -52,6 +53,9 @@ def _loop_on(wanted: int, root: Path) -> str | None:
     another mount namespace, or one that is gone."""
     for folder in sorted(root.glob("sys/block/loop*/loop")):
         name = folder.parent.name
+        if may_wait(Path(sysfs.read_or(folder / "backing_file", ""))):
+            # The kernel asks about the file before it tells the device.
+            continue
         with contextlib.suppress(OSError), (root / "dev" / name).open("rb") as file:
             said = fcntl.ioctl(file, LOOP_GET_STATUS64, bytes(LOOP_INFO.size))
             if LOOP_INFO.unpack(said)[2] == wanted:
@@ -61,7 +65,7 @@ def _loop_on(wanted: int, root: Path) -> str | None:
 
 def _by_path(text: str) -> Iterator[int | None]:
     """The first line is a path."""
-    yield from (_number(Path(line)) for line in text.splitlines()[:1])
+    yield from (_number(Path(line)) for line in text.split("\n")[:1])
 
 
 def _by_info(text: str) -> Iterator[int | None]:
@@ -143,17 +147,14 @@ def _nodes(device: Path) -> set[tuple[int, int]]:
 
 
 def _one_with(nodes: set[tuple[int, int]], writes: bool = False) -> str | None:
-    for process in Path("/proc").glob("[0-9]*"):
-        if process.name == str(os.getpid()):
+    for pid, files in open_files():
+        if pid == os.getpid():
             continue
-        try:
-            opened = [file for file in (process / "fd").iterdir() if _node(file) in nodes]
-        except OSError:
-            continue
-        if writes and (not any(map(_for_writing, opened)) or _is_below_us(int(process.name))):
+        opened = [file for file in files if _node(file) in nodes]
+        if writes and (not any(map(_for_writing, opened)) or _is_below_us(pid)):
             continue
         if opened:
-            return f"{sysfs.read_or(process / 'comm', 'a program')} (process {process.name})"
+            return f"{sysfs.read_or(Path(f'/proc/{pid}/comm'), 'a program')} (process {pid})"
     return None
 
 
@@ -174,7 +175,7 @@ def _is_below_us(pid: int) -> bool:
 
 def _number(path: Path) -> int | None:
     """The number of the block device behind a path; None if there is none."""
-    node = _node(path)
+    node = None if may_wait(path) else _node(path)
     return node[1] if node is not None and node[0] == stat.S_IFBLK else None
 
 

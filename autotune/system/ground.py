@@ -169,6 +169,7 @@ def _takes_room(file: Path, root: Path) -> bool:
     if status.st_blocks * 512 < status.st_size:
         return True
     number = f"{os.major(status.st_dev)}:{os.minor(status.st_dev)}"
-    lines = sysfs.read_or(root / "proc/self/mountinfo", "").splitlines()
-    kinds = {line.partition(" - ")[2].split(" ")[0] for line in lines if line.split()[2] == number}
+    lines = sysfs.read_or(root / "proc/self/mountinfo", "").split("\n")
+    mounts = [line.split(" ") for line in lines if line]
+    kinds = {fields[fields.index("-") + 1] for fields in mounts if fields[2] == number}
     return not kinds or not kinds.issubset(_IN_PLACE)

@@ -153,7 +153,8 @@ def _mounts(numbers: dict[str, str], names: set[str], root: Path) -> tuple[Mount
     mounts = []
     on_none = _on_no_device(root)
     one_of = {each: name for name in names for each in layers.of_one_btrfs(name, root)}
-    for line in sysfs.read_or(root / "proc/self/mountinfo", "").splitlines():
+    # Any other line break may be in the name of a place.
+    for line in sysfs.read_or(root / "proc/self/mountinfo", "").split("\n"):
         fields = line.split(" ")
         dash = fields.index("-") if "-" in fields else -1
         if dash < 6 or len(fields) < dash + 4:
@@ -183,8 +184,8 @@ def _on_no_device(root: Path) -> set[str]:
 
 def _swaps(names: set[str], root: Path) -> tuple[str, ...]:
     """Swap devices on the array. A swap file is on a filesystem, which is a mount already."""
-    lines = sysfs.read_or(root / "proc/swaps", "").splitlines()[1:]
-    files = [_plain(line.split()[0]) for line in lines if line.strip()]
+    lines = sysfs.read_or(root / "proc/swaps", "").split("\n")[1:]
+    files = [_plain(line.split(" ")[0]) for line in lines if line.strip()]
     return tuple(file for file in files if _kernel_name(file, root) in names)
 
 

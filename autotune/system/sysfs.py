@@ -28,7 +28,8 @@ class Write:
 def read(path: Path) -> str:
     """The file's text, without white space around it. OSError as the kernel gives it."""
     try:
-        return path.read_text(encoding="utf-8", errors="replace").strip()
+        # As it is: in text, "\r", which may be in a name, would read as the end of a line.
+        return path.read_bytes().decode("utf-8", "replace").strip()
     except OSError as error:
         # It names no file where it was open already, as one of a scheduler that is gone.
         error.filename = error.filename or str(path)

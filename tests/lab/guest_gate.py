@@ -4,6 +4,9 @@ filesystem; `test_run.py` runs this there."""
 import contextlib
 import hashlib
 import os
+import signal
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -30,6 +33,7 @@ from stacks import (
     text,
 )
 
+from autotune.lab.guest.system import load_modules
 from autotune.preflight.raw_device import refuse_if_used
 from autotune.system.array import find_array
 from autotune.system.signature import signature
@@ -122,6 +126,30 @@ def test_an_array_that_a_program_uses_is_in_use_though_nothing_is_mounted(
     assert not autotune_json(*words, state=tmp_path)["careful"]
     with used(DEVICE):
         assert autotune_json(*words, state=tmp_path)["careful"]
+
+
+def test_a_filesystem_that_no_longer_answers_holds_nobody_up(tmp_path: Path) -> None:
+    """Who looks for programs that use the array, does not ask about what they have open there."""
+    load_modules(("fuse",))
+    folder = tmp_path / "silent"
+    folder.mkdir()
+    server = subprocess.Popen(
+        [sys.executable, Path(__file__).with_name("silent_fuse.py"), folder], stdout=subprocess.PIPE
+    )
+    try:
+        assert server.stdout
+        assert server.stdout.readline() == b"mounted\n"
+        opened = os.open(folder, os.O_PATH)
+        server.send_signal(signal.SIGSTOP)
+        # It would wait for as long as the program is stopped.
+        words = ("run", DEVICE, "--destructive", DEVICE, "--dry-run")
+        dry = start(*words, state=tmp_path / "state")
+        said = dry.communicate(timeout=60)
+        assert dry.returncode == 0, said
+        os.close(opened)
+    finally:
+        server.kill()
+        sh("umount", "-l", folder)
 
 
 def test_another_device_under_the_name_of_the_array_is_not_written_to(tmp_path: Path) -> None:

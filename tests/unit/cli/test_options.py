@@ -46,6 +46,7 @@ def test_a_profile_that_cannot_be_persisted_is_said_to_be_in_force(
         (["run", "/dev/md0", "--time"], "--time takes a value; `autotune run --help`"),
         (["doctor", ""], "DEVICE is empty"),
         (["lab", "raid5-hdd", "--json"], "--json is for --list"),
+        (["status", "--state-dir", "/none\u2028such"], "The name of the folder has a line break"),
     ],
 )
 def test_wrong_usage_says_what_to_do_and_changes_nothing(words: list[str], said: str) -> None:

@@ -900,19 +900,19 @@ def test_a_scratch_is_found_where_else_its_filesystem_is_mounted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As where it was in a bind mount, which shows another folder by now."""
-    bound, whole, other = (tmp_path / name for name in ("bound", "whole", "other"))
+    bound, whole, other = (tmp_path / name for name in ("bound", "wh\r\u2028ole", "other"))
     for folder in (bound, whole / "renamed/.autotune-1", other / ".autotune-1"):
         folder.mkdir(parents=True)
     mounts = "".join(
         f"36 25 {number} / {where} rw - ext4 /dev/md0 rw\n"
         for number, where in (("9:0", whole), ("9:0", bound), ("9:1", other))
     )
-    read = Path.read_text
+    read = Path.read_bytes
 
-    def told(path: Path, *words: str, **more: str) -> str:
-        return mounts if path.name == "mountinfo" else read(path, *words, **more)
+    def told(path: Path) -> bytes:
+        return mounts.encode() if path.name == "mountinfo" else read(path)
 
-    monkeypatch.setattr(Path, "read_text", told)
+    monkeypatch.setattr(Path, "read_bytes", told)
     assert moved_to(bound / ".autotune-1", str(bound)) == whole / "renamed/.autotune-1"
     assert moved_to(bound / ".autotune-2", str(bound)) is None
 

@@ -36,6 +36,11 @@ def test_a_filesystem_is_found_through_partition_lvm_and_crypt(
     assert [(mount.device, mount.mountpoint) for mount in stack.mounts] == [("dm-1", Path("/home"))]
 
 
+def test_a_line_break_in_a_mountpoint_hides_no_mount(machine: fake_sysfs.FakeMachine) -> None:
+    machine.mount("md0", Path("/my\u2028da\rta"))
+    assert [mount.mountpoint for mount in stack_of(machine).mounts] == [Path("/my\u2028da\rta")]
+
+
 def test_spaces_in_a_mountpoint_are_understood(machine: fake_sysfs.FakeMachine) -> None:
     machine.mount("md0", Path("/my\\040data"))
     assert [mount.mountpoint for mount in stack_of(machine).mounts] == [Path("/my data")]

@@ -37,7 +37,7 @@ def test_an_error_while_it_is_read_names_the_file(
     def gone(*_: object, **__: object) -> str:
         raise OSError(errno.ENODEV, "No such device")
 
-    monkeypatch.setattr(Path, "read_text", gone)
+    monkeypatch.setattr(Path, "read_bytes", gone)
     with pytest.raises(OSError, match="No such device") as caught:
         sysfs.read(tmp_path / "read_expire")
     assert caught.value.filename == str(tmp_path / "read_expire")
