@@ -1,6 +1,5 @@
 """Whole settings: what goes together, and the order in which it is safe to write it."""
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
@@ -11,6 +10,7 @@ from autotune.knobs.scheduler import NONE, queue_depth, requests_after_switch
 from autotune.problem.setting import Setting
 from autotune.system import sysfs
 from autotune.system.array import Array
+from autotune.system.process import real_uid
 from autotune.system.sysfs import Write
 
 _FIRST = (
@@ -197,9 +197,7 @@ def _is_mdadm_growing(name: str, root: Path) -> bool:
 
 def _is_roots_mdadm(process: Path) -> bool:
     """Whether a process is what it is called, which anybody may choose."""
-    status = sysfs.read_or(process / "status", "")
-    # Of the name before it, only "\n" is escaped.
-    if not re.search(r"^Uid:\t0\t", status, re.M):
+    if real_uid(process) != 0:
         return False
     try:
         program = (process / "exe").readlink().name
@@ -246,7 +244,11 @@ def _speeds_in_order(writes: list[Write]) -> list[Write]:
     def key(write: Write) -> tuple[str, bool]:
         folder = write.path.parent
         new_max = next((w.text for w in speeds if w.path == folder / "sync_speed_max"), None)
-        present_min = int(sysfs.value(folder / "sync_speed_min"))
+        try:
+            present_min = int(sysfs.value(folder / "sync_speed_min"))
+        except OSError:
+            # The array is gone, and who writes there is told so.
+            present_min = 0
         max_first = new_max is not None and _speed(folder, new_max) >= present_min
         return (str(folder), (write.path.name == "sync_speed_max") != max_first)
 

@@ -119,10 +119,12 @@ def _restore_settings(journal: Journal, root: Path, outcome: Outcome) -> None:
     # others, and what it leaves there is nobody's.
     found = _found([path for path in paths if path not in gone], outcome)
     put: dict[Path, bool] = {}
-    kept: dict[Path, str | None] = {}
     writes = restoring({path: paths[path] for path in found})
+    kept: dict[Path, str | None] = {write.path: None for write in writes}
     for write in writes:
-        kept[write.path] = theirs(journal, write, found[write.path], coming)
+        # A device that goes just now is told below.
+        with contextlib.suppress(AutotuneError, OSError):
+            kept[write.path] = theirs(journal, write, found[write.path], coming)
     for write in writes:
         path = write.path
         reset = any(resets(Path(other), path) for other in paths) or lowers_itself(record, path)

@@ -21,6 +21,7 @@ from autotune.safety.outcome import Outcome, because
 from autotune.safety.record import Record
 from autotune.safety.whose import is_anothers, lowers_itself
 from autotune.system import disk_originals, sysfs
+from autotune.system.process import real_uid
 
 
 def put_back(
@@ -128,5 +129,9 @@ def _write(record: Record, path: Path, wanted: str) -> None:
 def _hangs(pid: int) -> bool:
     """Whether a process waits in the kernel for what cannot be interrupted, though it may be dead
     otherwise: a store that it began still comes through then."""
-    threads = Path(f"/proc/{pid}/task").glob("*/stat")
+    process = Path(f"/proc/{pid}")
+    if real_uid(process) != os.getuid():
+        # Somebody else's has that number by now.
+        return False
+    threads = process.glob("task/*/stat")
     return any(sysfs.read_or(stat, "").rpartition(")")[2].split()[:1] == ["D"] for stat in threads)

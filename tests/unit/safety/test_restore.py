@@ -7,6 +7,7 @@ import os
 import shutil
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 from journal_files import UUID, Files, files, resetting
@@ -15,6 +16,7 @@ from autotune.errors import AutotuneError, InfeasibleError, RefusalError
 from autotune.measure.scratch import remove
 from autotune.safety import new_journal as new_journal_module
 from autotune.safety import record as record_module
+from autotune.safety import restore as restore_module
 from autotune.safety import restore_file, separate_process
 from autotune.safety.applied import Stopped, set_over
 from autotune.safety.journal import Journal
@@ -98,6 +100,27 @@ def test_a_journal_stays_until_a_store_of_its_process_is_through(
     assert not outcome.late
     assert sysfs.read(cache) == "256"
     assert not files.path.exists()
+
+
+def test_an_array_that_goes_while_it_is_put_back_keeps_nothing_else_from_going_back(
+    files: Files, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    journal = files.open()
+    length = files.queue / "nr_requests"
+    speeds = [files.md / "sync_speed_min", files.md / "sync_speed_max"]
+    for path, value in zip((*speeds, length), ("2000", "9000", "32"), strict=True):
+        files.write(journal, path, value)
+    before, look = journal.record.originals[str(length)], restore_module._found
+
+    def goes(*words: Any) -> dict[Path, str]:
+        seen = look(*words)
+        shutil.rmtree(files.md)
+        return seen
+
+    monkeypatch.setattr(restore_module, "_found", goes)
+    outcome = restore(files.reload(), files.root)
+    assert outcome.restored == [str(length)]
+    assert sysfs.read(length) == before
 
 
 @pytest.mark.parametrize(("lowered", "left"), [("41", "64"), ("64", "64"), ("200", "200")])

@@ -1,0 +1,15 @@
+"""Whose a process is, which need not be what it calls itself. Light, as the journal."""
+
+import re
+from pathlib import Path
+
+from autotune.system import sysfs
+
+
+def real_uid(process: Path) -> int | None:
+    """The user who has started what runs there, also with another's rights, as `su` does; None if
+    the process is gone. `process`: its folder in /proc, whose own owner may be root all the
+    same: that of a program that keeps others from its memory."""
+    # Of the name, which comes before, only "\n" is escaped.
+    found = re.search(r"^Uid:\t(\d+)", sysfs.read_or(process / "status", ""), re.M)
+    return int(found[1]) if found else None
