@@ -12,7 +12,7 @@ from autotune.problem.strategy import KnobShare, Problem, Strategy, StrategyFact
 from autotune.results.pareto import Point, points
 from autotune.results.seen import LOOKS_BETTER, best_seen
 from autotune.stats.drift import is_moving
-from autotune.stats.sequential import ERRORS, LEAST_PAIRS, MOST_PAIRS
+from autotune.stats.sequential import ERRORS, LEAST_PAIRS
 from autotune.stats.verdict import Verdict
 from autotune.tuning.long_load import long_phases
 from autotune.tuning.part import better_part
@@ -21,7 +21,7 @@ from autotune.tuning.relevance import differing, figures_moved
 from autotune.tuning.remaining import Stop, lacking, proof_seconds
 from autotune.tuning.stored_problem import stored_problem
 from autotune.tuning.strategy_input import informed, trials_without_drift, without
-from autotune.tuning.time_left import NextProof, movable, pairs_kept
+from autotune.tuning.time_left import NextProof, movable
 from autotune.tuning.trials import Trials
 
 SHORT = 1
@@ -105,19 +105,18 @@ class Hunt:
             kept_s = proof_seconds(self._trials, movable(self._prep), SHORT)
             self._trials.progress.proof = NextProof((), kept_s=kept_s, others=others)
             return lacking(self._prep, self._trials, SHORT)
-        prep, pairs = self._prep, pairs_kept(seen.gain)
+        prep = self._prep
         phases = differing(prep.knobs, prep.phases, seen.setting, prep.baseline)
         # Where time is short, a long load is not worth a trial.
         long_s = _long_s(prep, seen.setting, phases)
         long_s = 0.0 if prep.options.time_s < ROOMY * long_s else long_s
-        # Which of the two numbers of pairs it will be changes with each trial.
-        usual_s = proof_seconds(self._trials, phases, (LEAST_PAIRS + MOST_PAIRS) // 2) + long_s
+        kept_s = proof_seconds(self._trials, phases, LEAST_PAIRS) + long_s
         likely = self.what_matters(seen.setting)[0]
         likely = seen.setting if self.is_home(likely) else likely
         proven = differing(prep.knobs, prep.phases, likely, prep.baseline)
         expected_s = _long_s(prep, likely, proven)
-        self._trials.progress.proof = NextProof(proven, expected_s, usual_s, others=others)
-        return lacking(prep, self._trials, pairs, long_s, phases)
+        self._trials.progress.proof = NextProof(proven, expected_s, kept_s, others=others)
+        return lacking(prep, self._trials, LEAST_PAIRS, long_s, phases)
 
     def better_part(self, setting: Setting, verdict: Verdict | None) -> Setting | None:
         """What is left to prove of a setting whose proof failed; None if nothing is."""

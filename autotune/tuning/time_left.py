@@ -5,16 +5,14 @@ two more proofs. So it is told as the least and the most that most runs take. A 
 since nothing else promises enough is shorter than either.
 """
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise, takewhile
 from statistics import fmean, median
 
 from autotune.measure.workload import Phase
-from autotune.problem.figure import Estimate
 from autotune.results.proof import BASELINE, WINNER
-from autotune.stats.sequential import LEAST_PAIRS, MOST_PAIRS
+from autotune.stats.sequential import LEAST_PAIRS
 from autotune.store import TrialRecord
 from autotune.tuning.preparation import (
     BASELINE_EVERY,
@@ -26,9 +24,6 @@ from autotune.tuning.relevance import is_movable
 
 TIME_MARGIN = 1.1
 """No two trials take the same time."""
-LOUD, FAINT = 4.0, 1.8
-"""What looks better by less than LOUD spreads of its gain may take all the pairs that a proof may
-have; by less than FAINT, even these would hardly show it, and another trial is worth more."""
 LIKELY_CHECKS = 1
 """Of the trials of whether each change is needed. There are none to DOUBTS: of two runs in the lab,
 one had none and one had four."""
@@ -84,14 +79,6 @@ class TimeLeft:
 
     least_s: float
     most_s: float
-
-
-def pairs_kept(best: Estimate | None) -> int:
-    """The pairs for which a search keeps time, to prove the best gain that it saw."""
-    if best is None:
-        return LEAST_PAIRS
-    spreads = math.log(best.value) / max(best.spread, 1e-9)
-    return MOST_PAIRS if FAINT <= spreads < LOUD else LEAST_PAIRS
 
 
 def movable(preparation: Preparation) -> tuple[Phase, ...]:

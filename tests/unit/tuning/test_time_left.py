@@ -10,10 +10,9 @@ import synthetic_run
 from fake_run import Machine
 from simulated_time import TimedMachine
 
-from autotune.problem.figure import Estimate
 from autotune.store import TrialRecord
 from autotune.tuning import run_progress
-from autotune.tuning.time_left import ANOTHER, SPREAD, Plan, TimeLeft, pairs_kept, time_left
+from autotune.tuning.time_left import ANOTHER, SPREAD, Plan, TimeLeft, time_left
 
 PLAN = Plan(trials=10, whole_s=20.0, moved_s=17.0, proof_s=13.0, long_s=120.0, others=True)
 FURTHER_S = ANOTHER * 17.0
@@ -55,19 +54,6 @@ def test_they_come_back_more_often_while_they_move() -> None:
     done = a_run("baseline", "baseline", "search", "search")
     moving = time_left(replace(PLAN, baseline_every=2), done, 1e6)
     assert moving == searching(5 * 20 + 8 * 15 + 13)
-
-
-@pytest.mark.parametrize(
-    ("best", "kept"),
-    [
-        (None, 2),
-        (Estimate(1.05, 0.1), 2),
-        (Estimate(1.1, 0.045), 4),
-        (Estimate(1.5, 0.05), 2),
-    ],
-)
-def test_what_is_near_the_noise_keeps_time_for_more_pairs(best: Estimate | None, kept: int) -> None:
-    assert pairs_kept(best) == kept
 
 
 def test_a_search_goes_on_as_it_went() -> None:
