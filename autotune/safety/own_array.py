@@ -88,7 +88,7 @@ def remove_left(
     failed and came back.
     """
     found = Removal()
-    names, absent = _now_called(disks, rebooted)
+    names, absent = _now_called(uuid, disks, rebooted)
     members, unseen = _members(uuid, names)
     if len(members) < len(disks) and not all(disks.values()):
         # A disk that does not say what it is has another name after a reboot, or plugged in again.
@@ -156,7 +156,9 @@ def _stop_blank(name: str, members: Sequence[str], made_of: int, begun: bool) ->
     return fault
 
 
-def _now_called(disks: Mapping[str, str], rebooted: bool) -> tuple[list[str], dict[str, str]]:
+def _now_called(
+    uuid: str, disks: Mapping[str, str], rebooted: bool
+) -> tuple[list[str], dict[str, str]]:
     """What these disks are called now, and those that are not there, with the reason. Several disks
     may say the same of themselves, as some adapters have it."""
     said = {name: hardware(name, Path("/")) for name in _disks_here()}
@@ -165,8 +167,12 @@ def _now_called(disks: Mapping[str, str], rebooted: bool) -> tuple[list[str], di
     for known in filter(None, set(disks.values())):
         ours = [name for name in disks if disks[name] == known]
         there = [name for name in said if said[name] == known]
-        gone = sorted(ours, key=lambda name: name in there)[: max(0, len(ours) - len(there))]
-        absent |= dict.fromkeys(gone, "No such device")
+        missing = [name for name in ours if name not in there]
+        gone = len(ours) - len(there)
+        if not rebooted and len(there) > 1:
+            # Another disk that says the same is none of ours, unless its superblock says so.
+            gone = len(missing) - len(_members(uuid, [n for n in there if n not in ours])[0])
+        absent |= dict.fromkeys(missing[: max(0, gone)], "No such device")
     if not rebooted:
         names += [name for name, known in disks.items() if not known]
     return names, absent

@@ -424,6 +424,33 @@ def test_a_disk_that_failed_and_came_back_is_blank_again_after_a_restore(tmp_pat
     assert_clean(tmp_path)
 
 
+def test_a_disk_that_is_gone_for_a_moment_keeps_the_journal(tmp_path: Path) -> None:
+    """Though as many others say the same of themselves: here all do."""
+    ours, gone = DISKS[:3], DISKS[2]
+    journal = new_journal(journal_path(tmp_path, "c" * 32), "c" * 32, "/dev/md127", ())
+    journal.making({disk.name: disk.hardware for disk in find_disks(ours, ours)})
+    level = ("--level=5", "--raid-devices=3", f"--uuid={in_words('c' * 32)}")
+    sh("mdadm", "--create", "/dev/md127", "--run", "--assume-clean", *level, *ours)
+    journal.made(whole=True)
+    journal.made(whole=False)
+    journal.release()
+    sh("mdadm", "--stop", "/dev/md127")
+    sh("mdadm", "--zero-superblock", *ours[:2])
+    number = Path("/sys/block", Path(gone).name, "device").resolve().name
+    driver = Path("/sys/bus/virtio/drivers/virtio_blk")
+    (driver / "unbind").write_text(number)
+    try:
+        kept = autotune("restore", state=tmp_path)
+    finally:
+        (driver / "bind").write_text(number)
+    assert kept.returncode == 1
+    assert f"whether {gone} has a superblock of ours cannot be seen" in kept.stderr
+    wait_until(Path(gone).exists, 20)
+    done = autotune("restore", state=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert_clean(tmp_path)
+
+
 def test_ctrl_c_ends_it_with_clean_disks(
     begun: Callable[[Callable[[], bool]], subprocess.Popen[str]],
 ) -> None:

@@ -188,6 +188,26 @@ def test_disks_that_say_the_same_of_themselves_are_each_read_once(
     assert "whether /dev/vda has" in removal.failed[0]
 
 
+def test_another_disk_that_says_the_same_is_not_taken_for_one_that_is_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("vda", "vdc", "vdd"):
+        (tmp_path / name / "device").mkdir(parents=True)
+    members: list[str] = []
+    monkeypatch.setattr(own_array, "BLOCKS", tmp_path)
+    monkeypatch.setattr(own_array, "hardware", lambda *_: "11")
+    monkeypatch.setattr(own_array, "bears", lambda disk, _uuid: disk in members)
+    monkeypatch.setattr(own_array, "_arrays", lambda *_: [])
+    monkeypatch.setattr(own_array, "_zero_all", note_all)
+    both = {"vda": "11", "vdb": "11"}
+    (fault,) = own_array.remove_left(UUID, both, begun=True).failed
+    assert "whether /dev/vdb has a superblock of ours cannot be seen" in fault
+    # It came back under another name.
+    members.append("vdd")
+    removal = own_array.remove_left(UUID, both, begun=True)
+    assert (removal.removed, removal.failed) == (["the superblock on /dev/vdd"], [])
+
+
 @pytest.mark.parametrize("rebooted", [False, True])
 def test_a_disk_that_is_not_there_yet_keeps_the_journal_and_no_other_is_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rebooted: bool
@@ -281,7 +301,7 @@ def came_back(monkeypatch: pytest.MonkeyPatch, left: dict[str, object]) -> dict[
     left |= {"arrays": []}
     monkeypatch.setattr(own_array, "_members", members_of(["vdb"]))
     monkeypatch.setattr(own_array, "cannot_run", lambda members, _uuid: members == ["vdb"])
-    monkeypatch.setattr(own_array, "_now_called", lambda disks, _rebooted: (list(disks), {}))
+    monkeypatch.setattr(own_array, "_now_called", lambda _, disks, _rebooted: (list(disks), {}))
     monkeypatch.setattr(Path, "iterdir", lambda _self: iter(()))
     return left
 
