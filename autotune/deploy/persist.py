@@ -218,10 +218,15 @@ def unpersist(uuid: str, root: Path = Path("/")) -> list[Path]:
     files. The values stay in effect until the array is stopped. Raise AutotuneError if a file
     cannot be removed."""
     rule, own = rule_path(uuid, root), own_place(uuid, root)
-    mine = [rule, own, beside(rule), beside(own)]
-    if not {*persisted_uuids(root), *half_written(root)} - {uuid}:
-        mine += [root / NOTING, beside(root / NOTING)]
-    removed = _remove(mine)
+    removed = _remove([rule, own, beside(rule), beside(own)])
+    return [*removed, *remove_unneeded(root)]
+
+
+def remove_unneeded(root: Path = Path("/")) -> list[Path]:
+    """Remove the script that all rules use if there are none, and folders that are empty then.
+    Return it if it was there. Raise AutotuneError if it cannot be removed."""
+    needed = persisted_uuids(root) or half_written(root)
+    removed = [] if needed else _remove([root / NOTING, beside(root / NOTING)])
     for folder in (root / FOLDER, root / FOLDER.parent):
         if folder.is_dir() and not any(folder.iterdir()):
             # In the sandbox of the unit it is a mount point, which stays.

@@ -7,7 +7,7 @@ profiles, which say what was there before, go last.
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from autotune.deploy.persist import remove_rule, unpersist
+from autotune.deploy.persist import remove_rule, remove_unneeded, unpersist
 from autotune.deploy.persisted import changed_by_hand, half_written, persisted_uuids
 from autotune.deploy.udevd import settle, tell_exported, tell_udev
 from autotune.deploy.undo import record, stopped, unrecorded
@@ -57,6 +57,8 @@ def remove_profiles(arrays: Iterable[Array], notice: Callable[[str], None]) -> l
     """Remove what else --persist has written, for arrays that are here and others. These files."""
     uuids, here = persisted_uuids(), {array.uuid for array in arrays}
     removed = [path for uuid in (*uuids, *half_written()) for path in unpersist(uuid)]
+    # Somebody may have removed a profile by hand.
+    removed += remove_unneeded()
     for uuid in uuids:
         if uuid in here:
             tell_exported(uuid, notice)

@@ -323,3 +323,4 @@ def test_what_is_left_of_a_profile_are_notes_alone(tmp_path: Path) -> None:
     assert (told.returncode, "has set" in told.stdout) == (1, True), told.stdout
     undone(state)
     assert all_disks() == before
+    assert not Path("/etc/autotune/persisted").exists()
