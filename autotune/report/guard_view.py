@@ -133,7 +133,8 @@ def _end(now: Window, narrow: bool) -> Iterator[tuple[str, str]]:
         else:
             yield "left", f"{left} ({low} if all users leave, {high} if they stay)"
         end, soonest, latest = (show_moment(now.time_s + seconds, now.time_s) for seconds in times)
-        yield "end", f"{end}{in_brackets(soonest, latest)}"
+        # A minute may end within a second.
+        yield "end", f"{end}{in_brackets(soonest, latest) if low != high else ''}"
     if now.finish_s is not None:
         yield "deadline", f"{show_moment(now.finish_s, now.time_s)}: {_promise(now)}"
 

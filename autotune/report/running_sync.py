@@ -14,15 +14,17 @@ from autotune.system.sync import NAMES
 def running_lines(device: str, running: Running) -> Iterator[str]:
     """When a sync that is under way will end."""
     what = NAMES.get(running.action, running.action)
+    now = time.time()
     end, low, high = (
-        show_moment(time.time() + s, time.time())
-        for s in (running.left_s, running.low_s, running.high_s)
+        show_moment(now + s, now) for s in (running.left_s, running.low_s, running.high_s)
     )
     spread = in_brackets(show_seconds(running.low_s), show_seconds(running.high_s))
+    # A minute may end within a second.
+    moments = in_brackets(low, high) if spread else ""
     yield (
         f"The {what} of {device} is {show_share(running.share, 1)} done, at "
         f"{show_rate_kib(running.kib_s)} of each member. It will take "
-        f"{show_seconds(running.left_s)} more{spread}: until {end}{in_brackets(low, high)}, "
+        f"{show_seconds(running.left_s)} more{spread}: until {end}{moments}, "
         "if the load stays as it is."
     )
     if running.skips and running.action in ("recover", "resync"):

@@ -4,6 +4,7 @@ import dataclasses
 import io
 import json
 import re
+import time
 
 import pytest
 from rich.console import Console
@@ -132,7 +133,12 @@ def test_a_sync_under_way_has_an_end_with_an_interval() -> None:
     assert running_document("/dev/md0", RUNNING)["high_s"] == 9000
 
 
-def test_what_is_sure_to_a_second_has_no_interval() -> None:
+@pytest.mark.parametrize("now_s", [1.8e9, 1.8e9 - 0.3])
+def test_what_is_sure_to_a_second_has_no_interval(
+    monkeypatch: pytest.MonkeyPatch, now_s: float
+) -> None:
+    """Not even where a minute ends within it."""
+    monkeypatch.setattr(time, "time", lambda: now_s)
     sure = dataclasses.replace(RUNNING, action="check", left_s=0.3, low_s=0.2, high_s=0.4)
     (text,) = running_lines("/dev/md0", sure)
     assert re.search(r"It will take 0 s more: until \d\d:\d\d, if the load", text)
