@@ -17,7 +17,7 @@ def open_files() -> Iterator[tuple[int, list[Path]]]:
     mount no process sees any more: a server that no longer answers is unmounted so (umount -l)."""
     processes = sorted(PROC.glob("[0-9]*"))
     # What one process has open may be in the mounts of another, which gave it.
-    apart = {_mount_namespace(process): process for process in processes}.values()
+    apart = {_view(process): process for process in processes}.values()
     mounts = {m[1] for process in apart for m in _mounts(process) if not _waits(m[3])}
     for process in processes:
         try:
@@ -38,11 +38,12 @@ def _octal(found: re.Match[str]) -> str:
     return f"\\{ord(found[0]):03o}"
 
 
-def _mount_namespace(process: Path) -> str:
+def _view(process: Path) -> tuple[str, ...]:
+    """What decides which mounts a process sees: in a changed root, none that lies outside."""
     try:
-        return str((process / "ns/mnt").readlink())
+        return tuple(str((process / name).readlink()) for name in ("ns/mnt", "root"))
     except OSError:
-        return str(process)
+        return (str(process),)
 
 
 def _mounts(process: Path) -> Iterator[re.Match[str]]:

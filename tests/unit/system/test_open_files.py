@@ -38,6 +38,17 @@ def test_a_file_whose_server_may_not_answer_is_not_asked_about(proc: Path) -> No
     assert found == {7: ["disk", "local"], 8: ["given"]}
 
 
+def test_a_process_in_a_root_of_its_own_hides_no_mount(proc: Path) -> None:
+    process(proc / "7", LOCAL, local=21)
+    process(proc / "8", "", given=21)
+    for name, root in (("7", "/"), ("8", "/run/sshd")):
+        (proc / name / "ns").mkdir()
+        (proc / name / "ns/mnt").symlink_to("mnt:[4026531841]")
+        (proc / name / "root").symlink_to(root)
+    found = {pid: [file.name for file in files] for pid, files in open_files.open_files()}
+    assert found == {7: ["local"], 8: ["given"]}
+
+
 @pytest.mark.parametrize(
     ("place", "waits"),
     [
