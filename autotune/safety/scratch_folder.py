@@ -2,13 +2,13 @@
 
 import contextlib
 import os
-import re
 import shlex
 import time
 from collections import deque
 from pathlib import Path
 
 from autotune.safety import separate_process
+from autotune.system.mountinfo import mounted
 
 SCRATCH_PREFIX = ".autotune-"
 
@@ -40,12 +40,7 @@ def moved_to(folder: Path, mount: str, timeout_s: float = FIND_TIMEOUT_S) -> Pat
     """
     if not mount:
         return None
-    text = Path("/proc/self/mountinfo").read_bytes().decode(errors="surrogateescape")
-    mounts = [line.split(" ") for line in text.split("\n") if line]
-    # Octal escapes stand for white space (proc_pid_mountinfo(5)).
-    numbers = {
-        re.sub(r"\\(\d{3})", lambda m: chr(int(m[1], 8)), fields[4]): fields[2] for fields in mounts
-    }
+    numbers = {each.place: each.device for each in mounted()}
     deadline = time.monotonic() + timeout_s
     # What lies near is looked at first. A bind mount shows only a part of it.
     own = (place for place, number in numbers.items() if number == numbers.get(mount))

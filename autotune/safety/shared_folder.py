@@ -8,10 +8,10 @@ are one file system, and a process that may write to sysfs may mount it too. Lig
 import contextlib
 import ctypes
 import os
-import re
 from pathlib import Path
 
 from autotune.errors import RefusalError
+from autotune.system.mountinfo import mounted
 
 NAME = "autotune"
 MARK = "kernel"
@@ -82,9 +82,8 @@ def open_own(name: str | Path, shown: Path, within: int | None = None) -> int:
 
 def _is_devtmpfs() -> bool:
     """Whether /dev is the machine's own, or that of all."""
-    mounts = Path("/proc/self/mountinfo").read_text(errors="surrogateescape")
-    kinds = re.findall(rf"^\S+ \S+ \S+ \S+ {DEV} .*? - (\S+) ", mounts, re.M)
-    return bool(kinds) and kinds[-1] == "devtmpfs"
+    kinds = [mount.kind for mount in mounted() if mount.place == str(DEV)]
+    return kinds[-1:] == ["devtmpfs"]
 
 
 def _mounted_aside() -> int | None:

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from autotune.errors import UsageError
-from autotune.system import layers, sysfs
+from autotune.system import layers
 from autotune.system.blockdev import SECTOR, kernel_name, number
+from autotune.system.mountinfo import mounted
 from autotune.system.programs import UnseenError
 from autotune.system.stack import Mount
 
@@ -169,7 +170,5 @@ def _takes_room(file: Path, root: Path) -> bool:
     if status.st_blocks * 512 < status.st_size:
         return True
     number = f"{os.major(status.st_dev)}:{os.minor(status.st_dev)}"
-    lines = sysfs.read_or(root / "proc/self/mountinfo", "").split("\n")
-    mounts = [line.split(" ") for line in lines if line]
-    kinds = {fields[fields.index("-") + 1] for fields in mounts if fields[2] == number}
+    kinds = {each.kind for each in mounted(root / "proc/self") if each.device == number}
     return not kinds or not kinds.issubset(_IN_PLACE)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from autotune.system import sysfs
+from autotune.system.mountinfo import mounted
 
 PROC = Path("/proc")
 _WAITING = ("fuse", "nfs", "cifs", "smb", "9p", "ceph", "afs", "lustre", "beegfs", "gpfs", "orange")
@@ -18,7 +19,7 @@ def open_files() -> Iterator[tuple[int, list[Path]]]:
     processes = sorted(PROC.glob("[0-9]*"))
     # What one process has open may be in the mounts of another, which gave it.
     apart = {_view(process): process for process in processes}.values()
-    mounts = {m[1] for process in apart for m in _mounts(process) if not _waits(m[3])}
+    mounts = {m.number for process in apart for m in mounted(process) if not _waits(m.kind)}
     for process in processes:
         try:
             files = [file for file in (process / "fd").iterdir() if _mount(file) in mounts]
@@ -29,13 +30,9 @@ def open_files() -> Iterator[tuple[int, list[Path]]]:
 
 def may_wait(path: Path) -> bool:
     """Whether a path is on such a filesystem."""
-    mounts = {m[2]: _waits(m[3]) for m in _mounts(PROC / "self")}
-    places = (re.sub(r"[ \t\n\\]", _octal, str(each)) for each in (path, *path.parents))
+    mounts = {m.place: _waits(m.kind) for m in mounted(PROC / "self")}
+    places = (str(each) for each in (path, *path.parents))
     return next((mounts[place] for place in places if place in mounts), False)
-
-
-def _octal(found: re.Match[str]) -> str:
-    return f"\\{ord(found[0]):03o}"
 
 
 def _view(process: Path) -> tuple[str, ...]:
@@ -46,18 +43,12 @@ def _view(process: Path) -> tuple[str, ...]:
         return (str(process),)
 
 
-def _mounts(process: Path) -> Iterator[re.Match[str]]:
-    """Of each mount the id, the place and the kind: proc_pid_mountinfo(5)."""
-    text = sysfs.read_or(process / "mountinfo", "")
-    return re.finditer(r"^(\d+) \S+ \S+ [^ ]+ ([^ ]+) .*? - (\S+) ", text, re.M)
-
-
 def _waits(kind: str) -> bool:
     return kind.startswith(_WAITING)
 
 
-def _mount(file: Path) -> str:
-    """The id of the mount that an open file is on."""
+def _mount(file: Path) -> int:
+    """The number of the mount that an open file is on; -1 if it is closed by now."""
     about = sysfs.read_or(file.parents[1] / "fdinfo" / file.name, "")
     found = re.search(r"^mnt_id:\s+(\d+)", about, re.M)
-    return found[1] if found else ""
+    return int(found[1]) if found else -1

@@ -7,6 +7,7 @@ from pathlib import Path
 from autotune.system import layers, sysfs
 from autotune.system.array import list_arrays
 from autotune.system.blockdev import Device
+from autotune.system.mountinfo import mounted, plain
 
 
 @dataclass(frozen=True)
@@ -146,32 +147,32 @@ def _holder(name: str, root: Path) -> Holder:
 
 
 def _mounts(numbers: dict[str, str], names: set[str], root: Path) -> tuple[Mount, ...]:
-    """Fields of mountinfo: proc_pid_mountinfo(5). btrfs (and other filesystems of several
-    devices) show an anonymous number there, so the source device is looked at too, which is one of
-    them. Whoever mounts a FUSE filesystem chooses what is shown as its source, so only root's word
-    counts there, and none of what lies on no device, such as a tmpfs."""
+    """btrfs (and other filesystems of several devices) show an anonymous number, so the source
+    device is looked at too, which is one of them. Whoever mounts a FUSE filesystem chooses what is
+    shown as its source, so only root's word counts there, and none of what lies on no device, such
+    as a tmpfs."""
     mounts = []
     on_none = _on_no_device(root)
     one_of = {each: name for name in names for each in layers.of_one_btrfs(name, root)}
-    # Any other line break may be in the name of a place.
-    for line in sysfs.read_or(root / "proc/self/mountinfo", "").split("\n"):
-        fields = line.split(" ")
-        dash = fields.index("-") if "-" in fields else -1
-        if dash < 6 or len(fields) < dash + 4:
-            continue
-        kind = fields[dash + 1]
-        options = frozenset(fields[5].split(",") + fields[dash + 3].split(","))
-        anybodys = kind.partition(".")[0] == "fuse" and "user_id=0" not in options
-        untold = anybodys or kind in on_none
-        source = "" if untold else _kernel_name(_plain(fields[dash + 2]), root)
-        device = numbers.get(fields[2]) or (source if source in names else None)
-        if device is None and kind == "btrfs":
+    for each in mounted(root / "proc/self"):
+        anybodys = each.kind.partition(".")[0] == "fuse" and "user_id=0" not in each.options
+        untold = anybodys or each.kind in on_none
+        source = "" if untold else _kernel_name(each.source, root)
+        device = numbers.get(each.device) or (source if source in names else None)
+        if device is None and each.kind == "btrfs":
             device = one_of.get(source or "")
         if device is not None:
-            where = Path(_plain(fields[4]))
-            read_only = "ro" in options
-            seen, number = _plain(fields[3]), int(fields[0])
-            mounts.append(Mount(number, where, kind, device, read_only, options, seen))
+            mounts.append(
+                Mount(
+                    each.number,
+                    Path(each.place),
+                    each.kind,
+                    device,
+                    read_only="ro" in each.options,
+                    options=each.options,
+                    root=each.root,
+                )
+            )
     return tuple(mounts)
 
 
@@ -185,15 +186,8 @@ def _on_no_device(root: Path) -> set[str]:
 def _swaps(names: set[str], root: Path) -> tuple[str, ...]:
     """Swap devices on the array. A swap file is on a filesystem, which is a mount already."""
     lines = sysfs.read_or(root / "proc/swaps", "").split("\n")[1:]
-    files = [_plain(line.split(" ")[0]) for line in lines if line.strip()]
+    files = [plain(line.split(" ")[0]) for line in lines if line.strip()]
     return tuple(file for file in files if _kernel_name(file, root) in names)
-
-
-def _plain(text: str) -> str:
-    """Without the octal escapes of /proc files: "\\040" is a space."""
-    for code, character in (("040", " "), ("011", "\t"), ("012", "\n"), ("134", "\\")):
-        text = text.replace(f"\\{code}", character)
-    return text
 
 
 def _kernel_name(file: str, root: Path) -> str | None:
