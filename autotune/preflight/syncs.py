@@ -46,7 +46,14 @@ def resync_pending(array: Array) -> str | None:
 def reshaping(array: Array) -> str | None:
     if array.reshape_position == "none":
         return None
-    return f"{array.device} is being reshaped; wait until /proc/mdstat shows no reshape."
+    if array.sync_action == "reshape":
+        return f"{array.device} is being reshaped; wait until /proc/mdstat shows no reshape."
+    # mdadm freezes the syncs for a moment itself.
+    return (
+        f"A reshape of {array.device} has begun and stands still (sync_action: "
+        f"{array.sync_action}); if no mdadm is at work on it, let it go on with "
+        f"`mdadm --grow --continue {array.device}`, and wait until it has ended."
+    )
 
 
 def syncing(array: Array) -> str | None:

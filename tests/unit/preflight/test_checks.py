@@ -99,7 +99,7 @@ def test_a_healthy_array_has_no_findings(machine: fake_sysfs.FakeMachine) -> Non
         (f"{MD}/degraded", "3", "lacks 3 members, more than a raid6 can bear"),
         (f"{MD}/raid_disks", "1", "has one member only"),
         (f"{MD}/consistency_policy", "journal", "write journal of /dev/md0 has failed"),
-        (f"{MD}/reshape_position", "4096", "being reshaped"),
+        (f"{MD}/reshape_position", "4096", "mdadm --grow --continue /dev/md0"),
         (f"{MD}/sync_action", "recover", "recovering onto a new member"),
         (f"{MD}/sync_action", "resync", "is resyncing"),
         (f"{MD}/sync_action", "check", "echo idle"),
@@ -116,6 +116,16 @@ def test_what_is_not_safe_is_refused_once(
     assert [finding.severity for finding in found] == ["refuse"]
     assert words in found[0].message
     assert found[0].message.endswith(".")
+
+
+def test_a_reshape_that_goes_on_is_told_from_one_that_stands_still(
+    machine: fake_sysfs.FakeMachine,
+) -> None:
+    machine.put(f"{MD}/reshape_position", "4096")
+    for action, words in (("reshape", "is being reshaped"), ("frozen", "stands still")):
+        machine.put(f"{MD}/sync_action", action)
+        (found,) = findings(machine)
+        assert words in found.message
 
 
 def test_a_sync_on_shared_disks_is_refused(machine: fake_sysfs.FakeMachine) -> None:
