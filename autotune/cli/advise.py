@@ -5,19 +5,13 @@ from typing import Annotated
 
 import typer
 
-from autotune.cli import complete
-from autotune.cli.options import STATE_DIR, Json, StateDir
+from autotune.cli.options import STATE_DIR, Device, Json, StateDir
 from autotune.cli.terminal import console, notice
 from autotune.service import CONFIG
 
 
 def advise(
-    device: Annotated[
-        str,
-        typer.Argument(
-            metavar="DEVICE", autocompletion=complete.devices, help="The array, such as /dev/md0."
-        ),
-    ],
+    device: Device,
     measure: Annotated[
         bool,
         typer.Option(

@@ -8,6 +8,7 @@ import typer
 from autotune.cli import complete
 from autotune.cli.options import (
     STATE_DIR,
+    Device,
     Json,
     Persist,
     StateDir,
@@ -30,12 +31,7 @@ def apply(
             help="The profile: a JSON file, or a name in `autotune profiles`.",
         ),
     ],
-    device: Annotated[
-        str,
-        typer.Argument(
-            metavar="DEVICE", autocompletion=complete.devices, help="The array, such as /dev/md0."
-        ),
-    ],
+    device: Device,
     persist: Persist = False,
     force: Annotated[
         bool, typer.Option("--force", help="Also set harmful values, until the next reboot.")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from autotune.cli import complete
-from autotune.cli.options import STATE_DIR, Json, StateDir, read
+from autotune.cli.options import STATE_DIR, Device, Json, StateDir, read
 from autotune.cli.terminal import notice, say
 from autotune.service import CONFIG
 
@@ -16,12 +16,7 @@ if TYPE_CHECKING:
 
 
 def check(
-    device: Annotated[
-        str,
-        typer.Argument(
-            metavar="DEVICE", autocompletion=complete.devices, help="The array, such as /dev/md0."
-        ),
-    ],
+    device: Device,
     p99_ceiling: Annotated[
         str | None,
         typer.Option(

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from importlib import resources
 from pathlib import Path
 
-from autotune.cli.options import STATE_DIR
+from autotune.suggested import STATE_DIR
 
 _PLAIN = re.compile(r"[A-Za-z0-9_./+@:-]+")
 
@@ -55,7 +55,6 @@ def runs_or_profiles(incomplete: str) -> list[str]:
 
 def what_to_report(incomplete: str) -> list[str]:
     """Runs, arrays and designs."""
-    from autotune.cli.options import STATE_DIR
     from autotune.design.kept import names
 
     designs = [name for name in names(STATE_DIR) if name.startswith(incomplete)]

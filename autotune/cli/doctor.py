@@ -4,8 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from autotune.cli import complete
-from autotune.cli.options import STATE_DIR, Json, StateDir
+from autotune.cli.options import STATE_DIR, DeviceOrAll, Json, StateDir
 from autotune.cli.terminal import console, say
 from autotune.suggested import NO_ARRAYS, with_folder
 
@@ -15,12 +14,7 @@ if TYPE_CHECKING:
 
 
 def doctor(
-    device: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="DEVICE", autocompletion=complete.devices, help="The array. [default: all]"
-        ),
-    ] = None,
+    device: DeviceOrAll = None,
     all_: Annotated[bool, typer.Option("--all", help="Every array, as without DEVICE.")] = False,
     as_json: Json = False,
     state_dir: StateDir = STATE_DIR,

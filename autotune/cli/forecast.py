@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from autotune.cli import complete
-from autotune.cli.options import STATE_DIR, Json, StateDir, read
+from autotune.cli.options import STATE_DIR, Device, Json, StateDir, read
 from autotune.cli.terminal import console, notice, say
 from autotune.service import CONFIG
 
@@ -15,12 +14,7 @@ if TYPE_CHECKING:
 
 
 def forecast(
-    device: Annotated[
-        str,
-        typer.Argument(
-            metavar="DEVICE", autocompletion=complete.devices, help="The array, such as /dev/md0."
-        ),
-    ],
+    device: Device,
     finish_within: Annotated[
         str | None,
         typer.Option(metavar="TIME", help="Also say what it takes to be done so soon: 24h."),

@@ -6,18 +6,13 @@ from typing import Annotated
 import typer
 
 from autotune.cli import complete
-from autotune.cli.options import STATE_DIR, LogFormat, StateDir, read
+from autotune.cli.options import STATE_DIR, Device, LogFormat, StateDir, read
 from autotune.cli.terminal import notice
 from autotune.service import CONFIG
 
 
 def guard(
-    device: Annotated[
-        str,
-        typer.Argument(
-            metavar="DEVICE", autocompletion=complete.devices, help="The array, such as /dev/md0."
-        ),
-    ],
+    device: Device,
     p99_ceiling: Annotated[
         str | None,
         typer.Option(

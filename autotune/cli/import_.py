@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from autotune.cli import complete
-from autotune.cli.options import STATE_DIR, Json, StateDir, read
+from autotune.cli.options import STATE_DIR, Ceilings, Destructive, Json, Scratch, StateDir, read
 from autotune.cli.terminal import console
 from autotune.suggested import NO_ARRAYS
 
@@ -51,13 +51,7 @@ def import_(
         bool, Option("--verify/--no-verify", help="Measure it against what is there, in turn.")
     ] = True,
     time: Annotated[str, Option(metavar="TIME", help="How long each array may take.")] = "30min",
-    p99_ceiling: Annotated[
-        list[str] | None,
-        Option(
-            metavar="LIMIT",
-            help="Limit for the p99: 20ms, 1.5x (of the idle array's), or PHASE=20ms; repeatable.",
-        ),
-    ] = None,
+    p99_ceiling: Ceilings = None,
     ram_budget: Annotated[
         str,
         Option(
@@ -71,18 +65,8 @@ def import_(
             help="What may be written to each array in total: 50GiB. [default: no limit]",
         ),
     ] = None,
-    scratch: Annotated[
-        Path | None,
-        Option(metavar="DIR", help="Folder for the scratch file, on a filesystem on the array."),
-    ] = None,
-    destructive: Annotated[
-        str | None,
-        Option(
-            metavar="DEVICE",
-            autocompletion=complete.devices,
-            help="Write to the raw array (name it again): its data is lost.",
-        ),
-    ] = None,
+    scratch: Scratch = None,
+    destructive: Destructive = None,
     dry_run: Annotated[
         bool, Option("--dry-run", help="Print what it would set here, and change nothing.")
     ] = False,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 import typer
 
 from autotune import suggested
+from autotune.cli import complete
 from autotune.cli.terminal import LOG_FORMAT, LOG_FORMATS, notice, say
 from autotune.errors import AutotuneError, UsageError
 
@@ -28,6 +29,37 @@ StateDir = Annotated[
         envvar="AUTOTUNE_STATE_DIR",
         callback=_state_folder,
         help="Folder of runs, journals and profiles.",
+    ),
+]
+Device = Annotated[
+    str,
+    typer.Argument(
+        metavar="DEVICE", autocompletion=complete.devices, help="The array, such as /dev/md0."
+    ),
+]
+DeviceOrAll = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="DEVICE", autocompletion=complete.devices, help="The array. [default: all]"
+    ),
+]
+Destructive = Annotated[
+    str | None,
+    typer.Option(
+        metavar="DEVICE",
+        autocompletion=complete.devices,
+        help="Write to the raw array (name it again): its data is lost.",
+    ),
+]
+Scratch = Annotated[
+    Path | None,
+    typer.Option(metavar="DIR", help="Folder for the scratch file, on a filesystem on the array."),
+]
+Ceilings = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="LIMIT",
+        help="Limit for the p99: 20ms, 1.5x (of the idle array's), or PHASE=20ms; repeatable.",
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from autotune.cli import complete
-from autotune.cli.options import STATE_DIR, Json, LogFormat, StateDir
+from autotune.cli.options import STATE_DIR, Destructive, Json, LogFormat, StateDir
 from autotune.cli.terminal import console, notice
 from autotune.service import CONFIG
 from autotune.suggested import NO_ARRAYS
@@ -27,14 +27,7 @@ def retune(
     config: Annotated[
         Path, Option(metavar="FILE", help="What may be done to which array, and when.")
     ] = CONFIG,
-    destructive: Annotated[
-        str | None,
-        Option(
-            metavar="DEVICE",
-            autocompletion=complete.devices,
-            help="Write to the raw array (name it again): its data is lost.",
-        ),
-    ] = None,
+    destructive: Destructive = None,
     as_json: Json = False,
     log_format: LogFormat = "text",
     state_dir: StateDir = STATE_DIR,

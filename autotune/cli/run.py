@@ -10,8 +10,11 @@ import typer
 from autotune.cli import complete
 from autotune.cli.options import (
     STATE_DIR,
+    Ceilings,
+    Destructive,
     Json,
     LogFormat,
+    Scratch,
     StateDir,
     persist_applied,
     print_persisted,
@@ -67,13 +70,7 @@ def run(
     time: Annotated[
         str, Option(metavar="TIME", help="How long the whole run may take, such as 2h.")
     ] = "30min",
-    p99_ceiling: Annotated[
-        list[str] | None,
-        Option(
-            metavar="LIMIT",
-            help="Limit for the p99: 20ms, 1.5x (of the idle array's), or PHASE=20ms; repeatable.",
-        ),
-    ] = None,
+    p99_ceiling: Ceilings = None,
     ram_budget: Annotated[
         str,
         Option(metavar="SIZE", help="RAM that the settings may take: 256MiB, or 5% of all memory."),
@@ -90,10 +87,7 @@ def run(
         str | None,
         Option(metavar="SIZE", help="What the run may write in total: 50GiB. [default: no limit]"),
     ] = None,
-    scratch: Annotated[
-        Path | None,
-        Option(metavar="DIR", help="Folder for the scratch file, on a filesystem on the array."),
-    ] = None,
+    scratch: Scratch = None,
     seed: Annotated[int, Option(metavar="N", min=0, help="Fixes the random choices.")] = 0,
     careful: Annotated[
         bool,
@@ -105,14 +99,7 @@ def run(
     eager: Annotated[
         bool, Option("--eager", help="Try any setting. [default if the array is not in use]")
     ] = False,
-    destructive: Annotated[
-        str | None,
-        Option(
-            metavar="DEVICE",
-            autocompletion=complete.devices,
-            help="Write to the raw array (name it again): its data is lost.",
-        ),
-    ] = None,
+    destructive: Destructive = None,
     apply: Annotated[
         bool, Option("--apply", help="Leave the winner in force until the array is stopped.")
     ] = False,

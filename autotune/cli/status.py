@@ -1,22 +1,14 @@
 """`autotune status`."""
 
-from typing import Annotated
-
 import typer
 
-from autotune.cli import complete
-from autotune.cli.options import STATE_DIR, Json, StateDir
+from autotune.cli.options import STATE_DIR, DeviceOrAll, Json, StateDir
 from autotune.cli.terminal import console
 from autotune.suggested import NO_ARRAYS, in_folder
 
 
 def status(
-    device: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="DEVICE", autocompletion=complete.devices, help="The array. [default: all]"
-        ),
-    ] = None,
+    device: DeviceOrAll = None,
     as_json: Json = False,
     state_dir: StateDir = STATE_DIR,
 ) -> None:
