@@ -184,18 +184,32 @@ def fio_missing() -> str | None:
 
 
 def not_root(array: Array) -> str | None:
-    if array.root != Path("/") or os.geteuid() == 0:
-        return None
-    return ONLY_ROOT
-
-
-ONLY_ROOT = "Only root can change the settings of an array; run autotune with sudo."
+    return _not_root() if array.root == Path("/") else None
 
 
 def require_root() -> None:
     """Raise RefusalError unless this is root: said before anything else is looked at."""
+    why = _not_root()
+    if why is not None:
+        raise RefusalError(why)
+
+
+def _not_root() -> str | None:
     if os.geteuid() != 0:
-        raise RefusalError(ONLY_ROOT)
+        return "Only root can change the settings of an array; run autotune with sudo."
+    # Missing where the kernel has no user namespaces.
+    if sysfs.read_or(UID_MAP, EVERYBODY).split() == EVERYBODY.split():
+        return None
+    return (
+        "Only the machine's root can change the settings of an array, and this is root of a user "
+        "namespace, such as a container's; run autotune on the machine itself."
+    )
+
+
+UID_MAP = Path("/proc/self/uid_map")
+"""Who users of this namespace are outside of it: user_namespaces(7). md asks for a capability that
+only root of the first one has (md_attr_store)."""
+EVERYBODY = "0 0 4294967295"
 
 
 def iostats_off(array: Array) -> str | None:

@@ -151,6 +151,24 @@ def test_only_root_may_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> N
     assert "sudo" in str(checks.not_root(real))
 
 
+@pytest.mark.parametrize(
+    ("users", "refused"),
+    [("0 0 4294967295", False), ("0 1000 1", True), ("0 0 1", True), (None, False)],
+)
+def test_root_of_a_container_of_its_own_users_is_not_the_machines(
+    users: str | None, refused: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(checks.os, "geteuid", lambda: 0)
+    monkeypatch.setattr(checks, "UID_MAP", tmp_path / "uid_map")
+    if users is not None:
+        checks.UID_MAP.write_text(f"         {users}\n")
+    if not refused:
+        checks.require_root()
+        return
+    with pytest.raises(RefusalError, match="root of a user namespace"):
+        checks.require_root()
+
+
 def test_a_write_journal_that_works_is_no_fault(machine: fake_sysfs.FakeMachine) -> None:
     machine.put(f"{MD}/consistency_policy", "journal")
     machine.put(f"{MD}/dev-sde/state", "journal")
