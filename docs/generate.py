@@ -207,8 +207,17 @@ def missing_sources() -> list[str]:
     ]
 
 
+def copies() -> list[str]:
+    """Pages that were links to one at the top, as before `sed -i`, and would become stale."""
+    return [
+        f"{page.relative_to(TOP)} is a copy; make it a link again"
+        for page in sorted((DOCS / "development").iterdir())
+        if not page.is_symlink()
+    ]
+
+
 def main() -> int:
-    faults = [*broken_links(), *missing_sources()]
+    faults = [*broken_links(), *missing_sources(), *copies()]
     for name, page in PAGES.items():
         path, text = DOCS / "reference" / name, HEAD + page()
         if sys.argv[1:] != ["--check"]:

@@ -4,8 +4,8 @@ from collections.abc import Collection
 from pathlib import Path
 
 from autotune.advice import alignment, bitmap, geometry, measured, members, mounts, parity, queues
+from autotune.advice.array_facts import ArrayFacts
 from autotune.advice.finding import Advice, Check, Finding, NotLookedAt, Seen
-from autotune.advice.scene import Scene
 from autotune.deploy.in_force import active
 from autotune.system.array import Array
 from autotune.system.programs import UnseenError
@@ -32,11 +32,11 @@ def advise(
     Nothing is written, and no missing program or permission ends it.
     """
     speeds, why_not = measured.speeds(array) if measure else ({}, "the disks were not to be read")
-    scene = Scene(array, read_stack(array), speeds, why_not, _proven(array, state_dir))
+    facts = ArrayFacts(array, read_stack(array), speeds, why_not, _proven(array, state_dir))
     found, missing = [], []
     for check in CHECKS:
         try:
-            for seen in check.look(scene):
+            for seen in check.look(facts):
                 found.append(_finding(check, seen))
         except UnseenError as error:
             missing.append(NotLookedAt(check.name, str(error)))

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from shlex import quote
 
+from autotune.advice.array_facts import ArrayFacts, block_bytes, show_kib, start_bytes
 from autotune.advice.finding import NEW_IS_LOST, Check, Seen
-from autotune.advice.scene import Scene, block_bytes, show_kib, start_bytes
 from autotune.system import layers
 from autotune.system.blockdev import SECTOR, number
 from autotune.system.programs import output
@@ -14,23 +14,23 @@ SMALL_BYTES = 64 << 20
 _LOST = "{} is made anew, and all that is on it is lost, so only after a backup."
 
 
-def _members(scene: Scene) -> Iterator[Seen]:
-    root = scene.array.root
-    for member in scene.members:
+def _members(facts: ArrayFacts) -> Iterator[Seen]:
+    root = facts.array.root
+    for member in facts.members:
         disk = root / "sys/block" / member.disk
         if number(disk / "alignment_offset"):
             # A disk whose blocks begin elsewhere; few are left.
             continue
-        start = start_bytes(scene.entry(member.name))
-        data = start + number(scene.array.md / f"dev-{member.name}" / "offset") * SECTOR
+        start = start_bytes(facts.entry(member.name))
+        data = start + number(facts.array.md / f"dev-{member.name}" / "offset") * SECTOR
         block = block_bytes(member.disk, member.media, root)
         if data % block:
             yield Seen(
                 f"The data of the member {member.name} begin at {show_kib(data)} of the disk "
                 f"{member.disk}, which is no multiple of its blocks of {show_kib(block)}.",
                 (
-                    f"mdadm {scene.array.device} --add NEW",
-                    f"mdadm {scene.array.device} --replace /dev/{member.name} --with NEW",
+                    f"mdadm {facts.array.device} --add NEW",
+                    f"mdadm {facts.array.device} --replace /dev/{member.name} --with NEW",
                 ),
                 NEW_IS_LOST,
                 "NEW is a partition on a spare disk that begins at 1 MiB. The array keeps its "
@@ -38,16 +38,16 @@ def _members(scene: Scene) -> Iterator[Seen]:
             )
 
 
-def _partitions(scene: Scene) -> Iterator[Seen]:
-    grain, what = scene.grain
-    for holder in scene.stack.holders:
-        entry = scene.entry(holder.name)
+def _partitions(facts: ArrayFacts) -> Iterator[Seen]:
+    grain, what = facts.grain
+    for holder in facts.stack.holders:
+        entry = facts.entry(holder.name)
         start = start_bytes(entry)
         if holder.kind != "partition" or start % grain == 0:
             continue
         if number(entry / "size") * SECTOR < SMALL_BYTES:
             continue
-        table = quote(scene.device(entry.resolve().parent.name))
+        table = quote(facts.device(entry.resolve().parent.name))
         sectors = -(-start // grain) * grain // SECTOR
         yield Seen(
             f"The partition {holder.name} begins at {show_kib(start)}, which is no multiple of the "
@@ -58,13 +58,13 @@ def _partitions(scene: Scene) -> Iterator[Seen]:
         )
 
 
-def _lvm(scene: Scene) -> Iterator[Seen]:
-    grain, what = scene.grain
-    volumes = [holder.name for holder in scene.stack.holders if holder.kind == "lvm"]
-    here = {scene.array.name, *(holder.name for holder in scene.stack.holders)} - {*volumes}
-    below = {path.name for name in volumes for path in (scene.entry(name) / "slaves").glob("*")}
+def _lvm(facts: ArrayFacts) -> Iterator[Seen]:
+    grain, what = facts.grain
+    volumes = [holder.name for holder in facts.stack.holders if holder.kind == "lvm"]
+    here = {facts.array.name, *(holder.name for holder in facts.stack.holders)} - {*volumes}
+    below = {path.name for name in volumes for path in (facts.entry(name) / "slaves").glob("*")}
     for name in sorted(below & here):
-        raw = scene.device(name)
+        raw = facts.device(name)
         device = quote(raw)
         fields = ("--noheadings", "--nosuffix", "--units", "b", "-o", "pe_start,vg_name")
         words = output("lvm2", "pvs", "--readonly", *fields, raw).split()
@@ -89,19 +89,19 @@ def _lvm(scene: Scene) -> Iterator[Seen]:
         )
 
 
-def _crypt(scene: Scene) -> Iterator[Seen]:
-    grain, what = scene.grain
-    for holder in scene.stack.holders:
+def _crypt(facts: ArrayFacts) -> Iterator[Seen]:
+    grain, what = facts.grain
+    for holder in facts.stack.holders:
         if holder.kind != "crypt":
             continue
-        for words in layers.table(holder.name, scene.array.root):
+        for words in layers.table(holder.name, facts.array.root):
             # Cipher, key, first IV, device, offset: kernel device-mapper/dm-crypt.rst.
             offset = words[7] if len(words) > 7 else ""
             start = int(offset) * SECTOR if offset.isdecimal() else 0
             if start % grain == 0:
                 continue
-            below = next((p.name for p in (scene.entry(holder.name) / "slaves").glob("*")), "")
-            device = quote(scene.device(below))
+            below = next((p.name for p in (facts.entry(holder.name) / "slaves").glob("*")), "")
+            device = quote(facts.device(below))
             yield Seen(
                 f"The encrypted data of {holder.label} begin at {show_kib(start)}, which is no "
                 f"multiple of the array's {what} of {show_kib(grain)}.",

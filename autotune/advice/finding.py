@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from autotune.advice.scene import Scene
+from autotune.advice.array_facts import ArrayFacts
 
 NEW_IS_LOST = "what is on NEW is lost."
 
@@ -37,7 +37,7 @@ class Check:
     finds: str
     cost: str
     source: str
-    look: Callable[[Scene], Iterable[Seen]]
+    look: Callable[[ArrayFacts], Iterable[Seen]]
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,9 @@ import re
 from collections.abc import Iterator
 from shlex import quote
 
+from autotune.advice.array_facts import ArrayFacts, show_kib
 from autotune.advice.finding import Check, Seen
 from autotune.advice.mounted_anew import UNMOUNTED, mounted_anew
-from autotune.advice.scene import Scene, show_kib
 from autotune.system.blockdev import SECTOR
 from autotune.system.programs import output
 from autotune.system.stack import Mount
@@ -18,19 +18,19 @@ from autotune.system.stack import Mount
 _EXT = ("ext2", "ext3", "ext4")
 
 
-def _ext4(scene: Scene) -> Iterator[Seen]:
-    stripe = scene.stripe_bytes
-    for mount in scene.filesystems(_EXT) if stripe else ():
-        device = scene.device(mount.device)
+def _ext4(facts: ArrayFacts) -> Iterator[Seen]:
+    stripe = facts.stripe_bytes
+    for mount in facts.filesystems(_EXT) if stripe else ():
+        device = facts.device(mount.device)
         said = output("e2fsprogs", "dumpe2fs", "-h", device)
         block = _number(r"^Block size:\s+(\d+)", said)
         width = _number(r"^RAID stripe width:\s+(\d+)", said) * block
         mounted = mount.option("stripe") * block
         if not block or any(known and known % stripe == 0 for known in (width, mounted)):
             continue
-        stride = max(scene.array.chunk_bytes // block, 1)
+        stride = max(facts.array.chunk_bytes // block, 1)
         yield Seen(
-            _text(scene, mount, width),
+            _text(facts, mount, width),
             (f"tune2fs -E stride={stride},stripe_width={stripe // block} {quote(device)}",),
             note="It takes effect at the next mount, for what is written from then on. If this "
             "kernel lets nobody write to a mounted device, unmount it first.",
@@ -42,29 +42,29 @@ def _number(pattern: str, text: str) -> int:
     return int(found[1]) if found else 0
 
 
-def _text(scene: Scene, mount: Mount, width_bytes: int) -> str:
+def _text(facts: ArrayFacts, mount: Mount, width_bytes: int) -> str:
     where = f"The {mount.fstype} on {mount.mountpoint}"
-    real = f"the array's is {show_kib(scene.stripe_bytes)}"
+    real = f"the array's is {show_kib(facts.stripe_bytes)}"
     if not width_bytes:
         return f"{where} knows no stripe; {real}."
     return f"{where} is made for a stripe of {show_kib(width_bytes)}; {real}."
 
 
-def _xfs(scene: Scene) -> Iterator[Seen]:
-    stripe, chunk = scene.stripe_bytes, scene.array.chunk_bytes
-    for mount in scene.filesystems(("xfs",)) if stripe else ():
+def _xfs(facts: ArrayFacts) -> Iterator[Seen]:
+    stripe, chunk = facts.stripe_bytes, facts.array.chunk_bytes
+    for mount in facts.filesystems(("xfs",)) if stripe else ():
         unit, width = (mount.option(name) * SECTOR for name in ("sunit", "swidth"))
         if unit and unit % chunk == 0 and width % stripe == 0:
             continue
-        text = _text(scene, mount, width)
+        text = _text(facts, mount, width)
         if unit:
             text += f" Its stripe unit is {show_kib(unit)}, the array's chunk {show_kib(chunk)}."
         if options := _allowed(unit, chunk, stripe):
-            commands, more = mounted_anew(scene, mount, {"sunit", "swidth"}, options)
+            commands, more = mounted_anew(facts, mount, {"sunit", "swidth"}, options)
             note = f"XFS keeps the values, for what is written from then on. {more}"
             yield Seen(text, commands, UNMOUNTED, note.strip())
         elif "noalign" in mount.options:
-            commands, more = mounted_anew(scene, mount, {"noalign"})
+            commands, more = mounted_anew(facts, mount, {"noalign"})
             note = f"It is mounted with noalign; take that out of /etc/fstab first. {more}"
             yield Seen(text, commands, UNMOUNTED, note.strip())
         else:

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from statistics import median
 
+from autotune.advice.array_facts import ArrayFacts, listed
 from autotune.advice.finding import NEW_IS_LOST, Check, Seen
-from autotune.advice.scene import Scene, listed
 from autotune.quantities import show_rate
 from autotune.system.array import Array, Media, read_array
 from autotune.system.blockdev import SECTOR, media_of, number
@@ -16,8 +16,8 @@ LARGE_SHARE = 0.1
 """An array that has less of a disk, as one for booting, is no load on it."""
 
 
-def _replace(scene: Scene, names: list[str]) -> tuple[str, ...]:
-    array = scene.array.device
+def _replace(facts: ArrayFacts, names: list[str]) -> tuple[str, ...]:
+    array = facts.array.device
     return tuple(
         line
         for name in names
@@ -31,24 +31,24 @@ def _replace(scene: Scene, names: list[str]) -> tuple[str, ...]:
 _REPLACING = "The array keeps its redundancy meanwhile; it takes as long as a rebuild."
 
 
-def _same_disk(scene: Scene) -> Iterator[Seen]:
-    if not scene.array.redundant:
+def _same_disk(facts: ArrayFacts) -> Iterator[Seen]:
+    if not facts.array.redundant:
         return
-    for disk in sorted({leaf for member in scene.members for leaf in member.leaves}):
-        names = [member.name for member in scene.members if disk in member.leaves]
+    for disk in sorted({leaf for member in facts.members for leaf in member.leaves}):
+        names = [member.name for member in facts.members if disk in member.leaves]
         if len(names) > 1:
             yield Seen(
                 f"The members {listed(names)} lie on the same disk, {disk}.",
-                _replace(scene, names[1:]),
+                _replace(facts, names[1:]),
                 NEW_IS_LOST,
                 f"NEW is on a disk of its own. {_REPLACING}",
             )
 
 
-def _shared_disk(scene: Scene) -> Iterator[Seen]:
-    array = scene.array
-    nested = {holder.name for holder in scene.stack.holders} | {*array.disks}
-    for name in scene.stack.beside:
+def _shared_disk(facts: ArrayFacts) -> Iterator[Seen]:
+    array = facts.array
+    nested = {holder.name for holder in facts.stack.holders} | {*array.disks}
+    for name in facts.stack.beside:
         if name in nested:
             continue
         other = read_array(name, array.root)
@@ -71,20 +71,20 @@ def _large_on(array: Array) -> set[str]:
     return found
 
 
-def _mixed_media(scene: Scene) -> Iterator[Seen]:
-    hdds = [m for m in scene.members if m.media is Media.HDD]
-    if len({m.media is Media.HDD for m in scene.members}) < 2:
+def _mixed_media(facts: ArrayFacts) -> Iterator[Seen]:
+    hdds = [m for m in facts.members if m.media is Media.HDD]
+    if len({m.media is Media.HDD for m in facts.members}) < 2:
         return
     names = [m.name for m in hdds if "write_mostly" not in m.state]
-    if scene.array.level != "raid1":
+    if facts.array.level != "raid1":
         yield Seen(
             f"Hard disks beside flash: {listed([m.name for m in hdds])}.",
-            _replace(scene, [m.name for m in hdds]),
+            _replace(facts, [m.name for m in hdds]),
             NEW_IS_LOST,
             f"NEW is flash like the others. {_REPLACING}",
         )
     elif names:
-        files = (f"/sys/block/{scene.array.name}/md/dev-{name}/state" for name in names)
+        files = (f"/sys/block/{facts.array.name}/md/dev-{name}/state" for name in names)
         yield Seen(
             f"Hard disks beside flash: {listed(names)}.",
             tuple(f"echo writemostly > {file}" for file in files),
@@ -93,13 +93,13 @@ def _mixed_media(scene: Scene) -> Iterator[Seen]:
         )
 
 
-def _slow(scene: Scene) -> Iterator[Seen]:
-    speeds = {m.name: s for m in scene.members if (s := scene.speeds_kib_s.get(m.name, 0))}
-    if any(True for _ in _same_disk(scene)) or any(True for _ in _mixed_media(scene)):
+def _slow(facts: ArrayFacts) -> Iterator[Seen]:
+    speeds = {m.name: s for m in facts.members if (s := facts.speeds_kib_s.get(m.name, 0))}
+    if any(True for _ in _same_disk(facts)) or any(True for _ in _mixed_media(facts)):
         # Then the difference has a reason, which is said already.
         return
     if not speeds:
-        raise UnseenError(scene.unmeasured)
+        raise UnseenError(facts.unmeasured)
     for name, speed in speeds.items():
         others = [s for other, s in speeds.items() if other != name]
         usual = median(others) if others else speed
@@ -107,7 +107,7 @@ def _slow(scene: Scene) -> Iterator[Seen]:
             rates = f"{show_rate(speed * 1024)} against {show_rate(usual * 1024)}"
             yield Seen(
                 f"{name} reads at {speed / usual:.2f} of the others ({rates}).",
-                _replace(scene, [name]) if scene.array.redundant else (),
+                _replace(facts, [name]) if facts.array.redundant else (),
                 NEW_IS_LOST,
                 "First look at `smartctl -x` and the kernel log for its reason: a cable, "
                 f"retries, a shingled disk. NEW is a disk like the others. {_REPLACING}",

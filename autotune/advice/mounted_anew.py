@@ -3,7 +3,7 @@
 from collections.abc import Collection, Sequence
 from shlex import quote
 
-from autotune.advice.scene import Scene, listed
+from autotune.advice.array_facts import ArrayFacts, listed
 from autotune.system.stack import Mount
 
 UNMOUNTED = "the filesystem is unmounted for a moment, so nothing may use it."
@@ -12,7 +12,7 @@ _KERNELS_OWN = {"rw", "relatime", "seclabel", "attr2", "inode64", "noquota"}
 
 
 def mounted_anew(
-    scene: Scene, mount: Mount, without: Collection[str], more: Sequence[str] = ()
+    facts: ArrayFacts, mount: Mount, without: Collection[str], more: Sequence[str] = ()
 ) -> tuple[tuple[str, ...], str]:
     """The commands, and what to know before them. `without` names options, with or without values,
     that it has now; `more` are those that it gets."""
@@ -23,10 +23,10 @@ def mounted_anew(
     )
     options = ",".join((*kept, *more))
     words = ["mount", *(["-o", quote(options)] if options else [])]
-    where, device = quote(str(mount.mountpoint)), quote(scene.device(mount.device))
+    where, device = quote(str(mount.mountpoint)), quote(facts.device(mount.device))
     # With the device named, /etc/fstab is not asked for options (mount(8)).
     command = f"umount {where} && {' '.join(words)} {device} {where}"
-    others = [str(m.mountpoint) for m in scene.stack.mounts if m.device == mount.device]
+    others = [str(m.mountpoint) for m in facts.stack.mounts if m.device == mount.device]
     others.remove(str(mount.mountpoint))
     if not others:
         return (command,), ""

@@ -3,16 +3,16 @@
 from collections.abc import Iterator
 from shlex import quote
 
+from autotune.advice.array_facts import ArrayFacts
 from autotune.advice.finding import Check, Seen
 from autotune.advice.mounted_anew import UNMOUNTED, mounted_anew
-from autotune.advice.scene import Scene
 from autotune.system.blockdev import number, whole_disk
 
 _FSTAB = "Change it in /etc/fstab too."
 
 
-def _strictatime(scene: Scene) -> Iterator[Seen]:
-    for mount in scene.stack.mounts:
+def _strictatime(facts: ArrayFacts) -> Iterator[Seen]:
+    for mount in facts.stack.mounts:
         # The kernel names the two others, never the strict way; lazytime keeps times in memory.
         others = {"relatime", "noatime", "lazytime"} & mount.options
         if mount.options and not others and not mount.read_only:
@@ -23,16 +23,16 @@ def _strictatime(scene: Scene) -> Iterator[Seen]:
             )
 
 
-def _discard(scene: Scene) -> Iterator[Seen]:
-    for mount in scene.filesystems(("ext4", "xfs")):
-        queue = scene.entry(whole_disk(mount.device, scene.array.root)) / "queue"
+def _discard(facts: ArrayFacts) -> Iterator[Seen]:
+    for mount in facts.filesystems(("ext4", "xfs")):
+        queue = facts.entry(whole_disk(mount.device, facts.array.root)) / "queue"
         if "discard" not in mount.options or not number(queue / "discard_max_bytes"):
             continue
         note = risk = ""
         again: tuple[str, ...] = (f"mount -o remount,nodiscard {quote(str(mount.mountpoint))}",)
         if mount.fstype != "ext4":
             # XFS takes it at a mount alone.
-            again, note = mounted_anew(scene, mount, {"discard"})
+            again, note = mounted_anew(facts, mount, {"discard"})
             risk = UNMOUNTED
         yield Seen(
             f"{mount.mountpoint} is mounted with discard.",

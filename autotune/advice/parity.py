@@ -3,21 +3,21 @@
 import os
 from collections.abc import Iterator
 
+from autotune.advice.array_facts import PARITY_DISKS, ArrayFacts
 from autotune.advice.finding import Check, Seen
-from autotune.advice.scene import PARITY_DISKS, Scene
 from autotune.system import sysfs
 from autotune.system.array import Media
 
 LEAST_PROCESSORS = 4
 
 
-def _one_thread(scene: Scene) -> Iterator[Seen]:
-    array = scene.array
+def _one_thread(facts: ArrayFacts) -> Iterator[Seen]:
+    array = facts.array
     threads = sysfs.read_or(array.md / "group_thread_cnt", "")
-    fast = all(member.media is Media.NVME for member in scene.members)
+    fast = all(member.media is Media.NVME for member in facts.members)
     many = (os.cpu_count() or 1) >= LEAST_PROCESSORS
     if array.level in PARITY_DISKS and fast and many and threads == "0":
-        if "group_thread_cnt" in scene.proven:
+        if "group_thread_cnt" in facts.proven:
             return
         yield Seen(
             "One thread handles all stripes of this array of NVMe disks (group_thread_cnt 0).",
@@ -27,14 +27,14 @@ def _one_thread(scene: Scene) -> Iterator[Seen]:
         )
 
 
-def _skip_copy(scene: Scene) -> Iterator[Seen]:
-    file = scene.array.md / "skip_copy"
+def _skip_copy(facts: ArrayFacts) -> Iterator[Seen]:
+    file = facts.array.md / "skip_copy"
     if sysfs.read_or(file, "0") == "1":
         yield Seen(
             "The array writes data from where programs left it, without a copy (skip_copy 1).",
             (f"echo 0 > {file}",),
             note="Not while a sync runs. Then a check finds what differs already: "
-            f"`autotune check {scene.array.device}`.",
+            f"`autotune check {facts.array.device}`.",
         )
 
 

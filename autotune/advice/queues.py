@@ -5,8 +5,8 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
+from autotune.advice.array_facts import ArrayFacts, listed
 from autotune.advice.finding import Check, Seen
-from autotune.advice.scene import Scene, listed
 from autotune.system import sysfs
 from autotune.system.array import Media
 
@@ -14,16 +14,16 @@ NCQ_DEPTH = 31
 """The most that libata sets by itself."""
 
 
-def _disks(scene: Scene, *media: Media) -> dict[str, Path]:
+def _disks(facts: ArrayFacts, *media: Media) -> dict[str, Path]:
     """The folders of the members' disks of these media, by name; of volumes (dm, md) none, whose
     queue says nothing, though on 6.1 its files are there."""
-    found = {m.disk: scene.array.root / "sys/block" / m.disk for m in scene.members}
-    wanted = {m.disk for m in scene.members if m.media in media}
+    found = {m.disk: facts.array.root / "sys/block" / m.disk for m in facts.members}
+    wanted = {m.disk for m in facts.members if m.media in media}
     return {n: folder for n, folder in found.items() if n in wanted and (folder / "mq").is_dir()}
 
 
-def _queue_depth(scene: Scene) -> Iterator[Seen]:
-    for name, disk in _disks(scene, *Media).items():
+def _queue_depth(facts: ArrayFacts) -> Iterator[Seen]:
+    for name, disk in _disks(facts, *Media).items():
         # Only where the controller can do it is there this file (kernel drivers/ata/libata-sata.c).
         able = (disk / "device/ncq_prio_enable").exists()
         if able and sysfs.read_or(disk / "device/queue_depth", "") == "1":
@@ -35,8 +35,8 @@ def _queue_depth(scene: Scene) -> Iterator[Seen]:
             )
 
 
-def _write_cache(scene: Scene) -> Iterator[Seen]:
-    disks = _disks(scene, Media.HDD)
+def _write_cache(facts: ArrayFacts) -> Iterator[Seen]:
+    disks = _disks(facts, Media.HDD)
     caches = {name: sysfs.read_or(disk / "queue/write_cache", "") for name, disk in disks.items()}
     off = [name for name, cache in caches.items() if cache == "write through"]
     on = [name for name, cache in caches.items() if cache == "write back"]
@@ -52,9 +52,9 @@ def _write_cache(scene: Scene) -> Iterator[Seen]:
     )
 
 
-def _link_speed(scene: Scene) -> Iterator[Seen]:
+def _link_speed(facts: ArrayFacts) -> Iterator[Seen]:
     links = {}
-    for name, disk in _disks(scene, *Media).items():
+    for name, disk in _disks(facts, *Media).items():
         if speed := _link(disk):
             links[name] = (sysfs.read_or(disk / "device/model", ""), *speed)
     for name, (model, rate, shown) in links.items():
@@ -88,11 +88,11 @@ def _link(disk: Path) -> tuple[float, str] | None:
     return float(found[1]) * int(width), f"{found[0]} ×{width}"
 
 
-def _scheduler(scene: Scene) -> Iterator[Seen]:
-    if "scheduler" in scene.proven:
+def _scheduler(facts: ArrayFacts) -> Iterator[Seen]:
+    if "scheduler" in facts.proven:
         return
     for media in Media:
-        names = {n: _chosen(disk) for n, disk in _disks(scene, media).items() if _chosen(disk)}
+        names = {n: _chosen(disk) for n, disk in _disks(facts, media).items() if _chosen(disk)}
         if not names:
             continue
         usual = Counter(names.values()).most_common(1)[0][0]

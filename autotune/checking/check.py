@@ -5,7 +5,7 @@ import time
 from datetime import UTC, datetime
 
 from autotune.checking import obstacles, piece, stored
-from autotune.checking.record import Book, CheckRecord
+from autotune.checking.record import CheckHistory, CheckRecord
 from autotune.checking.wanted import (
     ASKED_ANEW,
     OVERTAKEN,
@@ -18,9 +18,9 @@ from autotune.checking.wanted import (
 )
 from autotune.errors import RefusalError, StoppedError
 from autotune.guard import announce
-from autotune.guard.aside import Aside
-from autotune.guard.before import put_back_leftovers
-from autotune.guard.promise import Promise
+from autotune.guard.background import Background
+from autotune.guard.goals import Promise
+from autotune.guard.preconditions import put_back_leftovers
 from autotune.preflight import checks
 from autotune.preflight.environment import place
 from autotune.quantities import show_share
@@ -36,7 +36,7 @@ LOOK_S = 10.0
 SETTLE_S = 3.0
 """After a member fails, or is to be replaced, it takes md a moment to begin its recovery."""
 CLOSING_S = 20.0
-"""So long before its window closes a check goes no further: its leash has to come to its end."""
+"""So long before its window closes a check goes no further: it has to come to its bound first."""
 SOON_S = 3600.0
 """A window that opens so soon is waited for: a timer looks each hour."""
 
@@ -56,20 +56,20 @@ def check(device: str, wanted: Wanted) -> tuple[CheckRecord | None, str]:
         with lock(array, path):
             pass
     put_back_leftovers(array, path, wanted.notice)
-    aside = Aside()
+    background = Background()
     try:
-        return _Checking(array.now(), wanted, aside).run()
+        return _Checking(array.now(), wanted, background).run()
     finally:
-        aside.close()
+        background.close()
 
 
 class _Checking:
     """One array's check in this process."""
 
-    def __init__(self, array: Array, wanted: Wanted, aside: Aside) -> None:
-        self._array, self._wanted, self._aside = array, wanted, aside
+    def __init__(self, array: Array, wanted: Wanted, background: Background) -> None:
+        self._array, self._wanted, self._background = array, wanted, background
         self._stored = stored.Stored(stored.path_of(wanted.state_dir, array.uuid))
-        self._book = self._stored.at_first
+        self._history = self._stored.at_first
         self._anew = self._why_anew()
         self._began = self._ran = self._stopping = self._is_lost = False
         self._signals = Signals()
@@ -87,7 +87,7 @@ class _Checking:
     def run(self) -> tuple[CheckRecord | None, str]:
         with self._signals.caught(self._wanted.notice):
             why = self._parts()
-        return (self._book.checks[-1] if self._ran else self._book.current), why
+        return (self._history.checks[-1] if self._ran else self._history.current), why
 
     def _parts(self) -> str:
         """One part after the other; why there is no more, "" if all is read."""
@@ -107,7 +107,7 @@ class _Checking:
                 raise RefusalError(text)
             why = sync or obstacles.too_warm(array, wanted.hottest_c, self._began)
             if not why:
-                before = self._book
+                before = self._history
                 try:
                     if (ended := self._part(array)) is not None:
                         return ended
@@ -116,7 +116,7 @@ class _Checking:
                     # Another run works on the array, which goes first.
                     if not patient:
                         raise
-                    self._book, why = before, str(error).rstrip(".")
+                    self._history, why = before, str(error).rstrip(".")
             self._wait(why)
         return self._signals.name
 
@@ -131,7 +131,7 @@ class _Checking:
         if why != self._noticed:
             self._wanted.notice(f"The check of {self._array.device} waits: {why}.")
             self._noticed = why
-        current = self._book.current
+        current = self._history.current
         self._wanted.waiting(why, current.share if current else 0.0)
         self._signals.pause(LOOK_S)
 
@@ -166,7 +166,7 @@ class _Checking:
         record, ended = piece.run(array, record, terms)
         if ended == OVERTAKEN:
             # What was read meanwhile must not be forgotten for what is known here.
-            self._book = self._book if self._ran else Book()
+            self._history = self._history if self._ran else CheckHistory()
             return ended
         self._anew, self._ran = "", True
         if record.ended is not None:
@@ -182,7 +182,7 @@ class _Checking:
     def _record(self, array: Array) -> CheckRecord:
         """The check that goes on, or a new one."""
         shape, members = obstacles.shape(array), obstacles.members(array)
-        current, why = self._book.current, self._anew
+        current, why = self._history.current, self._anew
         if current is not None and not why:
             same = current.array == shape and obstacles.are_same(current.members, members)
             if same and not obstacles.rewritten_unseen(array):
@@ -200,7 +200,7 @@ class _Checking:
             size=obstacles.size_sectors(array),
             **place(),
         )
-        self._book = self._book.begun(record, why or ASKED_ANEW)
+        self._history = self._history.begun(record, why or ASKED_ANEW)
         return record
 
     def _stop(self) -> tuple[str, bool]:
@@ -217,18 +217,18 @@ class _Checking:
 
     def _keep(self, record: CheckRecord) -> None:
         """Store the record; tell of mismatches the first time, and in the end."""
-        told = self._book.checks[-1].told
+        told = self._history.checks[-1].told
         if record.mismatches > told and (not told or record.ended is not None):
             told = record.mismatches
             self._wanted.mismatched(record)
         record = record.changed(told=told)
-        book = self._book = self._book.now(self._array.device, record)
-        self._aside(lambda: self._save(book))
+        history = self._history = self._history.now(self._array.device, record)
+        self._background(lambda: self._save(history))
 
-    def _save(self, book: Book) -> None:
+    def _save(self, history: CheckHistory) -> None:
         """What the disk does not take is said once; a later record may go through."""
         try:
-            self._stored.save(book)
+            self._stored.save(history)
         except OSError as error:
             if not self._is_lost:
                 self._is_lost = True

@@ -28,10 +28,10 @@ class MetricsFile:
         from autotune.service.metrics import CheckMetrics, check_path, write_check_metrics  # noqa: PLC0415
 
         with self._once.attempt():
-            book = load(path)
-            if not book.checks:
+            history = load(path)
+            if not history.checks:
                 return
-            newest, whole = book.checks[-1], book.complete
+            newest, whole = history.checks[-1], history.complete
             seen = CheckMetrics(
                 self._array.device,
                 self._array.uuid,

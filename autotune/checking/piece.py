@@ -10,15 +10,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from autotune.checking import obstacles
-from autotune.checking.leash import Leash
+from autotune.checking.bounded_check import BoundedCheck
 from autotune.checking.record import CheckRecord, Part
 from autotune.checking.wanted import OVERTAKEN
 from autotune.errors import AutotuneError, StoppedError
 from autotune.guard import announce
-from autotune.guard.before import put_back_leftovers, wake_udev
-from autotune.guard.loop import ENOUGH, Hold
-from autotune.guard.promise import Promise
-from autotune.guard.valve import Valve, files
+from autotune.guard.goals import Promise
+from autotune.guard.loop import ENOUGH, GuardLoop
+from autotune.guard.preconditions import put_back_leftovers, wake_udev
+from autotune.guard.throttle import Throttle, files
 from autotune.guard.window import Window
 from autotune.safety.deferred_restore import settle
 from autotune.safety.guardian import Guardian, guarded
@@ -36,8 +36,8 @@ LOOK_S = 1.0
 WARM_LOOK_S = 30.0
 STORE_S = 30.0
 REST_S = 20.0
-"""So long the end of the leash is waited for; what was read beyond `sync_completed` is read again
-otherwise."""
+"""So long it is waited for that the check comes to its bound; what was read beyond
+`sync_completed` is read again otherwise."""
 CHECK = "check"
 DONE = "all is read"
 
@@ -66,7 +66,7 @@ class Going:
     """Asked all the while whether a part goes on; keeps its record."""
 
     array: Array
-    leash: Leash
+    bounded_check: BoundedCheck
     terms: Terms
     record: CheckRecord
     began: datetime
@@ -82,21 +82,21 @@ class Going:
 
     def __call__(self) -> bool:
         now = time.monotonic()
-        self.leash.look(now)
+        self.bounded_check.look(now)
         if now - self._looked_s >= LOOK_S and not self.ended:
             self._looked_s = now
             self.ended, at_once = self._reason(now)
             if self.ended:
-                self.leash.hold()
+                self.bounded_check.hold()
                 self._rest_by_s = now + (0.0 if at_once else REST_S)
         elif self.ended and self.terms.stop()[1]:
             self._rest_by_s = now
         if now - self._kept_s >= STORE_S:
             self._kept_s = now
             self.terms.keep(self.updated())
-        if self.leash.over:
+        if self.bounded_check.over:
             return False
-        return not (self.ended and (self.leash.at_rest or now >= self._rest_by_s))
+        return not (self.ended and (self.bounded_check.at_rest or now >= self._rest_by_s))
 
     def _reason(self, now: float) -> tuple[str, bool]:
         """What ends the part, and whether at once."""
@@ -123,17 +123,17 @@ class Going:
 
     def updated(self) -> CheckRecord:
         """The record, with this part as far as it is."""
-        ended = DONE if self.leash.complete else self.ended
+        ended = DONE if self.bounded_check.complete else self.ended
         part = Part(
-            start=self.leash.start,
-            end=self.leash.position,
+            start=self.bounded_check.start,
+            end=self.bounded_check.position,
             began=self.began,
             seconds=round(time.monotonic() - self.began_s, 1),
-            mismatches=self.leash.mismatches,
+            mismatches=self.bounded_check.mismatches,
             **({"ended": ended} if ended else {}),
         )
         unread = max(self.record.unread, sum(bad_sectors(self.array).values()))
-        return self.record.changed(size=self.leash.size, unread=unread).with_part(part)
+        return self.record.changed(size=self.bounded_check.size, unread=unread).with_part(part)
 
 
 def run(array: Array, record: CheckRecord, terms: Terms) -> tuple[CheckRecord, str]:
@@ -156,9 +156,9 @@ def run(array: Array, record: CheckRecord, terms: Terms) -> tuple[CheckRecord, s
             bounds = [array.md / "sync_min", array.md / "sync_max"]
             journal = new_journal(path, array.uuid, array.device, [*files(array), *bounds])
             guardian = stack.enter_context(guarded(journal, terms.notice))
-            leash = Leash(array, journal, record.position, record.size)
-            going = Going(array, leash, terms, record, datetime.now(UTC), time.monotonic())
-            stack.enter_context(leash)
+            bounded_check = BoundedCheck(array, journal, record.position, record.size)
+            going = Going(array, bounded_check, terms, record, datetime.now(UTC), time.monotonic())
+            stack.enter_context(bounded_check)
             _hold(array, guardian, going)
     except OSError:
         if array.md.is_dir():
@@ -168,7 +168,7 @@ def run(array: Array, record: CheckRecord, terms: Terms) -> tuple[CheckRecord, s
         # Whatever ended it, what was read was read.
         if going is not None:
             record = going.updated()
-            if going.leash.complete:
+            if going.bounded_check.complete:
                 record = record.changed(ended=datetime.now(UTC))
             terms.keep(record)
     return record, going.ended
@@ -183,10 +183,10 @@ def _hold(array: Array, guardian: Guardian, going: Going) -> None:
     terms = going.terms
     known = forecasts.newest(array, terms.state_dir)
     curve = announce.curve(array, CHECK, known) if known else None
-    valve = Valve(array, guardian.journal)
+    throttle = Throttle(array, guardian.journal)
     # It was looked at before the check began.
     checked = dataclasses.replace(array, sync_action=CHECK)
-    hold = Hold(checked, valve, terms.promise, terms.least_kib, curve)
+    loop = GuardLoop(checked, throttle, terms.promise, terms.least_kib, curve)
     told = False
 
     def goes() -> bool:
@@ -201,7 +201,7 @@ def _hold(array: Array, guardian: Guardian, going: Going) -> None:
         going.window(window)
         if window.out_of_reach and not told:
             told = True
-            terms.unheld(announce.out_of_reach(array.device, CHECK, terms.promise, window, hold))
+            terms.unheld(announce.out_of_reach(array.device, CHECK, terms.promise, window, loop))
 
-    hold.run(goes, on_window)
-    going.ended = going.ended or hold.behind
+    loop.run(goes, on_window)
+    going.ended = going.ended or loop.behind

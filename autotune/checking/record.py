@@ -143,7 +143,7 @@ def _joined(first: Part, second: Part) -> Part:
     )
 
 
-class Book(_Strict):
+class CheckHistory(_Strict):
     """The checks of an array, the newest last."""
 
     device: str = ""
@@ -176,13 +176,13 @@ class Book(_Strict):
             return True
         return not 0 <= (now - self.complete.began).total_seconds() < every_s
 
-    def begun(self, record: CheckRecord, why: str) -> "Book":
+    def begun(self, record: CheckRecord, why: str) -> "CheckHistory":
         """With a new check; `why` one that was to go on is given up."""
         before = list(self.checks)
         if self.current is not None:
             before[-1] = self.current.changed(given_up=why)
-        return Book(device=self.device, checks=(*before, record)[-MOST_CHECKS:])
+        return CheckHistory(device=self.device, checks=(*before, record)[-MOST_CHECKS:])
 
-    def now(self, device: str, record: CheckRecord) -> "Book":
+    def now(self, device: str, record: CheckRecord) -> "CheckHistory":
         """With the newest check as it is by now, and the name of its array."""
-        return Book(device=device, checks=(*self.checks[:-1], record))
+        return CheckHistory(device=device, checks=(*self.checks[:-1], record))

@@ -8,7 +8,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from autotune import durable
-from autotune.checking.record import Book
+from autotune.checking.record import CheckHistory
 from autotune.errors import AutotuneError
 from autotune.quantities import show_count
 from autotune.system import ownership, sysfs
@@ -24,14 +24,14 @@ def path_of(state_dir: Path, uuid: str) -> Path:
     return state_dir / "checks" / f"{uuid}.json"
 
 
-def load(path: Path) -> Book:
+def load(path: Path) -> CheckHistory:
     """The checks of an array; none at first. AutotuneError if they cannot be read, or if others
     than root could have written that something was read."""
     ownership.refuse(path, f"The record of checks {path}")
     try:
-        return Book.model_validate_json(read_file(path, MOST_READ_BYTES))
+        return CheckHistory.model_validate_json(read_file(path, MOST_READ_BYTES))
     except FileNotFoundError:
-        return Book()
+        return CheckHistory()
     except ValidationError as error:
         fault = f"is damaged ({first_fault(error)})"
     except ValueError as error:
@@ -41,23 +41,23 @@ def load(path: Path) -> Book:
     raise AutotuneError(f"{path} {fault}; remove it, and the next check begins at the start.")
 
 
-def save(book: Book, path: Path) -> None:
+def save(history: CheckHistory, path: Path) -> None:
     """Whole or not at all, and without the oldest checks once it would be too large. OSError, with
     the file's name, if the disk does not take it; AutotuneError if a link of somebody else's
     leads there."""
     try:
         durable.private_folder(path.parent)
-        durable.replace(path, _text(book), 0o600)
+        durable.replace(path, _text(history), 0o600)
     except OSError as error:
         raise OSError(error.errno, error.strerror, str(path)) from None
 
 
-def _text(book: Book) -> str:
-    text = book.model_dump_json(indent=1)
-    while (size := len(text.encode())) >= MAX_FILE_BYTES and len(book.checks) > 1:
-        over = math.ceil((1 - MAX_FILE_BYTES / size) * len(book.checks))
-        book = book.model_copy(update={"checks": book.checks[max(over, 1) :]})
-        text = book.model_dump_json(indent=1)
+def _text(history: CheckHistory) -> str:
+    text = history.model_dump_json(indent=1)
+    while (size := len(text.encode())) >= MAX_FILE_BYTES and len(history.checks) > 1:
+        over = math.ceil((1 - MAX_FILE_BYTES / size) * len(history.checks))
+        history = history.model_copy(update={"checks": history.checks[max(over, 1) :]})
+        text = history.model_dump_json(indent=1)
     return text + "\n"
 
 
@@ -73,10 +73,10 @@ class Stored:
         self._seen = _mark(path)
         self.at_first = load(path)
 
-    def save(self, book: Book) -> None:
+    def save(self, history: CheckHistory) -> None:
         """As `save`."""
         with self._lock:
-            save(book, self.path)
+            save(history, self.path)
             self._seen = _mark(self.path)
 
     def is_anothers(self) -> bool:
@@ -94,7 +94,7 @@ def _mark(path: Path) -> tuple[int, int] | None:
     return status.st_ino, status.st_mtime_ns
 
 
-def by_uuid(state_dir: Path) -> Mapping[str, Book]:
+def by_uuid(state_dir: Path) -> Mapping[str, CheckHistory]:
     """Those of all arrays that were ever checked with this folder. AutotuneError as `load`."""
     return {path.stem: load(path) for path in sorted((state_dir / "checks").glob("*.json"))}
 
@@ -117,6 +117,6 @@ def mismatched(array: Array, state_dir: Path) -> str | None:
     )
 
 
-def every(state_dir: Path) -> Sequence[Book]:
+def every(state_dir: Path) -> Sequence[CheckHistory]:
     """The same without the arrays' UUIDs."""
     return list(by_uuid(state_dir).values())

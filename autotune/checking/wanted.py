@@ -6,7 +6,7 @@ from datetime import datetime
 from pathlib import Path
 
 from autotune.checking.record import CheckRecord
-from autotune.guard.promise import Goals
+from autotune.guard.goals import Goals
 from autotune.guard.window import Window
 from autotune.service import quiet_time
 

@@ -62,7 +62,7 @@ def check(
     from autotune.cli.checking import Asked
     from autotune.cli.checking import check as check_array
     from autotune.errors import UsageError
-    from autotune.guard.promise import POLICIES, Goals
+    from autotune.guard.goals import POLICIES, Goals
     from autotune.preflight.checks import require_root
     from autotune.problem.ceilings import Ceiling, doubt, parse_limit_ns
     from autotune.report import check as report
@@ -108,8 +108,8 @@ def _not_due(array: "Array", care: "Care", state_dir: Path, config: Path) -> str
 
     if care.every_s is None:
         raise UsageError(f"No checks of {array.device} are wanted; set check_every in {config}.")
-    book = stored.load(stored.path_of(state_dir, array.uuid))
-    whole = book.complete
-    if whole is None or book.is_due(care.every_s, datetime.now(UTC)):
+    history = stored.load(stored.path_of(state_dir, array.uuid))
+    whole = history.complete
+    if whole is None or history.is_due(care.every_s, datetime.now(UTC)):
         return ""
     return f"{array.device} was checked as of {whole.began.astimezone():%Y-%m-%d}; none is due."

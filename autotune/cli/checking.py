@@ -12,8 +12,8 @@ from autotune.checking.record import CheckRecord
 from autotune.checking.wanted import Wanted
 from autotune.cli.guarding import on_terminal
 from autotune.cli.terminal import notice
-from autotune.guard.aside import Aside
-from autotune.guard.promise import Goals
+from autotune.guard.background import Background
+from autotune.guard.goals import Goals
 from autotune.guard.window import Window
 from autotune.report import check as report
 from autotune.service.config import Config, Event
@@ -39,7 +39,7 @@ def check(asked: Asked) -> tuple[CheckRecord | None, str]:
     array, care = asked.array, asked.settings.care(asked.array.uuid)
     file = asked.settings.metrics
     metrics = MetricsFile(Path(file.textfile) if file else None, array, notice)
-    book = stored.path_of(asked.state_dir, array.uuid)
+    history = stored.path_of(asked.state_dir, array.uuid)
     hooks: list[threading.Thread] = []
 
     def tell(event: Event) -> Callable[[str], None]:
@@ -49,18 +49,18 @@ def check(asked: Asked) -> tuple[CheckRecord | None, str]:
                 notice(fault)
 
         def told(text: str) -> None:
-            aside(lambda: notice(text))
-            # The valve has to be moved meanwhile.
+            background(lambda: notice(text))
+            # The throttle has to be moved meanwhile.
             hooks.append(threading.Thread(target=run_hook, args=(text,)))
             hooks[-1].start()
 
         return told
 
     with on_terminal(array.device, asked.goals.ceiling_ns, is_check=True) as display:
-        aside = Aside()
+        background = Background()
 
         def on_window(window: Window) -> None:
-            metrics.write(book, True, window.share, window.p99_ns)
+            metrics.write(history, True, window.share, window.p99_ns)
             if display is not None:
                 display.window(window)
 
@@ -72,9 +72,9 @@ def check(asked: Asked) -> tuple[CheckRecord | None, str]:
             asked.goals,
             asked.state_dir,
             care.check_temperature,
-            lambda window: aside(lambda: on_window(window)),
-            lambda why, share: aside(lambda: waiting(why, share)),
-            lambda text: aside(lambda: notice(text)),
+            lambda window: background(lambda: on_window(window)),
+            lambda why, share: background(lambda: waiting(why, share)),
+            lambda text: background(lambda: notice(text)),
             tell("unheld"),
             lambda record: tell("mismatched")(report.mismatched(array.device, record)),
             (care.least or FLOOR_KIB * 1024) / 1024,
@@ -86,8 +86,8 @@ def check(asked: Asked) -> tuple[CheckRecord | None, str]:
             return check_array(array.device, wanted)
         finally:
             try:
-                aside.close()
+                background.close()
             finally:
-                metrics.write(book, False)
+                metrics.write(history, False)
                 for hook in hooks:
                     hook.join()

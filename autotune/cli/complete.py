@@ -55,7 +55,7 @@ def runs_or_profiles(incomplete: str) -> list[str]:
 
 def what_to_report(incomplete: str) -> list[str]:
     """Runs, arrays and designs."""
-    from autotune.design.kept import names
+    from autotune.design.stored import names
 
     designs = [name for name in names(STATE_DIR) if name.startswith(incomplete)]
     return runs(incomplete) + devices(incomplete) + designs
@@ -81,7 +81,7 @@ def knobs(incomplete: str) -> list[str]:
 
 def policies(incomplete: str) -> list[str]:
     """The policies of `autotune guard`."""
-    from autotune.guard.promise import POLICIES
+    from autotune.guard.goals import POLICIES
 
     return [name for name in POLICIES if name.startswith(incomplete)]
 

@@ -123,7 +123,7 @@ def design(
 
 def _kept(found: dict[str, Any], state_dir: Path) -> str | None:
     """Its name for `autotune report`. A full disk does not take the answer away."""
-    from autotune.design.kept import keep
+    from autotune.design.stored import keep
     from autotune.errors import AutotuneError
 
     try:

@@ -45,7 +45,7 @@ def forecast(
     """
     import json
 
-    from autotune.guard.promise import parse_within
+    from autotune.guard.goals import parse_within
     from autotune.preflight.checks import require_root
     from autotune.problem.ceilings import parse_limit_ns
     from autotune.quantities import parse_seconds

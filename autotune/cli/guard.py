@@ -79,7 +79,7 @@ def guard(
 
     from autotune.cli.guarding import Asked, become
     from autotune.errors import UsageError
-    from autotune.guard.promise import CEILING, DEADLINE, POLICIES, parse_moment, parse_within
+    from autotune.guard.goals import CEILING, DEADLINE, POLICIES, parse_moment, parse_within
     from autotune.preflight.checks import require_root
     from autotune.problem.ceilings import Ceiling, doubt, parse_limit_ns
     from autotune.quantities import parse_rate

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, NoReturn
 from autotune.cli.ending import ending
 from autotune.cli.terminal import choose_log_format, console, fitting, notice
 from autotune.errors import RefusalError
-from autotune.guard.aside import Aside, write_line
+from autotune.guard.background import Background, write_line
+from autotune.guard.goals import Goals
 from autotune.guard.metrics import MetricsFile
-from autotune.guard.promise import Goals
 from autotune.guard.session import Summary, Wanted
 from autotune.guard.session import guard as guard_array
 from autotune.guard.stored import Recorder
@@ -69,12 +69,12 @@ def guard(asked: Asked) -> None:
             notice(fault)
 
     def say(text: str) -> None:
-        aside(lambda: notice(text))
+        background(lambda: notice(text))
 
     def unheld(text: str) -> None:
         say(text)
         if asked.command:
-            # The valve has to be moved meanwhile.
+            # The throttle has to be moved meanwhile.
             threading.Thread(target=run_hook, args=(text,)).start()
 
     metrics = MetricsFile(
@@ -82,7 +82,7 @@ def guard(asked: Asked) -> None:
     )
     recorder = Recorder(Path(asked.state_dir), array, ceiling_ns, asked.policy, notice)
     with _display(asked) as display:
-        aside, tell = Aside(), _Output(asked.wait)
+        background, tell = Background(), _Output(asked.wait)
 
         def report_window(window: Window) -> None:
             metrics.window(window)
@@ -110,8 +110,8 @@ def guard(asked: Asked) -> None:
         wanted = Wanted(
             goals,
             Path(asked.state_dir),
-            lambda window: aside(lambda: report_window(window)),
-            lambda summary: aside(lambda: report_end(summary)),
+            lambda window: background(lambda: report_window(window)),
+            lambda summary: background(lambda: report_end(summary)),
             say,
             unheld,
             asked.least_bytes / 1024,
@@ -120,7 +120,7 @@ def guard(asked: Asked) -> None:
             found = guard_array(asked.device, wanted, asked.wait)
         finally:
             try:
-                aside.close()
+                background.close()
             finally:
                 metrics.over()
                 recorder.cut()

@@ -84,15 +84,15 @@ def report(
 
 def _document(name: str, state_dir: Path) -> dict[str, object]:
     """Of a run, if it is a number, of a design by its name, else of an array."""
-    from autotune.design import kept
+    from autotune.design import stored
     from autotune.errors import UsageError
     from autotune.report import array_report, run_report, stored_array
     from autotune.report.history import as_it_is
     from autotune.store.database import Store
     from autotune.untrusted import harmless_throughout
 
-    if kept.NAME.fullmatch(name):
-        return dict(harmless_throughout(kept.find(name, state_dir)))
+    if stored.NAME.fullmatch(name):
+        return dict(harmless_throughout(stored.find(name, state_dir)))
     if not name.isdecimal():
         return array_report.document(stored_array.find(name, state_dir))
     store, number = Store.existing(state_dir), int(name[:18])

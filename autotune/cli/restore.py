@@ -48,7 +48,7 @@ def restore(
 
     from autotune.errors import RestoreError, UsageError
     from autotune.preflight.checks import require_root
-    from autotune.safety.elsewhere import applied_to, left_elsewhere
+    from autotune.safety.other_folders import applied_to, left_elsewhere
     from autotune.safety.paths import open_journals
     from autotune.safety.put_back_each import put_back_each, remove_kept_scratch_of_each
     from autotune.system.array import find_array

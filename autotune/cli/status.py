@@ -27,7 +27,7 @@ def status(
     from autotune.report import status as report
     from autotune.report.lines import print_indented
     from autotune.safety.applied import left_on_disks
-    from autotune.safety.elsewhere import left_elsewhere
+    from autotune.safety.other_folders import left_elsewhere
     from autotune.system.array import find_array, list_arrays
     from autotune.system.sync import under_way
 

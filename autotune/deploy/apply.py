@@ -20,7 +20,7 @@ from autotune.knobs import (
     ram_bytes,
     read_setting,
 )
-from autotune.knobs.before import (
+from autotune.knobs.originals import (
     before_here,
     joined,
     replaced,

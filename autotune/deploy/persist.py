@@ -32,7 +32,7 @@ from autotune.export import udev
 from autotune.export.steps import steps
 from autotune.knobs import by_name, harmful, read_setting
 from autotune.knobs.base import on_every_disk
-from autotune.knobs.before import before_here, replaced, reset_with_schedulers, with_before
+from autotune.knobs.originals import before_here, replaced, reset_with_schedulers, with_before
 from autotune.knobs.profile_file import load_profile, parse_profile
 from autotune.knobs.queue import NrRequests
 from autotune.knobs.scheduler import requests_after_switch

@@ -12,7 +12,7 @@ from autotune.deploy.in_force import active
 from autotune.deploy.persisted import persisted_uuids, profile_path
 from autotune.errors import AutotuneError, UsageError
 from autotune.knobs import is_of_disks
-from autotune.knobs.before import disk_ids
+from autotune.knobs.originals import disk_ids
 from autotune.knobs.profile_file import load_profile
 from autotune.problem.profile import Profile
 from autotune.safety.applied import Stopped, applied_profile, known_by_record, stopped_array

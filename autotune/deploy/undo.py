@@ -11,8 +11,8 @@ from pathlib import Path
 from autotune.deploy.persisted import persisted_uuids, profile_path
 from autotune.deploy.udevd import settle
 from autotune.knobs import is_of_disks
-from autotune.knobs.before import before_here
 from autotune.knobs.iosched import RESET_BY_SWITCH
+from autotune.knobs.originals import before_here
 from autotune.knobs.profile_file import load_profile
 from autotune.knobs.scheduler import NONE, requests_after_switch
 from autotune.knobs.texts import follows_sysctl, of_disk, texts
@@ -20,9 +20,9 @@ from autotune.knobs.write_order import DEPTHS, after_switch
 from autotune.problem.profile import Profile, save_profile
 from autotune.problem.setting import Setting, Value
 from autotune.safety.applied import Stopped, is_applied, known_by_record, ours_by_record, recorded
-from autotune.safety.elsewhere import is_applied_elsewhere
 from autotune.safety.locks import Lockable, lock
 from autotune.safety.new_journal import new_journal
+from autotune.safety.other_folders import is_applied_elsewhere
 from autotune.safety.paths import applied_path, applied_profile_path, journal_path
 from autotune.system import ownership, sysfs
 from autotune.system.array import Array

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from tempfile import TemporaryFile
 
-from autotune.design.gate import Disk, look_at_all_again
+from autotune.design.blank_disks import Disk, look_at_all_again
 from autotune.design.shape import Shape
 from autotune.errors import InfeasibleError, RefusalError
 from autotune.system.programs import find

@@ -8,15 +8,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from autotune.design.blank_disks import find_disks
+from autotune.design.commands import Commands, commands
 from autotune.design.creation import create
-from autotune.design.gate import find_disks
-from autotune.design.orders import Orders, orders
-from autotune.design.plot import Plot, first_free, in_words, last_free, slice_of
 from autotune.design.proof import Finalist, Proof, prove
 from autotune.design.search import LEAST_TRIALS, Search
 from autotune.design.slices import on_slices
 from autotune.design.space import Space, space
 from autotune.design.trials import Trials
+from autotune.design.workspace import Workspace, first_free, in_words, last_free, slice_of
 from autotune.errors import AutotuneError, RefusalError, SignalledError, UsageError
 from autotune.measure.workload import Workload
 from autotune.preflight.checks import fio_missing
@@ -54,17 +54,17 @@ class Options:
 
 @dataclass(frozen=True)
 class Result:
-    """What a design found. `figures` have their ceilings; `orders` are the winner's; `stopped` is
+    """What a design found. `figures` have their ceilings; `commands` are the winner's; `stopped` is
     why the search ended."""
 
-    plot: Plot
+    workspace: Workspace
     space: Space
     workload: Workload
     figures: tuple[Figure, ...]
     proof: Proof
-    orders: Orders
+    commands: Commands
     device: str
-    """Which the orders make."""
+    """Which the commands make."""
     stopped: str
     records: tuple[TrialRecord, ...]
     seconds: float
@@ -84,10 +84,10 @@ def design(options: Options, state_dir: Path, reporter: Reporter) -> Result:
     could not be.
     """
     began = time.monotonic()
-    plot, among = _prepare(options)
+    workspace, among = _prepare(options)
     factory = Loading(lambda: load_strategy(find_strategy(STRATEGY)))
     phases = options.workload.phases
-    with on_slices(plot, state_dir, reporter) as slices:
+    with on_slices(workspace, state_dir, reporter) as slices:
         factory.wait()
         trials = Trials(slices, phases, reporter, began + options.time_s, options.seed)
         search = Search(among, trials, phases, options.seed)
@@ -98,14 +98,14 @@ def design(options: Options, state_dir: Path, reporter: Reporter) -> Result:
         asked = {ceiling.phase for ceiling in options.ceilings}
         proof = prove(trials, among.default, search.finalists(), asked, reporter)
     device = f"/dev/{first_free()}"
-    given = [disk.given for disk in plot.disks]
+    given = [disk.given for disk in workspace.disks]
     return Result(
-        plot,
+        workspace,
         among,
         options.workload,
         tuple(trials.figures),
         proof,
-        orders(proof.winner.shape, device, given, str(uuid.uuid4())),
+        commands(proof.winner.shape, device, given, str(uuid.uuid4())),
         device,
         search.stopped,
         tuple(trials.records),
@@ -122,12 +122,12 @@ def make(result: Result, notice: Callable[[str], None] = lambda _text: None) -> 
     is not to be made any more, InfeasibleError if mdadm does not make it, with nothing left of it.
     """
     signals, uuid = Signals(), secrets.token_hex(16)
-    with signals.caught(notice), lock(result.plot):
+    with signals.caught(notice), lock(result.workspace):
         if result.device != f"/dev/{first_free()}":
             raise RefusalError(f"{result.device} is there by now, so nothing was made.")
         if not signals.going():
             raise SignalledError(f"Stopped by {signals.name}; nothing was made.")
-        disks = result.plot.disks
+        disks = result.workspace.disks
         try:
             create(result.device, result.winner.shape, disks, [f"--uuid={in_words(uuid)}"])
         except AutotuneError:
@@ -135,7 +135,7 @@ def make(result: Result, notice: Callable[[str], None] = lambda _text: None) -> 
             raise
 
 
-def _prepare(options: Options) -> tuple[Plot, Space]:
+def _prepare(options: Options) -> tuple[Workspace, Space]:
     disks = find_disks(options.disks, options.destructive)
     among = space(len(disks), options.levels, options.consistencies)
     check_phases(options.ceilings, options.workload.figures)
@@ -143,16 +143,16 @@ def _prepare(options: Options) -> tuple[Plot, Space]:
         raise RefusalError(missing)
     if find("mdadm") is None:
         raise RefusalError("mdadm is not installed; install the package mdadm.")
-    plot = Plot(disks, secrets.token_hex(16), last_free(), slice_of(disks))
-    _check_time(options, plot)
-    return plot, among
+    workspace = Workspace(disks, secrets.token_hex(16), last_free(), slice_of(disks))
+    _check_time(options, workspace)
+    return workspace, among
 
 
-def _check_time(options: Options, plot: Plot) -> None:
+def _check_time(options: Options, workspace: Workspace) -> None:
     """Raise UsageError if the time surely leaves nothing to try: better known now than after the
     slices were written."""
     trials_s = LEAST_TRIALS * sum(phase.expected_seconds for phase in options.workload.phases)
-    least_s = 60 * math.ceil((trials_s + plot.filling_s) / 60)
+    least_s = 60 * math.ceil((trials_s + workspace.filling_s) / 60)
     if options.time_s < least_s:
         quicker = "" if options.workload.name == "quick" else ", such as --workload quick"
         raise UsageError(

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from autotune.design.gate import Disk
+from autotune.design.blank_disks import Disk
 from autotune.errors import MeasurementError
 
 PART_BYTES = 8 << 20

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from autotune.design.creation import create
 from autotune.design.filling import fill
-from autotune.design.plot import NAME, OFFSET_BYTES, Plot, last_free
 from autotune.design.shape import Shape
+from autotune.design.workspace import NAME, OFFSET_BYTES, Workspace, last_free
 from autotune.errors import (
     AutotuneError,
     InfeasibleError,
@@ -45,22 +45,24 @@ STAYS = (
 
 
 @contextmanager
-def on_slices(plot: Plot, state_dir: Path, reporter: Reporter) -> Iterator["Slices"]:
-    """The slices of a plot, filled, under a lock, a journal and a guardian; at the end, however it
-    comes, nothing is left of what was made there.
+def on_slices(workspace: Workspace, state_dir: Path, reporter: Reporter) -> Iterator["Slices"]:
+    """The slices of a workspace, filled, under a lock, a journal and a guardian; at the end,
+    however it comes, nothing is left of what was made there.
 
     Raise RefusalError, with nothing written, if a disk is not blank or not free.
     """
-    for disk in plot.disks:
+    for disk in workspace.disks:
         disk.look_again()
-    path = journal_path(state_dir, plot.uuid)
+    path = journal_path(state_dir, workspace.uuid)
     signals = Signals(STAYS)
     with (
-        lock(plot, path),
+        lock(workspace, path),
         signals.caught(reporter.notice),
-        guarded(new_journal(path, plot.uuid, plot.device, ()), reporter.notice) as guardian,
+        guarded(
+            new_journal(path, workspace.uuid, workspace.device, ()), reporter.notice
+        ) as guardian,
     ):
-        slices = Slices(plot, guardian, signals)
+        slices = Slices(workspace, guardian, signals)
         reporter.step("Filling a slice of each disk")
         slices.prepare(lambda share: reporter.progress("filling", share, None))
         try:
@@ -72,10 +74,10 @@ def on_slices(plot: Plot, state_dir: Path, reporter: Reporter) -> Iterator["Slic
 
 
 class Slices:
-    """Makes arrays on a plot and removes them. `written` counts what the loads write."""
+    """Makes arrays on a workspace and removes them. `written` counts what the loads write."""
 
-    def __init__(self, plot: Plot, guardian: Guardian, signals: Signals) -> None:
-        self.plot = plot
+    def __init__(self, workspace: Workspace, guardian: Guardian, signals: Signals) -> None:
+        self.workspace = workspace
         self.written = Written()
         self.progress: Callable[[Phase, float], None] = lambda _phase, _share: None
         self._guardian, self._signals = guardian, signals
@@ -92,21 +94,21 @@ class Slices:
 
     def prepare(self, progress: Callable[[float], None]) -> None:
         """Announce the arrays, and fill the slices. Raise RefusalError if a disk is not blank."""
-        for disk in self.plot.disks:
+        for disk in self.workspace.disks:
             disk.look_again()
-        self._guardian.journal.making({disk.name: disk.hardware for disk in self.plot.disks})
-        comers = [Newcomers(disk) for disk in self.plot.disks]
+        self._guardian.journal.making({disk.name: disk.hardware for disk in self.workspace.disks})
+        comers = [Newcomers(disk) for disk in self.workspace.disks]
 
         def look() -> None:
             self.look()
             for why in filter(None, (comer() for comer in comers)):
                 raise StoppedError(f"Stopped: {why}. {self._was_written()}")
 
-        fill(self.plot.disks, OFFSET_BYTES, self.plot.slice_bytes, look, progress)
-        self.written.add(self.plot.slice_bytes * len(self.plot.disks))
+        fill(self.workspace.disks, OFFSET_BYTES, self.workspace.slice_bytes, look, progress)
+        self.written.add(self.workspace.slice_bytes * len(self.workspace.disks))
 
     def _was_written(self) -> str:
-        start, end = OFFSET_BYTES, OFFSET_BYTES + self.plot.slice_bytes
+        start, end = OFFSET_BYTES, OFFSET_BYTES + self.workspace.slice_bytes
         return (
             f"What somebody wrote to these disks since this began, from {show_bytes(start)} to "
             f"{show_bytes(end)}, may be lost."
@@ -132,26 +134,28 @@ class Slices:
             # Where it cannot be noted, as on a full disk, it is removed all the same.
             with contextlib.suppress(AutotuneError):
                 self._guardian.journal.made(whole=False)
-            removal = own_array.remove(self.plot.uuid, [disk.name for disk in self.plot.disks])
+            removal = own_array.remove(
+                self.workspace.uuid, [disk.name for disk in self.workspace.disks]
+            )
             if removal.failed:
                 raise RestoreError("; ".join(removal.failed) + ".")
 
     def _create(self, shape: Shape) -> str:
         """Make an array; its name. Another one may have taken that of the last one, as udev names
         what is plugged in."""
-        plot, held = self.plot, self._guardian.journal.held
+        workspace, held = self.workspace, self._guardian.journal.held
         assert held is not None
         words = (
-            *(f"--size={plot.slice_bytes // 1024}K", f"--data-offset={OFFSET_BYTES // 1024}K"),
+            *(f"--size={workspace.slice_bytes // 1024}K", f"--data-offset={OFFSET_BYTES // 1024}K"),
             # Redundancy that is not consistent costs no more and no less than one that is.
-            *("--assume-clean", f"--uuid={plot.mdadm_uuid}"),
+            *("--assume-clean", f"--uuid={workspace.mdadm_uuid}"),
             *(f"--name={NAME}", "--homehost=any"),
         )
         # With it goes the lock of the journal: if this process is killed now, the guardian waits
         # until mdadm is done.
         name = last_free()
         try:
-            create(f"/dev/{name}", shape, plot.disks, words, held.fileno())
+            create(f"/dev/{name}", shape, workspace.disks, words, held.fileno())
         except InfeasibleError:
             if not self._is_anothers(name):
                 raise
@@ -161,17 +165,17 @@ class Slices:
 
     def _is_anothers(self, name: str) -> bool:
         metadata = sysfs.read_or(Path("/sys/block", name, "md/metadata_version"), "")
-        return md_uuid(name, metadata, Path("/")) not in ("", self.plot.uuid)
+        return md_uuid(name, metadata, Path("/")) not in ("", self.workspace.uuid)
 
     @contextmanager
     def _bench(self, name: str, shape: Shape) -> Iterator[Bench]:
         journal, array = self._guardian.journal, read_array(name)
-        if (array.uuid, array.level) != (self.plot.uuid, shape.level):
+        if (array.uuid, array.level) != (self.workspace.uuid, shape.level):
             raise StoppedError(f"Stopped: {array.device} is not the array that was made just now.")
         watch = Watch(array, ())
         watch.signals = self._signals
         watch.rely_on(self._guardian)
-        for disk in self.plot.disks:
+        for disk in self.workspace.disks:
             watch.also(Newcomers(disk))
         with held(array) as descriptor:
             whole = Target(Path(array.device), array.size_bytes, descriptor=descriptor)

@@ -159,7 +159,7 @@ class Trials:
     ) -> PhaseResult:
         """Measure a phase; again if that breaks, as often as it is not certain that it always
         does."""
-        by = partial(by_disk, phase, shape, len(self._slices.plot.disks))
+        by = partial(by_disk, phase, shape, len(self._slices.workspace.disks))
 
         def once(seed: int) -> PhaseResult:
             result = measure(

@@ -10,9 +10,9 @@ import time
 from collections.abc import Iterator
 from datetime import datetime
 
-from autotune.guard.loop import Hold
-from autotune.guard.promise import CEILING, Goals, Promise
-from autotune.guard.reach import AT_LEAST
+from autotune.guard.feasibility import AT_LEAST
+from autotune.guard.goals import CEILING, Goals, Promise
+from autotune.guard.loop import GuardLoop
 from autotune.guard.window import Window
 from autotune.problem.figure import Estimate
 from autotune.quantities import show_ends, show_latency, show_moment, show_rate, show_seconds
@@ -192,28 +192,28 @@ def _felt(estimate: Estimate | None) -> str:
     return f", with a p99 of {show_ends(*map(show_latency, estimate.interval))}"
 
 
-def waiting_behind(device: str, what: str, hold: Hold) -> str:
+def waiting_behind(device: str, what: str, loop: GuardLoop) -> str:
     """That something which cannot wait has to wait for the sync, and what follows."""
-    if hold.released:
+    if loop.released:
         return (
-            f"The {what} of {device} runs at full speed again, since {hold.behind}; whoever stops "
+            f"The {what} of {device} runs at full speed again, since {loop.behind}; whoever stops "
             f"the {what} makes that begin at once."
         )
     return (
-        f"While the {what} of {device} is slowed down, {hold.behind}; a larger ceiling or a least "
+        f"While the {what} of {device} is slowed down, {loop.behind}; a larger ceiling or a least "
         "speed (--least) brings both sooner to their end."
     )
 
 
-def out_of_reach(device: str, what: str, promise: Promise, window: Window, hold: Hold) -> str:
+def out_of_reach(device: str, what: str, promise: Promise, window: Window, loop: GuardLoop) -> str:
     """That the least pace does not hold the ceiling either, and what follows."""
     seen = f" ({show_latency(window.p99_ns)} of late)" if window.p99_ns is not None else ""
     text = (
         f"The p99 of {device} stays above {show_latency(promise.ceiling_ns)}{seen}, though its "
-        f"{what} was held to {show_rate(AT_LEAST * hold.least_bytes)} of each member or less for "
-        f"{show_seconds(hold.reach.out_for_s)}; "
+        f"{what} was held to {show_rate(AT_LEAST * loop.least_bytes)} of each member or less for "
+        f"{show_seconds(loop.feasibility.out_for_s)}; "
     )
-    if hold.released:
+    if loop.released:
         return (
             text + f"the {what} runs at full speed again, since the array lacks redundancy until "
             "it is over."

@@ -5,7 +5,7 @@ import math
 from collections import deque
 from dataclasses import dataclass
 
-from autotune.guard.promise import CEILING, Promise, Remains, least_kib, needed_kib
+from autotune.guard.goals import CEILING, Promise, Remains, least_kib, needed_kib
 from autotune.sync_forecast.platter import Platter, assumed, flat
 
 FREE_S = 3

@@ -1,14 +1,14 @@
-"""One sync under guard: the loop that looks, learns and opens or shuts the valve."""
+"""One sync under guard: the loop that looks, learns and opens or shuts the throttle."""
 
 import time
 from collections.abc import Callable
 
-from autotune.guard.behind import behind
 from autotune.guard.course import Course
+from autotune.guard.feasibility import AT_LEAST, Feasibility
+from autotune.guard.goals import Promise
 from autotune.guard.pace import WANTED, Pace, Share, first_pace
-from autotune.guard.promise import Promise
-from autotune.guard.reach import AT_LEAST, Reach
-from autotune.guard.valve import IDLE_LOOK_S, Valve
+from autotune.guard.throttle import IDLE_LOOK_S, Throttle
+from autotune.guard.waiting import behind
 from autotune.guard.window import Window
 from autotune.measure.foreground import Foreground, Second
 from autotune.measure.sync_progress import Outcome, Progress, running
@@ -21,13 +21,13 @@ WINDOW_S = 5.0
 OVER_AFTER_S = 2.0
 """Between two members' recoveries, an array is idle for a moment."""
 SETTLE_S = 2.0
-"""As the valve begins to work, requests end that have waited for the sync at full speed."""
+"""As the throttle begins to work, requests end that have waited for the sync at full speed."""
 DEPTH_S = 10.0
 ENOUGH = 100
 """Of fewer requests a p99 is the slowest one."""
 
 
-class Hold:
+class GuardLoop:
     """Keeps one sync to what is promised, but to no less than `least_kib` of each member in a
     second, until it is over or `going` says no more. `known`: what the disks can do, if a forecast
     has measured it.
@@ -41,17 +41,17 @@ class Hold:
     def __init__(
         self,
         array: Array,
-        valve: Valve,
+        throttle: Throttle,
         promise: Promise,
         least_kib: float = FLOOR_KIB,
         known: Platter | None = None,
     ) -> None:
         self._array = array
-        self._valve = valve
+        self._throttle = throttle
         self._ceiling_ns = promise.ceiling_ns
-        self._least_kib = max(least_kib, valve.floor_kib, FLOOR_KIB)
+        self._least_kib = max(least_kib, throttle.floor_kib, FLOOR_KIB)
         self.course = Course(promise, self._least_kib, array.media is Media.HDD, known)
-        self.reach = Reach(promise.ceiling_ns, self._least_kib, WINDOW_S)
+        self.feasibility = Feasibility(promise.ceiling_ns, self._least_kib, WINDOW_S)
         self.released = False
         self.behind = ""
         """What waits for the end of this sync, as the rest of a sentence."""
@@ -100,14 +100,14 @@ class Hold:
                 now = time.monotonic()
                 done = self._progress.look()
                 if self._paced and self._pace is not None:
-                    self._valve.keep(self._pace.kib, done, now)
+                    self._throttle.keep(self._pace.kib, done, now)
                 second = foreground.look(now)
                 if second is not None:
                     requests += second.requests or 0
                     rate = (done - second_kib) / (now - second_at)
                     self._learn(foreground, second, rate, now)
                     second_at, second_kib = now, done
-                    self._valve.check()
+                    self._throttle.check()
                     if self.overtaken:
                         return True
                     self._outcome.look()
@@ -124,7 +124,7 @@ class Hold:
                     if self.released:
                         return False
                 if self._paced:
-                    time.sleep(self._valve.pause_s(done, self._free_kib))
+                    time.sleep(self._throttle.pause_s(done, self._free_kib))
                 else:
                     time.sleep(IDLE_LOOK_S)
         return False
@@ -149,7 +149,7 @@ class Hold:
         return self._outcome.interrupted
 
     def _learn(self, foreground: Foreground, second: Second, rate_kib: float, now: float) -> None:
-        held, self._valve.held = self._valve.held, False
+        held, self._throttle.held = self._throttle.held, False
         if not held:
             self._free_kib = max(rate_kib, 0.9 * self._free_kib)
         self.course.look(
@@ -158,8 +158,8 @@ class Hold:
         # A ceiling finds its pace by itself; a share is one of what was seen.
         if not foreground.busy or (isinstance(self._pace, Share) and self.course.due):
             self._paced = False
-            self._valve.open()
-            self._valve.restore_depth()
+            self._throttle.open()
+            self._throttle.restore_depth()
             return
         if self._pace is None:
             course = self.course
@@ -167,7 +167,7 @@ class Hold:
                 self._pace = first_pace(course.promise, self._least_kib, self._free_kib)
             if self._pace is None:
                 return
-        self._pace.hold(min(self.course.least_kib, self._valve.limit_kib), self.course.free_kib)
+        self._pace.hold(min(self.course.least_kib, self._throttle.limit_kib), self.course.free_kib)
         if not self._paced:
             self._paced = True
             self._settled_s = now + SETTLE_S
@@ -182,9 +182,9 @@ class Hold:
         """Where the pace can do no more, the depth still can."""
         assert self._pace is not None
         if self._pace.kib > AT_LEAST * self._least_kib:
-            self._valve.restore_depth()
+            self._throttle.restore_depth()
         elif self._pace.at_floor and slow > 0 and now - self._deeper_s >= DEPTH_S:
-            self._valve.halve_depth()
+            self._throttle.halve_depth()
             self._deeper_s = now
 
     def _window(self, foreground: Foreground, rate_kib: float, iops: float) -> Window:
@@ -197,14 +197,14 @@ class Hold:
             self.few_over += percentile.at_least > self._ceiling_ns
         paced = self._pace.kib if self._paced and self._pace else None
         p99_ns = percentile.likely if percentile else None
-        self.reach.look(paced, p99_ns)
+        self.feasibility.look(paced, p99_ns)
         self.behind = behind(self._array)
-        self.released = (self.reach.out_for_s > 0 and self._at_risk()) or (
+        self.released = (self.feasibility.out_for_s > 0 and self._at_risk()) or (
             self.behind != "" and self._array.sync_action in CHECKS
         )
         self.course.judge(p99_ns, paced)
         outlook, needed = self.course.outlook(), self.course.needed_kib
-        pace = paced if paced is not None else self._valve.limit_kib
+        pace = paced if paced is not None else self._throttle.limit_kib
         return Window(
             self.now_s(),
             p99_ns,
@@ -213,13 +213,13 @@ class Hold:
             samples,
             foreground.source if foreground.busy else "none",
             rate_kib * 1024,
-            round(min(pace, self._valve.limit_kib)),
+            round(min(pace, self._throttle.limit_kib)),
             iops if foreground.counted else None,
             self._progress.share,
             outlook.left_s,
             outlook.low_s,
             outlook.high_s,
-            self.reach.out_for_s > 0,
+            self.feasibility.out_for_s > 0,
             self.course.promise.finish_s,
             needed or None,
             self.course.impossible,

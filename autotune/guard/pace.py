@@ -13,13 +13,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from autotune.guard.promise import Promise
-from autotune.guard.valve import SLEEP_S
+from autotune.guard.goals import Promise
+from autotune.guard.throttle import SLEEP_S
 from autotune.measure.foreground import Second, p99
 
 WANTED = 0.8
 """Of the ceiling, the p99 over a minute: that of half a minute scatters by a tenth, and nearly all
-of them are to hold."""
+of them are to loop."""
 MEMORY_S = 60
 NEAR = 1.25
 """Seconds at a pace further from the present one than this factor are forgotten."""

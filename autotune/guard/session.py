@@ -12,10 +12,10 @@ from typing import Literal
 
 from autotune.errors import AutotuneError, RefusalError, StoppedError, UsageError
 from autotune.guard import announce
-from autotune.guard.before import no_room, put_back_leftovers, refusal, wake_udev
-from autotune.guard.loop import Hold
-from autotune.guard.promise import Goals, Promise
-from autotune.guard.valve import Valve, files
+from autotune.guard.goals import Goals, Promise
+from autotune.guard.loop import GuardLoop
+from autotune.guard.preconditions import no_room, put_back_leftovers, refusal, wake_udev
+from autotune.guard.throttle import Throttle, files
 from autotune.guard.window import Window
 from autotune.measure.check import sync_position_kib
 from autotune.measure.sync_progress import WAIT_S, running, under_way, wait_for_one
@@ -70,7 +70,7 @@ class Summary:
 class Wanted:
     """What to keep, and whom to call: `on_window` for every window, `finished` for each sync
     that is over, `notice` with what is worth a sentence, `unheld` when a ceiling is out of reach
-    (once a sync). None of them may take long, for the valve has to be moved meanwhile."""
+    (once a sync). None of them may take long, for the throttle has to be moved meanwhile."""
 
     goals: Goals
     state_dir: Path
@@ -170,15 +170,15 @@ def _first(promise: Promise) -> Literal["", "deadline", "ceiling"]:
     return "deadline" if promise.binds else "ceiling"
 
 
-def _late_s(hold: Hold, promise: Promise) -> float | None:
-    return hold.now_s() - promise.finish_s if promise.finish_s is not None else None
+def _late_s(loop: GuardLoop, promise: Promise) -> float | None:
+    return loop.now_s() - promise.finish_s if promise.finish_s is not None else None
 
 
-def _ended(hold: Hold, action: str, over: bool, overtaken: bool, interrupted: bool) -> str:
+def _ended(loop: GuardLoop, action: str, over: bool, overtaken: bool, interrupted: bool) -> str:
     """Why a sync is not guarded any more; "" if somebody has stopped the guard."""
     what = NAMES.get(action, action)
-    if hold.released:
-        why = hold.behind if action in CHECKS and hold.behind else "the ceiling is out of reach"
+    if loop.released:
+        why = loop.behind if action in CHECKS and loop.behind else "the ceiling is out of reach"
         return f"{why}, so the {what} runs at full speed again"
     if overtaken:
         return f"a recovery or resync goes before the {what}"
@@ -249,23 +249,23 @@ def _one(
             wanted.on_window(window)
             for text in news.of(window):
                 wanted.notice(text)
-            if hold.behind and not told:
-                told = announce.waiting_behind(array.device, what, hold)
-                (wanted.unheld if hold.released and not warned else wanted.notice)(told)
-                said = told if hold.released else said
+            if loop.behind and not told:
+                told = announce.waiting_behind(array.device, what, loop)
+                (wanted.unheld if loop.released and not warned else wanted.notice)(told)
+                said = told if loop.released else said
             elif window.out_of_reach and not (warned or said):
-                said = announce.out_of_reach(array.device, what, promise, window, hold)
+                said = announce.out_of_reach(array.device, what, promise, window, loop)
                 wanted.unheld(said)
 
         try:
             for text in filter(None, (iostats_off(array), *news.before())):
                 wanted.notice(text)
-            valve = Valve(array, guardian.journal)
+            throttle = Throttle(array, guardian.journal)
             curve = announce.curve(array, action, known) if known else None
-            hold = Hold(array, valve, promise, wanted.least_kib, curve)
-            over = hold.run(going, on_window)
-            overtaken = over and hold.overtaken
-            interrupted = over and not overtaken and hold.interrupted
+            loop = GuardLoop(array, throttle, promise, wanted.least_kib, curve)
+            over = loop.run(going, on_window)
+            overtaken = over and loop.overtaken
+            interrupted = over and not overtaken and loop.interrupted
         except OSError:
             if array.md.is_dir():
                 raise
@@ -273,17 +273,17 @@ def _one(
     summary = Summary(
         what,
         time.monotonic() - started,
-        hold.done_bytes,
-        hold.windows,
-        hold.judged,
-        hold.over,
-        _ended(hold, action, over, overtaken, interrupted) or f"stopped by {signals.name}",
-        hold.released,
+        loop.done_bytes,
+        loop.windows,
+        loop.judged,
+        loop.over,
+        _ended(loop, action, over, overtaken, interrupted) or f"stopped by {signals.name}",
+        loop.released,
         promise.finish_s,
-        _late_s(hold, promise) if over and not (overtaken or interrupted) else None,
+        _late_s(loop, promise) if over and not (overtaken or interrupted) else None,
         overtaken,
         interrupted,
-        hold.few_over,
+        loop.few_over,
         _first(promise) if news.told_impossible else "",
     )
     return summary, said

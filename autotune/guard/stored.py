@@ -8,7 +8,7 @@ from pathlib import Path
 
 from autotune.durable import private_folder, replace
 from autotune.errors import AutotuneError
-from autotune.guard.past import GuardedSync, Recording
+from autotune.guard.guarded_sync import GuardedSync, Recording
 from autotune.guard.session import Summary
 from autotune.guard.window import Window
 from autotune.preflight.environment import place

@@ -186,18 +186,22 @@ def may_come_back(path: Path) -> bool:
 def _is_mdadm_growing(name: str, root: Path) -> bool:
     """Whether a process of mdadm changes the shape of an array."""
     for process in root.glob("proc/[0-9]*"):
-        program, *words = sysfs.read_or(process / "cmdline", "").split("\0")
-        grows = Path(program).name == "mdadm" and any(w.startswith(("--gr", "-G")) for w in words)
-        if grows and _is_roots_mdadm(process):
-            devices = [word for word in words if word.startswith("/dev/")]
-            if any(Path(device).resolve().name == name for device in devices):
-                return True
+        # Only then: whoever asks for the words of a process waits with it where a fault of its
+        # memory hangs, as on a filesystem whose server does not answer.
+        if not _is_roots_mdadm(process):
+            continue
+        _program, *words = sysfs.read_or(process / "cmdline", "").split("\0")
+        devices = [word for word in words if word.startswith("/dev/")]
+        if any(word.startswith(("--gr", "-G")) for word in words) and any(
+            Path(device).resolve().name == name for device in devices
+        ):
+            return True
     return False
 
 
 def _is_roots_mdadm(process: Path) -> bool:
     """Whether a process is what it is called, which anybody may choose."""
-    if real_uid(process) != 0:
+    if real_uid(process) != 0 or sysfs.read_or(process / "comm", "") != "mdadm":
         return False
     try:
         program = (process / "exe").readlink().name

@@ -9,7 +9,7 @@ from typing import Any
 from autotune.advice.stored import Kept
 from autotune.deploy.status import Status
 from autotune.errors import RefusalError
-from autotune.guard.past import GuardedSync
+from autotune.guard.guarded_sync import GuardedSync
 from autotune.report import check, run_report, status, sync_forecast, sync_forecast_document
 from autotune.report.advice import advice_document
 from autotune.report.stored_array import PastRun, StoredArray

@@ -5,7 +5,7 @@ from typing import Any
 
 from rich.console import Console
 
-from autotune.checking.record import Book, CheckRecord
+from autotune.checking.record import CheckHistory, CheckRecord
 from autotune.quantities import (
     show_bytes,
     show_count,
@@ -107,12 +107,12 @@ def disturbed(check: Mapping[str, Any]) -> str:
     )
 
 
-def history_document(books: Sequence[Book]) -> list[dict[str, Any]]:
+def history_document(books: Sequence[CheckHistory]) -> list[dict[str, Any]]:
     """All checks, the newest first."""
     return [document(device, record) for device, record in _newest_first(books)]
 
 
-def print_history(console: Console, books: Sequence[Book]) -> None:
+def print_history(console: Console, books: Sequence[CheckHistory]) -> None:
     """One line a check."""
     found = _newest_first(books)
     if not found:
@@ -155,6 +155,6 @@ def state(check: Mapping[str, Any]) -> str:
     return f"{'given up' if check['given_up'] else 'paused'} at {show_percent(check['share'], 1)}"
 
 
-def _newest_first(books: Sequence[Book]) -> list[tuple[str, CheckRecord]]:
-    found = [(book.device, record) for book in books for record in book.checks]
+def _newest_first(books: Sequence[CheckHistory]) -> list[tuple[str, CheckRecord]]:
+    found = [(history.device, record) for history in books for record in history.checks]
     return sorted(found, key=lambda pair: pair[1].began, reverse=True)

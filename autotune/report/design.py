@@ -23,7 +23,7 @@ def print_design(console: Console, design: Document) -> None:
     for text in (*words.costs(design), words.rebuild(design)):
         console.print(Text(text))
     console.print()
-    for title, lines in words.orders(design):
+    for title, lines in words.commands(design):
         console.print(title)
         for line in lines:
             console.print(f"  {line}", soft_wrap=True, highlight=False)

@@ -20,15 +20,16 @@ from autotune.store import TrialRecord
 
 def document(result: Result, made: bool) -> dict[str, Any]:
     """Bytes, bytes/s, ns, seconds; estimates and ratios with their 95 % intervals."""
-    plot, finalists = result.plot, result.proof.finalists
+    workspace, finalists = result.workspace, result.proof.finalists
     lettered = zip(string.ascii_uppercase, finalists, strict=False)
     return {
         "kind": "design",
         "ended": datetime.now(UTC).isoformat(timespec="seconds"),
         "disks": [
-            {"device": d.device, "bytes": d.size_bytes, "media": d.media.value} for d in plot.disks
+            {"device": d.device, "bytes": d.size_bytes, "media": d.media.value}
+            for d in workspace.disks
         ],
-        "slice_bytes": plot.slice_bytes,
+        "slice_bytes": workspace.slice_bytes,
         "workload": result.workload.name,
         "winner": result.winner.shape.setting,
         "default": result.space.default.setting,
@@ -41,7 +42,7 @@ def document(result: Result, made: bool) -> dict[str, Any]:
         "trials": [_trial(record) for record in result.records],
         "seconds": result.seconds,
         "bytes_written": result.bytes_written,
-        "commands": asdict(result.orders),
+        "commands": asdict(result.commands),
         "device": result.device,
         "made": result.device if made else None,
         "next": shlex.join(["autotune", "run", result.device, "--workload", result.workload_given]),
@@ -52,12 +53,12 @@ def document(result: Result, made: bool) -> dict[str, Any]:
 
 
 def _finalist(result: Result, letter: str, each: Finalist) -> dict[str, Any]:
-    disks, gain = len(result.plot.disks), each.gain
+    disks, gain = len(result.workspace.disks), each.gain
     return {
         "letter": letter,
         "shape": str(each.shape),
         "setting": each.shape.setting,
-        "capacity_bytes": each.shape.capacity_bytes(disks, result.plot.each_bytes),
+        "capacity_bytes": each.shape.capacity_bytes(disks, result.workspace.each_bytes),
         "survives": each.shape.survives(disks),
         "gain": {
             "ratio": gain.ratio,
@@ -71,7 +72,7 @@ def _finalist(result: Result, letter: str, each: Finalist) -> dict[str, Any]:
         "reason": each.reason,
         "figures": _figures(each.figures),
         "ceilings": {name: held.value for name, held in each.held.items()},
-        "rebuild_seconds": rebuild_s(each.figures, result.workload.phases, result.plot),
+        "rebuild_seconds": rebuild_s(each.figures, result.workload.phases, result.workspace),
     }
 
 

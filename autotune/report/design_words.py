@@ -169,15 +169,15 @@ def in_lab(design: Document) -> bool:
     return bool(design.get("lab"))
 
 
-def orders_elsewhere(design: Document) -> list[tuple[str, Sequence[str]]]:
+def commands_elsewhere(design: Document) -> list[tuple[str, Sequence[str]]]:
     """The commands for a page, which may be read on another machine: of a design in the lab none,
     since its disks have the names of others there."""
     if in_lab(design):
         return [("None: on another machine, disks of these names are others.", [])]
-    return orders(design)
+    return commands(design)
 
 
-def orders(design: Document) -> list[tuple[str, Sequence[str]]]:
+def commands(design: Document) -> list[tuple[str, Sequence[str]]]:
     """The commands that make it, under a title each."""
     commands = design["commands"]
     return [

@@ -14,7 +14,7 @@ from rich.live import Live
 from rich.measure import Measurement
 from rich.text import Text
 
-from autotune.guard.aside import Aside, write
+from autotune.guard.background import Background, write
 
 PERIOD_S = 0.25
 """Not drawn more often, whatever is reported: an ssh may be slow."""
@@ -27,7 +27,7 @@ class _Beside(io.TextIOBase):
     stalled ssh) keeps nobody from looking after the array. Nor does one that is gone."""
 
     def __init__(self, terminal: TextIO) -> None:
-        self._terminal, self._aside = terminal, Aside()
+        self._terminal, self._background = terminal, Background()
         # One that is gone says that it is none, and what is meant for it would go elsewhere.
         self._was_there = terminal.isatty()
 
@@ -43,18 +43,18 @@ class _Beside(io.TextIOBase):
 
     def write(self, text: str) -> int:
         with contextlib.suppress(OSError):
-            self._aside(lambda: write(self._terminal, text))
+            self._background(lambda: write(self._terminal, text))
         return len(text)
 
     @property
     def idle(self) -> bool:
         """Whether the terminal has taken all."""
-        return self._aside.idle
+        return self._background.idle
 
     def finish(self) -> None:
         """Wait until all is written."""
         with contextlib.suppress(OSError):
-            self._aside.close()
+            self._background.close()
 
 
 class Display:

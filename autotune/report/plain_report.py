@@ -140,7 +140,7 @@ def _design(
     parts = [said("".join(words.answer(design))), said(words.where(design))]
     parts.append(table(words.FINALIST_HEADS, words.finalist_rows(design)))
     parts += [said(text) for text in words.reasons(design)]
-    for title, lines in words.orders_elsewhere(design):
+    for title, lines in words.commands_elsewhere(design):
         parts += [said(title), "\n".join(map(code, lines))]
     parts.append(head(2, "Each figure"))
     parts.append(table(words.figure_heads(design), words.figure_rows(design)))

@@ -30,7 +30,7 @@ def _writes(preparation: Preparation) -> Target | None:
     if preparation.scratch is None:
         return None
     folder = preparation.scratch / f"{SCRATCH_PREFIX}XXXXXXXXXXXXXXXX"
-    return Target(folder / "scratch", scratch_bytes(preparation.scratch, preparation.ground))
+    return Target(folder / "scratch", scratch_bytes(preparation.scratch, preparation.underlying))
 
 
 def plan_document(preparation: Preparation) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from autotune.checking.record import CheckRecord
 from autotune.deploy.status import Status, status
 from autotune.errors import AutotuneError, RefusalError, UsageError
 from autotune.guard import stored as guarded
-from autotune.guard.past import GuardedSync
+from autotune.guard.guarded_sync import GuardedSync
 from autotune.preflight.environment import Place, place
 from autotune.report.history import as_it_is
 from autotune.results import stored_run
@@ -122,9 +122,9 @@ def _seen(state_dir: Path) -> Iterator[tuple[float, str, str]]:
         yield sync.began_s, sync.uuid, sync.device
     for forecast in forecasts.every(state_dir):
         yield forecast.made_s, forecast.uuid, forecast.device
-    for uuid, book in checked.by_uuid(state_dir).items():
-        if book.checks:
-            yield book.checks[-1].began.timestamp(), uuid, book.device
+    for uuid, checks in checked.by_uuid(state_dir).items():
+        if checks.checks:
+            yield checks.checks[-1].began.timestamp(), uuid, checks.device
     for kept in advices.every(state_dir):
         yield kept.looked.timestamp(), kept.uuid, kept.advice.device
     store = Store.existing(state_dir)

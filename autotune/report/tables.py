@@ -11,7 +11,7 @@ from autotune.quantities import show_latency, show_rate
 from autotune.report.grid import Grid
 from autotune.stats.sequential import Held
 from autotune.stats.verdict import Comparison, Conclusion
-from autotune.tuning.conclusion import Nearest
+from autotune.tuning.remarks import Nearest
 from autotune.tuning.tune import Result
 
 UNCLEAR = "unclear"

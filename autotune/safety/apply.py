@@ -15,7 +15,7 @@ from autotune.knobs import (
 from autotune.knobs.write_order import resets
 from autotune.problem.setting import Setting
 from autotune.safety.journal import Journal
-from autotune.safety.whose import QUEUE_DEPTH
+from autotune.safety.set_by import QUEUE_DEPTH
 from autotune.system import sysfs
 from autotune.system.array import Array
 from autotune.system.memory import available_bytes, reserve_bytes

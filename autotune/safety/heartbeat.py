@@ -1,5 +1,5 @@
 """How a guardian notices that its tuner was stopped (SIGSTOP, a frozen control group): such a one
-would leave in force what is only tried, and a guard's valve shut. Light, as the journal."""
+would leave in force what is only tried, and a guard's throttle shut. Light, as the journal."""
 
 import contextlib
 import os

@@ -4,7 +4,9 @@ import contextlib
 import os
 from pathlib import Path
 
+from autotune.system import sysfs
 from autotune.system.open_files import open_files
+from autotune.system.process import real_uid
 
 PROC = Path("/proc")
 MOST_LETTERS = 100
@@ -49,10 +51,10 @@ def _is_same(file: Path, status: os.stat_result) -> bool:
 
 def _words(pid: int) -> list[str]:
     """A process's command line; empty if there is no such process."""
-    with contextlib.suppress(OSError):
-        text = (PROC / str(pid) / "cmdline").read_bytes().decode("utf-8", "replace")
-        return text.split("\0")
-    return []
+    if real_uid(PROC / str(pid)) != os.getuid():
+        # Nobody else's process has a lock of ours, and its words may be kept from whoever asks.
+        return []
+    return sysfs.read_or(PROC / str(pid) / "cmdline", "").split("\0")
 
 
 def _command(pid: int) -> str:

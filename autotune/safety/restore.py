@@ -21,7 +21,7 @@ from autotune.safety.own_scratch import remove_scratch
 from autotune.safety.paths import is_of_applied
 from autotune.safety.record import BOOT_ID, Record
 from autotune.safety.restore_file import put_back, tell
-from autotune.safety.whose import lowers_itself, theirs
+from autotune.safety.set_by import lowers_itself, theirs
 from autotune.system import disk_originals, sysfs
 from autotune.system.blockdev import md_uuid
 

@@ -19,7 +19,7 @@ from autotune.knobs.write_order import (
 from autotune.safety.journal import Journal
 from autotune.safety.outcome import Outcome, because
 from autotune.safety.record import Record
-from autotune.safety.whose import is_anothers, lowers_itself
+from autotune.safety.set_by import is_anothers, lowers_itself
 from autotune.system import disk_originals, sysfs
 from autotune.system.process import real_uid
 

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 from autotune.system import layers
-from autotune.system.ground import Ground, layers_of, read_ground, strays
 from autotune.system.layers import Asking
 from autotune.system.programs import UnseenError
 from autotune.system.scratch_space import FULL_TO_GO_ON, too_full
 from autotune.system.stack import Mount
+from autotune.system.underlying import Underlying, layers_of, off_array, read_underlying
 
 
 class SameFile:
@@ -34,18 +34,18 @@ class Footing:
     """The filesystem with the scratch file and what it lies on; call it for what ends the run."""
 
     def __init__(
-        self, folder: Path, mount: Mount, array: str, ground: Ground, size_bytes: int
+        self, folder: Path, mount: Mount, array: str, underlying: Underlying, size_bytes: int
     ) -> None:
         """`size_bytes`: what the file takes; whoever has no more than that left needs it more."""
         self._folder = folder
         self._mount = mount
         self._array = array
-        self._ground = ground
+        self._underlying = underlying
         status = folder.stat()
         self._place = (status.st_dev, status.st_ino)
         self._asked: dict[str, Asking] = {}
         self._least_bytes = size_bytes
-        self._is_btrfs = bool(layers.of_one_btrfs(mount.device, ground.root))
+        self._is_btrfs = bool(layers.of_one_btrfs(mount.device, underlying.root))
 
     def __call__(self) -> str | None:
         looks: tuple[Callable[[], str | None], ...] = (
@@ -69,7 +69,7 @@ class Footing:
     def _new(self) -> str | None:
         """Whether something has come between, as a snapshot does that is taken now, or the
         filesystem is being moved to other disks."""
-        root, before = self._ground.root, self._ground.layers
+        root, before = self._underlying.root, self._underlying.layers
         if not self._is_on_the_array(root):
             return (
                 f"the filesystem of {self._folder} does not lie on {self._array} any more, so what "
@@ -77,17 +77,17 @@ class Footing:
             )
         if layers_of(self._mount, self._array, root) == before:
             return None
-        other = strays(self._mount, self._array, root)
+        other = off_array(self._mount, self._array, root)
         if other is not None and other not in before:
             device = layers.label(other, root)
             return (
                 f"the filesystem of {self._folder} lies on {device} too by now, so what is "
                 f"measured there is not {self._array} alone"
             )
-        self._ground = read_ground(self._mount, self._array, root)
-        if not self._ground.bar:
+        self._underlying = read_underlying(self._mount, self._array, root)
+        if not self._underlying.bar:
             return None
-        text = f"nothing more can be written in {self._folder}: {self._ground.bar}"
+        text = f"nothing more can be written in {self._folder}: {self._underlying.bar}"
         # It keeps a copy of what the run has written over until now.
         return f"{text}; `lvs` says whether it is still valid" if "snapshot" in text else text
 
@@ -99,7 +99,7 @@ class Footing:
 
     def _short(self) -> str | None:
         """Whether others have filled the filesystem since, or one that it lies on."""
-        for place in (self._folder, *(store.parent for store in self._ground.stores)):
+        for place in (self._folder, *(store.parent for store in self._underlying.stores)):
             try:
                 space = os.statvfs(place)
             except OSError:
@@ -114,13 +114,15 @@ class Footing:
     def _full(self) -> str | None:
         """Whether a thin pool below nears its end. What is asked now is answered at the next
         look, for the kernel may take its time."""
-        for name in self._ground.pools:
-            label = layers.label(name, self._ground.root)
+        for name in self._underlying.pools:
+            label = layers.label(name, self._underlying.root)
             try:
                 asked = self._asked.pop(name, None)
                 pool = asked.answer() if asked is not None else None
                 waits = asked is not None and pool is None
-                self._asked[name] = asked if asked and waits else Asking(name, self._ground.root)
+                self._asked[name] = (
+                    asked if asked and waits else Asking(name, self._underlying.root)
+                )
             except UnseenError as error:
                 return f"how full the thin pool {label} is cannot be seen: {error}"
             if pool is not None and (trouble := too_full(pool, FULL_TO_GO_ON)):

@@ -7,8 +7,8 @@ from autotune.errors import StoppedError
 from autotune.knobs import Knob, read_setting
 from autotune.problem.setting import Setting
 from autotune.safety.guardian import Guardian
+from autotune.safety.set_by import QUEUE_DEPTH
 from autotune.safety.signals import Signals
-from autotune.safety.whose import QUEUE_DEPTH
 from autotune.system import sysfs
 from autotune.system.array import Array
 from autotune.system.blockdev import leads_elsewhere

@@ -10,7 +10,7 @@ from autotune.errors import AutotuneError, RefusalError
 from autotune.export.udev import forms
 from autotune.service import CONFIG
 from autotune.service.config import load_config
-from autotune.service.ours import is_ours, marked, refuse_others
+from autotune.service.own_units import is_ours, marked, refuse_others
 from autotune.service.systemd import runs, systemctl
 from autotune.system import ownership
 from autotune.system.array import list_arrays

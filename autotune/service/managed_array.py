@@ -7,7 +7,7 @@ from autotune.deploy.apply import apply_profile
 from autotune.deploy.undo import record_persisted
 from autotune.errors import AutotuneError, InUseError, RefusalError, RestoreError, UsageError
 from autotune.knobs import ALL, DEFAULT, by_name, for_array, ram_bytes, read_setting
-from autotune.knobs.before import before_here, with_before
+from autotune.knobs.originals import before_here, with_before
 from autotune.measure.workload import load_workload
 from autotune.problem.figure import Estimate, Figure
 from autotune.problem.profile import Profile, save_profile

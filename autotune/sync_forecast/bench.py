@@ -16,7 +16,7 @@ from autotune.safety.journal import Journal
 from autotune.safety.watch import Watch
 from autotune.stats.batch_means import MIN_BATCHES
 from autotune.stats.steady_state import rate
-from autotune.sync_forecast.felt import surely_over
+from autotune.sync_forecast.user_latency import surely_over
 from autotune.system import sysfs
 from autotune.system.array import Array, Media
 from autotune.system.sync import FLOOR_KIB

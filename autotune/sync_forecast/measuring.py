@@ -24,9 +24,9 @@ from autotune.safety.new_journal import new_journal
 from autotune.safety.paths import journal_path
 from autotune.safety.watch import Watch
 from autotune.sync_forecast.bench import KNOBS, RAMP_S, Bench, Seen, probe_iops
-from autotune.sync_forecast.felt import felt
 from autotune.sync_forecast.model import Forecast, Point
 from autotune.sync_forecast.platter import Platter, assumed, flat, measured
+from autotune.sync_forecast.user_latency import felt
 from autotune.system.array import Array, Media
 from autotune.system.stack import read_stack
 

@@ -8,8 +8,8 @@ from dataclasses import fields as dataclass_fields
 from typing import Any
 
 from autotune.problem.figure import Estimate
+from autotune.sync_forecast.isotonic import between, rising
 from autotune.sync_forecast.platter import Platter
-from autotune.sync_forecast.rising import between, rising
 
 LARGEST = 2.5e11
 """No size or speed is above this, and no date later (in seconds)."""

@@ -7,9 +7,9 @@ from pathlib import Path
 from autotune.errors import RefusalError
 from autotune.system import layers, ownership
 from autotune.system.array import Array
-from autotune.system.ground import Ground, read_ground
 from autotune.system.programs import UnseenError
 from autotune.system.stack import Stack
+from autotune.system.underlying import Underlying, read_underlying
 
 MAX_BYTES = 1 << 30
 MIN_BYTES = 64 << 20
@@ -26,7 +26,7 @@ class Place:
     """Where a scratch file may be made unasked: `folder`, or None and the reason."""
 
     folder: Path | None
-    ground: Ground = field(default_factory=Ground)
+    underlying: Underlying = field(default_factory=Underlying)
     why_not: str = ""
 
 
@@ -45,9 +45,9 @@ def find_place(stack: Stack, array: Array) -> Place:
     reasons: list[str] = []
     # A bind mount shows a folder that is somebody's, as an application's.
     for mount in sorted(stack.writable, key=lambda mount: mount.root != "/"):
-        ground = read_ground(mount, array.name, array.root)
-        if ground.against:
-            reasons.append(f"{mount.mountpoint} is not written to, since {ground.against}")
+        underlying = read_underlying(mount, array.name, array.root)
+        if underlying.against:
+            reasons.append(f"{mount.mountpoint} is not written to, since {underlying.against}")
             continue
         if found := ownership.fault(mount.mountpoint):
             reasons.append(
@@ -57,23 +57,23 @@ def find_place(stack: Stack, array: Array) -> Place:
             )
             continue
         try:
-            scratch_bytes(mount.mountpoint, ground)
+            scratch_bytes(mount.mountpoint, underlying)
         except RefusalError as error:
             reasons.append(str(error).removesuffix("."))
             continue
-        return Place(mount.mountpoint, ground)
+        return Place(mount.mountpoint, underlying)
     return Place(None, why_not=reasons[0] if reasons else "")
 
 
-def scratch_bytes(folder: Path, ground: Ground) -> int:
+def scratch_bytes(folder: Path, underlying: Underlying) -> int:
     """How large a scratch file in `folder` may be: 1 GiB, or a tenth of what is free there, and
     in whatever lies below.
 
     Raise RefusalError if that is too little to measure with, or none may be there at all.
     """
-    if ground.bar:
-        raise RefusalError(f"There can be no scratch file in {folder}: {ground.bar}.")
-    free = free_bytes(folder, ground)
+    if underlying.bar:
+        raise RefusalError(f"There can be no scratch file in {folder}: {underlying.bar}.")
+    free = free_bytes(folder, underlying)
     size = min(MAX_BYTES, free // SHARE_OF_FREE) // BLOCK_BYTES * BLOCK_BYTES
     if size < MIN_BYTES:
         raise RefusalError(
@@ -83,19 +83,19 @@ def scratch_bytes(folder: Path, ground: Ground) -> int:
     return size
 
 
-def free_bytes(folder: Path, ground: Ground) -> int:
+def free_bytes(folder: Path, underlying: Underlying) -> int:
     """What is free for a scratch file: the least of what the filesystem has for its users, in
     that folder's project, and what is below it.
 
     Raise RefusalError if a pool is too full already, or cannot be seen.
     """
     free = _free(folder)
-    for file in ground.stores:
+    for file in underlying.stores:
         free = min(free, _free(file.parent))
-    for name in ground.pools:
-        label = layers.label(name, ground.root)
+    for name in underlying.pools:
+        label = layers.label(name, underlying.root)
         try:
-            pool = layers.pool(name, ground.root)
+            pool = layers.pool(name, underlying.root)
         except UnseenError as error:
             raise RefusalError(
                 f"It cannot be seen how full the thin pool {label} is: {error}."

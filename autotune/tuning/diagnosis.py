@@ -8,7 +8,7 @@ from autotune.errors import AutotuneError
 from autotune.measure.workload import load_workload
 from autotune.preflight import leftovers
 from autotune.preflight.checks import Finding, check, refusals
-from autotune.preflight.room import no_room
+from autotune.preflight.disk_space import no_room
 from autotune.preflight.syncs import degraded, slowed, syncing
 from autotune.safety.locks import is_held
 from autotune.safety.paths import journal_path

@@ -8,9 +8,9 @@ from typing import Any
 from autotune.knobs import ram_bytes
 from autotune.preflight.environment import environment
 from autotune.stats.verdict import Comparison
-from autotune.tuning.conclusion import Afterword
 from autotune.tuning.long_load import LongLoad
 from autotune.tuning.preparation import Preparation
+from autotune.tuning.remarks import Remarks
 from autotune.tuning.time_spent import MEASURING, Spent
 from autotune.tuning.tune import Result
 
@@ -115,7 +115,7 @@ def long_document(long: LongLoad) -> dict[str, Any]:
     }
 
 
-def words_document(words: Afterword) -> dict[str, Any]:
+def words_document(words: Remarks) -> dict[str, Any]:
     nearest = words.nearest
     return {
         "stopped": words.stopped,

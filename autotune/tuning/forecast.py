@@ -55,7 +55,7 @@ def forecast(preparation: Preparation) -> Forecast:
     trials = max(1, min(trials, int((seconds - long_s) / trial_s)))
     scratch = 0
     if preparation.scratch is not None:
-        scratch = scratch_bytes(preparation.scratch, preparation.ground)
+        scratch = scratch_bytes(preparation.scratch, preparation.underlying)
     written = float(scratch)
     for phase in phases:
         load_s = phase.expected_seconds - START_S + LOAD_RAMP_S

@@ -14,9 +14,9 @@ from autotune.problem.trial import Earlier
 from autotune.stats.sequential import LEAST_PAIRS
 from autotune.suggested import STATE_DIR
 from autotune.system.array import Array
-from autotune.system.ground import Ground
 from autotune.system.memory import DEFAULT_RAM_SHARE
 from autotune.system.stack import Stack
+from autotune.system.underlying import Underlying
 
 BASELINE_TRIALS = 2
 BASELINE_EVERY = 6
@@ -69,7 +69,7 @@ class Preparation:
 
     `phases` can be measured here, `left_out` cannot (they write, and there is nowhere to write
     to). `scratch` is the folder for the scratch file, if phases write and the array has one.
-    `ground` is what that lies on. `live` is the real sync that is under way and is tuned as it
+    `underlying` is what that lies on. `live` is the real sync that is under way and is tuned as it
     runs ("recover", "resync"), or "".
     `earlier` is what earlier runs showed. `user` is what has the device itself open, such as a
     virtual machine, if nothing is mounted. `neighbour` is an array in use on the same disks.
@@ -91,7 +91,7 @@ class Preparation:
     figures: tuple[Figure, ...] = field(default=())
     live: str = ""
     earlier: tuple[Earlier, ...] = ()
-    ground: Ground = field(default_factory=Ground)
+    underlying: Underlying = field(default_factory=Underlying)
     user: str = ""
     neighbour: str = ""
     state_dir: Path = STATE_DIR

@@ -24,11 +24,11 @@ from autotune.quantities import show_bytes, show_seconds
 from autotune.system import sync
 from autotune.system.array import Array, find_array
 from autotune.system.device_users import kernel_user, program_with
-from autotune.system.ground import read_ground
 from autotune.system.memory import budget_bytes
 from autotune.system.neighbours import sharing
 from autotune.system.scratch_space import Place, find_place, refuse_if_shared, scratch_bytes
 from autotune.system.stack import Stack, read_stack
+from autotune.system.underlying import read_underlying
 from autotune.tuning.preparation import LEAST_TRIALS, Options, Preparation
 
 
@@ -64,7 +64,7 @@ def prepare(options: Options, state_dir: Path) -> Preparation:
         )
     _check_time(options, phases)
     if scratch is not None and any(phase.writes for phase in phases):
-        Written(options.write_budget).check_scratch(scratch_bytes(scratch, place.ground))
+        Written(options.write_budget).check_scratch(scratch_bytes(scratch, place.underlying))
     mine = for_array(array, options.knobs)
     if live:
         mine = live_sync.live_knobs(array, mine, phases)
@@ -110,7 +110,7 @@ def prepare(options: Options, state_dir: Path) -> Preparation:
         neighbour=neighbour,
         figures=tuple(figure for phase in phases for figure in phase.figures()),
         live=live,
-        ground=place.ground,
+        underlying=place.underlying,
         left_alone=left_out,
         state_dir=state_dir,
     )
@@ -218,7 +218,7 @@ def _scratch_place(options: Options, array: Array, stack: Stack) -> Place:
         if mount.read_only:
             raise RefusalError(f"{mount.mountpoint} is mounted read-only; remount it writable.")
         refuse_if_shared(folder)
-        ground = read_ground(mount, array.name, array.root)
-        scratch_bytes(folder, ground)
-        return Place(folder, ground)
+        underlying = read_underlying(mount, array.name, array.root)
+        scratch_bytes(folder, underlying)
+        return Place(folder, underlying)
     return find_place(stack, array)

@@ -14,7 +14,7 @@ from autotune.tuning.preparation import DOUBTS, Preparation
 from autotune.tuning.relevance import differing
 from autotune.tuning.remaining import pairs_left
 from autotune.tuning.reporter import Reporter
-from autotune.tuning.search import Hunt
+from autotune.tuning.search import Search
 from autotune.tuning.trials import Trials
 
 CANDIDATES = 3
@@ -64,30 +64,30 @@ def _lesser(decision: Decision) -> Decision:
     return replace(decision, keep=False, reason=reason)
 
 
-def prove(preparation: Preparation, trials: Trials, hunt: Hunt, reporter: Reporter) -> Proven:
+def prove(preparation: Preparation, trials: Trials, search: Search, reporter: Reporter) -> Proven:
     """Confirm what is most worth it; while there is time, the next best if that fails, and what
     promises more if it is kept."""
     found = Proven(preparation.baseline)
     part: Setting | None = None
     # Else what is better but mends nothing would be proven under what nothing can hold.
-    hunt.relax()
+    search.relax()
     for error in ERRORS:
         if part is not None:
-            candidate = part, hunt.what_matters(part)[1]
-        elif (proposed := _candidate(hunt, reporter)) is not None:
+            candidate = part, search.what_matters(part)[1]
+        elif (proposed := _candidate(search, reporter)) is not None:
             candidate = proposed
         else:
             break
         if found.decision is not None and not _is_time(preparation, trials, found, candidate):
             break
         winner, shares = candidate
-        hunt.proofs_left -= 1
+        search.proofs_left -= 1
         if found.kept:
             reporter.step("There is time to prove what promised more")
         try:
             decision = confirm(
-                *(preparation, trials, winner, hunt.figures, reporter, error, _name(found)),
-                others=hunt.proofs_left > 0,
+                *(preparation, trials, winner, search.figures, reporter, error, _name(found)),
+                others=search.proofs_left > 0,
             )
         except SyncEndedError:
             if found.kept is None:
@@ -95,16 +95,16 @@ def prove(preparation: Preparation, trials: Trials, hunt: Hunt, reporter: Report
             # What was proven before that stands.
             break
         found = found.beside(Proven(winner, decision, shares))
-        hunt.refuse(winner, decision.verdict, kept=decision.keep)
+        search.refuse(winner, decision.verdict, kept=decision.keep)
         if decision.keep:
             part = None
             continue
         reporter.step(f"Not kept: {decision.reason}")
-        part = None if found.kept else hunt.better_part(winner, decision.verdict)
+        part = None if found.kept else search.better_part(winner, decision.verdict)
         # What is found after the last proof could not be proven.
-        may_go_on = part is None and found.kept is None and hunt.proofs_left > 0
-        if may_go_on and not hunt.lacking():
-            hunt.search()
+        may_go_on = part is None and found.kept is None and search.proofs_left > 0
+        if may_go_on and not search.lacking():
+            search.search()
     return found
 
 
@@ -125,29 +125,29 @@ def _is_time(preparation: Preparation, trials: Trials, found: Proven, candidate:
     return pairs_left(trials, [phase.name for phase in phases], long_s) >= least
 
 
-def _candidate(hunt: Hunt, reporter: Reporter) -> Candidate | None:
+def _candidate(search: Search, reporter: Reporter) -> Candidate | None:
     """What to prove next, without the changes that nothing speaks for; None if there is nothing."""
     tests = 0
     for _ in range(CANDIDATES + DOUBTS):
-        best = hunt.best()
+        best = search.best()
         if best is None:
-            if hunt.relax():
+            if search.relax():
                 continue
             return None
-        smaller, shares, loss = hunt.what_matters(best)
-        doubtful = loss > WORTH_A_TRIAL and not hunt.is_home(smaller)
-        if doubtful and tests < DOUBTS and not hunt.lacking():
+        smaller, shares, loss = search.what_matters(best)
+        doubtful = loss > WORTH_A_TRIAL and not search.is_home(smaller)
+        if doubtful and tests < DOUBTS and not search.lacking():
             # Whether it goes without them is better known than guessed.
             reporter.step("Testing whether each change of the best is needed")
-            hunt.try_setting(best if tests % 2 else smaller, "check")
+            search.try_setting(best if tests % 2 else smaller, "check")
             tests += 1
             continue
         if loss > WORTH_A_TRIAL:
-            smaller, shares, _ = hunt.what_matters(best, doubtful=True)
-        if not hunt.is_refused(smaller):
+            smaller, shares, _ = search.what_matters(best, doubtful=True)
+        if not search.is_refused(smaller):
             return smaller, shares
-        if hunt.is_home(smaller) and hunt.looked_better(best):
+        if search.is_home(smaller) and search.looked_better(best):
             # Nothing of it is sure by itself, but all of it together was seen to be better.
             return best, ()
-        hunt.refuse(best)
+        search.refuse(best)
     return None

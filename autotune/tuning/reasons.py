@@ -7,20 +7,20 @@ from autotune.problem.objective import Figures, broken_ceilings
 from autotune.problem.setting import Setting
 from autotune.problem.trial import Status
 from autotune.quantities import show_latency, show_rate
+from autotune.results.best_seen import LOOKS_BETTER
 from autotune.results.offers import roomy
 from autotune.results.proof import BASELINE, fresh
-from autotune.results.seen import LOOKS_BETTER
 from autotune.stats.drift import largest_drifts
-from autotune.tuning.search import Hunt
+from autotune.tuning.search import Search
 from autotune.tuning.trials import Trials
 
 
-def nothing_better(trials: Trials, hunt: Hunt) -> str:
+def nothing_better(trials: Trials, search: Search) -> str:
     """Why nothing was worth a proof."""
     tried = trials.count("search")
     if not tried:
-        return hunt.stopped.text or "there was nothing to try"
-    points = hunt.points()
+        return search.stopped.text or "there was nothing to try"
+    points = search.points()
     better = any(point.gain.value > LOOKS_BETTER for point in points[1:])
     better = better or any(r.status is Status.ABORTED for r in trials.records)
     if tried == 1:

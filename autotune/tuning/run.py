@@ -23,6 +23,7 @@ from autotune.system.array import find_array
 from autotune.tuning.document import whole_document
 from autotune.tuning.earlier_runs import earlier_trials
 from autotune.tuning.hints import hints as catalogue_hints
+from autotune.tuning.interruptible import Interruptible
 from autotune.tuning.preload import Loading
 from autotune.tuning.preparation import Options, Preparation
 from autotune.tuning.prepare import prepare
@@ -32,7 +33,6 @@ from autotune.tuning.session import session
 from autotune.tuning.stored_problem import stored_problem
 from autotune.tuning.strategies import find_strategy, load_strategy
 from autotune.tuning.supervised import tell
-from autotune.tuning.thinking import Thinking
 from autotune.tuning.time_spent import PREPARING, THINKING, Spent
 from autotune.tuning.trials import Trials
 from autotune.tuning.tune import Result, tune
@@ -114,7 +114,7 @@ def run(
                         factory.wait()
                 trials.spent.add(PREPARING, time.monotonic() - began)
                 result, problem = tune(
-                    preparation, trials, factory and Thinking(factory, watch.signals), reporter
+                    preparation, trials, factory and Interruptible(factory, watch.signals), reporter
                 )
                 trials.spent.add(THINKING, time.monotonic() - began - trials.spent.total)
                 profile, path = None, None

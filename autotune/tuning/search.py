@@ -9,13 +9,13 @@ from autotune.problem.figure import Figure
 from autotune.problem.objective import Figures, broken_ceilings
 from autotune.problem.setting import Setting, setting_key
 from autotune.problem.strategy import KnobShare, Problem, Strategy, StrategyFactory
+from autotune.results.best_seen import LOOKS_BETTER, best_seen
 from autotune.results.pareto import Point, points
-from autotune.results.seen import LOOKS_BETTER, best_seen
 from autotune.stats.drift import is_moving
 from autotune.stats.sequential import ERRORS, LEAST_PAIRS
 from autotune.stats.verdict import Verdict
+from autotune.tuning.better_part import better_part
 from autotune.tuning.long_load import long_phases
-from autotune.tuning.part import better_part
 from autotune.tuning.preparation import Preparation
 from autotune.tuning.relevance import differing, figures_moved
 from autotune.tuning.remaining import Stop, lacking, proof_seconds
@@ -33,7 +33,7 @@ PATIENCE = 0.5
 rest looks for what is better without making it worse."""
 
 
-class Hunt:
+class Search:
     """The strategy with all that it was told. `problem` is as it stands now, with what was
     proven to be no answer taken out; `relaxed` are the figures whose ceilings were given up
     because the array breaks them as it is and nothing tried held them."""

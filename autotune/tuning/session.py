@@ -108,12 +108,12 @@ def _where_to_write(
         watch()
         reporter.progress("scratch file", share, None)
 
-    ground, mount = preparation.ground, preparation.stack.mount_for(folder)
-    size = scratch_bytes(folder, ground)
+    underlying, mount = preparation.underlying, preparation.stack.mount_for(folder)
+    size = scratch_bytes(folder, underlying)
     if mount is not None:
-        watch.also(Footing(folder, mount, array.name, ground, size))
+        watch.also(Footing(folder, mount, array.name, underlying, size))
     file = stack.enter_context(
-        scratch_file(folder, size, ground.fstype, journal, filled, written, reporter.notice)
+        scratch_file(folder, size, underlying.fstype, journal, filled, written, reporter.notice)
     )
     watch.also(SameFile(file))
     return Target(file, size)

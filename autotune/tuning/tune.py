@@ -16,7 +16,6 @@ from autotune.results.proof import mean, original
 from autotune.stats.drift import largest_drifts
 from autotune.stats.sequential import Held, ceilings_held
 from autotune.stats.verdict import Verdict
-from autotune.tuning.conclusion import Afterword, afterword
 from autotune.tuning.confirm import Decision, confirm
 from autotune.tuning.long_load import GROWS, LongLoad, long_phases
 from autotune.tuning.preparation import BASELINE_TRIALS, Preparation
@@ -30,8 +29,9 @@ from autotune.tuning.reasons import (
     varied,
 )
 from autotune.tuning.remaining import lacking
+from autotune.tuning.remarks import Remarks, remarks
 from autotune.tuning.reporter import Reporter
-from autotune.tuning.search import SHORT, Hunt
+from autotune.tuning.search import SHORT, Search
 from autotune.tuning.strategy_input import problem_of
 from autotune.tuning.trials import Trials
 
@@ -71,7 +71,7 @@ class Result:
     proposed: Setting = field(default_factory=dict)
     """What is kept; if nothing is, what was measured in turn last."""
     long: LongLoad = field(default_factory=LongLoad)
-    words: Afterword = field(default_factory=Afterword)
+    words: Remarks = field(default_factory=Remarks)
     refused: tuple[tuple[Setting, Decision], ...] = ()
     """What else was measured in turn, in order, and why it is not kept."""
 
@@ -82,7 +82,7 @@ class _Found:
     winner: Setting
     decision: Decision
     shares: tuple[KnobShare, ...] = ()
-    words: Afterword = field(default_factory=Afterword)
+    words: Remarks = field(default_factory=Remarks)
     refused: tuple[tuple[Setting, Decision], ...] = ()
 
 
@@ -156,32 +156,32 @@ def _find(
     assert factory is not None
     for text in breaks(figures, before):
         reporter.notice(text)
-    hunt = Hunt(preparation, trials, factory, problem, before)
+    search = Search(preparation, trials, factory, problem, before)
     # A run that was cut while it confirmed goes on with that.
     if not trials.count("confirm-winner"):
         reporter.step(_searching(figures, before))
-        hunt.search()
-    found = prove(preparation, trials, hunt, reporter)
+        search.search()
+    found = prove(preparation, trials, search, reporter)
     shown = original(trials.records, found.winner if found.kept else None)
-    nothing = Decision(False, nothing_better(trials, hunt), None, shown, shown)
+    nothing = Decision(False, nothing_better(trials, search), None, shown, shown)
     decision = found.decision or nothing
     if not decision.keep:
         reason = decision.reason + still_broken(figures, shown, trials, preparation.baseline)
         decision = dataclasses.replace(decision, reason=reason)
     notes = [*broke(figures, before, shown), *varied(figures, trials)]
-    if hunt.relaxed:
-        notes.append(ceilings_given_up(hunt.relaxed, before))
+    if search.relaxed:
+        notes.append(ceilings_given_up(search.relaxed, before))
         if decision.verdict is not None:
             compared = decision.verdict.figures
             held = ceilings_held(figures, compared, decision.before, decision.after)
             decision = dataclasses.replace(decision, held=held)
-    words = afterword(
+    words = remarks(
         preparation,
         trials.records,
-        figures=hunt.figures,
+        figures=search.figures,
         winner=found.winner if decision.keep else None,
-        verdicts=hunt.verdicts,
-        stopped=hunt.stopped,
+        verdicts=search.verdicts,
+        stopped=search.stopped,
     )
     words = dataclasses.replace(words, notes=(*notes, *words.notes))
     return _Found(problem, found.winner, decision, found.shares, words, found.others)

@@ -14,13 +14,13 @@ from typing import Any
 
 from rich.console import Console
 
+from autotune.design.blank_disks import find_disks
 from autotune.design.design import Options, Result, design
-from autotune.design.gate import find_disks
-from autotune.design.plot import Plot, last_free, slice_of
 from autotune.design.shape import Shape
 from autotune.design.slices import on_slices
 from autotune.design.space import space
 from autotune.design.trials import by_disk
+from autotune.design.workspace import Workspace, last_free, slice_of
 from autotune.knobs import stripe_cache
 from autotune.measure.fio_command import Target
 from autotune.measure.phase import Bench, measure
@@ -60,11 +60,11 @@ def grid(workload: Workload, levels: Iterable[str], passes: int, out: Path) -> N
         todo += [(number, shape) for shape in shapes if (number, shape) not in known]
     if not todo:
         return
-    plot = Plot(disks, UUID, last_free(), slice_of(disks))
+    workspace = Workspace(disks, UUID, last_free(), slice_of(disks))
     with (
         TemporaryDirectory() as state,
         LiveReporter(Console(stderr=True)) as reporter,
-        on_slices(plot, Path(state), reporter) as slices,
+        on_slices(workspace, Path(state), reporter) as slices,
     ):
         for done, (number, shape) in enumerate(todo):
             reporter.progress(f"{done + 1} of {len(todo)}", done / len(todo), None)
@@ -88,7 +88,7 @@ def designed(workload: Workload, levels: Iterable[str], minutes: float, out: Pat
 
 def as_printed(workload: Workload, result: Result) -> dict[str, Any]:
     """What the array shows that the printed command makes; it is removed."""
-    subprocess.run(shlex.split(result.orders.mdadm), input=b"y\n", check=True)
+    subprocess.run(shlex.split(result.commands.mdadm), input=b"y\n", check=True)
     array = find_array(result.device)
     action = array.md / "sync_action"
     while action.read_text().strip() != "idle":
@@ -96,7 +96,7 @@ def as_printed(workload: Workload, result: Result) -> dict[str, Any]:
     array = find_array(result.device)
     with TemporaryDirectory() as state:
         journal = new_journal(Path(state) / "journal/x.jsonl", array.uuid, array.device, ())
-        small = result.winner.shape.capacity_bytes(len(DISKS), result.plot.slice_bytes)
+        small = result.winner.shape.capacity_bytes(len(DISKS), result.workspace.slice_bytes)
         target = Target(Path(array.device), min(small, array.size_bytes))
         bench = Bench(
             array.name,

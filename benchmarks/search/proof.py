@@ -12,7 +12,7 @@ from autotune.results.proof import mean
 from autotune.stats.sequential import ERRORS, MOST_PAIRS, Step, Terms, look, order, spending
 from autotune.stats.verdict import Verdict, judge
 from autotune.strategies.surrogate.importance import weigh
-from autotune.tuning.part import better_part
+from autotune.tuning.better_part import better_part
 from autotune.tuning.preparation import DOUBTS
 from autotune.tuning.prove import WORTH_A_TRIAL
 from autotune.tuning.strategy_input import without

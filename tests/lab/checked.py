@@ -62,8 +62,8 @@ def newest(state: Path) -> CheckRecord:
 
 def position(state: Path) -> int:
     """How far it is, 0 before it is stored."""
-    book = stored.load(stored.path_of(state, find_array("/dev/md0").uuid))
-    return book.current.position if book.current else 0
+    history = stored.load(stored.path_of(state, find_array("/dev/md0").uuid))
+    return history.current.position if history.current else 0
 
 
 def settings() -> dict[str, str]:

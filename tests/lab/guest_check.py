@@ -31,12 +31,12 @@ from guest import autotune, autotune_json, read, running, signal_guardians, wait
 from guest import start as start_autotune
 from screen import Terminal
 
+from autotune.checking import bounded_check, obstacles, stored
 from autotune.checking import check as check_module
-from autotune.checking import leash, obstacles, stored
 from autotune.checking.check import check
-from autotune.checking.record import Book, CheckRecord, Part
+from autotune.checking.record import CheckHistory, CheckRecord, Part
 from autotune.checking.wanted import WINDOW_CLOSED, Wanted
-from autotune.guard.promise import Goals
+from autotune.guard.goals import Goals
 from autotune.service.quiet_time import Window
 from autotune.system.array import find_array
 
@@ -119,8 +119,8 @@ def test_three_windows_and_a_reboot_read_each_stripe_once(
 ) -> None:
     monkeypatch.setattr(check_module, "CLOSING_S", CLOSING_S)
     # Its end has to be reached before the window closes.
-    monkeypatch.setattr(leash, "LEAD_S", CLOSING_S / 4)
-    monkeypatch.setattr(leash, "FIRST_SECTORS", leash.LEAST_SECTORS)
+    monkeypatch.setattr(bounded_check, "LEAD_S", CLOSING_S / 4)
+    monkeypatch.setattr(bounded_check, "FIRST_SECTORS", bounded_check.LEAST_SECTORS)
     found, before = settings(), sectors_read()
     shares = []
     for number in range(3):
@@ -223,7 +223,7 @@ def test_one_that_was_stopped_just_before_its_end_comes_to_it(tmp_path: Path, le
         parts=(Part(start=0, end=at, began=now),),
     )
     path = stored.path_of(tmp_path, array.uuid)
-    stored.save(Book(device="/dev/md0", checks=(record,)), path)
+    stored.save(CheckHistory(device="/dev/md0", checks=(record,)), path)
     said = autotune_json("check", "/dev/md0", state=tmp_path)
     assert (said["complete"], said["position_sectors"]) == (True, size())
     assert newest(tmp_path).began == now

@@ -29,11 +29,11 @@ from guest import (
 from stacks import FOLDER, STACKS, link_to, make_ext4, sh, signature_of_ext4, text, undone
 
 from autotune.design import creation, slices
+from autotune.design.blank_disks import Disk, find_disks, look_at_all_again
+from autotune.design.commands import MOUNT
 from autotune.design.design import Options, design
-from autotune.design.gate import Disk, find_disks, look_at_all_again
-from autotune.design.orders import MOUNT
-from autotune.design.plot import Plot, in_words, slice_of
 from autotune.design.shape import Shape
+from autotune.design.workspace import Workspace, in_words, slice_of
 from autotune.errors import RefusalError, StoppedError
 from autotune.lab.guest.system import load_modules
 from autotune.measure.workload import parse_workload
@@ -497,13 +497,13 @@ def test_another_array_that_takes_the_name_costs_no_trial(
     late: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     disks = find_disks(DISKS, DISKS)
-    plot = Plot(disks, "c" * 32, "md127", slice_of(disks))
+    workspace = Workspace(disks, "c" * 32, "md127", slice_of(disks))
     if late:
         names = iter(["md127"])
         free = slices.last_free
         monkeypatch.setattr(slices, "last_free", lambda: next(names, None) or free())
     with another_array("/dev/md127"):
-        with slices.on_slices(plot, tmp_path, Follower(lambda: None)) as plots:
+        with slices.on_slices(workspace, tmp_path, Follower(lambda: None)) as plots:
             for chunk_kib in (64, 128):
                 with plots.made(Shape("raid6", "left-symmetric", chunk_kib, "bitmap")):
                     assert {array.name for array in list_arrays()} == {"md126", "md127"}
@@ -538,15 +538,15 @@ MAKE = """
 import sys
 from types import SimpleNamespace
 from autotune.design.design import make
-from autotune.design.gate import find_disks
-from autotune.design.plot import Plot, slice_of
+from autotune.design.blank_disks import find_disks
+from autotune.design.workspace import Workspace, slice_of
 from autotune.design.shape import Shape
 
 disks = find_disks(sys.argv[1:], sys.argv[1:])
 winner = SimpleNamespace(shape=Shape("raid6", "left-symmetric", 64, "bitmap"))
-plot = Plot(disks, "c" * 32, "md127", slice_of(disks))
+workspace = Workspace(disks, "c" * 32, "md127", slice_of(disks))
 print("ready", flush=True)
-make(SimpleNamespace(plot=plot, device="/dev/md0", winner=winner))
+make(SimpleNamespace(workspace=workspace, device="/dev/md0", winner=winner))
 print("made", flush=True)
 """
 """What `--create` does once all is measured."""

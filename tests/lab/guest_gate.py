@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -39,6 +40,11 @@ from autotune.system.array import find_array
 from autotune.system.signature import signature
 
 DEVICE = "/dev/md0"
+PROFILE = """{"schema_version": 1, "name": "p", "created": "2026-01-01T00:00:00Z",
+"proven_on": {"level": "raid6", "members": 5, "chunk_kib": 64, "media": "hdd", "kernel": "6.1"},
+"workload": "fast", "knobs": {"sync_speed_min": 3000}, "before": {"sync_speed_min": 1000},
+"ram_bytes": 0, "ram_budget_bytes": 2, "evidence": {"confirmed": false, "gain": 1.5, "low": 1.4,
+"high": 1.6, "trials": 9, "seconds": 9, "figures": {}}}"""
 LINK = link_to(DEVICE)
 SIMILAR = {
     mounted_through_a_symlink,
@@ -149,6 +155,41 @@ def test_a_filesystem_that_no_longer_answers_holds_nobody_up(tmp_path: Path) -> 
         os.close(opened)
     finally:
         server.kill()
+        sh("umount", "-l", folder)
+
+
+def test_a_process_whose_memory_hangs_holds_no_restore_up(tmp_path: Path) -> None:
+    """Whoever asks for the command line of such a process waits with it, as `ps` does."""
+    load_modules(("fuse",))
+    folder, state, profile = tmp_path / "silent", tmp_path / "state", tmp_path / "p.json"
+    folder.mkdir()
+    profile.write_text(PROFILE)
+    before = knob_files()
+    here = Path(__file__).parent
+    server = subprocess.Popen(
+        [sys.executable, here / "silent_fuse.py", folder], stdout=subprocess.PIPE
+    )
+    stuck = reads = None
+    try:
+        assert server.stdout
+        assert server.stdout.readline() == b"mounted\n"
+        assert autotune("apply", profile, DEVICE, state=state).returncode == 0
+        assert knob_files() != before
+        stuck = subprocess.Popen([sys.executable, here / "stuck_process.py", folder / "page"])
+        time.sleep(6)
+        reads = subprocess.Popen(["cat", f"/proc/{stuck.pid}/cmdline"], stdout=subprocess.DEVNULL)
+        with pytest.raises(subprocess.TimeoutExpired):
+            reads.wait(3)
+        back = start("restore", DEVICE, state=state)
+        said = back.communicate(timeout=60)
+        assert back.returncode == 0, said
+        assert knob_files() == before
+    finally:
+        # Its end is that of every wait for it.
+        server.kill()
+        for each in filter(None, (stuck, reads)):
+            each.kill()
+            each.wait(20)
         sh("umount", "-l", folder)
 
 

@@ -210,7 +210,7 @@ def test_a_kill_leaves_the_knobs_as_found(state: Path, tmp_path: Path) -> None:
 def test_a_guard_puts_back_what_one_left_that_was_killed_with_its_guardian(
     state: Path, tmp_path: Path
 ) -> None:
-    """As `docker kill` does. Its shut valve would hold the recovery to its end."""
+    """As `docker kill` does. Its shut throttle would hold the recovery to its end."""
     recovering()
     knobs = settled_knobs()
     with foreground():

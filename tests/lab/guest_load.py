@@ -48,7 +48,7 @@ def test_every_kill_leaves_the_knobs_as_found(tmp_path: Path) -> None:
             assert ended(child) == -signal.SIGKILL, (tmp_path / "output").read_text()
             wait_until(lambda: settled_knobs() == knobs, 30, f"the guardian, kill {number}")
             wait_until(lambda: not list((state / "journal").glob("*")), 30, "the journal")
-    print(f"{KILLS} kills, {moved} of them with the valve shut")
+    print(f"{KILLS} kills, {moved} of them with the throttle shut")
     assert moved
 
 
@@ -62,7 +62,7 @@ def test_a_load_that_comes_and_goes_is_followed(tmp_path: Path) -> None:
         time.sleep(HOLDS_S)
         held = speed_kib(10)
     gone = time.monotonic()
-    wait_until(lambda: not is_shut(), FREE_AFTER_S, "the valve to open")
+    wait_until(lambda: not is_shut(), FREE_AFTER_S, "the throttle to open")
     while time.monotonic() - gone < FREE_AFTER_S:
         time.sleep(0.1)
     again = speed_kib(5)

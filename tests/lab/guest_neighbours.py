@@ -14,7 +14,7 @@ import pytest
 from guest import Follower, autotune, guardians, knob_files, read, running, start, wait_until
 from partitioned import clear, create, md, mdadm, partition_disks, parts, slow_down, wait_idle
 
-from autotune.checking.leash import completed
+from autotune.checking.bounded_check import completed
 from autotune.errors import StoppedError
 from autotune.measure.check import Check, sync_position_kib
 from autotune.measure.workload import load_workload

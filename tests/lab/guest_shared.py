@@ -15,7 +15,7 @@ from guest import autotune, read, wait_until
 from guest_guard import documents, ended, foreground, start
 
 from autotune.errors import RefusalError
-from autotune.guard import reach
+from autotune.guard import feasibility
 from autotune.safety.locks import lock
 from autotune.safety.new_journal import new_journal
 from autotune.safety.paths import journal_path
@@ -214,7 +214,7 @@ def test_a_ceiling_out_of_reach_does_not_keep_an_array_degraded(
     state: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """On the recovery that the test before has begun."""
-    monkeypatch.setattr(reach, "VAIN_S", 15.0)
+    monkeypatch.setattr(feasibility, "VAIN_S", 15.0)
     output, config, told = (tmp_path / name for name in ("output", "config.toml", "told"))
     hook = tmp_path / "hook"
     hook.write_text(f"#!/bin/sh\ncat > {told}\n")

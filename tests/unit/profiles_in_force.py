@@ -17,7 +17,7 @@ from autotune.deploy.undo import record_persisted
 from autotune.errors import InfeasibleError
 from autotune.export import udev
 from autotune.knobs import ALL, by_name, for_array, read_setting
-from autotune.knobs.before import with_before
+from autotune.knobs.originals import with_before
 from autotune.problem.profile import Profile, save_profile
 from autotune.safety.applied import keep_applied
 from autotune.safety.apply import apply, journaled_paths

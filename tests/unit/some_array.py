@@ -13,9 +13,9 @@ from some_windows import FIRST, MS, WINDOW_S, some_windows
 from autotune.advice import stored as advices
 from autotune.advice.finding import NEW_IS_LOST, Advice, Finding, NotLookedAt
 from autotune.checking import stored as checked
-from autotune.checking.record import Book, CheckRecord, Felt, Part
+from autotune.checking.record import CheckHistory, CheckRecord, Felt, Part
 from autotune.guard import stored as guarded
-from autotune.guard.past import Recording
+from autotune.guard.guarded_sync import Recording
 from autotune.guard.session import Summary
 from autotune.service import history
 from autotune.service.history import PassRecord, Remembered
@@ -88,7 +88,7 @@ def some_passes(count: int) -> list[PassRecord]:
     return passes
 
 
-def some_checks(count: int) -> Book:
+def some_checks(count: int) -> CheckHistory:
     """A check a month, each in some nights; one of them found mismatches, the newest stands."""
     records = []
     for number in range(count):
@@ -124,7 +124,7 @@ def some_checks(count: int) -> Book:
                 ceiling_ns=70 * MS if number % 5 else None,
             )
         )
-    return Book(device=DEVICE, checks=tuple(records))
+    return CheckHistory(device=DEVICE, checks=tuple(records))
 
 
 def some_advice() -> Advice:
@@ -196,7 +196,8 @@ def store_little(state: Path) -> None:
     (check,) = some_checks(1).checks
     felt = Felt().seen(31 * MS, False).seen(9e9, True)
     checked.save(
-        Book(device=DEVICE, checks=(check.changed(felt=felt),)), checked.path_of(state, UUID)
+        CheckHistory(device=DEVICE, checks=(check.changed(felt=felt),)),
+        checked.path_of(state, UUID),
     )
     advice = some_advice()
     path = "/srv/" + "a-folder-with-a-long-name/" * 8

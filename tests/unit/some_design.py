@@ -2,13 +2,13 @@
 
 from datetime import UTC, datetime
 
+from autotune.design.blank_disks import Disk
+from autotune.design.commands import commands
 from autotune.design.design import Result
-from autotune.design.gate import Disk
-from autotune.design.orders import orders
-from autotune.design.plot import Plot
 from autotune.design.proof import Finalist, Proof
 from autotune.design.shape import Shape
 from autotune.design.space import space
+from autotune.design.workspace import Workspace
 from autotune.measure.workload import load_workload
 from autotune.problem.figure import Estimate
 from autotune.problem.trial import Status
@@ -54,12 +54,12 @@ def result(better: bool = True, media: Media = Media.HDD, workload: str = "balan
     )
     winner = proof.winner.shape
     return Result(
-        Plot(disks, "ab" * 16, "md127", 4096 * MIB),
+        Workspace(disks, "ab" * 16, "md127", 4096 * MIB),
         space(5),
         BALANCED,
         tuple(BALANCED.figures),
         proof,
-        orders(winner, "/dev/md0", [d.given for d in disks], "u-u"),
+        commands(winner, "/dev/md0", [d.given for d in disks], "u-u"),
         "/dev/md0",
         "no other shape promises enough to be worth a trial",
         (record,),

@@ -12,8 +12,8 @@ import fake_sysfs
 import pytest
 from md_check import UNIT, MdCheck
 
+from autotune.checking import bounded_check, obstacles, piece, stored
 from autotune.checking import check as check_module
-from autotune.checking import leash, obstacles, piece, stored
 from autotune.checking.check import check
 from autotune.checking.record import CheckRecord
 from autotune.checking.wanted import (
@@ -26,7 +26,7 @@ from autotune.checking.wanted import (
     Wanted,
 )
 from autotune.errors import RefusalError, StoppedError
-from autotune.guard.promise import Goals
+from autotune.guard.goals import Goals
 from autotune.safety import signals
 from autotune.safety.journal import Journal
 from autotune.service.quiet_time import Window
@@ -87,7 +87,7 @@ class Site:
         return whole and all(a[1] == b[0] for a, b in pairwise(ranges))
 
 
-class Hold:
+class GuardLoop:
     """Stands for the guard's: lets the disks read."""
 
     behind = ""
@@ -114,16 +114,16 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Site:
 
     for name in ("read", "read_or", "write"):
         monkeypatch.setattr(sysfs, name, getattr(site.md, name))
-    for module in (check_module, piece, leash, signals):
+    for module in (check_module, piece, bounded_check, signals):
         monkeypatch.setattr(module, "time", site)
     for module in (check_module, piece):
         monkeypatch.setattr(module, "lock", lambda *_, **_how: contextlib.nullcontext())
     monkeypatch.setattr(check_module, "find_array", lambda _: find_array("md0", tmp_path))
     monkeypatch.setattr(piece, "guarded", guarded)
-    monkeypatch.setattr(piece, "Hold", lambda array, *_: Hold(site, array))
-    monkeypatch.setattr(leash, "FIRST_SECTORS", 2 * SECTORS_S)
-    monkeypatch.setattr(leash, "LEAST_SECTORS", SECTORS_S)
-    monkeypatch.setattr(leash, "LEAD_S", 4.0)
+    monkeypatch.setattr(piece, "GuardLoop", lambda array, *_: GuardLoop(site, array))
+    monkeypatch.setattr(bounded_check, "FIRST_SECTORS", 2 * SECTORS_S)
+    monkeypatch.setattr(bounded_check, "LEAST_SECTORS", SECTORS_S)
+    monkeypatch.setattr(bounded_check, "LEAD_S", 4.0)
     monkeypatch.setattr(obstacles, "temperatures", lambda *_: {"sda": site.temperature})
     monkeypatch.setattr(
         obstacles, "lasting", lambda array: "It is degraded." if array.degraded else ""
@@ -264,7 +264,7 @@ def test_a_member_that_is_to_be_replaced_is_at_once(site: Site) -> None:
     record, why = site.check()
     assert record is not None
     assert (record.share, why) == (1.0, "")
-    # Not after the leash has come to its end.
+    # Not after the bounded_check has come to its end.
     assert ends[0] < 20 + piece.LOOK_S + 2 * LOOK_S
     assert any("a recovery of it is under way" in text for text in site.notices)
     first, second = stored.load(next((site.state / "checks").iterdir())).checks
@@ -282,9 +282,9 @@ def test_a_member_that_fails_ends_it_where_it_was(site: Site) -> None:
     site.meanwhile = meanwhile
     with pytest.raises(StoppedError, match=r"The check stopped at \d+%: It is degraded"):
         site.check()
-    book = stored.load(next((site.state / "checks").iterdir()))
-    assert book.current is not None
-    assert 0 < book.current.share < 1
+    history = stored.load(next((site.state / "checks").iterdir()))
+    assert history.current is not None
+    assert 0 < history.current.share < 1
     with pytest.raises(RefusalError, match="degraded"):
         site.check()
 
@@ -351,10 +351,10 @@ def test_one_that_was_stopped_just_before_its_end_comes_to_it(site: Site, left: 
     with pytest.raises(StoppedError):
         site.check()
     path = next((site.state / "checks").iterdir())
-    book = stored.load(path)
-    assert book.current is not None
-    part = book.current.parts[-1].model_copy(update={"end": SIZE - left})
-    stored.save(book.now("/dev/md0", book.current.changed(parts=(part,))), path)
+    history = stored.load(path)
+    assert history.current is not None
+    part = history.current.parts[-1].model_copy(update={"end": SIZE - left})
+    stored.save(history.now("/dev/md0", history.current.changed(parts=(part,))), path)
     site.meanwhile = lambda: None
     record, why = site.check()
     assert record is not None
@@ -370,8 +370,8 @@ def test_one_that_is_to_begin_anew_does(site: Site) -> None:
     record, _ = site.check(anew=True)
     assert record is not None
     assert (record.pieces, record.position) == (1, SIZE)
-    book = stored.load(next((site.state / "checks").iterdir()))
-    assert [each.given_up for each in book.checks] == [ASKED_ANEW, ""]
+    history = stored.load(next((site.state / "checks").iterdir()))
+    assert [each.given_up for each in history.checks] == [ASKED_ANEW, ""]
 
 
 def test_one_on_superblocks_that_tell_no_new_member_begins_anew(site: Site) -> None:
@@ -384,8 +384,8 @@ def test_one_on_superblocks_that_tell_no_new_member_begins_anew(site: Site) -> N
     record, _ = site.check()
     assert record is not None
     assert (record.pieces, record.position) == (1, SIZE)
-    book = stored.load(next((site.state / "checks").iterdir()))
-    assert [each.given_up for each in book.checks] == [UNTOLD, ""]
+    history = stored.load(next((site.state / "checks").iterdir()))
+    assert [each.given_up for each in history.checks] == [UNTOLD, ""]
     assert any("0.90" in text for text in site.notices)
 
 
@@ -407,8 +407,8 @@ def test_what_was_rebuilt_meanwhile_is_read_though_nothing_tells_it(site: Site) 
     record, why = site.check()
     assert record is not None
     assert (record.position, record.pieces, why) == (SIZE, 1, "")
-    book = stored.load(next((site.state / "checks").iterdir()))
-    assert [each.given_up for each in book.checks] == [UNTOLD, ""]
+    history = stored.load(next((site.state / "checks").iterdir()))
+    assert [each.given_up for each in history.checks] == [UNTOLD, ""]
 
 
 def test_a_check_goes_on_once_its_members_can_be_asked_for(
@@ -449,6 +449,6 @@ def test_what_was_read_before_the_array_was_stopped_is_not_forgotten(site: Site)
     site.meanwhile = stop
     with pytest.raises(StoppedError, match=r"The check stopped at .* is not running"):
         site.check(patient=True)
-    book = stored.load(next((site.state / "checks").iterdir()))
-    assert book.current is not None
-    assert book.current.position > 0
+    history = stored.load(next((site.state / "checks").iterdir()))
+    assert history.current is not None
+    assert history.current.position > 0

@@ -9,7 +9,7 @@ import pytest
 from pydantic import ValidationError
 
 from autotune.checking import stored
-from autotune.checking.record import MOST_CHECKS, MOST_PARTS, Book, CheckRecord, Felt, Part
+from autotune.checking.record import MOST_CHECKS, MOST_PARTS, CheckHistory, CheckRecord, Felt, Part
 from autotune.errors import AutotuneError
 from autotune.system.array import find_array
 
@@ -53,16 +53,16 @@ def test_many_parts_are_joined_and_counted() -> None:
 
 def test_a_check_comes_back_as_it_was_stored(tmp_path: Path) -> None:
     path = stored.path_of(tmp_path, "uuid")
-    assert stored.load(path) == Book()
+    assert stored.load(path) == CheckHistory()
     felt = Felt().seen(12_345_678, False).seen(99e6, True)
-    book = Book(device="/dev/md0").begun(record(felt=felt, ceiling_ns=5e7), "")
-    stored.save(book, path)
-    assert stored.load(path) == book
-    assert stored.every(tmp_path) == [book]
+    history = CheckHistory(device="/dev/md0").begun(record(felt=felt, ceiling_ns=5e7), "")
+    stored.save(history, path)
+    assert stored.load(path) == history
+    assert stored.every(tmp_path) == [history]
     assert path.stat().st_mode & 0o777 == 0o600
 
 
-def full(parts: int, p99s: int) -> Book:
+def full(parts: int, p99s: int) -> CheckHistory:
     """As many checks as are kept, in many parts, with many p99s; the newest goes on."""
     pieces = tuple(
         part(n * 8, n * 8 + 8, n, seconds=12345.6, ended="its window has closed")
@@ -70,22 +70,24 @@ def full(parts: int, p99s: int) -> Book:
     )
     felt = Felt(judged=p99s, p99_ns={n * 100_000: 1 for n in range(p99s)})
     whole = record(parts=pieces, pieces=parts, felt=felt).changed(size=parts * 8, ended=NOON)
-    return Book(device="/dev/md0", checks=(*[whole] * (MOST_CHECKS - 1), record(parts=pieces)))
+    return CheckHistory(
+        device="/dev/md0", checks=(*[whole] * (MOST_CHECKS - 1), record(parts=pieces))
+    )
 
 
 @pytest.mark.parametrize(("parts", "p99s"), [(MOST_PARTS, 400), (MOST_PARTS, 810), (1, 1)])
 def test_what_is_stored_can_be_read_again_however_much_it_was(
     tmp_path: Path, parts: int, p99s: int
 ) -> None:
-    path, book = stored.path_of(tmp_path, "uuid"), full(parts, p99s)
-    stored.save(book, path)
+    path, history = stored.path_of(tmp_path, "uuid"), full(parts, p99s)
+    stored.save(history, path)
     again = stored.load(path)
     assert path.stat().st_size <= stored.MAX_FILE_BYTES
-    assert again.checks == book.checks[-len(again.checks) :]
+    assert again.checks == history.checks[-len(again.checks) :]
     assert len(again.checks) == MOST_CHECKS if parts == 1 else len(again.checks) > 30
     # As an earlier version left it.
-    path.write_text(book.model_dump_json(indent=1))
-    assert stored.load(path) == book
+    path.write_text(history.model_dump_json(indent=1))
+    assert stored.load(path) == history
 
 
 @pytest.mark.parametrize("text", ["", "{", '{"checks": 3}', '{"checks": [{"began": "x"}]}'])
@@ -98,24 +100,24 @@ def test_a_damaged_file_is_not_taken_for_nothing(tmp_path: Path, text: str) -> N
 
 
 def test_one_that_begins_anew_gives_the_other_up() -> None:
-    book = Book().begun(record(), "").now("/dev/md0", record().with_part(part(0, 8, 0)))
-    assert book.current is not None
-    assert book.current.position == 8
-    book = book.begun(record(), "a member was replaced")
-    assert [each.given_up for each in book.checks] == ["a member was replaced", ""]
-    assert book.current is not None
-    assert book.current.position == 0
+    history = CheckHistory().begun(record(), "").now("/dev/md0", record().with_part(part(0, 8, 0)))
+    assert history.current is not None
+    assert history.current.position == 8
+    history = history.begun(record(), "a member was replaced")
+    assert [each.given_up for each in history.checks] == ["a member was replaced", ""]
+    assert history.current is not None
+    assert history.current.position == 0
 
 
 def test_when_a_check_is_due() -> None:
     day_s, whole = 86_400.0, record().with_part(part(0, 1000, 0)).changed(ended=NOON)
-    assert Book().is_due(day_s, NOON)
-    book = Book().begun(whole, "")
-    assert not book.is_due(30 * day_s, NOON + timedelta(days=29))
-    assert book.is_due(30 * day_s, NOON + timedelta(days=30))
-    assert book.begun(record(), "").is_due(30 * day_s, NOON)
+    assert CheckHistory().is_due(day_s, NOON)
+    history = CheckHistory().begun(whole, "")
+    assert not history.is_due(30 * day_s, NOON + timedelta(days=29))
+    assert history.is_due(30 * day_s, NOON + timedelta(days=30))
+    assert history.begun(record(), "").is_due(30 * day_s, NOON)
     # The clock was ahead as it began, and is right again.
-    assert book.is_due(30 * day_s, NOON - timedelta(days=1))
+    assert history.is_due(30 * day_s, NOON - timedelta(days=1))
 
 
 def test_what_differs_is_known_until_a_whole_check_finds_nothing(tmp_path: Path) -> None:
@@ -124,15 +126,15 @@ def test_what_differs_is_known_until_a_whole_check_finds_nothing(tmp_path: Path)
     path, state = stored.path_of(tmp_path / "state", array.uuid), tmp_path / "state"
     assert stored.mismatched(array, state) is None
     bad, clean = part(0, 1000, 0, mismatches=64), part(0, 1000, 0)
-    book = Book().begun(record().with_part(bad).changed(ended=NOON), "")
+    history = CheckHistory().begun(record().with_part(bad).changed(ended=NOON), "")
     # Of the last part, md says 0; and so far the next check has found nothing.
-    for known in (book, book.begun(record().with_part(part(0, 8, 0)), "")):
+    for known in (history, history.begun(record().with_part(part(0, 8, 0)), "")):
         stored.save(known, path)
         assert "2026-11-01 has found 64 sectors that differ" in str(stored.mismatched(array, state))
     machine.put("sys/block/md0/md/mismatch_cnt", "64")
     assert stored.mismatched(array, state) is None, "md says it"
     machine.put("sys/block/md0/md/mismatch_cnt", "0")
-    stored.save(book.begun(record().with_part(clean).changed(ended=NOON), ""), path)
+    stored.save(history.begun(record().with_part(clean).changed(ended=NOON), ""), path)
     assert stored.mismatched(array, state) is None
     path.write_text("{")
     assert stored.mismatched(array, state) is None
@@ -152,12 +154,12 @@ def test_no_record_behind_a_link_of_somebody_else_is_read_or_written(tmp_path: P
     path = stored.path_of(tmp_path, "0123")
     theirs = tmp_path / "theirs"
     theirs.mkdir()
-    stored.save(Book(), theirs / path.name)
+    stored.save(CheckHistory(), theirs / path.name)
     before = (theirs / path.name).read_bytes()
     path.parent.symlink_to(theirs)
     os.chown(path.parent, 65534, 65534, follow_symlinks=False)
     with pytest.raises(AutotuneError, match="belongs to"):
         stored.load(path)
     with pytest.raises(AutotuneError, match="somebody else has made"):
-        stored.save(Book().begun(record(), ""), path)
+        stored.save(CheckHistory().begun(record(), ""), path)
     assert (theirs / path.name).read_bytes() == before

@@ -4,9 +4,9 @@ import pytest
 from some_design import BALANCED
 
 from autotune.design import design as design_module
-from autotune.design import plot
+from autotune.design import workspace
+from autotune.design.blank_disks import Disk
 from autotune.design.design import Options, design
-from autotune.design.gate import Disk
 from autotune.errors import UsageError
 from autotune.measure.workload import load_workload
 from autotune.system.blockdev import Media
@@ -45,7 +45,7 @@ def test_too_short_a_time_is_refused_before_anything_is_written(
 
 def test_the_least_time_that_is_said_is_enough_to_begin(tmp_path: object) -> None:
     trials_s = 7 * sum(phase.expected_seconds for phase in BALANCED.phases)
-    filling_s = plot.LARGEST_BYTES[Media.HDD] / 150e6
+    filling_s = workspace.LARGEST_BYTES[Media.HDD] / 150e6
     with pytest.raises(UsageError, match=r"takes 10 min at the least\. Allow more \(--time\)"):
         design(asked(trials_s + filling_s - 1), tmp_path, None)  # type: ignore[arg-type]
     for enough_s in (600.0, 1800.0):

@@ -33,7 +33,7 @@ def test_it_fits_and_says_what_to_weigh(width: int) -> None:
         assert part in together
     assert "×1.42 (1.35–1.50)" in together
     assert "A rebuild of a disk is estimated" in together
-    for line in vars(result().orders).values():
+    for line in vars(result().commands).values():
         assert f"  {line}\n" in text
 
 
@@ -52,7 +52,7 @@ def test_programs_read_the_same() -> None:
     assert found["finalists"][1]["survives"] == 1
     assert found["finalists"][1]["ceilings"]["write.p99"] == "broken"
     assert found["finalists"][0]["gain"] is None
-    assert found["commands"]["mdadm"] == result().orders.mdadm
+    assert found["commands"]["mdadm"] == result().commands.mdadm
     assert found["next"] == "autotune run /dev/md0 --workload balanced"
     assert found["trials"][0]["setting"] == DEFAULT.setting
 
@@ -65,7 +65,7 @@ def test_what_comes_next_names_the_workload_as_it_was_given() -> None:
 
 def test_a_rebuild_reads_each_disk_once_at_the_speed_of_the_check() -> None:
     def hours(media: Media) -> float:
-        seconds = rebuild_s(figures(1.0), BALANCED.phases, result(media=media).plot)
+        seconds = rebuild_s(figures(1.0), BALANCED.phases, result(media=media).workspace)
         assert seconds is not None
         return seconds / 3600
 
@@ -73,11 +73,11 @@ def test_a_rebuild_reads_each_disk_once_at_the_speed_of_the_check() -> None:
     assert hours(Media.SSD) == pytest.approx(flat, rel=0.01)
     assert 1.2 * flat < hours(Media.HDD) < 1.5 * flat
     quick = load_workload("streaming").phases[:1]
-    assert rebuild_s(figures(1.0), quick, result().plot) is None
+    assert rebuild_s(figures(1.0), quick, result().workspace) is None
 
 
-def test_the_plot_is_locked_by_its_disks() -> None:
-    plot = result().plot
-    assert plot.leaves == {"sdb", "sdc", "sdd", "sde", "sdf"}
-    assert plot.root == Path("/")
-    assert plot.mdadm_uuid == "abababab:abababab:abababab:abababab"
+def test_the_workspace_is_locked_by_its_disks() -> None:
+    workspace = result().workspace
+    assert workspace.leaves == {"sdb", "sdc", "sdd", "sde", "sdf"}
+    assert workspace.root == Path("/")
+    assert workspace.mdadm_uuid == "abababab:abababab:abababab:abababab"

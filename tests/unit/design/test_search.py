@@ -63,7 +63,7 @@ class MadeUp:
 
     def __init__(self, lacking: str = "") -> None:
         self.written = Written()
-        self.plot = SimpleNamespace(disks=range(5))
+        self.workspace = SimpleNamespace(disks=range(5))
         self.progress: Any = None
         self.lacking = lacking
         self.shapes: list[Shape] = []

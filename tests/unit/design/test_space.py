@@ -2,7 +2,7 @@
 
 import pytest
 
-from autotune.design.orders import orders
+from autotune.design.commands import commands
 from autotune.design.shape import CHUNKS_KIB, Shape
 from autotune.design.space import Space, space
 from autotune.errors import UsageError
@@ -85,7 +85,7 @@ def test_capacity_failures_and_stripe(
 
 def test_the_commands_say_all_that_was_measured() -> None:
     disks = [f"/dev/sd{letter}" for letter in "bcdef"]
-    found = orders(Shape("raid6", "left-symmetric", 64, "bitmap"), "/dev/md0", disks, "u-u")
+    found = commands(Shape("raid6", "left-symmetric", 64, "bitmap"), "/dev/md0", disks, "u-u")
     assert found.mdadm == (
         "mdadm --create /dev/md0 --metadata=1.2 --level=raid6 --raid-devices=5 --chunk=64K "
         "--layout=left-symmetric --bitmap=internal /dev/sdb /dev/sdc /dev/sdd /dev/sde /dev/sdf"
@@ -95,7 +95,7 @@ def test_the_commands_say_all_that_was_measured() -> None:
     assert found.ext4_fstab.startswith("UUID=u-u /srv/array ext4 ")
     assert "--bitmap=none" in Shape("raid5", "left-symmetric", 64, "resync").mdadm_words(5)
     assert "--consistency-policy=ppl" in Shape("raid5", "left-symmetric", 64, "ppl").mdadm_words(5)
-    mirror = orders(Shape("raid1", "none", 512, "bitmap"), "/dev/md0", disks[:2], "u-u")
+    mirror = commands(Shape("raid1", "none", 512, "bitmap"), "/dev/md0", disks[:2], "u-u")
     assert "chunk" not in mirror.mdadm
     assert mirror.ext4 == "mkfs.ext4 -U u-u /dev/md0"
 

@@ -9,7 +9,7 @@ import pytest
 from some_forecast import some_forecast
 
 from autotune.guard.announce import News, curve
-from autotune.guard.promise import CEILING, DEADLINE, Goals
+from autotune.guard.goals import CEILING, DEADLINE, Goals
 from autotune.guard.window import Window
 from autotune.sync_forecast.model import Forecast
 from autotune.system.array import find_array

@@ -5,8 +5,8 @@ import math
 import pytest
 
 from autotune.guard.course import CONFLICT_S, LATE_S, Course
+from autotune.guard.goals import CEILING, DEADLINE, Promise
 from autotune.guard.pace import Share
-from autotune.guard.promise import CEILING, DEADLINE, Promise
 from autotune.sync_forecast.platter import Platter, flat
 
 SIZE_KIB = 1_000_000.0
@@ -122,7 +122,7 @@ def test_what_is_left_lies_between_users_that_leave_and_users_that_stay() -> Non
 @pytest.mark.parametrize("known", [None, flat(100_000)])
 @pytest.mark.parametrize("every", [1, 5, 10])
 def test_what_is_left_at_a_slow_pace_is_true(known: Platter | None, every: int) -> None:
-    """The valve keeps it by bursts, after some seconds at full speed."""
+    """The throttle keeps it by bursts, after some seconds at full speed."""
     size, pace, done = 1e7, 1000.0, 0.0
     course = Course(Promise(50 * MS), 1000, rotating=False, known=known)
     for second in range(10):

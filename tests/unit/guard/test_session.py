@@ -12,11 +12,11 @@ from md_plant import Plant, PlantProbe
 from autotune.errors import AutotuneError, RefusalError, StoppedError
 from autotune.guard import loop as hold_module
 from autotune.guard import session
-from autotune.guard.loop import Hold
-from autotune.guard.promise import CEILING, POLICIES, Goals, Promise
-from autotune.guard.reach import VAIN_S
+from autotune.guard.feasibility import VAIN_S
+from autotune.guard.goals import CEILING, POLICIES, Goals, Promise
+from autotune.guard.loop import GuardLoop
 from autotune.guard.session import Wanted
-from autotune.guard.valve import Valve, files
+from autotune.guard.throttle import Throttle, files
 from autotune.guard.window import Window
 from autotune.measure import foreground_probe
 from autotune.safety.new_journal import new_journal
@@ -53,8 +53,8 @@ class Guarded:
         self.array: Array = find_array("md0", folder)
         paths = files(self.array)
         self.journal = new_journal(folder / "j", self.array.uuid, "/dev/md0", paths, folder)
-        self.valve = Valve(self.array, self.journal)
-        self.hold = Hold(self.array, self.valve, promise or Promise(ceiling_ns))
+        self.throttle = Throttle(self.array, self.journal)
+        self.hold = GuardLoop(self.array, self.throttle, promise or Promise(ceiling_ns))
         self.windows: list[Window] = []
 
     def run(self, seconds: float, event: Callable[[], None] = lambda: None) -> bool:
@@ -112,8 +112,8 @@ def test_a_recovery_that_md_holds_for_a_while_is_not_over(
     plant = Plant()
     plant.action = action
     guard = guarded(plant)
-    guard.hold = Hold(
-        dataclasses.replace(guard.array, sync_action=action), guard.valve, Promise(CEILING_NS)
+    guard.hold = GuardLoop(
+        dataclasses.replace(guard.array, sync_action=action), guard.throttle, Promise(CEILING_NS)
     )
     guard.run(30)
     plant.frozen_until_s = plant.now_s + 10
@@ -121,14 +121,14 @@ def test_a_recovery_that_md_holds_for_a_while_is_not_over(
     assert over or guard.windows[-1].sync_bytes_per_s > 0
 
 
-def test_what_a_valve_waits_for_has_an_end(guarded: Callable[..., Guarded]) -> None:
-    valve = guarded(Plant()).valve
-    valve.keep(1000, 0, now_s=0)
-    valve.keep(1000, 1e9, now_s=1)
-    assert not valve.is_open
+def test_what_a_throttle_waits_for_has_an_end(guarded: Callable[..., Guarded]) -> None:
+    throttle = guarded(Plant()).throttle
+    throttle.keep(1000, 0, now_s=0)
+    throttle.keep(1000, 1e9, now_s=1)
+    assert not throttle.is_open
     for second in range(2, 33):
-        valve.keep(1000, 1e9, now_s=second)
-    assert valve.is_open
+        throttle.keep(1000, 1e9, now_s=second)
+    assert throttle.is_open
 
 
 def test_a_kernel_whose_clock_stands_still_is_not_believed(
@@ -145,7 +145,7 @@ def test_a_kernel_whose_clock_stands_still_is_not_believed(
 
 
 def test_the_same_pace_of_a_fixed_limit_breaks_the_ceiling() -> None:
-    """What the valve is for: md lets a fixed limit through second by second."""
+    """What the throttle is for: md lets a fixed limit through second by second."""
     plant = Plant()
     plant.limits["sync_speed_max"] = "8000 (local)"
     plant.sleep(200)
@@ -162,7 +162,7 @@ def test_a_foreground_that_goes_frees_the_sync_within_ten_seconds(
     held = plant.done_kib / 120
     plant.iops = 0
     guard.run(10)
-    assert guard.valve.is_open
+    assert guard.throttle.is_open
     before = plant.done_kib
     guard.run(30)
     assert (plant.done_kib - before) / 30 > 0.95 * plant.free_kib > 2 * held
@@ -211,7 +211,7 @@ def test_one_that_was_interrupted_is_told_from_one_that_came_to_its_end(
     plant.action = action
     guard.machine.put(f"sys/block/md0/md/{file}", left if action == "recover" else after)
     array = dataclasses.replace(guard.array, sync_action=action)
-    guard.hold = Hold(array, guard.valve, Promise(CEILING_NS))
+    guard.hold = GuardLoop(array, guard.throttle, Promise(CEILING_NS))
     assert not guard.run(20)
     guard.machine.put(f"sys/block/md0/md/{file}", after if done else left)
     plant.size_kib = int(plant.done_kib)
@@ -226,8 +226,8 @@ def test_a_member_that_md_takes_in_at_the_end_of_a_recovery_has_come_to_it(
     plant = Plant(size_kib=4_000_000)
     guard = guarded(plant)
     guard.machine.put("sys/block/md0/md/dev-sda/state", "spare")
-    guard.hold = Hold(
-        dataclasses.replace(guard.array, sync_action="recover"), guard.valve, Promise(CEILING_NS)
+    guard.hold = GuardLoop(
+        dataclasses.replace(guard.array, sync_action="recover"), guard.throttle, Promise(CEILING_NS)
     )
     assert not guard.run(20)
     guard.machine.put("sys/block/md0/md/dev-sda/state", "in_sync")
@@ -250,8 +250,8 @@ def test_a_recovery_whose_disk_fails_before_anything_was_seen_of_it_is_told(
     guard = guarded(plant)
     guard.machine.put("sys/block/md0/md/degraded", str(int(lacks)))
     plant.done_kib = plant.size_kib
-    guard.hold = Hold(
-        dataclasses.replace(guard.array, sync_action="recover"), guard.valve, Promise(CEILING_NS)
+    guard.hold = GuardLoop(
+        dataclasses.replace(guard.array, sync_action="recover"), guard.throttle, Promise(CEILING_NS)
     )
     assert guard.run(20)
     assert guard.hold.interrupted == lacks
@@ -266,7 +266,7 @@ def test_a_recovery_in_the_place_of_a_check_is_guarded_as_one(
     plant.action = "check"
     guard = guarded(plant)
     array = dataclasses.replace(guard.array, sync_action="check")
-    guard.hold = Hold(array, guard.valve, Promise(CEILING_NS))
+    guard.hold = GuardLoop(array, guard.throttle, Promise(CEILING_NS))
     assert not guard.run(20)
     assert not guard.hold.overtaken
     plant.action = "recover"
@@ -286,7 +286,7 @@ def _beside(guard: Guarded, action: str, completed: str = "delayed") -> None:
 def _checked(guard: Guarded) -> None:
     array = dataclasses.replace(guard.array, sync_action="check")
     guard.plant.action = "check"
-    guard.hold = Hold(array, guard.valve, Promise(CEILING_NS))
+    guard.hold = GuardLoop(array, guard.throttle, Promise(CEILING_NS))
 
 
 @pytest.mark.parametrize("action", ["check", "recover"])
@@ -304,7 +304,7 @@ def test_no_check_is_held_back_that_a_recovery_waits_for(
     guard.run(20)
     assert (guard.hold.behind, guard.hold.released) == ("", False)
     if action == "recover":
-        guard.hold = Hold(guard.array, guard.valve, Promise(CEILING_NS))
+        guard.hold = GuardLoop(guard.array, guard.throttle, Promise(CEILING_NS))
         guard.plant.action = "recover"
     _beside(guard, "recover")
     guard.run(20)
@@ -383,7 +383,7 @@ def test_nothing_is_written_before_the_journal_has_it(
 
     monkeypatch.setattr(sysfs, "write", write)
     guard.run(20)
-    # Not a line for each time that the valve moves.
+    # Not a line for each time that the throttle moves.
     assert sum(map(len, known.ours.values())) <= 2
 
 
@@ -442,7 +442,7 @@ def test_a_whole_array_stays_at_the_least_pace_until_the_ceiling_is_in_reach(
     plant.limits["sync_speed_min"] = "1 (local)"
     guard = guarded(plant, HOPELESS_NS)
     guard.run(2 * VAIN_S)
-    assert guard.hold.reach.out_for_s
+    assert guard.hold.feasibility.out_for_s
     assert not guard.hold.released
     late = guard.windows[-12:]
     # No limit found is a licence to stop the sync.
@@ -454,7 +454,7 @@ def test_a_whole_array_stays_at_the_least_pace_until_the_ceiling_is_in_reach(
 
 def test_a_sync_is_held_to_no_less_than_it_may_be(guarded: Callable[..., Guarded]) -> None:
     guard = guarded(Plant(), HOPELESS_NS)
-    guard.hold = Hold(guard.array, guard.valve, Promise(HOPELESS_NS), least_kib=8000)
+    guard.hold = GuardLoop(guard.array, guard.throttle, Promise(HOPELESS_NS), least_kib=8000)
     guard.run(120)
     late = guard.windows[-12:]
     rate_kib = sum(w.sync_bytes_per_s for w in late) / len(late) / 1024

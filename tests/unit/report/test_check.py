@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from rich.console import Console
 
-from autotune.checking.record import Book, CheckRecord, Felt, Part
+from autotune.checking.record import CheckHistory, CheckRecord, Felt, Part
 from autotune.report import check as report
 
 BEGAN = datetime(2026, 11, 1, 1, 0, tzinfo=UTC)
@@ -79,8 +79,8 @@ def test_programs_get_all_of_it() -> None:
 @pytest.mark.parametrize("width", [80, 40])
 def test_the_history_fits(width: int) -> None:
     books = [
-        Book(device="/dev/md0").begun(record(mismatches=8, felt=felt()), ""),
-        Book(device="/dev/md127").begun(record(SIZE // 3, given_up="a member"), ""),
+        CheckHistory(device="/dev/md0").begun(record(mismatches=8, felt=felt()), ""),
+        CheckHistory(device="/dev/md127").begun(record(SIZE // 3, given_up="a member"), ""),
     ]
     output = io.StringIO()
     report.print_history(Console(file=output, width=width), books)

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from autotune.cli.complete import what_to_report
 from autotune.cli.main import app
-from autotune.design.kept import find, keep, names
+from autotune.design.stored import find, keep, names
 from autotune.errors import AutotuneError, UsageError
 from autotune.report.design_document import document
 from autotune.report.page import html
@@ -25,7 +25,7 @@ def kept(state: Path, **changed: object) -> str:
 
 
 def test_the_oldest_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("autotune.design.kept.MOST_KEPT", 2)
+    monkeypatch.setattr("autotune.design.stored.MOST_KEPT", 2)
     for _ in range(4):
         kept(tmp_path)
     assert names(tmp_path) == ["design-3", "design-4"]

@@ -13,7 +13,7 @@ from fake_run import Machine
 from some_array import DEVICE, store_array, store_little
 from stored_reports import NASTY, documents, from_the_lab, nasty
 
-from autotune.design.kept import keep
+from autotune.design.stored import keep
 from autotune.measure.phase import Bench, PhaseResult
 from autotune.measure.workload import Phase
 from autotune.problem.figure import Estimate

@@ -20,7 +20,7 @@ from autotune.results.solve import NAMES, named, pareto, solve, study_of
 from autotune.results.stored_run import read
 from autotune.stats.verdict import judge
 from autotune.store import TrialRecord
-from autotune.tuning.conclusion import _looked_better
+from autotune.tuning.remarks import _looked_better
 
 FAST = {"stripe_cache_size": 4096}
 MIDDLE = {"stripe_cache_size": 1024}

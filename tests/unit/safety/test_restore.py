@@ -352,6 +352,7 @@ def mdadm_grows(files: Files, uid: int = 0, program: str = "/usr/sbin/mdadm (del
     command = files.root / "proc/123/cmdline"
     command.parent.mkdir()
     command.with_name("status").write_text(f"Name:\tmdadm\nUid:\t{uid}\t0\t0\t0\n")
+    command.with_name("comm").write_text("mdadm\n")
     command.with_name("exe").symlink_to(program)
     command.write_text("/sbin/mdadm\0--grow\0/dev/md0\0--chunk=32\0")
     return command
@@ -448,6 +449,25 @@ def test_what_only_calls_itself_mdadm_is_waited_for_by_nobody(
     assert restore(files.reload(), files.root).complete
     assert sysfs.read(least) == "system"
     assert not open_journals(files.root / "state")
+
+
+@pytest.mark.parametrize(("uid", "name"), [(1000, "mdadm"), (0, "nfsd")])
+def test_the_words_of_others_which_may_never_come_are_not_asked_for(
+    files: Files, monkeypatch: pytest.MonkeyPatch, uid: int, name: str
+) -> None:
+    """Where a fault of a process's memory hangs, so does whoever reads its command line."""
+    least, command = files.md / "sync_speed_min", mdadm_grows(files, uid)
+    command.with_name("comm").write_text(f"{name}\n")
+    files.write(files.open(), least, "2000")
+    read = Path.read_bytes
+
+    def hangs(path: Path) -> bytes:
+        assert path != command
+        return read(path)
+
+    monkeypatch.setattr(Path, "read_bytes", hangs)
+    assert restore(files.reload(), files.root).complete
+    assert sysfs.read(least) == "system"
 
 
 @pytest.mark.parametrize("now", ["2000 (local)", "200000 (local)"])

@@ -8,23 +8,23 @@ import fake_sysfs
 import pytest
 
 from autotune.safety.scratch_watch import Footing, SameFile
-from autotune.system.ground import Ground, layers_of
 from autotune.system.stack import Mount
+from autotune.system.underlying import Underlying, layers_of
 
 MOST_BYTES = 1 << 62
 
 
 def test_a_filesystem_that_others_have_filled_ends_the_run(tmp_path: Path) -> None:
     mount = Mount(1, tmp_path, "ext4", "md0", False)
-    assert Footing(tmp_path, mount, "md0", Ground(), 1)._short() is None
-    assert "nearly full" in str(Footing(tmp_path, mount, "md0", Ground(), MOST_BYTES)._short())
+    assert Footing(tmp_path, mount, "md0", Underlying(), 1)._short() is None
+    assert "nearly full" in str(Footing(tmp_path, mount, "md0", Underlying(), MOST_BYTES)._short())
 
 
 def test_a_filesystem_below_that_others_have_filled_ends_the_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mount, below = Mount(1, tmp_path, "ext4", "md0", False), tmp_path / "below"
-    look = Footing(tmp_path, mount, "md0", Ground(stores=(below / "image",)), 100 << 20)
+    look = Footing(tmp_path, mount, "md0", Underlying(stores=(below / "image",)), 100 << 20)
     free = {tmp_path: 900, below: 101}
     monkeypatch.setattr(
         os, "statvfs", lambda place: SimpleNamespace(f_bavail=free[place], f_frsize=1 << 20)
@@ -53,7 +53,7 @@ def test_a_filesystem_that_leaves_the_array_ends_the_run(tmp_path: Path, fstype:
         on_the_array = root / "sys/class/block/dm-0/slaves/md0"
     mount = Mount(1, tmp_path, fstype, device, False)
     layers = layers_of(mount, "md0", root)
-    look = Footing(tmp_path, mount, "md0", Ground(fstype, layers=layers, root=root), 1)
+    look = Footing(tmp_path, mount, "md0", Underlying(fstype, layers=layers, root=root), 1)
     assert look._new() is None
     on_the_array.unlink()
     assert "does not lie on md0 any more" in str(look._new())

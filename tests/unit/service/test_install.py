@@ -14,7 +14,7 @@ from autotune import durable
 from autotune.errors import AutotuneError, RefusalError
 from autotune.service import install
 from autotune.service.install import SHIPPED_COMMAND, units
-from autotune.service.ours import marked
+from autotune.service.own_units import marked
 from autotune.system.array import find_array
 
 AUTOTUNE = Path(sys.executable).with_name("autotune")

@@ -14,7 +14,7 @@ import pytest
 import typer
 
 from autotune.checking import overdue, stored
-from autotune.checking.record import Book, CheckRecord, Part
+from autotune.checking.record import CheckHistory, CheckRecord, Part
 from autotune.cli import doctor, retune, service, status
 from autotune.errors import RefusalError
 from autotune.preflight import checks
@@ -104,7 +104,7 @@ def test_a_timer_that_is_masked_checks_nothing(machine: fake_sysfs.FakeMachine) 
     assert f"run `systemctl unmask {link.name}`" in unchecked(machine.root)["/dev/md0"]
 
 
-def book(machine: fake_sysfs.FakeMachine) -> Path:
+def history(machine: fake_sysfs.FakeMachine) -> Path:
     array = find_array("md0", machine.root)
     return stored.path_of(machine.root / overdue.STATE_DIR, array.uuid)
 
@@ -112,7 +112,7 @@ def book(machine: fake_sysfs.FakeMachine) -> Path:
 def read_whole(machine: fake_sysfs.FakeMachine, began: datetime) -> None:
     part = Part(start=0, end=8, began=began)
     whole = CheckRecord(began=began, array="", members=(), size=8, parts=(part,), ended=began)
-    stored.save(Book(checks=(whole,)), book(machine))
+    stored.save(CheckHistory(checks=(whole,)), history(machine))
 
 
 def test_one_that_no_check_has_read_for_long_is_named(machine: fake_sysfs.FakeMachine) -> None:
@@ -135,8 +135,8 @@ def test_so_is_one_that_none_has_ever_read(machine: fake_sysfs.FakeMachine) -> N
 
 
 def test_and_one_whose_checks_cannot_be_known(machine: fake_sysfs.FakeMachine) -> None:
-    book(machine).parent.mkdir(parents=True)
-    book(machine).write_text("{ torn")
+    history(machine).parent.mkdir(parents=True)
+    history(machine).write_text("{ torn")
     text = overdue.not_checked(machine.root)["/dev/md0"]
     assert text.startswith("Nobody checks /dev/md0: ")
     assert "is damaged" in text
@@ -195,7 +195,7 @@ def test_mismatches_that_only_the_stored_checks_know_leave_the_array_alone(
     array = find_array("md0", tmp_path)
     part = Part(start=0, end=8, began=NOON, mismatches=8)
     known = CheckRecord(began=NOON, array="", members=(), size=8, parts=(part,), ended=NOON)
-    stored.save(Book(checks=(known,)), stored.path_of(tmp_path, array.uuid))
+    stored.save(CheckHistory(checks=(known,)), stored.path_of(tmp_path, array.uuid))
     with contextlib.suppress(typer.Exit):
         doctor.doctor(None, as_json=True, state_dir=tmp_path)
     findings = json.loads(told.readouterr().out)["arrays"]["/dev/md0"]

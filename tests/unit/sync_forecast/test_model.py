@@ -7,8 +7,8 @@ import pytest
 from some_forecast import MS, POINTS, point, some_forecast
 
 from autotune.problem.figure import Estimate
+from autotune.sync_forecast.isotonic import rising
 from autotune.sync_forecast.model import ACTIONS, CHECK, REBUILD, from_document
-from autotune.sync_forecast.rising import rising
 
 
 def test_a_slower_sync_takes_longer_and_full_speed_is_the_shortest() -> None:

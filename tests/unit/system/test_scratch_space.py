@@ -13,11 +13,11 @@ from autotune.errors import RefusalError
 from autotune.preflight.checks import check
 from autotune.system import layers, scratch_space
 from autotune.system.array import find_array
-from autotune.system.ground import Ground, read_ground
 from autotune.system.layers import Pool, parse_pool
 from autotune.system.programs import UnseenError
 from autotune.system.scratch_space import find_place, scratch_bytes
 from autotune.system.stack import Mount, mount_number, read_stack
+from autotune.system.underlying import Underlying, read_underlying
 
 Tables = Callable[..., None]
 
@@ -40,9 +40,9 @@ def tables(monkeypatch: pytest.MonkeyPatch) -> Tables:
     return set_to
 
 
-def ground_of(machine: fake_sysfs.FakeMachine, device: str, fstype: str = "ext4") -> Ground:
+def underlying_of(machine: fake_sysfs.FakeMachine, device: str, fstype: str = "ext4") -> Underlying:
     mount = Mount(1, Path("/mnt"), fstype, device, read_only=False)
-    return read_ground(mount, "md0", machine.root)
+    return read_underlying(mount, "md0", machine.root)
 
 
 def test_partitions_volumes_and_crypt_change_nothing(
@@ -52,7 +52,7 @@ def test_partitions_volumes_and_crypt_change_nothing(
     machine.mapped("dm-0", "LVM-a", "vg-home", "md0p1")
     machine.mapped("dm-1", "CRYPT-a", "home", "dm-0")
     tables(dm1="crypt")
-    found = ground_of(machine, "dm-1")
+    found = underlying_of(machine, "dm-1")
     assert found.against == ""
     assert {"dm-1", "dm-0", "md0p1", "md0", "sda"} <= set(found.layers)
 
@@ -75,7 +75,7 @@ def test_an_xfs_whose_files_may_lie_elsewhere_bars_a_scratch_file(
     ):
         options = frozenset({"rw", f"rtdev={device}"})
         mount = Mount(1, Path("/mnt"), "xfs", "md0p1", read_only=False, options=options)
-        assert read_ground(mount, "md0", machine.root).bar.startswith(bar), device
+        assert read_underlying(mount, "md0", machine.root).bar.startswith(bar), device
 
 
 @pytest.mark.parametrize(("gib", "bar"), [(8, ""), (9, "it is larger than md0p1, so its files")])
@@ -87,8 +87,8 @@ def test_an_f2fs_larger_than_its_device_lies_elsewhere_too(
     machine.put("sys/class/block/md0p1/size", str(8 << 21))
     statvfs = SimpleNamespace(f_blocks=gib << 18, f_frsize=4096)
     monkeypatch.setattr(os, "statvfs", lambda _: statvfs)
-    assert ground_of(machine, "md0p1", "f2fs").bar.startswith(bar)
-    assert bool(ground_of(machine, "md0p1", "f2fs").bar) == bool(bar)
+    assert underlying_of(machine, "md0p1", "f2fs").bar.startswith(bar)
+    assert bool(underlying_of(machine, "md0p1", "f2fs").bar) == bool(bar)
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_what_is_not_the_filesystems_own_bars_a_scratch_file(
 ) -> None:
     machine.mapped("dm-0", "LVM-a", "vg-home", "md0")
     tables(dm0=kind)
-    found = ground_of(machine, "dm-0")
+    found = underlying_of(machine, "dm-0")
     assert words in found.bar
     with pytest.raises(RefusalError, match="There can be no scratch file in /mnt"):
         scratch_bytes(Path("/mnt"), found)
@@ -119,13 +119,13 @@ def test_what_is_not_the_filesystems_own_bars_a_scratch_file(
 def test_what_goes_over_the_network_is_told(machine: fake_sysfs.FakeMachine) -> None:
     machine.device("drbd0")
     machine.hold("md0", "drbd0")
-    assert "goes over the network" in ground_of(machine, "drbd0").bar
+    assert "goes over the network" in underlying_of(machine, "drbd0").bar
 
 
 def test_bcache_is_a_cache(machine: fake_sysfs.FakeMachine) -> None:
     machine.device("bcache0")
     machine.hold("md0", "bcache0")
-    assert "the cache bcache0" in ground_of(machine, "bcache0").bar
+    assert "the cache bcache0" in underlying_of(machine, "bcache0").bar
 
 
 @pytest.mark.parametrize(
@@ -141,9 +141,9 @@ def test_below_the_array_space_counts_and_the_rest_is_the_arrays_own(
         machine.mapped(name, "LVM-a", f"vg-{disk}", disk)
     machine.array("md0", "raid1", ["dm-0", "dm-1"])
     tables(dm0="cache", dm1="era")
-    assert ground_of(machine, "md0").against == ""
+    assert underlying_of(machine, "md0").against == ""
     tables(dm1=kind)
-    assert words in ground_of(machine, "md0").bar
+    assert words in underlying_of(machine, "md0").bar
 
 
 def test_a_thin_pool_is_used_only_if_asked_for(
@@ -152,7 +152,7 @@ def test_a_thin_pool_is_used_only_if_asked_for(
     machine.mapped("dm-0", "LVM-a", "vg-pool", "md0")
     machine.mapped("dm-1", "LVM-b", "vg-home", "dm-0")
     tables(dm0="thin-pool", dm1="thin")
-    found = ground_of(machine, "dm-1")
+    found = underlying_of(machine, "dm-1")
     assert found.bar == ""
     assert found.pools == ("dm-0",)
     assert "the thin volume vg-home" in found.unasked
@@ -177,14 +177,14 @@ def test_what_cannot_be_seen_bars_a_scratch_file(
 
     machine.mapped("dm-0", "LVM-a", "vg-home", "md0")
     monkeypatch.setattr(layers, "targets", unseen)
-    assert "dmsetup is not installed" in ground_of(machine, "dm-0").bar
+    assert "dmsetup is not installed" in underlying_of(machine, "dm-0").bar
 
 
 def test_a_filesystem_that_may_keep_what_is_removed_is_used_only_if_asked_for(
     machine: fake_sysfs.FakeMachine,
 ) -> None:
-    assert "nilfs2 may keep" in ground_of(machine, "md0", "nilfs2").unasked
-    assert ground_of(machine, "md0", "xfs").against == ""
+    assert "nilfs2 may keep" in underlying_of(machine, "md0", "nilfs2").unasked
+    assert underlying_of(machine, "md0", "xfs").against == ""
 
 
 def test_all_devices_of_a_btrfs_count(machine: fake_sysfs.FakeMachine, tables: Tables) -> None:
@@ -193,7 +193,7 @@ def test_all_devices_of_a_btrfs_count(machine: fake_sysfs.FakeMachine, tables: T
     for name in ("md0", "dm-0"):
         machine.put(f"sys/fs/btrfs/1234/devices/{name}", "")
     tables(dm0="snapshot-origin")
-    assert "has a snapshot" in ground_of(machine, "md0", "btrfs").bar
+    assert "has a snapshot" in underlying_of(machine, "md0", "btrfs").bar
 
 
 @pytest.mark.parametrize("kind", ["ext4", "btrfs"])
@@ -211,9 +211,9 @@ def test_what_lies_elsewhere_too_is_not_the_array_alone(
         machine.mapped("dm-0", "LVM-a", "vg-home", "md0")
         machine.hold("sdz1", "dm-0")
         device = "dm-0"
-    ground = ground_of(machine, device, kind)
-    assert ground.bar == ""
-    assert "it lies on sdz1 too" in ground.unasked
+    underlying = underlying_of(machine, device, kind)
+    assert underlying.bar == ""
+    assert "it lies on sdz1 too" in underlying.unasked
     array, where = find_array("md0", machine.root), machine.root
     mount = Mount(mount_number(where), where, kind, device, False)
     stack = dataclasses.replace(read_stack(array), mounts=(mount,))
@@ -223,7 +223,7 @@ def test_what_lies_elsewhere_too_is_not_the_array_alone(
         assert words in said
     # All of another volume lies there.
     machine.mapped("dm-1", "LVM-b", "vg-other", "md0")
-    assert ground_of(machine, "dm-1").against == ""
+    assert underlying_of(machine, "dm-1").against == ""
 
 
 @pytest.mark.parametrize(("fstype", "copies"), [("ext4", False), ("xfs", True), ("btrfs", True)])
@@ -244,7 +244,7 @@ def test_a_file_below_that_takes_new_space_has_to_have_the_room(
     device = tmp_path.stat().st_dev
     number = f"{os.major(device)}:{os.minor(device)}"
     machine.mount("md0", tmp_path, fstype, number)
-    found = ground_of(machine, "md0")
+    found = underlying_of(machine, "md0")
     assert found.stores == (files["loop0"], *([files["loop1"]] if copies else []))
     free = {files["loop0"].parent: 800, tmp_path: 9000}
     monkeypatch.setattr(
@@ -311,7 +311,7 @@ def test_a_pool_without_a_table_is_not_seen(
     machine.mapped("dm-0", "LVM-a", "vg-pool", "md0")
     machine.mapped("dm-1", "LVM-b", "vg-home", "dm-0")
     tables(dm0="thin-pool", dm1="thin")
-    found = ground_of(machine, "dm-1")
+    found = underlying_of(machine, "dm-1")
     programs = tmp_path / "bin"
     programs.mkdir()
     (programs / "dmsetup").write_text("#!/bin/sh\n")

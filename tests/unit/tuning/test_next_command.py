@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from autotune.cli.main import app
 from autotune.suggested import STATE_DIR, in_folder, with_folder
-from autotune.tuning.conclusion import _command
+from autotune.tuning.remarks import _command
 
 
 @pytest.mark.parametrize(

@@ -41,7 +41,7 @@ _NETWORK = ("drbd", "rbd", "nbd")
 
 
 @dataclass(frozen=True)
-class Ground:
+class Underlying:
     """What a filesystem lies on.
 
     `bar` says why no scratch file may be there, `unasked` why only if its folder is named; both
@@ -70,12 +70,12 @@ def layers_of(mount: Mount, array: str, root: Path) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*above, *under)))
 
 
-def strays(mount: Mount, array: str, root: Path) -> str | None:
+def off_array(mount: Mount, array: str, root: Path) -> str | None:
     """The first device below a filesystem that is not on the array."""
     return layers.elsewhere(layers.below(mount.device, root, stop=(array,)), array, root)
 
 
-def read_ground(mount: Mount, array: str, root: Path = Path("/")) -> Ground:
+def read_underlying(mount: Mount, array: str, root: Path = Path("/")) -> Underlying:
     """Look at everything below a filesystem. Never raises: what cannot be seen speaks against a
     scratch file."""
     names = layers_of(mount, array, root)
@@ -100,7 +100,7 @@ def read_ground(mount: Mount, array: str, root: Path = Path("/")) -> Ground:
             f"(--scratch {mount.mountpoint}) to let a tenth of the pool's free space be used, "
             "and run `fstrim` there afterwards"
         )
-    elif other := strays(mount, array, root):
+    elif other := off_array(mount, array, root):
         unasked = (
             f"it lies on {layers.label(other, root)} too, and nobody knows on which of them a file "
             f"is; name it (--scratch {mount.mountpoint}) to measure there all the same"
@@ -112,7 +112,7 @@ def read_ground(mount: Mount, array: str, root: Path = Path("/")) -> Ground:
         )
     files = (layers.backing_file(name, root) for name in names)
     stores = tuple(file for file in files if file is not None and _takes_room(file, root))
-    return Ground(mount.fstype, bar, unasked, tuple(pools), stores, names, root)
+    return Underlying(mount.fstype, bar, unasked, tuple(pools), stores, names, root)
 
 
 def _bar(name: str, kinds: tuple[str, ...], above: bool, root: Path) -> str:

@@ -9,7 +9,7 @@ import pytest
 from some_windows import FIRST, MS, WINDOW_S, some_windows
 
 from autotune.guard import stored
-from autotune.guard.past import GAP_S, MOST_POINTS, NAMES, GuardedSync, Recording
+from autotune.guard.guarded_sync import GAP_S, MOST_POINTS, NAMES, GuardedSync, Recording
 from autotune.guard.session import Summary
 from autotune.guard.stored import Recorder
 from autotune.system.array import find_array

@@ -1,4 +1,5 @@
-"""A check of ours on a leash: md never goes further than it is let, and says how far it has come.
+"""A check of ours within bounds: md never goes further than it is let, and says how far it has
+come.
 
 The facts that this rests on (md_do_sync, max_sync_store, sync_completed_show in drivers/md/md.c):
 
@@ -65,7 +66,7 @@ def next_limit(position: int, ahead: int, unit: int, size: int) -> int | None:
     return min(max(wanted, position // unit * unit + unit), last)
 
 
-class Leash:
+class BoundedCheck:
     """Starts a check at `start` (in sectors, as md counts them: of each member, on RAID 10 of the
     array) and ends it. A context manager; after it, `position`, `complete` and `mismatches` are
     final."""
@@ -79,7 +80,7 @@ class Leash:
         self.complete = self.over = False
         """Whether the whole rest was read; whether the check has ended, however it did."""
         self.mismatches = 0
-        """Sectors that differ, of those before the leash."""
+        """Sectors that differ, of those before its bound."""
         self._limit: int | None = None
         self._bound = ""
         """What was written to `sync_max` last."""
@@ -155,7 +156,7 @@ class Leash:
 
     @property
     def at_rest(self) -> bool:
-        """Whether it waits at the end of its leash, all before that being read."""
+        """Whether it waits at its bound, all before that being read."""
         return self._limit is not None and self.position >= self._limit
 
     def hold(self) -> None:
@@ -254,7 +255,7 @@ class Leash:
         self._is_anothers = self._is_anothers or (self._started and self._has_another())
         goes_on = self._is_anothers and sysfs.read_or(self._md / "sync_action", "") != "idle"
         if goes_on and sysfs.read_or(self._md / "sync_max", "") == self._bound:
-            # It would wait for ever at the end of our leash. A bound of its own stays.
+            # It would wait for ever at our bound. A bound of its own stays.
             self._let_to("max")
         left = end(
             self._array.name, self._md, self._journal, self._bounds, ours=not self._is_anothers

@@ -2,7 +2,7 @@
 
 import pytest
 
-from autotune.guard.reach import LONG_S, VAIN_S, Reach
+from autotune.guard.feasibility import LONG_S, VAIN_S, Feasibility
 
 WINDOW_S = 5.0
 GOOD_NS, BAD_NS, CEILING_NS = 20e6, 90e6, 50e6
@@ -10,11 +10,11 @@ GOOD_NS, BAD_NS, CEILING_NS = 20e6, 90e6, 50e6
 
 def looked(pace_kib: float | None, bad_s: int, good_s: int, seconds: float) -> list[float]:
     """What is known after each window of users whose requests are slow in bursts."""
-    reach, found = Reach(CEILING_NS, 1000, WINDOW_S), []
+    feasibility, found = Feasibility(CEILING_NS, 1000, WINDOW_S), []
     for number in range(round(seconds / WINDOW_S)):
         bad = number * WINDOW_S % (bad_s + good_s) < bad_s
-        reach.look(pace_kib, BAD_NS if bad else GOOD_NS)
-        found.append(reach.out_for_s)
+        feasibility.look(pace_kib, BAD_NS if bad else GOOD_NS)
+        found.append(feasibility.out_for_s)
     return found
 
 

@@ -18,7 +18,7 @@ _ONE_TO_ONE = {"linear", "crypt"}
 
 
 @dataclass(frozen=True)
-class Scene:
+class ArrayFacts:
     """`speeds_kib_s` are the members' sequential read speeds by name, empty if they were not
     measured; `unmeasured` says why. `proven` are the knobs that a profile in force sets."""
 

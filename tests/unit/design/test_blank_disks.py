@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from autotune.design import gate
-from autotune.design.gate import Disk, find_disks
-from autotune.design.plot import LARGEST_BYTES, MIB, OFFSET_BYTES, TAIL_BYTES, slice_of
+from autotune.design import blank_disks
+from autotune.design.blank_disks import Disk, find_disks
+from autotune.design.workspace import LARGEST_BYTES, MIB, OFFSET_BYTES, TAIL_BYTES, slice_of
 from autotune.errors import RefusalError, UsageError
 from autotune.system.blockdev import Media
 
@@ -19,7 +19,9 @@ def disk(name: str, size_bytes: int = 1 << 40, media: Media = Media.HDD) -> Disk
 def disks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever is named is a disk; /dev/link is another name of /dev/sdb."""
     names = {"/dev/link": "sdb"}
-    monkeypatch.setattr(gate, "_disk", lambda given: disk(names.get(given, Path(given).name)))
+    monkeypatch.setattr(
+        blank_disks, "_disk", lambda given: disk(names.get(given, Path(given).name))
+    )
 
 
 @pytest.mark.usefixtures("disks")

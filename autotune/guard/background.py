@@ -12,10 +12,10 @@ MOST = 100
 JOIN_S = 0.1
 
 
-class Aside:
+class Background:
     """Does one thing after the other in a thread of its own. Settings that are only tried must not
-    stay, nor a valve be shut, because somebody does not read: what finds too much before it is left
-    out."""
+    stay, nor a throttle be shut, because somebody does not read: what finds too much before it is
+    left out."""
 
     def __init__(self) -> None:
         self._waiting: queue.Queue[Callable[[], None] | None] = queue.Queue(MOST)

@@ -40,8 +40,8 @@ def no_room(array: Array) -> str | None:
 
 def put_back_leftovers(array: Array, path: Path, notice: Callable[[str], None]) -> None:
     """Nobody else may come to restore what was killed together with its guardian before the sync is
-    over, and a guard's shut valve would hold it to its end. What cannot be put back is refused when
-    the journal is opened."""
+    over, and a guard's shut throttle would hold it to its end. What cannot be put back is refused
+    when the journal is opened."""
     if not path.exists():
         return
     with contextlib.suppress(AutotuneError, OSError):

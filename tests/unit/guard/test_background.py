@@ -9,20 +9,20 @@ from pathlib import Path
 
 import pytest
 
-from autotune.guard.aside import MOST, Aside, write_line
+from autotune.guard.background import MOST, Background, write_line
 from autotune.safety.signals import Signals
 
 
 def test_what_blocks_keeps_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
     free, done = threading.Event(), list[int]()
-    aside = Aside()
-    aside(lambda: free.wait(20) and None)
+    background = Background()
+    background(lambda: free.wait(20) and None)
     started = time.monotonic()
     for number in range(2 * MOST):
-        aside(lambda number=number: done.append(number))  # type: ignore[misc]
+        background(lambda number=number: done.append(number))  # type: ignore[misc]
     assert time.monotonic() - started < 5
     free.set()
-    aside.close()
+    background.close()
     assert done[:9] == list(range(9))
     assert len(done) < MOST
 
@@ -32,10 +32,10 @@ def test_a_reader_that_is_gone_is_heard_of(tmp_path: Path, monkeypatch: pytest.M
     os.close(reading)
     with os.fdopen(writing, "w") as out:
         monkeypatch.setattr(sys, "stdout", out)
-        aside = Aside()
-        aside(lambda: write_line("hello"))
+        background = Background()
+        background(lambda: write_line("hello"))
         with pytest.raises(BrokenPipeError):
-            aside.close()
+            background.close()
 
 
 def test_a_terminal_stops_no_guard_and_is_told_so() -> None:

@@ -9,7 +9,7 @@ from autotune.measure.workload import Phase, Probe
 from autotune.problem.figure import Figure
 from autotune.problem.setting import Setting
 from autotune.stats.verdict import Comparison, Conclusion, Verdict
-from autotune.tuning.part import better_part
+from autotune.tuning.better_part import better_part
 from autotune.tuning.relevance import figures_moved
 
 BEFORE: Setting = {"read_ahead_kb": 512, "sync_speed_max": 200_000, "scheduler": "none"}

@@ -8,7 +8,7 @@ from autotune.problem.trial import Trial
 from autotune.safety.signals import Signals
 
 
-class Thinking:
+class Interruptible:
     """A strategy's factory, for a run that is to hear signals.
 
     With all settings a model may take minutes on a slow machine. What the last trial has set is in

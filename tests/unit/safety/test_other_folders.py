@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from journal_files import Files, files
 
-from autotune.safety.elsewhere import left_elsewhere
+from autotune.safety.other_folders import left_elsewhere
 from autotune.safety.paths import applied_path
 from autotune.safety.record import Record
 

@@ -6,7 +6,7 @@ from datetime import datetime
 import pytest
 
 from autotune.errors import UsageError
-from autotune.guard.promise import (
+from autotune.guard.goals import (
     CEILING,
     DEADLINE,
     POLICIES,

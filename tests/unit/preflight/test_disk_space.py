@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from small_disk import fill, make_read_only, small_disk
 
-from autotune.preflight.room import no_room
+from autotune.preflight.disk_space import no_room
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root is told")
 

@@ -11,7 +11,7 @@ import pytest
 from autotune.errors import SignalledError
 from autotune.problem.strategy import Problem
 from autotune.safety.signals import Signals
-from autotune.tuning.thinking import Thinking
+from autotune.tuning.interruptible import Interruptible
 
 NO_PROBLEM = cast("Problem", None)
 LONG_S = 20.0
@@ -35,7 +35,7 @@ class Ponderer:
 def test_a_signal_ends_it_at_once(method: str) -> None:
     signals, asked = Signals(), {"tell": (None,), "weigh": ((), {})}.get(method, ())
     with signals.caught(print):
-        strategy = Thinking(cast("Any", Ponderer), signals)(NO_PROBLEM)
+        strategy = Interruptible(cast("Any", Ponderer), signals)(NO_PROBLEM)
         timer = threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGTERM))
         timer.start()
         began = time.monotonic()
@@ -53,5 +53,5 @@ def test_a_strategy_that_is_made_for_long_is_ended_too() -> None:
 
     began = time.monotonic()
     with signals.caught(print), pytest.raises(SignalledError, match="Ctrl-C"):
-        Thinking(make, signals)(NO_PROBLEM)
+        Interruptible(make, signals)(NO_PROBLEM)
     assert time.monotonic() - began < LONG_S / 2

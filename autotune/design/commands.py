@@ -12,7 +12,7 @@ OPTIONS = "defaults,noatime,nofail"
 
 
 @dataclass(frozen=True)
-class Orders:
+class Commands:
     """Lines for a shell, but for the two of /etc/fstab; one filesystem or the other."""
 
     mdadm: str
@@ -22,10 +22,10 @@ class Orders:
     xfs_fstab: str
 
 
-def orders(shape: Shape, device: str, disks: Sequence[str], filesystem: str) -> Orders:
+def commands(shape: Shape, device: str, disks: Sequence[str], filesystem: str) -> Commands:
     """`disks` as the user calls them; `filesystem` is the UUID that the filesystem will get."""
     count = len(disks)
-    return Orders(
+    return Commands(
         shlex.join(("mdadm", "--create", device, *shape.mdadm_words(count), *disks)),
         shlex.join(("mkfs.ext4", *shape.ext4_words(count), "-U", filesystem, device)),
         f"UUID={filesystem} {MOUNT} ext4 {OPTIONS} 0 2",

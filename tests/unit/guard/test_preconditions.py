@@ -9,17 +9,17 @@ import pytest
 from autotune.deploy import udevd
 from autotune.errors import RefusalError
 from autotune.guard import session
-from autotune.guard.before import no_room, put_back_leftovers
-from autotune.guard.promise import Goals
+from autotune.guard.goals import Goals
+from autotune.guard.preconditions import no_room, put_back_leftovers
 from autotune.guard.session import Wanted
-from autotune.guard.valve import files
+from autotune.guard.throttle import files
 from autotune.preflight import checks
 from autotune.safety.new_journal import new_journal
 from autotune.system import sysfs
 from autotune.system.array import find_array
 
 
-def test_the_shut_valve_of_a_killed_guard_is_opened_first(tmp_path: Path) -> None:
+def test_the_shut_throttle_of_a_killed_guard_is_opened_first(tmp_path: Path) -> None:
     """It would be taken for a limit that leaves no room to guard."""
     machine = fake_sysfs.raid6(tmp_path)
     machine.put("proc/sys/kernel/random/boot_id", "boot")
@@ -42,7 +42,7 @@ def test_the_shut_valve_of_a_killed_guard_is_opened_first(tmp_path: Path) -> Non
     assert not path.exists()
 
 
-def test_the_shut_valve_of_another_guard_is_no_limit_that_somebody_has_set(
+def test_the_shut_throttle_of_another_guard_is_no_limit_that_somebody_has_set(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Raised by hand, it would end that guard, and stay so."""

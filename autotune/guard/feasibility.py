@@ -16,7 +16,7 @@ AT_LEAST = 2.0
 """Below this multiple of it, the pace is as good as the least: it never quite stands still."""
 
 
-class Reach:
+class Feasibility:
     """Judges a ceiling by what windows of `window_s` show. `out_for_s`: for how long the least pace
     did not hold it by now, if that is long enough for it to be out of reach; else 0."""
 

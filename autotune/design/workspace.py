@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from autotune.design.gate import Disk
+from autotune.design.blank_disks import Disk
 from autotune.errors import RefusalError
 from autotune.system import sysfs
 from autotune.system.blockdev import Media
@@ -29,7 +29,7 @@ HIGHEST = 127
 
 
 @dataclass(frozen=True)
-class Plot:
+class Workspace:
     """The disks, the slice of each, the UUID of all arrays that will be made there, one after the
     other, and a name that was free for them."""
 

@@ -7,7 +7,7 @@ import pytest
 
 from autotune.measure.accounting import Batch
 from autotune.measure.foreground import Second
-from autotune.sync_forecast.felt import felt, surely_over
+from autotune.sync_forecast.user_latency import felt, surely_over
 
 MS = 1e6
 RNG = random.Random(3)

@@ -4,9 +4,10 @@ md compares its mean speed of the last 27 to 30 s with `sync_speed_max` and slee
 while that is above (md_do_sync; MD_FACTS: SYNC_MARKS × SYNC_MARK_STEP). So a lowered limit first
 stops the sync for as long as the mean takes to fall, a raised one releases a burst of up to 30 s'
 worth, and either pattern comes back every 30 s. Only the two ends act at once: at the limit found
-the sync runs, at the lowest it sleeps. So the limit is used as a valve, open or shut, and the pace
-kept by how much has been synced. That also makes the bursts, behind which foreground requests wait,
-half as long as those that md makes of a fixed limit, which it lets through second by second.
+the sync runs, at the lowest it sleeps. So the limit is used as a throttle, open or shut, and the
+pace is kept by how much has been synced. That also makes the bursts, behind which foreground
+requests wait, half as long as those that md makes of a fixed limit, which it lets through second by
+second.
 """
 
 from dataclasses import dataclass
@@ -43,7 +44,7 @@ class _File:
     now: str
 
 
-class Valve:
+class Throttle:
     """Writes what the journal knows, each value announced there before it is written first."""
 
     def __init__(self, array: Array, journal: Journal) -> None:

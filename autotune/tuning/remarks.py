@@ -13,9 +13,9 @@ from autotune.problem.objective import Figures, gain
 from autotune.problem.setting import Setting, setting_key, show_setting
 from autotune.problem.trial import Status
 from autotune.quantities import show_latency
+from autotune.results.best_seen import LOOKS_BETTER
 from autotune.results.offers import Offer, offers, roomy, was_met
 from autotune.results.pareto import Point, points
-from autotune.results.seen import LOOKS_BETTER
 from autotune.stats.verdict import Verdict
 from autotune.store import TrialRecord
 from autotune.suggested import with_folder
@@ -41,7 +41,7 @@ class Nearest:
 
 
 @dataclass(frozen=True)
-class Afterword:
+class Remarks:
     """`stopped`: why the search ended. `notes`: what else is to be known. `offers`: what other
     ceilings would give. `command`: what to try next, and `why`."""
 
@@ -53,20 +53,20 @@ class Afterword:
     why: str = ""
 
 
-def afterword(
+def remarks(
     preparation: Preparation,
     records: Sequence[TrialRecord],
     figures: Sequence[Figure],
     winner: Setting | None,
     verdicts: Mapping[object, Verdict],
     stopped: Stop,
-) -> Afterword:
+) -> Remarks:
     """`winner` is None if nothing is kept; `verdicts` are those of the proofs that failed, by the
     setting's key."""
     problem = stored_problem(preparation, figures)
     found = points(problem, figures, records, None)
     if not found:
-        return Afterword(stopped.text)
+        return Remarks(stopped.text)
     home = found[0]
     kept = next(
         (p for p in found if winner is not None and setting_key(p.setting) == setting_key(winner)),
@@ -78,7 +78,7 @@ def afterword(
         for point in found
         if was_met(figures, point, [r.figures for r in records if r.number in point.trials])
     ]
-    words = Afterword(stopped.text, offers=tuple(offers(figures, [*seen, *aborted], kept, home)))
+    words = Remarks(stopped.text, offers=tuple(offers(figures, [*seen, *aborted], kept, home)))
     if winner is not None:
         return replace(words, notes=_looked_better(figures, found, kept, problem.baseline))
     nearest = _nearest(figures, found, aborted, home, verdicts)
