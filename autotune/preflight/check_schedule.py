@@ -9,7 +9,8 @@ from pathlib import Path
 
 from autotune.system import sysfs
 
-_TIMERS = ("mdcheck_start.timer", "mdcheck_continue.timer", "raid-check.timer")
+_GOES_ON = "mdcheck_continue.timer"
+_TIMERS = ("mdcheck_start.timer", _GOES_ON, "raid-check.timer")
 _FIRST_WEEK = re.compile(r"date \+\\?%d\)?\s*\]?.*-le 7")
 """Debian's crontab starts on each Sunday, and ends at once unless it is the month's first."""
 _FIELDS = ((0, 59), (0, 23), (1, 31), (1, 12), (0, 7))
@@ -41,10 +42,10 @@ SWITCHES = {
 
 @dataclass(frozen=True)
 class Scheduled:
-    """A file or timer that starts checks, and when next in words, "" if that is not known."""
+    """A file or timer that starts checks, and when next; None if that is not known."""
 
     source: str
-    when: str
+    when: datetime | None
 
 
 def scheduled(root: Path, now: datetime) -> Iterator[Scheduled]:
@@ -52,12 +53,32 @@ def scheduled(root: Path, now: datetime) -> Iterator[Scheduled]:
     for source, switch in SWITCHES.items():
         crontab = root / source.lstrip("/")
         if crontab.is_file() and not _is_off(root, switch):
-            found = next_in_crontab(sysfs.read_or(crontab, ""), now)
-            yield Scheduled(source, found.strftime("%a %Y-%m-%d %H:%M") if found else "")
+            yield Scheduled(source, next_in_crontab(sysfs.read_or(crontab, ""), now))
     for timer in _TIMERS:
         units = root / "etc/systemd/system"
         if any(units.glob(f"*.wants/{timer}")) and not is_masked(root, timer):
-            yield Scheduled(timer, _next_of_timer(timer) if root == Path("/") else "")
+            yield Scheduled(timer, _next_of_timer(timer) if root == Path("/") else None)
+
+
+def skipped(root: Path, now: datetime, within_s: float) -> str | None:
+    """Why nothing that checks an array for some seconds may begin now and take so long, in a
+    sentence: while it does, a check that is started is skipped, and nobody is told (mdcheck,
+    checkarray); the next may be that of the next month."""
+    for each in scheduled(root, now):
+        # This one goes on with a check that is begun, the next night, too.
+        if each.when is None or each.source == _GOES_ON:
+            continue
+        if now <= each.when <= now + timedelta(seconds=within_s):
+            return (
+                f"{each.source} starts checks of the arrays at {show_moment(each.when)}, which are "
+                "skipped if they find a check of autotune's; wait until they are over, or allow "
+                "less time (--time)."
+            )
+    return None
+
+
+def show_moment(when: datetime) -> str:
+    return when.strftime("%a %Y-%m-%d %H:%M")
 
 
 def _is_off(root: Path, switch: Switch) -> bool:
@@ -73,15 +94,20 @@ def is_masked(root: Path, unit: str) -> bool:
     return link.is_symlink() and str(link.readlink()) == "/dev/null"
 
 
-def _next_of_timer(timer: str) -> str:
-    command = ("systemctl", "show", "--property=NextElapseUSecRealtime", "--value", timer)
+def _next_of_timer(timer: str) -> datetime | None:
+    command = (
+        *("systemctl", "show", "--property=NextElapseUSecRealtime", "--value"),
+        *("--timestamp=unix", timer),
+    )
     try:
         done = subprocess.run(
             command, capture_output=True, text=True, timeout=_TIMEOUT_S, check=False
         )
     except (OSError, subprocess.TimeoutExpired):
-        return ""
-    return done.stdout.strip() if done.returncode == 0 else ""
+        return None
+    # systemd 248 and newer: "@1765000800".
+    found = re.fullmatch(r"@(\d+)", done.stdout.strip())
+    return datetime.fromtimestamp(int(found[1])).astimezone() if found else None
 
 
 def next_in_crontab(text: str, now: datetime) -> datetime | None:

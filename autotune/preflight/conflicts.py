@@ -148,10 +148,11 @@ def _mdadm_conf(root: Path) -> Iterator[Rival]:
 
 def _checks(root: Path) -> Iterator[Rival]:
     for each in check_schedule.scheduled(root, datetime.now().astimezone()):
-        when = f"; next: {each.when}" if each.when else ""
+        when = f"; next: {check_schedule.show_moment(each.when)}" if each.when else ""
         yield Rival(
             f"{each.source} starts checks of the arrays{when}. A check that starts during a run "
-            "ends the run, so choose a time well before or after it.",
+            "ends the run, so choose a time well before or after it; a run that would still go on "
+            "then does not begin.",
             frozenset(),
         )
 

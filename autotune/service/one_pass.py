@@ -14,6 +14,7 @@ from autotune.deploy.in_force import Active, active
 from autotune.deploy.persisted import profile_path
 from autotune.errors import AutotuneError, InUseError, SignalledError
 from autotune.measure.workload import load_workload
+from autotune.preflight.check_schedule import skipped
 from autotune.preflight.checks import mismatched
 from autotune.problem.profile import Profile
 from autotune.problem.setting import Setting
@@ -221,6 +222,8 @@ def _not_now(array: Array, care: Care, now: datetime, differs: str | None) -> st
     if array.level in PARITY and (found := mismatched(array) or differs):
         # On mirrors, swap and writes that were overtaken make some that mean nothing.
         return found[0].lower() + found[1:].rstrip(".")
+    if why := skipped(array.root, now.astimezone(), care.time_s):
+        return in_the_configuration(why).rstrip(".")
     phases = load_workload(care.workload).phases
     least_s = LEAST_TRIALS * sum(phase.expected_seconds for phase in phases)
     # The window first: looking at the load takes its time.

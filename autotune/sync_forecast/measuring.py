@@ -9,12 +9,13 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 
 from autotune.errors import MeasurementError, RefusalError, StoppedError, UsageError
 from autotune.knobs.sync_speed import SyncSpeedMax
 from autotune.measure.foreground import PROBE, Foreground
-from autotune.preflight import checks
+from autotune.preflight import check_schedule, checks
 from autotune.problem.figure import Estimate
 from autotune.safety.apply import journaled_paths
 from autotune.safety.deferred_restore import settle
@@ -73,6 +74,9 @@ def forecast(array: Array, asked: Asked) -> Forecast:
     findings = checks.check(array, read_stack(array), writes=False)
     for text in checks.refusals(findings):
         raise RefusalError(text)
+    why = check_schedule.skipped(array.root, datetime.now().astimezone(), asked.seconds)
+    if why is not None:
+        raise RefusalError(why)
     for finding in findings:
         asked.notice(finding.message)
     began, path = time.monotonic(), journal_path(asked.state_dir, array.uuid)

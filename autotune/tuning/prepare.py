@@ -3,6 +3,7 @@
 import dataclasses
 import os
 from collections.abc import Sequence
+from datetime import datetime
 from pathlib import Path
 
 from autotune.deploy.left_alone import left_alone
@@ -17,7 +18,7 @@ from autotune.knobs import (
 from autotune.measure import live_sync
 from autotune.measure.workload import Phase
 from autotune.measure.write_budget import Written
-from autotune.preflight import checks, filesystems, raw_device
+from autotune.preflight import check_schedule, checks, filesystems, raw_device
 from autotune.problem.ceilings import Ceiling, check_phases
 from autotune.problem.setting import Setting, Value
 from autotune.quantities import show_bytes, show_seconds
@@ -63,6 +64,8 @@ def prepare(options: Options, state_dir: Path) -> Preparation:
             f"use --destructive {array.device} if everything on it may be lost."
         )
     _check_time(options, phases)
+    if not live and any(phase.check for phase in phases):
+        _refuse_before_checks(array, options)
     if scratch is not None and any(phase.writes for phase in phases):
         Written(options.write_budget).check_scratch(scratch_bytes(scratch, place.underlying))
     mine = for_array(array, options.knobs)
@@ -149,6 +152,13 @@ def _check_time(options: Options, phases: Sequence[Phase]) -> None:
             f'the workload "{options.workload.name}" need {show_seconds(least_s)} at the least; '
             f"allow more (--time){quicker}."
         )
+
+
+def _refuse_before_checks(array: Array, options: Options) -> None:
+    """Raise RefusalError if the machine's own check would find one of this run's."""
+    why = check_schedule.skipped(array.root, datetime.now().astimezone(), options.time_s)
+    if why is not None:
+        raise RefusalError(why)
 
 
 def _ceilings(options: Options, live: str) -> tuple[Ceiling, ...]:

@@ -1,11 +1,13 @@
 """When scheduled checks start next."""
 
+import subprocess
 from datetime import datetime
 from pathlib import Path
 
 import pytest
 
-from autotune.preflight.check_schedule import next_in_crontab, scheduled
+from autotune.preflight import check_schedule
+from autotune.preflight.check_schedule import next_in_crontab, scheduled, skipped
 
 NOW = datetime(2026, 11, 22, 12, 30)  # A crontab speaks of local time.
 DEBIAN = (
@@ -48,13 +50,52 @@ def test_a_file_that_is_switched_off_starts_nothing(tmp_path: Path) -> None:
     crontab.parent.mkdir(parents=True)
     crontab.write_text(DEBIAN + "\n")
     (found,) = scheduled(tmp_path, NOW)
-    assert (found.source, found.when) == ("/etc/cron.d/mdadm", "Sun 2026-12-06 00:57")
+    assert (found.source, found.when) == ("/etc/cron.d/mdadm", datetime(2026, 12, 6, 0, 57))
     default = tmp_path / "etc/default/mdadm"
     default.parent.mkdir()
     default.write_text("AUTOCHECK=false\nexport AUTOCHECK=true\n")
     assert list(scheduled(tmp_path, NOW))
     default.write_text("AUTOCHECK=true\nAUTOCHECK=false\n")
     assert list(scheduled(tmp_path, NOW)) == []
+
+
+@pytest.mark.parametrize(
+    ("now", "within_s", "skips"),
+    [
+        (datetime(2026, 12, 6, 0, 30), 1800, True),
+        (datetime(2026, 12, 6, 0, 30), 1500, False),
+        (datetime(2026, 12, 6, 0, 58), 1800, False),
+    ],
+)
+def test_nothing_begins_that_a_scheduled_check_would_find(
+    tmp_path: Path, now: datetime, within_s: float, skips: bool
+) -> None:
+    crontab = tmp_path / "etc/cron.d/mdadm"
+    crontab.parent.mkdir(parents=True)
+    crontab.write_text(DEBIAN + "\n")
+    assert bool(skipped(tmp_path, now, within_s)) == skips
+
+
+@pytest.mark.parametrize(
+    ("timer", "said", "skips"),
+    [
+        ("mdcheck_start.timer", "@1796518800", True),
+        ("mdcheck_start.timer", "Sun 2026-12-06 01:00:00 UTC", False),
+        ("mdcheck_start.timer", "", False),
+        ("mdcheck_continue.timer", "@1796518800", False),
+    ],
+)
+def test_so_does_none_that_a_timer_would(
+    monkeypatch: pytest.MonkeyPatch, timer: str, said: str, skips: bool
+) -> None:
+    monkeypatch.setattr(check_schedule, "_TIMERS", (timer,))
+    monkeypatch.setattr(check_schedule, "SWITCHES", {})
+    monkeypatch.setattr(Path, "glob", lambda *_: iter([Path("x")]))
+    monkeypatch.setattr(check_schedule, "is_masked", lambda *_: False)
+    told = subprocess.CompletedProcess([], 0, said + "\n")
+    monkeypatch.setattr(check_schedule.subprocess, "run", lambda *_, **_how: told)
+    now = datetime.fromtimestamp(1796518800 - 600).astimezone()
+    assert bool(skipped(Path("/"), now, 1800)) == skips
 
 
 def test_fedoras_switch_and_a_masked_timer_count_as_off(tmp_path: Path) -> None:
