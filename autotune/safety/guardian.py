@@ -20,7 +20,7 @@ from typing import BinaryIO
 
 from autotune.errors import AutotuneError, RestoreError
 from autotune.safety import deferred_restore, scope
-from autotune.safety.heartbeat import Heartbeat, wait_for_the_end
+from autotune.safety.heartbeat import End, Heartbeat, wait_for_the_end
 from autotune.safety.journal import OVER, Journal, is_over
 from autotune.safety.outcome import Outcome
 from autotune.safety.paths import applied_path, is_held, waiting_path
@@ -158,8 +158,8 @@ def watch_over(path: Path) -> int:
         # The tuner may be dead already.
         with contextlib.suppress(BrokenPipeError):
             os.write(1, b"ready\n")
-        done = wait_for_the_end(_tuner(path, first))
-        journal = _what_is_left(path, file, first, done)
+        end = wait_for_the_end(_tuner(path, first))
+        journal = _what_is_left(path, file, first, end)
         if journal is None:
             return 0
         outcome = restore(journal, at_once=True)
@@ -202,17 +202,18 @@ def _withstand() -> None:
         signal.signal(number, signal.SIG_IGN)
 
 
-def _what_is_left(path: Path, file: BinaryIO, first: bytes, done: bool) -> Journal | None:
+def _what_is_left(path: Path, file: BinaryIO, first: bytes, end: End) -> Journal | None:
     """The journal if there is anything to put back. `file` is it as it was opened at the start,
-    `first` what it said then. `done`: the tuner said that nothing is left."""
-    # The pipe may break a moment before the dying tuner's hold on the journal does.
-    fcntl.flock(file, fcntl.LOCK_EX)
+    `first` what it said then."""
+    if end is not End.STUCK:
+        # The pipe may break a moment before the dying tuner's hold on the journal does.
+        fcntl.flock(file, fcntl.LOCK_EX)
     try:
         file.seek(0)
         text = file.read()
     except OSError:
         # Its disk fails. What is kept on purpose must not go back, all else must.
-        text = OVER if done else b""
+        text = OVER if end is End.DONE else b""
     if is_over(text):
         with contextlib.suppress(AutotuneError, OSError):
             kept = applied_path(path.parent.parent, path.stem)

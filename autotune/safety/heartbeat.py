@@ -7,6 +7,7 @@ import select
 import signal
 import syslog
 import threading
+from enum import Enum, auto
 
 BEAT_S = 5.0
 SILENCE_S = 60.0
@@ -41,16 +42,29 @@ class Heartbeat:
         os.close(self._writing)
 
 
-def wait_for_the_end(tuner: int) -> bool:
-    """Wait until the pipe on standard input breaks. Whether the tuner (process number) said before
-    that nothing is left to put back. One that says nothing for long is killed, which breaks it."""
-    last = b""
+class End(Enum):
+    """How a tuner has ended: it said that nothing is left to put back, it did not, or it was killed
+    and cannot die, as one that waits in the kernel for a filesystem that does not answer. Such a
+    one does nothing more, and holds its locks."""
+
+    DONE = auto()
+    DEAD = auto()
+    STUCK = auto()
+
+
+def wait_for_the_end(tuner: int) -> End:
+    """Wait until the pipe on standard input breaks. The tuner (process number) is killed if it says
+    nothing for long, which breaks it."""
+    last, killed = b"", False
     while True:
         if select.select((0,), (), (), SILENCE_S)[0]:
             if not (heard := os.read(0, 1 << 16)):
-                return last.endswith(DONE)
+                return End.DONE if last.endswith(DONE) else End.DEAD
             last = heard
+        elif killed:
+            return End.STUCK
         # The number is its own as long as this process is its child.
         elif os.getppid() == tuner:
             syslog.syslog(syslog.LOG_WARNING, f"autotune (process {tuner}) is stopped: killing it")
             os.kill(tuner, signal.SIGKILL)
+            killed = True

@@ -51,5 +51,5 @@ def _parsed(fields: list[str]) -> Mounted:
         place=plain(place),
         kind=kind,
         source=plain(source),
-        options=frozenset(",".join((options, *own)).split(",")),
+        options=frozenset(map(plain, ",".join((options, *own)).split(","))),
     )

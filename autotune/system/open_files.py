@@ -2,15 +2,20 @@
 that does not answer, whoever asks about such a file waits without end. Light, as the journal."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from autotune.system import sysfs
-from autotune.system.mountinfo import mounted
+from autotune.system.mountinfo import Mounted, mounted
 
 PROC = Path("/proc")
-_WAITING = ("fuse", "nfs", "cifs", "smb", "9p", "ceph", "afs", "lustre", "beegfs", "gpfs", "orange")
-"""How the names of such filesystems begin."""
+_WAITING = (
+    *("fuse", "virtiofs", "nfs", "cifs", "smb", "9p", "ceph", "afs", "coda", "lustre", "beegfs"),
+    *("gpfs", "pvfs2", "vmhgfs", "vboxsf", "ecryptfs"),
+)
+"""How the names of such filesystems begin, and of one that lies on a folder of any other."""
+_IN_MEMORY = ("tmpfs", "ramfs", "devtmpfs", "ext2", "ext3", "ext4", "xfs", "btrfs", "f2fs", "jfs")
+"""What is known of an open file needs nobody there, whoever has mounted it."""
 
 
 def open_files() -> Iterator[tuple[int, list[Path]]]:
@@ -19,7 +24,16 @@ def open_files() -> Iterator[tuple[int, list[Path]]]:
     processes = sorted(PROC.glob("[0-9]*"))
     # What one process has open may be in the mounts of another, which gave it.
     apart = {_view(process): process for process in processes}.values()
-    mounts = {m.number for process in apart for m in mounted(process) if not _waits(m.kind)}
+    here = _here()
+    mounts = {
+        mount.number
+        for process in apart
+        for ours in [_is_ours(process)]
+        for mount in mounted(process)
+        # Anybody can mount an overlay of what does not answer, in a user namespace; elsewhere that
+        # is root's to do.
+        if mount.kind in _IN_MEMORY or (ours and not _waits(mount, here))
+    }
     for process in processes:
         try:
             files = [file for file in (process / "fd").iterdir() if _mount(file) in mounts]
@@ -30,21 +44,54 @@ def open_files() -> Iterator[tuple[int, list[Path]]]:
 
 def may_wait(path: Path) -> bool:
     """Whether a path is on such a filesystem."""
-    mounts = {m.place: _waits(m.kind) for m in mounted(PROC / "self")}
-    places = (str(each) for each in (path, *path.parents))
-    return next((mounts[place] for place in places if place in mounts), False)
+    here = _here()
+    found = here.get(_place(path, here))
+    return found is not None and _waits(found, here)
 
 
 def _view(process: Path) -> tuple[str, ...]:
-    """What decides which mounts a process sees: in a changed root, none that lies outside."""
+    """What decides which mounts a process sees, and who has made them: in a changed root, none
+    that lies outside."""
     try:
-        return tuple(str((process / name).readlink()) for name in ("ns/mnt", "root"))
+        return tuple(str((process / name).readlink()) for name in ("ns/mnt", "root", "ns/user"))
     except OSError:
         return (str(process),)
 
 
-def _waits(kind: str) -> bool:
-    return kind.startswith(_WAITING)
+def _is_ours(process: Path) -> bool:
+    """Whether a process is in no user namespace of its own, as far as that is seen."""
+    try:
+        return (process / "ns/user").readlink() == (PROC / "self/ns/user").readlink()
+    except FileNotFoundError:
+        # The kernel has none.
+        return True
+    except OSError:
+        return False
+
+
+def _waits(mount: Mounted, here: Mapping[str, Mounted]) -> bool:
+    """`here`: what this process sees, by place."""
+    if mount.kind != "overlay":
+        return mount.kind.startswith(_WAITING)
+    options = (option.partition("=") for option in mount.options)
+    folders = (
+        folder
+        for key, _, folders in options
+        if key in ("lowerdir", "upperdir")
+        for folder in folders.split(":")
+    )
+    below = (here.get(_place(Path(folder), here)) for folder in folders)
+    return any(each is not None and each.kind.startswith(_WAITING) for each in below)
+
+
+def _here() -> dict[str, Mounted]:
+    return {mount.place: mount for mount in mounted(PROC / "self")}
+
+
+def _place(path: Path, here: Mapping[str, Mounted]) -> str:
+    """Where the mount is that a path is on; "" if none is known."""
+    places = (str(each) for each in (path, *path.parents))
+    return next((place for place in places if place in here), "")
 
 
 def _mount(file: Path) -> int:

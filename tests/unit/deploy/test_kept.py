@@ -13,7 +13,7 @@ from autotune.deploy import persisted
 from autotune.deploy.in_force import active
 from autotune.deploy.persist import persist
 from autotune.knobs import ALL, by_name, for_array
-from autotune.safety import guardian
+from autotune.safety import guardian, heartbeat
 from autotune.safety.applied import keep_applied
 from autotune.safety.apply import apply, journaled_paths
 from autotune.safety.deferred_restore import put_back
@@ -166,7 +166,7 @@ def test_a_kill_before_a_first_profile_is_kept_leaves_no_record_of_it(
         apply_values(array, {"stripe_cache_size": 512}, tmp_path)
     monkeypatch.undo()
     monkeypatch.setattr(sysfs, "write", fake_sysfs.write)
-    journal = guardian._what_is_left(path, *opened[0], done=False)
+    journal = guardian._what_is_left(path, *opened[0], heartbeat.End.DEAD)
     assert journal is not None
     assert restore(journal, tmp_path).complete
     assert sysfs.value(cache) == "256"
@@ -200,7 +200,7 @@ def test_a_kill_once_settings_are_kept_leaves_no_scratch_file(
         apply_values(array, {"stripe_cache_size": 512}, tmp_path)
     with opened[0][0]:
         if guardian_lives:
-            assert guardian._what_is_left(path, *opened[0], done=False) is None
+            assert guardian._what_is_left(path, *opened[0], heartbeat.End.DEAD) is None
         done = remove_kept_scratch_of_each(tmp_path)
     assert [each.removed for _, each in done.values()] == [[str(scratch)]] * (not guardian_lives)
     assert not scratch.exists()

@@ -142,7 +142,8 @@ def test_where_the_journals_disk_fails_the_originals_go_back_unless_nothing_is_l
     file.write_text("4096\n")
     journal.release()
     with _Failing(path) as failing:
-        left = guarding._what_is_left(path, failing, first, done)
+        end = heartbeat.End.DONE if done else heartbeat.End.DEAD
+        left = guarding._what_is_left(path, failing, first, end)
         assert (left is None) == done
         if left is not None:
             assert restore(left).complete
@@ -161,7 +162,8 @@ def test_the_guardian_hears_whether_anything_is_left(
     before = os.dup(0)
     os.dup2(reading, 0)
     try:
-        assert heartbeat.wait_for_the_end(os.getpid()) == kept
+        end = heartbeat.End.DONE if kept else heartbeat.End.DEAD
+        assert heartbeat.wait_for_the_end(os.getpid()) == end
     finally:
         os.dup2(before, 0)
         os.close(before)
@@ -220,12 +222,17 @@ from autotune.safety import guardian, heartbeat
 heartbeat.SILENCE_S = 5.0
 sys.exit(guardian.watch_over(Path(sys.argv[-1])))
 """
+CANNOT_DIE = IMPATIENT.replace("sys.exit", "heartbeat.os.kill = lambda *_: None\nsys.exit")
 
 
-def test_a_tuner_that_is_stopped_does_not_keep_what_it_tries_in_force(tmp_path: Path) -> None:
+@pytest.mark.parametrize("dies", [True, False])
+def test_a_tuner_that_is_stopped_does_not_keep_what_it_tries_in_force(
+    tmp_path: Path, dies: bool
+) -> None:
+    """Nor does one that waits in the kernel when it is killed, and holds its journal."""
     file, python = tmp_path / "stripe_cache_size", tmp_path / "python"
     file.write_text("256\n")
-    python.write_text(IMPATIENT)
+    python.write_text(IMPATIENT if dies else CANNOT_DIE)
     python.chmod(0o755)
     words = [str(journal_path(tmp_path, UUID)), str(file), str(python)]
     with subprocess.Popen(
@@ -238,13 +245,14 @@ def test_a_tuner_that_is_stopped_does_not_keep_what_it_tries_in_force(tmp_path: 
             assert tuner.poll() is None
             assert file.read_text() == "4096"
             tuner.send_signal(signal.SIGSTOP)
-            assert tuner.wait(30) == -signal.SIGKILL
+            if dies:
+                assert tuner.wait(30) == -signal.SIGKILL
+            deadline = time.monotonic() + 30
+            while journal_path(tmp_path, UUID).exists() and time.monotonic() < deadline:
+                time.sleep(0.05)
+            assert file.read_text() == "256"
         finally:
             tuner.kill()
-    deadline = time.monotonic() + 30
-    while journal_path(tmp_path, UUID).exists() and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert file.read_text() == "256"
 
 
 def test_a_guardian_that_is_stopped_is_none(tmp_path: Path) -> None:

@@ -42,11 +42,33 @@ def test_a_process_in_a_root_of_its_own_hides_no_mount(proc: Path) -> None:
     process(proc / "7", LOCAL, local=21)
     process(proc / "8", "", given=21)
     for name, root in (("7", "/"), ("8", "/run/sshd")):
-        (proc / name / "ns").mkdir()
-        (proc / name / "ns/mnt").symlink_to("mnt:[4026531841]")
-        (proc / name / "root").symlink_to(root)
+        seen_as(proc / name, "mnt:[1]", root, "user:[1]")
     found = {pid: [file.name for file in files] for pid, files in open_files.open_files()}
     assert found == {7: ["local"], 8: ["given"]}
+
+
+def seen_as(folder: Path, mounts: str, root: str, users: str) -> None:
+    """What decides which mounts a process sees, and who has made them."""
+    (folder / "ns").mkdir(parents=True)
+    for name, text in (("ns/mnt", mounts), ("root", root), ("ns/user", users)):
+        (folder / name).symlink_to(text)
+
+
+def test_what_anybody_can_mount_over_such_a_filesystem_is_not_asked_about(proc: Path) -> None:
+    """An overlay asks those below it."""
+    over = (
+        "41 20 0:51 / /mnt/o rw - overlay o rw,lowerdir=/var/a:/var/b,upperdir=/mnt/a\\040b/u\n"
+        "42 20 0:52 / /mnt/p rw - overlay o rw,lowerdir=/var/a,upperdir=/var/u,workdir=/var/w\n"
+    )
+    seen_as(proc / "self", "mnt:[1]", "/", "user:[1]")
+    process(proc / "self", LOCAL + WAITING + over)
+    process(proc / "7", LOCAL + WAITING + over, local=21, on_fuse=41, good=42)
+    seen_as(proc / "7", "mnt:[1]", "/", "user:[1]")
+    theirs = "51 20 0:61 / /mnt rw - overlay o rw,lowerdir=/f\n52 51 0:62 / /tmp rw - tmpfs t rw\n"
+    process(proc / "8", theirs, over=51, memory=52)
+    seen_as(proc / "8", "mnt:[2]", "/", "user:[2]")
+    found = {pid: sorted(file.name for file in files) for pid, files in open_files.open_files()}
+    assert found == {7: ["good", "local"], 8: ["memory"]}
 
 
 @pytest.mark.parametrize(
