@@ -4,7 +4,7 @@ import contextlib
 import os
 from pathlib import Path
 
-from autotune.system import sysfs
+from autotune.system import inode, sysfs
 from autotune.system.open_files import open_files
 from autotune.system.process import real_uid
 
@@ -45,7 +45,8 @@ def _openers(status: os.stat_result) -> list[int]:
 
 def _is_same(file: Path, status: os.stat_result) -> bool:
     with contextlib.suppress(OSError):
-        return os.path.samestat(file.stat(), status)
+        found = inode.known(file)
+        return (found.device, found.number) == (status.st_dev, status.st_ino)
     return False
 
 

@@ -7,8 +7,8 @@ Others do: filesystems, swap, md, device-mapper, bcache, zram, DRBD, and of the 
 (vhost-scsi has its stores too) "iblock" and "pscsi". nbd-server, tcmu and ublk are programs.
 
 Not seen are: programs that have closed the file that they still write to (mmap, io_uring),
-programs outside of a container that this one runs in, those that opened it on a filesystem of the
-network or of FUSE, and whole NVMe controllers that are passed through.
+programs outside of a container that this one runs in, those that opened it on a filesystem of a
+cluster, and whole NVMe controllers that are passed through.
 """
 
 import contextlib
@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
-from autotune.system import sysfs
+from autotune.system import inode, sysfs
 from autotune.system.open_files import may_wait, open_files
 
 PATIENCE_S = 3.0
@@ -150,12 +150,21 @@ def _one_with(nodes: set[tuple[int, int]], writes: bool = False) -> str | None:
     for pid, files in open_files():
         if pid == os.getpid():
             continue
-        opened = [file for file in files if _node(file) in nodes]
+        opened = [file for file in files if _opened(file) in nodes]
         if writes and (not any(map(_for_writing, opened)) or _is_below_us(pid)):
             continue
         if opened:
             return f"{sysfs.read_or(Path(f'/proc/{pid}/comm'), 'a program')} (process {pid})"
     return None
+
+
+def _opened(file: Path) -> tuple[int, int] | None:
+    """The kind and number of what an entry of /proc/PID/fd stands for, if that is a device."""
+    try:
+        found = inode.known(file)
+    except OSError:
+        return None
+    return _device(found.mode, found.stands_for)
 
 
 def _for_writing(file: Path) -> bool:
@@ -185,5 +194,9 @@ def _node(path: Path) -> tuple[int, int] | None:
         status = path.stat()
     except OSError:
         return None
-    kind = stat.S_IFMT(status.st_mode)
-    return (kind, status.st_rdev) if kind in (stat.S_IFBLK, stat.S_IFCHR) else None
+    return _device(status.st_mode, status.st_rdev)
+
+
+def _device(mode: int, number: int) -> tuple[int, int] | None:
+    kind = stat.S_IFMT(mode)
+    return (kind, number) if kind in (stat.S_IFBLK, stat.S_IFCHR) else None

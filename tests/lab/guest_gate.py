@@ -134,18 +134,23 @@ def test_an_array_that_a_program_uses_is_in_use_though_nothing_is_mounted(
         assert autotune_json(*words, state=tmp_path)["careful"]
 
 
-def test_a_filesystem_that_no_longer_answers_holds_nobody_up(tmp_path: Path) -> None:
-    """Who looks for programs that use the array, does not ask about what they have open there."""
-    load_modules(("fuse",))
-    folder = tmp_path / "silent"
-    folder.mkdir()
+@pytest.mark.parametrize("over", [False, True])
+def test_a_filesystem_that_no_longer_answers_holds_nobody_up(tmp_path: Path, over: bool) -> None:
+    """Who looks for programs that use the array, does not ask about what they have open there, nor
+    on an overlay, which would ask."""
+    load_modules(("fuse", "overlay") if over else ("fuse",))
+    folder, other, above = (tmp_path / name for name in ("silent", "other", "above"))
+    for each in (folder, other, above):
+        each.mkdir()
     server = subprocess.Popen(
         [sys.executable, Path(__file__).with_name("silent_fuse.py"), folder], stdout=subprocess.PIPE
     )
     try:
         assert server.stdout
         assert server.stdout.readline() == b"mounted\n"
-        opened = os.open(folder, os.O_PATH)
+        if over:
+            sh("mount", "-t", "overlay", "-o", f"lowerdir={folder}:{other}", "over", above)
+        opened = os.open(above / "page" if over else folder, os.O_PATH)
         server.send_signal(signal.SIGSTOP)
         # It would wait for as long as the program is stopped.
         words = ("run", DEVICE, "--destructive", DEVICE, "--dry-run")
@@ -155,6 +160,8 @@ def test_a_filesystem_that_no_longer_answers_holds_nobody_up(tmp_path: Path) -> 
         os.close(opened)
     finally:
         server.kill()
+        if over:
+            sh("umount", "-l", above)
         sh("umount", "-l", folder)
 
 

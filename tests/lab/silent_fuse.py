@@ -7,7 +7,7 @@ import os
 import struct
 import sys
 
-LOOKUP, FORGET, GETATTR, OPEN, READ, INIT = 1, 2, 3, 14, 15, 26
+LOOKUP, FORGET, GETATTR, OPEN, READ, STATFS, INIT = 1, 2, 3, 14, 15, 17, 26
 FOLDER, FILE = 1, 2
 MODES = {FOLDER: 0o40755, FILE: 0o100644}
 HEAD = struct.Struct("=2I2Q")
@@ -29,6 +29,8 @@ def answer(operation: int, node: int) -> bytes | None:
         return struct.pack("=Q2I", 0, 0, 0) + about(node)
     if operation == LOOKUP:
         return struct.pack("=4Q2I", FILE, 0, 1000, 1000, 0, 0) + about(FILE)
+    if operation == STATFS:
+        return struct.pack("=5Q10I", 0, 0, 0, 0, 0, 4096, 255, 4096, *(0,) * 7)
     return bytes(16) if operation == OPEN else None
 
 

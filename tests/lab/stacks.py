@@ -3,6 +3,7 @@
 import contextlib
 import os
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -177,6 +178,22 @@ def opened_by_a_program(device: str) -> Iterator[None]:
 
 
 @contextlib.contextmanager
+def opened_before_a_chroot(device: str) -> Iterator[None]:
+    """By a program with mounts of its own, as a service's, none of which is in its new root."""
+    code = (
+        f"import os; file = open({device!r}, 'r+b'); os.chroot('/var/empty'); "
+        "print('open', flush=True); input()"
+    )
+    Path("/var/empty").mkdir(exist_ok=True)
+    command = ("unshare", "--mount", sys.executable, "-c", code)
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout
+        assert process.stdout.readline() == b"open\n"
+        yield
+        process.communicate(b"\n")
+
+
+@contextlib.contextmanager
 def loop_device(device: str) -> Iterator[None]:
     sh("losetup", "-o", 1 << 20, "/dev/loop0", device)
     with undone("losetup", "-d", "/dev/loop0"):
@@ -259,6 +276,7 @@ STACKS: dict[Callable[[str], contextlib.AbstractContextManager[None]], str] = {
     member_of_another_array: "the md device md9 lies on it",
     held_by_a_process: "the kernel says that it is in use",
     opened_by_a_program: "has it open",
+    opened_before_a_chroot: "has it open",
     loop_device: "the loop device loop0 lies on it",
     loop_device_by_a_name_that_is_gone: "the loop device loop0 lies on it",
     served_as_a_file: "the store fileio_0/disk of the kernel's SCSI target lies on it",

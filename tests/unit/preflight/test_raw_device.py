@@ -65,7 +65,8 @@ def test_a_program_is_known_by_what_it_opened_not_by_the_name_that_it_used(
 ) -> None:
     """A plain file stands for the device."""
     monkeypatch.setattr(device_users, "PATIENCE_S", 0.0)
-    monkeypatch.setattr(device_users, "_node", lambda path: (0, _inode(path)))
+    for name in ("_node", "_opened"):
+        monkeypatch.setattr(device_users, name, lambda path: (0, _inode(path)))
     device, link = tmp_path / "device", tmp_path / "link"
     device.write_bytes(b"")
     os.link(device, link)
@@ -80,7 +81,8 @@ def test_a_program_is_known_by_what_it_opened_not_by_the_name_that_it_used(
 def device(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A plain file that stands for the device of an array."""
     monkeypatch.setattr(device_users, "_number", _inode)
-    monkeypatch.setattr(device_users, "_node", lambda path: (0, _inode(path)))
+    for name in ("_node", "_opened"):
+        monkeypatch.setattr(device_users, name, lambda path: (0, _inode(path)))
     monkeypatch.setattr(device_users, "AGAIN_S", 0.0)
     (tmp_path / "md0").write_bytes(b"")
     return tmp_path / "md0"

@@ -143,6 +143,6 @@ def test_it_stands_beside_runs(tmp_path: Path) -> None:
 
 
 def test_it_can_be_completed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("autotune.cli.options.STATE_DIR", tmp_path)
+    monkeypatch.setattr("autotune.cli.complete.STATE_DIR", tmp_path)
     kept(tmp_path)
     assert "design-1" in what_to_report("des")
