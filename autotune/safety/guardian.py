@@ -171,10 +171,18 @@ def watch_over(path: Path) -> int:
             outcome = deferred_restore.see_through(journal)
     syslog.syslog(
         syslog.LOG_WARNING,
-        f"autotune ended without cleaning up; put back: {outcome.restored}, "
+        f"{_SAID[end]}; put back: {outcome.restored}, "
         f"left to others: {outcome.foreign}, failed: {outcome.failed}",
     )
     return 0 if outcome.complete else 1
+
+
+_SAID = {
+    End.DONE: "autotune ended, and left something",
+    End.DEAD: "autotune ended without cleaning up",
+    End.KILLED: "autotune was stopped, and so was killed",
+    End.STUCK: "autotune was stopped, and hangs in the kernel since it was killed",
+}
 
 
 def _tuner(path: Path, first: bytes) -> int:

@@ -5,7 +5,6 @@ import contextlib
 import os
 import select
 import signal
-import syslog
 import threading
 from enum import Enum, auto
 
@@ -43,12 +42,13 @@ class Heartbeat:
 
 
 class End(Enum):
-    """How a tuner has ended: it said that nothing is left to put back, it did not, or it was killed
-    and cannot die, as one that waits in the kernel for a filesystem that does not answer. Such a
-    one does nothing more, and holds its locks."""
+    """How a tuner has ended: it said that nothing is left to put back, it did not, it was killed
+    since it was stopped, or it was and cannot die, as one that waits in the kernel for a filesystem
+    that does not answer. Such a one does nothing more, and holds its locks."""
 
     DONE = auto()
     DEAD = auto()
+    KILLED = auto()
     STUCK = auto()
 
 
@@ -59,12 +59,14 @@ def wait_for_the_end(tuner: int) -> End:
     while True:
         if select.select((0,), (), (), SILENCE_S)[0]:
             if not (heard := os.read(0, 1 << 16)):
-                return End.DONE if last.endswith(DONE) else End.DEAD
+                if last.endswith(DONE):
+                    return End.DONE
+                return End.KILLED if killed else End.DEAD
             last = heard
         elif killed:
             return End.STUCK
         # The number is its own as long as this process is its child.
         elif os.getppid() == tuner:
-            syslog.syslog(syslog.LOG_WARNING, f"autotune (process {tuner}) is stopped: killing it")
+            # The log comes last, since it may wait for the disk that it is on.
             os.kill(tuner, signal.SIGKILL)
             killed = True

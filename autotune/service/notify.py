@@ -1,6 +1,7 @@
 """Notifying the administrator: a line in the log, and a command of their own."""
 
 import base64
+import contextlib
 import json
 import os
 import shutil
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from autotune.service.config import Event, Notify
 
 TIMEOUT_S = 60.0
+LOG_TIMEOUT_S = 10.0
 MARGIN_S = 15.0
 """systemd ends the command itself."""
 SYSTEMD_RUN = "systemd-run"
@@ -38,7 +40,10 @@ def log(outcome: str, device: str, uuid: str, text: str) -> None:
     }
     # A line is a field, so there can be no other lines.
     lines = "".join(f"{name}={' '.join(value.split())}\n" for name, value in fields.items())
-    subprocess.run(["logger", "--journald"], input=lines.encode(), check=False)
+    # The journal may hang with the disk that it is on.
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        command = ["logger", "--journald"]
+        subprocess.run(command, input=lines.encode(), check=False, timeout=LOG_TIMEOUT_S)
 
 
 def notify(event: "Event", device: str, uuid: str, text: str, hook: "Notify | None") -> str:

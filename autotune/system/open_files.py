@@ -25,10 +25,19 @@ def open_files() -> Iterator[tuple[int, list[Path]]]:
     asks = {mount.number for mount in mounted(PROC / "self") if mount.kind.startswith(_ASKS_ANYWAY)}
     for process in sorted(PROC.glob("[0-9]*")):
         try:
-            entries = list((process / "fd").iterdir())
+            entries = [each for each in (process / "fd").iterdir() if _has_a_path(each)]
         except OSError:
             continue
         yield int(process.name), [each for each in entries if not asks or _mount(each) not in asks]
+
+
+def _has_a_path(file: Path) -> bool:
+    """Whether it is of a filesystem, and no pipe, socket, or epoll: what the kernel says of the
+    latter may wait for the program."""
+    try:
+        return file.readlink().is_absolute()
+    except OSError:
+        return False
 
 
 def may_wait(path: Path) -> bool:

@@ -38,6 +38,8 @@ def test_what_asks_others_though_it_is_told_not_to_is_left_out(proc: Path) -> No
     """All others are there, those of a mount that nobody sees any more among them."""
     process(proc / "self", LOCAL + WAITING)
     process(proc / "7", LOCAL, local=21, fuse=31, cluster=34, gone=99)
+    # It may wait for its program to tell what it is about.
+    (proc / "7/fd/epoll").symlink_to("anon_inode:[eventpoll]")
     found = {pid: sorted(file.name for file in files) for pid, files in open_files.open_files()}
     assert found == {7: ["fuse", "gone", "local"]}
 
