@@ -49,6 +49,8 @@ _STYLE: dict[str, Any] = {
 }
 EVEN = 1.6
 """Up to this ratio of its ends a log axis looks even, and has even labels."""
+NARROW = 1.05
+"""A log axis shows at least this ratio."""
 _TICKS: tuple[tuple[float, tuple[float, ...]], ...] = (
     (3, (1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0)),
     (8, (1.0, 1.5, 2.0, 3.0, 5.0, 7.0)),
@@ -136,6 +138,11 @@ def log_axis(axes: Axes, which: str, show: Callable[[float], str]) -> None:
     # Room beside what is drawn that was reckoned evenly may reach below zero.
     axes.autoscale_view()
     low, high = axes.get_xlim() if which == "x" else axes.get_ylim()
+    if high / low < NARROW:
+        # Or labels would be alike.
+        middle, by = math.sqrt(low * high), math.sqrt(NARROW)
+        low, high = middle / by, middle * by
+        (axes.set_xlim if which == "x" else axes.set_ylim)(low, high)
     axes.tick_params(axis=which, which="minor", length=0)  # type: ignore[arg-type]
     axis.set_major_formatter(FuncFormatter(lambda value, _: show(value)))
     axis.set_minor_formatter(NullFormatter())

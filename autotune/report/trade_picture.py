@@ -5,6 +5,7 @@ from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.text import Annotation
 
 from autotune.quantities import show_latency
 from autotune.report.drawing import (
@@ -51,18 +52,21 @@ def trade(name: str, run: Document) -> Picture | None:
     axes.set_xlim(min(low, 0.9 * home), max(high, 1.1 * home))
     log_axis(axes, "x", show_latency if only else ratio)
     log_axis(axes, "y", ratio)
+    walls = []
     if only:
         side = "right" if at > (axes.get_xlim()[0] * axes.get_xlim()[1]) ** 0.5 else "left"
-        axes.annotate(
-            f"ceiling {show_latency(at)}", (at, 0.0),
-            xycoords=("data", "axes fraction"), xytext=(-4 if side == "right" else 4, 5),
-            textcoords="offset points", ha=side, color=LIMIT,
-        )  # fmt: skip
+        walls = [
+            axes.annotate(
+                f"ceiling {show_latency(at)}", (at, 0.0),
+                xycoords=("data", "axes fraction"), xytext=(-4 if side == "right" else 4, 5),
+                textcoords="offset points", ha=side, color=LIMIT,
+            )
+        ]  # fmt: skip
     name_of_p99 = only["name"] if only else "mean of the p99s, ratio to the original"
     axes.set_xlabel(f"{name_of_p99} (less is better)")
     axes.set_ylabel("throughput, ratio to the original")
     spots = [(p99_of(run, point), point["gain"]["value"]) for point in points]
-    _name_answers(drawing, axes, points, spots, [at] if only else [])
+    _name_answers(drawing, axes, points, spots, walls)
     named = "; ".join(
         f"{' and '.join(p['answers']) or 'trial ' + str(p['trials'][0])}: "
         f"throughput ×{p['gain']['value']:.2f}, p99 {show_p99(run, p99_of(run, p))}"
@@ -75,10 +79,10 @@ Spots = list[tuple[float, float]]
 
 
 def _name_answers(
-    drawing: Figure, axes: Axes, points: list[Document], dots: Spots, walls: list[float]
+    drawing: Figure, axes: Axes, points: list[Document], dots: Spots, walls: list[Annotation]
 ) -> None:
     """Name the answers beside their points (`dots`: where these are), no name on another one, on a
-    point, or on a ceiling's line (`walls`)."""
+    point, or on a ceiling's line and name (`walls`)."""
     drawing.draw_without_rendering()
     to_pt = 72 / drawing.dpi
     whole = axes.get_window_extent()
@@ -86,8 +90,10 @@ def _name_answers(
     spots = [axes.transData.transform(dot) * to_pt for dot in dots]
     taken = [(x - DOT_PT, x + DOT_PT, y - DOT_PT, y + DOT_PT) for x, y in spots]
     for wall in walls:
-        x = axes.transData.transform((wall, 1.0))[0] * to_pt
+        x = axes.transData.transform((wall.xy[0], 1.0))[0] * to_pt
+        name = wall.get_window_extent()
         taken.append((x - 1, x + 1, room[2], room[3]))
+        taken.append((name.x0 * to_pt, name.x1 * to_pt, name.y0 * to_pt, name.y1 * to_pt))
     # The highest first: there is less room above it.
     named = zip(points, dots, spots, strict=True)
     for point, dot, at in sorted(named, key=lambda each: -each[2][1]):

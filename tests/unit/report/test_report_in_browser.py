@@ -3,6 +3,7 @@
 import dataclasses
 import math
 import random
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ pytestmark = [
     pytest.mark.skipif(PROGRAM is None, reason="chromium is not installed"),
 ]
 
+RECORDED = Path(__file__).parents[1] / "recorded/2026-11/state"
 OVERFLOWS = """
 [...document.querySelectorAll('body *')].filter(e => !e.closest('svg')).filter(e =>
   e.scrollWidth > e.clientWidth + 1 && e.clientWidth &&
@@ -97,6 +99,25 @@ class Wild(Machine):
         return dataclasses.replace(result, figures=figures)
 
 
+def beside_the_ceiling(run: dict[str, Any]) -> dict[str, Any]:
+    """A run with the dot of the original settings where the ceiling's name is."""
+    (limited,) = (each for each in run["figures"] if each["ceiling"])
+    shown = zip(
+        run["points"], (0.773, 1.733, 0.877, 0.877), (1.0, 1.29, 1.063, 1.015), strict=False
+    )
+    points = [
+        {
+            **point,
+            "p99s": {limited["name"]: share * limited["ceiling"]},
+            "gain": {"value": gain, "low": 0.9 * gain, "high": 1.1 * gain},
+            "answers": ["latency"] if point["original"] else [],
+        }
+        for point, share, gain in shown
+    ]
+    limited["before"] = 0.773 * limited["ceiling"]
+    return {**run, "points": points}
+
+
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> "Browser":  # type: ignore[misc]
     with Browser(tmp_path_factory.mktemp("chromium")) as found:
@@ -109,7 +130,7 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> "Browser":  # type: ign
     "runs",
     [
         *("lab", "kept", "several", "many", "none kept", "wild", "nasty", "array"),
-        *("little of an array", "design"),
+        *("little of an array", "design", "recorded", "at a ceiling"),
     ],
 )
 def test_everything_can_be_read(
@@ -134,6 +155,13 @@ def test_everything_can_be_read(
         shown = documents(tmp_path, "design-1")
     elif runs == "lab":
         shown = documents(from_the_lab(tmp_path), "1")
+    elif runs == "recorded":
+        # Its p99s are all alike.
+        shutil.copytree(RECORDED, tmp_path / "state")
+        shown = documents(tmp_path / "state", "2")
+    elif runs == "at a ceiling":
+        (whole,) = documents(from_the_lab(tmp_path), "1")
+        shown = [beside_the_ceiling(whole)]
     else:
         machine = {"none kept": Alike, "wild": Wild}.get(runs, Machine)(tmp_path, monkeypatch)
         machine.run("recipe")

@@ -22,7 +22,14 @@ import pytest
 from some_windows import FIRST, some_windows
 
 from autotune.guard.metrics import MetricsFile
-from autotune.service.metrics import ArrayMetrics, guard_path, write_metrics
+from autotune.service.metrics import (
+    ArrayMetrics,
+    CheckMetrics,
+    check_path,
+    guard_path,
+    write_check_metrics,
+    write_metrics,
+)
 from autotune.system.array import Array, find_array
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
@@ -42,11 +49,13 @@ def program(name: str) -> str:
 
 
 def textfiles(folder: Path, array: Array) -> Path:
-    """The files that re-tuning and a guard write, as node_exporter would find them."""
+    """The files that re-tuning, a guard and a check write, as node_exporter would find them."""
     write_metrics(folder / "autotune.prom", [ARRAY, ArrayMetrics("/dev/md1", "v", "", False)])
     metrics = MetricsFile(folder / "autotune.prom", array, 80e6, pytest.fail)
     metrics.window(next(some_windows(1, finish_s=FIRST.time_s + 9e4, needed_kib=3000.0)))
     assert guard_path(folder / "autotune.prom", array.device).exists()
+    check = CheckMetrics(array.device, "u", True, 0.5, 136, 1.7e9, 0.02)
+    write_check_metrics(check_path(folder / "autotune.prom", array.device), check)
     return folder
 
 
@@ -173,7 +182,8 @@ def test_a_query_for_another_host_gives_none(prometheus: Prometheus) -> None:
 def test_the_hosts_to_choose_from_are_those_there_are(prometheus: Prometheus) -> None:
     dashboard = json.loads((EXAMPLES / "dashboard.json").read_text())
     (host,) = (v for v in dashboard["templating"]["list"] if v["name"] == "host")
-    found = re.fullmatch(r"label_values\((\w+), (\w+)\)", host["query"])
+    # Those that only guard or check, too.
+    found = re.fullmatch(r"label_values\(({__name__=~\"autotune_.\*\"}), (\w+)\)", host["query"])
     assert found
     (instance,) = prometheus.label_values(*found.groups())
     assert instance.startswith("127.0.0.1:")
