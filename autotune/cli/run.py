@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from autotune.tuning.run import Done
 
 Option = typer.Option
-CTRL_C = "Ctrl-C puts all back; --resume goes on."
+CTRL_C = "Ctrl-C undoes all; --resume goes on."
 
 
 def run(

@@ -18,6 +18,7 @@ from autotune.guard.background import Background, write
 
 PERIOD_S = 0.25
 """Not drawn more often, whatever is reported: an ssh may be slow."""
+ECHO = len("^C")
 STUCK_S = 1.0
 """A terminal that takes nothing for so long is not waited for."""
 
@@ -141,6 +142,19 @@ def one_line(text: str | Text, style: str = "") -> Text:
     found = text if isinstance(text, Text) else Text(text, style=style)
     found.no_wrap, found.overflow = True, "ellipsis"
     return found
+
+
+class LastLine:
+    """A line that leaves room for the `^C` that a terminal shows: if that made a line of its own,
+    what is drawn next would be a line too low, and one would stay."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        yield from console.render(
+            one_line(self._text, "dim"), options.update_width(max(1, options.max_width - ECHO))
+        )
 
 
 class WholeItems:

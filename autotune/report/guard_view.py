@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from rich.console import Console, ConsoleOptions, RenderResult
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
@@ -14,7 +14,7 @@ from rich.text import Text
 from autotune.guard.window import Window
 from autotune.measure.foreground import PROBE
 from autotune.quantities import in_brackets, show_latency, show_moment, show_rate, show_seconds
-from autotune.report.display import Display, one_line
+from autotune.report.display import Display, LastLine, one_line
 from autotune.report.spark import bars, spark, spark_under
 
 KIB = 1024
@@ -42,7 +42,7 @@ class GuardView:
     waits: tuple[str, float] | None = None
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        narrow, lines = options.max_width < NARROW, list[Table | Text]()
+        narrow, lines = options.max_width < NARROW, list[RenderableType]()
         if self.waits is not None:
             why, share = self.waits
             lines = [self._done(CHECK, share, narrow), one_line(f"waiting: {why}")]
@@ -51,7 +51,7 @@ class GuardView:
         elif self.idle:
             yield one_line(self.idle, "dim")
         if lines:
-            lines.append(one_line(self.ending, "dim"))
+            lines.append(LastLine(self.ending))
         # The cursor stands below.
         yield from lines[: max(1, console.height - 1)]
 

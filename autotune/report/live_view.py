@@ -15,7 +15,7 @@ from autotune.problem.objective import Figures
 from autotune.problem.setting import Setting, setting_key, show_setting
 from autotune.problem.trial import ROLES, Status
 from autotune.quantities import show_latency, show_seconds
-from autotune.report.display import WholeItems, one_line
+from autotune.report.display import LastLine, WholeItems, one_line
 from autotune.report.spark import spark
 from autotune.report.tables import show_span
 from autotune.results.proof import mean
@@ -81,7 +81,7 @@ class View:
             rows = max(1, min(MOST_ROWS, console.height - OTHER_LINES))
             yield table(self.trials[-rows:], self._baseline, narrow, self.show, self.limits_ns)
         if self.ending:
-            yield one_line(self.ending, "dim")
+            yield LastLine(self.ending)
 
     @property
     def _baseline(self) -> Setting:

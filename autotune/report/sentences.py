@@ -288,7 +288,7 @@ def drifted(drifts: Mapping[str, float]) -> list[str]:
     shown = ", ".join(f"{name} ×{ratio:.2f}" for name, ratio in drifts.items())
     return [
         "The array itself changed during the run. With the original settings, this is how far "
-        f"figures were from those of the start, at most: {shown}."
+        f"figures were from the mean of the first two measurements, at most: {shown}."
     ]
 
 

@@ -118,6 +118,8 @@ def test_every_state_fits_the_terminal(width: int, height: int, trials: int) -> 
     # The cursor stands below.
     assert len(lines) < height
     assert all(sum(segment.cell_length for segment in line) <= width for line in lines)
+    # A terminal shows "^C" behind it, which must not begin a line of its own.
+    assert len("".join(segment.text for segment in lines[-1]).rstrip()) <= width - 2
 
 
 def test_a_spark_has_a_character_for_each_value() -> None:
