@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from autotune.cli import complete
-from autotune.cli.options import STATE_DIR, Device, Json, StateDir, read
+from autotune.cli.options import STATE_DIR, Device, Json, LogFormat, StateDir, read
 from autotune.cli.terminal import notice, say
 from autotune.service import CONFIG
 
@@ -48,6 +48,7 @@ def check(
     config: Annotated[
         Path, typer.Option(metavar="FILE", help="Where checks, guard_p99 and metrics are set.")
     ] = CONFIG,
+    log_format: LogFormat = "text",
     state_dir: StateDir = STATE_DIR,
 ) -> None:
     """Check that all members agree, slowly enough for your users, and go on where it stopped.
