@@ -55,7 +55,7 @@ def describe(path: Path, root: Path = Path("/")) -> tuple[str, list[str]]:
             return text, record.scratch
         action = record.action(root)
         ours = record.checking and record.is_same(action)
-        ours = ours and not is_anothers(action.parent, record.check_start)
+        ours = ours and not is_anothers(action.parent, record)
         checks = ours and sysfs.read_or(action, "idle") == "check"
         still = ", and its check of the array still runs" if checks else ""
         if ours and sysfs.read_or(action.parent / "sync_max", "max") != "max":

@@ -9,6 +9,7 @@ import errno
 import fcntl
 import json
 import os
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import BinaryIO
@@ -239,7 +240,7 @@ class Journal:
         """Announce that a check of ours starts at a sector, or note that it has ended, and whether
         that left its bounds moved, since something else took the array over."""
         moves = {"running": running, "moved": running or moved, "start": start}
-        self._add({"kind": "check", **moves})
+        self._add({"kind": "check", **moves, "begun_s": time.clock_gettime(time.CLOCK_BOOTTIME)})
 
     def close(self) -> None:
         """Clear the journal: everything is back."""

@@ -1,39 +1,70 @@
 """Ending a check of ours whose run is over. Light, as the guardian is."""
 
 import contextlib
+import os
 import time
 from pathlib import Path
 
 from autotune.errors import AutotuneError
 from autotune.safety.outcome import Outcome, because
+from autotune.safety.record import Record
 from autotune.system import sysfs
 from autotune.system.sync import is_checking
 
 IDLE_TIMEOUT_S = 30.0
 
 
+LATE_S = 60.0
+"""md begins a check within seconds after it was told to."""
+PROC = Path("/proc")
+_COMM, _START, _PARENT, _KTHREADD = 15, 19, 1, "2"
+"""A name's length, and where the start and the parent are in /proc/PID/stat (proc_pid_stat(5)),
+after the name; the parent of the kernel's threads."""
 ROUNDED = 8
 """md rounds `sync_min` down to so many sectors."""
 
 
-def is_anothers(md: Path, start: int | None) -> bool:
-    """Whether the check that runs is surely none that began at `start`, in sectors: somebody has
-    ended ours, which leaves where it got to in `sync_min`, and started another one. Ours goes on at
-    0 after its end."""
-    if start is None or sysfs.read_or(md / "sync_action", "") != "check":
+def is_anothers(md: Path, record: Record) -> bool:
+    """Whether the check that runs is surely not the one that a record speaks of: somebody has ended
+    that, which leaves where it got to in `sync_min`, and started another one; or it was over, and
+    another one began later."""
+    if sysfs.read_or(md / "sync_action", "") != "check":
         return False
-    found = sysfs.read_or(md / "sync_min", "")
-    return found.isdecimal() and int(found) not in (0, start // ROUNDED * ROUNDED)
+    found, start = sysfs.read_or(md / "sync_min", ""), record.check_start
+    # Ours goes on at 0 after its end.
+    if (
+        start is not None
+        and found.isdecimal()
+        and int(found) not in (0, start // ROUNDED * ROUNDED)
+    ):
+        return True
+    if record.check_begun_s is None:
+        return False
+    began_s = _thread_began_s(md.parent.name)
+    return began_s is not None and began_s > record.check_begun_s + LATE_S
 
 
-def stop_check(block: Path, outcome: Outcome, start: int | None = None) -> None:
-    """End the check of the array with this folder, which began at `start`, and take its bound away.
+def _thread_began_s(name: str) -> float | None:
+    """When md began the sync of an array, on the clock that goes on while the machine sleeps; None
+    if its thread is not seen from here, as in a container."""
+    thread = f"{name}_resync"[:_COMM]
+    for process in PROC.glob("[0-9]*"):
+        if sysfs.read_or(process / "comm", "") == thread:
+            # Fields from the third on: the name before them may have anything in it.
+            fields = sysfs.read_or(process / "stat", "").rpartition(")")[2].split()
+            if len(fields) > _START and fields[_PARENT] == _KTHREADD:
+                return int(fields[_START]) / os.sysconf("SC_CLK_TCK")
+    return None
+
+
+def stop_check(block: Path, outcome: Outcome, record: Record) -> None:
+    """End the check of the array with this folder that a record speaks of, and take its bound away.
     Of one that somebody else has started since only the bound goes: it may be ours."""
     action = block / "md/sync_action"
     if not action.exists():
         return
     try:
-        if is_anothers(action.parent, start):
+        if is_anothers(action.parent, record):
             _leave(block, outcome)
             return
         if sysfs.read(action) == "check":

@@ -63,6 +63,8 @@ class Record:
     """A check of ours runs."""
     check_start: int | None = None
     """The sector where it began; None in journals of an earlier version."""
+    check_begun_s: float | None = None
+    """When it was announced, on the clock that goes on while the machine sleeps; None as above."""
     moved: bool = False
     """The kernel has moved `sync_min` on account of a check of ours."""
 
@@ -237,3 +239,5 @@ class Record:
                 self.checking, self.moved = running, bool(entry.get("moved", running))
                 start = entry.get("start")
                 self.check_start = start if isinstance(start, int) else None
+                begun_s = entry.get("begun_s")
+                self.check_begun_s = begun_s if isinstance(begun_s, float) else None

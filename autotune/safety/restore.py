@@ -111,7 +111,7 @@ def _restore_settings(journal: Journal, root: Path, outcome: Outcome) -> None:
     if _another_array(record, block, root):
         gone |= {path for path in paths if path.is_relative_to(block)}
     elif record.checking and not record.making and record.is_same(block / "md/sync_action"):
-        stop_check(block, outcome, record.check_start)
+        stop_check(block, outcome, record)
     outcome.gone = [str(path) for path in paths if path in gone]
     # Before the first look at them: what mdadm puts back is there before it ends.
     coming = {path for path in paths if str(path) in record.ours and may_come_back(path)}

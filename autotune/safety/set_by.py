@@ -50,7 +50,7 @@ def _is_foreign(record: Record, write: sysfs.Write, found: str) -> bool:
     if record.lost:
         return False
     if record.checking and write.path.name in BOUNDS:
-        return found != write.text and check_is_anothers(write.path.parent, record.check_start)
+        return found != write.text and check_is_anothers(write.path.parent, record)
     if record.moved and name not in record.ours and write.path.name in BOUNDS:
         # Ours is stopped by now; another one goes by what its owner has set.
         runs = sysfs.read_or(write.path.parent / "sync_action", "idle") == "check"

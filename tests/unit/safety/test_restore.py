@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +16,9 @@ from journal_files import UUID, Files, files, resetting
 from autotune.errors import AutotuneError, InfeasibleError, RefusalError
 from autotune.measure.scratch import remove
 from autotune.safety import new_journal as new_journal_module
+from autotune.safety import own_check, restore_file, separate_process
 from autotune.safety import record as record_module
 from autotune.safety import restore as restore_module
-from autotune.safety import restore_file, separate_process
 from autotune.safety.applied import Stopped, set_over
 from autotune.safety.journal import Journal
 from autotune.safety.new_journal import new_journal
@@ -594,6 +595,29 @@ def test_a_check_that_somebody_has_started_in_place_of_ours_goes_on(
     said = "; ".join(outcome.foreign)
     assert ours == (said == "")
     assert ours or "its sync_max, 192000, may have been left by autotune" in said
+
+
+@pytest.mark.parametrize(
+    ("later_s", "parent", "ours"), [(5, 2, True), (3600, 2, False), (3600, 1, True)]
+)
+def test_a_check_that_began_after_ours_was_over_goes_on(
+    files: Files, monkeypatch: pytest.MonkeyPatch, later_s: int, parent: int, ours: bool
+) -> None:
+    """As that of the distribution; ours leaves sync_min at 0 at its end. Anybody may call a process
+    as the kernel calls its thread."""
+    thread = files.root / "proc/77"
+    thread.mkdir(parents=True)
+    monkeypatch.setattr(own_check, "PROC", files.root / "proc")
+    journal = files.open()
+    journal.checking(True, start=0)
+    ticks = int((time.clock_gettime(time.CLOCK_BOOTTIME) + later_s) * os.sysconf("SC_CLK_TCK"))
+    (thread / "comm").write_text("md0_resync\n")
+    (thread / "stat").write_text(f"77 (md0_resync) D {parent} {'0 ' * 17}{ticks} 0 0\n")
+    (files.md / "sync_action").write_text("check")
+    outcome = restore(files.reload(), files.root)
+    assert outcome.complete
+    assert sysfs.read(files.md / "sync_action") == ("idle" if ours else "check")
+    assert bool(outcome.foreign) != ours
 
 
 def test_a_failed_restore_goes_on_and_keeps_the_journal(
