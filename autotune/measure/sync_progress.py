@@ -16,9 +16,10 @@ WAIT_S = 1.0
 def under_way(array: Array) -> str:
     """The array's sync as md names it now, or "".
 
-    Raise RefusalError if the array was stopped.
+    Raise RefusalError if the array was stopped, be it that another one has its name by now.
     """
-    if not array.md.is_dir():
+    there = sysfs.identity(array.md.parent)
+    if not array.md.is_dir() or there.split()[:1] != array.identity.split()[:1]:
         raise RefusalError(f"{array.device} was stopped, so nothing is left to guard.")
     action = sysfs.read_or(array.md / "sync_action", "idle")
     return action if action in GUARDED else ""

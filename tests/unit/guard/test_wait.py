@@ -1,6 +1,7 @@
 """A guard that waits: for a sync, for its turn, and for whoever has the array."""
 
 import os
+import shutil
 import signal
 from collections.abc import Callable
 from datetime import datetime
@@ -236,3 +237,17 @@ def test_a_probe_that_breaks_does_not_end_a_guard_that_waits(machine: Machine) -
     machine.turns = [broken]
     with pytest.raises(MeasurementError):
         machine.guard(wait=False)
+
+
+def test_an_array_that_another_one_has_the_name_of_by_now_ends_the_wait(machine: Machine) -> None:
+    """The guarded one may run under another name, and nobody else would guard it."""
+    block = machine.array.md.parent
+
+    def assembled_anew() -> None:
+        block.rename(block.with_name("gone"))
+        shutil.copytree(block.with_name("gone"), block, symlinks=True)
+
+    machine.sync("idle", IDLE)
+    machine.pauses = [assembled_anew]
+    with pytest.raises(RefusalError, match="/dev/md0 was stopped"):
+        machine.guard()
