@@ -11,6 +11,8 @@ from autotune.system import sysfs
 
 _GOES_ON = "mdcheck_continue.timer"
 _TIMERS = ("mdcheck_start.timer", _GOES_ON, "raid-check.timer")
+_CRON = "run/crond.pid"
+"""Where cron runs; in the lab, as an example, it does not."""
 _FIRST_WEEK = re.compile(r"date \+\\?%d\)?\s*\]?.*-le 7")
 """Debian's crontab starts on each Sunday, and ends at once unless it is the month's first."""
 _FIELDS = ((0, 59), (0, 23), (1, 31), (1, 12), (0, 7))
@@ -67,6 +69,8 @@ def skipped(root: Path, now: datetime, within_s: float) -> str | None:
     for each in scheduled(root, now):
         # This one goes on with a check that is begun, the next night, too.
         if each.when is None or each.source == _GOES_ON:
+            continue
+        if each.source in SWITCHES and not (root / _CRON).exists():
             continue
         if now <= each.when <= now + timedelta(seconds=within_s):
             return (

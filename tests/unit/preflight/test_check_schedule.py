@@ -73,6 +73,9 @@ def test_nothing_begins_that_a_scheduled_check_would_find(
     crontab = tmp_path / "etc/cron.d/mdadm"
     crontab.parent.mkdir(parents=True)
     crontab.write_text(DEBIAN + "\n")
+    assert not skipped(tmp_path, now, within_s), "no cron runs"
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run/crond.pid").write_text("7\n")
     assert bool(skipped(tmp_path, now, within_s)) == skips
 
 
