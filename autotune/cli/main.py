@@ -23,6 +23,7 @@ from autotune.cli.guard import guard
 from autotune.cli.history import history
 from autotune.cli.import_ import import_
 from autotune.cli.lab import lab
+from autotune.cli.loading import end_at_once_while_loading
 from autotune.cli.output import outlast_readers
 from autotune.cli.plain_help import PlainCommand
 from autotune.cli.profiles import profiles
@@ -108,6 +109,7 @@ def main(supervised: bool = False) -> None:
     if os.geteuid() == 0:
         # What root makes, such as folders of units, is for nobody else to change.
         os.umask(os.umask(0o022) | 0o022)
+    end_at_once_while_loading()
     outlast_readers()
     choose_log_format(sys.argv[1:])
     with ending("--json" in sys.argv[1:]):
