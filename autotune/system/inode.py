@@ -6,6 +6,7 @@ import struct
 from dataclasses import dataclass
 from pathlib import Path
 
+_LIBRARY = ctypes.CDLL(None, use_errno=True)
 _HERE, _NOT_ASKED, _TYPE_AND_INODE = -100, 0x4000, 0x1 | 0x100
 """AT_FDCWD, AT_STATX_DONT_SYNC; STATX_TYPE and STATX_INO."""
 _STATX = struct.Struct("=28xH2xQ88x4I112x")
@@ -25,8 +26,8 @@ class Inode:
 def known(path: Path) -> Inode:
     """Of an entry of /proc/PID/fd. A filesystem whose server or program does not answer would keep
     whoever calls stat(2) waiting without end, where no signal reaches. OSError as stat(2)."""
-    library, told = ctypes.CDLL(None, use_errno=True), ctypes.create_string_buffer(_STATX.size)
-    if library.statx(_HERE, os.fsencode(path), _NOT_ASKED, _TYPE_AND_INODE, told):
+    told = ctypes.create_string_buffer(_STATX.size)
+    if _LIBRARY.statx(_HERE, os.fsencode(path), _NOT_ASKED, _TYPE_AND_INODE, told):
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), str(path))
     mode, number, *numbers = _STATX.unpack(told.raw)
     return Inode(mode, number, os.makedev(*numbers[:2]), os.makedev(*numbers[2:]))
