@@ -19,6 +19,8 @@ from autotune.untrusted import plain
 
 SHIPPED_COMMAND = "/usr/local/bin/autotune"
 FOLDER = Path("etc/systemd/system")
+PRIVATE = ("/tmp", "/var/tmp")
+"""What the units have for themselves (PrivateTmp=)."""
 ENABLED = ("autotune-restore.service", "autotune-restore.timer", "autotune-retune.timer")
 GUARD = "autotune-guard@{}.service"
 ARRAY_DROP_IN = "array.conf"
@@ -116,6 +118,13 @@ def command() -> Path:
             f"The name {found} cannot stand in a unit; link it to {SHIPPED_COMMAND}."
         )
     ownership.refuse_program(found)
+    # Its libraries are where the interpreter of its environment is.
+    for place in (found, found.resolve(), Path(sys.prefix)):
+        if any(place.is_relative_to(folder) for folder in PRIVATE):
+            raise RefusalError(
+                f"The units have a /tmp and a /var/tmp of their own and would not see {place}; "
+                "install autotune elsewhere, such as in /opt."
+            )
     return found
 
 

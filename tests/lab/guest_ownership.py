@@ -18,9 +18,10 @@ UNITS = Path("/") / FOLDER
 
 @pytest.fixture
 def shared(tmp_path: Path) -> Path:
-    """A folder in which everybody can put one file in the place of another."""
-    folder = tmp_path / "shared"
-    folder.mkdir()
+    """A folder in which everybody can put one file in the place of another; not in /tmp, from
+    where units can run nothing."""
+    folder = Path("/run/ownership") / tmp_path.name / "shared"
+    folder.mkdir(parents=True)
     folder.chmod(0o777)
     return folder
 

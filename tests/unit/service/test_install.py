@@ -140,6 +140,7 @@ def test_a_unit_may_open_its_array(name: str) -> None:
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     fake_sysfs.raid6(tmp_path)
     monkeypatch.setattr(sys, "argv", [str(AUTOTUNE)])
+    monkeypatch.setattr(install, "PRIVATE", ())
     config = tmp_path / "etc/autotune/config.toml"
     config.parent.mkdir(parents=True)
     config.write_text("[defaults]\nguard_p99 = '40ms'\ncheck_every = '30d'\n")
@@ -307,6 +308,19 @@ def test_a_command_that_no_unit_could_call_is_refused(monkeypatch: pytest.Monkey
     monkeypatch.setattr(sys, "argv", ["/usr/bin/pytest"])
     with pytest.raises(RefusalError, match="install them with that"):
         install.command()
+
+
+def test_a_command_that_no_unit_would_see_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each has a /tmp of its own, so no guard and no check would ever start."""
+    (tmp_path / "autotune").write_text("#!/bin/sh\n")
+    monkeypatch.setattr(sys, "argv", [str(tmp_path / "autotune")])
+    monkeypatch.setattr(install, "PRIVATE", (str(tmp_path),))
+    with pytest.raises(RefusalError, match="would not see"):
+        install.command()
+    for name in ("check@", "guard@", "retune"):
+        assert unit(f"autotune-{name}.service")["Service"]["PrivateTmp"] == "yes"
 
 
 def test_a_folder_that_would_add_lines_to_a_unit_is_refused() -> None:

@@ -142,6 +142,7 @@ def test_the_service_does_not_run_a_program_that_others_can_change(
     command = file.with_name("autotune")
     command.write_text("#!/bin/sh\n")
     monkeypatch.setattr(sys, "argv", [str(command)])
+    monkeypatch.setattr(install, "PRIVATE", ())
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     file.parent.chmod(0o777)
     with pytest.raises(RefusalError, match=r"Root would run what others can change.*/opt/autotune"):
@@ -157,6 +158,7 @@ def test_nor_one_whose_packages_others_can_change(
     (library / "deep").mkdir(parents=True)
     (library / "deep/module.py").touch(0o644)
     monkeypatch.setattr(sys, "argv", [str(command)])
+    monkeypatch.setattr(install, "PRIVATE", ())
     monkeypatch.setattr(sys, "path", [str(library)])
     assert install.command() == command
     (library / "deep/module.py").chmod(0o666)
