@@ -75,11 +75,14 @@ class Throttle:
         file = self._files[name]
         if file.now == text:
             return
+        self._announce(file, text)
+        self._journal.store(file.path, text)
+        file.now = text
+
+    def _announce(self, file: _File, text: str) -> None:
         if (file.path, text) not in self._announced:
             self._journal.writing(file.path, text)
             self._announced.add((file.path, text))
-        self._journal.store(file.path, text)
-        file.now = text
 
     def check(self) -> None:
         """Raise StoppedError if somebody else has set a file: it is theirs from now on."""
@@ -109,7 +112,10 @@ class Throttle:
         self.held = True
         if self.is_open:
             self.check()
-            self._write("sync_speed_max", str(SHUT_KIB))
+            # To open it again must not wait for the disk that the journal is on.
+            file = self._files["sync_speed_max"]
+            self._announce(file, file.found)
+            self._write(file.path.name, str(SHUT_KIB))
             self.is_open = False
 
     def keep(self, pace_kib: float, done_kib: float, now_s: float) -> None:

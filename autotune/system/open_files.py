@@ -1,6 +1,7 @@
 """What programs have open, and what lies on filesystems that wait for a server or a program: where
 that does not answer, whoever asks about a file waits without end. Light, as the journal."""
 
+import contextlib
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -25,10 +26,22 @@ def open_files() -> Iterator[tuple[int, list[Path]]]:
     asks = {mount.number for mount in mounted(PROC / "self") if mount.kind.startswith(_ASKS_ANYWAY)}
     for process in sorted(PROC.glob("[0-9]*")):
         try:
-            entries = [each for each in (process / "fd").iterdir() if _has_a_path(each)]
+            entries = list(_entries(process))
         except OSError:
             continue
-        yield int(process.name), [each for each in entries if not asks or _mount(each) not in asks]
+        opened = [each for each in entries if _has_a_path(each)]
+        yield int(process.name), [each for each in opened if not asks or _mount(each) not in asks]
+
+
+def _entries(process: Path) -> Iterator[Path]:
+    """Those of its first thread, which may have ended, and of each that has files of its own."""
+    known: set[str] = set()
+    for folder in (process / "fd", *(process / "task").glob("*/fd")):
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            names = {each.name for each in folder.iterdir()}
+            if names != known:
+                yield from (folder / name for name in names)
+            known = known or names
 
 
 def _has_a_path(file: Path) -> bool:

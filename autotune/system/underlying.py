@@ -17,7 +17,13 @@ from autotune.system.programs import UnseenError
 from autotune.system.stack import Mount
 
 _KNOWN_FILESYSTEMS = ("ext2", "ext3", "ext4", "xfs", "btrfs", "f2fs", "jfs")
-"""They give back at once what is removed. nilfs2 and bcachefs, as examples, may keep it."""
+"""They give back at once what is removed. bcachefs, as an example, may keep it."""
+
+_KEEPING = {
+    "nilfs2": "nilfs2 takes new blocks for what is written over, and gives the old ones back only "
+    "later (protection_period), so the load would fill it"
+}
+"""Why nothing may be written there, however small the file."""
 
 _IN_PLACE = ("ext2", "ext3", "ext4", "jfs")
 """Those that write a block where it was."""
@@ -92,7 +98,7 @@ def read_underlying(mount: Mount, array: str, root: Path = Path("/")) -> Underly
             break
         thin = thin or (layers.label(name, root) if "thin" in kinds else "")
         pools += [name] * ("thin-pool" in kinds)
-    bar = bar or _not_on_the_array(mount, array, root)
+    bar = bar or _KEEPING.get(mount.fstype, "") or _not_on_the_array(mount, array, root)
     unasked = ""
     if thin:
         unasked = (

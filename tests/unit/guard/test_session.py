@@ -89,6 +89,19 @@ def test_it_holds_the_ceiling_and_is_no_slower_than_it_has_to_be(
     assert any(w.source == "accounting" for w in guard.windows)
 
 
+def test_it_opens_again_without_the_disk_of_its_journal(
+    guarded: Callable[..., Guarded], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A frozen one would hold the sync shut for as long."""
+    guard = guarded(plant := Plant())
+    found = plant.read(guard.array.md / "sync_speed_max")
+    guard.throttle.shut()
+    assert plant.read(guard.array.md / "sync_speed_max") != found
+    monkeypatch.setattr(guard.journal, "writing", pytest.fail)
+    guard.throttle.open()
+    assert plant.read(guard.array.md / "sync_speed_max") == found
+
+
 def test_a_sync_that_is_interrupted_and_goes_on_keeps_its_pace(
     guarded: Callable[..., Guarded],
 ) -> None:

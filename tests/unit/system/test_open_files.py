@@ -44,6 +44,21 @@ def test_what_asks_others_though_it_is_told_not_to_is_left_out(proc: Path) -> No
     assert found == {7: ["fuse", "gone", "local"]}
 
 
+def test_each_thread_may_have_files_of_its_own_and_the_first_may_have_ended(proc: Path) -> None:
+    process(proc / "7", LOCAL)
+    for thread in ("8", "9"):
+        process(proc / "7/task" / thread, LOCAL, shared=21)
+    process(proc / "7/task/10", LOCAL, shared=21, own=21)
+    ((pid, files),) = open_files.open_files()
+    assert pid == 7
+    assert sorted(str(file.relative_to(proc / "7/task")) for file in files) in (
+        ["10/fd/own", "10/fd/shared", "8/fd/shared"],
+        ["10/fd/own", "10/fd/shared", "9/fd/shared"],
+        # Whichever is looked at first.
+        ["10/fd/own", "10/fd/shared", "8/fd/shared", "9/fd/shared"],
+    )
+
+
 def test_what_is_known_of_an_open_file_is_what_stat_says(tmp_path: Path) -> None:
     with (tmp_path / "file").open("w") as file, Path("/dev/null").open() as node:
         for opened in (file, node):

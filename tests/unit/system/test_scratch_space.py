@@ -183,7 +183,8 @@ def test_what_cannot_be_seen_bars_a_scratch_file(
 def test_a_filesystem_that_may_keep_what_is_removed_is_used_only_if_asked_for(
     machine: fake_sysfs.FakeMachine,
 ) -> None:
-    assert "nilfs2 may keep" in underlying_of(machine, "md0", "nilfs2").unasked
+    assert "bcachefs may keep" in underlying_of(machine, "md0", "bcachefs").unasked
+    assert "nilfs2 takes new blocks" in underlying_of(machine, "md0", "nilfs2").bar
     assert underlying_of(machine, "md0", "xfs").against == ""
 
 
