@@ -14,6 +14,7 @@ from autotune.knobs import ALL
 from autotune.quantities import show_bytes
 from autotune.system import sysfs
 from autotune.system.array import Array
+from autotune.system.blockdev import SECTOR, number
 from autotune.system.memory import total_bytes
 from autotune.system.programs import find
 from autotune.untrusted import plain
@@ -52,6 +53,39 @@ def environment(arrays: Iterable[Array], root: Path = Path("/")) -> dict[str, st
     }
     facts |= {name: _tool(*call) for name, call in TOOLS.items()}
     return facts | {array.device: _array(array) for array in arrays}
+
+
+def made_of(array: Array, kinds: Iterable[str]) -> dict[str, str]:
+    """What the array is made of, for whoever reads its figures elsewhere; `kinds` are those of the
+    filesystems on it."""
+    disks: dict[str, int] = {}
+    for name in array.disks:
+        folder = array.root / "sys/block" / name
+        model = sysfs.read_or(folder / "device/model", "no model known")
+        disk = f"{show_bytes(number(folder / 'size') * SECTOR)} ({plain(model)})"
+        disks[disk] = disks.get(disk, 0) + 1
+    layout = sysfs.read_or(array.md / "layout", "")
+    facts = {
+        "array size": show_bytes(array.size_bytes),
+        "layout": _layout(array.level, int(layout)) if layout.isdecimal() else "",
+        "metadata": array.metadata,
+        "bitmap": plain(sysfs.read_or(array.md / "bitmap/location", "")),
+        "disks": ", ".join(f"{count} of {disk}" for disk, count in disks.items()),
+        "filesystems": ", ".join(dict.fromkeys(kinds)),
+    }
+    return {name: text for name, text in facts.items() if text}
+
+
+def _layout(level: str, found: int) -> str:
+    """As mdadm calls it (md(4), and mdadm's maps.c)."""
+    if level == "raid10":
+        near, far = found & 0xFF, found >> 8 & 0xFF
+        if far > 1:
+            return f"{'offset' if found >> 16 & 1 else 'far'} {far}"
+        return f"near {near}"
+    names = ("left-asymmetric", "right-asymmetric", "left-symmetric", "right-symmetric")
+    known = level in ("raid5", "raid6") and found < len(names)
+    return names[found] if known else ""
 
 
 def _listed(items: Mapping[str, str]) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from autotune.knobs import ram_bytes
-from autotune.preflight.environment import environment
+from autotune.preflight.environment import environment, made_of
 from autotune.stats.verdict import Comparison
 from autotune.tuning.long_load import LongLoad
 from autotune.tuning.preparation import Preparation
@@ -27,7 +27,10 @@ def whole_document(
         "original_ram_bytes": ram_bytes(preparation.array, result.baseline),
         "not_measured": preparation.not_measured,
         "command": shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]),
-        "environment": environment([], preparation.array.root),
+        "environment": {
+            **made_of(preparation.array, (mount.fstype for mount in preparation.stack.mounts)),
+            **environment([], preparation.array.root),
+        },
     }
 
 
