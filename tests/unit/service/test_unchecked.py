@@ -40,6 +40,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> fake_sysfs.FakeM
     configured(machine, "[defaults]\ncheck_every = '30d'")
     autotune = str(Path(sys.executable).with_name("autotune"))
     monkeypatch.setattr(sys, "argv", [autotune])
+    monkeypatch.setattr(install, "PRIVATE", ())
     refuse_if_unchecked(tmp_path)
     install.install(tmp_path)
     take_over.take(tmp_path)
