@@ -8,7 +8,7 @@ from rich.text import Text
 from autotune.problem.setting import show_setting
 from autotune.quantities import show_bytes, show_count, show_seconds
 from autotune.report.lines import print_indented
-from autotune.report.sentences import drifted
+from autotune.report.sentences import drifted, parts
 from autotune.report.tables import (
     nearest_table,
     proof_table,
@@ -68,12 +68,7 @@ def _print_changes(console: Console, result: Result) -> None:
     if brought:
         trials = show_count(result.trials, "trial")
         console.print(f"  (each change's part as the models see it, from {trials})")
-    doubtful = [knob for knob, gain in brought.items() if gain.interval[0] <= 1]
-    if doubtful:
-        print_indented(console, f"proven only together with the rest: {', '.join(doubtful)}")
-    idle = [share.knob for share in result.shares if not share.needed]
-    if idle:
-        text = f"left as they were, since the gain was proven without: {', '.join(idle)}"
+    for text in parts((s.knob, s.needed, s.gain.interval[0]) for s in result.shares):
         print_indented(console, text)
 
 

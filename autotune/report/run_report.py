@@ -213,19 +213,9 @@ def _notes(told: Mapping[str, Any], problem: StoredProblem) -> list[str]:
     if not told and problem.left_out:
         return [f"Not measured: {', '.join(problem.left_out)}."]
     notes += [told["not_measured"]] if told.get("not_measured") else []
-    return notes + _parts(told)
-
-
-def _parts(told: Mapping[str, Any]) -> list[str]:
-    """What was proven of single changes, where something is kept."""
     shares = told.get("shares", []) if told.get("adopt") else []
-    needed = [share for share in shares if share["needed"]]
-    doubtful = [share["knob"] for share in needed if share["low"] <= 1 and len(needed) > 1]
-    idle = [share["knob"] for share in shares if not share["needed"]]
-    said = [f"Proven only together with the rest: {', '.join(doubtful)}."] if doubtful else []
-    if idle:
-        said.append(f"Left as they were, since the gain was proven without: {', '.join(idle)}.")
-    return said
+    parts = sentences.parts((share["knob"], share["needed"], share["low"]) for share in shares)
+    return notes + [f"{text[0].upper()}{text[1:]}." for text in parts]
 
 
 def _missing(

@@ -1,6 +1,6 @@
 """What a report says in words and in rows of tables, from its document: the same in every form."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from autotune.quantities import (
@@ -278,6 +278,20 @@ def machine(run: Document) -> list[tuple[str, str]]:
 
 def _time(stored: str) -> str:
     return stored.replace("T", " ").replace("+00:00", " UTC")
+
+
+def parts(shares: Iterable[tuple[str, bool, float]]) -> list[str]:
+    """What was proven of single changes: of each its knob, whether it is needed, and what it brings
+    at the least."""
+    known = list(shares)
+    needed = [(knob, low) for knob, is_needed, low in known if is_needed]
+    # What one that is alone brings was measured in turn.
+    doubtful = [knob for knob, low in needed if low <= 1 and len(needed) > 1]
+    idle = [knob for knob, is_needed, _ in known if not is_needed]
+    said = [f"proven only together with the rest: {', '.join(doubtful)}"] if doubtful else []
+    if idle:
+        said.append(f"left as they were, since the gain was proven without: {', '.join(idle)}")
+    return said
 
 
 def drifted(drifts: Mapping[str, float]) -> list[str]:
