@@ -16,8 +16,10 @@ if TYPE_CHECKING:
 
 
 def _state_folder(folder: Path) -> Path:
-    """The folder, which texts and locks name from now on, a line each."""
-    if len(str(folder.absolute()).splitlines()) > 1:
+    """The folder, which texts and locks name from now on, a line each; whole, so that the commands
+    in them work in any folder."""
+    folder = folder.absolute()
+    if len(str(folder).splitlines()) > 1:
         raise UsageError("--state-dir: The name of the folder has a line break; choose another.")
     return suggested.name_folder(folder)
 

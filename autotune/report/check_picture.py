@@ -45,7 +45,9 @@ def _kind(check: Document) -> str:
 def checks(name: str, shown: Sequence[Document]) -> Picture:
     """`shown` are documents of checks, in any order."""
     when = days([each["began"] for each in shown])
-    drawing, (took, felt) = figure(3.6, 1.0, 1.0)
+    known = [(x, c["p99"]) for x, c in zip(when, shown, strict=True) if c["p99"]["middle_ns"]]
+    drawing, panels = figure(3.6, 1.0, 1.0) if known else figure(2.4)
+    took, title = panels[0], "How long each took"
     by, unit = scaled(max(each["seconds"] for each in shown))
     for label, (marker, colour, filling) in KINDS.items():
         found = [
@@ -57,14 +59,15 @@ def checks(name: str, shown: Sequence[Document]) -> Picture:
             took.plot(x, y, marker, color=colour, markerfacecolor=fill, label=label, markersize=6)
     took.set_ylabel(f"{unit} of reading")
     took.set_ylim(0, 1.15 * max(each["seconds"] for each in shown) / by or 1.0)
-    _felt(felt, when, [each["p99"] for each in shown])
-    date_axis(felt, when)
-    legend(drawing, [took, felt])
-    return picture(name, drawing, "How long each took, and the p99 meanwhile", _said(shown))
+    if known:
+        _felt(panels[-1], known)
+        title += ", and the p99 meanwhile"
+    date_axis(panels[-1], when)
+    legend(drawing, panels)
+    return picture(name, drawing, title, _said(shown))
 
 
-def _felt(axes: Axes, when: Sequence[float], felt: Sequence[Document]) -> None:
-    known = [(x, each) for x, each in zip(when, felt, strict=True) if each["middle_ns"]]
+def _felt(axes: Axes, known: Sequence[tuple[float, Document]]) -> None:
     axes.set_ylabel("p99 meanwhile")
     axes.yaxis.set_major_formatter(lambda value, _: show_latency(value) if value else "0")
     for number, (x, each) in enumerate(known):
@@ -77,11 +80,11 @@ def _felt(axes: Axes, when: Sequence[float], felt: Sequence[Document]) -> None:
         axes.plot(at, ceilings, "_", color=LIMIT, markersize=12, markeredgewidth=2, label="ceiling")
     names = ("middle_ns", "worst_ns", "ceiling_ns")
     drawn = [each[name] for _, each in known for name in names if each[name]]
-    if drawn and max(drawn) > WIDE * min(drawn):
+    if max(drawn) > WIDE * min(drawn):
         axes.set_ylim(0.7 * min(drawn), 1.3 * max(drawn))
         log_axis(axes, "y", show_latency)
     else:
-        axes.set_ylim(0, 1.15 * max(drawn, default=1e6))
+        axes.set_ylim(0, 1.15 * max(drawn))
 
 
 def _said(shown: Sequence[Document]) -> str:

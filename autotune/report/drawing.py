@@ -83,12 +83,13 @@ def styled() -> Iterator[None]:
         yield
 
 
-def figure(height_in: float, *panels: float) -> tuple[Figure, list[Axes]]:
-    """A drawing with panels of these relative heights below each other, or one."""
+def figure(height_in: float, *panels: float, same_x: bool = True) -> tuple[Figure, list[Axes]]:
+    """A drawing with panels of these relative heights below each other, or one. `same_x`: they
+    share what is below them."""
     drawing = Figure(figsize=(WIDTH_IN, height_in), layout="constrained")
     heights = panels or (1.0,)
     axes = drawing.subplots(
-        len(heights), 1, squeeze=False, sharex=True, height_ratios=list(heights)
+        len(heights), 1, squeeze=False, sharex=same_x, height_ratios=list(heights)
     )
     return drawing, list(axes[:, 0])
 

@@ -245,11 +245,6 @@ def _missing(
         )
     if told and not told.get("shares"):
         said.append("Each setting's part in the gain: nothing was proven that would have parts.")
-    if sum(figure.limited for figure in study.every) > 1:
-        said.append(
-            "The ceilings in the picture of throughput and p99: there are several, and its axis is "
-            "the mean of the p99s. The table below it says which settings hold them."
-        )
     pooled = {number for point in study.points for number in point.trials}
     if left := [t.number for t in trials if t.number not in pooled]:
         which = show_count(len(left), "trial")

@@ -9,7 +9,7 @@ from autotune.problem.setting import setting_key, show_setting
 from autotune.problem.trial import ROLES, Status
 from autotune.report import named_answers
 from autotune.results import solve
-from autotune.results.pareto import Point, Pool, as_said, front
+from autotune.results.pareto import Point, Pool, as_said
 from autotune.results.proof import original, proofs
 from autotune.results.solve import Study
 from autotune.store import RunRecord, TrialRecord
@@ -19,8 +19,7 @@ Document = dict[str, Any]
 
 def points(study: Study, run: RunRecord, records: Sequence[TrialRecord]) -> list[Document]:
     """Each setting that was measured in full: all its trials pooled."""
-    named, best = solve.named(run, records), front(study.points)
-    limited = any(figure.limited for figure in study.every)
+    named = solve.named(run, records)
     answers: dict[int, list[str]] = {}
     for name in named_answers.NAMES:
         point: Point | None = getattr(named, name) if named else None
@@ -32,7 +31,6 @@ def points(study: Study, run: RunRecord, records: Sequence[TrialRecord]) -> list
             "setting": show_setting(point.setting, study.problem.baseline),
             "original": point is study.points[0],
             "gain": interval(point.gain),
-            "p99": interval(point.latency) if limited else None,
             "p99s": {
                 f.name: point.figures.get(f.name, study.points[0].figures[f.name]).value
                 for f in study.every
@@ -41,7 +39,6 @@ def points(study: Study, run: RunRecord, records: Sequence[TrialRecord]) -> list
             "holds": point.holds(study.every, study.points[0]),
             "in_turn": point.in_turn,
             "confirmed": point.confirmed,
-            "front": point in best,
             "answers": answers.get(point.trials[0], []),
         }
         for point in study.points

@@ -10,57 +10,44 @@ Document = Mapping[str, Any]
 Row = tuple[str, ...]
 
 
-def only_p99(run: Document) -> Document | None:
-    """The figure whose p99 has a ceiling, if it is but one. Of several, a setting has the mean of
-    their ratios to the original settings'."""
-    limited = [figure for figure in run["figures"] if figure["ceiling"]]
-    return limited[0] if len(limited) == 1 else None
-
-
-def p99_of(run: Document, point: Document) -> float:
-    """Where a setting stands on the axis of the picture: ns of the only p99, or a mean ratio."""
-    only = only_p99(run)
-    value: float = point["p99s"][only["name"]] if only else point["p99"]["value"]
-    return value
-
-
-def show_p99(run: Document, value: float) -> str:
-    return show_latency(value) if only_p99(run) else f"×{value:.2f}"
+def limited(run: Document) -> list[Document]:
+    """The figures that have a ceiling, each a p99."""
+    return [figure for figure in run["figures"] if figure["ceiling"]]
 
 
 def heads(run: Document) -> Row:
     """Over the columns of `rows`."""
-    only = only_p99(run)
-    return ("trials", "overall", only["name"] if only else "p99, mean", "ceilings", "setting")
+    names = [figure["name"] for figure in limited(run)]
+    return ("trials", "overall", *names, *(["ceilings"] if names else []), "setting")
 
 
 def rows(run: Document) -> list[Row]:
     """A row a setting, in the order of their first trials."""
+    names = [figure["name"] for figure in limited(run)]
     found: list[tuple[int, Row]] = []
     for point in run["points"]:
-        p99 = show_p99(run, p99_of(run, point)) if point["p99"] else "–"
-        if _is_as_before(run, point):
-            p99 = "="
-        held = ("hold" if point["holds"] else "broken") if point["p99"] else ""
         numbers, gain = ", ".join(map(str, point["trials"])), f"×{point['gain']['value']:.2f}"
-        found.append((point["trials"][0], (numbers, gain, p99, held, point["setting"])))
+        p99s = [_shown(run, point, name) for name in names]
+        held = ["hold" if point["holds"] else "broken"] if names else []
+        found.append((point["trials"][0], (numbers, gain, *p99s, *held, point["setting"])))
     pooled = {number for point in run["points"] for number in point["trials"]}
     for trial in run["trials"]:
         number = trial["number"]
         if number not in pooled:
             said = trial["setting"] + _unfinished(trial)
-            found.append((number, (str(number), "–", "–", "", said)))
+            empty = ["–"] * (1 + len(names)) + ([""] if names else [])
+            found.append((number, (str(number), *empty, said)))
     return [row for _, row in sorted(found)]
 
 
-def _is_as_before(run: Document, point: Document) -> bool:
-    """Whether a setting changes nothing that could move the only p99, so that it was not measured
-    again."""
-    only = only_p99(run)
-    if not only or point["original"]:
-        return False
-    name = only["name"]
-    return bool(point["p99s"][name] == run["points"][0]["p99s"][name])
+def _shown(run: Document, point: Document, name: str) -> str:
+    """A p99, or "=" where the setting changes nothing that could move it."""
+    return "=" if _is_as_before(run, point, name) else show_latency(point["p99s"][name])
+
+
+def _is_as_before(run: Document, point: Document, name: str) -> bool:
+    same = point["p99s"][name] == run["points"][0]["p99s"][name]
+    return bool(same) and not point["original"]
 
 
 def _unfinished(trial: Document) -> str:
@@ -76,11 +63,7 @@ def note(run: Document) -> str:
         "have beside the original settings' figures above: how the array itself changed from trial "
         "to trial is taken out."
     )
-    if not only_p99(run) and any(point["p99"] for point in run["points"]):
-        names = ", ".join(figure["name"] for figure in run["figures"] if figure["ceiling"])
-        text += (
-            f" The p99 is the mean (geometric) of {names}, each relative to the original settings'."
-        )
-    if any(_is_as_before(run, point) for point in run["points"]):
+    names = [figure["name"] for figure in limited(run)]
+    if any(_is_as_before(run, point, name) for point in run["points"] for name in names):
         text += " =: what it changes cannot move that p99."
     return f"{text} `{run['history']}` lists what each trial measured."

@@ -11,19 +11,21 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from some_array import DEVICE, store_array
-from stored_reports import documents, from_the_lab
+from stored_reports import documents, drifting, from_the_lab
 
 from autotune.report import (
+    check_picture,
     guarded_picture,
     interval_picture,
     load_pictures,
     pictures,
     trade_picture,
 )
-from autotune.report.drawing import AFTER, BEFORE, Picture, styled
-from autotune.report.tried_table import p99_of
+from autotune.report.drawing import AFTER, BEFORE, INK, Picture, styled
+from autotune.report.tried_table import limited
 
 MODULES: tuple[ModuleType, ...] = (
+    check_picture,
     guarded_picture,
     interval_picture,
     load_pictures,
@@ -154,12 +156,33 @@ def test_trials_and_settings(run: dict[str, Any], drawn: dict[str, Figure]) -> N
     assert [*zip(best.get_xdata(), best.get_ydata(), strict=True)] == [
         (t["number"], t["best"]) for t in run["trials"] if t["best"]
     ]
-    (axes,) = drawn["r1-trade"].axes
-    found = {(x, y) for mark in "oD" for _, x, y in spots(axes, mark, 7.0)}
-    points = [point for point in run["points"] if point["p99"]]
-    assert found == {(p99_of(run, point), point["gain"]["value"]) for point in points}
-    rings = {(x, y) for _, x, y in spots(axes, "o", 12.0)}
-    assert rings == {(p99_of(run, p), p["gain"]["value"]) for p in points if p["front"]}
+
+
+@pytest.mark.parametrize("ceilings", ["one", "several"])
+def test_throughput_against_each_p99(
+    tmp_path: Path, drawn: dict[str, Figure], ceilings: str
+) -> None:
+    if ceilings == "one":
+        (run,) = documents(from_the_lab(tmp_path), "1")
+    else:
+        run = drifting(tmp_path, resync=70, write=50)
+    with styled():
+        trade_picture.trade("trade", run)
+    panels, figures = drawn["trade"].axes, limited(run)
+    assert (len(panels) == 1) == (ceilings == "one")
+    assert len(panels) == len(figures)
+    for axes, figure in zip(panels, figures, strict=True):
+        dots = [(p["p99s"][figure["name"]], p["gain"]["value"]) for p in run["points"]]
+        assert {(x, y) for mark in "oD" for _, x, y in spots(axes, mark, 7.0)} == set(dots)
+        assert axes.get_xlabel().startswith(figure["name"])
+        (ceiling,) = (each for each in axes.lines if each.get_linestyle() == "--")
+        assert set(ceiling.get_xdata()) == {figure["ceiling"]}
+        (front,) = (each for each in axes.lines if len(each.get_xdata()) > 1 and each != ceiling)
+        corners = [*zip(front.get_xdata(), front.get_ydata(), strict=True)]
+        # No dot is above the line, and each of its steps ends at a dot.
+        assert set(corners[::2]) <= set(dots)
+        for x, y in dots:
+            assert y <= max(high for at, high in corners if at <= x)
 
 
 def test_the_drift_of_the_array(run: dict[str, Any], drawn: dict[str, Figure]) -> None:
@@ -169,6 +192,26 @@ def test_the_drift_of_the_array(run: dict[str, Any], drawn: dict[str, Figure]) -
         curve = line(axes, each["figure"])
         assert list(curve.get_xdata()) == [point["minute"] for point in each["points"]]
         assert list(curve.get_ydata()) == [point["value"] for point in each["points"]]
+
+
+def test_checks_without_users_have_no_axis_for_them(
+    tmp_path: Path, drawn: dict[str, Figure]
+) -> None:
+    store_array(tmp_path)
+    (array,) = documents(tmp_path, DEVICE)
+    nobody = {"middle_ns": None, "worst_ns": None, "ceiling_ns": None}
+    with styled():
+        felt = check_picture.checks("felt", array["checks"])
+        alone = check_picture.checks("alone", [{**c, "p99": nobody} for c in array["checks"]])
+    assert [len(drawn[name].axes) for name in ("felt", "alone")] == [2, 1]
+    assert [("p99" in each.title) for each in (felt, alone)] == [True, False]
+    assert set(spots(drawn["felt"].axes[1], size=5.0)) == {
+        (INK, x, c["p99"]["middle_ns"])
+        for x, c in zip(
+            check_picture.days([c["began"] for c in array["checks"]]), array["checks"], strict=True
+        )
+        if c["p99"]["middle_ns"]
+    }
 
 
 def test_a_guarded_sync(tmp_path: Path, drawn: dict[str, Figure]) -> None:

@@ -12,7 +12,7 @@ import some_design
 from browser import PROGRAM, Browser
 from fake_run import Machine
 from some_array import DEVICE, store_array, store_little
-from stored_reports import NASTY, documents, from_the_lab, nasty
+from stored_reports import NASTY, documents, drifting, from_the_lab, nasty
 
 from autotune.design.stored import keep
 from autotune.measure.phase import Bench, PhaseResult
@@ -48,7 +48,7 @@ OVERLAPS = """
 })
 """
 REPEATS = """
-[...document.querySelectorAll('svg g')].flatMap(axis => {
+[...document.querySelectorAll('svg g g')].flatMap(axis => {
   const labels = [...axis.querySelectorAll(':scope > g > g > text')].map(e => e.textContent);
   return labels.filter((each, i) => labels.indexOf(each) != i)
     .map(each => axis.closest('svg').querySelector('title').textContent + ': twice ' + each);
@@ -130,7 +130,7 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> "Browser":  # type: ign
     "runs",
     [
         *("lab", "kept", "several", "many", "none kept", "wild", "nasty", "array"),
-        *("little of an array", "design", "recorded", "at a ceiling"),
+        *("little of an array", "design", "recorded", "at a ceiling", "several ceilings"),
     ],
 )
 def test_everything_can_be_read(
@@ -162,6 +162,8 @@ def test_everything_can_be_read(
     elif runs == "at a ceiling":
         (whole,) = documents(from_the_lab(tmp_path), "1")
         shown = [beside_the_ceiling(whole)]
+    elif runs == "several ceilings":
+        shown = [drifting(tmp_path, idle=30, write=50, resync=70)]
     else:
         machine = {"none kept": Alike, "wild": Wild}.get(runs, Machine)(tmp_path, monkeypatch)
         machine.run("recipe")
@@ -184,6 +186,21 @@ def test_everything_can_be_read(
         assert NASTY in browser.evaluate("document.body.textContent")
 
 
+def test_the_first_screen_has_the_answer_and_how_to_undo_it(
+    browser: Browser, tmp_path: Path
+) -> None:
+    page = tmp_path / "page.html"
+    page.write_text(html(documents(from_the_lab(tmp_path), "1")))
+    browser.show(page, 1280)
+    ends = browser.evaluate(
+        "[...document.querySelectorAll('.verdict, #change-1, pre')].map(each =>"
+        " each.getBoundingClientRect().bottom)"
+    )
+    # The verdict, the picture, and the commands to apply, keep and undo.
+    assert len(ends) == 6
+    assert max(ends) < 900
+
+
 def test_the_browser_sees_what_overlaps_and_overflows(browser: Browser, tmp_path: Path) -> None:
     page = tmp_path / "bad.html"
     page.write_text(
@@ -191,7 +208,8 @@ def test_the_browser_sees_what_overlaps_and_overflows(browser: Browser, tmp_path
         "<pre>wider than fifty pixels is this</pre></div><p style='color:#ccc'>faint</p>"
         "<svg width='100' height='50'><title>t</title><text x='5' y='20'>one</text>"
         "<text x='9' y='20'>two</text><text x='90' y='40'>outside</text>"
-        "<g><g><g><text x='5' y='45'>0</text></g></g><g><g><text x='30' y='45'>0</text></g></g></g>"
+        "<g><g><g><g><text x='5' y='45'>0</text></g></g>"
+        "<g><g><text x='30' y='45'>0</text></g></g></g></g>"
         "</svg>"
         "<p style='width:3em'><span class='word'>--two-lines</span></p><script>no.such()</script>"
     )
