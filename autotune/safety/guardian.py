@@ -29,6 +29,8 @@ from autotune.system import sysfs
 
 OOM_SCORE_ADJ = "-900"
 DISMISS_TIMEOUT_S, DISMISS_LOOK_S = 60.0, 0.02
+HOLD_S, HOLD_LOOK_S = 30.0, 0.01
+"""How long a dead tuner may still hold its journal. `restore` gives up after half of that."""
 
 
 class Guardian:
@@ -180,8 +182,8 @@ def watch_over(path: Path) -> int:
 _SAID = {
     End.DONE: "autotune ended, and left something",
     End.DEAD: "autotune ended without cleaning up",
-    End.KILLED: "autotune was stopped, and so was killed",
-    End.STUCK: "autotune was stopped, and hangs in the kernel since it was killed",
+    End.KILLED: "autotune was stopped or hung, and so was killed",
+    End.STUCK: "autotune was stopped or hung, and hangs in the kernel since it was killed",
 }
 
 
@@ -210,12 +212,24 @@ def _withstand() -> None:
         signal.signal(number, signal.SIG_IGN)
 
 
+def _have_it_let_go(file: BinaryIO) -> None:
+    """Wait for the tuner's hold on its journal, since its pipe may break a moment before. Not for
+    one of its children: forked, and waiting for the disk that its program is on."""
+    deadline = time.monotonic() + HOLD_S
+    while time.monotonic() < deadline:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            time.sleep(HOLD_LOOK_S)
+        else:
+            return
+
+
 def _what_is_left(path: Path, file: BinaryIO, first: bytes, end: End) -> Journal | None:
     """The journal if there is anything to put back. `file` is it as it was opened at the start,
     `first` what it said then."""
     if end is not End.STUCK:
-        # The pipe may break a moment before the dying tuner's hold on the journal does.
-        fcntl.flock(file, fcntl.LOCK_EX)
+        _have_it_let_go(file)
     try:
         file.seek(0)
         text = file.read()

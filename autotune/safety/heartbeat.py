@@ -1,5 +1,6 @@
-"""How a guardian notices that its tuner was stopped (SIGSTOP, a frozen control group): such a one
-would leave in force what is only tried, and a guard's throttle shut. Light, as the journal."""
+"""How a guardian notices that its tuner was stopped (SIGSTOP, a frozen control group), or hangs in
+the kernel (a filesystem that does not answer): such a one would leave in force what is only tried,
+and a guard's throttle shut. Light, as the journal."""
 
 import contextlib
 import os
@@ -7,16 +8,20 @@ import select
 import signal
 import threading
 from enum import Enum, auto
+from pathlib import Path
+
+from autotune.system import sysfs
 
 BEAT_S = 5.0
 SILENCE_S = 60.0
-"""A thread of its own beats, so nothing but a stop silences a tuner for so long. While the whole
-machine sleeps, neither counts."""
+"""A thread of its own beats, so nothing but a stop, or a wait in the kernel that does not end,
+silences a tuner for so long. While the whole machine sleeps, neither counts."""
 DONE = b"!"
 
 
 class Heartbeat:
-    """Writes a byte into a pipe every few seconds, until it is stopped, which closes that end."""
+    """Writes a byte into a pipe every few seconds, as long as the main thread is not in the same
+    wait in the kernel as the time before, until it is stopped, which closes that end."""
 
     def __init__(self, writing: int) -> None:
         self._writing = writing
@@ -27,7 +32,12 @@ class Heartbeat:
         self._thread.start()
 
     def _beat(self) -> None:
+        waits = ""
         while not self._over.wait(BEAT_S):
+            earlier, waits = waits, _wait_of_main_thread()
+            if waits and waits == earlier:
+                # No signal reaches it there, Ctrl-C neither.
+                continue
             with contextlib.suppress(BrokenPipeError, BlockingIOError):
                 os.write(self._writing, b".")
 
@@ -39,6 +49,17 @@ class Heartbeat:
             with contextlib.suppress(BrokenPipeError, BlockingIOError):
                 os.write(self._writing, DONE)
         os.close(self._writing)
+
+
+def _wait_of_main_thread() -> str:
+    """In which wait that no signal ends the main thread is; "" if in none. Stores to sysfs wait in
+    threads of their own."""
+    task = Path(f"/proc/self/task/{threading.main_thread().native_id}/status")
+    lines = sysfs.read_or(task, "").splitlines()
+    if not any(line.startswith("State:\tD") for line in lines):
+        return ""
+    # It counts the switches to other threads: as many as before, and it is the same wait.
+    return "\n".join(line for line in lines if "ctxt_switches" in line)
 
 
 class End(Enum):

@@ -17,6 +17,7 @@ from typing import BinaryIO
 from autotune.durable import append, open_roots_own, private_folder, sync_folder
 from autotune.errors import AutotuneError, RefusalError, StoppedError
 from autotune.knobs.write_order import CACHE, MDADMS_MIN, MIN, resets
+from autotune.safety.in_time import in_time
 from autotune.safety.lock_holders import holder
 from autotune.safety.paths import is_of_applied, is_waiting, waiting_path
 from autotune.safety.record import Record
@@ -41,6 +42,9 @@ class Journal:
         """The file, locked, once it is claimed."""
         self.watched = False
         """Whether a guardian stands ready to put back what it speaks of."""
+        self.patience_s: float | None = None
+        """How long its disk may take for a line before that is given up; None: as long as it takes.
+        """
         self._switched: set[Path] = set()
         """The disks whose scheduler this process has begun to write."""
 
@@ -117,6 +121,15 @@ class Journal:
         return cls(path, record)
 
     def _add(self, entry: Mapping[str, object]) -> None:
+        if self.patience_s is None:
+            self._append(entry)
+        elif not in_time(lambda: self._append(entry), self.patience_s):
+            # The next ones would wait for the same.
+            self.patience_s = 0.0
+            raise AutotuneError(f"The disk of the journal {self.path} does not answer.")
+        self.record.learn(entry)
+
+    def _append(self, entry: Mapping[str, object]) -> None:
         try:
             # Never made anew: a journal without its first line would say that nothing was changed.
             flags = os.O_RDWR | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
@@ -132,7 +145,6 @@ class Journal:
                 f"The journal {self.path} cannot be written ({error.strerror}), so nothing more "
                 "is changed, and what was changed is put back."
             ) from None
-        self.record.learn(entry)
 
     def claim(self) -> None:
         """Hold the journal until this process ends. Raise RefusalError if another one does (its

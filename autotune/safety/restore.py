@@ -25,6 +25,10 @@ from autotune.safety.set_by import lowers_itself, theirs
 from autotune.system import disk_originals, sysfs
 from autotune.system.blockdev import md_uuid
 
+PATIENCE_S = 10.0
+"""What is noted meanwhile counts only if this is killed, too: a disk that hangs, or is frozen for a
+backup, keeps nothing from going back."""
+
 
 def restore(journal: Journal, root: Path = Path("/"), at_once: bool = False) -> Outcome:
     """Put everything back that the journal's run changed, then clear the journal. `at_once`: right
@@ -32,9 +36,10 @@ def restore(journal: Journal, root: Path = Path("/"), at_once: bool = False) -> 
 
     Never raises for one file: it goes on with the rest, and keeps the journal if any failed. What
     the kernel does not take while a sync runs waits in a journal of its own, and so does a scratch
-    folder that cannot be removed.
+    folder that cannot be removed. It waits for the journal's disk only when all is back.
     """
     record, outcome = journal.record, Outcome()
+    journal.patience_s = PATIENCE_S
     needed = (root / "sys/block", root / BOOT_ID.relative_to("/"))
     if hidden := [str(path) for path in needed if not path.exists()]:
         # What cannot be seen is not gone.

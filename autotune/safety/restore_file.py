@@ -35,9 +35,11 @@ def put_back(
     have reset. False if that has to wait for the end of a sync."""
     record, name, wanted = journal.record, str(write.path), write.text
     if name in record.unsettled and record.pid != os.getpid() and _hangs(record.pid):
+        # That may be in a store to this file, which comes through after this one, or anywhere else.
         outcome.late = True
-        outcome.failed.append(f"{name}: a store to it has not come through, as if a disk hangs")
-        return True
+        outcome.failed.append(
+            f"{name}: an earlier store may still come through, as if a disk hangs"
+        )
     if keep is not None:
         wanted = keep
     try:

@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,8 @@ from autotune.measure.scratch import scratch_file
 from autotune.measure.write_budget import Written
 from autotune.safety import guardian as guarding
 from autotune.safety import heartbeat
+from autotune.safety import journal as journals
+from autotune.safety import restore as restoring
 from autotune.safety.guardian import Guardian, guarded
 from autotune.safety.journal import OVER, Journal, is_over
 from autotune.safety.new_journal import new_journal
@@ -219,7 +222,7 @@ IMPATIENT = f"""#!{sys.executable}
 import sys, syslog, time
 from pathlib import Path
 from autotune.safety import guardian, heartbeat
-heartbeat.SILENCE_S = 5.0
+heartbeat.SILENCE_S, guardian.HOLD_S = 5.0, 5.0
 # Whoever keeps the log may hang, too.
 syslog.syslog = lambda *_: time.sleep(45)
 sys.exit(guardian.watch_over(Path(sys.argv[-1])))
@@ -255,6 +258,81 @@ def test_a_tuner_that_is_stopped_does_not_keep_what_it_tries_in_force(
             assert file.read_text() == "256"
         finally:
             tuner.kill()
+
+
+HANGS = STOPPABLE.replace(
+    "    time.sleep(600)",
+    """    import ctypes, os
+    # As one that waits for a disk: in the kernel, until somebody reads from the FIFO.
+    libc, actions = ctypes.CDLL(None), ctypes.create_string_buffer(256)
+    libc.posix_spawn_file_actions_init(actions)
+    fifo = os.fsencode(sys.argv[4])
+    libc.posix_spawn_file_actions_addopen(actions, 5, fifo, os.O_WRONLY, 0)
+    words = (ctypes.c_char_p * 2)(b"true", None)
+    libc.posix_spawn(None, b"/bin/true", actions, None, words, words)
+    time.sleep(600)""",
+)
+
+
+def test_a_tuner_that_hangs_in_the_kernel_does_not_keep_what_it_tries_in_force(
+    tmp_path: Path,
+) -> None:
+    """Its threads go on, that which beats, too."""
+    file, python, fifo = (tmp_path / n for n in ("stripe_cache_size", "python", "fifo"))
+    file.write_text("256\n")
+    python.write_text(IMPATIENT)
+    python.chmod(0o755)
+    os.mkfifo(fifo)
+    words = [str(journal_path(tmp_path, UUID)), str(file), str(python), str(fifo)]
+    with subprocess.Popen(
+        [sys.executable, "-c", HANGS, *words], stdout=subprocess.PIPE, text=True
+    ) as tuner:
+        try:
+            assert tuner.stdout is not None
+            assert tuner.stdout.readline() == "ready\n"
+            assert tuner.wait(30) == -signal.SIGKILL
+            deadline = time.monotonic() + 30
+            while journal_path(tmp_path, UUID).exists() and time.monotonic() < deadline:
+                time.sleep(0.05)
+            assert file.read_text() == "256"
+        finally:
+            tuner.kill()
+            # Whoever waits for a reader has one now.
+            os.close(os.open(fifo, os.O_RDONLY | os.O_NONBLOCK))
+
+
+def test_a_journal_whose_disk_hangs_keeps_nothing_from_going_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A switch of the scheduler, which comes first, is noted in it."""
+    names = ("queue/scheduler", "queue/nr_requests", "md/stripe_cache_size")
+    originals = ("[none] bfq", "64", "256")
+    files = [tmp_path / "sys/block/vda" / name for name in names]
+    for file, text in zip(files, originals, strict=True):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+    journal = new_journal(journal_path(tmp_path, UUID), UUID, "/dev/md0", files)
+    for file, text, reads in zip(
+        files, ("bfq", "128", "4096"), ("none [bfq]", "128", "4096"), strict=True
+    ):
+        journal.writing(file, text)
+        file.write_text(reads)
+    thaw, begun = threading.Event(), []
+
+    def frozen(_descriptor: int, entry: object) -> None:
+        begun.append(entry)
+        thaw.wait(60)
+
+    monkeypatch.setattr(journals, "append", frozen)
+    monkeypatch.setattr(restoring, "PATIENCE_S", 0.2)
+    done = threading.Thread(target=restore, args=(journal,), daemon=True)
+    done.start()
+    done.join(10)
+    waits = done.is_alive()
+    thaw.set()
+    assert begun
+    assert not waits
+    assert [file.read_text() for file in files] == ["none", "64", "256"]
 
 
 def test_a_guardian_that_is_stopped_is_none(tmp_path: Path) -> None:
