@@ -33,6 +33,7 @@ LIMIT_S = {"guest_retune.py": 1800, "guest_design.py": 3600}
         ("raid5-hdd", "guest_rebuild.py"),
         pytest.param("raid5-hdd", "guest_watch.py", marks=pytest.mark.slow),
         ("raid5-hdd", "guest_guard.py"),
+        ("raid5-hdd", "guest_hanging.py"),
         pytest.param("tests/lab/forecast.toml", "guest_forecast.py", marks=pytest.mark.slow),
         ("tests/lab/check.toml", "guest_check.py"),
         pytest.param("tests/lab/check.toml", "guest_check_kills.py", marks=pytest.mark.slow),
