@@ -54,8 +54,8 @@ class Heartbeat:
 def _wait_of_main_thread() -> str:
     """In which wait that no signal ends the main thread is; "" if in none. Stores to sysfs wait in
     threads of their own."""
-    task = Path(f"/proc/self/task/{threading.main_thread().native_id}/status")
-    lines = sysfs.read_or(task, "").splitlines()
+    # In a child of a fork, Python's own number of that thread may be the parent's (3.11).
+    lines = sysfs.read_or(Path(f"/proc/self/task/{os.getpid()}/status"), "").splitlines()
     if not any(line.startswith("State:\tD") for line in lines):
         return ""
     # It counts the switches to other threads: as many as before, and it is the same wait.

@@ -206,7 +206,7 @@ def test_the_guardian_outlives_the_signal_that_ends_a_service(tmp_path: Path) ->
 
 
 STOPPABLE = """
-import sys, time
+import os, sys, time
 from pathlib import Path
 from autotune.safety import guardian, heartbeat
 from autotune.safety.new_journal import new_journal
@@ -260,9 +260,15 @@ def test_a_tuner_that_is_stopped_does_not_keep_what_it_tries_in_force(
             tuner.kill()
 
 
-HANGS = STOPPABLE.replace(
+FORKED = """
+import os
+if os.fork():
+    # As `run` does.
+    os._exit(100 + os.waitstatus_to_exitcode(os.wait()[1]))
+"""
+HANGS = FORKED + STOPPABLE.replace(
     "    time.sleep(600)",
-    """    import ctypes, os
+    """    import ctypes
     # As one that waits for a disk: in the kernel, until somebody reads from the FIFO.
     libc, actions = ctypes.CDLL(None), ctypes.create_string_buffer(256)
     libc.posix_spawn_file_actions_init(actions)
@@ -290,7 +296,7 @@ def test_a_tuner_that_hangs_in_the_kernel_does_not_keep_what_it_tries_in_force(
         try:
             assert tuner.stdout is not None
             assert tuner.stdout.readline() == "ready\n"
-            assert tuner.wait(30) == -signal.SIGKILL
+            assert tuner.wait(30) == 100 - signal.SIGKILL
             deadline = time.monotonic() + 30
             while journal_path(tmp_path, UUID).exists() and time.monotonic() < deadline:
                 time.sleep(0.05)
