@@ -261,7 +261,7 @@ def test_a_tuner_that_is_stopped_does_not_keep_what_it_tries_in_force(
 
 
 FORKED = """
-import os
+import os, threading
 if os.fork():
     # As `run` does.
     os._exit(100 + os.waitstatus_to_exitcode(os.wait()[1]))
