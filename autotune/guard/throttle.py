@@ -112,9 +112,10 @@ class Throttle:
         self.held = True
         if self.is_open:
             self.check()
-            # To open it again must not wait for the disk that the journal is on.
+            # Nothing that follows, to open it again above all, must wait for the journal's disk.
             file = self._files["sync_speed_max"]
             self._announce(file, file.found)
+            self._announce_depths()
             self._write(file.path.name, str(SHUT_KIB))
             self.is_open = False
 
@@ -146,6 +147,15 @@ class Throttle:
     def depth(self) -> int | None:
         """`sync_io_depth`, where this kernel has it (6.16)."""
         return self._number("sync_io_depth") if "sync_io_depth" in self._files else None
+
+    def _announce_depths(self) -> None:
+        """All that `halve_depth` and `restore_depth` may write."""
+        if (depth := self.depth) is not None:
+            file = self._files["sync_io_depth"]
+            self._announce(file, file.found)
+            while depth > 1:
+                depth //= 2
+                self._announce(file, str(depth))
 
     def halve_depth(self) -> None:
         """Let a sync keep half as many requests in flight, down to one."""

@@ -163,6 +163,7 @@ class Check:
                     )
                 self._done_before_kib += size_kib
                 self._latest_kib = 0
+                self._journal.checking(True, start=self._start_kib * 2)
                 self._journal.store(self._md / "sync_action", "check")
         elif position[0] < position[1]:
             # All of it is shown until the superblocks are written (`getting_on_kib`).

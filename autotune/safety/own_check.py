@@ -14,12 +14,13 @@ from autotune.system.sync import is_checking
 IDLE_TIMEOUT_S = 30.0
 
 
-LATE_S = 60.0
-"""md begins a check within seconds after it was told to."""
+LATE_S = 180.0
+"""md begins a check within seconds after it was told to. Where a disk hangs it does so at any time,
+but by then a restore has announced it once more."""
 PROC = Path("/proc")
 _COMM, _START, _PARENT, _KTHREADD = 15, 19, 1, "2"
-"""A name's length, and where the start and the parent are in /proc/PID/stat (proc_pid_stat(5)),
-after the name; the parent of the kernel's threads."""
+"""A name's length before Linux 5.17, and where the start and the parent are in /proc/PID/stat
+(proc_pid_stat(5)), after the name; the parent of the kernel's threads."""
 ROUNDED = 8
 """md rounds `sync_min` down to so many sectors."""
 
@@ -47,9 +48,9 @@ def is_anothers(md: Path, record: Record) -> bool:
 def _thread_began_s(name: str) -> float | None:
     """When md began the sync of an array, on the clock that goes on while the machine sleeps; None
     if its thread is not seen from here, as in a container."""
-    thread = f"{name}_resync"[:_COMM]
+    thread = f"{name}_resync"
     for process in PROC.glob("[0-9]*"):
-        if sysfs.read_or(process / "comm", "") == thread:
+        if sysfs.read_or(process / "comm", "") in (thread, thread[:_COMM]):
             # Fields from the third on: the name before them may have anything in it.
             fields = sysfs.read_or(process / "stat", "").rpartition(")")[2].split()
             if len(fields) > _START and fields[_PARENT] == _KTHREADD:

@@ -117,6 +117,10 @@ def _restore_settings(journal: Journal, root: Path, outcome: Outcome) -> None:
         gone |= {path for path in paths if path.is_relative_to(block)}
     elif record.checking and not record.making and record.is_same(block / "md/sync_action"):
         stop_check(block, outcome, record)
+        if outcome.checking:
+            # It is ours still if md begins it only when a disk answers again.
+            with contextlib.suppress(AutotuneError):
+                journal.checking(True, start=record.check_start)
     outcome.gone = [str(path) for path in paths if path in gone]
     # Before the first look at them: what mdadm puts back is there before it ends.
     coming = {path for path in paths if str(path) in record.ours and may_come_back(path)}

@@ -401,11 +401,19 @@ def test_nothing_is_written_before_the_journal_has_it(
 
 
 def test_where_the_pace_can_do_no_more_the_depth_does(
-    guarded: Callable[..., Guarded],
+    guarded: Callable[..., Guarded], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plant = Plant(free_kib=1500)
     plant.limits["sync_io_depth"] = "32 (system)"
     guard = guarded(plant)
+    announce = guard.journal.writing
+
+    def announced(path: Path, text: str) -> None:
+        # Shut, it must not wait for the disk that the journal is on.
+        assert not plant.limits["sync_speed_max"].endswith("(local)")
+        announce(path, text)
+
+    monkeypatch.setattr(guard.journal, "writing", announced)
     guard.run(120)
     assert int(plant.limits["sync_io_depth"].split()[0]) < 32
     plant.iops = 0

@@ -1,12 +1,14 @@
 """What a restore leaves alone, since somebody else set or made it."""
 
+import os
+import time
 from pathlib import Path
 
 import pytest
 from journal_files import Files, files, resetting
 
 from autotune.errors import InfeasibleError
-from autotune.safety import own_scratch
+from autotune.safety import own_check, own_scratch
 from autotune.safety.journal import Journal
 from autotune.safety.restore import restore
 from autotune.system import sysfs
@@ -214,9 +216,14 @@ def test_where_a_check_got_to_that_somebody_froze_goes_back_though_it_is_noted_l
 def test_a_check_that_does_not_end_is_ours_still(
     files: Files, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A disk hangs. The recovery that follows must not stop at the check's bound."""
-    journal = files.open()
-    journal.checking(True)
+    """A disk hangs. The recovery that follows must not stop at the check's bound, nor is what md
+    begins once the disk answers somebody else's check."""
+    journal, boot = files.open(), time.CLOCK_BOOTTIME
+    monkeypatch.setattr(own_check, "PROC", files.root / "proc")
+    began_s = time.clock_gettime(boot)
+    with monkeypatch.context() as patch:
+        patch.setattr(time, "clock_gettime", lambda _: began_s - 3600)
+        journal.checking(True)
     md, taken = files.md, sysfs.write
     for name, text in {"sync_action": "check", "sync_max": "4096", "sync_min": "2048"}.items():
         (md / name).write_text(text)
@@ -233,7 +240,26 @@ def test_a_check_that_does_not_end_is_ours_still(
     assert outcome.checking
     assert not outcome.complete
     assert outcome.foreign == []
+    thread, ticks = files.root / "proc/77", int(began_s * os.sysconf("SC_CLK_TCK"))
+    thread.mkdir(parents=True)
+    (thread / "comm").write_text("md0_resync\n")
+    (thread / "stat").write_text(f"77 (md0_resync) D 2 {'0 ' * 17}{ticks} 0 0\n")
     outcome = restore(files.reload(), files.root)
     assert outcome.complete
     assert not outcome.checking
+    assert outcome.foreign == []
     assert (sysfs.read(md / "sync_action"), sysfs.read(md / "sync_min")) == ("idle", "0")
+
+
+@pytest.mark.parametrize("comm", ["md_archive2019_resync", "md_archive2019_"])
+def test_the_thread_of_a_long_name_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, comm: str
+) -> None:
+    """Since Linux 5.17 it is not cut."""
+    thread = tmp_path / "77"
+    thread.mkdir()
+    (thread / "comm").write_text(f"{comm}\n")
+    (thread / "stat").write_text(f"77 ({comm}) D 2 {'0 ' * 17}100 0 0\n")
+    monkeypatch.setattr(own_check, "PROC", tmp_path)
+    assert own_check._thread_began_s("md_archive2019") == 100 / os.sysconf("SC_CLK_TCK")
+    assert own_check._thread_began_s("md_archive2020") is None
