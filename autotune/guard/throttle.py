@@ -96,16 +96,21 @@ class Throttle:
                     "is."
                 )
         if self._number("sync_speed_min") > max(self.floor_kib, FLOOR_KIB):
-            # It follows the sysctl, which was raised for all arrays.
+            # It follows the sysctl, which was raised for all arrays. Nothing is held until it is
+            # lowered here, for which the journal's disk has to answer.
+            self._open()
             self._write("sync_speed_min", str(FLOOR_KIB))
 
     def open(self) -> None:
         """Let the sync run as it would without a guard, but for a lower sync_speed_min."""
         if not self.is_open:
             self.check()
-            self._write("sync_speed_max", self._files["sync_speed_max"].found)
-            self.is_open = True
+            self._open()
         self._at_s = None
+
+    def _open(self) -> None:
+        self._write("sync_speed_max", self._files["sync_speed_max"].found)
+        self.is_open = True
 
     def shut(self) -> None:
         """Let the sync sleep from its next 128 KiB on."""
@@ -133,8 +138,7 @@ class Throttle:
             self.shut()
         elif not self.is_open and self._allowed_kib - done_kib >= pace_kib * REOPEN_S:
             self.check()
-            self._write("sync_speed_max", self._files["sync_speed_max"].found)
-            self.is_open = True
+            self._open()
 
     def pause_s(self, done_kib: float, free_kib: float) -> float:
         """How long it is safe to look away while a pace is kept, for disks that sync at

@@ -356,12 +356,26 @@ def test_everything_is_as_it_was_found(guarded: Callable[..., Guarded]) -> None:
     assert plant.limits == found
 
 
+def announces_nothing_while_shut(
+    plant: Plant, guard: Guarded, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """See that it never waits for the disk that the journal is on while it holds the sync."""
+    announce = guard.journal.writing
+
+    def announced(path: Path, text: str) -> None:
+        assert not plant.limits["sync_speed_max"].endswith("(local)")
+        announce(path, text)
+
+    monkeypatch.setattr(guard.journal, "writing", announced)
+
+
 def test_a_sysctl_that_is_raised_meanwhile_lets_no_sync_run_away(
-    guarded: Callable[..., Guarded],
+    guarded: Callable[..., Guarded], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The limit of the array follows it, and md holds no sync back that is below it."""
     plant = Plant()
     guard = guarded(plant)
+    announces_nothing_while_shut(plant, guard, monkeypatch)
     guard.run(60)
     plant.limits["sync_speed_min"] = "50000 (system)"
     guard.windows.clear()
@@ -406,14 +420,7 @@ def test_where_the_pace_can_do_no_more_the_depth_does(
     plant = Plant(free_kib=1500)
     plant.limits["sync_io_depth"] = "32 (system)"
     guard = guarded(plant)
-    announce = guard.journal.writing
-
-    def announced(path: Path, text: str) -> None:
-        # Shut, it must not wait for the disk that the journal is on.
-        assert not plant.limits["sync_speed_max"].endswith("(local)")
-        announce(path, text)
-
-    monkeypatch.setattr(guard.journal, "writing", announced)
+    announces_nothing_while_shut(plant, guard, monkeypatch)
     guard.run(120)
     assert int(plant.limits["sync_io_depth"].split()[0]) < 32
     plant.iops = 0
