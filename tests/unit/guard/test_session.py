@@ -375,9 +375,11 @@ def test_a_sysctl_that_is_raised_meanwhile_lets_no_sync_run_away(
     """The limit of the array follows it, and md holds no sync back that is below it."""
     plant = Plant()
     guard = guarded(plant)
-    announces_nothing_while_shut(plant, guard, monkeypatch)
     guard.run(60)
+    guard.throttle.shut()
+    announces_nothing_while_shut(plant, guard, monkeypatch)
     plant.limits["sync_speed_min"] = "50000 (system)"
+    guard.throttle.check()
     guard.windows.clear()
     guard.run(120)
     assert plant.limits["sync_speed_min"] == f"{FLOOR_KIB} (local)"
