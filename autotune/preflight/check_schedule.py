@@ -1,5 +1,6 @@
 """When the machine's own checks of its arrays start next: timers of systemd, and crontabs."""
 
+import os
 import re
 import subprocess
 from collections.abc import Iterator, Sequence
@@ -99,19 +100,17 @@ def is_masked(root: Path, unit: str) -> bool:
 
 
 def _next_of_timer(timer: str) -> datetime | None:
-    command = (
-        *("systemctl", "show", "--property=NextElapseUSecRealtime", "--value"),
-        *("--timestamp=unix", timer),
-    )
+    command = ("systemctl", "show", "--property=NextElapseUSecRealtime", "--value", timer)
+    # --timestamp=unix says nothing of this property (systemd 252).
+    utc = {**os.environ, "TZ": "UTC"}
     try:
         done = subprocess.run(
-            command, capture_output=True, text=True, timeout=_TIMEOUT_S, check=False
+            command, capture_output=True, text=True, timeout=_TIMEOUT_S, check=False, env=utc
         )
     except (OSError, subprocess.TimeoutExpired):
         return None
-    # systemd 248 and newer: "@1765000800".
-    found = re.fullmatch(r"@(\d+)", done.stdout.strip())
-    return datetime.fromtimestamp(int(found[1])).astimezone() if found else None
+    found = re.search(r"\b(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) UTC$", done.stdout.strip())
+    return datetime.fromisoformat(f"{found[1]}+00:00").astimezone() if found else None
 
 
 def next_in_crontab(text: str, now: datetime) -> datetime | None:

@@ -82,10 +82,9 @@ def test_nothing_begins_that_a_scheduled_check_would_find(
 @pytest.mark.parametrize(
     ("timer", "said", "skips"),
     [
-        ("mdcheck_start.timer", "@1796518800", True),
-        ("mdcheck_start.timer", "Sun 2026-12-06 01:00:00 UTC", False),
+        ("mdcheck_start.timer", "Sun 2026-12-06 01:00:00 UTC", True),
         ("mdcheck_start.timer", "", False),
-        ("mdcheck_continue.timer", "@1796518800", False),
+        ("mdcheck_continue.timer", "Sun 2026-12-06 01:00:00 UTC", False),
     ],
 )
 def test_so_does_none_that_a_timer_would(
