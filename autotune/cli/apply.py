@@ -1,7 +1,7 @@
 """`autotune apply` and `autotune unpersist`."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -16,10 +16,6 @@ from autotune.cli.options import (
     print_persisted,
 )
 from autotune.cli.terminal import console, notice, say
-
-if TYPE_CHECKING:
-    from autotune.safety.applied import Stopped
-    from autotune.system.array import Array
 
 
 def apply(
@@ -106,7 +102,7 @@ def unpersist(
     from autotune.deploy.persist import unpersist as remove
     from autotune.deploy.persisted import changed_by_hand, persisted_uuids
     from autotune.deploy.udevd import tell_exported, tell_udev
-    from autotune.deploy.undo import stopped
+    from autotune.deploy.undo import record, refuse_unreadable, stopped
     from autotune.errors import RefusalError
     from autotune.preflight.checks import require_root
     from autotune.system.array import find_uuid, list_arrays
@@ -115,13 +111,15 @@ def unpersist(
     uuid = find_uuid(device)
     if uuid not in persisted_uuids():
         raise RefusalError(f"Nothing is persisted for {device}.")
+    refuse_unreadable(stopped(uuid))
     # What joins or is assembled until then is still set, and what was there before is recorded.
     if text := changed_by_hand(uuid):
         notice(text)
     removed = remove_rule(uuid)
     tell_udev(uuid, next((a for a in list_arrays() if a.uuid == uuid), None), notice)
     array = next((array for array in list_arrays() if array.uuid == uuid), None)
-    known = _record(array or stopped(uuid), state_dir)
+    if theirs := record(array or stopped(uuid), state_dir):
+        notice(f"This stays: {'; '.join(theirs)}")
     removed += remove(uuid)
     if array is not None:
         tell_exported(uuid, notice)
@@ -130,27 +128,10 @@ def unpersist(
         return
     for path in removed:
         print(f"Removed {path}.")
-    if not known:
-        say("The values stay as they are, those of disks until a reboot.")
-    elif array is None:
+    if array is None:
         say("What it has set on disks stays until a reboot; `autotune restore --all` ends that.")
     else:
         say(
             f"The values stay as they are until {array.device} is stopped, those of its disks "
             f"until a reboot. `autotune restore {array.device}` puts them back now."
         )
-
-
-def _record(array: "Array | Stopped", state_dir: Path) -> bool:
-    """Note what the array had before the profile, which alone says it; False if that cannot be
-    read, and is removed all the same."""
-    from autotune.deploy.undo import record
-    from autotune.errors import UsageError
-
-    try:
-        if theirs := record(array, state_dir):
-            notice(f"This stays: {'; '.join(theirs)}")
-    except UsageError as error:
-        notice(f"What {array.device} had before is not known: {error}")
-        return False
-    return True

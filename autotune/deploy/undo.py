@@ -10,6 +10,7 @@ from pathlib import Path
 
 from autotune.deploy.persisted import persisted_uuids, profile_path
 from autotune.deploy.udevd import settle
+from autotune.errors import RefusalError, UsageError
 from autotune.knobs import is_of_disks
 from autotune.knobs.iosched import RESET_BY_SWITCH
 from autotune.knobs.originals import before_here
@@ -76,6 +77,19 @@ def _whole_notes(array: Lockable) -> dict[Path, Note]:
         settle(array.root)
         notes = noted_for(array.uuid, array.root)
     return notes
+
+
+def refuse_unreadable(array: Lockable) -> None:
+    """Raise RefusalError, with what to do, if the profile that is persisted for an array cannot be
+    used: it alone may say what was there before."""
+    try:
+        _persisted(array)
+    except UsageError as error:
+        path = profile_path(array.uuid, array.root)
+        raise RefusalError(
+            f"{error} It says what was there before, so nothing is removed. Mend that and try "
+            f"again, or move {path} elsewhere if the values may stay as they are."
+        ) from None
 
 
 def not_noted(array: Array, state_dir: Path) -> list[str]:

@@ -30,7 +30,7 @@ from autotune.deploy import undo as undoing
 from autotune.deploy.apply import known_here
 from autotune.deploy.in_force import active, refuse_damaged
 from autotune.deploy.persisted import profile_path
-from autotune.deploy.undo import not_noted, record_persisted, stopped
+from autotune.deploy.undo import not_noted, record_persisted, refuse_unreadable, stopped
 from autotune.errors import AutotuneError, RefusalError, UsageError
 from autotune.knobs import by_name, read_setting
 from autotune.knobs.profile_file import load_profile
@@ -365,6 +365,29 @@ def test_disks_of_an_array_that_does_not_run_get_back_what_they_had(
     assert restore(journal, tmp_path).complete
     assert sysfs.value(theirs) == "bfq"
     assert {sysfs.value(path) for path in ours} == {ORIGINAL}
+
+
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [("shared", "others"), ("newer", "schema version"), ("cut", "is not valid")],
+)
+def test_a_profile_that_alone_knows_what_was_before_is_not_thrown_away(
+    tmp_path: Path, array: Array, damage: str, said: str
+) -> None:
+    array = named(array)
+    as_udev_sets_it(array)
+    refuse_unreadable(array)
+    path = profile_path(array.uuid, tmp_path)
+    if damage == "shared":
+        path.parent.chmod(0o775)
+    else:
+        old, new = (
+            ('"schema_version": 1', '"schema_version": 2') if damage == "newer" else ("}", "")
+        )
+        path.write_text(path.read_text().replace(old, new))
+    with pytest.raises(RefusalError, match=said) as refused:
+        refuse_unreadable(array)
+    assert f"nothing is removed. Mend that and try again, or move {path}" in str(refused.value)
 
 
 def test_what_a_switch_at_the_boot_resets_comes_back(tmp_path: Path, array: Array) -> None:
