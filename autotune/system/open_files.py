@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from autotune.system import sysfs
+from autotune.system.file_tables import share_files
 from autotune.system.mountinfo import Mounted, mounted
 
 PROC = Path("/proc")
@@ -35,13 +36,13 @@ def open_files() -> Iterator[tuple[int, list[Path]]]:
 
 def _entries(process: Path) -> Iterator[Path]:
     """Those of its first thread, which may have ended, and of each that has files of its own."""
-    known: set[str] = set()
-    for folder in (process / "fd", *(process / "task").glob("*/fd")):
+    looked_at: list[int] = []
+    for task in sorted((process / "task").iterdir(), key=lambda each: int(each.name)):
+        if any(share_files(int(task.name), other) for other in looked_at):
+            continue
         with contextlib.suppress(FileNotFoundError, ProcessLookupError):
-            names = {each.name for each in folder.iterdir()}
-            if names != known:
-                yield from (folder / name for name in names)
-            known = known or names
+            yield from (task / "fd").iterdir()
+            looked_at.append(int(task.name))
 
 
 def _has_a_path(file: Path) -> bool:

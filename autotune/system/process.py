@@ -1,9 +1,12 @@
-"""Whose a process is, which need not be what it calls itself. Light, as the journal."""
+"""Whose a process is, and what it may, which need not be what it calls itself. Light, as the
+journal."""
 
 import re
 from pathlib import Path
 
 from autotune.system import sysfs
+
+_SYS_ADMIN = 21
 
 
 def real_uid(process: Path) -> int | None:
@@ -13,3 +16,10 @@ def real_uid(process: Path) -> int | None:
     # Of the name, which comes before, only "\n" is escaped.
     found = re.search(r"^Uid:\t(\d+)", sysfs.read_or(process / "status", ""), re.M)
     return int(found[1]) if found else None
+
+
+def may_administer(process: Path) -> bool:
+    """Whether a process has the right to change devices (CAP_SYS_ADMIN), which root in a container
+    has not as a rule."""
+    found = re.search(r"^CapEff:\t([0-9a-f]+)", sysfs.read_or(process / "status", ""), re.M)
+    return found is not None and bool(int(found[1], 16) >> _SYS_ADMIN & 1)

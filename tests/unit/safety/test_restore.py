@@ -350,11 +350,17 @@ def test_during_a_reshape_its_bounds_are_left_to_mdadm(files: Files) -> None:
     assert outcome.waiting
 
 
-def mdadm_grows(files: Files, uid: int = 0, program: str = "/usr/sbin/mdadm (deleted)") -> Path:
+MAY = "000001ffffffffff"
+
+
+def mdadm_grows(
+    files: Files, uid: int = 0, program: str = "/usr/sbin/mdadm (deleted)", may: str = MAY
+) -> Path:
     """A process of it, which ends with this file."""
     command = files.root / "proc/123/cmdline"
     command.parent.mkdir()
-    command.with_name("status").write_text(f"Name:\tmdadm\nUid:\t{uid}\t0\t0\t0\n")
+    told = f"Name:\tmdadm\nUid:\t{uid}\t0\t0\t0\nCapEff:\t{may}\n"
+    command.with_name("status").write_text(told)
     command.with_name("comm").write_text("mdadm\n")
     command.with_name("exe").symlink_to(program)
     command.write_text("/sbin/mdadm\0--grow\0/dev/md0\0--chunk=32\0")
@@ -443,11 +449,19 @@ def test_a_reshape_of_another_array_is_none_of_this_one(files: Files, device: st
     assert sysfs.read(least) == "200000 (local)"
 
 
-@pytest.mark.parametrize(("uid", "program"), [(1000, "/tmp/mdadm"), (0, "/usr/bin/sudo")])
+@pytest.mark.parametrize(
+    ("uid", "program", "may"),
+    [
+        (1000, "/tmp/mdadm", MAY),
+        (0, "/usr/bin/sudo", MAY),
+        # As root in a container has it.
+        (0, "/tmp/mdadm", "00000000a80425fb"),
+    ],
+)
 def test_what_only_calls_itself_mdadm_is_waited_for_by_nobody(
-    files: Files, uid: int, program: str
+    files: Files, uid: int, program: str, may: str
 ) -> None:
-    least, _ = files.md / "sync_speed_min", mdadm_grows(files, uid, program)
+    least, _ = files.md / "sync_speed_min", mdadm_grows(files, uid, program, may)
     files.write(files.open(), least, "2000")
     assert restore(files.reload(), files.root).complete
     assert sysfs.read(least) == "system"

@@ -1,6 +1,8 @@
 """What programs have open, as a fake /proc has it."""
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -37,26 +39,51 @@ def process(folder: Path, mounts: str, **opened: int) -> None:
 def test_what_asks_others_though_it_is_told_not_to_is_left_out(proc: Path) -> None:
     """All others are there, those of a mount that nobody sees any more among them."""
     process(proc / "self", LOCAL + WAITING)
-    process(proc / "7", LOCAL, local=21, fuse=31, cluster=34, gone=99)
+    thread = proc / "7/task/7"
+    process(thread, LOCAL, local=21, fuse=31, cluster=34, gone=99)
     # It may wait for its program to tell what it is about.
-    (proc / "7/fd/epoll").symlink_to("anon_inode:[eventpoll]")
+    (thread / "fd/epoll").symlink_to("anon_inode:[eventpoll]")
     found = {pid: sorted(file.name for file in files) for pid, files in open_files.open_files()}
     assert found == {7: ["fuse", "gone", "local"]}
 
 
-def test_each_thread_may_have_files_of_its_own_and_the_first_may_have_ended(proc: Path) -> None:
-    process(proc / "7", LOCAL)
-    for thread in ("8", "9"):
-        process(proc / "7/task" / thread, LOCAL, shared=21)
-    process(proc / "7/task/10", LOCAL, shared=21, own=21)
-    ((pid, files),) = open_files.open_files()
-    assert pid == 7
-    assert sorted(str(file.relative_to(proc / "7/task")) for file in files) in (
-        ["10/fd/own", "10/fd/shared", "8/fd/shared"],
-        ["10/fd/own", "10/fd/shared", "9/fd/shared"],
-        # Whichever is looked at first.
-        ["10/fd/own", "10/fd/shared", "8/fd/shared", "9/fd/shared"],
-    )
+THREADS = """
+import ctypes, os, sys, threading, time
+def work():
+    if "own" in sys.argv:
+        # CLONE_FILES: from here on its files are its own, under the same numbers.
+        ctypes.CDLL(None).unshare(0x400)
+    os.close(0)
+    os.open(sys.argv[1], os.O_RDONLY)
+    print("ready", flush=True)
+    time.sleep(60)
+threading.Thread(target=work).start()
+if "ended" in sys.argv:
+    ctypes.CDLL(None).pthread_exit(None)
+"""
+
+
+@pytest.mark.parametrize("told", [True, False])
+@pytest.mark.parametrize("how", ["own", "shared", "ended"])
+def test_each_thread_may_have_files_of_its_own_and_the_first_may_have_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str, told: bool
+) -> None:
+    """Whether or not the kernel tells which share theirs."""
+    monkeypatch.setattr(open_files, "PROC", Path("/proc"))
+    if not told:
+        monkeypatch.setattr(open_files, "share_files", lambda *_: False)
+    file = tmp_path / "file"
+    file.touch()
+    words = [sys.executable, "-c", THREADS, str(file), how]
+    with subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as program:
+        try:
+            assert program.stdout is not None
+            assert program.stdout.readline() == b"ready\n"
+            (files,) = (files for pid, files in open_files.open_files() if pid == program.pid)
+            found = [each for each in files if str(each.readlink()) == str(file)]
+        finally:
+            program.kill()
+    assert len(found) == (2 if how == "shared" and not told else 1)
 
 
 def test_what_is_known_of_an_open_file_is_what_stat_says(tmp_path: Path) -> None:
