@@ -1,6 +1,7 @@
 """What is on the terminal while a run goes on: a few lines that fit it, drawn again and again."""
 
 import math
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean, stdev
@@ -196,13 +197,16 @@ def table(
     if name and not narrow:
         grid.add_column(name, justify="right", no_wrap=True)
     grid.add_column("setting", ratio=1, no_wrap=True, overflow="ellipsis")
+    tried = Counter(pair for each in trials for pair in each.record.requested.items())
     for each in trials:
         record = each.record
+        # What few have, first: the end of the line may be cut off.
+        requested = dict(sorted(record.requested.items(), key=lambda pair: tried[pair]))
         complete = record.status is Status.COMPLETE
         # The ceilings come from the original settings, or their breaking one is told at the start.
         holds = each.holds(limits_ns) or (complete and _is_home(each))
         overall = f"×{each.gain.value:.2f}" if each.gain else "–"
-        setting = show(record.requested, baseline)
+        setting = show(requested, baseline)
         if complete and not holds:
             setting = f"over a ceiling: {setting}"
         if not complete:

@@ -94,6 +94,20 @@ def test_a_trial_that_ended_without_a_reason_shows_its_setting() -> None:
     assert said == ["stripe_cache_size 512", "too slow: stripe_cache_size 512"]
 
 
+def test_where_a_line_is_cut_off_it_still_tells_trials_apart() -> None:
+    figures = synthetic_run.figures(100, 30, 100, 40)
+    home = synthetic_run.trial(1, "baseline", {}, figures)
+    trials = [Shown(home, Estimate(1.0, 0.02))]
+    for number, speed in enumerate((5000, 50000, 90000), 2):
+        changes = {"stripe_cache_size": 4096, "sync_speed_min": 2000, "sync_speed_max": speed}
+        record = synthetic_run.trial(number, "search", changes, figures)
+        trials.append(Shown(record, Estimate(1.1, 0.02)))
+    out = io.StringIO()
+    Console(file=out, width=80).print(table(trials, home.requested, False, show_setting, {}))
+    said = [line.partition(" ms")[2].split()[:2] for line in out.getvalue().splitlines()[2:]]
+    assert said == [["sync_speed_max", f"{speed},"] for speed in (5000, 50000, 90000)]
+
+
 def test_no_color_sends_no_colours() -> None:
     _, sent, _ = on_a_terminal(RUN, 80, 24, NO_COLOR="1")
     assert b"\x1b[1m" not in sent
