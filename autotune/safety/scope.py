@@ -12,6 +12,7 @@ from pathlib import Path
 from autotune.system import sysfs
 
 TIMEOUT_S = 1.0
+STOP_S = 10.0
 _MANAGER = (
     "org.freedesktop.systemd1",
     "/org/freedesktop/systemd1",
@@ -26,11 +27,13 @@ def command(pid: int) -> tuple[str, ...]:
         *("Description", "s", f"Guardian of the autotune process {os.getpid()}"),
         *("PIDs", "au", "1", str(pid)),
         *("CollectMode", "s", "inactive-or-failed"),
+        # It ends when its work is done. A machine that goes down, which undoes all, need not wait.
+        *("TimeoutStopUSec", "t", f"{STOP_S * 1_000_000:.0f}"),
     )
     return (
         *("busctl", "call", "--quiet", f"--timeout={TIMEOUT_S:g}"),
         *(*_MANAGER, "StartTransientUnit", "ssa(sv)a(sa(sv))"),
-        *(f"autotune-guardian-{pid}.scope", "fail", "3", *properties, "0"),
+        *(f"autotune-guardian-{pid}.scope", "fail", "4", *properties, "0"),
     )
 
 
