@@ -10,7 +10,7 @@ from autotune.knobs.scheduler import NONE, queue_depth, requests_after_switch
 from autotune.problem.setting import Setting
 from autotune.system import sysfs
 from autotune.system.array import Array
-from autotune.system.process import may_administer, real_uid
+from autotune.system.process import SYS_ADMIN, has_right, real_uid
 from autotune.system.sysfs import Write
 
 _FIRST = (
@@ -201,7 +201,7 @@ def _is_mdadm_growing(name: str, root: Path) -> bool:
 
 def _is_roots_mdadm(process: Path) -> bool:
     """Whether a process is what it is called, which anybody may choose."""
-    if real_uid(process) != 0 or not may_administer(process):
+    if real_uid(process) != 0 or not has_right(process, SYS_ADMIN):
         return False
     if sysfs.read_or(process / "comm", "") != "mdadm":
         return False

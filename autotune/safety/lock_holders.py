@@ -39,7 +39,7 @@ def _openers(status: os.stat_result) -> list[int]:
     return [
         pid
         for pid, files in open_files()
-        if pid != os.getpid() and any(_is_same(file, status) for file in files)
+        if pid != os.getpid() and any(_is_same(file, status) for file in files or ())
     ]
 
 

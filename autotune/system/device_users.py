@@ -22,8 +22,10 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
+from autotune.errors import RefusalError
 from autotune.system import inode, sysfs
 from autotune.system.open_files import may_wait, open_files
+from autotune.system.process import SYS_PTRACE, has_right
 
 PATIENCE_S = 3.0
 """udev opens a device for moments."""
@@ -115,7 +117,7 @@ _KERNEL_USERS: tuple[tuple[str, str, Callable[[str], Iterator[int | None]]], ...
 
 def program_with(device: Path, patience_s: float = PATIENCE_S) -> str | None:
     """A program that keeps a block device open, under whatever name it opened it, for longer than
-    `patience_s`."""
+    `patience_s`. Raise RefusalError if that cannot be seen."""
     deadline = time.monotonic() + patience_s
     while (found := _one_with(_nodes(device))) and time.monotonic() < deadline:
         time.sleep(0.2)
@@ -124,7 +126,8 @@ def program_with(device: Path, patience_s: float = PATIENCE_S) -> str | None:
 
 def writer_to(device: Path) -> str | None:
     """A program that has a block device open for writing, but for this process and what it has
-    started; one that only opens it for a moment, as mdadm does, is none."""
+    started; one that only opens it for a moment, as mdadm does, is none. Raise RefusalError as
+    `program_with`."""
     nodes = _nodes(device)
     found = _one_with(nodes, writes=True)
     if found:
@@ -147,14 +150,21 @@ def _nodes(device: Path) -> set[tuple[int, int]]:
 
 
 def _one_with(nodes: set[tuple[int, int]], writes: bool = False) -> str | None:
+    hidden = "" if has_right(Path("/proc/self"), SYS_PTRACE) else "those of other users"
     for pid, files in open_files():
         if pid == os.getpid():
             continue
-        opened = [file for file in files if _opened(file) in nodes]
+        hidden = hidden if files is not None else f"process {pid}"
+        opened = [file for file in files or () if _opened(file) in nodes]
         if writes and (not any(map(_for_writing, opened)) or _is_below_us(pid)):
             continue
         if opened:
             return f"{sysfs.read_or(Path(f'/proc/{pid}/comm'), 'a program')} (process {pid})"
+    if hidden:
+        raise RefusalError(
+            f"What programs have open cannot be seen here ({hidden}), so nobody knows who uses the "
+            "device; run autotune with the right to look (CAP_SYS_PTRACE)."
+        )
     return None
 
 

@@ -21,17 +21,20 @@ _WAITING = (
 """All of them, and one that lies on a folder of any other."""
 
 
-def open_files() -> Iterator[tuple[int, list[Path]]]:
+def open_files() -> Iterator[tuple[int, list[Path] | None]]:
     """Each process, by its id, and the entries of its files in /proc, of which `inode.known` tells
-    more without waiting."""
+    more without waiting; None if they must not be looked at."""
     asks = {mount.number for mount in mounted(PROC / "self") if mount.kind.startswith(_ASKS_ANYWAY)}
     for process in sorted(PROC.glob("[0-9]*")):
         try:
-            entries = list(_entries(process))
+            opened: list[Path] | None = [each for each in _entries(process) if _has_a_path(each)]
+        except PermissionError:
+            opened = None
         except OSError:
             continue
-        opened = [each for each in entries if _has_a_path(each)]
-        yield int(process.name), [each for each in opened if not asks or _mount(each) not in asks]
+        if opened and asks:
+            opened = [each for each in opened if _mount(each) not in asks]
+        yield int(process.name), opened
 
 
 def _entries(process: Path) -> Iterator[Path]:
@@ -50,6 +53,8 @@ def _has_a_path(file: Path) -> bool:
     latter may wait for the program."""
     try:
         return file.readlink().is_absolute()
+    except PermissionError:
+        raise
     except OSError:
         return False
 

@@ -6,7 +6,8 @@ from pathlib import Path
 
 from autotune.system import sysfs
 
-_SYS_ADMIN = 21
+SYS_PTRACE, SYS_ADMIN = 19, 21
+"""Rights: to look into others' processes, and to change devices (capabilities(7))."""
 
 
 def real_uid(process: Path) -> int | None:
@@ -18,8 +19,7 @@ def real_uid(process: Path) -> int | None:
     return int(found[1]) if found else None
 
 
-def may_administer(process: Path) -> bool:
-    """Whether a process has the right to change devices (CAP_SYS_ADMIN), which root in a container
-    has not as a rule."""
+def has_right(process: Path, right: int) -> bool:
+    """Whether a process has a right that root has, but in a container or a unit as a rule not."""
     found = re.search(r"^CapEff:\t([0-9a-f]+)", sysfs.read_or(process / "status", ""), re.M)
-    return found is not None and bool(int(found[1], 16) >> _SYS_ADMIN & 1)
+    return found is not None and bool(int(found[1], 16) >> right & 1)

@@ -134,7 +134,10 @@ def _without_left_alone(
 def _user(array: Array) -> str:
     """What has the device open though nothing is mounted, such as a virtual machine."""
     device = Path(array.device)
-    found = kernel_user(device) or program_with(device, 0.0) or ""
+    try:
+        found = kernel_user(device) or program_with(device, 0.0) or ""
+    except RefusalError:
+        return "a program that must not be looked into, perhaps,"
     if not found and raw_device.is_claimed(array):
         return "something that is not seen from here, perhaps in a container,"
     return found

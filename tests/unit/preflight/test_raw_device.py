@@ -8,11 +8,45 @@ from types import SimpleNamespace
 
 import pytest
 
+from autotune.errors import RefusalError
 from autotune.preflight import raw_device
-from autotune.system import device_users, signature
+from autotune.system import device_users, open_files, signature
 from autotune.system.signature import BCACHEFS, BCACHEFS_AT, EDGE_BYTES, GPT, unknown_to_blkid
 
 NOTHING = bytes(EDGE_BYTES)
+SEEN = open_files.open_files
+
+
+@pytest.fixture(autouse=True)
+def all_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Be these tests run where some process must not be looked into, as in a container."""
+    seen = lambda: (each for each in SEEN() if each[1] is not None)  # noqa: E731
+    monkeypatch.setattr(device_users, "open_files", seen)
+    monkeypatch.setattr(device_users, "has_right", lambda *_: True)
+
+
+@pytest.mark.parametrize(
+    ("right", "files", "said"),
+    [(True, None, "process 7"), (False, [], "those of other users"), (True, [], "")],
+)
+def test_where_nobody_can_tell_who_has_it_open_it_is_not_written_to(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    right: bool,
+    files: list[Path] | None,
+    said: str,
+) -> None:
+    """A unit or a container may lack the right to look into what belongs to others."""
+    monkeypatch.setattr(device_users, "open_files", lambda: iter([(7, files)]))
+    monkeypatch.setattr(device_users, "has_right", lambda *_: right)
+    device = tmp_path / "device"
+    device.write_bytes(b"")
+    for look in (device_users.program_with, device_users.writer_to):
+        if said:
+            with pytest.raises(RefusalError, match=rf"\({said}\).*CAP_SYS_PTRACE"):
+                look(device)
+        else:
+            assert look(device) is None
 
 
 def test_what_blkid_does_not_know_is_seen() -> None:

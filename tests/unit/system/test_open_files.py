@@ -43,8 +43,29 @@ def test_what_asks_others_though_it_is_told_not_to_is_left_out(proc: Path) -> No
     process(thread, LOCAL, local=21, fuse=31, cluster=34, gone=99)
     # It may wait for its program to tell what it is about.
     (thread / "fd/epoll").symlink_to("anon_inode:[eventpoll]")
-    found = {pid: sorted(file.name for file in files) for pid, files in open_files.open_files()}
+    found = {
+        pid: sorted(file.name for file in files or ()) for pid, files in open_files.open_files()
+    }
     assert found == {7: ["fuse", "gone", "local"]}
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives up its rights")
+def test_what_must_not_be_looked_at_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    look = (
+        "from autotune.system.open_files import open_files; import sys; "
+        "print([files for pid, files in open_files() if pid == int(sys.argv[1])])"
+    )
+    with subprocess.Popen(["setpriv", "--reuid=65534", "sleep", "60"]) as other:
+        said = []
+        try:
+            for words in ((), ("setpriv", "--bounding-set=-sys_ptrace", "--inh-caps=-all")):
+                command = [*words, sys.executable, "-c", look, str(other.pid)]
+                found = subprocess.run(command, capture_output=True, text=True, check=True)
+                said.append(found.stdout.strip())
+        finally:
+            other.kill()
+    assert said[0] != "[None]"
+    assert said[1] == "[None]"
 
 
 THREADS = """
@@ -80,7 +101,7 @@ def test_each_thread_may_have_files_of_its_own_and_the_first_may_have_ended(
             assert program.stdout is not None
             assert program.stdout.readline() == b"ready\n"
             (files,) = (files for pid, files in open_files.open_files() if pid == program.pid)
-            found = [each for each in files if str(each.readlink()) == str(file)]
+            found = [each for each in files or () if str(each.readlink()) == str(file)]
         finally:
             program.kill()
     assert len(found) == (2 if how == "shared" and not told else 1)
