@@ -16,8 +16,9 @@ GUARDIAN = "autotune.safety.guardian"
 def holder(descriptor: int) -> str:
     """The process that keeps others from a flock on this open file, in words."""
     status = os.fstat(descriptor)
+    lockers = [pid for pid in _lockers(status) if _command(pid)]
     # The one that took a lock may be dead, its child having inherited it.
-    pids = [pid for pid in _lockers(status) if _command(pid)] or _openers(status)
+    pids = [pid for pid in lockers if not _ended(pid)] or _openers(status) or lockers
     # It puts everything back, so nobody is told to stop it.
     pids = [pid for pid in pids if GUARDIAN not in _words(pid)] or pids
     names = [f"process {pid} ({_command(pid)})" for pid in pids]
@@ -63,6 +64,13 @@ def _command(pid: int) -> str:
     words = _words(pid)
     if not words:
         return ""
-    text = " ".join(words).strip() or "a kernel thread"
+    without = "killed already, it waits for a disk" if _ended(pid) else "a kernel thread"
+    text = " ".join(words).strip() or without
     shown = "".join(c if c.isprintable() else "?" for c in text)
     return shown if len(shown) <= MOST_LETTERS else shown[: MOST_LETTERS - 1] + "…"
+
+
+def _ended(pid: int) -> bool:
+    """Whether a process is over, but for threads that the kernel keeps."""
+    stat = sysfs.read_or(PROC / str(pid) / "stat", "")
+    return stat.rpartition(")")[2].split()[:1] in (["Z"], ["X"])

@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -165,6 +166,27 @@ def test_whoever_holds_a_lock_is_named(tmp_path: Path) -> None:
             assert f"process {held.pid} ({sys.executable} -c" in holder(mine.fileno())
     finally:
         held.kill()
+        held.wait()
+
+
+def test_a_child_that_goes_on_holds_the_lock_of_a_dead_process(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.touch()
+    script = (
+        "import fcntl, os, sys, time; f = open(sys.argv[1]); fcntl.flock(f, fcntl.LOCK_EX);"
+        "child = os.fork(); child and print(child, flush=True); time.sleep(60)"
+    )
+    held = subprocess.Popen([sys.executable, "-c", script, file], stdout=subprocess.PIPE)
+    assert held.stdout is not None
+    child = int(held.stdout.readline())
+    try:
+        held.kill()
+        # Not waited for, so that it still has its number.
+        os.waitid(os.P_PID, held.pid, os.WEXITED | os.WNOWAIT)
+        with file.open() as mine:
+            assert f"process {child} ({sys.executable} -c" in holder(mine.fileno())
+    finally:
+        os.kill(child, signal.SIGKILL)
         held.wait()
 
 
