@@ -30,7 +30,11 @@ is-enabled) false ;;
 esac
 """
 AUTOTUNE = """#!/bin/sh
-case "$*" in "restore --all") [ ! -e /run/cannot-restore ] ;; esac
+case "$*" in "restore --all --state-dir "*)
+    for folder; do :; done
+    echo "$folder" >> /run/restored
+    [ ! -e "$folder/cannot-restore" ] ;;
+esac
 """
 WORLD = """
 mount -t tmpfs none /run
@@ -43,6 +47,11 @@ begin_run() {
     exec 9< /run/journal; flock 9
 }
 end_run() { exec 9<&-; }
+"""
+ELSEWHERE = """
+mkdir -p '/run/its own/journal'
+touch '/run/its own/journal/u.jsonl'
+printf '1\\n/run/gone/journal/u.jsonl\\n/run/its own/journal/u.jsonl\\n' > /run/autotune/array-u
 """
 UPGRADE_REFUSED = """
 script prerm upgrade 2 && exit 1
@@ -70,8 +79,12 @@ pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root has a /run 
         # Whoever cuts it off between, so that nothing is there to be stopped the second time.
         f"begin_run\nscript prerm upgrade 2 && exit 1\nend_run\n{UPGRADED}",
         f"begin_run\n{REMOVAL_REFUSED}",
-        f"touch /run/cannot-restore\n{REMOVAL_REFUSED}",
+        f"touch /var/lib/autotune/cannot-restore\n{REMOVAL_REFUSED}",
         f"touch /var/lib/autotune/journal/u.waiting.jsonl\n{REMOVAL_REFUSED}",
+        # With a state folder of its own, after one that is gone.
+        f"{ELSEWHERE}\ntouch '/run/its own/cannot-restore'\n{REMOVAL_REFUSED}",
+        f"{ELSEWHERE}\ntouch '/run/its own/journal/u.waiting.jsonl'\n{REMOVAL_REFUSED}",
+        f"{ELSEWHERE}\nexec 9< '/run/its own/journal/u.jsonl'\nflock 9\n{UPGRADE_REFUSED}",
     ],
 )
 def test_what_a_package_stopped_goes_on_after_it(tmp_path: Path, what: str) -> None:
@@ -81,6 +94,12 @@ def test_what_a_package_stopped_goes_on_after_it(tmp_path: Path, what: str) -> N
 def test_a_removed_package_leaves_nothing_running(tmp_path: Path) -> None:
     left = "script prerm remove\nscript postrm remove\n[ ! -e /run/autotune-md.stopped ]"
     assert _active(tmp_path, left) == []
+
+
+def test_a_removed_package_leaves_nothing_in_force(tmp_path: Path) -> None:
+    """Whatever state folder it was applied with."""
+    said = _run(tmp_path, f"{ELSEWHERE}\nscript prerm remove\ncat /run/restored")
+    assert "/run/its own\n/var/lib/autotune\n" in said
 
 
 def _active(folder: Path, what: str) -> list[str]:
