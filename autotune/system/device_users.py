@@ -6,9 +6,8 @@ and databases on raw devices do not, and neither do the parts of the kernel that
 Others do: filesystems, swap, md, device-mapper, bcache, zram, DRBD, and of the SCSI target
 (vhost-scsi has its stores too) "iblock" and "pscsi". nbd-server, tcmu and ublk are programs.
 
-Not seen are: programs that have closed the file that they still write to (mmap, io_uring),
-programs outside of a container that this one runs in, those that opened it on a filesystem of a
-cluster, and whole NVMe controllers that are passed through.
+Not seen are: programs that have closed the file that they still write to (mmap, io_uring), those
+that opened it on a filesystem of a cluster, and whole NVMe controllers that are passed through.
 """
 
 import contextlib
@@ -30,6 +29,8 @@ from autotune.system.process import SYS_PTRACE, has_right
 PATIENCE_S = 3.0
 """udev opens a device for moments."""
 AGAIN_S = 0.5
+_OUTERMOST = "pid:[4026531836]"
+"""The namespace of processes that sees all of them (PROC_PID_INIT_INO)."""
 
 
 def kernel_user(device: Path, root: Path = Path("/")) -> str | None:
@@ -150,7 +151,7 @@ def _nodes(device: Path) -> set[tuple[int, int]]:
 
 
 def _one_with(nodes: set[tuple[int, int]], writes: bool = False) -> str | None:
-    hidden = "" if has_right(Path("/proc/self"), SYS_PTRACE) else "those of other users"
+    hidden = _hidden()
     for pid, files in open_files():
         if pid == os.getpid():
             continue
@@ -162,10 +163,21 @@ def _one_with(nodes: set[tuple[int, int]], writes: bool = False) -> str | None:
             return f"{sysfs.read_or(Path(f'/proc/{pid}/comm'), 'a program')} (process {pid})"
     if hidden:
         raise RefusalError(
-            f"What programs have open cannot be seen here ({hidden}), so nobody knows who uses the "
-            "device; run autotune with the right to look (CAP_SYS_PTRACE)."
+            f"What all programs have open cannot be seen here ({hidden} cannot), so nobody knows "
+            "who uses the device; run autotune outside of containers, with the right to look "
+            "(CAP_SYS_PTRACE)."
         )
     return None
+
+
+def _hidden() -> str:
+    """Whose programs are not even listed here, or must not be looked into; "" if all can be."""
+    if not has_right(Path("/proc/self"), SYS_PTRACE):
+        return "those of other users"
+    with contextlib.suppress(OSError):
+        if str(Path("/proc/self/ns/pid").readlink()) != _OUTERMOST:
+            return "those outside of this container"
+    return ""
 
 
 def _opened(file: Path) -> tuple[int, int] | None:

@@ -22,28 +22,40 @@ def all_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     """Be these tests run where some process must not be looked into, as in a container."""
     seen = lambda: (each for each in SEEN() if each[1] is not None)  # noqa: E731
     monkeypatch.setattr(device_users, "open_files", seen)
-    monkeypatch.setattr(device_users, "has_right", lambda *_: True)
+    monkeypatch.setattr(device_users, "_hidden", lambda: "")
+
+
+HIDDEN = device_users._hidden
 
 
 @pytest.mark.parametrize(
-    ("right", "files", "said"),
-    [(True, None, "process 7"), (False, [], "those of other users"), (True, [], "")],
+    ("right", "namespace", "files", "said"),
+    [
+        (True, True, None, "process 7"),
+        (False, True, [], "those of other users"),
+        (True, False, [], "those outside of this container"),
+        (True, True, [], ""),
+    ],
 )
 def test_where_nobody_can_tell_who_has_it_open_it_is_not_written_to(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     right: bool,
+    namespace: bool,
     files: list[Path] | None,
     said: str,
 ) -> None:
     """A unit or a container may lack the right to look into what belongs to others."""
+    here = str(Path("/proc/self/ns/pid").readlink()) if namespace else "another"
+    monkeypatch.setattr(device_users, "_hidden", HIDDEN)
+    monkeypatch.setattr(device_users, "_OUTERMOST", here)
     monkeypatch.setattr(device_users, "open_files", lambda: iter([(7, files)]))
     monkeypatch.setattr(device_users, "has_right", lambda *_: right)
     device = tmp_path / "device"
     device.write_bytes(b"")
     for look in (device_users.program_with, device_users.writer_to):
         if said:
-            with pytest.raises(RefusalError, match=rf"\({said}\).*CAP_SYS_PTRACE"):
+            with pytest.raises(RefusalError, match=rf"\({said} cannot\).*CAP_SYS_PTRACE"):
                 look(device)
         else:
             assert look(device) is None
