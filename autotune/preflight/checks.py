@@ -47,6 +47,7 @@ def check(
         unknown_driver(array),
         not_redundant(array),
         external_metadata(array),
+        clustered(array),
         no_uuid(array),
         not_read_write(array),
         bad_state(array),
@@ -103,6 +104,16 @@ def external_metadata(array: Array) -> str | None:
     return (
         f"{array.device} keeps its metadata in a firmware format (IMSM or DDF), which another "
         "program manages; autotune tunes only arrays with md's own metadata."
+    )
+
+
+def clustered(array: Array) -> str | None:
+    # metadata_show (md-bitmap.c)
+    if sysfs.read_or(array.md / "bitmap/metadata", "") != "clustered":
+        return None
+    return (
+        f"{array.device} is shared with other machines (clustered), whose users are not seen from "
+        "here; autotune tunes only arrays that one machine uses."
     )
 
 

@@ -92,6 +92,7 @@ def test_a_healthy_array_has_no_findings(machine: fake_sysfs.FakeMachine) -> Non
     [
         (f"{MD}/level", "raid0", "no redundancy"),
         (f"{MD}/metadata_version", "external:/md127/0", "IMSM or DDF"),
+        (f"{MD}/bitmap/metadata", "clustered", "is shared with other machines"),
         (f"{MD}/uuid", "0", "no UUID"),
         (f"{MD}/array_state", "readonly", "mdadm --readwrite /dev/md0"),
         (f"{MD}/array_state", "suspended", "in the state suspended"),
