@@ -148,7 +148,8 @@ def log_axis(axes: Axes, which: str, show: Callable[[float], str]) -> None:
     axis.set_major_formatter(FuncFormatter(lambda value, _: show(value)))
     axis.set_minor_formatter(NullFormatter())
     if high / low < EVEN:
-        axis.set_major_locator(MaxNLocator(5))
+        # Steps of which 1 is a multiple.
+        axis.set_major_locator(MaxNLocator(5, steps=[1, 2, 2.5, 5, 10]))
         return
     multiples = next(found for most, found in _TICKS if high / low <= most)
     axis.set_major_locator(LogLocator(base=10, subs=multiples, numticks=20))

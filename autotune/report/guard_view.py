@@ -23,7 +23,7 @@ NARROW = 76
 MEMORY = 200
 """Windows: as many as the widest terminal has columns for."""
 LEAST_SPARK = 4
-ENDING = "Ctrl-C puts the settings back; the sync goes on unguarded."
+ENDING = "Ctrl-C lets the sync go on unguarded; its limits go back."
 CHECK = "check"
 CHECK_ENDING = "Ctrl-C stops it; the next `autotune check` goes on from there."
 
@@ -51,7 +51,8 @@ class GuardView:
         elif self.idle:
             yield one_line(self.idle, "dim")
         if lines:
-            lines.append(LastLine(self.ending))
+            # What becomes of the sync comes first, which a narrow one has room for.
+            lines.append(LastLine(self.ending.partition(";")[0] if narrow else self.ending))
         # The cursor stands below.
         yield from lines[: max(1, console.height - 1)]
 

@@ -3,14 +3,18 @@
 import itertools
 from collections.abc import Sequence
 
+import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.text import Annotation
+from matplotlib.textpath import TextPath
 
 from autotune.report.drawing import FAINT, INK
 
 Dots = Sequence[tuple[float, float]]
-LETTER_PT, LINE_PT, DOT_PT = 6.6, 14.0, 4.0
+LINE_PT, DOT_PT = 14.0, 4.0
+ROOM = 1.08
+"""How much wider a name may be than in the font that it is measured in."""
 BESIDE = -LINE_PT / 2
 PLACES = [
     (share, up)
@@ -52,7 +56,7 @@ def name_dots(
     for text, dot, at in sorted(zip(names, dots, spots, strict=True), key=lambda each: -each[2][1]):
         if not text:
             continue
-        wide = LETTER_PT * len(text)
+        wide = ROOM * TextPath((0, 0), text, size=mpl.rcParams["font.size"]).get_extents().width
         free = []
         for share, up in PLACES:
             # Moved in from the sides, where it would reach over them.

@@ -1,5 +1,6 @@
 """The pictures of a report, each drawn from the report's document alone."""
 
+import itertools
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -126,7 +127,7 @@ def _drift(name: str, run: Document) -> Picture | None:
     drawing, (axes,) = figure(2.8)
     styles = [(c, s) for s in ("-", "--", ":") for c in (AFTER, BEFORE, LIMIT)]
     said = []
-    for (colour, style), each in zip(styles, run["drift"], strict=False):
+    for (colour, style), each in zip(itertools.cycle(styles), run["drift"], strict=False):
         x = [p["minute"] for p in each["points"]]
         y = [p["value"] for p in each["points"]]
         axes.plot(x, y, style, marker="o", color=colour, label=each["figure"], markersize=5)

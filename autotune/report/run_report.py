@@ -243,7 +243,7 @@ def _missing(
             "Distributions of latencies, and what single seconds showed: an older version ran it, "
             "which did not store them."
         )
-    if told and not told.get("shares"):
+    if not told.get("shares") and (told or run.state != "done"):
         said.append("Each setting's part in the gain: nothing was proven that would have parts.")
     pooled = {number for point in study.points for number in point.trials}
     if left := [t.number for t in trials if t.number not in pooled]:

@@ -26,6 +26,8 @@ HOW = (
     "is. So a setting that was not measured in turn is called not proven.",
     "What was measured in turn was looked at after each pair, and each look is a chance of error. "
     "Its interval allows for that, so it is wider than that of the same trials in a picture.",
+    "Latencies and single seconds are drawn of the phases that were measured in turn; of several "
+    "trials of a side, the seconds are those of the first.",
     "How the array itself changed during a run is known from measuring the original settings again "
     "and again; it is taken out of what the search showed.",
 )
@@ -302,7 +304,8 @@ def drifted(drifts: Mapping[str, float]) -> list[str]:
     shown = ", ".join(f"{name} ×{ratio:.2f}" for name, ratio in drifts.items())
     return [
         "The array itself changed during the run. With the original settings, this is how far "
-        f"figures were from the mean of the first two measurements, at most: {shown}."
+        "figures were at most from the first two measurements, of which the steadier one counts "
+        f"more: {shown}."
     ]
 
 

@@ -1,6 +1,7 @@
 """The picture of throughput against p99, with the answers named in it: a panel for each p99 that
 has a ceiling."""
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -25,6 +26,9 @@ from autotune.report.tried_table import limited
 Document = Mapping[str, Any]
 ALONE_IN, EACH_IN = 3.7, 2.6
 """Heights of a panel that is alone, and of each of several."""
+NAME, LOW, EDGE = 0.35, 0.2, 0.03
+"""How wide the name of a ceiling may be and how high, of a panel's width and height; how wide a dot
+is."""
 
 
 def trade(name: str, run: Document) -> Picture | None:
@@ -91,11 +95,26 @@ def _panel(
     )
     axes.set_xlabel(f"{limit['name']} (less is better)")
     axes.set_ylabel("throughput, ratio")
-    side = "right" if at > (axes.get_xlim()[0] * axes.get_xlim()[1]) ** 0.5 else "left"
-    return dots, steps, axes.annotate(
-        f"ceiling {show_latency(at)}", (at, 0.0),
-        xycoords=("data", "axes fraction"), xytext=(-4 if side == "right" else 4, 5),
-        textcoords="offset points", ha=side, color=LIMIT,
+    return dots, steps, _ceiling(axes, at, dots)
+
+
+def _ceiling(axes: Axes, at: float, dots: Dots) -> Annotation:
+    """Name a ceiling beside its line: below, or above where a dot is near that place."""
+    (low, high), (least, most) = axes.get_xlim(), axes.get_ylim()
+
+    def share(value: float, start: float, end: float) -> float:
+        return math.log(value / start) / math.log(end / start)
+
+    place = share(at, low, high)
+    side = "right" if place > 0.5 else "left"
+    start, end = (place - NAME, place + EDGE) if side == "right" else (place - EDGE, place + NAME)
+    heights = [share(y, least, most) for x, y in dots if start < share(x, low, high) < end]
+    below = min(heights, default=1.0) > LOW
+    return axes.annotate(
+        f"ceiling {show_latency(at)}", (at, 0.0 if below else 1.0),
+        xycoords=("data", "axes fraction"),
+        xytext=(-4 if side == "right" else 4, 5 if below else -5), textcoords="offset points",
+        ha=side, va="bottom" if below else "top", color=LIMIT,
     )  # fmt: skip
 
 

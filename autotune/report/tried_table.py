@@ -61,7 +61,8 @@ def note(run: Document) -> str:
     text = (
         "A row is a setting, with all its trials together. Its figures are those that it would "
         "have beside the original settings' figures above: how the array itself changed from trial "
-        "to trial is taken out."
+        "to trial is taken out. What a setting cannot have moved is known from all trials that "
+        "share it, so its gain may differ from that of its only trial."
     )
     names = [figure["name"] for figure in limited(run)]
     if any(_is_as_before(run, point, name) for point in run["points"] for name in names):

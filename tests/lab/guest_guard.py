@@ -191,7 +191,7 @@ def test_a_terminal_shows_it_and_keeps_its_end(
         assert ended(child) == 0, terminal.lines()
         text = terminal.text()
     assert "Guarded a recovery" in text
-    assert "Ctrl-C puts" not in text
+    assert "Ctrl-C lets" not in text
 
 
 @pytest.mark.sample

@@ -10,9 +10,11 @@ import pytest
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.text import Annotation
 from some_array import DEVICE, store_array
 from stored_reports import documents, drifting, from_the_lab
 
+from autotune.quantities import show_latency
 from autotune.report import (
     check_picture,
     guarded_picture,
@@ -177,6 +179,15 @@ def test_throughput_against_each_p99(
         assert axes.get_xlabel().startswith(figure["name"])
         (ceiling,) = (each for each in axes.lines if each.get_linestyle() == "--")
         assert set(ceiling.get_xdata()) == {figure["ceiling"]}
+        named = {
+            " = ".join([*(["original"] if point["original"] else []), *point["answers"]]): dot
+            for point, dot in zip(run["points"], dots, strict=True)
+        }
+        named.pop("", None)
+        said = {each.get_text(): each.xy for each in axes.texts if isinstance(each, Annotation)}
+        name = f"ceiling {show_latency(figure['ceiling'])}"
+        # Each name leads to its own dot.
+        assert said == {**named, name: (figure["ceiling"], said[name][1])}
         (front,) = (each for each in axes.lines if len(each.get_xdata()) > 1 and each != ceiling)
         corners = [*zip(front.get_xdata(), front.get_ydata(), strict=True)]
         # No dot is above the line, and each of its steps ends at a dot.
