@@ -65,7 +65,7 @@ def filesystem(tmp_path: Path) -> Iterator[Path]:
     sh("umount", folder)
 
 
-@pytest.mark.parametrize("killed", [False, True])
+@pytest.mark.parametrize("killed", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_a_run_whose_state_folder_hangs(python: Path, tmp_path: Path, killed: bool) -> None:
     """Frozen, as for a backup. Its next line in the journal, or in the store, waits for that."""
     workload, knobs = tmp_path / "fast.toml", knob_files()

@@ -87,6 +87,7 @@ def test_in_the_lab(lab: Lab, scenario: str, tests: str) -> None:
         ("tests/lab/moved.toml", "guest_moved.py", "slow"),
         ("raid5-hdd", "guest_watch.py", "slow"),
         ("raid5-hdd", "guest_guard.py", "not sample"),
+        ("raid5-hdd", "guest_hanging.py", "slow"),
         ("tests/lab/forecast.toml", "guest_forecast.py", "slow"),
         ("tests/lab/check.toml", "guest_check.py", "slow"),
         ("tests/lab/design.toml", "guest_design.py", "not sample"),

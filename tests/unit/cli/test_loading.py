@@ -16,7 +16,9 @@ def swallow():
         pass
 """
 PROGRAM = """
-import sys
+import signal, sys
+# Whoever runs the tests may ignore it.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 from autotune.cli.loading import end_at_once_while_loading
 end_at_once_while_loading()
 sys.path.insert(0, {folder!r})
