@@ -230,6 +230,13 @@ sys.exit(guardian.watch_over(Path(sys.argv[-1])))
 CANNOT_DIE = IMPATIENT.replace("sys.exit", "heartbeat.os.kill = lambda *_: None\nsys.exit")
 
 
+def _goes_back(state: Path, file: Path) -> None:
+    deadline = time.monotonic() + 30
+    while journal_path(state, UUID).exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert file.read_text() == "256"
+
+
 @pytest.mark.parametrize("dies", [True, False])
 def test_a_tuner_that_is_stopped_does_not_keep_what_it_tries_in_force(
     tmp_path: Path, dies: bool
@@ -252,10 +259,7 @@ def test_a_tuner_that_is_stopped_does_not_keep_what_it_tries_in_force(
             tuner.send_signal(signal.SIGSTOP)
             if dies:
                 assert tuner.wait(30) == -signal.SIGKILL
-            deadline = time.monotonic() + 30
-            while journal_path(tmp_path, UUID).exists() and time.monotonic() < deadline:
-                time.sleep(0.05)
-            assert file.read_text() == "256"
+            _goes_back(tmp_path, file)
         finally:
             tuner.kill()
 
@@ -297,10 +301,7 @@ def test_a_tuner_that_hangs_in_the_kernel_does_not_keep_what_it_tries_in_force(
             assert tuner.stdout is not None
             assert tuner.stdout.readline() == "ready\n"
             assert tuner.wait(30) == 100 - signal.SIGKILL
-            deadline = time.monotonic() + 30
-            while journal_path(tmp_path, UUID).exists() and time.monotonic() < deadline:
-                time.sleep(0.05)
-            assert file.read_text() == "256"
+            _goes_back(tmp_path, file)
         finally:
             tuner.kill()
             # Whoever waits for a reader has one now.
