@@ -43,8 +43,7 @@ class Journal:
         self.watched = False
         """Whether a guardian stands ready to put back what it speaks of."""
         self.patience_s: float | None = None
-        """How long its disk may take for a line before that is given up; None: as long as it takes.
-        """
+        """While it is restored: how long its disk may take for a line before that is given up."""
         self._switched: set[Path] = set()
         """The disks whose scheduler this process has begun to write."""
 
@@ -121,13 +120,22 @@ class Journal:
         return cls(path, record)
 
     def _add(self, entry: Mapping[str, object]) -> None:
+        try:
+            self._append_in_time(entry)
+        except AutotuneError:
+            if self.patience_s is not None:
+                # A restore goes on, and then it counts all the same.
+                self.record.learn(entry)
+            raise
+        self.record.learn(entry)
+
+    def _append_in_time(self, entry: Mapping[str, object]) -> None:
         if self.patience_s is None:
             self._append(entry)
         elif not in_time(lambda: self._append(entry), self.patience_s):
             # The next ones would wait for the same.
             self.patience_s = 0.0
             raise AutotuneError(f"The disk of the journal {self.path} does not answer.")
-        self.record.learn(entry)
 
     def _append(self, entry: Mapping[str, object]) -> None:
         try:
@@ -229,11 +237,9 @@ class Journal:
 
     def leave(self, path: Path) -> None:
         """Nothing is to be put back there: what it reads, somebody else has set."""
-        entry = {"kind": "back", "path": str(path)}
         # A full disk keeps no restore from going on.
         with contextlib.suppress(AutotuneError):
-            self._add(entry)
-        self.record.learn(entry)
+            self._add({"kind": "back", "path": str(path)})
 
     def removed(self, folder: Path) -> None:
         """Note that a scratch folder is gone."""

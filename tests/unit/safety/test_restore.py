@@ -165,7 +165,11 @@ def test_what_follows_from_our_writes_is_ours(files: Files) -> None:
     assert not outcome.foreign
 
 
-def test_what_the_scheduler_resets_on_the_way_back_is_put_back_too(resetting: Files) -> None:
+@pytest.mark.parametrize("full", [False, True])
+def test_what_the_scheduler_resets_on_the_way_back_is_put_back_too(
+    resetting: Files, monkeypatch: pytest.MonkeyPatch, full: bool
+) -> None:
+    """On a full disk, too, which takes no note of the switch."""
     files = resetting
     requests = files.queue / "nr_requests"
     requests.write_text("500")
@@ -174,6 +178,12 @@ def test_what_the_scheduler_resets_on_the_way_back_is_put_back_too(resetting: Fi
     requests.write_text("64")
     journal.settled()
     del journal
+
+    def takes_nothing(*_: object) -> None:
+        raise AutotuneError("No space left on device")
+
+    if full:
+        monkeypatch.setattr(Journal, "_append", takes_nothing)
     outcome = restore(files.reload(), files.root)
     assert sysfs.read(requests) == "500"
     assert not outcome.foreign
