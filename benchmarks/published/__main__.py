@@ -76,7 +76,8 @@ def found_by_itself(table: Published, found: Mapping[str, Any]) -> list[str]:
 
 def shown(table: Published, rounds: Rounds) -> list[str]:
     """The table as lines of text."""
-    lines = [f"{table.name}: {table.says}"]
+    count = len(next(iter(rounds.values())))
+    lines = [f"{table.name}, {count} rounds: {table.says}"]
     for value, seen in rounds.items():
         means = {name: sum(each[name] for each in seen) / len(seen) for name in seen[0]}
         cells = "  ".join(f"{name} {_figure(name, mean)}" for name, mean in means.items())

@@ -26,8 +26,6 @@ from benchmarks.published.tables import (
 )
 
 DEVICE, MOUNT = "/dev/md0", Path("/mnt/md0")
-ROUNDS = 4
-
 
 USERS = (
     *("--name=users", "--size=256M", "--rw=randrw", "--bs=64k", "--direct=1"),
@@ -46,11 +44,11 @@ def users() -> Iterator[None]:
             fio.terminate()
 
 
-def rebuilds() -> list[dict[str, float]]:
+def rebuilds(table: Published) -> list[dict[str, float]]:
     """How long a rebuild takes, each time, in seconds."""
     array = find_array(DEVICE)
     nobody = Foreground(array, 0)
-    return [{"rebuild.time": rebuild(array, "system", nobody)[0]} for _ in range(ROUNDS)]
+    return [{"rebuild.time": rebuild(array, "system", nobody)[0]} for _ in range(table.rounds)]
 
 
 def asked(array: Array, name: str, here: Value, start: Setting) -> tuple[Judge, Setting]:
@@ -74,7 +72,7 @@ def measured(table: Published) -> dict[str, list[dict[str, float]]]:
     phases = {figure.partition(".")[0] for figure in table.figures}
     found: dict[str, list[dict[str, float]]] = {str(value): [] for value in table.values}
     beside = users if table.busy else contextlib.nullcontext
-    for number in range(ROUNDS):
+    for number in range(table.rounds):
         values = table.values if number % 2 == 0 else table.values[::-1]
         for value in values:
             here = table.here(value)
@@ -109,7 +107,7 @@ def main() -> None:
     if chosen.run:
         found: object = searched(table)
     else:
-        found = rebuilds() if table.setting == ARRAY else measured(table)
+        found = rebuilds(table) if table.setting == ARRAY else measured(table)
     chosen.out.write_text(json.dumps(found, indent=1) + "\n")
 
 

@@ -15,6 +15,7 @@ the member disks read ahead for readers of their own."""
 NO_CHECK = "no check"
 """A value of a setting: as it is, and without a check."""
 LEAST_KIB_S = 1000
+ROUNDS = 4
 ALIKE = 1.05
 """A published step of less than this is none."""
 SAME = 1.1
@@ -29,8 +30,9 @@ Rounds = Mapping[str, Sequence[Mapping[str, float]]]
 class Published:
     """One table. `figures`: by figure ("write.throughput") and value what was published, or "more"
     or "less" than the first value. `scale`: by how much the values are smaller in the lab. `busy`:
-    somebody reads and writes at random all the while. Where the setting is the array itself, each
-    value is a level and a number of disks, and there is no scenario. `run`: options with which
+    somebody reads and writes at random all the while. `rounds`: how often each value is measured,
+    more where noise would hide a small step. Where the setting is the array itself, each value is
+    a level and a number of disks, and there is no scenario. `run`: options with which
     `autotune run` looks for the best value by itself."""
 
     name: str
@@ -41,6 +43,7 @@ class Published:
     scenario: str = ""
     busy: bool = False
     scale: int = 1
+    rounds: int = ROUNDS
     note: str = ""
     run: str = ""
 
@@ -71,7 +74,7 @@ class Step:
 def tables() -> dict[str, Published]:
     """All of them, by name."""
     found = tomllib.loads((HERE / "tables.toml").read_text())
-    known = {"says", "scenario", "setting", "values", "busy", "scale", "note", "run"}
+    known = {"says", "scenario", "setting", "values", "busy", "scale", "rounds", "note", "run"}
     return {
         name: Published(
             name,
