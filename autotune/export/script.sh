@@ -209,7 +209,11 @@ put() {
         echo "$1 does not exist here." >&2
         return 1
     }
-    echo "$2" >"$1"
+    # Linux 6.9 and newer raise the read-ahead with it, where that was lowered.
+    ahead=
+    case $1 in */max_sectors_kb) ahead=$(cat "${1%/*}/read_ahead_kb" 2>/dev/null || :) ;; esac
+    echo "$2" >"$1" || return 1
+    [ -z "$ahead" ] || echo "$ahead" >"${1%/*}/read_ahead_kb"
 }
 
 # What is there now of every file that is about to change, or that the kernel changes with it: the

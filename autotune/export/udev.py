@@ -24,7 +24,7 @@ from autotune.errors import UsageError
 from autotune.export.header import comment
 from autotune.export.steps import BYPASS, CACHE, MAX, MIN, THREADS, Step, lasting, steps
 from autotune.knobs.iosched import RESET_BY_SWITCH
-from autotune.knobs.write_order import DEPTHS
+from autotune.knobs.write_order import DEPTHS, RAISING
 from autotune.problem.profile import Profile
 from autotune.system.disk_originals import NOTES
 
@@ -182,7 +182,18 @@ def _on_array(step: Step, profile: Profile) -> str:
         # udev compares no numbers, but its patterns can stand for "at least" and "at most".
         other, pattern = (MAX, _at_least) if step.file == MIN else (MIN, _at_most)
         guard += f'ATTR{{{other}}}=="{pattern(int(step.text))}", '
-    return f'{guard}ATTR{{{step.file}}}="{step.text}"\n'
+    return f"{guard}{_store(step)}\n"
+
+
+def _store(step: Step, below: str = "") -> str:
+    """The assignment; `below` leads to the folder of the file. Where the kernel may raise the
+    read-ahead with it (`write_order.RAISING`), that stays as it was: udev does both in turn."""
+    store = f'ATTR{{{below}{step.file}}}="{step.text}"'
+    folder, _, name = step.file.rpartition("/")
+    if name not in RAISING:
+        return store
+    ahead = f"{below}{folder}/read_ahead_kb"
+    return f'PROGRAM=="/bin/cat /sys$devpath/{ahead}", {store}, ATTR{{{ahead}}}="$result"'
 
 
 def _when_safe(name: str, wanted: list[Step], own: str) -> str:
@@ -211,7 +222,7 @@ def _on_disk(step: Step) -> str:
     lines = ""
     for kind, below in (("disk", ""), ("partition", "../")):
         there = f'ENV{{DEVTYPE}}=="{kind}", TEST=="{below}mq", TEST=="{below}{step.file}", '
-        lines += f'{there}ATTR{{{below}{step.file}}}="{step.text}"\n'
+        lines += f"{there}{_store(step, below)}\n"
     return lines
 
 

@@ -1,6 +1,8 @@
 """Knobs of the array's own queue beside the read-ahead."""
 
-from autotune.knobs.base import ArrayNumber, PhaseKind
+from pathlib import Path
+
+from autotune.knobs.base import ArrayNumber, PhaseKind, read_aheads
 from autotune.problem.setting import Value
 from autotune.system import sysfs
 from autotune.system.array import Array
@@ -30,6 +32,11 @@ class ArrayMaxSectors(ArrayNumber):
         """`max_hw_sectors_kb` up to 1280; later kernels differ"""
         high = self.bounds(array)[1]
         return high if 0 < high <= 1280 else None
+
+    def paths(self, array: Array) -> tuple[Path, ...]:
+        """With the array's read-ahead, which Linux 6.9 and newer raise with it."""
+        own = super().paths(array)
+        return (*own, *read_aheads(own))
 
     def choices(self, array: Array, memory_bytes: int) -> tuple[Value, ...]:
         """One, two, four, … stripes, as many as fit, and the most that the array takes."""

@@ -1,5 +1,6 @@
 """What a knob is, and the two kinds of file that knobs live in."""
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Protocol
 
@@ -176,6 +177,12 @@ class MemberNumber(Number):
 def disk_files(array: Array, file: str) -> tuple[Path, ...]:
     """A file of every disk under the array, by its path below the disk's folder."""
     return tuple(array.root / "sys/block" / disk / file for disk in array.disks)
+
+
+def read_aheads(paths: Iterable[Path]) -> tuple[Path, ...]:
+    """The read-ahead of the same devices, which a store to one of these files may raise."""
+    found = (sysfs.device(path) / "queue/read_ahead_kb" for path in paths)
+    return tuple(path for path in found if path.exists())
 
 
 def on_every_disk(array: Array, file: str) -> bool:

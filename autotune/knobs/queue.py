@@ -2,7 +2,14 @@
 
 from pathlib import Path
 
-from autotune.knobs.base import MemberNumber, PhaseKind, disk_files, ladder, processors
+from autotune.knobs.base import (
+    MemberNumber,
+    PhaseKind,
+    disk_files,
+    ladder,
+    processors,
+    read_aheads,
+)
 from autotune.knobs.scheduler import hardware_queues, queue_depth
 from autotune.knobs.write_order import DEPTHS
 from autotune.problem.setting import Value
@@ -85,6 +92,11 @@ class MaxSectors(MemberNumber):
         # BLK_DEF_MAX_SECTORS; drivers may ask for something else.
         high = self.bounds(array)[1]
         return high if high <= 1280 else None
+
+    def paths(self, array: Array) -> tuple[Path, ...]:
+        """With the disks' read-ahead, which Linux 6.9 and newer raise with it."""
+        own = super().paths(array)
+        return (*own, *read_aheads(own))
 
     def choices(self, array: Array, memory_bytes: int) -> tuple[Value, ...]:
         high = min(self.bounds(array)[1], 16384)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from autotune.errors import InfeasibleError
 from autotune.knobs import iosched
-from autotune.knobs.base import Knob
+from autotune.knobs.base import Knob, read_aheads
 from autotune.knobs.scheduler import NONE, queue_depth, requests_after_switch
 from autotune.problem.setting import Setting
 from autotune.system import sysfs
@@ -33,11 +33,18 @@ the start (mdadm: Grow.c)."""
 _RESET_BY_SCHEDULER = ("nr_requests", "wbt_lat_usec", "async_depth")
 _RESET_BY = {
     "nr_requests": ("async_depth",),
+    # To its default, where it was lower (Linux 6.9: block/blk-settings.c, blk_apply_bdi_limits;
+    # seen on 7.2.7).
+    "max_sectors_kb": ("read_ahead_kb",),
     # One number, in ms and in µs (block/bfq-iosched.c).
     "strict_guarantees": ("slice_idle", "slice_idle_us"),
     "slice_idle": ("slice_idle_us",),
     "slice_idle_us": ("slice_idle",),
 }
+
+
+RAISING = ("max_sectors_kb",)
+"""What may raise the read-ahead of its device."""
 
 
 def consistent(array: Array, setting: Setting) -> str | None:
@@ -92,6 +99,7 @@ def plan(array: Array, setting: Setting, knobs: Iterable[Knob]) -> list[Write]:
         # The setting's own queue length replaces the remembered one.
         later = {write.path for write in more}
         writes = [w for w in writes if w.path not in later] + more
+    writes += _kept_beside(writes)
     # What comes back with a scheduler has its place among the others.
     writes.sort(key=lambda write: rank(write.path.name))
     writes = _needed(_speeds_in_order(writes))
@@ -100,6 +108,13 @@ def plan(array: Array, setting: Setting, knobs: Iterable[Knob]) -> list[Write]:
         if reason:
             raise InfeasibleError(reason)
     return writes
+
+
+def _kept_beside(writes: Sequence[Write]) -> list[Write]:
+    """The stores that leave the read-ahead as it is, where another one would raise it."""
+    own = {write.path for write in writes}
+    raising = [write.path for write in writes if write.path.name in RAISING]
+    return [Write(path, sysfs.value(path)) for path in read_aheads(raising) if path not in own]
 
 
 def restoring(originals: Sequence[tuple[Path, str]] | Mapping[Path, str]) -> list[Write]:

@@ -7,10 +7,12 @@ from collections.abc import Collection
 from pathlib import Path
 
 from autotune.errors import AutotuneError
+from autotune.knobs.base import read_aheads
 from autotune.knobs.write_order import (
     BOUNDS,
     DEPTHS,
     MDADMS_MIN,
+    RAISING,
     WAITING,
     depth_back,
     resets,
@@ -114,14 +116,14 @@ def _correct_note(record: Record, write: sysfs.Write) -> None:
 
 
 def _write(record: Record, path: Path, wanted: str) -> None:
-    """Put a text back, and with the length of a queue what goes with it and is in no record."""
+    """Put a text back, and what goes with it and is in no record: with the length of a queue, and
+    with the size of its requests."""
     depths = [path.parent / depth for depth in DEPTHS] if path.name == "nr_requests" else []
     ours = record.ours.get(str(path), ())
-    beside = {
-        file: depth_back(sysfs.read(file), ours, wanted)
-        for file in depths
-        if file.exists() and not record.originals.get(str(file))
-    }
+    beside = {file: depth_back(sysfs.read(file), ours, wanted) for file in depths if file.exists()}
+    if path.name in RAISING:
+        beside |= {file: sysfs.read(file) for file in read_aheads([path])}
+    beside = {file: text for file, text in beside.items() if not record.originals.get(str(file))}
     sysfs.write(path, wanted)
     for file, text in beside.items():
         if sysfs.read(file) != text:

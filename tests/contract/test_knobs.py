@@ -133,6 +133,21 @@ def test_every_choice_reads_back_and_the_originals_return(array: Array, name: st
         assert {path: sysfs.original(path) for path in saved} == saved
 
 
+@pytest.mark.parametrize("name", ["max_sectors_kb", "array_max_sectors_kb"])
+def test_a_read_ahead_that_was_lowered_stays_so(array: Array, name: str) -> None:
+    """The kernel raises it with the size of requests."""
+    queues = [array.queue, *(array.root / "sys/block" / disk / "queue" for disk in array.disks)]
+    for queue in queues:
+        fake_sysfs.write(queue / "read_ahead_kb", "16")
+    saved = originals(array)
+    apply(array, {name: 384})
+    assert {sysfs.value(queue / "read_ahead_kb") for queue in queues} == {"16"}
+    restore(saved)
+    assert {path: sysfs.original(path) for path in saved} == saved
+    apply(array, {name: 384, "read_ahead_kb": 64})
+    assert sysfs.value(array.queue / "read_ahead_kb") == "64"
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_values_out_of_range_are_refused_with_a_sentence(array: Array, name: str) -> None:
     knob = present(array, name)

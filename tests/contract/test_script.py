@@ -14,6 +14,7 @@ from smuggled import UUID, profile, theirs
 from autotune.export import FORMATS
 from autotune.export.steps import lasting
 from autotune.problem.profile import Profile
+from autotune.problem.setting import Setting
 
 __all__ = ["theirs"]
 
@@ -191,13 +192,34 @@ def test_a_change_of_nr_requests_leaves_async_depth(tmp_path: Path, theirs: Prof
     before = machine.held()
     # Stands for the kernel.
     text = machine.script.read_text()
-    store = 'echo "$2" >"$1"\n'
+    store = 'echo "$2" >"$1" || return 1\n'
     reset = '    case $1 in */nr_requests) echo 7 >"${1%/*}/iosched/async_depth" ;; esac\n'
     assert store in text
     machine.script.write_text(text.replace(store, store + reset))
     assert machine.run("apply").returncode == 0
     changed = {path for path, text in machine.held().items() if text != before[path]}
     assert {Path(path).name for path in changed} == {"nr_requests"}
+    assert machine.run("undo").returncode == 0
+    assert machine.held() == before
+
+
+def test_a_change_of_max_sectors_leaves_the_read_ahead(tmp_path: Path, theirs: Profile) -> None:
+    """Linux 6.9 and newer raise it then, of the array and of its disks."""
+    knobs: Setting = {"max_sectors_kb": 256, "array_max_sectors_kb": 192}
+    machine = Sandbox(tmp_path / "machine", theirs.model_copy(update={"knobs": knobs}))
+    for device in ("md0", "sda", "sdb"):
+        machine.put(f"sys/block/{device}/queue/max_sectors_kb", "512")
+        machine.put(f"sys/block/{device}/queue/read_ahead_kb", "16")
+    before = machine.held()
+    # Stands for the kernel.
+    text = machine.script.read_text()
+    store = 'echo "$2" >"$1" || return 1\n'
+    raised = '    case $1 in */max_sectors_kb) echo 384 >"${1%/*}/read_ahead_kb" ;; esac\n'
+    assert store in text
+    machine.script.write_text(text.replace(store, store + raised))
+    assert machine.run("apply").returncode == 0
+    changed = {path for path, text in machine.held().items() if text != before[path]}
+    assert {Path(path).name for path in changed} == {"max_sectors_kb"}
     assert machine.run("undo").returncode == 0
     assert machine.held() == before
 
@@ -280,7 +302,7 @@ def test_what_two_profiles_have_set_is_undone_in_any_order(two: Two, orders: str
         )
     )
     for script in scripts.values():
-        store = '    echo "$2" >"$1"\n'
+        store = '    echo "$2" >"$1" || return 1\n'
         assert store in script.read_text()
         script.write_text(script.read_text().replace(store, text + store))
     for each in applied:

@@ -86,6 +86,7 @@ class FakeMachine:
             "nr_requests": "128" if scheduler != "none" else str(DEPTH),
             "max_sectors_kb": "1280",
             "max_hw_sectors_kb": "4096",
+            "read_ahead_kb": "128",
             "wbt_lat_usec": "75000",
             "rq_affinity": "1",
             "iostats": "1",
@@ -213,6 +214,13 @@ def write(path: Path, text: str, timeout_s: float = 30.0) -> None:
         if new != held and (depth := queue / "iosched/async_depth").exists():
             # A store calls the scheduler before the queue has its new length.
             depth.write_text(f"{held if DEPTH_LAGS else 3 * int(new) // 4}\n")
+    elif path.name == "max_sectors_kb":
+        new = text
+        ahead = queue / "read_ahead_kb"
+        # As Linux 6.15 and newer.
+        optimal = queue / "optimal_io_size"
+        least = max(128, 2 * int(optimal.read_text()) // 1024) if optimal.exists() else 128
+        ahead.write_text(f"{max(least, int(ahead.read_text()))}\n")
     elif path.name == "read_ahead_kb":
         new = str(int(text) // 4 * 4)
     elif path.name == "stripe_cache_size" and not 17 <= int(text) <= 32768:

@@ -123,10 +123,12 @@ def _follow(rule: str, label: str, device: Path, lines: int | None = None) -> No
             words = noting[1].replace("/sys$devpath", str(device)).split()
             subprocess.run([here.get(word, word) for word in words], check=True)
         elif all(test == "disk" or (device / test).exists() for test in tests):
+            shown = re.search('PROGRAM=="/bin/cat /sys[$]devpath/([^"]+)"', line)
+            result = (device / shown[1]).read_text().strip() if shown else ""
             for file, text in re.findall(r'ATTR\{([a-z/_]+)\}="([^"]*)"', line):
                 # udev goes on where the kernel does not take a value.
                 with contextlib.suppress(InfeasibleError):
-                    fake_sysfs.write(device / file, text)
+                    fake_sysfs.write(device / file, text.replace("$result", result))
 
 
 def undo(array: Array, state: Path) -> Outcome:
