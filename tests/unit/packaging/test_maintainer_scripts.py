@@ -102,6 +102,21 @@ def test_a_removed_package_leaves_nothing_in_force(tmp_path: Path) -> None:
     assert "/run/its own\n/var/lib/autotune\n" in said
 
 
+def test_a_removed_package_leaves_nothing_persisted(tmp_path: Path) -> None:
+    """What is needs no state folder."""
+    gone = "rm -r /var/lib/autotune\nscript prerm remove\ncat /run/restored"
+    assert "/var/lib/autotune\n" in _run(tmp_path, gone)
+
+
+@pytest.mark.parametrize("used", ["journal", "applied", ""])
+def test_a_purge_leaves_what_another_installation_uses(tmp_path: Path, used: str) -> None:
+    """Long after the removal."""
+    file = f"/var/lib/autotune/{used}/u.jsonl"
+    put = f"mkdir -p {Path(file).parent}; touch {file}\n" if used else ""
+    left = "" if used else "! "
+    _run(tmp_path, f"{put}script postrm purge\n{left}[ -d /var/lib/autotune ]")
+
+
 def _active(folder: Path, what: str) -> list[str]:
     """The units that are active after these calls."""
     return _active_of(_run(folder, what))
