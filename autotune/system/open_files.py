@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from autotune.system import sysfs
-from autotune.system.file_tables import share_files
+from autotune.system.file_tables import FileTables
 from autotune.system.mountinfo import Mounted, mounted
 
 PROC = Path("/proc")
@@ -39,13 +39,11 @@ def open_files() -> Iterator[tuple[int, list[Path] | None]]:
 
 def _entries(process: Path) -> Iterator[Path]:
     """Those of its first thread, which may have ended, and of each that has files of its own."""
-    looked_at: list[int] = []
+    tables = FileTables()
     for task in sorted((process / "task").iterdir(), key=lambda each: int(each.name)):
-        if any(share_files(int(task.name), other) for other in looked_at):
-            continue
-        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
-            yield from (task / "fd").iterdir()
-            looked_at.append(int(task.name))
+        if tables.add(int(task.name)):
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+                yield from (task / "fd").iterdir()
 
 
 def _has_a_path(file: Path) -> bool:

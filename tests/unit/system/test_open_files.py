@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from autotune.system import inode, open_files
+from autotune.system import file_tables, inode, open_files
 
 LOCAL = "21 20 0:6 / /dev rw - devtmpfs udev rw\n"
 WAITING = (
@@ -92,7 +92,7 @@ def test_each_thread_may_have_files_of_its_own_and_the_first_may_have_ended(
     """Whether or not the kernel tells which share theirs."""
     monkeypatch.setattr(open_files, "PROC", Path("/proc"))
     if not told:
-        monkeypatch.setattr(open_files, "share_files", lambda *_: False)
+        monkeypatch.setattr(file_tables, "_compare", lambda *_: -1)
     file = tmp_path / "file"
     file.touch()
     words = [sys.executable, "-c", THREADS, str(file), how]
@@ -105,6 +105,28 @@ def test_each_thread_may_have_files_of_its_own_and_the_first_may_have_ended(
         finally:
             program.kill()
     assert len(found) == (2 if how == "shared" and not told else 1)
+
+
+def test_a_user_with_thousands_of_threads_keeps_nobody_waiting(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each has files of its own, or those of another one; some end meanwhile."""
+    count, asked = 4000, 0
+
+    def compare(one: int, other: int) -> int:
+        nonlocal asked
+        asked += 1
+        order = [(each * 7919) % (count // 2) for each in (one, other)]
+        if other % 100 == 0:
+            return -1
+        return 0 if order[0] == order[1] else 1 + (order[0] > order[1])
+
+    monkeypatch.setattr(file_tables, "_compare", compare)
+    tables = file_tables.FileTables()
+    new = [thread for thread in range(count) if tables.add(thread)]
+    assert set(range(count // 2)) <= set(new)
+    assert len(new) < count // 2 + count // 10
+    assert asked < 14 * count
 
 
 def test_what_is_known_of_an_open_file_is_what_stat_says(tmp_path: Path) -> None:
