@@ -35,9 +35,10 @@ LOOK_S = 1.0
 """Between two looks at what may ask for the end."""
 WARM_LOOK_S = 30.0
 STORE_S = 30.0
-REST_S = 20.0
+REST_S = 5.0
 """So long it is waited for that the check comes to its bound; what was read beyond
-`sync_completed` is read again otherwise."""
+`sync_completed` is read again otherwise. Who stops a container kills it, and the guardian with it,
+after ten."""
 CHECK = "check"
 DONE = "all is read"
 
