@@ -33,7 +33,7 @@ def html(documents: list[dict[str, Any]]) -> str:
         loader=FunctionLoader(lambda name: files(__package__).joinpath(name).read_text("utf-8")),
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True,
     )  # fmt: skip
-    environment.filters |= {"marked": _marked, "command": _command}
+    environment.filters |= {"marked": _marked, "command": _command, "unparted": _unparted}
     runs = [each for each in documents if each["kind"] == "run"]
     arrays = {f"a{n}": each for n, each in enumerate(documents) if each["kind"] == "array"}
     brief = len(runs) > MOST_WHOLE
@@ -86,11 +86,16 @@ def _marked(text: str) -> Markup:
 
 
 def _command(text: str) -> Markup:
-    """A command in words, which are not parted where there is room: after the first `-` of an
-    option a browser would begin a new line."""
+    """A command in words that are not parted where there is room: after the first `-` of an option
+    a browser would begin a new line."""
+    return _unparted(text, "-")
+
+
+def _unparted(text: str, dash: str = "–") -> Markup:
+    """A text whose words are not parted at that dash; by default, its ranges."""
     word = Markup('<span class="word">{}</span>')
     return Markup("").join(
-        word.format(part) if "-" in part else escape(part) for part in re.split(r"(\s+)", text)
+        word.format(part) if dash in part else escape(part) for part in re.split(r"(\s+)", text)
     )
 
 
