@@ -17,10 +17,11 @@ _REFUSED = ": Resource temporarily unavailable"
 
 
 def wake(uuids: Iterable[str], notice: Callable[[str], None]) -> None:
-    """Let udev set what is persisted for these arrays, where a journal that is now gone has kept
-    it from that. What it has set before stays as it reads now."""
+    """Let udev set what is persisted for these arrays, or exported, where a journal that is now
+    gone has kept it from that. What it has set before stays as it reads now."""
     for array in list_arrays():
-        if array.uuid in uuids and rule_path(array.uuid).exists():
+        rules = (rule_path(array.uuid), RULES / udev.export_name(array.uuid))
+        if array.uuid in uuids and any(rule.exists() for rule in rules):
             tell_udev(array.uuid, array, notice)
 
 

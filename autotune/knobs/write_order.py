@@ -33,8 +33,8 @@ the start (mdadm: Grow.c)."""
 _RESET_BY_SCHEDULER = ("nr_requests", "wbt_lat_usec", "async_depth")
 _RESET_BY = {
     "nr_requests": ("async_depth",),
-    # To its default, where it was lower (Linux 6.9: block/blk-settings.c, blk_apply_bdi_limits;
-    # seen on 7.2.7).
+    # To its default (since Linux 6.9: block/blk-settings.c, blk_apply_bdi_limits; on 7.2.7 where
+    # it was lower).
     "max_sectors_kb": ("read_ahead_kb",),
     # One number, in ms and in µs (block/bfq-iosched.c).
     "strict_guarantees": ("slice_idle", "slice_idle_us"),
