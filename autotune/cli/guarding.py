@@ -98,8 +98,7 @@ def guard(asked: Asked) -> None:
             if asked.as_json:
                 line = json.dumps(report.summary_document(summary))
             else:
-                lines = fitting([report.summary_line(summary, ceiling_ns)], sys.stdout)
-                line = "\n".join(lines)
+                line = "\n".join(fitting([report.summary_line(summary, ceiling_ns)], sys.stdout))
             if display is not None:
                 display.over()
             with display.away() if display is not None else nullcontext():
@@ -116,6 +115,8 @@ def guard(asked: Asked) -> None:
             unheld,
             asked.least_bytes / 1024,
         )
+        # One that was killed may have told of a sync that is over.
+        background(metrics.over)
         try:
             found = guard_array(asked.device, wanted, asked.wait)
         finally:

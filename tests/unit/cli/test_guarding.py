@@ -120,3 +120,28 @@ def test_a_reshape_is_not_called_idle(
     machine.put("sys/block/md0/md/sync_action", "reshape")
     with pytest.raises(RefusalError, match="reshape of md0 runs"):
         guarding.guard(asked)
+
+
+WAITS = """
+def guard_array(device, wanted, wait):
+    while "active 1.0" in metrics.read_text():
+        time.sleep(0.01)
+    print(metrics.read_text())
+    return True
+
+metrics = state / "some-guard-md0.prom"
+"""
+
+
+def test_what_a_killed_guard_told_last_is_over_as_the_next_one_waits(tmp_path: Path) -> None:
+    env = {**os.environ, "PYTHONPATH": ":".join(sys.path)}
+    (tmp_path / "some-guard-md0.prom").write_text("active 1.0\n")
+    text = script(tmp_path, False, wait=True)
+    text = text.replace("str(state), None", 'str(state), str(state / "some.prom")')
+    text = text.replace("guarding.guard_array = ", f"{WAITS}\nguarding.guard_array = ")
+    words = [sys.executable, "-c", text]
+    done = subprocess.run(words, capture_output=True, text=True, check=True, env=env, timeout=60)
+    (line,) = (
+        line for line in done.stdout.splitlines() if line.startswith("autotune_guard_active")
+    )
+    assert line.endswith(" 0.0")
