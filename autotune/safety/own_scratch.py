@@ -12,6 +12,7 @@ from autotune.safety.scratch_folder import (
     moved_to,
     remove,
 )
+from autotune.system.mountinfo import mounted
 from autotune.system.stack import is_mountpoint, mount_number
 
 
@@ -23,9 +24,9 @@ def remove_scratch(folder: Path, record: Record, outcome: Outcome) -> None:
     there = False
     try:
         there = folder.exists()
-        # One of that name may be a copy, as on a clone of the volume; after a reboot, which numbers
-        # filesystems anew, that cannot be seen.
-        seen = there and outcome.rebooted
+        # One of that name may be a copy, as on a clone of the volume. Where it is numbered anew, as
+        # after a reboot, that cannot be seen.
+        seen = there and (outcome.rebooted or _is_numbered_anew(folder, record))
         if not seen and (why := _out_of_sight(folder, record, outcome.rebooted)):
             # Cleared now, the journal would leave a large file that nobody knows of.
             outcome.failed.append(
@@ -60,6 +61,16 @@ def _is_its_parent(folder: Path, record: Record) -> bool:
         return False
     number = record.parents.get(str(folder))
     return number is None or folder.parent.stat().st_ino == number
+
+
+def _is_numbered_anew(folder: Path, record: Record) -> bool:
+    """Whether nothing has the number any more that the filesystem of a scratch folder had, as when
+    its array was assembled under another name since."""
+    if (number := record.devices.get(str(folder))) is None:
+        return False
+    text = f"{os.major(number)}:{os.minor(number)}"
+    known = {each.device for each in mounted()}
+    return text not in known and not Path("/sys/dev/block", text).exists()
 
 
 def _out_of_sight(folder: Path, record: Record, rebooted: bool) -> str:

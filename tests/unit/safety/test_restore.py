@@ -953,16 +953,32 @@ def test_the_journal_waits_while_another_filesystem_hides_the_scratch(
     journal.scratch(folder)
     if copied:
         folder.mkdir()
-    text = files.path.read_text()
-    before, word, number = text.rpartition('"device": ')
-    files.path.write_text(f"{before}{word}9{number}")
+    own, other = (f'"device": {Path(path).stat().st_dev},' for path in (files.root, "/proc"))
+    files.path.write_text(files.path.read_text().replace(own, other))
     outcome = restore(files.reload(), files.root)
     assert "another filesystem is mounted over" in outcome.failed[0]
     assert folder.exists() == copied
     (left,) = open_journals(files.root / "state")
-    left.write_text(left.read_text().replace(f"{word}9", word))
+    left.write_text(left.read_text().replace(other, own))
     assert restore(Journal.load(left), files.root).complete
     assert not left.exists()
+
+
+@pytest.mark.parametrize("mounted", [False, True])
+def test_a_scratch_is_removed_though_its_array_has_another_number_by_now(
+    files: Files, mounted: bool
+) -> None:
+    """Where another filesystem is mounted instead, the journal waits."""
+    journal = files.open()
+    folder = files.root / ".autotune-1"
+    journal.scratch(folder)
+    if mounted:
+        folder.mkdir()
+    own = f'"device": {files.root.stat().st_dev},'
+    gone = f'"device": {os.makedev(9, 1234)},'
+    files.path.write_text(files.path.read_text().replace(own, gone))
+    assert restore(files.reload(), files.root).complete == mounted
+    assert not folder.exists()
 
 
 @pytest.mark.parametrize("anew", [False, True], ids=["gone", "made anew"])
