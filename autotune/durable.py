@@ -136,10 +136,16 @@ def replace(
 
 def private_folder(folder: Path) -> None:
     """Make a folder, and those above it that are missing, open to this user alone. `mkdir` gives
-    its mode only to the last one. Raise AutotuneError if a link of somebody else's leads there."""
+    its mode only to the last one. Raise AutotuneError if a link of somebody else's leads there, or
+    one that leads nowhere."""
     for each in reversed([folder, *folder.parents]):
         refuse_others_link(each)
         if not each.exists():
+            if each.is_symlink():
+                raise AutotuneError(
+                    f"{each} leads to {each.readlink()}, which is not there; mount what that is "
+                    "on, or choose another place."
+                )
             each.mkdir(mode=0o700, exist_ok=True)
 
 

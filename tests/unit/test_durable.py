@@ -38,3 +38,11 @@ def test_every_folder_that_is_made_is_private(tmp_path: Path) -> None:
         os.umask(before)
     for name in ("state", "state/journal"):
         assert (tmp_path / name).stat().st_mode & 0o777 == 0o700
+
+
+def test_a_link_that_leads_nowhere_is_no_folder(tmp_path: Path) -> None:
+    """As to a disk that is not mounted."""
+    (tmp_path / "link").symlink_to(tmp_path / "disk")
+    with pytest.raises(AutotuneError, match="is not there; mount"):
+        private_folder(tmp_path / "link/journal")
+    assert not (tmp_path / "disk").exists()
