@@ -24,6 +24,8 @@ _SPEEDS = ("sync_speed_min", "sync_speed_max")
 CACHE = "stripe_cache_size"
 MIN = "sync_speed_min"
 BOUNDS = ("sync_min", "sync_max")
+OF_REDUNDANCY = (*BOUNDS, *_SPEEDS, "sync_io_depth")
+"""What is the array's own, whatever its level, but is seen only while it has redundancy."""
 WAITING = (*BOUNDS, "group_thread_cnt", CACHE, MIN)
 """What cannot be put back while a sync runs: the kernel refuses the bounds, and may hang over the
 threads. The cache waits for the end of a reshape alone, and so does what mdadm sets for one."""

@@ -8,6 +8,7 @@ from autotune.durable import beside
 from autotune.errors import AutotuneError
 from autotune.knobs.write_order import (
     MIN,
+    OF_REDUNDANCY,
     WAITING,
     may_come_back,
     resets,
@@ -121,7 +122,13 @@ def _restore_settings(journal: Journal, root: Path, outcome: Outcome) -> None:
             # It is ours still if md begins it only when a disk answers again.
             with contextlib.suppress(AutotuneError):
                 journal.checking(True, start=record.check_start)
-    outcome.gone = [str(path) for path in paths if path in gone]
+    hidden = {path for path in gone if _is_hidden(path, record)}
+    outcome.failed += [
+        f"{path} is not there while the array has no redundancy, but the kernel keeps its value: "
+        "wait until it has another level, or stop the array"
+        for path in sorted(hidden)
+    ]
+    outcome.gone = [str(path) for path in paths if path in gone - hidden]
     # Before the first look at them: what mdadm puts back is there before it ends.
     coming = {path for path in paths if str(path) in record.ours and may_come_back(path)}
     # Who set a value is judged before the first write: a switch of the scheduler back resets
@@ -152,6 +159,14 @@ def _restore_settings(journal: Journal, root: Path, outcome: Outcome) -> None:
             if path.name in WAITING and path not in coming and (keep or path.name == MIN):
                 journal.leave(path)
         outcome.waiting = record.waits(root)
+
+
+def _is_hidden(path: Path, record: Record) -> bool:
+    """Whether a file that we have changed is gone with the redundancy of its array alone, as on the
+    way of a RAID 10 over 0 to 5: with another level it is there again, and so is its value (md.c,
+    level_store; seen on 6.1.176)."""
+    running = path.parent.is_dir() and record.is_same(path)
+    return running and path.name in OF_REDUNDANCY and record.cause(str(path)) is not None
 
 
 def _found(paths: Iterable[Path], outcome: Outcome) -> dict[Path, str]:

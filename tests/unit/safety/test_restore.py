@@ -148,6 +148,25 @@ def test_a_depth_that_the_kernel_has_lowered_is_put_back(
     assert stored == [left]
 
 
+def test_what_a_takeover_to_raid_0_hides_is_not_gone(files: Files) -> None:
+    """With another level it is in force again."""
+    high, low, cache = (
+        files.md / name for name in ("sync_speed_max", "sync_speed_min", "stripe_cache_size")
+    )
+    journal = files.open()
+    files.write(journal, high, "1001 (local)")
+    files.write(journal, cache, "512")
+    journal.settled()
+    for path in (high, low, cache):
+        path.unlink()
+    outcome = restore(files.reload(), files.root)
+    assert [text.split()[0] for text in outcome.failed] == [str(high)]
+    assert sorted(outcome.gone) == sorted([str(low), str(cache)])
+    high.write_text("1001 (local)\n")
+    assert restore(files.reload(), files.root).complete
+    assert sysfs.value(high) == "200000"
+
+
 def test_a_value_that_followed_the_system_follows_it_again(files: Files) -> None:
     low = files.md / "sync_speed_min"
     files.write(files.open(), low, "30000")
