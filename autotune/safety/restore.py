@@ -123,11 +123,12 @@ def _restore_settings(journal: Journal, root: Path, outcome: Outcome) -> None:
             with contextlib.suppress(AutotuneError):
                 journal.checking(True, start=record.check_start)
     hidden = {path for path in gone if _is_hidden(path, record)}
-    outcome.failed += [
-        f"{path} is not there while the array has no redundancy, but the kernel keeps its value: "
-        "wait until it has another level, or stop the array"
-        for path in sorted(hidden)
-    ]
+    if hidden:
+        names = " and ".join(sorted(path.name for path in hidden))
+        outcome.failed.append(
+            f"{names} of {record.device} cannot be seen while the array has no redundancy, but "
+            "will be in force with its next level: restore again then, or stop the array"
+        )
     outcome.gone = [str(path) for path in paths if path in gone - hidden]
     # Before the first look at them: what mdadm puts back is there before it ends.
     coming = {path for path in paths if str(path) in record.ours and may_come_back(path)}

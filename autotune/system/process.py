@@ -1,6 +1,7 @@
 """Whose a process is, and what it may, which need not be what it calls itself. Light, as the
 journal."""
 
+import contextlib
 import re
 from pathlib import Path
 
@@ -20,6 +21,11 @@ def real_uid(process: Path) -> int | None:
 
 
 def has_right(process: Path, right: int) -> bool:
-    """Whether a process has a right that root has, but in a container or a unit as a rule not."""
+    """Whether a process has a right that root has, but in a container or a unit as a rule not: one
+    in a user namespace of its own has all, but over nobody outside."""
+    with contextlib.suppress(OSError):
+        spaces = {(each / "ns/user").readlink() for each in (process, Path("/proc/self"))}
+        if len(spaces) > 1:
+            return False
     found = re.search(r"^CapEff:\t([0-9a-f]+)", sysfs.read_or(process / "status", ""), re.M)
     return found is not None and bool(int(found[1], 16) >> right & 1)
