@@ -64,6 +64,7 @@ class Watch:
         reason = (
             self._another_array()
             or self._array_trouble()
+            or self._lost_member()
             or self._what_goes_first()
             or self._guardian_trouble()
             or self._memory_trouble()
@@ -104,6 +105,10 @@ class Watch:
         if action == "check" and not ours:
             return f"somebody else has started a check of {device}, which goes first"
         return None
+
+    def _lost_member(self) -> str | None:
+        gone = self._array.lost_member
+        return f"/dev/{gone} was taken out of {self._array.device}" if gone else None
 
     def _what_goes_first(self) -> str | None:
         found = neighbour_syncing(self._array)

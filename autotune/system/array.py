@@ -169,6 +169,12 @@ class Array:
         names = {path.name.removeprefix("dev-") for path in self.md.glob("dev-*")}
         return not names <= {member.name for member in self.members}
 
+    @property
+    def lost_member(self) -> str | None:
+        """The name of a member that was taken out since this was read, such as a spare."""
+        names = (each.name for each in self.members if "faulty" not in each.state)
+        return next((name for name in names if not (self.md / f"dev-{name}").exists()), None)
+
     def now(self) -> "Array":
         """The same array, looked at again. RefusalError if it is not running any more under this
         name."""

@@ -1,5 +1,6 @@
 """What ends a run."""
 
+import shutil
 from pathlib import Path
 
 import fake_sysfs
@@ -38,3 +39,12 @@ def test_a_journal_that_somebody_removes_ends_a_run(tmp_path: Path) -> None:
     # It waits for that.
     journal.release()
     guardian.dismiss()
+
+
+def test_a_spare_that_is_taken_out_ends_a_run(tmp_path: Path) -> None:
+    """It may serve another array by now, whose users nobody asked."""
+    array = find_array("md0", fake_sysfs.raid6(tmp_path).root)
+    watch = Watch(array, ())
+    assert watch._lost_member() is None
+    shutil.rmtree(array.md / f"dev-{array.members[-1].name}")
+    assert "was taken out of /dev/md0" in (watch._lost_member() or "")
