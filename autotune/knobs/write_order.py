@@ -32,21 +32,18 @@ threads. The cache waits for the end of a reshape alone, and so does what mdadm 
 MDADMS_MIN = "200000"
 """What mdadm sets for a reshape that has to make backups; at the end it puts back what it read at
 the start (mdadm: Grow.c)."""
+RAISING = ("max_sectors_kb",)
+"""What sets the read-ahead of its device to the default, too: since Linux 6.9
+(block/blk-settings.c, blk_apply_bdi_limits), on 7.2.7 where it was lower."""
 _RESET_BY_SCHEDULER = ("nr_requests", "wbt_lat_usec", "async_depth")
 _RESET_BY = {
     "nr_requests": ("async_depth",),
-    # To its default (since Linux 6.9: block/blk-settings.c, blk_apply_bdi_limits; on 7.2.7 where
-    # it was lower).
-    "max_sectors_kb": ("read_ahead_kb",),
+    **dict.fromkeys(RAISING, ("read_ahead_kb",)),
     # One number, in ms and in µs (block/bfq-iosched.c).
     "strict_guarantees": ("slice_idle", "slice_idle_us"),
     "slice_idle": ("slice_idle_us",),
     "slice_idle_us": ("slice_idle",),
 }
-
-
-RAISING = ("max_sectors_kb",)
-"""What may raise the read-ahead of its device."""
 
 
 def consistent(array: Array, setting: Setting) -> str | None:
