@@ -45,7 +45,8 @@ def folder(jobs: Sequence[Job]) -> Path | None:
     fio cuts a name at ":", ";" and "#" (seen on 3.33), and would write to what is left of it. So
     it never hears in which folder the file is.
     """
-    return next((j.target.path.parent for j in jobs if not _is_device(j.target.path)), None)
+    targets = (job.target for job in jobs if job.target.descriptor is None)
+    return next((each.path.parent for each in targets if not _is_device(each.path)), None)
 
 
 def descriptors(jobs: Sequence[Job]) -> tuple[int, ...]:

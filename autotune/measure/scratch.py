@@ -2,11 +2,13 @@
 
 import os
 import secrets
+import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from autotune.errors import AutotuneError, RefusalError
+from autotune.measure.fio_command import Target
 from autotune.measure.write_budget import Written
 from autotune.safety import separate_process
 from autotune.safety.journal import Journal
@@ -29,11 +31,12 @@ def scratch_file(
     progress: Callable[[float], None],
     written: Written,
     notice: Callable[[str], None],
-) -> Iterator[Path]:
+) -> Iterator[Target]:
     """A file of `size` random bytes in a new folder of its own in `parent`, removed at the end.
 
-    The folder is open to its owner alone, so that nobody can swap the file for a link. The file
-    is written in full: reads of space that is only allocated never reach the disks.
+    The folder is open to its owner alone, and the file is kept open, so that nobody can swap it
+    for a link, be it root of a container whose volume this is. It is written in full: reads of
+    space that is only allocated never reach the disks.
     `progress` hears the share that is written, 0 to 1; `written` counts it; `notice` hears that
     the file could not be removed, if the journal does not say so. Raise RefusalError if it cannot
     be made, or the write budget is too small for it.
@@ -47,7 +50,11 @@ def scratch_file(
     journal.scratch(folder)
     try:
         _fill(folder, (here, str(size), fstype), journal, progress, written)
-        yield folder / FILE
+        file = _opened(place, folder)
+        try:
+            yield Target(folder / FILE, size, descriptor=file)
+        finally:
+            os.close(file)
     finally:
         try:
             hangs = str(folder) in journal.record.hanging
@@ -60,6 +67,26 @@ def scratch_file(
         except AutotuneError:
             pass
         os.close(place)
+
+
+def _opened(place: int, folder: Path) -> int:
+    """The file, found without following a link. Raise RefusalError if it is not the one."""
+    flags = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        ours = os.open(folder.name, flags | os.O_DIRECTORY, dir_fd=place)
+        try:
+            file = os.open(FILE, flags, dir_fd=ours)
+        finally:
+            os.close(ours)
+    except OSError as error:
+        raise RefusalError(
+            f"The scratch file in {folder} cannot be opened: {error.strerror}."
+        ) from None
+    status = os.fstat(file)
+    if not stat.S_ISREG(status.st_mode) or status.st_nlink != 1:
+        os.close(file)
+        raise RefusalError(f"Somebody has put something else in the place of {folder / FILE}.")
+    return file
 
 
 def _fill(

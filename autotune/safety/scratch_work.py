@@ -36,12 +36,14 @@ def fill(folder: str, name: str, size: int, fstype: str) -> None:
         fcntl.ioctl(here, BTRFS_IOC_SUBVOL_CREATE, argument)
     else:
         Path(folder).mkdir(0o700)
+    # Not by its name, where root of a container whose volume this is may put a link.
+    ours = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     # A folder with the set-group-ID bit hands its group on, whose quota is not ours to use.
-    os.chown(folder, os.geteuid(), os.getegid())
-    Path(folder).chmod(0o700)
+    os.fchown(ours, os.geteuid(), os.getegid())
+    os.fchmod(ours, 0o700)
     block = os.urandom(BLOCK_BYTES)
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
-    file = os.open(f"{folder}/{name}", flags, 0o600)
+    file = os.open(name, flags, 0o600, dir_fd=ours)
     if fstype == "btrfs":
         _write_in_place(file)
     for done in range(BLOCK_BYTES, size + 1, BLOCK_BYTES):

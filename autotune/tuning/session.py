@@ -112,8 +112,8 @@ def _where_to_write(
     size = scratch_bytes(folder, underlying)
     if mount is not None:
         watch.also(Footing(folder, mount, array.name, underlying, size))
-    file = stack.enter_context(
+    target = stack.enter_context(
         scratch_file(folder, size, underlying.fstype, journal, filled, written, reporter.notice)
     )
-    watch.also(SameFile(file))
-    return Target(file, size)
+    watch.also(SameFile(target.path))
+    return target

@@ -173,6 +173,6 @@ def test_a_budget_below_the_scratch_file_is_refused_before_it_is_made(
         pass
     enough = Written(8 << 20)
     how = (4 << 20, "", journal, lambda _share: None, enough, print)
-    with scratch_file(tmp_path, *how) as path:
-        assert path.stat().st_size == enough.total == 4 << 20
+    with scratch_file(tmp_path, *how) as file:
+        assert file.path.stat().st_size == enough.total == 4 << 20
     assert not list(tmp_path.glob(".autotune-*"))

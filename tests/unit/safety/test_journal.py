@@ -596,7 +596,7 @@ def test_a_scratch_folder_that_is_removed_is_nothing_to_restore(files: Files) ->
     heard: list[str] = []
     how = (1 << 20, "ext4", journal, lambda _: None, Written(), heard.append)
     with scratch_file(files.root, *how) as file:
-        assert files.reload().record.scratch == [str(file.parent)]
+        assert files.reload().record.scratch == [str(file.path.parent)]
     assert files.reload().record.scratch == []
     assert not heard
 
@@ -608,11 +608,11 @@ def test_what_cannot_be_removed_is_said_once_the_journal_is_gone(files: Files) -
         journal = files.open()
         how = (1 << 20, "ext4", journal, lambda _: None, Written(), heard.append)
         with scratch_file(files.root, *how) as file:
-            (file.parent / "precious").write_text("x")
+            (file.path.parent / "precious").write_text("x")
             if cleared:
                 journal.close()
         assert len(heard) == cleared
-        assert (file.parent / "precious").exists()
+        assert (file.path.parent / "precious").exists()
         journal.close()
 
 
