@@ -1,6 +1,7 @@
 """A check of an array from its start, or from where it stopped: part by part, to its end or until
 it has to stop."""
 
+import signal
 import time
 from datetime import UTC, datetime
 
@@ -203,17 +204,19 @@ class _Checking:
         self._history = self._history.begun(record, why or ASKED_ANEW)
         return record
 
-    def _stop(self) -> tuple[str, bool]:
-        """Why a part has to end now, and whether at once."""
+    def _stop(self) -> tuple[str, float]:
+        """Why a part has to end now, and for how many seconds it may still come to its bound."""
         if not self._signals.going():
             if not self._stopping:
                 self._stopping = True
                 self._wanted.notice(STOPPING)
-            return self._signals.name, self._signals.count > 1
+            terminated = self._signals.name == signal.SIGTERM.name
+            rest_s = piece.TERMINATED_REST_S if terminated else piece.REST_S
+            return self._signals.name, rest_s if self._signals.count == 1 else 0.0
         hours = self._wanted.hours
         if hours is not None and (left_s := hours.left_s(self._wanted.now())) <= CLOSING_S:
-            return WINDOW_CLOSED, left_s <= 0
-        return "", False
+            return WINDOW_CLOSED, piece.REST_S if left_s > 0 else 0.0
+        return "", 0.0
 
     def _keep(self, record: CheckRecord) -> None:
         """Store the record; tell of mismatches the first time, and in the end."""

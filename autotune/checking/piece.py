@@ -35,25 +35,28 @@ LOOK_S = 1.0
 """Between two looks at what may ask for the end."""
 WARM_LOOK_S = 30.0
 STORE_S = 30.0
-REST_S = 5.0
+REST_S = 20.0
 """So long it is waited for that the check comes to its bound; what was read beyond
-`sync_completed` is read again otherwise. Who stops a container kills it, and the guardian with it,
-after ten."""
+`sync_completed` is read again otherwise."""
+TERMINATED_REST_S = 5.0
+"""The same after SIGTERM: who stops a container kills it ten seconds after that, and the guardian
+with it."""
 CHECK = "check"
 DONE = "all is read"
 
 
 @dataclass(frozen=True)
 class Terms:
-    """How a part is to be done. `stop` says why it has to end by now ("" if it has not), and
-    whether it has to at once. `keep` is called with the record as it is by then, now and then.
-    `overtaken`: whether another command has checked the array since the record was read."""
+    """How a part is to be done. `stop` says why it has to end by now ("" if it has not), and for
+    how many seconds it may still come to its bound. `keep` is called with the record as it is by
+    then, now and then. `overtaken`: whether another command has checked the array since the record
+    was read."""
 
     state_dir: Path
     promise: Promise
     least_kib: float
     hottest_c: int
-    stop: Callable[[], tuple[str, bool]]
+    stop: Callable[[], tuple[str, float]]
     on_window: Callable[[Window], None]
     notice: Callable[[str], None]
     unheld: Callable[[str], None]
@@ -86,12 +89,14 @@ class Going:
         self.bounded_check.look(now)
         if now - self._looked_s >= LOOK_S and not self.ended:
             self._looked_s = now
-            self.ended, at_once = self._reason(now)
+            self.ended, rest_s = self._reason(now)
             if self.ended:
                 self.bounded_check.hold()
-                self._rest_by_s = now + (0.0 if at_once else REST_S)
-        elif self.ended and self.terms.stop()[1]:
-            self._rest_by_s = now
+                self._rest_by_s = now + rest_s
+        elif self.ended:
+            why, rest_s = self.terms.stop()
+            if why:
+                self._rest_by_s = min(self._rest_by_s, now + rest_s)
         if now - self._kept_s >= STORE_S:
             self._kept_s = now
             self.terms.keep(self.updated())
@@ -99,17 +104,17 @@ class Going:
             return False
         return not (self.ended and (self.bounded_check.at_rest or now >= self._rest_by_s))
 
-    def _reason(self, now: float) -> tuple[str, bool]:
-        """What ends the part, and whether at once."""
-        why, at_once = self.terms.stop()
+    def _reason(self, now: float) -> tuple[str, float]:
+        """What ends the part, and for how long it may still come to its bound."""
+        why, rest_s = self.terms.stop()
         if why:
-            return why, at_once
+            return why, rest_s
         if first := neighbour_syncing(self.array, pending=False) or replacement_waits(self.array):
-            return first, True
+            return first, 0.0
         if now - self._warm_s >= WARM_LOOK_S:
             self._warm_s = now
-            return obstacles.too_warm(self.array, self.terms.hottest_c), False
-        return "", False
+            return obstacles.too_warm(self.array, self.terms.hottest_c), REST_S
+        return "", 0.0
 
     def window(self, window: Window) -> None:
         """Take in how the check disturbs."""
