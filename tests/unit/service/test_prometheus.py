@@ -33,7 +33,7 @@ from autotune.service.metrics import (
 from autotune.system.array import Array, find_array
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
-ALERTS = Path(__file__).parents[1] / "alerts/alerts_test.yml"
+ALERTS = sorted((Path(__file__).parents[1] / "alerts").glob("*_test.yml"))
 READY_S = 120
 ARRAY = ArrayMetrics(
     "/dev/md0", "u", "md0-run3", True, 1.7e9, 1.4, (1.3, 1.5), "better", 0.97,
@@ -220,8 +220,9 @@ def test_each_alert_fires_in_its_time_and_not_before() -> None:
     said = promtool("check", "rules", str(EXAMPLES / "alerts.yml"))
     alerts = re.findall(r"- alert: (\w+)", (EXAMPLES / "alerts.yml").read_text())
     assert f"{len(alerts)} rules found" in said
-    promtool("test", "rules", str(ALERTS))
-    tested = re.findall(r"alertname: (\w+)\n +exp_alerts", ALERTS.read_text())
+    promtool("test", "rules", *map(str, ALERTS))
+    text = "".join(file.read_text() for file in ALERTS)
+    tested = re.findall(r"alertname: (\w+)\n +exp_alerts", text)
     assert set(tested) == set(alerts)
 
 
