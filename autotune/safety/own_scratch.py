@@ -65,11 +65,14 @@ def _is_its_parent(folder: Path, record: Record) -> bool:
 
 def _is_numbered_anew(folder: Path, record: Record) -> bool:
     """Whether nothing has the number any more that the filesystem of a scratch folder had, as when
-    its array was assembled under another name since."""
+    its array was assembled under another name since. That of a btrfs may be one of another kind's
+    by now."""
     if (number := record.devices.get(str(folder))) is None:
         return False
-    text = f"{os.major(number)}:{os.minor(number)}"
-    known = {each.device for each in mounted()}
+    text, mounts = f"{os.major(number)}:{os.minor(number)}", mounted()
+    place = record.mounts.get(str(folder), "")
+    kinds = {each.kind for each in mounts if each.place == place}
+    known = {each.device for each in mounts if each.kind in kinds}
     return text not in known and not Path("/sys/dev/block", text).exists()
 
 

@@ -1,5 +1,6 @@
 """Putting back what a journal says, on files that stand for sysfs."""
 
+import dataclasses
 import errno
 import functools
 import json
@@ -28,6 +29,7 @@ from autotune.safety.restore import restore
 from autotune.safety.scratch_folder import moved_to
 from autotune.safety.shared_folder import kernel_mark
 from autotune.system import sysfs
+from autotune.system.mountinfo import mounted
 
 __all__ = ["files", "resetting"]
 
@@ -964,7 +966,7 @@ def test_it_waits_too_while_another_folder_of_the_same_filesystem_does(
 
 @pytest.mark.parametrize("copied", [False, True])
 def test_the_journal_waits_while_another_filesystem_hides_the_scratch(
-    files: Files, copied: bool
+    files: Files, monkeypatch: pytest.MonkeyPatch, copied: bool
 ) -> None:
     """Also one that is a copy, with a folder of that name."""
     journal = files.open()
@@ -972,7 +974,12 @@ def test_the_journal_waits_while_another_filesystem_hides_the_scratch(
     journal.scratch(folder)
     if copied:
         folder.mkdir()
-    own, other = (f'"device": {Path(path).stat().st_dev},' for path in (files.root, "/proc"))
+    mounts, (place,) = mounted(), journal.record.mounts.values()
+    (*_, here) = (mount for mount in mounts if mount.place == place)
+    below = dataclasses.replace(here, device="0:4242")
+    monkeypatch.setattr("autotune.safety.own_scratch.mounted", lambda: [below, *mounts])
+    numbers = (files.root.stat().st_dev, os.makedev(0, 4242))
+    own, other = (f'"device": {number},' for number in numbers)
     files.path.write_text(files.path.read_text().replace(own, other))
     outcome = restore(files.reload(), files.root)
     assert "another filesystem is mounted over" in outcome.failed[0]
@@ -983,20 +990,20 @@ def test_the_journal_waits_while_another_filesystem_hides_the_scratch(
     assert not left.exists()
 
 
-@pytest.mark.parametrize("mounted", [False, True])
+@pytest.mark.parametrize("there", [False, True])
 def test_a_scratch_is_removed_though_its_array_has_another_number_by_now(
-    files: Files, mounted: bool
+    files: Files, there: bool
 ) -> None:
     """Where another filesystem is mounted instead, the journal waits."""
     journal = files.open()
     folder = files.root / ".autotune-1"
     journal.scratch(folder)
-    if mounted:
+    if there:
         folder.mkdir()
     own = f'"device": {files.root.stat().st_dev},'
     gone = f'"device": {os.makedev(9, 1234)},'
     files.path.write_text(files.path.read_text().replace(own, gone))
-    assert restore(files.reload(), files.root).complete == mounted
+    assert restore(files.reload(), files.root).complete == there
     assert not folder.exists()
 
 
