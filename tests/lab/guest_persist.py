@@ -172,26 +172,6 @@ def test_after_a_restart_a_scheduler_gets_its_own_settings_too(state: Path) -> N
     assert [read(file) for file in own] == ["0"] * 4
 
 
-def test_a_read_ahead_that_was_lowered_stays_so(state: Path) -> None:
-    """Linux 6.9 and newer raise it with the size of requests."""
-    queues = [Path("/sys/block/md0/queue"), *(scheduler(member).parent for member in MEMBERS)]
-    ahead = [queue / "read_ahead_kb" for queue in queues]
-    size = [queue / "max_sectors_kb" for queue in queues]
-    before = [read(path) for path in (*ahead, *size)]
-    for path in ahead:
-        path.write_text("16")
-    wanted = {"array_max_sectors_kb": 384, "max_sectors_kb": 256}
-    found = {"array_max_sectors_kb": int(read(size[0]))}
-    keep(state, PROFILE.model_copy(update={"knobs": wanted, "before": found}))
-    assert [read(path) for path in size] == ["384", *["256"] * 4]
-    assert [read(path) for path in ahead] == ["16"] * 5
-    done = autotune("restore", "--all", state=state)
-    assert done.returncode == 0, done.stderr
-    assert [read(path) for path in (*ahead, *size)] == ["16"] * 5 + before[5:]
-    for path, text in zip(ahead, before, strict=False):
-        path.write_text(text)
-
-
 def test_what_a_person_sets_afterwards_stays(state: Path) -> None:
     keep(state)
     cache, first = Path("/sys/block/md0/md/stripe_cache_size"), scheduler(MEMBERS[0])
@@ -399,6 +379,26 @@ def test_unpersist_leaves_no_trace(state: Path) -> None:
     again()
     assert values(DEFAULTS) == DEFAULTS
     assert autotune("unpersist", UUID, state=state).returncode == 1
+
+
+def test_a_read_ahead_that_was_lowered_stays_so(state: Path) -> None:
+    """Linux 6.9 and newer raise it with the size of requests."""
+    queues = [Path("/sys/block/md0/queue"), *(scheduler(member).parent for member in MEMBERS)]
+    ahead = [queue / "read_ahead_kb" for queue in queues]
+    size = [queue / "max_sectors_kb" for queue in queues]
+    before = [read(path) for path in (*ahead, *size)]
+    for path in ahead:
+        path.write_text("16")
+    wanted = {"array_max_sectors_kb": 384, "max_sectors_kb": 256}
+    found = {"array_max_sectors_kb": int(read(size[0]))}
+    keep(state, PROFILE.model_copy(update={"knobs": wanted, "before": found}))
+    assert [read(path) for path in size] == ["384", *["256"] * 4]
+    assert [read(path) for path in ahead] == ["16"] * 5
+    done = autotune("restore", "--all", state=state)
+    assert done.returncode == 0, done.stderr
+    assert [read(path) for path in (*ahead, *size)] == ["16"] * 5 + before[5:]
+    for path, text in zip(ahead, before, strict=False):
+        path.write_text(text)
 
 
 def set_by_udev(state: Path) -> dict[str, str]:
