@@ -20,7 +20,7 @@ def wake(uuids: Iterable[str], notice: Callable[[str], None]) -> None:
     """Let udev set what is persisted for these arrays, or exported, where a journal that is now
     gone has kept it from that. What it has set before stays as it reads now."""
     for array in list_arrays():
-        rules = (rule_path(array.uuid), RULES / udev.export_name(array.uuid))
+        rules = (rule_path(array.uuid), exported_rule(array.uuid))
         if array.uuid in uuids and any(rule.exists() for rule in rules):
             tell_udev(array.uuid, array, notice)
 
@@ -58,10 +58,15 @@ def tell_udev(
         )
 
 
+def exported_rule(uuid: str, root: Path = Path("/")) -> Path:
+    """Where the rules lie that were exported for an array, once they are installed."""
+    return root / RULES / udev.export_name(uuid)
+
+
 def tell_exported(uuid: str, notice: Callable[[str], None], root: Path = Path("/")) -> None:
     """Say so if the profile that is persisted no longer keeps an exported rule from setting its
     values."""
-    exported = root / RULES / udev.export_name(uuid)
+    exported = exported_rule(uuid, root)
     if exported.exists():
         notice(
             f"The exported rule {exported} is there, too: with no profile persisted it sets its "
