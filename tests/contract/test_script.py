@@ -183,43 +183,36 @@ def test_a_weight_of_a_control_group_is_not_taken_away(
     assert machine.held() == before
 
 
-def test_a_change_of_nr_requests_leaves_async_depth(tmp_path: Path, theirs: Profile) -> None:
-    """The kernel resets it then, which apply and undo make good."""
-    only = theirs.model_copy(update={"knobs": {"nr_requests": 64}})
-    machine = Sandbox(tmp_path / "machine", only)
-    for disk in ("sda", "sdb"):
-        machine.put(f"sys/block/{disk}/queue/iosched/async_depth", "96")
+@pytest.mark.parametrize(
+    ("knobs", "file", "beside"),
+    [
+        ({"nr_requests": 64}, "nr_requests", "iosched/async_depth"),
+        # Of the array and of its disks, on Linux 6.9 and newer.
+        (
+            {"max_sectors_kb": 256, "array_max_sectors_kb": 192},
+            "max_sectors_kb",
+            "read_ahead_kb",
+        ),
+    ],
+)
+def test_what_the_kernel_resets_with_a_file_stays(
+    tmp_path: Path, theirs: Profile, knobs: Setting, file: str, beside: str
+) -> None:
+    """Apply and undo make it good."""
+    machine = Sandbox(tmp_path / "machine", theirs.model_copy(update={"knobs": knobs}))
+    for device in ("md0", "sda", "sdb"):
+        machine.put(f"sys/block/{device}/queue/{file}", "512")
+        machine.put(f"sys/block/{device}/queue/{beside}", "96")
     before = machine.held()
     # Stands for the kernel.
     text = machine.script.read_text()
     store = 'echo "$2" >"$1" || return 1\n'
-    reset = '    case $1 in */nr_requests) echo 7 >"${1%/*}/iosched/async_depth" ;; esac\n'
+    reset = f'    case $1 in */{file}) echo 7 >"${{1%/*}}/{beside}" ;; esac\n'
     assert store in text
     machine.script.write_text(text.replace(store, store + reset))
     assert machine.run("apply").returncode == 0
     changed = {path for path, text in machine.held().items() if text != before[path]}
-    assert {Path(path).name for path in changed} == {"nr_requests"}
-    assert machine.run("undo").returncode == 0
-    assert machine.held() == before
-
-
-def test_a_change_of_max_sectors_leaves_the_read_ahead(tmp_path: Path, theirs: Profile) -> None:
-    """Linux 6.9 and newer raise it then, of the array and of its disks."""
-    knobs: Setting = {"max_sectors_kb": 256, "array_max_sectors_kb": 192}
-    machine = Sandbox(tmp_path / "machine", theirs.model_copy(update={"knobs": knobs}))
-    for device in ("md0", "sda", "sdb"):
-        machine.put(f"sys/block/{device}/queue/max_sectors_kb", "512")
-        machine.put(f"sys/block/{device}/queue/read_ahead_kb", "16")
-    before = machine.held()
-    # Stands for the kernel.
-    text = machine.script.read_text()
-    store = 'echo "$2" >"$1" || return 1\n'
-    raised = '    case $1 in */max_sectors_kb) echo 384 >"${1%/*}/read_ahead_kb" ;; esac\n'
-    assert store in text
-    machine.script.write_text(text.replace(store, store + raised))
-    assert machine.run("apply").returncode == 0
-    changed = {path for path, text in machine.held().items() if text != before[path]}
-    assert {Path(path).name for path in changed} == {"max_sectors_kb"}
+    assert {Path(path).name for path in changed} == {file}
     assert machine.run("undo").returncode == 0
     assert machine.held() == before
 
