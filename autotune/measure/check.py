@@ -13,10 +13,10 @@ from typing import Self
 
 from autotune.errors import InfeasibleError, MeasurementError, StoppedError
 from autotune.safety.journal import Journal
+from autotune.safety.own_check import IDLE_TIMEOUT_S, end_check
 from autotune.system import sysfs
-from autotune.system.sync import is_checking, is_delayed
+from autotune.system.sync import is_delayed
 
-IDLE_TIMEOUT_S = 30.0
 SHOWS_AFTER_S = 1.0
 NEAR_STRIDES = 5
 """As many times the most that was checked between two looks is near the end."""
@@ -53,20 +53,17 @@ def end(
         # The array was stopped, and its check with it. Another one may have the name.
         journal.checking(False)
         return None
-    if ours and sysfs.read(action) == "check":
+    if ours:
         try:
-            journal.store(action, "idle")
+            ended = end_check(md, journal.store)
         except InfeasibleError:
             # A disk hangs. The recovery that follows must not be bounded.
             journal.store(md / "sync_max", "max")
             raise
-    deadline = time.monotonic() + IDLE_TIMEOUT_S
-    while ours and is_checking(md):
-        if time.monotonic() > deadline:
+        if not ended:
             raise MeasurementError(
                 f"The check on {name} did not stop within {IDLE_TIMEOUT_S:.0f} s."
             )
-        time.sleep(0.02)
     idle = sysfs.read(action) == "idle"
     left = int(sysfs.read(md / "sync_min")) if idle else None
     if idle:

@@ -3,6 +3,7 @@
 import contextlib
 import os
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from autotune.errors import AutotuneError
@@ -12,7 +13,7 @@ from autotune.system import sysfs
 from autotune.system.sync import is_checking
 
 IDLE_TIMEOUT_S = 30.0
-
+AGAIN_S, LOOK_S = 0.5, 0.02
 
 LATE_S = 180.0
 """md begins a check within seconds after it was told to. Where a disk hangs it does so at any time,
@@ -48,14 +49,37 @@ def is_anothers(md: Path, record: Record) -> bool:
 def _thread_began_s(name: str) -> float | None:
     """When md began the sync of an array, on the clock that goes on while the machine sleeps; None
     if its thread is not seen from here, as in a container."""
-    thread = f"{name}_resync"
+    thread, found = f"{name}_resync", []
     for process in PROC.glob("[0-9]*"):
         if sysfs.read_or(process / "comm", "") in (thread, thread[:_COMM]):
             # Fields from the third on: the name before them may have anything in it.
             fields = sysfs.read_or(process / "stat", "").rpartition(")")[2].split()
             if len(fields) > _START and fields[_PARENT] == _KTHREADD:
-                return int(fields[_START]) / os.sysconf("SC_CLK_TCK")
-    return None
+                found.append(int(fields[_START]) / os.sysconf("SC_CLK_TCK"))
+    # Of a long name, md's main thread may be called the same, and that is older.
+    return max(found, default=None)
+
+
+def end_check(md: Path, store: Callable[[Path, str], None]) -> bool:
+    """End a check of ours, by the array's folder in sysfs; whether that was done in time.
+
+    md takes an "idle" that comes before the check has begun for nothing (action_store), and a busy
+    array begins seconds after it was told to. Once it has, it is over when the store returns, so a
+    check that runs then is still that one.
+    """
+    action, deadline = md / "sync_action", time.monotonic() + IDLE_TIMEOUT_S
+    while True:
+        if sysfs.read(action) == "check":
+            store(action, "idle")
+        again = time.monotonic() + AGAIN_S
+        while is_checking(md):
+            if (now := time.monotonic()) > deadline:
+                return False
+            if now > again:
+                break
+            time.sleep(LOOK_S)
+        else:
+            return True
 
 
 def stop_check(block: Path, outcome: Outcome, record: Record) -> None:
@@ -68,13 +92,8 @@ def stop_check(block: Path, outcome: Outcome, record: Record) -> None:
         if is_anothers(action.parent, record):
             _leave(block, outcome)
             return
-        if sysfs.read(action) == "check":
-            outcome.checking = True
-            sysfs.write(action, "idle")
-        deadline = time.monotonic() + IDLE_TIMEOUT_S
-        while is_checking(action.parent) and time.monotonic() < deadline:
-            time.sleep(0.05)
-        outcome.checking = is_checking(action.parent)
+        outcome.checking = sysfs.read(action) == "check"
+        outcome.checking = not end_check(action.parent, sysfs.write)
         if outcome.checking:
             outcome.failed.append(f"the check of {block.name} does not end")
             _unbound(block)

@@ -8,6 +8,7 @@ import pytest
 
 from autotune.errors import InfeasibleError, StoppedError
 from autotune.measure.check import Check
+from autotune.safety import own_check
 from autotune.safety.new_journal import new_journal
 from autotune.system import sysfs
 
@@ -113,6 +114,28 @@ def test_a_check_that_came_before_ours_goes_on(
     with pytest.raises(InfeasibleError, match="busy"):
         again.__enter__()
     assert sysfs.read(machine.root / MD / "sync_action") == "check"
+
+
+def test_a_check_that_md_has_not_begun_yet_is_told_to_end_until_it_does(
+    running: tuple[fake_sysfs.FakeMachine, Check], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What comes before is lost (action_store), and the check would go on for as long as it is
+    waited for."""
+    _, check = running
+    taken, told = sysfs.write, list[str]()
+
+    def lost_at_first(path: Path, text: str, timeout_s: float = 30.0) -> None:
+        if path.name == "sync_action":
+            told.append(text)
+            if len(told) == 1:
+                return
+        taken(path, text, timeout_s)
+
+    monkeypatch.setattr(sysfs, "write", lost_at_first)
+    monkeypatch.setattr(own_check, "AGAIN_S", 0.0)
+    check.__exit__(None, None, None)
+    assert told == ["idle", "idle"]
+    assert not check._journal.record.checking
 
 
 def test_one_that_is_frozen_has_ended_once_md_has_noted_where_it_got_to(
