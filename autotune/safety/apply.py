@@ -15,6 +15,7 @@ from autotune.knobs import (
 from autotune.knobs.write_order import resets
 from autotune.problem.setting import Setting
 from autotune.safety.journal import Journal
+from autotune.safety.record import Record
 from autotune.safety.set_by import QUEUE_DEPTH
 from autotune.system import sysfs
 from autotune.system.array import Array
@@ -40,7 +41,7 @@ def apply(
     cost = ram_bytes(array, setting) - ram_bytes(array, read_setting(array, knobs))
     if writes:
         _check_memory(array, cost)
-    reads = _Reads(write.path for write in writes)
+    reads = _Reads((write.path for write in writes), journal.record)
     for write in writes:
         watch()
         reads.look(write.path)
@@ -68,12 +69,23 @@ def apply(
 class _Reads:
     """What files read as far as our writes go, so that those of somebody else are seen."""
 
-    def __init__(self, paths: Iterable[Path]) -> None:
+    def __init__(self, paths: Iterable[Path], record: Record) -> None:
         # The kernel itself lowers a depth.
         self._paths = {path for path in paths if path.name != QUEUE_DEPTH}
         self._known: dict[Path, str] = {}
         for path in self._paths:
             self._learn(path)
+            self._refuse_if_changed(path, record)
+
+    def _refuse_if_changed(self, path: Path, record: Record) -> None:
+        """Raise StoppedError if a file reads something else than the writes before have left, or
+        than it did before all of them. Not where one of them was not seen to take effect."""
+        name = str(path)
+        if name not in record.originals or name in record.unsettled | record.reset:
+            return
+        known = record.ours.get(name, [record.originals[name]])[-1]
+        if known not in ("", sysfs.original(path), self._known.get(path, known)):
+            raise StoppedError(_set_by_somebody(path, self._known[path], known))
 
     def _learn(self, path: Path) -> None:
         self._known.pop(path, None)
@@ -92,10 +104,14 @@ class _Reads:
             if only not in (None, path) or not path.exists():
                 continue
             if (now := sysfs.value(path)) != text:
-                raise StoppedError(
-                    f"Stopped: somebody else set {path.name} to {now} (it was {text}); theirs is "
-                    "left as it is."
-                )
+                raise StoppedError(_set_by_somebody(path, now, text))
+
+
+def _set_by_somebody(path: Path, now: str, before: str) -> str:
+    return (
+        f"Stopped: somebody else set {path.name} to {now} (it was {before}); theirs is left as it "
+        "is."
+    )
 
 
 def follow_again(array: Array, knobs: Sequence[Knob], journal: Journal) -> None:

@@ -60,3 +60,31 @@ def test_what_somebody_sets_meanwhile_stays_and_is_told(
     outcome = restore(journal, tmp_path)
     assert sysfs.value(theirs) == "1000"
     assert [text for text in outcome.foreign if name in text]
+
+
+@pytest.mark.parametrize("together", ["scheduler", "max_sectors_kb"])
+def test_what_somebody_sets_between_two_trials_is_theirs(
+    tmp_path: Path, array: Array, together: str
+) -> None:
+    """No knob of this run, but written with one in each trial: what goes with a scheduler, and the
+    read-ahead, which a larger request raises on Linux 6.9 and newer."""
+    queue = array.root / "sys/block" / array.disks[0] / "queue"
+    name = {"scheduler": "nr_requests", "max_sectors_kb": "read_ahead_kb"}[together]
+    values = {"scheduler": ("kyber", "mq-deadline"), "max_sectors_kb": (512, 1024)}[together]
+    knobs, journal = (by_name(together),), _journal(array, tmp_path)
+    apply(array, knobs, {together: values[0]}, journal)
+    fake_sysfs.write(queue / name, "16")
+    with pytest.raises(StoppedError, match=f"somebody else set {name} to 16"):
+        apply(array, knobs, {together: values[1]}, journal)
+    outcome = restore(journal, tmp_path)
+    assert sysfs.value(queue / name) == "16"
+    assert any(name in text for text in outcome.foreign)
+
+
+def test_what_the_kernel_refused_is_nobody_elses(tmp_path: Path, array: Array) -> None:
+    """What was announced last did not come to be."""
+    knobs, journal = (by_name("stripe_cache_size"),), _journal(array, tmp_path)
+    apply(array, knobs, {"stripe_cache_size": 512}, journal)
+    journal.writing(array.md / "stripe_cache_size", "1024")
+    done = apply(array, knobs, {"stripe_cache_size": 2048}, journal)
+    assert done["stripe_cache_size"] == 2048
