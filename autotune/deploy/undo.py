@@ -17,12 +17,13 @@ from autotune.knobs.originals import before_here
 from autotune.knobs.profile_file import load_profile
 from autotune.knobs.scheduler import NONE, requests_after_switch
 from autotune.knobs.texts import follows_sysctl, of_disk, texts
-from autotune.knobs.write_order import DEPTHS, after_switch
+from autotune.knobs.write_order import DEPTHS, OF_REDUNDANCY, after_switch
 from autotune.problem.profile import Profile, save_profile
 from autotune.problem.setting import Setting, Value
 from autotune.safety.applied import Stopped, is_applied, known_by_record, ours_by_record, recorded
 from autotune.safety.locks import Lockable, lock
 from autotune.safety.new_journal import new_journal
+from autotune.safety.noted_records import note
 from autotune.safety.other_folders import is_applied_elsewhere
 from autotune.safety.paths import applied_path, applied_profile_path, journal_path
 from autotune.system import ownership, sysfs
@@ -150,6 +151,7 @@ def _on_array(
 ) -> tuple[dict[Path, str], list[Path]]:
     """The array's own files that udev has set and that are not `known` yet, with what goes back
     there; and those over which somebody else has set something."""
+    _refuse_hidden(array, profile)
     before = texts(array, _own(before_here(profile, array)))
     tuned = texts(array, _own(profile.knobs))
     ours, theirs = {}, []
@@ -163,6 +165,22 @@ def _on_array(
         else:
             theirs.append(file)
     return ours, theirs
+
+
+def _refuse_hidden(array: Array, profile: Profile) -> None:
+    """Raise RefusalError if what the profile may have set is hidden while the array has no
+    redundancy, as on the way from RAID 10 to 5: with the next level it would be in force."""
+    names = sorted(
+        name
+        for name, value in profile.knobs.items()
+        if name in OF_REDUNDANCY and value != profile.before.get(name)
+    )
+    if names and not array.redundant and not (array.md / names[0]).exists():
+        raise RefusalError(
+            f"{' and '.join(names)} of {array.device} cannot be seen while the array has no "
+            "redundancy, but may be in force with its next level; undo the profile then, or stop "
+            "the array first."
+        )
 
 
 def _unknown(array: Array, profile: Profile, known: Collection[Path]) -> list[str]:
@@ -269,6 +287,7 @@ def _record(
         now = {name: journal.record.originals[name] for name in texts}
         journal.found_set(texts, now)
         journal.keep(applied_path(state_dir, array.uuid))
+        note(applied_path(state_dir, array.uuid), array.root)
         newer = {str(file) for file, text in before.items() if known.get(file, text) != text}
         if newer:
             # A disk was in no array meanwhile, and somebody has set something else there.

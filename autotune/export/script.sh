@@ -533,6 +533,15 @@ each_back() {
             [ "$device" != end ] || ended=0
             [ "$device" != array ] || device=$block
             path=$device/$file
+            case $file in
+            md/sync_speed_* | md/sync_io_depth)
+                # With another level it is there again, and so is its value.
+                [ -e "$path" ] || [ ! -d "$device/md" ] || {
+                    echo "$path cannot be seen while the array has no redundancy. Undo it with another level, or stop the array." >&2
+                    refused=1
+                }
+                ;;
+            esac
             if [ -z "$file" ] || [ ! -e "$path" ] || [ "$(original "$path")" = "$text" ]; then
                 continue
             fi

@@ -7,6 +7,7 @@ from pathlib import Path
 from autotune.durable import beside
 from autotune.errors import AutotuneError
 from autotune.knobs.write_order import (
+    BOUNDS,
     MIN,
     OF_REDUNDANCY,
     WAITING,
@@ -72,8 +73,8 @@ def restore(journal: Journal, root: Path = Path("/"), at_once: bool = False) -> 
             # Beside the record of what was applied to stay lies the profile, or half of the next.
             for path in (profile, beside(profile)):
                 path.unlink(missing_ok=True)
-        except OSError as error:
-            outcome.failed.append(f"the journal {journal.path} cannot be removed: {error.strerror}")
+        except (AutotuneError, OSError) as error:
+            outcome.failed.append(because(journal.path, error))
     return outcome
 
 
@@ -125,6 +126,7 @@ def _restore_settings(journal: Journal, root: Path, outcome: Outcome) -> None:
     hidden = {path for path in gone if _is_hidden(path, record)}
     if hidden:
         names = " and ".join(sorted(path.name for path in hidden))
+        outcome.hidden = True
         outcome.failed.append(
             f"{names} of {record.device} cannot be seen while the array has no redundancy, but "
             "will be in force with its next level: restore again then, or stop the array"
@@ -165,9 +167,13 @@ def _restore_settings(journal: Journal, root: Path, outcome: Outcome) -> None:
 def _is_hidden(path: Path, record: Record) -> bool:
     """Whether a file that we have changed is gone with the redundancy of its array alone, as on the
     way of a RAID 10 over 0 to 5: with another level it is there again, and so is its value (md.c,
-    level_store; seen on 6.1.176)."""
-    running = path.parent.is_dir() and record.is_same(path)
-    return running and path.name in OF_REDUNDANCY and record.cause(str(path)) is not None
+    level_store; seen on 6.1.176). Of an array that was stopped just now, it is gone for good."""
+    if path.name not in OF_REDUNDANCY or not record.is_same(path):
+        return False
+    if sysfs.read_or(path.parent / "array_state", "clear") == "clear":
+        return False
+    of_a_check = path.name in BOUNDS and (record.checking or record.moved)
+    return of_a_check or record.cause(str(path)) is not None
 
 
 def _found(paths: Iterable[Path], outcome: Outcome) -> dict[Path, str]:

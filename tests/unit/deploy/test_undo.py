@@ -640,3 +640,21 @@ def test_what_an_array_of_another_level_lacks_keeps_nothing_else_from_going_back
     assert record_persisted(array, tmp_path) == []
     undo(array, tmp_path)
     assert {sysfs.value(path) for path in schedulers(array)} == {ORIGINAL}
+
+
+@pytest.mark.parametrize("before", ["200000", "4000"])
+def test_what_an_array_without_redundancy_hides_is_not_forgotten(
+    tmp_path: Path, array: Array, before: str
+) -> None:
+    """On its way from RAID 10 to 5, say: then it is in force again."""
+    persisted_before(array, {"sync_speed_max": 4000}, {"sync_speed_max": int(before)})
+    fake_sysfs.write(array.md / "sync_speed_max", "4000")
+    (array.md / "level").write_text("raid0\n")
+    for name in ("sync_speed_min", "sync_speed_max", "sync_action"):
+        (array.md / name).unlink()
+    array = array.now()
+    if before == "4000":
+        assert record_persisted(array, tmp_path) == []
+        return
+    with pytest.raises(RefusalError, match="sync_speed_max of /dev/md0 cannot be seen"):
+        record_persisted(array, tmp_path)

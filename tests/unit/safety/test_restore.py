@@ -21,6 +21,7 @@ from autotune.safety import own_check, restore_file, separate_process
 from autotune.safety import record as record_module
 from autotune.safety import restore as restore_module
 from autotune.safety.applied import Stopped, set_over
+from autotune.safety.deferred_restore import is_unfinished
 from autotune.safety.journal import Journal
 from autotune.safety.new_journal import new_journal
 from autotune.safety.paths import applied_path, open_journals, waiting_path
@@ -159,6 +160,7 @@ def test_what_a_takeover_to_raid_0_hides_is_not_gone(files: Files) -> None:
     files.write(journal, high, "1001 (local)")
     files.write(journal, cache, "512")
     journal.settled()
+    (files.md / "array_state").write_text("clean\n")
     for path in (high, low, cache):
         path.unlink()
     outcome = restore(files.reload(), files.root)
@@ -167,6 +169,50 @@ def test_what_a_takeover_to_raid_0_hides_is_not_gone(files: Files) -> None:
     high.write_text("1001 (local)\n")
     assert restore(files.reload(), files.root).complete
     assert sysfs.value(high) == "200000"
+
+
+def test_a_bound_of_a_check_that_a_takeover_to_raid_0_hides_is_not_gone(files: Files) -> None:
+    """It was not announced as a setting is. The next recovery would stand still there."""
+    journal, bound = files.open(), files.md / "sync_min"
+    journal.checking(True, start=0)
+    journal.store(bound, "4096")
+    (files.md / "array_state").write_text("clean\n")
+    (files.md / "sync_action").unlink()
+    bound.unlink()
+    outcome = restore(files.reload(), files.root)
+    assert [text.split()[0] for text in outcome.failed] == ["sync_min"]
+    assert files.path.exists()
+    assert is_unfinished(outcome), "somebody waits until it is seen again"
+    (files.md / "sync_action").write_text("idle\n")
+    bound.write_text("4096\n")
+    assert restore(files.reload(), files.root).complete
+    assert bound.read_text() == "0"
+
+
+def test_of_an_array_that_was_stopped_just_now_nothing_is_hidden(files: Files) -> None:
+    """Its folder stays until the last one has closed it."""
+    journal, high = files.open(), files.md / "sync_speed_max"
+    files.write(journal, high, "1001 (local)")
+    journal.settled()
+    (files.md / "array_state").write_text("clear\n")
+    high.unlink()
+    outcome = restore(files.reload(), files.root)
+    assert outcome.complete
+    assert str(high) in outcome.gone
+
+
+def test_what_cannot_wait_for_a_sync_is_told(files: Files) -> None:
+    """The journal of an earlier restore that waits is damaged."""
+    journal, cache = files.open(), files.md / "stripe_cache_size"
+    files.write(journal, cache, "512")
+    journal.settled()
+    (files.md / "reshape_position").write_text("4096\n")
+    (files.md / "sync_action").write_text("reshape\n")
+    waiting = waiting_path(files.path)
+    waiting.write_text("damaged\n")
+    outcome = restore(files.reload(), files.root)
+    assert outcome.waiting
+    assert any(str(waiting) in text or "journal" in text for text in outcome.failed)
 
 
 def test_a_value_that_followed_the_system_follows_it_again(files: Files) -> None:
@@ -665,6 +711,18 @@ def test_a_check_that_began_after_ours_was_over_goes_on(
     assert outcome.complete
     assert sysfs.read(files.md / "sync_action") == ("idle" if ours else "check")
     assert bool(outcome.foreign) != ours
+
+
+def test_md_s_main_thread_is_no_sync(files: Files, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before Linux 5.17, both threads of an array with a long name are called the same."""
+    monkeypatch.setattr(own_check, "PROC", files.root / "proc")
+    for number, ticks in ((10, 100), (20, 9000)):
+        thread = files.root / f"proc/{number}"
+        thread.mkdir(parents=True)
+        (thread / "comm").write_text("md_archive2019_\n")
+        (thread / "stat").write_text(f"{number} (md_archive2019_) S 2 {'0 ' * 17}{ticks} 0 0\n")
+    began_s = own_check._thread_began_s("md_archive2019")
+    assert began_s == 9000 / os.sysconf("SC_CLK_TCK")
 
 
 def test_a_failed_restore_goes_on_and_keeps_the_journal(
