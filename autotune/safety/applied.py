@@ -10,6 +10,7 @@ from autotune.errors import AutotuneError
 from autotune.problem.profile import Profile, as_text, digest
 from autotune.safety.journal import Journal
 from autotune.safety.locks import Lockable
+from autotune.safety.noted_records import note
 from autotune.safety.paths import applied_path, applied_profile_path
 from autotune.safety.record import Record
 from autotune.system import disk_originals, sysfs
@@ -30,6 +31,7 @@ def keep_applied(profile: Profile, array: Array, journal: Journal, state_dir: Pa
         except AutotuneError:
             part.unlink(missing_ok=True)
             raise
+        note(applied_path(state_dir, array.uuid), array.root)
         part.replace(place)
         durable.sync_folder(place.parent)
     except OSError as error:
@@ -70,9 +72,9 @@ def _note_on_disks(array: Array, record: Record, state_dir: Path) -> None:
 def _note_what_has_come(disk: Path, array: Array, record: Record) -> None:
     """Note what the settings of a scheduler read that were not there when this began: what the
     switch has made of them, nobody has set."""
-    for file, note in disk_originals.noted_of(disk).items():
-        if note.set_to == "" and str(file) not in record.originals and file.exists():
-            now = replace(note, set_to=sysfs.original(file), uuid=array.uuid)
+    for file, known in disk_originals.noted_of(disk).items():
+        if known.set_to == "" and str(file) not in record.originals and file.exists():
+            now = replace(known, set_to=sysfs.original(file), uuid=array.uuid)
             disk_originals.take_down(file, now)
 
 

@@ -19,6 +19,7 @@ from autotune.errors import AutotuneError, RefusalError, StoppedError
 from autotune.knobs.write_order import CACHE, MDADMS_MIN, MIN, resets
 from autotune.safety.in_time import in_time
 from autotune.safety.lock_holders import holder
+from autotune.safety.noted_records import forget
 from autotune.safety.paths import is_of_applied, is_waiting, waiting_path
 from autotune.safety.record import Record
 from autotune.system import sysfs
@@ -270,6 +271,7 @@ class Journal:
         # nothing to do.
         with contextlib.suppress(AutotuneError):
             self._over()
+        forget(self.path)
         with contextlib.suppress(FileNotFoundError):
             self.path.unlink(missing_ok=True)
             sync_folder(self.path.parent)
@@ -295,6 +297,7 @@ class Journal:
             return
         if earlier is not None:
             self._take_scratch(earlier.record)
+        forget(self.path)
         self.path = self.path.replace(path)
         sync_folder(folder)
         sync_folder(path.parent)
@@ -372,6 +375,7 @@ class Journal:
         folder = self.path.parent
         if profile:
             self._add({"kind": "profile", "digest": profile})
+        forget(self.path)
         self.path = self.path.replace(applied)
         # Killed before this, the guardian puts the originals back.
         self._over()

@@ -8,7 +8,7 @@ import contextlib
 import fcntl
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
@@ -16,7 +16,8 @@ from typing import Protocol
 from autotune.errors import AutotuneError, RefusalError
 from autotune.safety.journal import Journal
 from autotune.safety.lock_holders import holder
-from autotune.safety.paths import applied_path
+from autotune.safety.noted_records import out_of_reach, told
+from autotune.safety.paths import applied_path, is_of_applied
 from autotune.safety.record import Record
 from autotune.safety.shared_folder import open_common, open_own
 from autotune.system import sysfs
@@ -132,13 +133,14 @@ def _remember(
             for left in noted:
                 _refuse_if_over(left, array)
         if journal is not None:
+            _refuse_if_out_of_reach(noted, array, applies)
             for earlier in noted:
                 if earlier != journal:
                     _refuse_if_there(earlier, array)
                 if applies and earlier.parent != journal.parent:
                     _refuse_if_applied(earlier.parent.parent, array)
             elsewhere = [each for each in noted if each.parent != journal.parent]
-            noted = [*(each for each in elsewhere if _has_applied(each)), journal]
+            noted = [*(each for each in elsewhere if _has_applied(each, array)), journal]
         # Over what is there: on a full disk, an emptied file would stay empty.
         file.seek(0)
         file.write("\n".join([str(os.getpid()), *map(str, noted), ""]))
@@ -153,6 +155,14 @@ def _refuse_if_there(journal: Path, array: Lockable) -> None:
         )
 
 
+def _refuse_if_out_of_reach(noted: Sequence[Path], array: Lockable, applies: bool) -> None:
+    """What a killed run has left bars all, and what is applied whoever applies something."""
+    for note, record in out_of_reach(array.root).items():
+        own = record.stem == array.uuid and (applies or not is_of_applied(record))
+        if own or record in noted:
+            raise RefusalError(told(note, record))
+
+
 def _refuse_if_over(journal: Path, array: Lockable) -> None:
     if journal.exists():
         folder = journal.parent.parent
@@ -163,9 +173,12 @@ def _refuse_if_over(journal: Path, array: Lockable) -> None:
         )
 
 
-def _has_applied(journal: Path) -> bool:
-    """Whether there are records of what was applied where this journal was."""
-    return any(applied_path(journal.parent.parent, "any").parent.glob("*.jsonl"))
+def _has_applied(journal: Path, array: Lockable) -> bool:
+    """Whether there are records of what was applied where this journal was, be they out of
+    reach."""
+    folder = applied_path(journal.parent.parent, "any").parent
+    hidden = any(record.parent == folder for record in out_of_reach(array.root).values())
+    return hidden or any(folder.glob("*.jsonl"))
 
 
 def _refuse_if_applied(state_dir: Path, array: Lockable) -> None:

@@ -11,6 +11,7 @@ from autotune.durable import append, private_folder, sync_folder
 from autotune.errors import AutotuneError, RefusalError
 from autotune.knobs.write_order import CACHE, MIN, WAITING, unsafe_now
 from autotune.safety.journal import Journal
+from autotune.safety.noted_records import forget, note
 from autotune.safety.paths import APPLIED, waiting_path
 from autotune.safety.record import Record, boot_id, kernel_start_s
 from autotune.safety.shared_folder import kernel_mark
@@ -77,6 +78,7 @@ def new_journal(
             f"The journal {path} cannot be held ({error.strerror}), so nothing was changed; "
             "choose another --state-dir."
         ) from None
+    note(path, root)
     return journal
 
 
@@ -123,6 +125,7 @@ def _is_out_of_the_way(path: Path, root: Path) -> bool:
         if not all(_has_to_wait(Path(name)) for name in record.ours):
             return False
         if not (record.ours or record.moved):
+            forget(path, root)
             path.unlink()
             return True
         action = sysfs.read_or(record.action(root), "idle")

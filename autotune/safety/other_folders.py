@@ -6,6 +6,7 @@ from pathlib import Path
 from autotune.errors import AutotuneError
 from autotune.safety.journal import Journal
 from autotune.safety.locks import LOCKS
+from autotune.safety.noted_records import out_of_reach, told
 from autotune.safety.paths import applied_path, is_held
 
 
@@ -13,24 +14,24 @@ def left_elsewhere(state_dir: Path, memory: Path = LOCKS) -> list[str]:
     """The journals that wait for a restore with another state folder, and what was applied with
     one, a sentence each."""
     journals = _journals(memory)
-    told = []
+    texts = []
     for path in journals:
         folder = path.parent.parent
         with contextlib.suppress(AutotuneError, OSError):
             if folder != state_dir.absolute() and path.exists() and not is_held(path):
-                told.append(
+                texts.append(
                     f"A run with the state folder {folder} was not cleaned up ({path}); run "
                     f"`autotune restore --state-dir {folder}`."
                 )
     folders = dict.fromkeys(path.parent.parent for path in journals)
     for folder in folders:
         if folder != state_dir.absolute():
-            told += [
+            texts += [
                 f"A profile that was applied to {device} with the state folder {folder} is in "
                 f"force; `autotune restore --all --state-dir {folder}` undoes it."
                 for device in applied_to(folder)
             ]
-    return told
+    return [*texts, *(told(note, record) for note, record in out_of_reach().items())]
 
 
 def is_applied_elsewhere(uuid: str, state_dir: Path, memory: Path = LOCKS) -> bool:

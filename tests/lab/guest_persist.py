@@ -416,6 +416,36 @@ def set_by_udev(state: Path) -> dict[str, str]:
     return before
 
 
+def test_a_profile_whose_state_folder_is_not_mounted_is_not_forgotten(
+    state: Path, tmp_path: Path
+) -> None:
+    """With the array's own settings alone, of which no disk has a note."""
+    own = PROFILE.model_copy(update={"knobs": {"stripe_cache_size": 3072}})
+    save_profile(own, tmp_path / "own.json")
+    before, mounted = knob_files(), tmp_path / "mounted"
+    (tmp_path / "stick").mkdir()
+    mounted.mkdir()
+    run("mount", "--bind", str(tmp_path / "stick"), str(mounted))
+    autotune_json("apply", tmp_path / "own.json", "/dev/md0", state=mounted / "at")
+    applied = knob_files()
+    assert applied != before
+    assert autotune("status", state=mounted / "at").returncode == 0
+    run("umount", str(mounted))
+    for words in (["status"], ["restore", "--all"]):
+        told = autotune(*words, state=state)
+        assert f"restore --all --state-dir {mounted / 'at'}" in told.stdout + told.stderr
+    assert autotune("status", state=state).returncode == 1
+    refused = autotune("apply", tmp_path / "own.json", "/dev/md0", state=state)
+    assert refused.returncode == 1
+    assert "is not there" in refused.stderr
+    assert knob_files() == applied
+    run("mount", "--bind", str(tmp_path / "stick"), str(mounted))
+    assert autotune("restore", "--all", state=mounted / "at").returncode == 0
+    assert knob_files() == before
+    run("umount", str(mounted))
+    assert "is not there" not in autotune("status", state=state).stdout
+
+
 @pytest.mark.slow
 def test_restore_all_puts_back_what_udev_has_set_at_an_assembly(state: Path) -> None:
     """The record of what was applied is of the assembly before. One value is a person's."""

@@ -53,6 +53,10 @@ mkdir -p '/run/its own/journal'
 touch '/run/its own/journal/u.jsonl'
 printf '1\\n/run/gone/journal/u.jsonl\\n/run/its own/journal/u.jsonl\\n' > /run/autotune/array-u
 """
+OUT_OF_REACH = """
+mkdir -p /run/autotune/records '/run/not mounted'
+echo "1 /run/not mounted/at/applied/u.jsonl" > /run/autotune/records/applied-u
+"""
 UPGRADE_REFUSED = """
 script prerm upgrade 2 && exit 1
 script prerm failed-upgrade 1 && exit 1
@@ -84,6 +88,7 @@ pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root has a /run 
         # With a state folder of its own, after one that is gone.
         f"{ELSEWHERE}\ntouch '/run/its own/cannot-restore'\n{REMOVAL_REFUSED}",
         f"{ELSEWHERE}\ntouch '/run/its own/journal/u.waiting.jsonl'\n{REMOVAL_REFUSED}",
+        f"{OUT_OF_REACH}\n{REMOVAL_REFUSED}",
         f"{ELSEWHERE}\nexec 9< '/run/its own/journal/u.jsonl'\nflock 9\n{UPGRADE_REFUSED}",
     ],
 )
@@ -100,6 +105,34 @@ def test_a_removed_package_leaves_nothing_in_force(tmp_path: Path) -> None:
     """Whatever state folder it was applied with."""
     said = _run(tmp_path, f"{ELSEWHERE}\nscript prerm remove\ncat /run/restored")
     assert "/run/its own\n/var/lib/autotune\n" in said
+
+
+def test_nothing_is_undone_where_the_removal_is_refused(tmp_path: Path) -> None:
+    """Since what is recorded elsewhere cannot be reached."""
+    _run(tmp_path, f"{OUT_OF_REACH}\n{REMOVAL_REFUSED}\n[ ! -e /run/restored ]")
+
+
+@pytest.mark.parametrize(
+    "then",
+    [
+        "mkdir -p '/run/not mounted/at/applied'\ntouch '/run/not mounted/at/applied/u.jsonl'",
+        # Removed: on the same filesystem, nothing is there any more.
+        'sed -i "s/^1 /$(stat -c %d /run) /" /run/autotune/records/applied-u',
+        "printf 1 > /run/autotune/records/applied-u",
+    ],
+)
+def test_what_can_be_reached_or_is_gone_bars_no_removal(tmp_path: Path, then: str) -> None:
+    assert _active(tmp_path, f"{OUT_OF_REACH}\n{then}\nscript prerm remove") == []
+
+
+@pytest.mark.parametrize("how", ["remove", "purge"])
+def test_the_locks_of_containers_stay(tmp_path: Path, how: str) -> None:
+    made = "mount -t tmpfs none /dev\nmkdir -p /dev/autotune/array-u"
+    _run(tmp_path, f"{made}\nscript postrm {how}\n[ -d /dev/autotune/array-u ]")
+
+
+def test_a_purge_leaves_the_memory_of_other_installations(tmp_path: Path) -> None:
+    _run(tmp_path, "touch /run/autotune/array-u\nscript postrm purge\n[ -e /run/autotune/array-u ]")
 
 
 def test_a_removed_package_leaves_nothing_persisted(tmp_path: Path) -> None:

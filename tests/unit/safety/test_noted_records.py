@@ -1,0 +1,156 @@
+"""Where records lie is noted, wherever the filesystem of their state folder has gone."""
+
+from pathlib import Path
+
+import fake_sysfs
+import pytest
+from journal_files import Files, files
+
+from autotune.errors import RefusalError
+from autotune.safety import noted_records
+from autotune.safety.journal import Journal
+from autotune.safety.locks import lock
+from autotune.safety.noted_records import NOTES, forget, note, out_of_reach
+from autotune.safety.other_folders import left_elsewhere
+from autotune.safety.paths import applied_path, journal_path, waiting_path
+from autotune.safety.restore import restore
+from autotune.system.array import Array, find_array
+
+__all__ = ["files"]
+UUID = "0a0b0c0d000000000000000000000001"
+
+
+@pytest.fixture
+def array(tmp_path: Path) -> Array:
+    fake_sysfs.raid6(tmp_path)
+    return find_array("md0", tmp_path)
+
+
+def noted(record: Path, root: Path, number: int | None = None) -> Path:
+    """Note a record that is not there any more; `number`: of the filesystem that it was on."""
+    record.parent.mkdir(parents=True, exist_ok=True)
+    record.touch()
+    note(record, root)
+    path = root / NOTES.relative_to("/") / f"{record.parent.name}-{record.stem}"
+    if number is not None:
+        path.write_text(f"{number} {record}\n")
+    record.unlink()
+    return path
+
+
+def test_a_record_whose_filesystem_is_gone_is_told_and_one_that_was_removed_is_not(
+    tmp_path: Path,
+) -> None:
+    record = applied_path(tmp_path / "away", UUID)
+    noted(record, tmp_path)
+    assert out_of_reach(tmp_path) == {}, "somebody has removed it"
+    path = noted(record, tmp_path, number=1)
+    record.parent.rmdir()
+    assert out_of_reach(tmp_path) == {path: record}
+    forget(applied_path(tmp_path / "other", UUID), tmp_path)
+    assert out_of_reach(tmp_path) == {path: record}
+    record.parent.mkdir()
+    record.touch()
+    assert out_of_reach(tmp_path) == {}, "mounted again, perhaps under another number"
+    record.unlink()
+    forget(record, tmp_path)
+    assert out_of_reach(tmp_path) == {}
+
+
+@pytest.mark.parametrize("text", ["", "1", "1 /state/applied/u", "x /state/applied/u.jsonl\n"])
+def test_a_note_that_is_damaged_says_nothing(tmp_path: Path, text: str) -> None:
+    path = noted(applied_path(tmp_path / "away", UUID), tmp_path, number=1)
+    path.write_text(text)
+    assert out_of_reach(tmp_path) == {}
+
+
+@pytest.mark.parametrize("end", ["close", "keep", "wait", "left"])
+def test_a_note_is_there_as_long_as_its_record(
+    files: Files, monkeypatch: pytest.MonkeyPatch, end: str
+) -> None:
+    notes = files.root / "notes"
+    monkeypatch.setattr(noted_records, "NOTES", notes)
+    journal = files.open()
+    note(journal.path)
+    name = f"journal-{journal.path.stem}"
+    assert [path.name for path in notes.iterdir()] == [name]
+    match end:
+        case "close":
+            journal.close()
+        case "keep":
+            journal.keep(applied_path(files.path.parent.parent, "a"))
+        case "wait":
+            journal.wait()
+    assert [path.name for path in notes.iterdir()] == [name] * (end == "left")
+
+
+def test_what_is_applied_and_waits_for_a_sync_as_it_is_undone_is_not_noted_for_ever(
+    files: Files, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(noted_records, "NOTES", files.root / "notes")
+    files.open().release()
+    path = applied_path(files.path.parent.parent, files.path.stem)
+    path.parent.mkdir()
+    files.path.replace(path)
+    note(path)
+    journal = Journal.claimed(path)
+    journal.wait()
+    assert journal.path == waiting_path(files.path)
+    restore(journal, files.root)
+    assert not list((files.root / "notes").iterdir())
+
+
+@pytest.mark.parametrize("folder", ["away", "state"])
+def test_nothing_is_applied_over_what_cannot_be_reached(
+    array: Array, tmp_path: Path, folder: str
+) -> None:
+    """Nor with the same folder, which would be made anew on another filesystem."""
+    record = applied_path(tmp_path / "away", array.uuid)
+    path = noted(record, tmp_path, number=1)
+    locks, journal = tmp_path / "locks", journal_path(tmp_path / folder, array.uuid)
+    with (
+        pytest.raises(
+            RefusalError, match=f"autotune restore --all --state-dir {tmp_path / 'away'}"
+        ),
+        lock(array, journal, locks, applies=True),
+    ):
+        pass
+    # What puts back what it finds does not take it for anything else.
+    with lock(array, journal, locks):
+        pass
+    path.unlink()
+    with lock(array, journal, locks, applies=True):
+        pass
+
+
+def test_a_killed_run_whose_journal_cannot_be_reached_bars_runs_on_its_disks(
+    array: Array, tmp_path: Path
+) -> None:
+    locks, own = tmp_path / "locks", journal_path(tmp_path / "state", array.uuid)
+    away = journal_path(tmp_path / "away", array.uuid)
+    with lock(array, away, locks):
+        pass
+    noted(away, tmp_path, number=1)
+    root = tmp_path / "other"
+    fake_sysfs.raid6(root)
+    (root / "sys/block/md0/md/uuid").write_text("00000000-00000000-00000000-00000001\n")
+    (root / "run").symlink_to(tmp_path / "run")
+    beside = find_array("md0", root)
+    for each, journal in ((array, own), (beside, journal_path(tmp_path / "state", beside.uuid))):
+        for _ in range(2):
+            with pytest.raises(RefusalError, match="is not mounted"), lock(each, journal, locks):
+                pass
+
+
+def test_what_cannot_be_reached_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(noted_records, "NOTES", tmp_path / "notes")
+    record = applied_path(tmp_path / "away", UUID)
+    record.parent.mkdir(parents=True)
+    record.touch()
+    note(record)
+    assert left_elsewhere(Path("/other"), tmp_path / "memory") == []
+    (tmp_path / "notes" / f"applied-{UUID}").write_text(f"1 {record}\n")
+    record.unlink()
+    (text,) = left_elsewhere(Path("/other"), tmp_path / "memory")
+    assert UUID in text
+    assert f"--state-dir {tmp_path / 'away'}" in text
