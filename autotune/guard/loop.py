@@ -55,7 +55,7 @@ class GuardLoop:
         self.released = False
         self.behind = ""
         """What waits for the end of this sync, as the rest of a sentence."""
-        self._started_s = time.time() - time.monotonic()
+        self._started_s = time.time() - time.clock_gettime(time.CLOCK_BOOTTIME)
         self._progress = Progress(array)
         self._outcome = Outcome(array)
         self._pace: Pace | Share | None = None
@@ -72,10 +72,10 @@ class GuardLoop:
 
     def now_s(self) -> float:
         """Since the epoch, as the promise counts it: a span does not become longer or shorter when
-        somebody sets the clock."""
+        somebody sets the clock, and goes on while the machine sleeps."""
         if self.course.promise.by_clock:
             return time.time()
-        return self._started_s + time.monotonic()
+        return self._started_s + time.clock_gettime(time.CLOCK_BOOTTIME)
 
     @property
     def least_bytes(self) -> float:
