@@ -86,9 +86,10 @@ def seconds_over(figures: dict[str, Any], trials: list[TrialRecord]) -> float:
     seconds = 0.0
     for trial in trials:
         over = {name.partition(".")[0] for name in limits if passes(trial, name, limits[name])}
-        whole = sum(usual[name] for name in trial.measured)
+        # A long load is a trial of its own.
+        whole = sum(usual.get(name, 1.0) for name in trial.measured)
         if whole:
-            hurt = sum(usual[name] for name in trial.measured if name in over)
+            hurt = sum(usual.get(name, 1.0) for name in trial.measured if name in over)
             seconds += trial.seconds * hurt / whole
     return seconds
 
