@@ -1,6 +1,6 @@
 #!/bin/sh
 # A first run on an array, from the first look to the way back. To try it without a disk:
-#   autotune lab raid5-hdd -- examples/first-run.sh
+#   .venv/bin/autotune lab raid5-hdd -- examples/first-run.sh
 set -eu
 array=${1:-/dev/md0}
 
@@ -14,7 +14,13 @@ step() {
 step autotune doctor "$array"
 step autotune run "$array" --workload quick --dry-run
 step autotune run "$array" --workload quick --time 6min
-step autotune report 1 --format text
-step autotune apply /var/lib/autotune/profiles/md0-run1.json "$array"
+run=$(autotune history --json | sed -n 's/^    "id": \([0-9]*\),$/\1/p' | head -n 1)
+profile=/var/lib/autotune/profiles/${array##*/}-run$run.json
+step autotune report "$run" --format text
+if [ -e "$profile" ]; then
+    step autotune apply "$profile" "$array"
+else
+    echo "Nothing better was proven, so there is nothing to apply."
+fi
 step autotune status
 step autotune restore "$array"

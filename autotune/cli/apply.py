@@ -24,7 +24,7 @@ def apply(
         typer.Argument(
             metavar="PROFILE",
             autocompletion=complete.profiles,
-            help="The profile: a JSON file, or a name in `autotune profiles`.",
+            help="The profile: a JSON file, or the name of a proven one (`autotune profiles`).",
         ),
     ],
     device: Device,

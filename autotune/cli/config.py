@@ -1,7 +1,7 @@
 """`autotune config`."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -9,12 +9,15 @@ from autotune.cli.options import Json
 from autotune.cli.plain_help import PlainCommand
 from autotune.service import CONFIG
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
 config = typer.Typer(no_args_is_help=True, help="The configuration of what the units do.")
 
 
 @config.callback()
 def _group() -> None:
-    """The configuration of re-tuning and guards."""
+    """The configuration of what the units do by themselves."""
 
 
 @config.command(cls=PlainCommand)
@@ -39,8 +42,9 @@ def check(
     if not file.exists() and file != CONFIG:
         raise UsageError(f"There is no file {name}; name the configuration to check.")
     settings = load_config(file)
-    arrays = {a.device: settings.care(a.uuid).model_dump(mode="json") for a in list_arrays()}
-    unknown = sorted(set(settings.arrays) - {a.uuid for a in list_arrays()})
+    here = list_arrays()
+    arrays = {a.device: settings.care(a.uuid).model_dump(mode="json") for a in here}
+    unknown = sorted(set(settings.arrays) - {a.uuid for a in here})
     hook = settings.notify.command[0] if settings.notify else None
     faults = []
     if hook is not None and not (Path(hook).is_file() and os.access(hook, os.X_OK)):
@@ -59,15 +63,26 @@ def check(
         print(f"{name} can be used.")
     for fault in faults:
         print(fault)
-    for device, care in arrays.items():
-        does = "keeps what is better" if care["adopt"] else "only says what is better"
-        when = f"between {care['window']}" if care["window"] else "at any quiet time"
-        print(
-            f"{device}: re-tuning {does}. It runs {when}, with the workload {care['workload']}, "
-            f"for {care['time']} at most."
-        )
-        if every := care["check_every"]:
-            print(f"{device}: it is checked every {every}, {care['window'] or 'at any time'}.")
+    for array in here:
+        if not array.redundant:
+            print(f"{array.device}: nothing, since it has no redundancy.")
+            continue
+        for text in _what_follows(arrays[array.device]):
+            print(f"{array.device}: {text}")
     for uuid in unknown:
         print(f"No array with the UUID {uuid} is running on this machine.")
     raise typer.Exit(int(bool(faults)))
+
+
+def _what_follows(care: "Mapping[str, Any]") -> "Iterator[str]":
+    """What the units do to an array, a sentence each."""
+    does = "keeps what is better" if care["adopt"] else "only says what is better"
+    when = f"between {care['window']}" if care["window"] else "at any quiet time"
+    yield (
+        f"once a profile is in force, re-tuning {does}. It runs {when}, with the workload "
+        f"{care['workload']}, for {care['time']} at most."
+    )
+    if every := care["check_every"]:
+        yield f"it is checked every {every}, {care['window'] or 'at any time'}."
+    if ceiling := care["guard_p99"]:
+        yield f"while it syncs, a guard keeps the p99 of its users below {ceiling}."

@@ -124,6 +124,7 @@ def _page(documents: list[dict[str, object]]) -> str:
     except ImportError as error:
         raise UsageError(
             f"The page needs the Python package {error.name}, which is not installed beside "
-            "autotune; take --format markdown, or see docs/how-to/report.md for how to add it."
+            "autotune; take --format markdown, or install the wheel anew with its page: "
+            "`pip install 'FILE.whl[report]'`."
         ) from None
     return html(documents)

@@ -90,10 +90,11 @@ def restore(
             for name in applied_to(state_dir):
                 say(f"A profile is applied to {name}; `autotune restore {name}` undoes that.")
     if failed:
+        again = " --all" if all_ else f" {device}" if device is not None else ""
         raise RestoreError(
-            "Some of what a run left could not be put back: "
+            "Not everything could be put back: "
             + "; ".join(text.rstrip(".") for text in failed)
-            + ". Correct that and run `autotune restore` again.",
+            + f". Correct that and run `autotune restore{again}` again.",
             document,
         )
 

@@ -19,7 +19,7 @@ def retune(
     devices: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="DEVICE", autocompletion=complete.devices, help="Arrays, such as /dev/md0."
+            metavar="DEVICE...", autocompletion=complete.devices, help="Arrays, such as /dev/md0."
         ),
     ] = None,
     all_: Annotated[bool, Option("--all", help="Every array with a profile in force.")] = False,

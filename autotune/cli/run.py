@@ -37,7 +37,7 @@ def run(
     devices: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="DEVICE",
+            metavar="DEVICE...",
             autocompletion=complete.devices,
             help="The array, such as /dev/md0; several: one after the other.",
         ),
@@ -194,7 +194,10 @@ def _arrays(devices: "Sequence[str] | None", all_: bool) -> list[str]:
         if all_:
             raise UsageError("Name arrays or give --all, not both.")
         if not here:
-            raise UsageError("Name the array to tune; this machine has none that can be tuned.")
+            raise UsageError(
+                "No md array with redundancy runs on this machine, so nothing can be tuned; see "
+                "/proc/mdstat."
+            )
         raise UsageError(
             f"Name the array to tune: this machine has {', '.join(here)}. "
             f"`autotune doctor {here[0]}` says whether a run can start, "

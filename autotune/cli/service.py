@@ -31,8 +31,6 @@ def install(
     where the configuration wants them.
     """
     import json
-    import sys
-    from pathlib import Path
 
     from autotune.cli.terminal import notice
     from autotune.preflight.checks import require_root
@@ -61,12 +59,6 @@ def install(
         )
     lines = [*(f"Wrote {path}" for path in written), *(f"Turned off {name}" for name in taken)]
     print(json.dumps([*written, *taken]) if as_json else "\n".join(lines))
-    command = Path(sys.argv[0]).resolve()
-    if any(command.is_relative_to(folder) for folder in ("/tmp", "/var/tmp")):
-        notice(
-            f"The units have a /tmp and a /var/tmp of their own, so they do not find {command}; "
-            "install autotune elsewhere, and then the service again."
-        )
     if units.checked() and (others := take_over.found()):
         notice(
             f"{' and '.join(others)} also checks the arrays; `autotune service install "

@@ -49,7 +49,7 @@ def _fault(error: Any) -> str:
     if option := getattr(error, "option_name", None):
         return _option(str(option), message, error.ctx)
     if found := re.fullmatch(r"Got unexpected extra argument\S* \((.*)\)", message, re.DOTALL):
-        return f'"{found[1]}" is too much'
+        return f'"{found[1]}" is one argument too many'
     return message
 
 

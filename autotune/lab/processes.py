@@ -57,7 +57,8 @@ def require_memory(needed_bytes: int, meminfo: Path = Path("/proc/meminfo")) -> 
     if needed_bytes > available_bytes:
         raise RefusalError(
             f"The lab keeps its disks in memory: this scenario needs {show_bytes(needed_bytes)}, "
-            f"and {show_bytes(available_bytes)} are available; choose smaller disks (size_mib)."
+            f"and {show_bytes(available_bytes)} are available; free some, or make a scenario of "
+            "your own with smaller disks (size_mib)."
         )
 
 

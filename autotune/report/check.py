@@ -85,8 +85,9 @@ def mismatched(device: str, record: CheckRecord) -> str:
 def _differs(count: int) -> str:
     return (
         f"{show_count(count, 'sector')} ({show_bytes(count * SECTOR)}) differ between the members. "
-        "The kernel log may say where (`dmesg | grep mismatch`); the page on checks says what to "
-        "do."
+        "The kernel log may say where (`dmesg | grep mismatch`). On RAID 4, 5 and 6 look for a "
+        "disk that fails (smartctl), and compare files with a backup; on RAID 1 and 10, some are "
+        "harmless."
     )
 
 

@@ -7,8 +7,8 @@ from rich.text import Text
 
 from autotune.advice.finding import Advice
 from autotune.report.advice import advice_line
-from autotune.report.forecast import run_document, summary
 from autotune.report.lines import print_indented
+from autotune.report.run_cost import run_document, summary
 from autotune.tuning.diagnosis import Diagnosis
 
 

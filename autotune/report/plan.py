@@ -10,18 +10,18 @@ from autotune.measure.fio_command import Target, command
 from autotune.measure.phase import fio_jobs
 from autotune.problem.ceilings import doubt
 from autotune.quantities import show_bytes, show_count
-from autotune.report.forecast import (
-    forecast_document,
+from autotune.report.lines import print_indented
+from autotune.report.run_cost import (
+    cost_document,
     notice_lines,
     temper_line,
     time_line,
     write_lines,
 )
-from autotune.report.lines import print_indented
 from autotune.safety.scratch_folder import SCRATCH_PREFIX
 from autotune.system.scratch_space import scratch_bytes
-from autotune.tuning.forecast import forecast
 from autotune.tuning.preparation import Preparation
+from autotune.tuning.run_cost import run_cost
 
 
 def _writes(preparation: Preparation) -> Target | None:
@@ -74,7 +74,7 @@ def plan_document(preparation: Preparation) -> dict[str, Any]:
         "ram_budget_bytes": preparation.ram_budget_bytes,
         "write_budget_bytes": preparation.options.write_budget,
         "careful": preparation.careful,
-        "expected": forecast_document(forecast(preparation)),
+        "expected": cost_document(run_cost(preparation)),
         "not_measured": preparation.not_measured,
         "notes": [
             *filter(None, [preparation.left_alone]),
@@ -86,7 +86,7 @@ def plan_document(preparation: Preparation) -> dict[str, Any]:
 
 def print_plan(console: Console, preparation: Preparation, verbose: bool = False) -> None:
     """The plan for people; with `verbose`, the files and fio command lines too."""
-    plan, expected = plan_document(preparation), forecast(preparation)
+    plan, expected = plan_document(preparation), run_cost(preparation)
     options = preparation.options
     settings = show_count(options.trials, "setting")
     console.print(

@@ -101,6 +101,7 @@ def as_data(array: Array) -> Mapping[str, Any]:
                 "by_default": state.by_default,
                 "unit": state.unit,
                 "ram_bytes": state.ram_bytes,
+                "hazards": list(state.hazards),
             }
             for state in knob_states(array)
         },

@@ -54,12 +54,12 @@ def document(
         "within": within_s
         and {
             "seconds": within_s,
-            "needed": at_speed(forecast, speed) if speed is not None else None,
+            "needed": _needed(forecast, speed),
         },
         "under": ceiling_ns
         and {
             "ceiling_ns": ceiling_ns,
-            "needed": at_speed(forecast, slow) if slow is not None else None,
+            "needed": _needed(forecast, slow),
         },
     }
 

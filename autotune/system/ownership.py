@@ -58,9 +58,9 @@ def refuse_program(command: Path) -> None:
     found = next(_faults_of_program(command), None)
     if found:
         raise RefusalError(
-            f"Root would run what others can change: {found} Or install autotune where only root "
-            "writes: `python3 -m venv /opt/autotune`, then `/opt/autotune/bin/pip install .`, and "
-            "call that one."
+            f"Root would run what others can change: {found} Or install the package, or the wheel "
+            "where only root writes: `python3 -m venv /opt/autotune`, then "
+            "`/opt/autotune/bin/pip install` and the wheel's file; call that one."
         )
 
 

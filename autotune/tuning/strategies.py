@@ -30,7 +30,7 @@ def load_strategy(entry: EntryPoint) -> StrategyFactory:
         factory: StrategyFactory = entry.load()
     except ImportError as error:
         raise UsageError(
-            f'The strategy "{entry.name}" needs the package {error.name}; '
-            f"install it with `pip install 'autotune-md[{entry.name}]'`."
+            f'The strategy "{entry.name}" needs the Python package {error.name}; install that '
+            "beside autotune, or choose another strategy (--strategy bayes)."
         ) from None
     return factory

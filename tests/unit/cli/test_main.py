@@ -248,7 +248,7 @@ def test_an_interrupted_command_says_so() -> None:
         (("histry",), 'There is no command "histry" (did you mean "history"?)'),
         (("solve",), "RUN is missing"),
         (("run", "--all=3"), "--all takes no value"),
-        (("show", "a", "b"), '"b" is too much'),
+        (("show", "a", "b"), '"b" is one argument too many'),
         (("run", "/dev/md0", "--time", "5"), '--time: "5" has no unit; write it like 5min or 5h.'),
         (("run", "/dev/md0", "--ram-budget", "5"), '--ram-budget: "5" has no unit'),
         (("run", "/dev/md0", "--p99-ceiling", "0ms"), '--p99-ceiling: "0ms" is not above zero'),

@@ -1,4 +1,4 @@
-"""What a run will take, before anything is measured: its time, its writes, what users will feel.
+"""What a run will cost, before anything is measured: its time, its writes, what users will feel.
 
 Figures are upper bounds from what disks of a kind do at best. Pure.
 """
@@ -22,7 +22,7 @@ _FLUSHES = {Media.HDD: 100, Media.SSD: 2_000, Media.NVME: 20_000}
 
 
 @dataclass(frozen=True)
-class Forecast:
+class RunCost:
     """`trial_s` is the time of one trial in which every phase is measured, `loaded_s` the part of
     it in which the disks are kept busy. `trials`: at most, those of the original settings and of
     the proof among them. `seconds`: of the whole run at most. `long_s`: how long one long load
@@ -42,7 +42,7 @@ class Forecast:
     rate: float
 
 
-def forecast(preparation: Preparation) -> Forecast:
+def run_cost(preparation: Preparation) -> RunCost:
     """What the run will take at most."""
     options, array, phases = preparation.options, preparation.array, preparation.phases
     trial_s = sum(phase.expected_seconds for phase in phases)
@@ -66,7 +66,7 @@ def forecast(preparation: Preparation) -> Forecast:
         written = min(written, options.write_budget)
     member = written / _data_members(array)
     smallest = min((each.size_bytes for each in array.members), default=0)
-    return Forecast(
+    return RunCost(
         trial_s,
         sum(phase.expected_seconds for phase in phases if phase.load or phase.check),
         trials,

@@ -5,30 +5,30 @@ from typing import Any
 
 from autotune.quantities import show_bytes, show_rate, show_seconds
 from autotune.system.array import Media
-from autotune.tuning.forecast import Forecast, forecast
 from autotune.tuning.preparation import Preparation
+from autotune.tuning.run_cost import RunCost, run_cost
 
 
-def forecast_document(forecast: Forecast) -> dict[str, Any]:
+def cost_document(cost: RunCost) -> dict[str, Any]:
     """Bytes and seconds, all at most; `worn` is a share of a member's size."""
     return {
-        "seconds": forecast.seconds,
-        "trials": forecast.trials,
-        "trial_seconds": forecast.trial_s,
-        "loaded_seconds": forecast.loaded_s,
-        "long_load_seconds": forecast.long_s,
-        "scratch_bytes": forecast.scratch_bytes,
-        "written_bytes": forecast.written_bytes,
-        "written_bytes_per_member": forecast.member_bytes,
-        "written_share_of_member": forecast.worn,
+        "seconds": cost.seconds,
+        "trials": cost.trials,
+        "trial_seconds": cost.trial_s,
+        "loaded_seconds": cost.loaded_s,
+        "long_load_seconds": cost.long_s,
+        "scratch_bytes": cost.scratch_bytes,
+        "written_bytes": cost.written_bytes,
+        "written_bytes_per_member": cost.member_bytes,
+        "written_share_of_member": cost.worn,
     }
 
 
-def time_line(forecast: Forecast) -> str:
+def time_line(cost: RunCost) -> str:
     """How long the run lasts, and one trial."""
     return (
-        f"Time: at most {show_seconds(forecast.seconds)} (--time, --trials). A trial of all phases "
-        f"takes about {show_seconds(forecast.trial_s)}."
+        f"Time: at most {show_seconds(cost.seconds)} (--time, --trials). A trial of all phases "
+        f"takes about {show_seconds(cost.trial_s)}."
     )
 
 
@@ -47,36 +47,36 @@ def temper_line(preparation: Preparation) -> str:
     return f"{use} A run is eager: it tries any setting, also one that may break a ceiling."
 
 
-def write_lines(preparation: Preparation, forecast: Forecast) -> Iterator[str]:
+def write_lines(preparation: Preparation, cost: RunCost) -> Iterator[str]:
     """Where it writes, how much, and what that means for SSDs; what is not measured, and why."""
     options, device = preparation.options, preparation.array.device
     if options.destructive is not None:
         yield f"Writes go to {device} itself: all data on it is lost."
     elif preparation.scratch is not None:
         yield (
-            f"Writes go only to a scratch file of {show_bytes(forecast.scratch_bytes)} in "
+            f"Writes go only to a scratch file of {show_bytes(cost.scratch_bytes)} in "
             f"{preparation.scratch}, which is removed at the end."
         )
     else:
         yield "Nothing is written to the array."
-    if forecast.written_bytes:
+    if cost.written_bytes:
         limit = (
             "the limit of --write-budget"
-            if forecast.written_bytes == options.write_budget
-            else f"if each member writes {show_rate(forecast.rate)}. It is usually less, since not "
+            if cost.written_bytes == options.write_budget
+            else f"if each member writes {show_rate(cost.rate)}. It is usually less, since not "
             "every trial writes; --write-budget limits it"
         )
-        yield f"Written in total: up to {show_bytes(forecast.written_bytes)}, {limit}."
-    if forecast.written_bytes and preparation.array.media is not Media.HDD:
+        yield f"Written in total: up to {show_bytes(cost.written_bytes)}, {limit}."
+    if cost.written_bytes and preparation.array.media is not Media.HDD:
         yield (
-            f"Of that, with copies and parity, up to {show_bytes(forecast.member_bytes)} "
-            f"go to each SSD, {_times(forecast.worn)} its size. Data sheets (TBW) usually allow "
+            f"Of that, with copies and parity, up to {show_bytes(cost.member_bytes)} "
+            f"go to each SSD, {_times(cost.worn)} its size. Data sheets (TBW) usually allow "
             "several hundred times."
         )
     array = preparation.array
     journals = [member.name for member in array.members if "journal" in member.state.split(",")]
-    for journal in journals if forecast.written_bytes else ():
-        most = show_bytes(forecast.member_bytes * array.raid_disks)
+    for journal in journals if cost.written_bytes else ():
+        most = show_bytes(cost.member_bytes * array.raid_disks)
         yield f"The write journal {journal} gets all of it, parity too: up to {most}."
     if preparation.left_out:
         yield preparation.not_measured
@@ -86,17 +86,17 @@ def _times(worn: float) -> str:
     return f"{worn:.0f} times" if worn >= 10 else f"{worn:.2g} times"
 
 
-def notice_lines(preparation: Preparation, forecast: Forecast) -> Iterator[str]:
+def notice_lines(preparation: Preparation, cost: RunCost) -> Iterator[str]:
     """What users of the array will feel."""
-    if forecast.loaded_s:
+    if cost.loaded_s:
         yield (
-            f"In each trial, the disks are fully busy for up to {show_seconds(forecast.loaded_s)} "
-            f"of {show_seconds(forecast.trial_s)}. Requests of others then take longer, as during "
+            f"In each trial, the disks are fully busy for up to {show_seconds(cost.loaded_s)} "
+            f"of {show_seconds(cost.trial_s)}. Requests of others then take longer, as during "
             "a large copy or a check of the array."
         )
-    if forecast.long_s:
+    if cost.long_s:
         yield (
-            f"The longest load comes at the end of the proof: {show_seconds(forecast.long_s)} of "
+            f"The longest load comes at the end of the proof: {show_seconds(cost.long_s)} of "
             "writing with the new settings, and as long with the original ones. It is left out if "
             "the stripe cache is not changed."
         )
@@ -105,7 +105,7 @@ def notice_lines(preparation: Preparation, forecast: Forecast) -> Iterator[str]:
 
 def summary(preparation: Preparation) -> list[str]:
     """What a run would be like, in a few lines."""
-    expected = forecast(preparation)
+    expected = run_cost(preparation)
     names = ", ".join(phase.name for phase in preparation.phases)
     return [
         temper_line(preparation),
@@ -127,5 +127,5 @@ def run_document(preparation: Preparation) -> dict[str, Any]:
         "not_measured": preparation.not_measured,
         "scratch_folder": str(preparation.scratch) if preparation.scratch else None,
         "ram_budget_bytes": preparation.ram_budget_bytes,
-        "expected": forecast_document(forecast(preparation)),
+        "expected": cost_document(run_cost(preparation)),
     }
