@@ -48,9 +48,9 @@ def restore(
 
     from autotune.errors import RestoreError, UsageError
     from autotune.preflight.checks import require_root
+    from autotune.safety import put_back_each as each
     from autotune.safety.other_folders import applied_to, left_elsewhere
     from autotune.safety.paths import open_journals
-    from autotune.safety.put_back_each import put_back_each, remove_kept_scratch_of_each
     from autotune.system.array import find_array
 
     if all_ and device is not None:
@@ -59,18 +59,16 @@ def restore(
         raise UsageError("--abandoned goes without an array and without --all.")
     # Others may not even see that there is something.
     require_root()
-    paths = open_journals(state_dir)
-    if abandoned:
-        paths = [path for path in paths if not _is_held(path)]
+    paths = each.abandoned(state_dir) if abandoned else open_journals(state_dir)
     array = find_array(device) if device is not None else None
     # What a killed run has tried lies over what was applied, and that over what udev has set.
-    came = put_back_each(paths, {})
+    came = each.put_back_each(paths, {})
     done, failed, removed = came.done, came.failed, list[Path]()
     if all_ or array is not None:
         more, removed, faults = _undo(array, state_dir, keep=bool(failed))
         done = {**done, **more}
         failed += faults
-    outcomes = _by_name({**remove_kept_scratch_of_each(state_dir), **done})
+    outcomes = _by_name({**each.remove_kept_scratch_of_each(state_dir), **done})
     if came.barred:
         from autotune.deploy.udevd import wake
 
@@ -97,18 +95,6 @@ def restore(
             + f". Correct that and run `autotune restore{again}` again.",
             document,
         )
-
-
-def _is_held(path: Path) -> bool:
-    """Whether a process holds a journal, or has just cleared it."""
-    from autotune.errors import AutotuneError
-    from autotune.safety.paths import is_held
-
-    try:
-        return is_held(path)
-    except (AutotuneError, OSError):
-        # What is wrong with it is told when it is opened.
-        return not path.exists()
 
 
 def _undo(

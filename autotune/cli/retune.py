@@ -101,24 +101,13 @@ def retune(
 def _put_back(state_dir: Path) -> None:
     """Put back what a run that was killed has left. Else each pass would be refused until somebody
     came, and there may be nobody."""
-    from autotune.errors import AutotuneError, RefusalError
-    from autotune.safety.deferred_restore import put_back
-    from autotune.safety.paths import clear_if_torn, open_journals
+    from autotune.safety.put_back_each import abandoned, put_back_each
 
-    barred = []
-    for path in open_journals(state_dir):
-        try:
-            if not clear_if_torn(path):
-                put_back(path)
-            if not path.exists():
-                barred.append(path.name.partition(".")[0])
-        except (RefusalError, FileNotFoundError):
-            # A run is under way, or has just ended.
-            continue
-        except (AutotuneError, OSError) as error:
-            notice(str(error))
-    if barred:
+    came = put_back_each(abandoned(state_dir), {})
+    for text in came.failed:
+        notice(text)
+    if came.barred:
         from autotune.deploy.udevd import wake
 
         # Such a journal has kept udev from what is persisted, and that is what is to be measured.
-        wake(barred, notice)
+        wake(came.barred, notice)

@@ -10,7 +10,7 @@ from autotune.safety.deferred_restore import put_back
 from autotune.safety.journal import Journal
 from autotune.safety.locks import Lockable, lock
 from autotune.safety.outcome import Outcome
-from autotune.safety.paths import applied_path, clear_if_torn
+from autotune.safety.paths import applied_path, clear_if_torn, is_held, open_journals
 from autotune.safety.restore import remove_kept_scratch
 
 Outcomes = dict[Path, tuple[str, Outcome]]
@@ -27,6 +27,19 @@ class PutBack:
     barred: list[str] = field(default_factory=list)
     """The UUIDs of arrays whose persisted values a journal has kept udev from."""
     failed: list[str] = field(default_factory=list)
+
+
+def abandoned(state_dir: Path) -> list[Path]:
+    """The journals that no process holds."""
+    return [path for path in open_journals(state_dir) if not _is_busy(path)]
+
+
+def _is_busy(path: Path) -> bool:
+    try:
+        return is_held(path)
+    except (AutotuneError, OSError):
+        # What is wrong with it is told when it is opened; or somebody has just cleared it.
+        return not path.exists()
 
 
 def put_back_each(paths: Iterable[Path], applied: Mapping[Path, Lockable]) -> PutBack:

@@ -54,7 +54,7 @@ def test_what_was_put_back_and_what_failed_are_one_document(
     assert done.returncode == 1
     document = json.loads(done.stdout)
     assert "/dev/md2 (journal)" in document
-    assert "could not be put back" in document["error"]
+    assert "Not everything could be put back" in document["error"]
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="a record has to be root's")

@@ -6,8 +6,10 @@ import pytest
 
 from autotune.cli import retune
 from autotune.deploy import udevd
-from autotune.safety import deferred_restore
+from autotune.safety import put_back_each
+from autotune.safety.outcome import Outcome
 from autotune.safety.paths import journal_path
+from autotune.safety.record import Record
 
 UUID = "0123456789abcdef0123456789abcdef"
 
@@ -21,7 +23,12 @@ def test_what_a_journal_kept_udev_from_is_set_before_it_is_measured(
     whole.write_text("{}\n")
     torn.write_text("{")
     woken: list[list[str]] = []
-    monkeypatch.setattr(deferred_restore, "put_back", lambda path: path.unlink())
+
+    def put_back(path: Path) -> tuple[Record, Outcome]:
+        path.unlink()
+        return Record(UUID, "/dev/md0", "", 1), Outcome()
+
+    monkeypatch.setattr(put_back_each, "put_back", put_back)
     monkeypatch.setattr(udevd, "wake", lambda uuids, _notice: woken.append(sorted(uuids)))
     retune._put_back(tmp_path)
     assert not whole.exists()
