@@ -66,6 +66,7 @@ def record_persisted(array: Array | Stopped, state_dir: Path) -> list[str]:
     told = [f"{file} reads {sysfs.value(file)}, which was set after that" for file in theirs]
     if profile is not None and isinstance(array, Array):
         told += _unknown(array, profile, {*notes, *recorded(array, state_dir)})
+        told += _hidden(array, profile)
     return sorted(told)
 
 
@@ -151,7 +152,6 @@ def _on_array(
 ) -> tuple[dict[Path, str], list[Path]]:
     """The array's own files that udev has set and that are not `known` yet, with what goes back
     there; and those over which somebody else has set something."""
-    _refuse_hidden(array, profile)
     before = texts(array, _own(before_here(profile, array)))
     tuned = texts(array, _own(profile.knobs))
     ours, theirs = {}, []
@@ -167,20 +167,20 @@ def _on_array(
     return ours, theirs
 
 
-def _refuse_hidden(array: Array, profile: Profile) -> None:
-    """Raise RefusalError if what the profile may have set is hidden while the array has no
-    redundancy, as on the way from RAID 10 to 5: with the next level it would be in force."""
+def _hidden(array: Array, profile: Profile) -> list[str]:
+    """What the profile may have set and is hidden while the array has no redundancy, as on the way
+    from RAID 10 to 5. Where the array was assembled like that, udev has not set it."""
     names = sorted(
         name
         for name, value in profile.knobs.items()
         if name in OF_REDUNDANCY and value != profile.before.get(name)
     )
     if names and not array.redundant and not (array.md / names[0]).exists():
-        raise RefusalError(
-            f"{' and '.join(names)} of {array.device} cannot be seen while the array has no "
-            "redundancy, but may be in force with its next level; undo the profile then, or stop "
-            "the array first."
-        )
+        return [
+            f"{' and '.join(names)} of {array.device}, which cannot be seen while the array has no "
+            "redundancy: with its next level look at them, or start the array anew"
+        ]
+    return []
 
 
 def _unknown(array: Array, profile: Profile, known: Collection[Path]) -> list[str]:

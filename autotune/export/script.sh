@@ -225,6 +225,8 @@ now() {
             case $file in
             queue/scheduler)
                 also="${path%/*}/nr_requests ${path%/*}/wbt_lat_usec ${path%/*}/iosched/*"
+                # Since Linux 7 the queue has it, and refuses to store it without a scheduler.
+                [ ! -d "${path%/*}/iosched" ] || also="$also ${path%/*}/async_depth"
                 ;;
             queue/nr_requests) also=$(depths "$path") ;;
             *) also= ;;
@@ -343,6 +345,7 @@ folders() {
 
 # Refuses an array that a command of autotune has.
 check_runs() {
+    check_mounted journal "$1"
     folders | while IFS= read -r folder; do
         for own in "$uuid" "$known_as"; do
             [ ! -e "$folder/journal/$own.jsonl" ] ||
@@ -364,9 +367,20 @@ alone() {
     trap '' HUP INT PIPE TERM
 }
 
+# Refuses an array, $2, of which a record of this kind, $1, is on a filesystem that is not mounted.
+check_mounted() {
+    for note in "$RUN/autotune/records/$1-$uuid" "$RUN/autotune/records/$1-$known_as"; do
+        [ -e "$note" ] || continue
+        { read -r _ && read -r mount && read -r record; } <"$note" || continue
+        [ -e "$record" ] || mountpoint -q "$mount" ||
+            fail "autotune has set $2, as $record says; mount that, and run autotune restore --all --state-dir ${record%/*/*} first."
+    done
+}
+
 # What autotune has set, or just tries, would be taken for the original values, and come back with
 # undo.
 check_applied() {
+    check_mounted applied "$1"
     for own in "$uuid" "$known_as"; do
         [ ! -e "$PERSISTED/$own.json" ] ||
             fail "autotune has persisted a profile for $1; run autotune restore --all first."

@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Literal
 
@@ -97,7 +97,8 @@ def guard(device: str, wanted: Wanted, wait: bool = False) -> bool:
     if text := refusal(array):
         raise RefusalError(text)
     signals, noticed, warned, found = Signals(), "", "", wait
-    began: tuple[str, datetime] | None = None
+    # On a clock that nobody sets.
+    began: tuple[str, float] | None = None
     with signals.caught(wanted.notice):
         if not wait and not under_way(array):
             return False
@@ -106,13 +107,22 @@ def guard(device: str, wanted: Wanted, wait: bool = False) -> bool:
                 f"The sync of {array.device} waits for that of another array on the same disks; it "
                 "is guarded as soon as it runs."
             )
-        while not signals.name and wait_for_one(array, signals.pause, wait):
+
+        def pause(seconds: float) -> bool:
+            # What could not go back at first, such as speeds that are hidden without redundancy.
+            put_back_leftovers(array, journal_path(wanted.state_dir, array.uuid), wanted.notice)
+            return signals.pause(seconds)
+
+        while not signals.name and wait_for_one(array, pause, wait):
             rest_s, found = 0.0, True
             action = under_way(array)
             if began is None or began[0] != action:
-                began = action, datetime.now()
+                began = action, time.clock_gettime(time.CLOCK_BOOTTIME)
+            since = datetime.now() - timedelta(
+                seconds=time.clock_gettime(time.CLOCK_BOOTTIME) - began[1]
+            )
             try:
-                done, text = _one(array.now(), wanted, signals, bool(warned), began[1])
+                done, text = _one(array.now(), wanted, signals, bool(warned), since)
                 wanted.finished(done)
                 noticed, warned = "", text or warned
                 # Of one that is only released, the deadline stays.

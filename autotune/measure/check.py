@@ -126,6 +126,8 @@ class Check:
             store(self._md / "sync_action", "check")
             self._ours = True
         except BaseException:
+            # It may come through later.
+            self._ours = self._ours or sysfs.is_late(self._md / "sync_action")
             self._stop()
             raise
         return self

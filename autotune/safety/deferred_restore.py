@@ -1,6 +1,6 @@
 """What cannot go back while a sync runs, and so waits for its end: in a journal of its own, which
-bars nobody. And a check of ours that does not end, a store that does not come through, or a file
-that cannot be seen without redundancy, which do. Light: the guardian runs on it."""
+bars nobody. And a check of ours that does not end, or a store that does not come through, which do.
+Light: the guardian runs on it."""
 
 import contextlib
 import select
@@ -45,14 +45,13 @@ def see_through(journal: Journal, root: Path = Path("/")) -> Outcome:
         if not is_unfinished(outcome):
             return outcome
         if outcome.late or not _is_syncing(journal.record, root):
-            # A disk has to answer, mdadm to end, or a level to have redundancy: the kernel tells of
-            # none of these.
+            # A disk has to answer, or mdadm to end: the kernel tells of neither.
             time.sleep(LOOK_S)
 
 
 def is_unfinished(outcome: Outcome) -> bool:
     """Whether somebody has to see it through."""
-    return bool(outcome.waiting) or outcome.checking or outcome.late or outcome.hidden
+    return bool(outcome.waiting) or outcome.checking or outcome.late
 
 
 def _pause(record: Record, root: Path) -> None:

@@ -266,6 +266,8 @@ class Journal:
         self.cleared = True
         # Another run's may be there by now; or its folder is gone too, with its file system.
         if not self.is_there():
+            if not self.path.exists():
+                forget(self.path)
             return
         # The guardian, who keeps it open, would not see that it is gone; on a full disk it finds
         # nothing to do.

@@ -17,7 +17,7 @@ from autotune.errors import AutotuneError, RefusalError
 from autotune.safety.journal import Journal
 from autotune.safety.lock_holders import holder
 from autotune.safety.noted_records import out_of_reach, told
-from autotune.safety.paths import applied_path, is_of_applied
+from autotune.safety.paths import applied_path, is_of_applied, journal_path
 from autotune.safety.record import Record
 from autotune.safety.shared_folder import open_common, open_own
 from autotune.system import sysfs
@@ -157,10 +157,16 @@ def _refuse_if_there(journal: Path, array: Lockable) -> None:
 
 def _refuse_if_out_of_reach(noted: Sequence[Path], array: Lockable, applies: bool) -> None:
     """What a killed run has left bars all, and what is applied whoever applies something."""
-    for note, record in out_of_reach(array.root).items():
-        own = record.stem == array.uuid and (applies or not is_of_applied(record))
-        if own or record in noted:
-            raise RefusalError(told(note, record))
+
+    def concerns(record: Path) -> bool:
+        if is_of_applied(record) and not applies:
+            return False
+        # The memory of a disk has the journals of all arrays that it was in.
+        journal = journal_path(record.parent.parent, record.stem)
+        return record.stem == array.uuid or journal in {each.resolve() for each in noted}
+
+    for note, record in out_of_reach(array.root, concerns).items():
+        raise RefusalError(told(note, record))
 
 
 def _refuse_if_over(journal: Path, array: Lockable) -> None:
@@ -177,8 +183,8 @@ def _has_applied(journal: Path, array: Lockable) -> bool:
     """Whether there are records of what was applied where this journal was, be they out of
     reach."""
     folder = applied_path(journal.parent.parent, "any").parent
-    hidden = any(record.parent == folder for record in out_of_reach(array.root).values())
-    return hidden or any(folder.glob("*.jsonl"))
+    hidden = out_of_reach(array.root, lambda record: record.parent == folder)
+    return bool(hidden) or any(folder.glob("*.jsonl"))
 
 
 def _refuse_if_applied(state_dir: Path, array: Lockable) -> None:

@@ -60,9 +60,10 @@ def _journals(memory: Path) -> dict[Path, None]:
 def applied_to(folder: Path) -> list[str]:
     """The arrays that something is applied to with a state folder, in this boot."""
     found = []
-    for path in sorted(applied_path(folder, "any").parent.glob("*.jsonl")):
-        with contextlib.suppress(AutotuneError, OSError):
-            record = Journal.load(path).record
-            if record.of_this_boot(Path("/")):
-                found.append(record.device)
+    with contextlib.suppress(OSError):
+        for path in sorted(applied_path(folder, "any").parent.glob("*.jsonl")):
+            with contextlib.suppress(AutotuneError, OSError):
+                record = Journal.load(path).record
+                if record.of_this_boot(Path("/")):
+                    found.append(record.device)
     return found

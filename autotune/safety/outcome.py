@@ -22,8 +22,6 @@ class Outcome:
     """A check of ours that does not end is still to be ended."""
     late: bool = False
     """A store of ours has not come through yet, so what its file reads says nothing."""
-    hidden: bool = False
-    """What cannot be seen while the array has no redundancy is still to be put back."""
     rebooted: bool = False
 
     @property

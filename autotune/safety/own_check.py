@@ -69,7 +69,8 @@ def end_check(md: Path, store: Callable[[Path, str], None]) -> bool:
     """
     action, deadline = md / "sync_action", time.monotonic() + IDLE_TIMEOUT_S
     while True:
-        if sysfs.read(action) == "check":
+        # A store that has not come through yet begins a check, too: the next one waits for it.
+        if sysfs.read(action) == "check" or sysfs.is_late(action):
             store(action, "idle")
         again = time.monotonic() + AGAIN_S
         while is_checking(md):

@@ -126,7 +126,6 @@ def _restore_settings(journal: Journal, root: Path, outcome: Outcome) -> None:
     hidden = {path for path in gone if _is_hidden(path, record)}
     if hidden:
         names = " and ".join(sorted(path.name for path in hidden))
-        outcome.hidden = True
         outcome.failed.append(
             f"{names} of {record.device} cannot be seen while the array has no redundancy, but "
             "will be in force with its next level: restore again then, or stop the array"

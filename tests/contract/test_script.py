@@ -217,6 +217,27 @@ def test_what_the_kernel_resets_with_a_file_stays(
     assert machine.held() == before
 
 
+def test_what_a_switch_of_the_scheduler_resets_since_linux_7_comes_back(tmp_path: Path) -> None:
+    machine = Sandbox(tmp_path, profile(knobs={"scheduler": "mq-deadline"}))
+    for disk in ("sda", "sdb"):
+        machine.put(f"sys/block/{disk}/queue/async_depth", "16")
+    before = machine.held()
+    text = machine.script.read_text()
+    store = 'echo "$2" >"$1" || return 1\n'
+    reset = '    case $1 in */scheduler) echo 7 >"${1%/*}/async_depth" ;; esac\n'
+    assert store in text
+    machine.script.write_text(text.replace(store, store + reset))
+    assert machine.run("apply").returncode == 0
+    # Stands for the kernel, which shows the choice in brackets.
+    for disk in ("sda", "sdb"):
+        machine.put(f"sys/block/{disk}/queue/scheduler", "[mq-deadline] kyber none")
+    assert machine.run("undo").returncode == 0
+    after = machine.held()
+    assert {p: t for p, t in after.items() if "async_depth" in p} == {
+        p: t for p, t in before.items() if "async_depth" in p
+    }
+
+
 def test_what_was_started_anew_is_left_as_it_is(tmp_path: Path, theirs: Profile) -> None:
     machine = Sandbox(tmp_path / "machine", theirs)
     before = machine.held()
@@ -544,6 +565,24 @@ def test_what_is_in_force_by_another_folder_is_not_taken_for_the_original(
     assert done.returncode == (2 if noted else 0), done.stderr
     assert (f"--state-dir {folder}" in done.stderr) == bool(noted)
     assert (machine.held() == before) == bool(noted)
+
+
+@pytest.mark.parametrize("kind", ["applied", "journal"])
+def test_what_is_recorded_where_nothing_is_mounted_is_not_taken_for_the_original(
+    tmp_path: Path, kind: str
+) -> None:
+    machine = Sandbox(tmp_path, profile())
+    before, mount = machine.held(), machine.root / "not mounted"
+    mount.mkdir()
+    record = f"{mount}/at/{kind}/{UUID}.jsonl"
+    machine.put(f"run/autotune/records/{kind}-{UUID}", f"1\n{mount}\n{record}")
+    done = machine.run("apply")
+    assert done.returncode == 2
+    assert f"--state-dir {mount}/at" in done.stderr
+    assert machine.held() == before
+    # Where that is mounted, somebody has removed the record.
+    machine.put(f"run/autotune/records/{kind}-{UUID}", f"1\n/\n{record}")
+    assert machine.run("apply").returncode == 0
 
 
 @pytest.mark.parametrize("boot", ["this-boot", "another"])

@@ -6,12 +6,16 @@ import os
 import shutil
 import signal
 import subprocess
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 from guest import FAST, autotune, autotune_json, knob_files, running, start, wait_until
 
+from autotune.measure.check import Check
+from autotune.safety.new_journal import new_journal
+from autotune.safety.paths import journal_path
 from autotune.store.database import Store
 from autotune.system import sysfs
 from autotune.system.array import find_array
@@ -100,6 +104,24 @@ def test_a_killed_run_is_undone_then_goes_on_and_writes_nothing_outside_its_scra
 
 
 @pytest.mark.slow
+def test_a_check_ends_at_once_though_md_may_not_have_begun_it(tmp_path: Path) -> None:
+    """Every other time it has not, and then ignores that it is told to end."""
+    array = find_array("md0")
+    bounds = [array.md / "sync_min", array.md / "sync_max"]
+    before = [sysfs.read(path) for path in bounds]
+    for _ in range(8):
+        path = journal_path(tmp_path, array.uuid)
+        journal = new_journal(path, array.uuid, array.device, bounds)
+        began_s = time.monotonic()
+        with Check(array.name, journal):
+            pass
+        assert time.monotonic() - began_s < 15
+        assert sysfs.read(array.md / "sync_action") == "idle"
+        assert [sysfs.read(path) for path in bounds] == before
+        journal.close()
+        journal.release()
+
+
 def test_a_run_that_ended_has_nothing_to_resume(state: Path, words: tuple[object, ...]) -> None:
     again = autotune(*words, "--resume", state=state)
     assert again.returncode == 1

@@ -437,13 +437,13 @@ def test_a_profile_whose_state_folder_is_not_mounted_is_not_forgotten(
     assert autotune("status", state=state).returncode == 1
     refused = autotune("apply", tmp_path / "own.json", "/dev/md0", state=state)
     assert refused.returncode == 1
-    assert "is not there" in refused.stderr
+    assert "is not mounted" in refused.stderr
     assert knob_files() == applied
     run("mount", "--bind", str(tmp_path / "stick"), str(mounted))
     assert autotune("restore", "--all", state=mounted / "at").returncode == 0
     assert knob_files() == before
     run("umount", str(mounted))
-    assert "is not there" not in autotune("status", state=state).stdout
+    assert "is not mounted" not in autotune("status", state=state).stdout
 
 
 @pytest.mark.slow

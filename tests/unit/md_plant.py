@@ -61,6 +61,11 @@ class Plant:
     def monotonic(self) -> float:
         return self.now_s
 
+    CLOCK_BOOTTIME = 7
+
+    def clock_gettime(self, _clock: int) -> float:
+        return self.monotonic()
+
     def time(self) -> float:
         return self.now_s - self.set_back_s
 

@@ -56,6 +56,11 @@ class Site:
     def monotonic(self) -> float:
         return self.now_s
 
+    CLOCK_BOOTTIME = 7
+
+    def clock_gettime(self, _clock: int) -> float:
+        return self.monotonic()
+
     def sleep(self, seconds: float) -> None:
         self.now_s += seconds
         self.meanwhile()

@@ -138,6 +138,31 @@ def test_a_check_that_md_has_not_begun_yet_is_told_to_end_until_it_does(
     assert not check._journal.record.checking
 
 
+def test_a_check_that_comes_late_is_ours(
+    running: tuple[fake_sysfs.FakeMachine, Check], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A disk hangs as it is asked for, and md takes it once that answers."""
+    machine, check = running
+    machine.put(f"{MD}/sync_action", "idle")
+    check.__exit__(None, None, None)
+    taken, late = sysfs.write, [False]
+
+    def hangs(path: Path, text: str, timeout_s: float = 30.0) -> None:
+        if path.name == "sync_action" and text == "check":
+            late[0] = True
+            raise InfeasibleError("not in time")
+        if path.name == "sync_action" and late[0]:
+            raise InfeasibleError("waits for the earlier one")
+        taken(path, text, timeout_s)
+
+    monkeypatch.setattr(sysfs, "write", hangs)
+    monkeypatch.setattr(sysfs, "is_late", lambda path: late[0] and path.name == "sync_action")
+    again = Check("md0", check._journal, root=machine.root)
+    with pytest.raises(InfeasibleError):
+        again.__enter__()
+    assert check._journal.record.checking, "whoever restores ends it"
+
+
 def test_one_that_is_frozen_has_ended_once_md_has_noted_where_it_got_to(
     running: tuple[fake_sysfs.FakeMachine, Check], monkeypatch: pytest.MonkeyPatch
 ) -> None:

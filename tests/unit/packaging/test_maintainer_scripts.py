@@ -55,7 +55,11 @@ printf '1\\n/run/gone/journal/u.jsonl\\n/run/its own/journal/u.jsonl\\n' > /run/
 """
 OUT_OF_REACH = """
 mkdir -p /run/autotune/records '/run/not mounted'
-echo "1 /run/not mounted/at/applied/u.jsonl" > /run/autotune/records/applied-u
+{
+    echo 1
+    echo "/run/not mounted"
+    echo "/run/not mounted/at/applied/u.jsonl"
+} > /run/autotune/records/applied-u
 """
 UPGRADE_REFUSED = """
 script prerm upgrade 2 && exit 1
@@ -116,9 +120,10 @@ def test_nothing_is_undone_where_the_removal_is_refused(tmp_path: Path) -> None:
     "then",
     [
         "mkdir -p '/run/not mounted/at/applied'\ntouch '/run/not mounted/at/applied/u.jsonl'",
-        # Removed: on the same filesystem, nothing is there any more.
-        'sed -i "s/^1 /$(stat -c %d /run) /" /run/autotune/records/applied-u',
-        "printf 1 > /run/autotune/records/applied-u",
+        # Mounted, so somebody has removed it.
+        "mount -t tmpfs none '/run/not mounted'\n"
+        "sed -i \"1s/.*/$(stat -c %d '/run/not mounted')/\" /run/autotune/records/applied-u",
+        "echo 1 > /run/autotune/records/applied-u",
     ],
 )
 def test_what_can_be_reached_or_is_gone_bars_no_removal(tmp_path: Path, then: str) -> None:

@@ -1,5 +1,7 @@
 """Where records lie is noted, wherever the filesystem of their state folder has gone."""
 
+import errno
+import os
 from pathlib import Path
 
 import fake_sysfs
@@ -33,7 +35,7 @@ def noted(record: Path, root: Path, number: int | None = None) -> Path:
     note(record, root)
     path = root / NOTES.relative_to("/") / f"{record.parent.name}-{record.stem}"
     if number is not None:
-        path.write_text(f"{number} {record}\n")
+        path.write_text(f"{number}\n{record.parents[1]}\n{record}\n")
     record.unlink()
     return path
 
@@ -57,7 +59,10 @@ def test_a_record_whose_filesystem_is_gone_is_told_and_one_that_was_removed_is_n
     assert out_of_reach(tmp_path) == {}
 
 
-@pytest.mark.parametrize("text", ["", "1", "1 /state/applied/u", "x /state/applied/u.jsonl\n"])
+@pytest.mark.parametrize(
+    "text",
+    ["", "1", "1\n/s\n/s/applied/u", "x\n/s\n/s/applied/u.jsonl\n", "1\n/s/applied/u.jsonl\n"],
+)
 def test_a_note_that_is_damaged_says_nothing(tmp_path: Path, text: str) -> None:
     path = noted(applied_path(tmp_path / "away", UUID), tmp_path, number=1)
     path.write_text(text)
@@ -123,6 +128,63 @@ def test_nothing_is_applied_over_what_cannot_be_reached(
         pass
 
 
+def on_the_same_disks(root: Path) -> Array:
+    """Another array than that of a machine."""
+    other = root / "other"
+    fake_sysfs.raid6(other)
+    (other / "sys/block/md0/md/uuid").write_text("00000000-00000000-00000000-00000001\n")
+    (other / "run").symlink_to(root / "run")
+    return find_array("md0", other)
+
+
+def test_what_is_applied_and_cannot_be_reached_bars_profiles_on_its_disks(
+    array: Array, tmp_path: Path
+) -> None:
+    locks, away = tmp_path / "locks", journal_path(tmp_path / "away", array.uuid)
+    with lock(array, away, locks, applies=True):
+        pass
+    noted(applied_path(tmp_path / "away", array.uuid), tmp_path, number=1)
+    beside = on_the_same_disks(tmp_path)
+    own = journal_path(tmp_path / "state", beside.uuid)
+    with (
+        pytest.raises(RefusalError, match="is not mounted"),
+        lock(beside, own, locks, applies=True),
+    ):
+        pass
+    with lock(beside, own, locks):
+        pass
+
+
+def test_a_run_whose_state_folder_went_meanwhile_leaves_no_note(
+    files: Files, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has put everything back from memory."""
+    monkeypatch.setattr(noted_records, "NOTES", files.root / "notes")
+    journal = files.open()
+    note(journal.path)
+    files.path.parent.rename(files.root / "unmounted")
+    restore(journal, files.root)
+    assert not list((files.root / "notes").iterdir())
+
+
+def test_a_filesystem_that_fails_is_out_of_reach(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a network's whose server is gone."""
+    record = applied_path(tmp_path / "away", UUID)
+    path = noted(record, tmp_path, number=1)
+
+    true_stat = Path.stat
+
+    def stale(self: Path, **_: object) -> os.stat_result:
+        if self.is_relative_to(tmp_path / "away"):
+            raise OSError(errno.ESTALE, os.strerror(errno.ESTALE), str(self))
+        return true_stat(self)
+
+    monkeypatch.setattr(Path, "stat", stale)
+    assert out_of_reach(tmp_path) == {path: record}
+
+
 def test_a_killed_run_whose_journal_cannot_be_reached_bars_runs_on_its_disks(
     array: Array, tmp_path: Path
 ) -> None:
@@ -131,11 +193,7 @@ def test_a_killed_run_whose_journal_cannot_be_reached_bars_runs_on_its_disks(
     with lock(array, away, locks):
         pass
     noted(away, tmp_path, number=1)
-    root = tmp_path / "other"
-    fake_sysfs.raid6(root)
-    (root / "sys/block/md0/md/uuid").write_text("00000000-00000000-00000000-00000001\n")
-    (root / "run").symlink_to(tmp_path / "run")
-    beside = find_array("md0", root)
+    beside = on_the_same_disks(tmp_path)
     for each, journal in ((array, own), (beside, journal_path(tmp_path / "state", beside.uuid))):
         for _ in range(2):
             with pytest.raises(RefusalError, match="is not mounted"), lock(each, journal, locks):
@@ -149,7 +207,7 @@ def test_what_cannot_be_reached_is_told(tmp_path: Path, monkeypatch: pytest.Monk
     record.touch()
     note(record)
     assert left_elsewhere(Path("/other"), tmp_path / "memory") == []
-    (tmp_path / "notes" / f"applied-{UUID}").write_text(f"1 {record}\n")
+    (tmp_path / "notes" / f"applied-{UUID}").write_text(f"1\n{tmp_path}\n{record}\n")
     record.unlink()
     (text,) = left_elsewhere(Path("/other"), tmp_path / "memory")
     assert UUID in text

@@ -21,7 +21,6 @@ from autotune.safety import own_check, restore_file, separate_process
 from autotune.safety import record as record_module
 from autotune.safety import restore as restore_module
 from autotune.safety.applied import Stopped, set_over
-from autotune.safety.deferred_restore import is_unfinished
 from autotune.safety.journal import Journal
 from autotune.safety.new_journal import new_journal
 from autotune.safety.paths import applied_path, open_journals, waiting_path
@@ -182,7 +181,6 @@ def test_a_bound_of_a_check_that_a_takeover_to_raid_0_hides_is_not_gone(files: F
     outcome = restore(files.reload(), files.root)
     assert [text.split()[0] for text in outcome.failed] == ["sync_min"]
     assert files.path.exists()
-    assert is_unfinished(outcome), "somebody waits until it is seen again"
     (files.md / "sync_action").write_text("idle\n")
     bound.write_text("4096\n")
     assert restore(files.reload(), files.root).complete
