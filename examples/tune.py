@@ -1,7 +1,7 @@
 """Tune an array from Python, and print what was found.
 
 Run it as root on a real array, or in the lab:
-    autotune lab raid5-hdd -- python examples/tune.py /dev/md0
+    .venv/bin/autotune lab raid5-hdd -- python examples/tune.py /dev/md0
 """
 
 import sys
