@@ -1,11 +1,13 @@
-"""What is left of a setting that a proof did not show to be better. Pure."""
+"""What is left of a setting by its proof: of one that was not shown to be better, and of one that
+was, with changes that brought nothing. Pure."""
 
 import math
 from collections.abc import Collection, Iterable, Mapping
 
 from autotune.problem.figure import Figure
 from autotune.problem.setting import Setting, setting_key
-from autotune.stats.verdict import NOTABLE, Comparison, Verdict
+from autotune.problem.strategy import KnobShare
+from autotune.stats.verdict import NOTABLE, Comparison, Conclusion, Verdict
 
 PROBABLY = 0.5
 """A gain of so much of its interval's half is worth a proof of its own."""
@@ -42,6 +44,38 @@ def better_part(
             part[knob] = value
     key = setting_key(part)
     return None if key in (setting_key(baseline), setting_key(setting)) else part
+
+
+def needed_part(
+    moves: Mapping[str, Collection[str]],
+    setting: Setting,
+    baseline: Setting,
+    verdict: Verdict,
+    shares: Iterable[KnobShare],
+) -> Setting | None:
+    """A setting that was proven, without the changes for which nothing speaks: no figure that they
+    move was shown to be better, and the models are not sure of them. None if that is all of it, or
+    nothing. `moves`: the figures that each knob can move.
+
+    What moves a figure together with a change that stays was measured with that alone, so it stays.
+    """
+    better = {n for n, c in verdict.figures.items() if c.conclusion is Conclusion.BETTER}
+    sure = {share.knob for share in shares if share.gain.interval[0] > 1.0}
+    changed = {
+        knob: set(moves.get(knob, ()))
+        for knob, value in setting.items()
+        if value != baseline.get(knob)
+    }
+    needed = {knob for knob, moved in changed.items() if moved & better or knob in sure}
+    while more := {
+        knob
+        for knob, moved in changed.items()
+        if knob not in needed and any(moved & changed[other] for other in needed)
+    }:
+        needed |= more
+    if len(needed) in (0, len(changed)):
+        return None
+    return {**baseline, **{knob: setting[knob] for knob in needed}}
 
 
 def _looks_better(throughput: Comparison) -> bool:

@@ -46,29 +46,44 @@ class Proven:
             return other
         assert other.decision is not None
         if _gain(other) > _gain(self) or self.kept is None:
-            return replace(other, others=(*self.others, (self.winner, _lesser(self.decision))))
-        return replace(self, others=(*self.others, (other.winner, _lesser(other.decision))))
+            return other._over(self, "it is better too, but by less")
+        return self._over(other, "it is better too, but by less")
+
+    def reduced_to(self, smaller: "Proven") -> "Proven":
+        """The same with fewer changes, if that was proven, too, unless the others surely brought
+        something all together."""
+        assert self.kept is not None
+        if smaller.kept is None or self.kept.overall.low > smaller.kept.overall.ratio:
+            return self._over(smaller, "it is better too, but by less")
+        return smaller._over(self, "it is better too, but not by its other changes")
+
+    def _over(self, lesser: "Proven", why: str) -> "Proven":
+        assert lesser.decision is not None
+        told = lesser.winner, _lesser(lesser.decision, why)
+        earlier = self.others if self.others else lesser.others
+        return replace(self, others=(*earlier, told))
 
 
 def _gain(proven: Proven) -> float:
     return proven.kept.overall.ratio if proven.kept else 0.0
 
 
-def _lesser(decision: Decision) -> Decision:
+def _lesser(decision: Decision, why: str) -> Decision:
     """What is not kept after all, since another was shown to bring more."""
     if not decision.keep or decision.verdict is None:
         return decision
     shown = decision.verdict.overall
     span = f"{shown.low:.2f} to {shown.high:.2f}"
-    reason = f"it is better too, but by less: ×{shown.ratio:.2f} ({span})"
+    reason = f"{why}: ×{shown.ratio:.2f} ({span})"
     return replace(decision, keep=False, reason=reason)
 
 
 def prove(preparation: Preparation, trials: Trials, search: Search, reporter: Reporter) -> Proven:
-    """Confirm what is most worth it; while there is time, the next best if that fails, and what
-    promises more if it is kept."""
+    """Confirm what is most worth it; while there is time, the next best if that fails. If it is
+    kept, the same without the changes that brought nothing, and what promises more."""
     found = Proven(preparation.baseline)
     part: Setting | None = None
+    reduces = False
     # Else what is better but mends nothing would be proven under what nothing can hold.
     search.relax()
     for error in ERRORS:
@@ -83,10 +98,12 @@ def prove(preparation: Preparation, trials: Trials, search: Search, reporter: Re
         winner, shares = candidate
         search.proofs_left -= 1
         if found.kept:
-            reporter.step("There is time to prove what promised more")
+            more = "the same without what brought nothing" if reduces else "what promised more"
+            reporter.step(f"There is time to prove {more}")
         try:
             decision = confirm(
-                *(preparation, trials, winner, search.figures, reporter, error, _name(found)),
+                *(preparation, trials, winner, search.figures, reporter, error),
+                _name(found, reduces),
                 others=search.proofs_left > 0,
             )
         except SyncEndedError:
@@ -94,11 +111,15 @@ def prove(preparation: Preparation, trials: Trials, search: Search, reporter: Re
                 raise
             # What was proven before that stands.
             break
-        found = found.beside(Proven(winner, decision, shares))
+        proven = Proven(winner, decision, shares)
+        found = found.reduced_to(proven) if reduces else found.beside(proven)
         search.refuse(winner, decision.verdict, kept=decision.keep)
-        if decision.keep:
-            part = None
+        if proven.kept:
+            own = found.winner is winner and not reduces
+            part = search.needed_part(winner, proven.kept, shares) if own else None
+            reduces = part is not None
             continue
+        reduces = False
         reporter.step(f"Not kept: {decision.reason}")
         part = None if found.kept else search.better_part(winner, decision.verdict)
         # What is found after the last proof could not be proven.
@@ -108,10 +129,12 @@ def prove(preparation: Preparation, trials: Trials, search: Search, reporter: Re
     return found
 
 
-def _name(found: Proven) -> str:
+def _name(found: Proven, reduces: bool) -> str:
     """What the next candidate is called."""
     if found.decision is None:
         return "the best setting found"
+    if reduces:
+        return "the setting with fewer changes"
     return "the setting that promised more" if found.kept else "the next best setting"
 
 

@@ -14,7 +14,7 @@ from autotune.results.pareto import Point, points
 from autotune.stats.drift import is_moving
 from autotune.stats.sequential import ERRORS, LEAST_PAIRS
 from autotune.stats.verdict import Verdict
-from autotune.tuning.better_part import better_part
+from autotune.tuning.better_part import better_part, needed_part
 from autotune.tuning.long_load import long_phases
 from autotune.tuning.preparation import Preparation
 from autotune.tuning.relevance import differing, figures_moved
@@ -125,6 +125,16 @@ class Search:
         prep = self._prep
         moves = {knob.name: figures_moved(knob, prep.phases) for knob in prep.knobs}
         part = better_part(moves, self.figures, setting, prep.baseline, verdict)
+        refused = part is None or self.is_refused(part) or not prep.allowed(part)
+        return None if refused else part
+
+    def needed_part(
+        self, setting: Setting, verdict: Verdict, shares: Sequence[KnobShare]
+    ) -> Setting | None:
+        """What was proven without the changes that brought nothing; None if there are none."""
+        prep = self._prep
+        moves = {knob.name: figures_moved(knob, prep.phases) for knob in prep.knobs}
+        part = needed_part(moves, setting, prep.baseline, verdict, shares)
         refused = part is None or self.is_refused(part) or not prep.allowed(part)
         return None if refused else part
 

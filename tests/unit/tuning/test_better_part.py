@@ -1,15 +1,17 @@
 """What is left of a setting that a proof did not show to be better."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 from fake_run import Machine
 
 from autotune.measure.workload import Phase, Probe
-from autotune.problem.figure import Figure
-from autotune.problem.setting import Setting
+from autotune.problem.figure import Estimate, Figure
+from autotune.problem.setting import Setting, Value
+from autotune.problem.strategy import KnobShare
 from autotune.stats.verdict import Comparison, Conclusion, Verdict
-from autotune.tuning.better_part import better_part
+from autotune.tuning.better_part import better_part, needed_part
 from autotune.tuning.relevance import figures_moved
 
 BEFORE: Setting = {"read_ahead_kb": 512, "sync_speed_max": 200_000, "scheduler": "none"}
@@ -68,3 +70,36 @@ def test_what_looked_worse_than_its_ceiling_is_left_out(machine: Machine) -> Non
     found = part(machine, AFTER, **sides, p99=compared(1.4, 0.3))
     assert found == {**BEFORE, "read_ahead_kb": 8192}
     assert part(machine, AFTER, **sides, p99=compared(1.05, 0.3)) is None
+
+
+def needed(better: Sequence[str], sure: Sequence[str] = (), **changes: Value) -> Setting | None:
+    """What is left of all changes of `AFTER` and these; the first two knobs move what is theirs
+    alone, the scheduler moves both."""
+    moves = {
+        "read_ahead_kb": ("read.throughput",),
+        "sync_speed_max": ("resync.throughput", "resync.p99"),
+        "scheduler": ("read.throughput", "resync.throughput", "resync.p99"),
+    }
+    shown = {
+        name: Comparison(1.0, 0.9, 1.1, Conclusion.BETTER if name in better else Conclusion.SAME)
+        for name in moves["scheduler"]
+    }
+    shares = [KnobShare(knob, 0, 1, Estimate(1.1, 0.02), True) for knob in sure]
+    verdict = Verdict(compared(1.1, 0.02), shown)
+    return needed_part(moves, {**AFTER, **changes}, BEFORE, verdict, shares)
+
+
+def test_a_change_stays_if_something_that_it_moves_is_better() -> None:
+    assert needed(["read.throughput"]) == {**BEFORE, "read_ahead_kb": 8192}
+    assert needed(["resync.p99"]) == {**BEFORE, "sync_speed_max": 500_000}
+    assert needed(["read.throughput", "resync.p99"]) is None
+    assert needed([]) is None
+
+
+def test_a_change_of_which_the_models_are_sure_stays() -> None:
+    assert needed(["read.throughput"], sure=["sync_speed_max"]) is None
+    assert needed([], sure=["sync_speed_max"]) == {**BEFORE, "sync_speed_max": 500_000}
+
+
+def test_what_was_measured_with_a_change_that_stays_alone_stays_with_it() -> None:
+    assert needed(["read.throughput"], scheduler="bfq") is None

@@ -51,16 +51,18 @@ class Bench1024(Machine):
     """What the bold setting does to each figure, and what happens when it is measured."""
 
     bold: dict[str, float] = dataclasses.field(default_factory=dict)
+    ahead: dict[str, float] = dataclasses.field(default_factory=dict)
     fails: Exception | None = None
 
     def measure(self, phase: Phase, bench: Bench, seed: int, *rest: object) -> PhaseResult:
         result = super().measure(phase, bench, seed, *rest)
-        if self.setting["stripe_cache_size"] != BOLD["stripe_cache_size"]:
-            return result
-        if self.fails:
-            raise self.fails
+        more = self.ahead if self.setting["read_ahead_kb"] == 1536 else {}
+        if self.setting["stripe_cache_size"] == BOLD["stripe_cache_size"]:
+            if self.fails:
+                raise self.fails
+            more = self.bold
         figures = {
-            name: Estimate(e.value * self.bold.get(name, 1.0), e.spread)
+            name: Estimate(e.value * more.get(name, 1.0), e.spread)
             for name, e in result.figures.items()
         }
         return dataclasses.replace(result, figures=figures)
@@ -70,7 +72,7 @@ class Bench1024(Machine):
 def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bench1024:
     monkeypatch.setattr(fake_run, "load_strategy", lambda _entry: Stepwise)
     made = Bench1024(tmp_path, monkeypatch)
-    made.bold = {}
+    made.bold, made.ahead = {}, {}
     return made
 
 
@@ -131,6 +133,44 @@ def test_what_was_proven_stands_if_the_sync_ends_meanwhile(machine: Bench1024) -
     machine.fails = SyncEndedError("the sync is over")
     result = machine.run("random")
     assert (result.keep, result.winner["stripe_cache_size"]) == (True, 512)
+
+
+class Both(Stepwise):
+    """Recommends a change that brings something and one that moves reads alone."""
+
+    def recommend(self) -> Recommendation:
+        setting = {**self.problem.baseline, **MODEST, "read_ahead_kb": 1536}
+        if self.problem.proven is None and self.problem.allowed(setting):
+            return Recommendation(setting, Estimate(1.2, 0.1), 1.0)
+        return Recommendation(self.problem.baseline, Estimate(1.0, 0.1), 1.0)
+
+
+@pytest.mark.parametrize(("faster", "ahead"), [(1.0, 384), (1.3, 1536)])
+def test_a_change_that_brought_nothing_is_not_kept(
+    machine: Bench1024, monkeypatch: pytest.MonkeyPatch, faster: float, ahead: int
+) -> None:
+    """The same without it is proven, too; only what it can move is not measured again."""
+    monkeypatch.setattr(fake_run, "load_strategy", lambda _entry: Both)
+    machine.ahead = {"read.throughput": faster}
+    result = machine.run("random")
+    assert result.keep
+    assert (result.winner["stripe_cache_size"], result.winner["read_ahead_kb"]) == (512, ahead)
+    assert [decision.reason.partition(":")[0] for _, decision in result.refused] == [
+        "it is better too, but not by its other changes"
+    ] * (faster == 1.0)
+    (shown,) = documents(machine.state, "1")
+    assert ("read_ahead_kb" in shown["compared"]["setting"]) == (faster != 1.0)
+    phases = {each["name"].partition(".")[0] for each in shown["figures"] if each["after"]}
+    assert ("read" in phases) == (faster != 1.0)
+
+
+def test_without_time_to_prove_fewer_changes_all_are_kept(
+    machine: Bench1024, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fake_run, "load_strategy", lambda _entry: Both)
+    monkeypatch.setattr("autotune.tuning.prove.pairs_left", lambda *_: 1)
+    result = machine.run("random")
+    assert (result.winner["read_ahead_kb"], result.refused) == (1536, ())
 
 
 def test_each_proof_leaves_room_for_fewer_others(
