@@ -23,7 +23,7 @@ step autotune run "$array" --workload quick --dry-run
 step autotune run "$array" --workload quick --time 6min
 # The newest run is that one.
 run=$(autotune history --json | sed -n 's/^    "id": \([0-9]*\),$/\1/p' | head -n 1)
-profile=/var/lib/autotune/profiles/${array##*/}-run$run.json
+profile=${AUTOTUNE_STATE_DIR:-/var/lib/autotune}/profiles/${array##*/}-run$run.json
 step autotune report "$run" --format text
 if [ -e "$profile" ]; then
     step autotune apply "$profile" "$array"

@@ -42,9 +42,9 @@ def put_back_leftovers(array: Array, path: Path, notice: Callable[[str], None]) 
     """Nobody else may come to restore what was killed together with its guardian before the sync is
     over, and a guard's shut throttle would hold it to its end. What cannot be put back is refused
     when the journal is opened."""
-    if not path.exists():
-        return
     with contextlib.suppress(AutotuneError, OSError):
+        if not path.exists():
+            return
         if not clear_if_torn(path):
             put_back(path, array.root)
     if path.exists():

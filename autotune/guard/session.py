@@ -21,7 +21,7 @@ from autotune.measure.check import sync_position_kib
 from autotune.measure.sync_progress import WAIT_S, running, under_way, wait_for_one
 from autotune.preflight.checks import iostats_off
 from autotune.safety.guardian import guarded
-from autotune.safety.locks import lock
+from autotune.safety.locks import is_held, lock
 from autotune.safety.new_journal import new_journal
 from autotune.safety.paths import journal_path
 from autotune.safety.signals import PAUSE_S, Signals
@@ -109,8 +109,11 @@ def guard(device: str, wanted: Wanted, wait: bool = False) -> bool:
             )
 
         def pause(seconds: float) -> bool:
-            # What could not go back at first, such as speeds that are hidden without redundancy.
-            put_back_leftovers(array, journal_path(wanted.state_dir, array.uuid), wanted.notice)
+            # What could not go back at first, such as speeds that are hidden without redundancy;
+            # not what a run just begins.
+            if not is_held(array.uuid):
+                path = journal_path(wanted.state_dir, array.uuid)
+                put_back_leftovers(array, path, wanted.notice)
             return signals.pause(seconds)
 
         while not signals.name and wait_for_one(array, pause, wait):

@@ -21,7 +21,9 @@ def evidence(point: Point) -> str:
     if point.confirmed:
         return "confirmed"
     if point.in_turn:
-        return "measured in turn, not shown to be better"
+        # Another one, with fewer changes perhaps, was kept.
+        is_better = point.gain.interval[0] > 1.0
+        return "measured in turn" if is_better else "measured in turn, not shown to be better"
     return f"not confirmed, {show_count(len(point.trials), 'trial')}"
 
 

@@ -49,7 +49,9 @@ def print_solution(console: Console, solution: Solution, saved: Path | None) -> 
         before = solution.profile.before[knob]
         console.print(show_value_change(console, knob, before, value).rstrip())
     console.print(f"  takes {show_ram(solution.ram_bytes, solution.original_ram_bytes)}")
-    if point.in_turn and not point.confirmed:
+    if point.in_turn and not point.confirmed and point.gain.interval[0] > 1.0:
+        console.print("It was measured in turn with the original settings; another one was kept.")
+    elif point.in_turn and not point.confirmed:
         console.print(
             "It was measured in turn with the original settings, but not shown to be better under "
             "the ceilings of the run.",

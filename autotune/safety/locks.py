@@ -183,7 +183,7 @@ def _has_applied(journal: Path, array: Lockable) -> bool:
     """Whether there are records of what was applied where this journal was, be they out of
     reach."""
     folder = applied_path(journal.parent.parent, "any").parent
-    hidden = out_of_reach(array.root, lambda record: record.parent == folder)
+    hidden = out_of_reach(array.root, lambda record: record.parent == folder.resolve())
     return bool(hidden) or any(folder.glob("*.jsonl"))
 
 

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping
 from autotune.problem.figure import Figure
 from autotune.problem.setting import Setting, setting_key
 from autotune.problem.strategy import KnobShare
-from autotune.stats.verdict import NOTABLE, Comparison, Conclusion, Verdict
+from autotune.stats.verdict import NOTABLE, Comparison, Verdict
 
 PROBABLY = 0.5
 """A gain of so much of its interval's half is worth a proof of its own."""
@@ -50,23 +50,22 @@ def needed_part(
     moves: Mapping[str, Collection[str]],
     setting: Setting,
     baseline: Setting,
-    verdict: Verdict,
+    better: Collection[str],
     shares: Iterable[KnobShare],
 ) -> Setting | None:
-    """A setting that was proven, without the changes for which nothing speaks: no figure that they
-    move was shown to be better, and the models are not sure of them. None if that is all of it, or
-    nothing. `moves`: the figures that each knob can move.
+    """A setting that was proven, without the changes for which nothing speaks: they move none of
+    the figures that are `better`, and the models are not sure of them. None if that is all of it,
+    or nothing. `moves`: the figures that each knob can move.
 
     What moves a figure together with a change that stays was measured with that alone, so it stays.
     """
-    better = {n for n, c in verdict.figures.items() if c.conclusion is Conclusion.BETTER}
     sure = {share.knob for share in shares if share.gain.interval[0] > 1.0}
     changed = {
         knob: set(moves.get(knob, ()))
         for knob, value in setting.items()
         if value != baseline.get(knob)
     }
-    needed = {knob for knob, moved in changed.items() if moved & better or knob in sure}
+    needed = {k for k, moved in changed.items() if not moved.isdisjoint(better) or k in sure}
     while more := {
         knob
         for knob, moved in changed.items()

@@ -7,7 +7,7 @@ from autotune.errors import SyncEndedError
 from autotune.problem.setting import Setting
 from autotune.problem.strategy import KnobShare
 from autotune.stats.sequential import ERRORS, LEAST_PAIRS
-from autotune.stats.verdict import Verdict
+from autotune.stats.verdict import Conclusion, Verdict
 from autotune.tuning.confirm import Decision, confirm
 from autotune.tuning.long_load import long_phases
 from autotune.tuning.preparation import DOUBTS, Preparation
@@ -46,16 +46,16 @@ class Proven:
             return other
         assert other.decision is not None
         if _gain(other) > _gain(self) or self.kept is None:
-            return other._over(self, "it is better too, but by less")
-        return self._over(other, "it is better too, but by less")
+            return other._over(self, "by less")
+        return self._over(other, "by less")
 
     def reduced_to(self, smaller: "Proven") -> "Proven":
         """The same with fewer changes, if that was proven, too, unless the others surely brought
         something all together."""
         assert self.kept is not None
         if smaller.kept is None or self.kept.overall.low > smaller.kept.overall.ratio:
-            return self._over(smaller, "it is better too, but by less")
-        return smaller._over(self, "it is better too, but not by its other changes")
+            return self._over(smaller, "by less")
+        return smaller._over(self, "its other changes were not shown to bring anything")
 
     def _over(self, lesser: "Proven", why: str) -> "Proven":
         assert lesser.decision is not None
@@ -74,13 +74,16 @@ def _lesser(decision: Decision, why: str) -> Decision:
         return decision
     shown = decision.verdict.overall
     span = f"{shown.low:.2f} to {shown.high:.2f}"
-    reason = f"{why}: ×{shown.ratio:.2f} ({span})"
+    is_better = shown.conclusion is Conclusion.BETTER
+    too = "is better" if is_better else "holds the ceilings"
+    reason = f"it {too} too, but {why}: ×{shown.ratio:.2f} ({span})"
     return replace(decision, keep=False, reason=reason)
 
 
 def prove(preparation: Preparation, trials: Trials, search: Search, reporter: Reporter) -> Proven:
     """Confirm what is most worth it; while there is time, the next best if that fails. If it is
-    kept, the same without the changes that brought nothing, and what promises more."""
+    kept, the same without the changes that were not shown to bring anything, and what promises
+    more."""
     found = Proven(preparation.baseline)
     part: Setting | None = None
     reduces = False
@@ -88,7 +91,9 @@ def prove(preparation: Preparation, trials: Trials, search: Search, reporter: Re
     search.relax()
     for error in ERRORS:
         if part is not None:
-            candidate = part, search.what_matters(part)[1]
+            # All of it stays.
+            shares = tuple(replace(s, needed=True) for s in search.what_matters(part)[1])
+            candidate = part, shares
         elif (proposed := _candidate(search, reporter)) is not None:
             candidate = proposed
         else:
@@ -98,7 +103,7 @@ def prove(preparation: Preparation, trials: Trials, search: Search, reporter: Re
         winner, shares = candidate
         search.proofs_left -= 1
         if found.kept:
-            more = "the same without what brought nothing" if reduces else "what promised more"
+            more = "the same with fewer changes" if reduces else "what promised more"
             reporter.step(f"There is time to prove {more}")
         try:
             decision = confirm(
@@ -116,7 +121,7 @@ def prove(preparation: Preparation, trials: Trials, search: Search, reporter: Re
         search.refuse(winner, decision.verdict, kept=decision.keep)
         if proven.kept:
             own = found.winner is winner and not reduces
-            part = search.needed_part(winner, proven.kept, shares) if own else None
+            part = search.needed_part(winner, decision, shares) if own else None
             reduces = part is not None
             continue
         reduces = False

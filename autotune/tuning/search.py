@@ -13,8 +13,9 @@ from autotune.results.best_seen import LOOKS_BETTER, best_seen
 from autotune.results.pareto import Point, points
 from autotune.stats.drift import is_moving
 from autotune.stats.sequential import ERRORS, LEAST_PAIRS
-from autotune.stats.verdict import Verdict
+from autotune.stats.verdict import Conclusion, Verdict
 from autotune.tuning.better_part import better_part, needed_part
+from autotune.tuning.confirm import Decision
 from autotune.tuning.long_load import long_phases
 from autotune.tuning.preparation import Preparation
 from autotune.tuning.relevance import differing, figures_moved
@@ -129,12 +130,20 @@ class Search:
         return None if refused else part
 
     def needed_part(
-        self, setting: Setting, verdict: Verdict, shares: Sequence[KnobShare]
+        self, setting: Setting, decision: Decision, shares: Sequence[KnobShare]
     ) -> Setting | None:
-        """What was proven without the changes that brought nothing; None if there are none."""
+        """What was proven, without the changes that were not shown to bring anything, in short
+        loads, long ones, or under a ceiling in ms; None if there are none."""
         prep = self._prep
         moves = {knob.name: figures_moved(knob, prep.phases) for knob in prep.knobs}
-        part = needed_part(moves, setting, prep.baseline, verdict, shares)
+        assert decision.verdict is not None
+        shown = (*decision.verdict.figures.items(), *decision.long.figures.items())
+        better = {name for name, c in shown if c.conclusion is Conclusion.BETTER}
+        better |= {
+            figure.name
+            for figure in broken_ceilings(self.figures, decision.before, decision.before)
+        }
+        part = needed_part(moves, setting, prep.baseline, better, shares)
         refused = part is None or self.is_refused(part) or not prep.allowed(part)
         return None if refused else part
 

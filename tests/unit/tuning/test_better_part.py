@@ -80,13 +80,8 @@ def needed(better: Sequence[str], sure: Sequence[str] = (), **changes: Value) ->
         "sync_speed_max": ("resync.throughput", "resync.p99"),
         "scheduler": ("read.throughput", "resync.throughput", "resync.p99"),
     }
-    shown = {
-        name: Comparison(1.0, 0.9, 1.1, Conclusion.BETTER if name in better else Conclusion.SAME)
-        for name in moves["scheduler"]
-    }
     shares = [KnobShare(knob, 0, 1, Estimate(1.1, 0.02), True) for knob in sure]
-    verdict = Verdict(compared(1.1, 0.02), shown)
-    return needed_part(moves, {**AFTER, **changes}, BEFORE, verdict, shares)
+    return needed_part(moves, {**AFTER, **changes}, BEFORE, better, shares)
 
 
 def test_a_change_stays_if_something_that_it_moves_is_better() -> None:

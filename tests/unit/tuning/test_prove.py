@@ -1,6 +1,8 @@
 """After a proof that is kept, the time that is left goes to what promised more."""
 
 import dataclasses
+import math
+import random
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -12,12 +14,14 @@ from stored_reports import asked, documents
 from autotune.errors import SyncEndedError
 from autotune.measure.phase import Bench, PhaseResult
 from autotune.measure.workload import Phase
+from autotune.problem.ceilings import Ceiling
 from autotune.problem.figure import Estimate
 from autotune.problem.setting import Setting
 from autotune.problem.strategy import Problem, Recommendation, Weighed
 from autotune.problem.trial import Trial
+from autotune.stats.verdict import Conclusion
 from autotune.store import TrialRecord
-from autotune.tuning import run_progress
+from autotune.tuning import phase_runs, run_progress
 from autotune.tuning.time_left import Plan, TimeLeft, time_left
 
 MODEST, BOLD = {"stripe_cache_size": 512}, {"stripe_cache_size": 1024}
@@ -156,12 +160,56 @@ def test_a_change_that_brought_nothing_is_not_kept(
     assert result.keep
     assert (result.winner["stripe_cache_size"], result.winner["read_ahead_kb"]) == (512, ahead)
     assert [decision.reason.partition(":")[0] for _, decision in result.refused] == [
-        "it is better too, but not by its other changes"
+        "it is better too, but its other changes were not shown to bring anything"
     ] * (faster == 1.0)
     (shown,) = documents(machine.state, "1")
     assert ("read_ahead_kb" in shown["compared"]["setting"]) == (faster != 1.0)
     phases = {each["name"].partition(".")[0] for each in shown["figures"] if each["after"]}
     assert ("read" in phases) == (faster != 1.0)
+
+
+class Calmer(Both):
+    """Tries and recommends what makes reads faster and what mends a ceiling."""
+
+    @property
+    def _setting(self) -> Setting:
+        return {**self.problem.baseline, "read_ahead_kb": 1536, "sync_speed_max": 50000}
+
+    def ask(self) -> Setting | None:
+        return None if self.told else self._setting
+
+    def tell(self, trial: Trial) -> None:
+        self.told += trial.setting == self._setting
+
+    def recommend(self) -> Recommendation:
+        if self.problem.proven is None and self.problem.allowed(self._setting):
+            return Recommendation(self._setting, Estimate(1.2, 0.1), 1.0)
+        return Recommendation(self.problem.baseline, Estimate(1.0, 0.1), 1.0)
+
+
+def test_a_change_that_mends_a_ceiling_stays_though_its_noise_is_large(
+    machine: Bench1024, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fake_run, "load_strategy", lambda _entry: Calmer)
+    machine.ahead = {"read.throughput": 1.3}
+    measure = machine.measure
+
+    def noisy(phase: Phase, bench: Bench, seed: int, *rest: object) -> PhaseResult:
+        result = measure(phase, bench, seed, *rest)
+        if "resync.p99" not in result.figures:
+            return result
+        value = 13e6 if machine.setting["sync_speed_max"] == 50000 else 20e6
+        value *= math.exp(random.Random(seed).gauss(0, 0.05))
+        figures = {**result.figures, "resync.p99": Estimate(value, 0.6)}
+        return dataclasses.replace(result, figures=figures)
+
+    monkeypatch.setattr(phase_runs, "measure", noisy)
+    result = machine.run("random", ceilings=(Ceiling("resync", 16e6, None),))
+    assert result.keep
+    assert (result.winner["sync_speed_max"], result.winner["read_ahead_kb"]) == (50000, 1536)
+    assert result.verdict is not None
+    assert result.verdict.figures["resync.p99"].conclusion is Conclusion.SAME
+    assert result.refused == ()
 
 
 def test_without_time_to_prove_fewer_changes_all_are_kept(
