@@ -70,6 +70,15 @@ def run(entry: Entry, seed: int, time_limit: str | None) -> dict[str, Any]:
     trials = Store(STATE_DIR).trials(answer["run"])
     result["over_s"] = seconds_over(answer["figures"], trials)
     result["trial_s"] = sum(trial.seconds for trial in trials)
+    result["trials"] = [
+        {
+            "role": trial.role,
+            "status": trial.status,
+            "changed": {k: v for k, v in trial.requested.items() if v != start[k]},
+            "figures": {name: estimate.value for name, estimate in trial.figures.items()},
+        }
+        for trial in trials
+    ]
     result["judged"] = judged(array, entry, start, kept)
     return result
 
