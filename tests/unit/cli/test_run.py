@@ -56,7 +56,7 @@ def test_a_signal_ends_all_of_them(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ((), "Name the array to tune"),
+        ((), "No md array with redundancy runs on this machine"),
         (("/dev/md0", "--all"), "not both"),
         (("/dev/md0", "/dev/md1", "--resume"), "are for one array"),
         (("--all", "--destructive", "/dev/md0"), "are for one array"),
