@@ -42,12 +42,16 @@ def put_back_leftovers(array: Array, path: Path, notice: Callable[[str], None]) 
     """Nobody else may come to restore what was killed together with its guardian before the sync is
     over, and a guard's shut throttle would hold it to its end. What cannot be put back is refused
     when the journal is opened."""
-    with contextlib.suppress(AutotuneError, OSError):
+    try:
         if not path.exists():
             return
-        if not clear_if_torn(path):
-            put_back(path, array.root)
-    if path.exists():
+        with contextlib.suppress(AutotuneError, FileNotFoundError):
+            if not clear_if_torn(path):
+                put_back(path, array.root)
+        if path.exists():
+            return
+    except OSError:
+        # Whoever opens a journal there says what is wrong.
         return
     notice(f"What an earlier run left on {array.device} is put back.")
     wake_udev(array, notice)

@@ -38,8 +38,7 @@ def out_of_reach(
     where it was written. What somebody has removed is nobody's any more. `of`: only those; others
     are not looked at, since a filesystem may not answer."""
     found = {}
-    notes = root / NOTES.relative_to("/")
-    for path in sorted(notes.glob("*")) if notes.is_dir() else ():
+    for path in sorted((root / NOTES.relative_to("/")).glob("*")):
         # One that was cut short says nothing.
         with contextlib.suppress(OSError, ValueError):
             number, mount, record = _read(path)

@@ -93,7 +93,8 @@ def stop_check(block: Path, outcome: Outcome, record: Record) -> None:
         if is_anothers(action.parent, record):
             _leave(block, outcome)
             return
-        outcome.checking = sysfs.read(action) == "check"
+        # Should that fail, it is still to be ended.
+        outcome.checking = sysfs.read(action) == "check" or sysfs.is_late(action)
         outcome.checking = not end_check(action.parent, sysfs.write)
         if outcome.checking:
             outcome.failed.append(f"the check of {block.name} does not end")
