@@ -291,10 +291,10 @@ def test_what_mdadm_has_raised_for_a_reshape_goes_back_after_it(tmp_path: Path) 
         assert read(md / "sync_speed_min") == "200000 (local)"
     finally:
         os.killpg(grow.pid, signal.SIGCONT)
-    wait_until(lambda: read(md / "reshape_position") == "none", 60)
-    wait_until(lambda: read(md / "sync_speed_min") == least, 20)
-    wait_until(lambda: (grow.poll(), gone(grow.pid))[1], 20)
-    assert read(md / "sync_speed_min") == least
+    wait_until(lambda: read(md / "reshape_position") == "none", 60, "the reshape is over")
+    # It may wait for 10 s more (Grow.c, progress_reshape).
+    wait_until(lambda: (grow.poll(), gone(grow.pid))[1], 60, "mdadm has ended")
+    wait_until(lambda: read(md / "sync_speed_min") == least, 20, "the minimum is back")
 
 
 def test_what_a_user_calls_mdadm_keeps_nothing_from_going_back(tmp_path: Path) -> None:
