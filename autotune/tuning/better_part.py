@@ -34,7 +34,7 @@ def better_part(
         if comparison is None:
             continue
         if figure.weight > 0:
-            (better if _looks_better(comparison) else doubtful).add(figure.name)
+            (better if looks_better(comparison) else doubtful).add(figure.name)
         elif figure.ratio is not None and comparison.ratio > figure.ratio:
             doubtful.add(figure.name)
     part = dict(baseline)
@@ -51,13 +51,15 @@ def needed_part(
     setting: Setting,
     baseline: Setting,
     better: Collection[str],
+    probable: Collection[str],
     shares: Iterable[KnobShare],
 ) -> Setting | None:
-    """A setting that was proven, without the changes for which nothing speaks: they move none of
-    the figures that are `better`, and the models are not sure of them. None if that is all of it,
-    or nothing. `moves`: the figures that each knob can move.
+    """A setting that was proven, without the changes for which its proof does not speak: they move
+    none of the figures that are `better`; nor of the `probable` ones, if the models are sure of
+    the change. None if that is all of it, or nothing. `moves`: the figures that each knob can move.
 
-    What moves a figure together with a change that stays was measured with that alone, so it stays.
+    The models know what was chosen for looking good, so they alone are no evidence. What moves a
+    figure together with a change that stays was measured with that alone, so it stays.
     """
     sure = {share.knob for share in shares if share.gain.interval[0] > 1.0}
     changed = {
@@ -65,7 +67,11 @@ def needed_part(
         for knob, value in setting.items()
         if value != baseline.get(knob)
     }
-    needed = {k for k, moved in changed.items() if not moved.isdisjoint(better) or k in sure}
+    needed = {
+        knob
+        for knob, moved in changed.items()
+        if moved & set(better) or (knob in sure and moved & set(probable))
+    }
     while more := {
         knob
         for knob, moved in changed.items()
@@ -77,6 +83,7 @@ def needed_part(
     return {**baseline, **{knob: setting[knob] for knob in needed}}
 
 
-def _looks_better(throughput: Comparison) -> bool:
+def looks_better(throughput: Comparison) -> bool:
+    """Whether a proof showed that a throughput is better, probably."""
     half = math.log(throughput.high / throughput.low) / 2
     return math.log(throughput.ratio) > max(NOTABLE, PROBABLY * half)

@@ -90,22 +90,17 @@ def prove(preparation: Preparation, trials: Trials, search: Search, reporter: Re
     # Else what is better but mends nothing would be proven under what nothing can hold.
     search.relax()
     for error in ERRORS:
-        if part is not None:
-            # All of it stays.
-            shares = tuple(replace(s, needed=True) for s in search.what_matters(part)[1])
-            candidate = part, shares
-        elif (proposed := _candidate(search, reporter)) is not None:
-            candidate = proposed
-        else:
-            break
-        if found.decision is not None and not _is_time(preparation, trials, found, candidate):
-            break
-        winner, shares = candidate
-        search.proofs_left -= 1
-        if found.kept:
-            more = "the same with fewer changes" if reduces else "what promised more"
-            reporter.step(f"There is time to prove {more}")
         try:
+            candidate = _whole(search, part) if part is not None else _candidate(search, reporter)
+            if candidate is None:
+                break
+            if found.decision is not None and not _is_time(preparation, trials, found, candidate):
+                break
+            winner, shares = candidate
+            search.proofs_left -= 1
+            if found.kept:
+                more = "the same with fewer changes" if reduces else "what promised more"
+                reporter.step(f"There is time to prove {more}")
             decision = confirm(
                 *(preparation, trials, winner, search.figures, reporter, error),
                 _name(found, reduces),
@@ -151,6 +146,11 @@ def _is_time(preparation: Preparation, trials: Trials, found: Proven, candidate:
     long_s = 2 * sum(phase.max_seconds for phase in long)
     least = LEAST_PAIRS if found.kept else 1
     return pairs_left(trials, [phase.name for phase in phases], long_s) >= least
+
+
+def _whole(search: Search, part: Setting) -> Candidate:
+    """What is left of a setting that was proven: all of it stays."""
+    return part, tuple(replace(share, needed=True) for share in search.what_matters(part)[1])
 
 
 def _candidate(search: Search, reporter: Reporter) -> Candidate | None:

@@ -14,7 +14,7 @@ from autotune.results.pareto import Point, points
 from autotune.stats.drift import is_moving
 from autotune.stats.sequential import ERRORS, LEAST_PAIRS
 from autotune.stats.verdict import Conclusion, Verdict
-from autotune.tuning.better_part import better_part, needed_part
+from autotune.tuning.better_part import better_part, looks_better, needed_part
 from autotune.tuning.confirm import Decision
 from autotune.tuning.long_load import long_phases
 from autotune.tuning.preparation import Preparation
@@ -139,11 +139,13 @@ class Search:
         assert decision.verdict is not None
         shown = (*decision.verdict.figures.items(), *decision.long.figures.items())
         better = {name for name, c in shown if c.conclusion is Conclusion.BETTER}
+        counting = {figure.name for figure in self.figures if figure.weight > 0}
+        probable = {name for name, c in shown if name in counting and looks_better(c)}
         better |= {
             figure.name
             for figure in broken_ceilings(self.figures, decision.before, decision.before)
         }
-        part = needed_part(moves, setting, prep.baseline, better, shares)
+        part = needed_part(moves, setting, prep.baseline, better, probable, shares)
         refused = part is None or self.is_refused(part) or not prep.allowed(part)
         return None if refused else part
 

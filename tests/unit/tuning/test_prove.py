@@ -17,7 +17,7 @@ from autotune.measure.workload import Phase
 from autotune.problem.ceilings import Ceiling
 from autotune.problem.figure import Estimate
 from autotune.problem.setting import Setting
-from autotune.problem.strategy import Problem, Recommendation, Weighed
+from autotune.problem.strategy import KnobShare, Problem, Recommendation, Weighed
 from autotune.problem.trial import Trial
 from autotune.stats.verdict import Conclusion
 from autotune.store import TrialRecord
@@ -134,6 +134,31 @@ def test_without_time_for_it_nothing_more_is_proven(
 
 
 def test_what_was_proven_stands_if_the_sync_ends_meanwhile(machine: Bench1024) -> None:
+    machine.fails = SyncEndedError("the sync is over")
+    result = machine.run("random")
+    assert (result.keep, result.winner["stripe_cache_size"]) == (True, 512)
+
+
+class Doubtful(Stepwise):
+    """Doubts, once something is proven, that what it then recommends needs all its changes."""
+
+    def recommend(self) -> Recommendation:
+        recommended = super().recommend()
+        setting = {**recommended.setting, "read_ahead_kb": 1536}
+        more = self.problem.proven is not None
+        return dataclasses.replace(recommended, setting=setting) if more else recommended
+
+    def weigh(self, trials: Sequence[Trial], setting: Setting, doubtful: bool = False) -> Weighed:
+        if setting["read_ahead_kb"] != 1536:
+            return Weighed((), 0.0)
+        share = KnobShare("read_ahead_kb", 384, 1536, Estimate(1.05, 0.1), needed=False)
+        return Weighed((share,), loss=0.5)
+
+
+def test_what_was_proven_stands_if_the_sync_ends_while_changes_are_tested(
+    machine: Bench1024, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fake_run, "load_strategy", lambda _entry: Doubtful)
     machine.fails = SyncEndedError("the sync is over")
     result = machine.run("random")
     assert (result.keep, result.winner["stripe_cache_size"]) == (True, 512)
