@@ -367,13 +367,18 @@ alone() {
     trap '' HUP INT PIPE TERM
 }
 
-# Refuses an array, $2, of which a record of this kind, $1, is on a filesystem that is not mounted.
+# What tells a folder, $1, from any other.
+identity() {
+    echo "$(stat -c '%d %i' "$1" 2>/dev/null) $(stat -f -c %i "$1" 2>/dev/null)"
+}
+
+# Refuses an array, $2, of which a record of this kind, $1, is out of reach with its folder.
 check_mounted() {
     for note in "$RUN/autotune/records/$1-$uuid" "$RUN/autotune/records/$1-$known_as"; do
         [ -e "$note" ] || continue
-        { read -r _ && read -r mount && read -r record; } <"$note" || continue
-        [ -e "$record" ] || mountpoint -q "$mount" ||
-            fail "autotune has set $2, as $record says; mount that, and run autotune restore --all --state-dir ${record%/*/*} first."
+        { read -r was && read -r record; } <"$note" || continue
+        [ -e "$record" ] || [ "$was" = "$(identity "${record%/*}")" ] ||
+            fail "autotune has set $2, as $record says, which is not mounted or was replaced; mount it, and run autotune restore --all --state-dir ${record%/*/*} first."
     done
 }
 

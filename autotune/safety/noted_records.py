@@ -1,11 +1,11 @@
 """Where journals and records of what is applied lie, noted until the next boot whatever the
---state-dir: that may be on a filesystem that is not mounted just now. Light, as the journal."""
+--state-dir: that may be on a filesystem that is not mounted just now, or under another one. Light,
+as the journal."""
 
 import contextlib
+import os
 from collections.abc import Callable
 from pathlib import Path
-
-from autotune.system.stack import is_mountpoint
 
 NOTES = Path("/run/autotune/records")
 """A file for each of them, named by its kind and the array's UUID. A boot takes them."""
@@ -17,8 +17,7 @@ def note(record: Path, root: Path = Path("/")) -> None:
     with contextlib.suppress(OSError):
         path = _note(record, root)
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        mount = next(parent for parent in record.resolve().parents if is_mountpoint(parent))
-        text = f"{mount.stat().st_dev}\n{mount}\n{record.resolve()}\n"
+        text = f"{_identity(record.parent)}\n{record.resolve()}\n"
         path.write_text(text, errors="surrogateescape")
 
 
@@ -27,22 +26,24 @@ def forget(record: Path, root: Path = Path("/")) -> None:
     killed between, nothing untrue is noted."""
     with contextlib.suppress(OSError, ValueError):
         path = _note(record, root)
-        if _read(path)[2] == record.resolve():
+        identity, noted = _read(path)
+        # Its filesystem may be mounted somewhere else by now.
+        if noted == record.resolve() or identity == _identity(record.parent):
             path.unlink()
 
 
 def out_of_reach(
     root: Path = Path("/"), of: Callable[[Path], bool] = lambda _record: True
 ) -> dict[Path, Path]:
-    """The notes whose record is not there, since the filesystem that it is on is not, each with
-    where it was written. What somebody has removed is nobody's any more. `of`: only those; others
+    """The notes whose record is not there, nor the folder that it was in, each with where it was
+    written. What somebody has removed from there is nobody's any more. `of`: only those; others
     are not looked at, since a filesystem may not answer."""
     found = {}
     for path in sorted((root / NOTES.relative_to("/")).glob("*")):
         # One that was cut short says nothing.
         with contextlib.suppress(OSError, ValueError):
-            number, mount, record = _read(path)
-            if of(record) and not (_is_there(record) or _is_mounted(mount, number)):
+            identity, record = _read(path)
+            if of(record) and not (_is_there(record) or _is_same(record.parent, identity)):
                 found[path] = record
     return found
 
@@ -51,9 +52,10 @@ def told(note: Path, record: Path) -> str:
     """What such a note means, and what to do about it."""
     folder, uuid = record.parent.parent, note.name.partition("-")[2]
     return (
-        f"The state folder {folder} is not mounted, and what autotune has set on the array {uuid} "
-        f"is recorded there ({record}). Mount it, and run `autotune restore --all --state-dir "
-        f"{folder}`; if it is lost, start the machine anew, or delete {note} and set it by hand."
+        f"The state folder {folder} is not mounted, or was replaced, and what autotune has set on "
+        f"the array {uuid} is recorded there ({record}). Mount it, and run `autotune restore --all "
+        f"--state-dir {folder}`; if it is lost, start the machine anew, or delete {note} and set "
+        "it by hand."
     )
 
 
@@ -61,13 +63,12 @@ def _note(record: Path, root: Path) -> Path:
     return root / NOTES.relative_to("/") / f"{record.parent.name}-{record.stem}"
 
 
-def _read(note: Path) -> tuple[int, Path, Path]:
-    """The number of the filesystem, where it was mounted, and the record. ValueError if that is not
-    all."""
-    number, mount, name, end = note.read_text(errors="surrogateescape").split("\n")
+def _read(note: Path) -> tuple[str, Path]:
+    """What the folder was, and the record in it. ValueError if that is not all."""
+    identity, name, end = note.read_text(errors="surrogateescape").split("\n")
     if end or not name.endswith(".jsonl"):
         raise ValueError
-    return int(number), Path(mount), Path(name)
+    return identity, Path(name)
 
 
 def _is_there(record: Path) -> bool:
@@ -78,8 +79,17 @@ def _is_there(record: Path) -> bool:
         return False
 
 
-def _is_mounted(mount: Path, number: int) -> bool:
+def _is_same(folder: Path, identity: str) -> bool:
     try:
-        return is_mountpoint(mount) and mount.stat().st_dev == number
+        return _identity(folder) == identity
     except OSError:
         return False
+
+
+def _identity(folder: Path) -> str:
+    """What tells a folder from any other, as `stat` prints it. Disks that are changed for each
+    other have the same number of a device, and may have folders of the same number."""
+    status, filesystem = folder.stat(), os.statvfs(folder).f_fsid
+    # In two words, of which `stat` prints the first one first.
+    filesystem = (filesystem & 0xFFFFFFFF) << 32 | filesystem >> 32
+    return f"{status.st_dev} {status.st_ino} {filesystem:x}"

@@ -15,6 +15,7 @@ from autotune.export import FORMATS
 from autotune.export.steps import lasting
 from autotune.problem.profile import Profile
 from autotune.problem.setting import Setting
+from autotune.safety import noted_records
 
 __all__ = ["theirs"]
 
@@ -572,16 +573,22 @@ def test_what_is_recorded_where_nothing_is_mounted_is_not_taken_for_the_original
     tmp_path: Path, kind: str
 ) -> None:
     machine = Sandbox(tmp_path, profile())
-    before, mount = machine.held(), machine.root / "not mounted"
-    mount.mkdir()
-    record = f"{mount}/at/{kind}/{UUID}.jsonl"
-    machine.put(f"run/autotune/records/{kind}-{UUID}", f"1\n{mount}\n{record}")
-    done = machine.run("apply")
-    assert done.returncode == 2
-    assert f"--state-dir {mount}/at" in done.stderr
-    assert machine.held() == before
-    # Where that is mounted, somebody has removed the record.
-    machine.put(f"run/autotune/records/{kind}-{UUID}", f"1\n/\n{record}")
+    before, record = machine.held(), machine.root / f"not mounted/{kind}/{UUID}.jsonl"
+    record.parent.mkdir(parents=True)
+    record.touch()
+    noted_records.note(record, machine.root)
+    record.unlink()
+    mounted = record.parent.rename(machine.root / "elsewhere")
+    for _ in range(2):
+        done = machine.run("apply")
+        assert done.returncode == 2
+        assert f"--state-dir {record.parents[1]}" in done.stderr
+        assert machine.held() == before
+        # Another one in its place.
+        record.parent.mkdir(exist_ok=True)
+    record.parent.rmdir()
+    mounted.rename(record.parent)
+    # From where it was, somebody has removed the record.
     assert machine.run("apply").returncode == 0
 
 

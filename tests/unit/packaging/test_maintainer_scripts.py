@@ -54,12 +54,12 @@ touch '/run/its own/journal/u.jsonl'
 printf '1\\n/run/gone/journal/u.jsonl\\n/run/its own/journal/u.jsonl\\n' > /run/autotune/array-u
 """
 OUT_OF_REACH = """
-mkdir -p /run/autotune/records '/run/not mounted'
+mkdir -p /run/autotune/records '/run/not mounted/applied'
 {
-    echo 1
-    echo "/run/not mounted"
-    echo "/run/not mounted/at/applied/u.jsonl"
+    echo "$(stat -c '%d %i' '/run/not mounted/applied') $(stat -f -c %i '/run/not mounted/applied')"
+    echo "/run/not mounted/applied/u.jsonl"
 } > /run/autotune/records/applied-u
+mv '/run/not mounted/applied' /run/mounted
 """
 UPGRADE_REFUSED = """
 script prerm upgrade 2 && exit 1
@@ -119,10 +119,9 @@ def test_nothing_is_undone_where_the_removal_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "then",
     [
-        "mkdir -p '/run/not mounted/at/applied'\ntouch '/run/not mounted/at/applied/u.jsonl'",
+        "mkdir '/run/not mounted/applied'\ntouch '/run/not mounted/applied/u.jsonl'",
         # Mounted, so somebody has removed it.
-        "mount -t tmpfs none '/run/not mounted'\n"
-        "sed -i \"1s/.*/$(stat -c %d '/run/not mounted')/\" /run/autotune/records/applied-u",
+        "mv /run/mounted '/run/not mounted/applied'",
         "echo 1 > /run/autotune/records/applied-u",
     ],
 )

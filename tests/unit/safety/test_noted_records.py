@@ -28,14 +28,14 @@ def array(tmp_path: Path) -> Array:
     return find_array("md0", tmp_path)
 
 
-def noted(record: Path, root: Path, number: int | None = None) -> Path:
-    """Note a record that is not there any more; `number`: of the filesystem that it was on."""
+def noted(record: Path, root: Path, identity: str | None = None) -> Path:
+    """Note a record that is not there any more; `identity`: of the folder that it was in."""
     record.parent.mkdir(parents=True, exist_ok=True)
     record.touch()
     note(record, root)
     path = root / NOTES.relative_to("/") / f"{record.parent.name}-{record.stem}"
-    if number is not None:
-        path.write_text(f"{number}\n{record.parents[1]}\n{record}\n")
+    if identity is not None:
+        path.write_text(f"{identity}\n{record}\n")
     record.unlink()
     return path
 
@@ -46,7 +46,7 @@ def test_a_record_whose_filesystem_is_gone_is_told_and_one_that_was_removed_is_n
     record = applied_path(tmp_path / "away", UUID)
     noted(record, tmp_path)
     assert out_of_reach(tmp_path) == {}, "somebody has removed it"
-    path = noted(record, tmp_path, number=1)
+    path = noted(record, tmp_path, identity="1 2 3")
     record.parent.rmdir()
     assert out_of_reach(tmp_path) == {path: record}
     forget(applied_path(tmp_path / "other", UUID), tmp_path)
@@ -59,12 +59,29 @@ def test_a_record_whose_filesystem_is_gone_is_told_and_one_that_was_removed_is_n
     assert out_of_reach(tmp_path) == {}
 
 
+def test_a_record_under_another_mount_is_told(tmp_path: Path) -> None:
+    """Which may have the same number, as disks that are changed each week."""
+    record = applied_path(tmp_path / "state", UUID)
+    path = noted(record, tmp_path)
+    record.parents[1].rename(tmp_path / "under")
+    record.parent.mkdir(parents=True)
+    assert out_of_reach(tmp_path) == {path: record}
+
+
+def test_what_is_undone_where_its_filesystem_is_mounted_now_is_forgotten(tmp_path: Path) -> None:
+    record = applied_path(tmp_path / "state", UUID)
+    path = noted(record, tmp_path)
+    record.parents[1].rename(tmp_path / "now")
+    forget(applied_path(tmp_path / "now", UUID), tmp_path)
+    assert not path.exists()
+
+
 @pytest.mark.parametrize(
     "text",
-    ["", "1", "1\n/s\n/s/applied/u", "x\n/s\n/s/applied/u.jsonl\n", "1\n/s/applied/u.jsonl\n"],
+    ["", "1 2 3", "1 2 3\n/s/applied/u", "1\n/s\n/s/applied/u.jsonl\n"],
 )
 def test_a_note_that_is_damaged_says_nothing(tmp_path: Path, text: str) -> None:
-    path = noted(applied_path(tmp_path / "away", UUID), tmp_path, number=1)
+    path = noted(applied_path(tmp_path / "away", UUID), tmp_path, identity="1 2 3")
     path.write_text(text)
     assert out_of_reach(tmp_path) == {}
 
@@ -111,7 +128,7 @@ def test_nothing_is_applied_over_what_cannot_be_reached(
 ) -> None:
     """Nor with the same folder, which would be made anew on another filesystem."""
     record = applied_path(tmp_path / "away", array.uuid)
-    path = noted(record, tmp_path, number=1)
+    path = noted(record, tmp_path, identity="1 2 3")
     locks, journal = tmp_path / "locks", journal_path(tmp_path / folder, array.uuid)
     with (
         pytest.raises(
@@ -143,7 +160,7 @@ def test_what_is_applied_and_cannot_be_reached_bars_profiles_on_its_disks(
     locks, away = tmp_path / "locks", journal_path(tmp_path / "away", array.uuid)
     with lock(array, away, locks, applies=True):
         pass
-    noted(applied_path(tmp_path / "away", array.uuid), tmp_path, number=1)
+    noted(applied_path(tmp_path / "away", array.uuid), tmp_path, identity="1 2 3")
     beside = on_the_same_disks(tmp_path)
     own = journal_path(tmp_path / "state", beside.uuid)
     with (
@@ -172,7 +189,7 @@ def test_a_filesystem_that_fails_is_out_of_reach(
 ) -> None:
     """As a network's whose server is gone."""
     record = applied_path(tmp_path / "away", UUID)
-    path = noted(record, tmp_path, number=1)
+    path = noted(record, tmp_path, identity="1 2 3")
 
     true_stat = Path.stat
 
@@ -192,7 +209,7 @@ def test_a_killed_run_whose_journal_cannot_be_reached_bars_runs_on_its_disks(
     away = journal_path(tmp_path / "away", array.uuid)
     with lock(array, away, locks):
         pass
-    noted(away, tmp_path, number=1)
+    noted(away, tmp_path, identity="1 2 3")
     beside = on_the_same_disks(tmp_path)
     for each, journal in ((array, own), (beside, journal_path(tmp_path / "state", beside.uuid))):
         for _ in range(2):
@@ -207,7 +224,7 @@ def test_what_cannot_be_reached_is_told(tmp_path: Path, monkeypatch: pytest.Monk
     record.touch()
     note(record)
     assert left_elsewhere(Path("/other"), tmp_path / "memory") == []
-    (tmp_path / "notes" / f"applied-{UUID}").write_text(f"1\n{tmp_path}\n{record}\n")
+    (tmp_path / "notes" / f"applied-{UUID}").write_text(f"1 2 3\n{record}\n")
     record.unlink()
     (text,) = left_elsewhere(Path("/other"), tmp_path / "memory")
     assert UUID in text
