@@ -19,7 +19,7 @@ CTRL_C = "Ctrl-C removes what was made."
 def design(
     disks: Annotated[
         list[str],
-        typer.Argument(metavar="DISK", help="The blank disks, such as /dev/sdb /dev/sdc."),
+        typer.Argument(metavar="DISK...", help="The blank disks, such as /dev/sdb /dev/sdc."),
     ],
     destructive: Annotated[
         list[str] | None,

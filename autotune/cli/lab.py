@@ -13,7 +13,7 @@ def lab(
     ] = None,
     command: Annotated[
         list[str] | None,
-        typer.Argument(metavar="COMMAND", help="What to run there; a shell if not given."),
+        typer.Argument(metavar="COMMAND...", help="What to run there; a shell if not given."),
     ] = None,
     out: Annotated[
         Path | None,
@@ -36,6 +36,7 @@ def lab(
     """Boot a kernel with simulated disks and real md arrays, and run a command in it.
 
     That machine sees all files of this one. What it changes is lost, except in the folder of --out.
+    The exit code is that of the command.
     """
     import json
 

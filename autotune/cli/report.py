@@ -29,7 +29,8 @@ def report(
         typer.Option(
             metavar="FILE",
             callback=in_a_folder,
-            help="Write it to this file. [default: autotune-run-N.html]",
+            help="Write it to this file. [default: autotune-run-N.html, autotune-md0.html or "
+            "autotune-design-1.html]",
         ),
     ] = None,
     form: Annotated[
