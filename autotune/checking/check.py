@@ -96,7 +96,7 @@ class _Checking:
         if not self._wait_for_its_window():
             return self._signals.name or WINDOW_SHUT
         while self._signals.going():
-            if wanted.hours is not None and wanted.hours.left_s(wanted.now()) <= CLOSING_S:
+            if wanted.window is not None and wanted.window.left_s(wanted.now()) <= CLOSING_S:
                 return WINDOW_CLOSED
             array = self._array = self._array.now()
             patient = wanted.patient or self._began
@@ -123,8 +123,8 @@ class _Checking:
 
     def _wait_for_its_window(self) -> bool:
         """Wait until the window opens, if that is soon; whether it is open."""
-        hours = self._wanted.hours
-        opens_in_s = hours.opens_in_s(self._wanted.now()) if hours is not None else 0.0
+        window = self._wanted.window
+        opens_in_s = window.opens_in_s(self._wanted.now()) if window is not None else 0.0
         return opens_in_s <= SOON_S and self._signals.pause(opens_in_s)
 
     def _wait(self, why: str) -> None:
@@ -213,8 +213,8 @@ class _Checking:
             terminated = self._signals.name == signal.SIGTERM.name
             rest_s = piece.TERMINATED_REST_S if terminated else piece.REST_S
             return self._signals.name, rest_s if self._signals.count == 1 else 0.0
-        hours = self._wanted.hours
-        if hours is not None and (left_s := hours.left_s(self._wanted.now())) <= CLOSING_S:
+        window = self._wanted.window
+        if window is not None and (left_s := window.left_s(self._wanted.now())) <= CLOSING_S:
             return WINDOW_CLOSED, piece.REST_S if left_s > 0 else 0.0
         return "", 0.0
 

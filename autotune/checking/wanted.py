@@ -27,7 +27,7 @@ class Wanted:
     the share that is done while nothing goes on, `notice` with what is worth a sentence, `unheld`
     when the ceiling is out of reach, `mismatched` when sectors differ. None of them may take long.
 
-    `hours`: only within this window. `patient`: wait for what goes before the check, instead of
+    `window`: only within this window. `patient`: wait for what goes before the check, instead of
     refusing it. `anew`: begin at the start. `now` is local time.
     """
 
@@ -40,7 +40,7 @@ class Wanted:
     unheld: Callable[[str], None]
     mismatched: Callable[[CheckRecord], None]
     least_kib: float
-    hours: quiet_time.Window | None = None
+    window: quiet_time.Window | None = None
     patient: bool = False
     anew: bool = False
     now: Callable[[], datetime] = datetime.now

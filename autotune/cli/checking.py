@@ -78,7 +78,7 @@ def check(asked: Asked) -> tuple[CheckRecord | None, str]:
             tell("unheld"),
             lambda record: tell("mismatched")(report.mismatched(array.device, record)),
             (care.least or FLOOR_KIB * 1024) / 1024,
-            care.hours if asked.scheduled else None,
+            care.parsed_window if asked.scheduled else None,
             asked.scheduled,
             asked.anew,
         )

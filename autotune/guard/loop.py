@@ -3,9 +3,9 @@
 import time
 from collections.abc import Callable
 
-from autotune.guard.course import Course
 from autotune.guard.feasibility import AT_LEAST, Feasibility
 from autotune.guard.goals import Promise
+from autotune.guard.outlook import SyncOutlook
 from autotune.guard.pace import WANTED, Pace, Share, first_pace
 from autotune.guard.throttle import IDLE_LOOK_S, Throttle
 from autotune.guard.waiting import behind
@@ -50,7 +50,7 @@ class GuardLoop:
         self._throttle = throttle
         self._ceiling_ns = promise.ceiling_ns
         self._least_kib = max(least_kib, throttle.floor_kib, FLOOR_KIB)
-        self.course = Course(promise, self._least_kib, array.media is Media.HDD, known)
+        self.outlook = SyncOutlook(promise, self._least_kib, array.media is Media.HDD, known)
         self.feasibility = Feasibility(promise.ceiling_ns, self._least_kib, WINDOW_S)
         self.released = False
         self.behind = ""
@@ -73,7 +73,7 @@ class GuardLoop:
     def now_s(self) -> float:
         """Since the epoch, as the promise counts it: a span does not become longer or shorter when
         somebody sets the clock, and goes on while the machine sleeps."""
-        if self.course.promise.by_clock:
+        if self.outlook.promise.by_clock:
             return time.time()
         return self._started_s + time.clock_gettime(time.CLOCK_BOOTTIME)
 
@@ -152,22 +152,24 @@ class GuardLoop:
         held, self._throttle.held = self._throttle.held, False
         if not held:
             self._free_kib = max(rate_kib, 0.9 * self._free_kib)
-        self.course.look(
+        self.outlook.look(
             self._progress.size_kib, self._progress.share, rate_kib, held, self.now_s()
         )
         # A ceiling finds its pace by itself; a share is one of what was seen.
-        if not foreground.busy or (isinstance(self._pace, Share) and self.course.due):
+        if not foreground.busy or (isinstance(self._pace, Share) and self.outlook.due):
             self._paced = False
             self._throttle.open()
             self._throttle.restore_depth()
             return
         if self._pace is None:
-            course = self.course
-            if rate_kib > 0 and (course.known or not course.needs_to_know):
-                self._pace = first_pace(course.promise, self._least_kib, self._free_kib)
+            outlook = self.outlook
+            if rate_kib > 0 and (outlook.known or not outlook.needs_to_know):
+                self._pace = first_pace(outlook.promise, self._least_kib, self._free_kib)
             if self._pace is None:
                 return
-        self._pace.hold(min(self.course.least_kib, self._throttle.limit_kib), self.course.free_kib)
+        self._pace.hold(
+            min(self.outlook.least_kib, self._throttle.limit_kib), self.outlook.free_kib
+        )
         if not self._paced:
             self._paced = True
             self._settled_s = now + SETTLE_S
@@ -202,8 +204,8 @@ class GuardLoop:
         self.released = (self.feasibility.out_for_s > 0 and self._at_risk()) or (
             self.behind != "" and self._array.sync_action in CHECKS
         )
-        self.course.judge(p99_ns, paced)
-        outlook, needed = self.course.outlook(), self.course.needed_kib
+        self.outlook.judge(p99_ns, paced)
+        left, needed = self.outlook.time_left(), self.outlook.needed_kib
         pace = paced if paced is not None else self._throttle.limit_kib
         return Window(
             self.now_s(),
@@ -216,13 +218,13 @@ class GuardLoop:
             round(min(pace, self._throttle.limit_kib)),
             iops if foreground.counted else None,
             self._progress.share,
-            outlook.left_s,
-            outlook.low_s,
-            outlook.high_s,
+            left.left_s,
+            left.low_s,
+            left.high_s,
             self.feasibility.out_for_s > 0,
-            self.course.promise.finish_s,
+            self.outlook.promise.finish_s,
             needed or None,
-            self.course.impossible,
+            self.outlook.impossible,
             NAMES.get(self._array.sync_action, self._array.sync_action),
         )
 

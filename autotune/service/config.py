@@ -68,7 +68,7 @@ class Care(_Table):
                 self.ram,
                 self.write_bytes,
                 self.time_s,
-                self.hours,
+                self.parsed_window,
                 self.guard_ns,
                 self.least,
                 self.every_s,
@@ -96,7 +96,7 @@ class Care(_Table):
         return parse_seconds(self.time)
 
     @property
-    def hours(self) -> Window | None:
+    def parsed_window(self) -> Window | None:
         return parse_window(self.window) if self.window is not None else None
 
     @property

@@ -227,8 +227,8 @@ def _not_now(array: Array, care: Care, now: datetime, differs: str | None) -> st
     phases = load_workload(care.workload).phases
     least_s = LEAST_TRIALS * sum(phase.expected_seconds for phase in phases)
     # The window first: looking at the load takes its time.
-    return unsuitable(care.hours, now, least_s, 0.0) or unsuitable(
-        care.hours, now, least_s, busy_share(array)
+    return unsuitable(care.parsed_window, now, least_s, 0.0) or unsuitable(
+        care.parsed_window, now, least_s, busy_share(array)
     )
 
 

@@ -93,7 +93,7 @@ def within(state: Path, seconds: float) -> tuple[CheckRecord | None, str, list[C
         unheld=print,
         mismatched=told.append,
         least_kib=1000,
-        hours=Window(0, 60),
+        window=Window(0, 60),
         patient=True,
         now=closing_in(seconds),
     )

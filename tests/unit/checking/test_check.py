@@ -174,7 +174,7 @@ def test_three_windows_read_each_sector_once(site: Site) -> None:
     for night in range(3):
         # A minute and a half before the window closes.
         site.now_s = night * 86_400 + 3600 - 45
-        ends.append(site.check(hours=Window(0, 60), patient=True))
+        ends.append(site.check(window=Window(0, 60), patient=True))
     records = [record for record, _ in ends if record]
     assert [why for _, why in ends] == [WINDOW_CLOSED, WINDOW_CLOSED, ""]
     assert 0 < records[0].share < records[1].share < records[2].share == 1
@@ -184,9 +184,9 @@ def test_three_windows_read_each_sector_once(site: Site) -> None:
 
 def test_a_window_that_opens_soon_is_waited_for_and_another_is_not(site: Site) -> None:
     site.now_s = 3600 * 5
-    assert site.check(hours=Window(0, 60), patient=True) == (None, WINDOW_SHUT)
+    assert site.check(window=Window(0, 60), patient=True) == (None, WINDOW_SHUT)
     site.now_s = 86_400 - 1800
-    record, why = site.check(hours=Window(0, 60), patient=True)
+    record, why = site.check(window=Window(0, 60), patient=True)
     assert record is not None
     assert (record.share, why) == (1.0, "")
 
@@ -202,7 +202,7 @@ def test_what_another_command_has_found_meanwhile_is_not_forgotten(site: Site) -
     site.md.bad = {1000}
     site.now_s = 3600.0 * 3 - 600
     site.meanwhile = meanwhile
-    assert site.check(hours=Window(3 * 60, 4 * 60), patient=True) == (None, OVERTAKEN)
+    assert site.check(window=Window(3 * 60, 4 * 60), patient=True) == (None, OVERTAKEN)
     (kept,) = stored.every(site.state)
     assert [each.mismatches for each in kept.checks] == [8]
     assert site.read_once

@@ -29,7 +29,7 @@ SLOWER = 0.9
 
 
 @dataclass(frozen=True)
-class Outlook:
+class TimeLeft:
     """How long the rest takes in seconds: at the mean pace of the last minute, at full speed (if
     all users left), and at somewhat less than that mean. None as long as it cannot be known."""
 
@@ -38,7 +38,7 @@ class Outlook:
     high_s: float | None = None
 
 
-class Course:
+class SyncOutlook:
     """A sync on its way. `known`: what the disks can do, in the unit of /proc/mdstat, if a forecast
     has measured it; else its height is what is seen at full speed, and its shape a supposed one."""
 
@@ -126,14 +126,14 @@ class Course:
         """Whether the deadline is lost even at full speed."""
         return self.needed_kib is None
 
-    def outlook(self) -> Outlook:
+    def time_left(self) -> TimeLeft:
         """How long the rest takes."""
         remains, rates = self.remains, list(self._rates)
         pace = _mean(rates)
         if not pace:
-            return Outlook()
+            return TimeLeft()
         if remains is None:
-            return Outlook((1 - self.place) * self._size_kib / pace)
+            return TimeLeft((1 - self.place) * self._size_kib / pace)
         slow = min(pace, _mean(rates[-RECENT:]) or pace)
         left, high = remains.seconds(pace), remains.seconds(SLOWER * slow)
         until_s = self._until_deadline_s()
@@ -141,7 +141,7 @@ class Course:
             # The pace rises as the deadline comes near.
             left, high = min(left, until_s), min(high, until_s)
         low = min(remains.seconds(), left)
-        return Outlook(left, low, max(high, left))
+        return TimeLeft(left, low, max(high, left))
 
     def _until_deadline_s(self) -> float | None:
         return self.promise.finish_s - self._now_s if self.promise.finish_s is not None else None
