@@ -1,6 +1,7 @@
 """Making a setting effective: announced in the journal, written in order, read back."""
 
-from collections.abc import Callable, Iterable, Sequence
+import contextlib
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from autotune.errors import InfeasibleError, StoppedError
@@ -41,7 +42,7 @@ def apply(
     cost = ram_bytes(array, setting) - ram_bytes(array, read_setting(array, knobs))
     if writes:
         _check_memory(array, cost)
-    reads = _Reads((write.path for write in writes), journal.record)
+    reads = _Reads([write.path for write in writes], journal.record)
     for write in writes:
         watch()
         reads.look(write.path)
@@ -69,9 +70,12 @@ def apply(
 class _Reads:
     """What files read as far as our writes go, so that those of somebody else are seen."""
 
-    def __init__(self, paths: Iterable[Path], record: Record) -> None:
+    def __init__(self, written: Sequence[Path], record: Record) -> None:
+        recorded = map(Path, record.originals)
+        # With a scheduler goes what is its own, and after it nobody can tell who had set that.
+        reset = (path for path in recorded if any(resets(each, path) for each in written))
         # The kernel itself lowers a depth.
-        self._paths = {path for path in paths if path.name != QUEUE_DEPTH}
+        self._paths = {path for path in (*written, *reset) if path.name != QUEUE_DEPTH}
         self._known: dict[Path, str] = {}
         for path in self._paths:
             self._learn(path)
@@ -81,15 +85,18 @@ class _Reads:
         """Raise StoppedError if a file reads something else than the writes before have left, or
         than it did before all of them. Not where one of them was not seen to take effect."""
         name = str(path)
-        if name not in record.originals or name in record.unsettled | record.reset:
+        if path not in self._known or name not in record.originals:
+            return
+        if name in record.unsettled | record.reset:
             return
         known = record.ours.get(name, [record.originals[name]])[-1]
-        if known not in ("", sysfs.original(path), self._known.get(path, known)):
+        if known not in ("", sysfs.original(path), self._known[path]):
             raise StoppedError(_set_by_somebody(path, self._known[path], known))
 
     def _learn(self, path: Path) -> None:
         self._known.pop(path, None)
-        if path.exists():
+        # It may be of a scheduler that is not in force, or have no value (`wbt_lat_usec`).
+        with contextlib.suppress(OSError):
             self._known[path] = sysfs.value(path)
 
     def moved(self, written: Path) -> None:

@@ -81,6 +81,28 @@ def test_what_somebody_sets_between_two_trials_is_theirs(
     assert any(name in text for text in outcome.foreign)
 
 
+@pytest.mark.parametrize("name", ["iosched/read_expire", "iosched/fifo_batch", "wbt_lat_usec"])
+@pytest.mark.parametrize("turn", ["first", "later"])
+def test_what_somebody_sets_of_a_scheduler_is_theirs_when_it_is_switched(
+    tmp_path: Path, array: Array, name: str, turn: str
+) -> None:
+    """After the switch it would be gone, and nobody could tell."""
+    queue = array.root / "sys/block" / array.disks[0] / "queue"
+    (queue / "scheduler").write_text("[mq-deadline] kyber none\n")
+    array = array.now()
+    knobs = (by_name("scheduler"),)
+    journal = _journal(array, tmp_path)
+    if turn == "later":
+        apply(array, knobs, {"scheduler": "kyber"}, journal)
+        apply(array, knobs, {"scheduler": "mq-deadline"}, journal)
+    fake_sysfs.write(queue / name, "321")
+    with pytest.raises(StoppedError, match=f"somebody else set {Path(name).name} to 321"):
+        apply(array, knobs, {"scheduler": "kyber"}, journal)
+    assert sysfs.value(queue / "scheduler") == "mq-deadline"
+    restore(journal, tmp_path)
+    assert sysfs.value(queue / name) == "321"
+
+
 def test_what_the_kernel_refused_is_nobody_elses(tmp_path: Path, array: Array) -> None:
     """What was announced last did not come to be."""
     knobs, journal = (by_name("stripe_cache_size"),), _journal(array, tmp_path)
