@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from guest import Follower, knob_files, read, wait_until
 
+from autotune.errors import StoppedError
 from autotune.knobs import ALL, by_name, iosched
 from autotune.measure.workload import load_workload
 from autotune.measure.write_budget import Written
@@ -91,6 +92,31 @@ def test_every_value_takes_effect_in_any_company_and_all_go_back(
         follow_again(preparation.array, preparation.knobs, bench.journal)
         assert knob_files() == by_hand, "what a winner that leaves them alone stays with"
     assert knob_files() == by_hand
+
+
+@pytest.mark.parametrize(
+    ("file", "text"), [("iosched/read_expire", "321"), ("wbt_lat_usec", "12345")]
+)
+def test_what_a_person_sets_of_a_scheduler_outlives_the_next_switch(
+    tmp_path: Path, by_hand: dict[str, str], file: str, text: str
+) -> None:
+    """Since none comes: it would reset that, and nobody could tell what it was."""
+    preparation, theirs = (
+        prepared(tmp_path),
+        Path("/sys/block", find_array("md0").disks[0], "queue", file),
+    )
+    setting = {**preparation.baseline, "scheduler": "bfq"}
+    with (
+        pytest.raises(StoppedError, match=f"somebody else set {theirs.name} to {text}"),
+        session(preparation, tmp_path, Follower(), Written()) as (bench, watch),
+    ):
+        watch.expect(None)
+        sysfs.write(theirs, text)
+        apply(preparation.array, preparation.knobs, setting, bench.journal)
+    try:
+        assert knob_files() == {**by_hand, str(theirs): text}
+    finally:
+        sysfs.write(theirs, by_hand[str(theirs)])
 
 
 def test_a_kill_leaves_nothing_behind(tmp_path: Path, by_hand: dict[str, str]) -> None:
