@@ -372,13 +372,28 @@ identity() {
     echo "$(stat -c '%d %i' "$1" 2>/dev/null) $(stat -f -c %i "$1" 2>/dev/null)"
 }
 
-# Refuses an array, $2, of which a record of this kind, $1, is out of reach with its folder.
+# Whether autotune has had one of the disks with a state folder, $1, since the boot.
+were_with() {
+    for disk in $disks; do
+        memory=$RUN/autotune/disk-${disk##*/}
+        ! sed -n 's|^\(/.*\)/journal/[^/]*$|\1|p' "$memory" 2>/dev/null | grep -qxF -- "$1" || return 0
+    done
+    return 1
+}
+
+# Refuses an array, $2, if a record of this kind, $1, of it or of its disks is out of reach with its
+# folder.
 check_mounted() {
-    for note in "$RUN/autotune/records/$1-$uuid" "$RUN/autotune/records/$1-$known_as"; do
+    for note in "$RUN/autotune/records/$1"-*; do
         [ -e "$note" ] || continue
         { read -r was && read -r record; } <"$note" || continue
-        [ -e "$record" ] || [ "$was" = "$(identity "${record%/*}")" ] ||
-            fail "autotune has set $2, as $record says, which is not mounted or was replaced; mount it, and run autotune restore --all --state-dir ${record%/*/*} first."
+        [ ! -e "$record" ] || continue
+        [ "$was" != "$(identity "${record%/*}")" ] || continue
+        case ${note##*-} in
+        "$uuid" | "$known_as") ;;
+        *) were_with "${record%/*/*}" || continue ;;
+        esac
+        fail "autotune has set $2 or disks of it, as $record says, which is not mounted or was replaced; mount it, and run autotune restore --all --state-dir ${record%/*/*} first."
     done
 }
 

@@ -17,7 +17,7 @@ from autotune.errors import AutotuneError, RefusalError
 from autotune.safety.journal import Journal
 from autotune.safety.lock_holders import holder
 from autotune.safety.noted_records import out_of_reach, told
-from autotune.safety.paths import applied_path, is_of_applied, journal_path
+from autotune.safety.paths import applied_path, is_of_applied
 from autotune.safety.record import Record
 from autotune.safety.shared_folder import open_common, open_own
 from autotune.system import sysfs
@@ -161,9 +161,9 @@ def _refuse_if_out_of_reach(noted: Sequence[Path], array: Lockable, applies: boo
     def concerns(record: Path) -> bool:
         if is_of_applied(record) and not applies:
             return False
-        # The memory of a disk has the journals of all arrays that it was in.
-        journal = journal_path(record.parent.parent, record.stem)
-        return record.stem == array.uuid or journal in {each.resolve() for each in noted}
+        # An array on the same disks may have it there.
+        folders = {each.resolve().parents[1] for each in noted}
+        return record.stem == array.uuid or record.parents[1] in folders
 
     for note, record in out_of_reach(array.root, concerns).items():
         raise RefusalError(told(note, record))

@@ -592,6 +592,20 @@ def test_what_is_recorded_where_nothing_is_mounted_is_not_taken_for_the_original
     assert machine.run("apply").returncode == 0
 
 
+@pytest.mark.parametrize(("disk", "code"), [("sda", 2), ("sdz", 0)])
+@pytest.mark.parametrize("kind", ["applied", "journal"])
+def test_what_is_recorded_elsewhere_of_an_array_on_the_same_disks_is_refused_too(
+    tmp_path: Path, kind: str, disk: str, code: int
+) -> None:
+    machine = Sandbox(tmp_path, profile())
+    before, folder = machine.held(), machine.root / "not mounted"
+    machine.put(f"run/autotune/records/{kind}-other", f"1 2 3\n{folder}/{kind}/other.jsonl\n")
+    machine.put(f"run/autotune/disk-{disk}", f"123\n{folder}/journal/other.jsonl\n")
+    done = machine.run("apply")
+    assert done.returncode == code, done.stderr
+    assert (machine.held() == before) == bool(code)
+
+
 @pytest.mark.parametrize("boot", ["this-boot", "another"])
 def test_what_autotune_has_applied_is_not_taken_for_the_original(tmp_path: Path, boot: str) -> None:
     machine = Sandbox(tmp_path, profile())

@@ -101,22 +101,22 @@ def test_what_a_person_sets_of_a_scheduler_outlives_the_next_switch(
     tmp_path: Path, by_hand: dict[str, str], file: str, text: str
 ) -> None:
     """Since none comes: it would reset that, and nobody could tell what it was."""
-    preparation, theirs = (
-        prepared(tmp_path),
-        Path("/sys/block", find_array("md0").disks[0], "queue", file),
-    )
-    setting = {**preparation.baseline, "scheduler": "bfq"}
-    with (
-        pytest.raises(StoppedError, match=f"somebody else set {theirs.name} to {text}"),
-        session(preparation, tmp_path, Follower(), Written()) as (bench, watch),
-    ):
-        watch.expect(None)
-        sysfs.write(theirs, text)
-        apply(preparation.array, preparation.knobs, setting, bench.journal)
+    theirs = Path("/sys/block", find_array("md0").disks[0], "queue", file)
+    with pytest.raises(StoppedError, match=f"somebody else set {theirs.name} to {text}"):
+        switch_after(tmp_path, theirs, text)
     try:
         assert knob_files() == {**by_hand, str(theirs): text}
     finally:
         sysfs.write(theirs, by_hand[str(theirs)])
+
+
+def switch_after(folder: Path, theirs: Path, text: str) -> None:
+    preparation = prepared(folder)
+    with session(preparation, folder, Follower(), Written()) as (bench, watch):
+        watch.expect(None)
+        sysfs.write(theirs, text)
+        setting = {**preparation.baseline, "scheduler": "bfq"}
+        apply(preparation.array, preparation.knobs, setting, bench.journal)
 
 
 def test_a_kill_leaves_nothing_behind(tmp_path: Path, by_hand: dict[str, str]) -> None:
