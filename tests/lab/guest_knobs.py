@@ -115,7 +115,7 @@ def switch_after(folder: Path, theirs: Path, text: str) -> None:
     with session(preparation, folder, Follower(), Written()) as (bench, watch):
         watch.expect(None)
         sysfs.write(theirs, text)
-        setting = {**preparation.baseline, "scheduler": "bfq"}
+        setting = {**preparation.baseline, **ELSEWHERE}
         apply(preparation.array, preparation.knobs, setting, bench.journal)
 
 
