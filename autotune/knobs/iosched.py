@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from autotune.knobs.base import MemberNumber, PhaseKind, on_every_disk, whole
-from autotune.knobs.scheduler import by_disk, offered
+from autotune.knobs.scheduler import NONE, by_disk, offered
 from autotune.problem.setting import Setting, Value
 from autotune.system import sysfs
 from autotune.system.array import Array
@@ -127,12 +127,16 @@ def contradiction(setting: Setting) -> str | None:
     return None
 
 
-def comes_back(write: Write, earlier: Iterable[Write]) -> bool:
-    """Whether the file of a write is there after the earlier ones, of which one resets it."""
-    if not sysfs.is_schedulers_own(write.path):
+def can_be_set(write: Write, earlier: Iterable[Write]) -> bool:
+    """Whether the file of a write is there, and takes a value, after the earlier ones."""
+    own = sysfs.is_schedulers_own(write.path)
+    if not (own or write.path.name == "async_depth"):
         return True
     scheduler = sysfs.device(write.path) / "queue/scheduler"
     switches = [each.text for each in earlier if each.path == scheduler]
+    if not own:
+        # Since Linux 7 the queue has it, and refuses to store it without a scheduler.
+        return (switches[-1] if switches else sysfs.value(scheduler)) != NONE
     # Those that no knob sets are only written by what found them under that scheduler.
     owner = OWNERS.get(write.path.name, switches[-1] if switches else "")
     return owner == switches[-1] if switches else write.path.exists()

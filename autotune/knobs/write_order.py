@@ -244,10 +244,11 @@ def _needed(writes: list[Write]) -> list[Write]:
     of a scheduler that will not be in force."""
     needed: list[Write] = []
     for write in writes:
-        if any(resets(earlier.path, write.path) for earlier in needed):
-            needed += [write] if iosched.comes_back(write, needed) else []
-        elif write.path.exists() or not sysfs.is_schedulers_own(write.path):
-            needed += [write] if sysfs.value(write.path) != write.text else []
+        if not iosched.can_be_set(write, needed):
+            continue
+        reset = any(resets(earlier.path, write.path) for earlier in needed)
+        if reset or sysfs.value(write.path) != write.text:
+            needed.append(write)
     return needed
 
 

@@ -285,6 +285,21 @@ def test_a_switch_and_back_keeps_what_the_scheduler_was_set_to(tmp_path: Path) -
     assert sysfs.read(tmp_path / own / "read_expire") == "250"
 
 
+@pytest.mark.parametrize("first", ["none", "bfq"])
+def test_a_depth_of_the_queue_is_set_under_a_scheduler_alone(tmp_path: Path, first: str) -> None:
+    """Since Linux 7 the queue has it, and refuses to store it without one."""
+    machine = fake_sysfs.raid6(tmp_path)
+    depth = machine.put("sys/block/sdb/queue/async_depth", "11")
+    found = find_array("md0", tmp_path)
+    apply(found, {"scheduler": first, "nr_requests": 32})
+    # As the kernel does with a scheduler.
+    sysfs.write(depth, "32") if first != "none" else depth.write_text("32\n")
+    apply(found, {"scheduler": first, "nr_requests": 48})
+    apply(found, {"scheduler": "none"})
+    apply(found, {"scheduler": "mq-deadline", "nr_requests": 128})
+    assert sysfs.read(depth) == "11"
+
+
 @pytest.mark.parametrize("name", ["read_expire", "fifo_batch", "low_latency"])
 def test_a_schedulers_own_setting_is_its_default_under_another(array: Array, name: str) -> None:
     knob = present(array, name)

@@ -95,7 +95,7 @@ def test_every_value_takes_effect_in_any_company_and_all_go_back(
 
 
 @pytest.mark.parametrize(
-    ("file", "text"), [("iosched/read_expire", "321"), ("wbt_lat_usec", "12345")]
+    ("file", "text"), [("iosched/read_expire", "320"), ("wbt_lat_usec", "12345")]
 )
 def test_what_a_person_sets_of_a_scheduler_outlives_the_next_switch(
     tmp_path: Path, by_hand: dict[str, str], file: str, text: str

@@ -223,11 +223,20 @@ def write(path: Path, text: str, timeout_s: float = 30.0) -> None:
         ahead.write_text(f"{max(least, int(ahead.read_text()))}\n")
     elif path.name == "read_ahead_kb":
         new = str(int(text) // 4 * 4)
-    elif path.name == "stripe_cache_size" and not 17 <= int(text) <= 32768:
+    elif not _is_valid(path, text):
         raise InfeasibleError(f"EINVAL: {text} in {path}")
     else:
         new = text
     path.write_text(new + "\n")
+
+
+def _is_valid(path: Path, text: str) -> bool:
+    if path.name == "stripe_cache_size":
+        return 17 <= int(text) <= 32768
+    if path.name == "async_depth" and path.parent.name == "queue":
+        # As Linux 7.
+        return "[none]" not in (path.parent / "scheduler").read_text()
+    return True
 
 
 def _bracketed(names: str, chosen: str) -> str:
