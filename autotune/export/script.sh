@@ -367,9 +367,22 @@ alone() {
     trap '' HUP INT PIPE TERM
 }
 
-# What tells a folder, $1, from any other.
-identity() {
-    echo "$(stat -c '%d %i' "$1" 2>/dev/null) $(stat -f -c %i "$1" 2>/dev/null)"
+# Whether the record of a note, $1, is not there, since its filesystem is not, or something is
+# mounted over it. Else somebody has removed it.
+is_out_of_reach() {
+    {
+        read -r record
+        [ ! -e "$record" ] || return 1
+        own=
+        while read -r device inode filesystem folder; do
+            own=${own:-$device $filesystem}
+            [ -e "$folder" ] || continue
+            [ "$device $filesystem" = "$own" ] || return 0
+            [ "$device $inode $filesystem" != "$(stat -c '%d %i' "$folder") $(stat -f -c %i "$folder")" ]
+            return
+        done
+    } <"$1"
+    return 1
 }
 
 # Whether autotune has had one of the disks with a state folder, $1, since the boot.
@@ -386,9 +399,7 @@ were_with() {
 check_mounted() {
     for note in "$RUN/autotune/records/$1"-*; do
         [ -e "$note" ] || continue
-        { read -r was && read -r record; } <"$note" || continue
-        [ ! -e "$record" ] || continue
-        [ "$was" != "$(identity "${record%/*}")" ] || continue
+        is_out_of_reach "$note" || continue
         case ${note##*-} in
         "$uuid" | "$known_as") ;;
         *) were_with "${record%/*/*}" || continue ;;

@@ -4,7 +4,7 @@ as the journal."""
 
 import contextlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 NOTES = Path("/run/autotune/records")
@@ -17,8 +17,9 @@ def note(record: Path, root: Path = Path("/")) -> None:
     with contextlib.suppress(OSError):
         path = _note(record, root)
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        text = f"{_identity(record.parent)}\n{record.resolve()}\n"
-        path.write_text(text, errors="surrogateescape")
+        record = record.resolve()
+        folders = (f"{_identity(folder)} {folder}" for folder in record.parents)
+        path.write_text("\n".join([str(record), *folders, ""]), errors="surrogateescape")
 
 
 def forget(record: Path, root: Path = Path("/")) -> None:
@@ -26,24 +27,24 @@ def forget(record: Path, root: Path = Path("/")) -> None:
     killed between, nothing untrue is noted."""
     with contextlib.suppress(OSError, ValueError):
         path = _note(record, root)
-        identity, noted = _read(path)
+        noted, folders = _read(path)
         # Its filesystem may be mounted somewhere else by now.
-        if noted == record.resolve() or identity == _identity(record.parent):
+        if noted == record.resolve() or folders[noted.parent] == _identity(record.parent):
             path.unlink()
 
 
 def out_of_reach(
     root: Path = Path("/"), of: Callable[[Path], bool] = lambda _record: True
 ) -> dict[Path, Path]:
-    """The notes whose record is not there, nor the folder that it was in, each with where it was
-    written. What somebody has removed from there is nobody's any more. `of`: only those; others
-    are not looked at, since a filesystem may not answer."""
+    """The notes whose record is not there, since its filesystem is not, or something is mounted
+    over it, each with where it was written. What somebody has removed is nobody's any more. `of`:
+    only those; others are not looked at, since a filesystem may not answer."""
     found = {}
     for path in sorted((root / NOTES.relative_to("/")).glob("*")):
         # One that was cut short says nothing.
         with contextlib.suppress(OSError, ValueError):
-            identity, record = _read(path)
-            if of(record) and not (_is_there(record) or _is_same(record.parent, identity)):
+            record, folders = _read(path)
+            if of(record) and not (_is_there(record) or _is_removed(folders)):
                 found[path] = record
     return found
 
@@ -63,12 +64,17 @@ def _note(record: Path, root: Path) -> Path:
     return root / NOTES.relative_to("/") / f"{record.parent.name}-{record.stem}"
 
 
-def _read(note: Path) -> tuple[str, Path]:
-    """What the folder was, and the record in it. ValueError if that is not all."""
-    identity, name, end = note.read_text(errors="surrogateescape").split("\n")
-    if end or not name.endswith(".jsonl"):
+def _read(note: Path) -> tuple[Path, dict[Path, str]]:
+    """A record, and what the folders above it were, from the nearest one to the root. ValueError
+    if that is not all."""
+    name, *lines, _end = note.read_text(errors="surrogateescape").split("\n")
+    folders = {}
+    for line in lines:
+        *identity, folder = line.split(" ", 3)
+        folders[Path(folder)] = " ".join(identity)
+    if list(folders) != list(Path(name).parents):
         raise ValueError
-    return identity, Path(name)
+    return Path(name), folders
 
 
 def _is_there(record: Path) -> bool:
@@ -79,16 +85,26 @@ def _is_there(record: Path) -> bool:
         return False
 
 
-def _is_same(folder: Path, identity: str) -> bool:
-    try:
-        return _identity(folder) == identity
-    except OSError:
-        return False
+def _is_removed(folders: Mapping[Path, str]) -> bool:
+    """Whether the nearest folder that is there is what it was, on the filesystem of the record:
+    then nothing is mounted over it, and what is missing below was no mount."""
+    own = _filesystem(next(iter(folders.values())))
+    with contextlib.suppress(OSError):
+        for folder, was in folders.items():
+            if folder.exists():
+                return was == _identity(folder) and _filesystem(was) == own
+    return False
+
+
+def _filesystem(identity: str) -> tuple[str, str]:
+    device, _inode, filesystem = identity.split(" ")
+    return device, filesystem
 
 
 def _identity(folder: Path) -> str:
-    """What tells a folder from any other, as `stat` prints it. Disks that are changed for each
-    other have the same number of a device, and may have folders of the same number."""
+    """What tells a folder from any other, as `stat` prints it: its device, its number, and its
+    filesystem. Disks that are changed for each other have the same device, and may have folders of
+    the same number."""
     status, filesystem = folder.stat(), os.statvfs(folder).f_fsid
     # In two words, of which `stat` prints the first one first.
     filesystem = (filesystem & 0xFFFFFFFF) << 32 | filesystem >> 32

@@ -568,9 +568,10 @@ def test_what_is_in_force_by_another_folder_is_not_taken_for_the_original(
     assert (machine.held() == before) == bool(noted)
 
 
+@pytest.mark.parametrize("gone", [True, False])
 @pytest.mark.parametrize("kind", ["applied", "journal"])
 def test_what_is_recorded_where_nothing_is_mounted_is_not_taken_for_the_original(
-    tmp_path: Path, kind: str
+    tmp_path: Path, kind: str, gone: bool
 ) -> None:
     machine = Sandbox(tmp_path, profile())
     before, record = machine.held(), machine.root / f"not mounted/{kind}/{UUID}.jsonl"
@@ -578,17 +579,21 @@ def test_what_is_recorded_where_nothing_is_mounted_is_not_taken_for_the_original
     record.touch()
     noted_records.note(record, machine.root)
     record.unlink()
-    mounted = record.parent.rename(machine.root / "elsewhere")
+    place = record.parents[1]
+    mounted = place.rename(machine.root / "elsewhere")
+    # Another one in its place.
+    place.mkdir()
     for _ in range(2):
         done = machine.run("apply")
         assert done.returncode == 2
-        assert f"--state-dir {record.parents[1]}" in done.stderr
+        assert f"--state-dir {place}" in done.stderr
         assert machine.held() == before
-        # Another one in its place.
         record.parent.mkdir(exist_ok=True)
-    record.parent.rmdir()
-    mounted.rename(record.parent)
+    shutil.rmtree(place)
+    mounted.rename(place)
     # From where it was, somebody has removed the record.
+    if gone:
+        record.parent.rmdir()
     assert machine.run("apply").returncode == 0
 
 
@@ -599,7 +604,7 @@ def test_what_is_recorded_elsewhere_of_an_array_on_the_same_disks_is_refused_too
 ) -> None:
     machine = Sandbox(tmp_path, profile())
     before, folder = machine.held(), machine.root / "not mounted"
-    machine.put(f"run/autotune/records/{kind}-other", f"1 2 3\n{folder}/{kind}/other.jsonl\n")
+    machine.put(f"run/autotune/records/{kind}-other", f"{folder}/{kind}/other.jsonl\n1 2 3 /\n")
     machine.put(f"run/autotune/disk-{disk}", f"123\n{folder}/journal/other.jsonl\n")
     done = machine.run("apply")
     assert done.returncode == code, done.stderr

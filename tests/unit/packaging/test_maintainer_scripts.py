@@ -56,10 +56,12 @@ printf '1\\n/run/gone/journal/u.jsonl\\n/run/its own/journal/u.jsonl\\n' > /run/
 OUT_OF_REACH = """
 mkdir -p /run/autotune/records '/run/not mounted/applied'
 {
-    echo "$(stat -c '%d %i' '/run/not mounted/applied') $(stat -f -c %i '/run/not mounted/applied')"
     echo "/run/not mounted/applied/u.jsonl"
+    for folder in '/run/not mounted/applied' '/run/not mounted' /run /; do
+        echo "$(stat -c '%d %i' "$folder") $(stat -f -c %i "$folder") $folder"
+    done
 } > /run/autotune/records/applied-u
-mv '/run/not mounted/applied' /run/mounted
+mount -t tmpfs none '/run/not mounted'
 """
 UPGRADE_REFUSED = """
 script prerm upgrade 2 && exit 1
@@ -120,8 +122,9 @@ def test_nothing_is_undone_where_the_removal_is_refused(tmp_path: Path) -> None:
     "then",
     [
         "mkdir '/run/not mounted/applied'\ntouch '/run/not mounted/applied/u.jsonl'",
-        # Mounted, so somebody has removed it.
-        "mv /run/mounted '/run/not mounted/applied'",
+        # Its folder is there, or what that was in, so somebody has removed it.
+        "umount '/run/not mounted'",
+        "umount '/run/not mounted'\nrmdir '/run/not mounted/applied'",
         "echo 1 > /run/autotune/records/applied-u",
     ],
 )

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import shutil
 from pathlib import Path
 
 import fake_sysfs
@@ -28,16 +29,21 @@ def array(tmp_path: Path) -> Array:
     return find_array("md0", tmp_path)
 
 
-def noted(record: Path, root: Path, identity: str | None = None) -> Path:
-    """Note a record that is not there any more; `identity`: of the folder that it was in."""
+def noted(record: Path, root: Path, away: bool = False) -> Path:
+    """Note a record that is not there any more; `away`: as if on a filesystem that is not."""
     record.parent.mkdir(parents=True, exist_ok=True)
     record.touch()
     note(record, root)
     path = root / NOTES.relative_to("/") / f"{record.parent.name}-{record.stem}"
-    if identity is not None:
-        path.write_text(f"{identity}\n{record}\n")
+    if away:
+        path.write_text(on_another(record))
     record.unlink()
     return path
+
+
+def on_another(record: Path) -> str:
+    folders = (f"1 2 3 {folder}" for folder in record.parents)
+    return "\n".join([str(record), *folders, ""])
 
 
 def test_a_record_whose_filesystem_is_gone_is_told_and_one_that_was_removed_is_not(
@@ -46,7 +52,7 @@ def test_a_record_whose_filesystem_is_gone_is_told_and_one_that_was_removed_is_n
     record = applied_path(tmp_path / "away", UUID)
     noted(record, tmp_path)
     assert out_of_reach(tmp_path) == {}, "somebody has removed it"
-    path = noted(record, tmp_path, identity="1 2 3")
+    path = noted(record, tmp_path, away=True)
     record.parent.rmdir()
     assert out_of_reach(tmp_path) == {path: record}
     forget(applied_path(tmp_path / "other", UUID), tmp_path)
@@ -68,6 +74,17 @@ def test_a_record_under_another_mount_is_told(tmp_path: Path) -> None:
     assert out_of_reach(tmp_path) == {path: record}
 
 
+def test_a_state_folder_that_somebody_has_removed_is_not_told(tmp_path: Path) -> None:
+    record = applied_path(tmp_path / "its own/state", UUID)
+    path = noted(record, tmp_path)
+    shutil.rmtree(tmp_path / "its own")
+    assert out_of_reach(tmp_path) == {}
+    # As where a stick's folder below /media is gone with it.
+    name, first, *above = path.read_text().split("\n")
+    path.write_text("\n".join([name, f"9{first}", *above]))
+    assert out_of_reach(tmp_path) == {path: record}
+
+
 def test_what_is_undone_where_its_filesystem_is_mounted_now_is_forgotten(tmp_path: Path) -> None:
     record = applied_path(tmp_path / "state", UUID)
     path = noted(record, tmp_path)
@@ -78,10 +95,17 @@ def test_what_is_undone_where_its_filesystem_is_mounted_now_is_forgotten(tmp_pat
 
 @pytest.mark.parametrize(
     "text",
-    ["", "1 2 3", "1 2 3\n/s/applied/u", "1\n/s\n/s/applied/u.jsonl\n"],
+    [
+        "",
+        "/s/u.jsonl",
+        "/s/u.jsonl\n",
+        "/s/u.jsonl\n1 2 3 /s\n",
+        "/s/u.jsonl\n1 2 3 /s\n1 2 3",
+        "1\n/s\n/s/u.jsonl\n",
+    ],
 )
 def test_a_note_that_is_damaged_says_nothing(tmp_path: Path, text: str) -> None:
-    path = noted(applied_path(tmp_path / "away", UUID), tmp_path, identity="1 2 3")
+    path = noted(applied_path(tmp_path / "away", UUID), tmp_path, away=True)
     path.write_text(text)
     assert out_of_reach(tmp_path) == {}
 
@@ -128,7 +152,7 @@ def test_nothing_is_applied_over_what_cannot_be_reached(
 ) -> None:
     """Nor with the same folder, which would be made anew on another filesystem."""
     record = applied_path(tmp_path / "away", array.uuid)
-    path = noted(record, tmp_path, identity="1 2 3")
+    path = noted(record, tmp_path, away=True)
     locks, journal = tmp_path / "locks", journal_path(tmp_path / folder, array.uuid)
     with (
         pytest.raises(
@@ -160,7 +184,7 @@ def test_what_is_applied_and_cannot_be_reached_bars_profiles_on_its_disks(
     locks, away = tmp_path / "locks", journal_path(tmp_path / "away", array.uuid)
     with lock(array, away, locks, applies=True):
         pass
-    noted(applied_path(tmp_path / "away", array.uuid), tmp_path, identity="1 2 3")
+    noted(applied_path(tmp_path / "away", array.uuid), tmp_path, away=True)
     beside = on_the_same_disks(tmp_path)
     own = journal_path(tmp_path / "state", beside.uuid)
     with (
@@ -189,7 +213,7 @@ def test_a_filesystem_that_fails_is_out_of_reach(
 ) -> None:
     """As a network's whose server is gone."""
     record = applied_path(tmp_path / "away", UUID)
-    path = noted(record, tmp_path, identity="1 2 3")
+    path = noted(record, tmp_path, away=True)
 
     true_stat = Path.stat
 
@@ -209,7 +233,7 @@ def test_a_killed_run_whose_journal_cannot_be_reached_bars_runs_on_its_disks(
     away = journal_path(tmp_path / "away", array.uuid)
     with lock(array, away, locks):
         pass
-    noted(away, tmp_path, identity="1 2 3")
+    noted(away, tmp_path, away=True)
     beside = on_the_same_disks(tmp_path)
     for each, journal in ((array, own), (beside, journal_path(tmp_path / "state", beside.uuid))):
         for _ in range(2):
@@ -224,7 +248,7 @@ def test_what_cannot_be_reached_is_told(tmp_path: Path, monkeypatch: pytest.Monk
     record.touch()
     note(record)
     assert left_elsewhere(Path("/other"), tmp_path / "memory") == []
-    (tmp_path / "notes" / f"applied-{UUID}").write_text(f"1 2 3\n{record}\n")
+    (tmp_path / "notes" / f"applied-{UUID}").write_text(on_another(record))
     record.unlink()
     (text,) = left_elsewhere(Path("/other"), tmp_path / "memory")
     assert UUID in text
