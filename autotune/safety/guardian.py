@@ -27,7 +27,9 @@ from autotune.safety.paths import applied_path, is_held, waiting_path
 from autotune.safety.restore import remove_kept_scratch, restore
 from autotune.system import sysfs
 
-OOM_SCORE_ADJ = "-900"
+OOM_SCORE_ADJ = "-1000"
+"""With more than that it would go along where a control group is killed as a whole for its memory
+(Documentation/admin-guide/cgroup-v2.rst, memory.oom.group)."""
 DISMISS_TIMEOUT_S, DISMISS_LOOK_S = 60.0, 0.02
 HOLD_S, HOLD_LOOK_S = 30.0, 0.01
 """How long a dead tuner may still hold its journal. `restore` gives up after half of that."""
