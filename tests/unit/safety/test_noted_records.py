@@ -196,6 +196,22 @@ def test_what_is_applied_and_cannot_be_reached_bars_profiles_on_its_disks(
         pass
 
 
+def test_a_folder_that_one_command_cannot_see_is_forgotten_for_none(
+    array: Array, tmp_path: Path
+) -> None:
+    """As a unit with a /tmp of its own."""
+    locks, away = tmp_path / "locks", journal_path(tmp_path / "its/at", array.uuid)
+    with lock(array, away, locks, applies=True):
+        pass
+    noted(applied_path(tmp_path / "its/at", array.uuid), tmp_path)
+    (tmp_path / "its").rename(tmp_path / "seen by others")
+    (tmp_path / "its").mkdir()
+    with lock(array, journal_path(tmp_path / "state", array.uuid), locks):
+        pass
+    for name in (f"array-{array.uuid}", *(f"disk-{disk}" for disk in array.leaves)):
+        assert str(away) in (locks / name).read_text()
+
+
 def test_a_run_whose_state_folder_went_meanwhile_leaves_no_note(
     files: Files, monkeypatch: pytest.MonkeyPatch
 ) -> None:
