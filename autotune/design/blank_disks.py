@@ -50,7 +50,7 @@ class Disk:
             )
         if number(self.root / "sys/block" / self.name / "ro"):
             raise RefusalError(f"{self.device} is not written to: it is read-only.")
-        found = raw_device.users(self) or (signature(self.device) if inside else None)
+        found = raw_device.against(self) or (signature(self.device) if inside else None)
         if found:
             raise RefusalError(f"{self.device} is not written to: {found}.")
 

@@ -17,6 +17,7 @@ from autotune.errors import RefusalError, UsageError
 from autotune.system.array import Array
 from autotune.system.blockdev import Device, kernel_name
 from autotune.system.device_users import kernel_user, program_with, writer_to
+from autotune.system.raw_space import against_writing
 from autotune.system.signature import signature
 from autotune.system.stack import Stack, holders, read_stack
 
@@ -35,7 +36,7 @@ def check_named_twice(array: Array, named: str) -> None:
 
 def refuse_if_used(array: Device) -> None:
     """Raise RefusalError if anything at all is, or may be, on the raw device."""
-    _refuse(array, users(array) or signature(array.device))
+    _refuse(array, against(array) or signature(array.device))
 
 
 def refuse_if_not_blank(array: Device) -> None:
@@ -87,6 +88,11 @@ class Newcomers:
 def _refuse(array: Device, reason: str | None) -> None:
     if reason:
         raise RefusalError(f"{array.device} is not written to: {reason}.")
+
+
+def against(array: Device) -> str | None:
+    """Why the device is not written to, whatever is on it: who uses it, or what it lies on."""
+    return users(array) or against_writing(array.name, array.root)
 
 
 def users(array: Device) -> str | None:

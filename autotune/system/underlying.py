@@ -6,6 +6,7 @@ or a snapshot that keeps a copy of each block that changes.
 
 import contextlib
 import os
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,7 +26,7 @@ _KEEPING = {
 }
 """Why nothing may be written there, however small the file."""
 
-_IN_PLACE = ("ext2", "ext3", "ext4", "jfs")
+_IN_PLACE = ("ext2", "ext3", "ext4", "jfs", "tmpfs")
 """Those that write a block where it was."""
 
 _OWN_BLOCKS = ("linear", "striped", "crypt", "integrity", "raid", "mirror", "multipath", "delay")
@@ -117,16 +118,15 @@ def read_underlying(mount: Mount, array: str, root: Path = Path("/")) -> Underly
             "does no harm"
         )
     files = (layers.backing_file(name, root) for name in names)
-    stores = tuple(file for file in files if file is not None and _takes_room(file, root))
+    stores = tuple(file for file in files if file is not None and new_bytes(file, root) != 0)
     return Underlying(mount.fstype, bar, unasked, tuple(pools), stores, names, root)
 
 
 def _bar(name: str, kinds: tuple[str, ...], above: bool, root: Path) -> str:
     """Why no scratch file may be on this device at all; "" if nothing speaks against it."""
     label = layers.label(name, root)
-    harm = next((text for kind, text in _HARM.items() if kind in kinds), "")
-    if harm:
-        return harm.format(label)
+    if harm := harm_to(name, kinds, root):
+        return harm
     if not above:
         # What is below the array is part of it, whatever else it does.
         return f"a member of the array lies on the thin volume {label}" if "thin" in kinds else ""
@@ -138,6 +138,13 @@ def _bar(name: str, kinds: tuple[str, ...], above: bool, root: Path) -> str:
     if strange:
         return f'it lies on {label}, and what a write to the target "{strange[0]}" does is unknown'
     return ""
+
+
+def harm_to(name: str, kinds: Collection[str], root: Path) -> str:
+    """What writes do to a device that is made of such targets, or to what shares its space; "" if
+    nothing."""
+    harm = next((text for kind, text in _HARM.items() if kind in kinds), "")
+    return harm.format(layers.label(name, root))
 
 
 def _not_on_the_array(mount: Mount, array: str, root: Path) -> str:
@@ -166,15 +173,16 @@ def _is_larger_than_its_device(mount: Mount, root: Path) -> bool:
     return 0 < device_bytes < found.f_blocks * found.f_frsize
 
 
-def _takes_room(file: Path, root: Path) -> bool:
-    """Whether a write to a file may take new space: if it is sparse, or its filesystem does not
-    write in place, as btrfs never does, and XFS where a copy shares the block (reflink)."""
+def new_bytes(file: Path, root: Path) -> int | None:
+    """How much new space it may take to write all of a file once: what is missing in it if it is
+    sparse; all of it where its filesystem does not write in place, as btrfs never does, and XFS
+    where a copy shares the block (reflink). None if that is not known."""
     try:
         status = file.stat()
     except OSError:
-        return True
-    if status.st_blocks * 512 < status.st_size:
-        return True
+        return None
     number = f"{os.major(status.st_dev)}:{os.minor(status.st_dev)}"
     kinds = {each.kind for each in mounted(root / "proc/self") if each.device == number}
-    return not kinds or not kinds.issubset(_IN_PLACE)
+    if not kinds or not kinds.issubset(_IN_PLACE):
+        return status.st_size
+    return max(0, status.st_size - status.st_blocks * 512)

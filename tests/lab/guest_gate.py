@@ -220,3 +220,36 @@ def test_another_device_under_the_name_of_the_array_is_not_written_to(tmp_path: 
     assert "/dev/md0 is the name of another device by now" in said
     assert theirs.read_bytes() == b"v" * (64 << 20)
     assert knob_files() == knobs
+
+
+@pytest.mark.parametrize("command", ["run", "design"])
+def test_what_would_fill_the_filesystem_of_others_is_not_written_to(
+    tmp_path: Path, command: str
+) -> None:
+    """Loop devices on sparse files that are larger together than what is free."""
+    image, folder, state = tmp_path / "image", tmp_path / "small", tmp_path / "state"
+    image.write_bytes(bytes(64 << 20))
+    folder.mkdir()
+    sh("mkfs.ext4", "-q", image)
+    sh("mount", "-o", "loop", image, folder)
+    disks = [f"/dev/loop{number}" for number in (5, 6)]
+    for number, disk in enumerate(disks):
+        with (folder / f"disk{number}").open("wb") as file:
+            file.truncate(48 << 20)
+        sh("losetup", disk, folder / f"disk{number}")
+    with contextlib.ExitStack() as made:
+        made.callback(sh, "umount", folder)
+        made.callback(lambda: [sh("losetup", "-d", disk) for disk in disks])
+        if command == "run":
+            create = ("mdadm", "--create", "/dev/md5", "--run", "--assume-clean", "--level=1")
+            sh(*create, "--metadata=1.2", "--raid-devices=2", *disks)
+            made.callback(sh, "mdadm", "--stop", "/dev/md5")
+            words = ["run", "/dev/md5", "--destructive", "/dev/md5"]
+        else:
+            words = ["design", *disks, "--destructive", ",".join(disks)]
+        free = os.statvfs(folder).f_bfree
+        done = autotune(*words, state=state)
+        assert done.returncode == 1, done.stderr
+        assert "not written to: it lies on" in done.stderr
+        assert "free" in done.stderr
+        assert os.statvfs(folder).f_bfree == free

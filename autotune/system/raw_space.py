@@ -1,0 +1,52 @@
+"""What writes to a raw device would do to what it lies on: its space may be others' too."""
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+from autotune.quantities import show_bytes
+from autotune.system import layers
+from autotune.system.programs import UnseenError
+from autotune.system.underlying import harm_to, new_bytes
+
+MOST_OF_FREE = 0.9
+"""So much of what is free may be taken by writing all of a device."""
+
+
+def against_writing(name: str, root: Path = Path("/")) -> str | None:
+    """Why not all of a device may be written, since that takes space of others or does them harm;
+    None if nothing speaks against it. Never raises: what cannot be seen does."""
+    names = layers.below(name, root)
+    for each in names:
+        try:
+            kinds = layers.targets(each, root)
+        except UnseenError as error:
+            return f"what it lies on cannot be seen: {error}"
+        if harm := harm_to(each, kinds, root):
+            return harm
+        if "thin" in kinds:
+            label = layers.label(each, root)
+            return f"it lies on the thin volume {label}, and the pool's space is others' too"
+    files = (layers.backing_file(each, root) for each in names)
+    return _fills([file for file in files if file is not None], root)
+
+
+def _fills(files: Iterable[Path], root: Path) -> str | None:
+    """Whether what loop devices keep their blocks in would fill a filesystem."""
+    wanted: dict[int, int] = {}
+    for file in files:
+        new = new_bytes(file, root)
+        if new == 0:
+            continue
+        try:
+            filesystem, found = file.stat().st_dev, os.statvfs(file)
+        except OSError as error:
+            return f"it lies on {file}, which cannot be looked at: {error.strerror}"
+        wanted[filesystem] = wanted.get(filesystem, 0) + (new or 0)
+        free = found.f_bavail * found.f_frsize
+        if wanted[filesystem] > MOST_OF_FREE * free:
+            return (
+                f"it lies on {file}, whose filesystem has {show_bytes(free)} free and others' "
+                f"files, and writing all may take {show_bytes(wanted[filesystem])} of that"
+            )
+    return None
