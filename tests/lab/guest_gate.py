@@ -228,14 +228,14 @@ def test_what_would_fill_the_filesystem_of_others_is_not_written_to(
 ) -> None:
     """Loop devices on sparse files that are larger together than what is free."""
     image, folder, state = tmp_path / "image", tmp_path / "small", tmp_path / "state"
-    image.write_bytes(bytes(64 << 20))
+    image.write_bytes(bytes(160 << 20))
     folder.mkdir()
     sh("mkfs.ext4", "-q", image)
     sh("mount", "-o", "loop", image, folder)
     disks = [f"/dev/loop{number}" for number in (5, 6)]
     for number, disk in enumerate(disks):
         with (folder / f"disk{number}").open("wb") as file:
-            file.truncate(48 << 20)
+            file.truncate(120 << 20)
         sh("losetup", disk, folder / f"disk{number}")
     with contextlib.ExitStack() as made:
         made.callback(sh, "umount", folder)
