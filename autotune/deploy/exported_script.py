@@ -15,6 +15,12 @@ NAME = "name - - "
 def refuse_over(array: Array) -> None:
     """Raise RefusalError if a script has set something on the array or its disks: that would be
     taken for the original."""
+    if text := in_force(array):
+        raise RefusalError(text)
+
+
+def in_force(array: Array) -> str | None:
+    """That a script has set something on the array or its disks, and how that is undone."""
     # Which is how the kernel prints it: of old metadata, mdadm's has its words in another order.
     printed = sysfs.read_or(array.md / "uuid", "").replace("-", "")
     for record in (array.root / RECORDS).glob("*"):
@@ -27,7 +33,8 @@ def refuse_over(array: Array) -> None:
             folder = array.block if own and device == "array" else Path(device)
             concerned = bool(own) or folder.name in array.leaves
             if concerned and sysfs.identity(folder).split(" ")[0] == number:
-                raise RefusalError(
+                return (
                     f"An exported script has set values on {array.device} or its disks; run "
                     f"it with `undo {name or 'DEVICE'}`, also if that array is gone."
                 )
+    return None

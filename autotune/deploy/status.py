@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from autotune.deploy import rescale
+from autotune.deploy import exported_script, rescale
 from autotune.deploy.in_force import Active, active, damaged_record
 from autotune.deploy.persisted import changed_by_hand, profile_path, rule_path
 from autotune.errors import AutotuneError
@@ -76,6 +76,8 @@ def status(array: Array, state_dir: Path) -> Status:
             f"Values are applied that came without a profile; `autotune restore {array.device}` "
             "undoes that."
         )
+    # A unit or TuneD that was stopped while a check ran may have left them.
+    notes += filter(None, [exported_script.in_force(array)])
     persisted = next((each.profile for each in found if each.how == "persisted"), None)
     faults += filter(None, [changed_by_hand(array.uuid, array.root)])
     rule = rule_path(array.uuid, array.root)

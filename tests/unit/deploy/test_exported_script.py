@@ -6,6 +6,7 @@ import fake_sysfs
 import pytest
 
 from autotune.deploy.exported_script import RECORDS, refuse_over
+from autotune.deploy.status import status
 from autotune.errors import RefusalError
 from autotune.system.array import find_array
 
@@ -35,6 +36,8 @@ def test_it_is_refused_where_the_script_has_set_it(
     record.parent.mkdir(parents=True)
     record.write_text(f"{shown} {number} queue/scheduler none\nname - - /dev/md7\n")
     (record.parent / "lock").touch()
+    notes = [text for text in status(array, tmp_path / "state").notes if "exported script" in text]
+    assert bool(notes) == refused
     if not refused:
         refuse_over(array)
         return
