@@ -15,9 +15,10 @@ def note(record: Path, root: Path = Path("/")) -> None:
     """Note where a record lies, that is there. On a full /run that is left out: it is needed only
     where the record is out of reach."""
     with contextlib.suppress(OSError):
-        path = _note(record, root)
+        path, record = _note(record, root), record.resolve()
+        if _stands_for_another(path, record):
+            return
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        record = record.resolve()
         folders = (f"{_identity(folder)} {folder}" for folder in record.parents)
         path.write_text("\n".join([str(record), *folders, ""]), errors="surrogateescape")
 
@@ -75,6 +76,14 @@ def _read(note: Path) -> tuple[Path, dict[Path, str]]:
     if list(folders) != list(Path(name).parents):
         raise ValueError
     return Path(name), folders
+
+
+def _stands_for_another(note: Path, record: Path) -> bool:
+    """Whether a note is of another record, which nobody has removed."""
+    with contextlib.suppress(OSError, ValueError):
+        noted, folders = _read(note)
+        return noted != record and (_is_there(noted) or not _is_removed(folders))
+    return False
 
 
 def _is_there(record: Path) -> bool:

@@ -74,6 +74,15 @@ def test_a_record_under_another_mount_is_told(tmp_path: Path) -> None:
     assert out_of_reach(tmp_path) == {path: record}
 
 
+@pytest.mark.parametrize("away", [True, False])
+def test_a_note_is_replaced_by_one_of_another_folder_only_if_its_record_is_gone(
+    tmp_path: Path, away: bool
+) -> None:
+    path = noted(applied_path(tmp_path / "first", UUID), tmp_path, away=away)
+    noted(applied_path(tmp_path / "second", UUID), tmp_path)
+    assert ("first" if away else "second") in path.read_text().splitlines()[0]
+
+
 def test_a_state_folder_that_somebody_has_removed_is_not_told(tmp_path: Path) -> None:
     record = applied_path(tmp_path / "its own/state", UUID)
     path = noted(record, tmp_path)
