@@ -11,6 +11,7 @@ from autotune.errors import RefusalError, UsageError
 from autotune.preflight import raw_device
 from autotune.system import sysfs
 from autotune.system.blockdev import SECTOR, Media, hardware, leaves, media_of, number, what_is
+from autotune.system.raw_space import against_writing
 from autotune.system.signature import signature
 from autotune.untrusted import plain
 
@@ -69,6 +70,14 @@ class Disk:
             yield descriptor
         finally:
             os.close(descriptor)
+
+
+def look_at_each_again(disks: Sequence[Disk]) -> None:
+    """Raise RefusalError as `look_again`, or if what they lie on is not enough for all of them."""
+    for disk in disks:
+        disk.look_again()
+    if why := against_writing([disk.name for disk in disks], disks[0].root):
+        raise RefusalError(f"Of the disks, none is written to: {why}.")
 
 
 def look_at_all_again(disks: Sequence[Disk]) -> None:

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
+from autotune.design.blank_disks import look_at_each_again
 from autotune.design.creation import create
 from autotune.design.filling import fill
 from autotune.design.shape import Shape
@@ -51,8 +52,7 @@ def on_slices(workspace: Workspace, state_dir: Path, reporter: Reporter) -> Iter
 
     Raise RefusalError, with nothing written, if a disk is not blank or not free.
     """
-    for disk in workspace.disks:
-        disk.look_again()
+    look_at_each_again(workspace.disks)
     path = journal_path(state_dir, workspace.uuid)
     signals = Signals(STAYS)
     with (
@@ -94,8 +94,7 @@ class Slices:
 
     def prepare(self, progress: Callable[[float], None]) -> None:
         """Announce the arrays, and fill the slices. Raise RefusalError if a disk is not blank."""
-        for disk in self.workspace.disks:
-            disk.look_again()
+        look_at_each_again(self.workspace.disks)
         self._guardian.journal.making({disk.name: disk.hardware for disk in self.workspace.disks})
         comers = [Newcomers(disk) for disk in self.workspace.disks]
 

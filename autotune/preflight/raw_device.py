@@ -92,7 +92,7 @@ def _refuse(array: Device, reason: str | None) -> None:
 
 def against(array: Device) -> str | None:
     """Why the device is not written to, whatever is on it: who uses it, or what it lies on."""
-    return users(array) or against_writing(array.name, array.root)
+    return users(array) or against_writing([array.name], array.root)
 
 
 def users(array: Device) -> str | None:

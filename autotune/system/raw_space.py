@@ -13,10 +13,10 @@ MOST_OF_FREE = 0.9
 """So much of what is free may be taken by writing all of a device."""
 
 
-def against_writing(name: str, root: Path = Path("/")) -> str | None:
-    """Why not all of a device may be written, since that takes space of others or does them harm;
-    None if nothing speaks against it. Never raises: what cannot be seen does."""
-    names = layers.below(name, root)
+def against_writing(devices: Iterable[str], root: Path = Path("/")) -> str | None:
+    """Why not all of these devices may be written, since that takes space of others or does them
+    harm; None if nothing speaks against it. Never raises: what cannot be seen does."""
+    names = dict.fromkeys(each for name in devices for each in layers.below(name, root))
     for each in names:
         try:
             kinds = layers.targets(each, root)

@@ -43,7 +43,7 @@ def test_a_member_whose_space_is_others_too_bars_writes(
         return (kind,) if name == "dm-0" else ()
 
     monkeypatch.setattr(layers, "targets", targets)
-    found = against_writing("md0", tmp_path)
+    found = against_writing(["md0"], tmp_path)
     assert (said in found) if said and found else (found == said)
     if said:
         monkeypatch.setattr(raw_device, "users", lambda _array: None)
@@ -83,8 +83,9 @@ def test_files_of_loop_devices_have_to_have_room_all_together(
     machine.mount("md0", tmp_path, fstype, f"{os.major(device)}:{os.minor(device)}")
     free = SimpleNamespace(f_bavail=free_mib, f_frsize=MIB)
     monkeypatch.setattr(raw_space.os, "statvfs", lambda _path: free)
-    found = against_writing("md0", tmp_path)
+    found = against_writing(["md0"], tmp_path)
     assert (found is not None) == refused
+    assert found == against_writing(["loop0", "loop1"], tmp_path)
     if found:
         assert f"has {free_mib} MiB free" in found
         assert "240 MiB" in found
@@ -94,4 +95,4 @@ def test_a_file_that_is_gone_bars_writes(tmp_path: Path) -> None:
     machine = fake_sysfs.FakeMachine(tmp_path)
     machine.disk("loop0")
     machine.put("sys/block/loop0/loop/backing_file", f"{tmp_path}/gone (deleted)")
-    assert "cannot be looked at" in (against_writing("loop0", tmp_path) or "")
+    assert "cannot be looked at" in (against_writing(["loop0"], tmp_path) or "")
