@@ -13,7 +13,7 @@ from autotune.errors import StoppedError
 
 def test_whoever_comes_to_a_disk_ends_its_filling(monkeypatch: pytest.MonkeyPatch) -> None:
     names = ["sdb", "sdc"]
-    disks = [SimpleNamespace(name=n, hardware=n, look_again=lambda: None) for n in names]
+    disks = [SimpleNamespace(name=n, hardware=n) for n in names]
     comes: list[str] = []
 
     def newcomers(disk: SimpleNamespace) -> Callable[[], str | None]:
@@ -27,6 +27,7 @@ def test_whoever_comes_to_a_disk_ends_its_filling(monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(slices_module, "Newcomers", newcomers)
     monkeypatch.setattr(slices_module, "fill", fill)
+    monkeypatch.setattr(slices_module, "look_at_each_again", lambda _disks: None)
     journal = SimpleNamespace(making=lambda _disks: None)
     made = Slices(
         cast(Any, SimpleNamespace(disks=disks, slice_bytes=64 << 20)),
