@@ -38,23 +38,24 @@ def no_room(array: Array) -> str | None:
     )
 
 
-def put_back_leftovers(array: Array, path: Path, notice: Callable[[str], None]) -> None:
+def put_back_leftovers(array: Array, path: Path, notice: Callable[[str], None]) -> bool:
     """Nobody else may come to restore what was killed together with its guardian before the sync is
     over, and a guard's shut throttle would hold it to its end. What cannot be put back is refused
-    when the journal is opened."""
+    when the journal is opened. Return whether there is such."""
     try:
         if not path.exists():
-            return
+            return False
         with contextlib.suppress(AutotuneError, FileNotFoundError):
             if not clear_if_torn(path):
                 put_back(path, array.root)
         if path.exists():
-            return
+            return True
     except OSError:
         # Whoever opens a journal there says what is wrong.
-        return
+        return True
     notice(f"What an earlier run left on {array.device} is put back.")
     wake_udev(array, notice)
+    return False
 
 
 def wake_udev(array: Array, notice: Callable[[str], None]) -> None:

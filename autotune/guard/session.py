@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from pathlib import Path
 from typing import Literal
 
@@ -34,6 +34,8 @@ BROKEN_S = 10.0
 """After its probe or its guardian has broken, so long passes until it is tried again."""
 AGAIN_S = 3600.0
 """After a release the ceiling is tried again: by then the foreground may be another."""
+LEFTOVERS_S = 60.0
+"""So long passes until what could not be put back is tried again."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +95,8 @@ def guard(device: str, wanted: Wanted, wait: bool = False) -> bool:
     until the sync is over.
     """
     array = find_array(device)
-    put_back_leftovers(array, journal_path(wanted.state_dir, array.uuid), wanted.notice)
+    path, leftovers_s = journal_path(wanted.state_dir, array.uuid), 0.0
+    put_back_leftovers(array, path, wanted.notice)
     if text := refusal(array):
         raise RefusalError(text)
     signals, noticed, warned, found = Signals(), "", "", wait
@@ -110,10 +113,12 @@ def guard(device: str, wanted: Wanted, wait: bool = False) -> bool:
 
         def pause(seconds: float) -> bool:
             # What could not go back at first, such as speeds that are hidden without redundancy;
-            # not what a run just begins.
-            if not is_held(array.uuid):
-                path = journal_path(wanted.state_dir, array.uuid)
-                put_back_leftovers(array, path, wanted.notice)
+            # not what a run just begins. Each try is noted in the journal, so it is seldom.
+            nonlocal leftovers_s
+            now_s = time.monotonic()
+            if now_s >= leftovers_s and not is_held(array.uuid):
+                stays = put_back_leftovers(array, path, wanted.notice)
+                leftovers_s = now_s + LEFTOVERS_S if stays else 0.0
             return signals.pause(seconds)
 
         while not signals.name and wait_for_one(array, pause, wait):
@@ -121,9 +126,9 @@ def guard(device: str, wanted: Wanted, wait: bool = False) -> bool:
             action = under_way(array)
             if began is None or began[0] != action:
                 began = action, time.clock_gettime(time.CLOCK_BOOTTIME)
-            since = datetime.now() - timedelta(
-                seconds=time.clock_gettime(time.CLOCK_BOOTTIME) - began[1]
-            )
+            # Not by local times, of which one hour comes twice.
+            ago_s = time.clock_gettime(time.CLOCK_BOOTTIME) - began[1]
+            since = datetime.fromtimestamp(time.time() - ago_s)
             try:
                 done, text = _one(array.now(), wanted, signals, bool(warned), since)
                 wanted.finished(done)

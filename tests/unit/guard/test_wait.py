@@ -3,6 +3,7 @@
 import os
 import shutil
 import signal
+import time
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -101,6 +102,41 @@ def test_a_date_counts_from_the_start_of_the_sync_however_often_it_is_tried(
     near = timedelta(milliseconds=100)
     assert max(first, second, third) - min(first, second, third) < near
     assert of_the_next > first
+
+
+def test_a_sync_in_the_hour_that_comes_twice_began_when_it_did(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """02:10 for the second time, at the end of summer time."""
+    now_s = 1_792_890_600.0
+    machine.sync("recover", SYNC)
+    machine.turns = [machine.guarded]
+    with monkeypatch.context() as there:
+        there.setenv("TZ", "Europe/Berlin")
+        time.tzset()
+        there.setattr(time, "time", lambda: now_s)
+        assert machine.guard()
+        assert machine.began[0].timestamp() == pytest.approx(now_s, abs=5)
+        assert (machine.began[0].hour, machine.began[0].fold) == (2, 1)
+    time.tzset()
+
+
+def test_what_cannot_be_put_back_is_not_tried_each_second(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tries: list[Path] = []
+
+    def put_back(_array: Array, path: Path, _notice: object) -> bool:
+        tries.append(path)
+        return len(tries) < 3
+
+    monkeypatch.setattr(module, "put_back_leftovers", put_back)
+    machine.sync("idle", IDLE)
+    machine.turns = [machine.guarded]
+    machine.pauses = [*[lambda: None] * 9, lambda: machine.sync("recover", SYNC)]
+    assert machine.guard()
+    # At the start, and in the first pause.
+    assert len(tries) == 2
 
 
 def test_a_refusal_is_asked_again_while_the_sync_lasts(machine: Machine) -> None:
