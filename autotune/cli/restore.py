@@ -74,7 +74,8 @@ def restore(
 
         wake(came.barred, notice)
     _tell_persisted(array)
-    for text in left_elsewhere(state_dir):
+    # Nobody reads what a timer finds, and a folder whose disk hangs would keep it.
+    for text in left_elsewhere(state_dir) if not abandoned else ():
         notice(text)
     failed += [text for outcome in outcomes.values() for text in outcome.failed]
     document = {name: vars(outcome) for name, outcome in outcomes.items()}

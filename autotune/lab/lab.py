@@ -27,6 +27,7 @@ from autotune.lab.processes import (
     allow_many_files,
     require,
     require_memory,
+    require_usable_folder,
 )
 from autotune.lab.scenario import Scenario
 from autotune.lab.wire import Kind, Wire, WireClosedError
@@ -59,6 +60,7 @@ def run(
     kernel = find_kernel(kernel)
     require(list(PACKAGES))
     require_memory(scenario.memory_bytes)
+    require_usable_folder(Path(tempfile.gettempdir()))
     allow_many_files()
     terminal = os.isatty(1)
     with Processes() as processes:

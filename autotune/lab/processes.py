@@ -75,6 +75,16 @@ def allow_many_files() -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
+def require_usable_folder(folder: Path) -> None:
+    """Raise RefusalError if the lab's files cannot be in a folder, which it has programs in."""
+    bare = os.statvfs(folder).f_flag & os.ST_NOEXEC
+    if bare or any(letter.isspace() for letter in str(folder)):
+        why = "allows no programs (noexec)" if bare else "has a space in its name"
+        raise RefusalError(
+            f"The lab cannot keep its files in {folder}, which {why}; set TMPDIR to another folder."
+        )
+
+
 def _environment() -> dict[str, str]:
     # Without a TMPDIR, the kernel keeps the guest's memory in /dev/shm, not in a file on disk.
     kept = {name: value for name, value in os.environ.items() if name not in _TEMPORARY}

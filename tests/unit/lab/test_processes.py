@@ -7,12 +7,18 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from autotune.errors import RefusalError
 from autotune.lab import processes
-from autotune.lab.processes import Processes, require, require_memory
+from autotune.lab.processes import (
+    Processes,
+    require,
+    require_memory,
+    require_usable_folder,
+)
 from autotune.system import sysfs
 
 # A process with a child, such as a user-mode kernel.
@@ -125,3 +131,15 @@ except RefusalError as error:
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
     )
     assert said in done.stdout
+
+
+def test_a_folder_that_the_lab_cannot_use_is_refused_with_a_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    require_usable_folder(tmp_path)
+    (spaced := tmp_path / "my files").mkdir()
+    with pytest.raises(RefusalError, match="has a space in its name; set TMPDIR"):
+        require_usable_folder(spaced)
+    monkeypatch.setattr(os, "statvfs", lambda _path: SimpleNamespace(f_flag=os.ST_NOEXEC))
+    with pytest.raises(RefusalError, match="allows no programs"):
+        require_usable_folder(tmp_path)

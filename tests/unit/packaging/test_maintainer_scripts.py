@@ -142,6 +142,15 @@ def test_a_purge_leaves_the_memory_of_other_installations(tmp_path: Path) -> Non
     _run(tmp_path, "touch /run/autotune/array-u\nscript postrm purge\n[ -e /run/autotune/array-u ]")
 
 
+@pytest.mark.parametrize(
+    "how",
+    ["mount -t tmpfs none /var/lib/autotune", "cd /var/lib; mv autotune at; ln -s at autotune"],
+)
+def test_a_purge_ends_where_the_state_folder_is_a_mount_or_a_link(tmp_path: Path, how: str) -> None:
+    made = f"{how}\ntouch /var/lib/autotune/autotune.db; cd /var/lib/autotune; held=$(pwd -P); cd /"
+    _run(tmp_path, f'{made}\nscript postrm purge\n[ ! -e "$held/autotune.db" ]')
+
+
 def test_a_removed_package_leaves_nothing_persisted(tmp_path: Path) -> None:
     """What is needs no state folder."""
     gone = "rm -r /var/lib/autotune\nscript prerm remove\ncat /run/restored"
