@@ -43,10 +43,18 @@ def test_a_run_finds_and_confirms_a_better_setting_and_puts_the_originals_back(
     for trial in trials:
         if "write.throughput" in trial["figures"]:
             rates[trial["role"]].append(trial["figures"]["write.throughput"]["value"])
-    proof = [role for role in roles if role.startswith("confirm")]
-    # It ends as soon as it is clear, after a pair or more.
+    proofs: list[tuple[object, list[str]]] = []
+    for trial in trials:
+        if trial["role"] == "confirm-winner" and trial["requested"] not in [s for s, _ in proofs]:
+            proofs.append((trial["requested"], []))
+        if trial["role"].startswith("confirm"):
+            proofs[-1][1].append(trial["role"])
+    # What promised more, once one is kept, has a proof of its own.
+    assert len(proofs) == 1 + len(done["refused"])
     sides = ("winner", "baseline", "baseline", "winner") * 2
-    assert len(proof) in (2, 4, 6, 8)
-    assert proof == [f"confirm-{side}" for side in sides[: len(proof)]]
+    for _, proof in proofs:
+        # It ends as soon as it is clear, after a pair or more.
+        assert len(proof) in (2, 4, 6, 8)
+        assert proof == [f"confirm-{side}" for side in sides[: len(proof)]]
     # A large effect: 4096 stripes against 256 make this load 1.6 times as fast on these disks.
     assert sum(rates["confirm-winner"]) > 1.15 * sum(rates["confirm-baseline"])
