@@ -77,7 +77,7 @@ def look_at_each_again(disks: Sequence[Disk]) -> None:
     for disk in disks:
         disk.look_again()
     if why := against_writing([disk.name for disk in disks], disks[0].root):
-        raise RefusalError(f"Of the disks, none is written to: {why}.")
+        raise RefusalError(f"The disks are not written to: {why}.")
 
 
 def look_at_all_again(disks: Sequence[Disk]) -> None:

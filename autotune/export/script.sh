@@ -386,7 +386,7 @@ is_out_of_reach() {
 }
 
 # Whether autotune has had one of the disks with a state folder, $1, since the boot.
-were_with() {
+has_had_disks() {
     for disk in $disks; do
         memory=$RUN/autotune/disk-${disk##*/}
         ! sed -n 's|^\(/.*\)/journal/[^/]*$|\1|p' "$memory" 2>/dev/null | grep -qxF -- "$1" || return 0
@@ -402,7 +402,7 @@ check_mounted() {
         is_out_of_reach "$note" || continue
         case ${note##*-} in
         "$uuid" | "$known_as") ;;
-        *) were_with "${record%/*/*}" || continue ;;
+        *) has_had_disks "${record%/*/*}" || continue ;;
         esac
         fail "autotune has set $2 or disks of it, as $record says, which is not mounted or was replaced; mount it, and run autotune restore --all --state-dir ${record%/*/*} first."
     done

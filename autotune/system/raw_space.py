@@ -46,7 +46,8 @@ def _fills(files: Iterable[Path], root: Path) -> str | None:
         free = found.f_bavail * found.f_frsize
         if wanted[filesystem] > MOST_OF_FREE * free:
             return (
-                f"it lies on {file}, whose filesystem has {show_bytes(free)} free and others' "
-                f"files, and writing all may take {show_bytes(wanted[filesystem])} of that"
+                f"the loop device's file {file} is on a filesystem with {show_bytes(free)} free, "
+                "which others use, too, and writing all may take "
+                f"{show_bytes(wanted[filesystem])} of that"
             )
     return None

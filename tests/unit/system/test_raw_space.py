@@ -87,7 +87,7 @@ def test_files_of_loop_devices_have_to_have_room_all_together(
     assert (found is not None) == refused
     assert found == against_writing(["loop0", "loop1"], tmp_path)
     if found:
-        assert f"has {free_mib} MiB free" in found
+        assert f"with {free_mib} MiB free" in found
         assert "240 MiB" in found
 
 
