@@ -130,15 +130,17 @@ def _lives(pid: int) -> bool:
 
 def settle(journal: Path, root: Path = Path("/")) -> None:
     """Before a run: put back what waits since an earlier one, if no sync runs now. `journal` is
-    where the run's own will be. Raise RefusalError if that cannot be done."""
+    where the run's own will be. Raise RefusalError if a setting cannot be put back: a scratch
+    folder that cannot be removed bars nobody."""
     path = waiting_path(journal)
     try:
         if not path.exists() or _is_syncing(Journal.load(path).record, root):
             return
-        _, outcome = put_back(path, root)
+        record, outcome = put_back(path, root)
     except FileNotFoundError:
         return
-    if outcome.failed:
+    folder_alone = not (record.making or record.changed) or outcome.rebooted
+    if outcome.failed and not folder_alone:
         raise RefusalError(
             "What an earlier run left could not be put back: " + "; ".join(outcome.failed) + "."
         )

@@ -1,6 +1,8 @@
 """Where a scratch file may be, and how much room it may take there."""
 
+import fcntl
 import os
+import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -15,6 +17,9 @@ MAX_BYTES = 1 << 30
 MIN_BYTES = 64 << 20
 BLOCK_BYTES = 1 << 20
 SHARE_OF_FREE = 10
+FS_IOC_GETFLAGS = 0x80086601
+KEEPING_FLAGS = {0x10: "immutable", 0x20: "append-only"}
+"""FS_IMMUTABLE_FL and FS_APPEND_FL (linux/fs.h): of a folder, both keep what is in it there."""
 FULL_TO_START = 0.8
 """A thin pool fuller than this, in data or metadata, gets no scratch file."""
 FULL_TO_GO_ON = 0.9
@@ -73,6 +78,11 @@ def scratch_bytes(folder: Path, underlying: Underlying) -> int:
     """
     if underlying.bar:
         raise RefusalError(f"There can be no scratch file in {folder}: {underlying.bar}.")
+    if kept := _keeps_its_files(folder):
+        raise RefusalError(
+            f"{folder} is {kept}, so no scratch file could be removed from it; use another folder "
+            f"(--scratch), or take that off it (chattr -{kept[0]} {folder})."
+        )
     free = free_bytes(folder, underlying)
     size = min(MAX_BYTES, free // SHARE_OF_FREE) // BLOCK_BYTES * BLOCK_BYTES
     if size < MIN_BYTES:
@@ -107,6 +117,25 @@ def free_bytes(folder: Path, underlying: Underlying) -> int:
             )
         free = min(free, pool.free_bytes)
     return free
+
+
+def _keeps_its_files(folder: Path) -> str:
+    """What keeps everybody from removing a file from a folder; "" if nothing does."""
+    flags = bytearray(8)
+    try:
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    except OSError:
+        return ""
+    try:
+        fcntl.ioctl(descriptor, FS_IOC_GETFLAGS, flags)
+    except OSError:
+        # A filesystem that has no such flags.
+        return ""
+    finally:
+        os.close(descriptor)
+    # The kernel knows only the first half of what it calls a long.
+    found = int.from_bytes(flags[:4], sys.byteorder)
+    return next((text for flag, text in KEEPING_FLAGS.items() if found & flag), "")
 
 
 def _free(folder: Path) -> int:

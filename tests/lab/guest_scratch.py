@@ -83,6 +83,23 @@ def test_a_scratch_folder_below_somebody_elses_is_refused(
     assert f"{MOUNT}/bob belongs to the user" in done.stderr
 
 
+def test_a_folder_that_nothing_can_be_removed_from_gets_no_scratch_file(
+    tmp_path: Path, words: tuple[object, ...]
+) -> None:
+    """As the root of a volume for logs, or for backups."""
+    for flag, word in (("a", "append-only"), ("i", "immutable")):
+        subprocess.run(["chattr", f"+{flag}", MOUNT], check=True)
+        try:
+            plan = autotune_json(*words, "--dry-run", state=tmp_path)
+            named = autotune(*words, "--scratch", MOUNT, state=tmp_path)
+        finally:
+            subprocess.run(["chattr", f"-{flag}", MOUNT], check=True)
+        assert (plan["scratch"], plan["left_out"]) == (None, ["write"])
+        assert named.returncode == 1
+        assert f"{MOUNT} is {word}" in named.stderr
+        assert f"chattr -{flag} {MOUNT}" in named.stderr
+
+
 def test_where_the_filesystem_is_a_users_reads_are_measured_all_the_same(
     tmp_path: Path, words: tuple[object, ...]
 ) -> None:

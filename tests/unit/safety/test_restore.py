@@ -21,6 +21,7 @@ from autotune.safety import own_check, restore_file, separate_process
 from autotune.safety import record as record_module
 from autotune.safety import restore as restore_module
 from autotune.safety.applied import Stopped, set_over
+from autotune.safety.deferred_restore import settle
 from autotune.safety.journal import Journal
 from autotune.safety.new_journal import new_journal
 from autotune.safety.paths import applied_path, open_journals, waiting_path
@@ -368,7 +369,7 @@ def test_a_scheduler_that_somebody_else_chose_takes_its_settings_along(resetting
     assert not files.path.exists(), "nothing is left to put back"
 
 
-def test_a_scratch_folder_that_stays_bars_no_guard(
+def test_a_scratch_folder_that_stays_bars_nobody(
     files: Files, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As on a filesystem that became read-only, or whose disks hang."""
@@ -385,6 +386,7 @@ def test_a_scratch_folder_that_stays_bars_no_guard(
     with monkeypatch.context() as patch:
         patch.setattr("autotune.safety.own_scratch.remove", refuse)
         outcome = restore(files.reload(), files.root)
+        settle(files.path, files.root)
     assert outcome.failed == [f"{folder}: Read-only file system"]
     assert sysfs.read(cache) == "256"
     # Another one comes, ends the same, and the first one is not forgotten.
