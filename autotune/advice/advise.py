@@ -5,13 +5,13 @@ from pathlib import Path
 
 from autotune.advice import alignment, bitmap, geometry, measured, members, mounts, parity, queues
 from autotune.advice.array_facts import ArrayFacts
-from autotune.advice.finding import Advice, Check, Finding, NotLookedAt, Seen
+from autotune.advice.finding import Advice, Finding, FindingKind, NotLookedAt, Seen
 from autotune.deploy.in_force import active
 from autotune.system.array import Array
 from autotune.system.programs import UnseenError
 from autotune.system.stack import read_stack
 
-CHECKS: tuple[Check, ...] = (
+CHECKS: tuple[FindingKind, ...] = (
     *alignment.CHECKS,
     *geometry.CHECKS,
     *mounts.CHECKS,
@@ -48,7 +48,7 @@ def advise(
     )
 
 
-def _finding(check: Check, seen: Seen) -> Finding:
+def _finding(check: FindingKind, seen: Seen) -> Finding:
     cost = seen.cost or check.cost
     return Finding(
         check.name,

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from shlex import quote
 
 from autotune.advice.array_facts import ArrayFacts, block_bytes, show_kib, start_bytes
-from autotune.advice.finding import NEW_IS_LOST, Check, Seen
+from autotune.advice.finding import NEW_IS_LOST, FindingKind, Seen
 from autotune.system import layers
 from autotune.system.blockdev import SECTOR, number
 from autotune.system.programs import output
@@ -127,14 +127,14 @@ _BLOCKS = "A small write covers parts of two blocks, which the disk has to read 
 _SOURCE = "kernel Documentation/ABI/stable/sysfs-block, optimal_io_size"
 
 CHECKS = (
-    Check(
+    FindingKind(
         "member-alignment",
         "the data of a member begin at no multiple of what its disk writes as a whole",
         _BLOCKS,
         "kernel Documentation/ABI/stable/sysfs-block, physical_block_size",
         _members,
     ),
-    Check(
+    FindingKind(
         "partition-alignment",
         "a partition on the array begins at no multiple of its stripe (RAID 4, 5, 6), its chunk "
         "(RAID 0, 10) or its disks' blocks (RAID 1)",
@@ -142,14 +142,14 @@ CHECKS = (
         _SOURCE,
         _partitions,
     ),
-    Check(
+    FindingKind(
         "lvm-alignment",
         "the first extent of LVM on the array begins at no multiple of the same",
         _STRIPES,
         f"pvcreate(8), --dataalignment; {_SOURCE}",
         _lvm,
     ),
-    Check(
+    FindingKind(
         "crypt-alignment",
         "the data of an encrypted device on the array begin at no multiple of the same",
         _STRIPES,

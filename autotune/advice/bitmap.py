@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from autotune.advice.array_facts import ArrayFacts, show_kib
-from autotune.advice.finding import Check, Seen
+from autotune.advice.finding import FindingKind, Seen
 from autotune.quantities import show_bytes, show_seconds
 from autotune.system import sysfs
 from autotune.system.blockdev import number
@@ -82,14 +82,14 @@ def _as_set(facts: ArrayFacts) -> str:
 
 
 CHECKS = (
-    Check(
+    FindingKind(
         "no-bitmap",
         "an array of members above 100 GiB has neither a bitmap, nor a journal or PPL",
         "After a crash md resyncs all of the array.",
         "md(4), BITMAP WRITE-INTENT LOGGING",
         _none,
     ),
-    Check(
+    FindingKind(
         "bitmap-chunk",
         "a bit of the bitmap stands for less than 16 MiB",
         "The first write to each such part waits until its bit is written to all members; after a "

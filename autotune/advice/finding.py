@@ -26,7 +26,7 @@ class Seen:
 
 
 @dataclass(frozen=True)
-class Check:
+class FindingKind:
     """A kind of finding. `name` never changes: configurations hold it.
 
     `finds` says when there is one, for the reference page; `source` is where the cost is from.

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from shlex import quote
 
 from autotune.advice.array_facts import ArrayFacts, show_kib
-from autotune.advice.finding import Check, Seen
+from autotune.advice.finding import FindingKind, Seen
 from autotune.advice.mounted_anew import UNMOUNTED, mounted_anew
 from autotune.system.blockdev import SECTOR
 from autotune.system.programs import output
@@ -85,7 +85,7 @@ def _allowed(unit: int, chunk: int, stripe: int) -> tuple[str, ...]:
 
 
 CHECKS = (
-    Check(
+    FindingKind(
         "ext4-stripe",
         "an ext4 on RAID 4, 5 or 6 has no stripe width, or that of another stripe, as after the "
         "array has grown",
@@ -94,7 +94,7 @@ CHECKS = (
         "mke2fs(8), stripe_width",
         _ext4,
     ),
-    Check(
+    FindingKind(
         "xfs-stripe",
         "an XFS on RAID 4, 5 or 6 has no stripe unit and width, or others than the array",
         "It does not lay files and large writes on the array's chunks and stripes, so md has to "

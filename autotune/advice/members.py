@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from statistics import median
 
 from autotune.advice.array_facts import ArrayFacts, listed
-from autotune.advice.finding import NEW_IS_LOST, Check, Seen
+from autotune.advice.finding import NEW_IS_LOST, FindingKind, Seen
 from autotune.quantities import show_rate
 from autotune.system.array import Array, Media, read_array
 from autotune.system.blockdev import SECTOR, media_of, number
@@ -115,14 +115,14 @@ def _slow(facts: ArrayFacts) -> Iterator[Seen]:
 
 
 CHECKS = (
-    Check(
+    FindingKind(
         "same-disk",
         "two members of an array with redundancy lie on one disk",
         "If that disk fails, the array loses both; and it does the work of two.",
         'kernel drivers/md/md.c, "appears to be on the same physical disk as"',
         _same_disk,
     ),
-    Check(
+    FindingKind(
         "shared-disk",
         "another array has a tenth or more of the same hard disks",
         "A load on one array makes the other's requests wait, and a sync of one waits for the "
@@ -130,7 +130,7 @@ CHECKS = (
         'kernel drivers/md/md.c, "they share one or more physical units"',
         _shared_disk,
     ),
-    Check(
+    FindingKind(
         "mixed-media",
         "hard disks and flash are members of one array, and on RAID 1 the hard disks are not "
         "marked write-mostly",
@@ -138,7 +138,7 @@ CHECKS = (
         "md(4), WRITE-MOSTLY; what the disks say of themselves",
         _mixed_media,
     ),
-    Check(
+    FindingKind(
         "slow-member",
         "a member reads at less than 0.7 of the others' speed, all being read at once",
         "A sync, and whatever reads or writes whole stripes, is as slow as the slowest member.",

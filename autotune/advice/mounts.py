@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from shlex import quote
 
 from autotune.advice.array_facts import ArrayFacts
-from autotune.advice.finding import Check, Seen
+from autotune.advice.finding import FindingKind, Seen
 from autotune.advice.mounted_anew import UNMOUNTED, mounted_anew
 from autotune.system.blockdev import number, whole_disk
 
@@ -43,7 +43,7 @@ def _discard(facts: ArrayFacts) -> Iterator[Seen]:
 
 
 CHECKS = (
-    Check(
+    FindingKind(
         "strictatime",
         "a filesystem on the array is mounted with strictatime",
         "Each read of a file causes a write of its time, which on RAID 4, 5 and 6 is a write of "
@@ -51,7 +51,7 @@ CHECKS = (
         "mount(8), strictatime and relatime",
         _strictatime,
     ),
-    Check(
+    FindingKind(
         "online-discard",
         "an ext4 or XFS is mounted with discard, and the array passes it on",
         "Each removal of files sends commands to the disks that others' requests wait for.",

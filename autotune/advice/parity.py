@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterator
 
 from autotune.advice.array_facts import PARITY_DISKS, ArrayFacts
-from autotune.advice.finding import Check, Seen
+from autotune.advice.finding import FindingKind, Seen
 from autotune.system import sysfs
 from autotune.system.array import Media
 
@@ -39,7 +39,7 @@ def _skip_copy(facts: ArrayFacts) -> Iterator[Seen]:
 
 
 CHECKS = (
-    Check(
+    FindingKind(
         "skip-copy",
         "skip_copy of a RAID 4, 5 or 6 is 1",
         "Data that changes on its way, as with O_DIRECT or under a filesystem that was mounted "
@@ -47,7 +47,7 @@ CHECKS = (
         "kernel drivers/md/raid5.c, raid5_store_skip_copy; fs/super.c, SB_I_STABLE_WRITES",
         _skip_copy,
     ),
-    Check(
+    FindingKind(
         "one-thread",
         "a RAID 4, 5 or 6 of NVMe disks has one thread for its stripes (group_thread_cnt 0), "
         "where there are 4 processors or more; not where a profile in force sets it",

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from autotune.advice.array_facts import ArrayFacts, listed
-from autotune.advice.finding import Check, Seen
+from autotune.advice.finding import FindingKind, Seen
 from autotune.system import sysfs
 from autotune.system.array import Media
 
@@ -126,28 +126,28 @@ def _chosen(disk: Path) -> str:
 
 
 CHECKS = (
-    Check(
+    FindingKind(
         "queue-depth",
         "a SATA disk is given one request at a time, though its controller can do NCQ",
         "It cannot choose the order of requests, so random reads of several users wait longer.",
         "Serial ATA, Native Command Queuing; kernel drivers/ata/libata-sata.c",
         _queue_depth,
     ),
-    Check(
+    FindingKind(
         "write-cache",
         "the write cache is off on some hard disks of an array, and on on others",
         "Writes wait for the disks without one.",
         "hdparm(8), -W; kernel Documentation/ABI/stable/sysfs-block, write_cache",
         _write_cache,
     ),
-    Check(
+    FindingKind(
         "link-speed",
         "the SATA or PCIe link of a member is slower than that of another disk of the same model",
         "A disk can be no faster than its link; and one that fell back often has errors.",
         "kernel Documentation/ABI/testing/sysfs-ata, sata_spd; sysfs-bus-pci, current_link_speed",
         _link_speed,
     ),
-    Check(
+    FindingKind(
         "scheduler",
         "members of one kind have different schedulers, or an NVMe disk has bfq; not where a "
         "profile in force sets it",

@@ -5,9 +5,8 @@ import signal
 import time
 from datetime import UTC, datetime
 
-from autotune.checking import obstacles, piece, stored
-from autotune.checking.record import CheckHistory, CheckRecord
-from autotune.checking.wanted import (
+from autotune.checking import obstacles, part, stored
+from autotune.checking.options import (
     ASKED_ANEW,
     OVERTAKEN,
     REPLACED,
@@ -15,8 +14,9 @@ from autotune.checking.wanted import (
     UNTOLD,
     WINDOW_CLOSED,
     WINDOW_SHUT,
-    Wanted,
+    CheckOptions,
 )
+from autotune.checking.record import CheckHistory, CheckRecord
 from autotune.errors import RefusalError, StoppedError
 from autotune.guard import announce
 from autotune.guard.background import Background
@@ -42,7 +42,7 @@ SOON_S = 3600.0
 """A window that opens so soon is waited for: a timer looks each hour."""
 
 
-def check(device: str, wanted: Wanted) -> tuple[CheckRecord | None, str]:
+def check(device: str, options: CheckOptions) -> tuple[CheckRecord | None, str]:
     """Check an array to its end, or until a signal or its window ends that; return how far it came,
     and why it stopped ("" if all was read). None if it did not even begin.
 
@@ -51,15 +51,15 @@ def check(device: str, wanted: Wanted) -> tuple[CheckRecord | None, str]:
     is moved here, or the array is stopped. What was read by then is kept.
     """
     array = find_array(device)
-    path = journal_path(wanted.state_dir, array.uuid)
-    if not wanted.patient:
+    path = journal_path(options.state_dir, array.uuid)
+    if not options.patient:
         # Who works on the array is named here, rather than what it does there.
         with lock(array, path):
             pass
-    put_back_leftovers(array, path, wanted.notice)
+    put_back_leftovers(array, path, options.notice)
     background = Background()
     try:
-        return _Checking(array.now(), wanted, background).run()
+        return _Checking(array.now(), options, background).run()
     finally:
         background.close()
 
@@ -67,46 +67,46 @@ def check(device: str, wanted: Wanted) -> tuple[CheckRecord | None, str]:
 class _Checking:
     """One array's check in this process."""
 
-    def __init__(self, array: Array, wanted: Wanted, background: Background) -> None:
-        self._array, self._wanted, self._background = array, wanted, background
-        self._stored = stored.Stored(stored.path_of(wanted.state_dir, array.uuid))
+    def __init__(self, array: Array, options: CheckOptions, background: Background) -> None:
+        self._array, self._options, self._background = array, options, background
+        self._stored = stored.Stored(stored.path_of(options.state_dir, array.uuid))
         self._history = self._stored.at_first
         self._anew = self._why_anew()
         self._began = self._ran = self._stopping = self._is_lost = False
         self._signals = Signals()
-        self._promise: Promise = wanted.goals.promise(piece.CHECK, datetime.now())
-        known = forecasts.newest(array, wanted.state_dir)
-        self._news = announce.News(array.device, piece.CHECK, wanted.goals, self._promise, known)
+        self._promise: Promise = options.goals.promise(part.CHECK, datetime.now())
+        known = forecasts.newest(array, options.state_dir)
+        self._news = announce.News(array.device, part.CHECK, options.goals, self._promise, known)
         self._noticed = ""
 
     def _why_anew(self) -> str:
         """Why no earlier check goes on; "" if one does."""
-        if self._wanted.anew:
+        if self._options.anew:
             return ASKED_ANEW
         return UNTOLD if obstacles.untold(self._array) else ""
 
     def run(self) -> tuple[CheckRecord | None, str]:
-        with self._signals.caught(self._wanted.notice):
+        with self._signals.caught(self._options.notice):
             why = self._parts()
         return (self._history.checks[-1] if self._ran else self._history.current), why
 
     def _parts(self) -> str:
         """One part after the other; why there is no more, "" if all is read."""
-        wanted = self._wanted
+        options = self._options
         if not self._wait_for_its_window():
             return self._signals.name or WINDOW_SHUT
         while self._signals.going():
-            if wanted.window is not None and wanted.window.left_s(wanted.now()) <= CLOSING_S:
+            if options.window is not None and options.window.left_s(options.now()) <= CLOSING_S:
                 return WINDOW_CLOSED
             array = self._array = self._array.now()
-            patient = wanted.patient or self._began
+            patient = options.patient or self._began
             sync = obstacles.passing(array)
             if array.sync_action in REBUILDS and obstacles.untold(array):
                 # Seen now: afterwards another check may hide it.
                 self._anew = self._anew or UNTOLD
             if (not sync or not patient) and (text := obstacles.lasting(array)):
                 raise RefusalError(text)
-            why = sync or obstacles.too_warm(array, wanted.hottest_c, self._began)
+            why = sync or obstacles.too_warm(array, options.hottest_c, self._began)
             if not why:
                 before = self._history
                 try:
@@ -123,17 +123,17 @@ class _Checking:
 
     def _wait_for_its_window(self) -> bool:
         """Wait until the window opens, if that is soon; whether it is open."""
-        window = self._wanted.window
-        opens_in_s = window.opens_in_s(self._wanted.now()) if window is not None else 0.0
+        window = self._options.window
+        opens_in_s = window.opens_in_s(self._options.now()) if window is not None else 0.0
         return opens_in_s <= SOON_S and self._signals.pause(opens_in_s)
 
     def _wait(self, why: str) -> None:
         """Let some time pass, or less if a signal comes."""
         if why != self._noticed:
-            self._wanted.notice(f"The check of {self._array.device} waits: {why}.")
+            self._options.notice(f"The check of {self._array.device} waits: {why}.")
             self._noticed = why
         current = self._history.current
-        self._wanted.waiting(why, current.share if current else 0.0)
+        self._options.waiting(why, current.share if current else 0.0)
         self._signals.pause(LOOK_S)
 
     def _part(self, array: Array) -> str | None:
@@ -141,30 +141,30 @@ class _Checking:
         record = self._record(array)
         if not self._began:
             for text in self._news.before():
-                self._wanted.notice(text)
+                self._options.notice(text)
             if not record.parts:
                 found = checks.mismatched(array), checks.bad_blocks(array)
                 for text in filter(None, found):
-                    self._wanted.notice(text)
+                    self._options.notice(text)
         elif self._noticed:
-            self._wanted.notice(
+            self._options.notice(
                 f"The check of {array.device} goes on at {show_share(record.share)}."
             )
         self._began, self._noticed = True, ""
-        terms = piece.Terms(
-            self._wanted.state_dir,
+        options = part.PartOptions(
+            self._options.state_dir,
             self._promise,
-            self._wanted.least_kib,
-            self._wanted.hottest_c,
+            self._options.least_kib,
+            self._options.hottest_c,
             self._stop,
-            self._wanted.on_window,
-            self._wanted.notice,
-            self._wanted.unheld,
+            self._options.on_window,
+            self._options.notice,
+            self._options.unheld,
             self._news,
             self._keep,
             self._stored.is_anothers,
         )
-        record, ended = piece.run(array, record, terms)
+        record, ended = part.run(array, record, options)
         if ended == OVERTAKEN:
             # What was read meanwhile must not be forgotten for what is known here.
             self._history = self._history if self._ran else CheckHistory()
@@ -190,7 +190,7 @@ class _Checking:
                 return current
             why = REPLACED
         if current is not None and why != ASKED_ANEW:
-            self._wanted.notice(
+            self._options.notice(
                 f"Since the check of {array.device} stopped at "
                 f"{show_share(current.share)}, {why}, so it begins anew."
             )
@@ -209,13 +209,13 @@ class _Checking:
         if not self._signals.going():
             if not self._stopping:
                 self._stopping = True
-                self._wanted.notice(STOPPING)
+                self._options.notice(STOPPING)
             terminated = self._signals.name == signal.SIGTERM.name
-            rest_s = piece.TERMINATED_REST_S if terminated else piece.REST_S
+            rest_s = part.TERMINATED_REST_S if terminated else part.REST_S
             return self._signals.name, rest_s if self._signals.count == 1 else 0.0
-        window = self._wanted.window
-        if window is not None and (left_s := window.left_s(self._wanted.now())) <= CLOSING_S:
-            return WINDOW_CLOSED, piece.REST_S if left_s > 0 else 0.0
+        window = self._options.window
+        if window is not None and (left_s := window.left_s(self._options.now())) <= CLOSING_S:
+            return WINDOW_CLOSED, part.REST_S if left_s > 0 else 0.0
         return "", 0.0
 
     def _keep(self, record: CheckRecord) -> None:
@@ -223,7 +223,7 @@ class _Checking:
         told = self._history.checks[-1].told
         if record.mismatches > told and (not told or record.ended is not None):
             told = record.mismatches
-            self._wanted.mismatched(record)
+            self._options.mismatched(record)
         record = record.changed(told=told)
         history = self._history = self._history.now(self._array.device, record)
         self._background(lambda: self._save(history))
@@ -235,7 +235,7 @@ class _Checking:
         except OSError as error:
             if not self._is_lost:
                 self._is_lost = True
-                self._wanted.notice(
+                self._options.notice(
                     f"{self._stored.path} cannot be written: {error.strerror}. Mend that, or the "
                     "next check begins where the stored one ends."
                 )

@@ -10,7 +10,7 @@ from autotune.told_once import ToldOnce
 NS = 1e9
 
 
-class MetricsFile:
+class CheckMetricsFile:
     """Writes the metrics of an array's checks. A file that cannot be written is told of once, tried
     again, and keeps no check from its work."""
 

@@ -22,7 +22,7 @@ class _Strict(BaseModel):
 
 
 class Part(_Strict):
-    """A piece of a check without interruption; of neighbours that were joined, all of them."""
+    """A part of a check without interruption; of neighbours that were joined, all of them."""
 
     start: Annotated[int, Field(ge=0)]
     end: Annotated[int, Field(ge=0)]

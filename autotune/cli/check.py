@@ -60,7 +60,7 @@ def check(
     import json
     import math
 
-    from autotune.cli.checking import Asked
+    from autotune.cli.checking import CheckArguments
     from autotune.cli.checking import check as check_array
     from autotune.errors import UsageError
     from autotune.guard.goals import POLICIES, Goals
@@ -88,8 +88,8 @@ def check(
         print(json.dumps({"device": array.device, "postponed": why}) if as_json else why)
         return
     goals = Goals(ceiling_ns, policy=None if ceiling else policy or "foreground")
-    asked = Asked(array, settings, goals, state_dir, restart, scheduled)
-    record, stopped = check_array(asked)
+    arguments = CheckArguments(array, settings, goals, state_dir, restart, scheduled)
+    record, stopped = check_array(arguments)
     if as_json:
         found = report.document(array.device, record, stopped) if record else None
         document = found or {"device": array.device, "postponed": stopped}

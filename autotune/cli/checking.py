@@ -7,9 +7,9 @@ from pathlib import Path
 
 from autotune.checking import stored
 from autotune.checking.check import check as check_array
-from autotune.checking.metrics import MetricsFile
+from autotune.checking.metrics import CheckMetricsFile
+from autotune.checking.options import CheckOptions
 from autotune.checking.record import CheckRecord
-from autotune.checking.wanted import Wanted
 from autotune.cli.guarding import on_terminal
 from autotune.cli.terminal import notice
 from autotune.guard.background import Background
@@ -23,7 +23,7 @@ from autotune.system.sync import FLOOR_KIB
 
 
 @dataclass(frozen=True)
-class Asked:
+class CheckArguments:
     """What the command line and the configuration say. `scheduled`: as the timer does it."""
 
     array: Array
@@ -34,18 +34,18 @@ class Asked:
     scheduled: bool
 
 
-def check(asked: Asked) -> tuple[CheckRecord | None, str]:
+def check(arguments: CheckArguments) -> tuple[CheckRecord | None, str]:
     """Check; as `checking.check`, with a line on a terminal, metrics and the command for events."""
-    array, care = asked.array, asked.settings.care(asked.array.uuid)
-    file = asked.settings.metrics
-    metrics = MetricsFile(Path(file.textfile) if file else None, array, notice)
-    history = stored.path_of(asked.state_dir, array.uuid)
+    array, care = arguments.array, arguments.settings.care(arguments.array.uuid)
+    file = arguments.settings.metrics
+    metrics = CheckMetricsFile(Path(file.textfile) if file else None, array, notice)
+    history = stored.path_of(arguments.state_dir, array.uuid)
     hooks: list[threading.Thread] = []
 
     def tell(event: Event) -> Callable[[str], None]:
         def run_hook(text: str) -> None:
             log(event, array.device, array.uuid, text)
-            if fault := notify(event, array.device, array.uuid, text, asked.settings.notify):
+            if fault := notify(event, array.device, array.uuid, text, arguments.settings.notify):
                 notice(fault)
 
         def told(text: str) -> None:
@@ -56,7 +56,7 @@ def check(asked: Asked) -> tuple[CheckRecord | None, str]:
 
         return told
 
-    with on_terminal(array.device, asked.goals.ceiling_ns, is_check=True) as display:
+    with on_terminal(array.device, arguments.goals.ceiling_ns, is_check=True) as display:
         background = Background()
 
         def on_window(window: Window) -> None:
@@ -68,9 +68,9 @@ def check(asked: Asked) -> tuple[CheckRecord | None, str]:
             if display is not None:
                 display.waits(why, share)
 
-        wanted = Wanted(
-            asked.goals,
-            asked.state_dir,
+        options = CheckOptions(
+            arguments.goals,
+            arguments.state_dir,
             care.check_temperature,
             lambda window: background(lambda: on_window(window)),
             lambda why, share: background(lambda: waiting(why, share)),
@@ -78,12 +78,12 @@ def check(asked: Asked) -> tuple[CheckRecord | None, str]:
             tell("unheld"),
             lambda record: tell("mismatched")(report.mismatched(array.device, record)),
             (care.least or FLOOR_KIB * 1024) / 1024,
-            care.parsed_window if asked.scheduled else None,
-            asked.scheduled,
-            asked.anew,
+            care.parsed_window if arguments.scheduled else None,
+            arguments.scheduled,
+            arguments.anew,
         )
         try:
-            return check_array(array.device, wanted)
+            return check_array(array.device, options)
         finally:
             try:
                 background.close()

@@ -33,7 +33,7 @@ def doctor(
     from autotune.checking.stored import mismatched
     from autotune.errors import AutotuneError, UsageError
     from autotune.preflight import leftovers
-    from autotune.preflight.checks import Finding
+    from autotune.preflight.checks import PreflightFinding
     from autotune.report import diagnosis as report
     from autotune.safety.paths import journal_path, open_journals
     from autotune.system.array import find_array, list_arrays
@@ -49,7 +49,7 @@ def doctor(
     def look(array: "Array") -> "Diagnosis":
         each = diagnose(array, state_dir, known)
         texts = filter(None, (mismatched(array, state_dir), nobody.get(array.device)))
-        more = (Finding("warn", text) for text in texts)
+        more = (PreflightFinding("warn", text) for text in texts)
         return replace(each, findings=(*each.findings, *more))
 
     found = [look(array) for array in arrays]

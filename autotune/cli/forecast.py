@@ -68,7 +68,7 @@ def forecast(
         return
     require_root()
     with LiveReporter(console(stderr=True)) as reporter:
-        asked = measuring.Asked(
+        asked = measuring.ForecastOptions(
             state_dir,
             ceiling_ns if ceiling_ns is not None else float("inf"),
             seconds,

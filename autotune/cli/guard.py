@@ -77,7 +77,7 @@ def guard(
     import math
     from datetime import datetime
 
-    from autotune.cli.guarding import Asked, become
+    from autotune.cli.guarding import GuardArguments, become
     from autotune.errors import UsageError
     from autotune.guard.goals import CEILING, DEADLINE, POLICIES, parse_moment, parse_within
     from autotune.preflight.checks import require_root
@@ -121,7 +121,7 @@ def guard(
     if ceiling is not None and (odd := doubt(Ceiling(None, ceiling_ns, None))):
         notice(odd)
     require_root()
-    asked = Asked(
+    asked = GuardArguments(
         device=device,
         ceiling_ns=ceiling_ns,
         within_s=read("--finish-within", parse_within, finish_within)

@@ -19,8 +19,8 @@ from autotune.cli.terminal import choose_log_format, console, fitting, notice
 from autotune.errors import RefusalError
 from autotune.guard.background import Background, write_line
 from autotune.guard.goals import Goals
-from autotune.guard.metrics import MetricsFile
-from autotune.guard.session import Summary, Wanted
+from autotune.guard.metrics import GuardMetricsFile
+from autotune.guard.session import GuardOptions, Summary
 from autotune.guard.session import guard as guard_array
 from autotune.guard.stored import Recorder
 from autotune.guard.window import Window
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Asked:
+class GuardArguments:
     """What the command line and the configuration say, in types that JSON has. `command` is the
     one for the event `unheld`, empty if none is wanted."""
 
@@ -51,21 +51,21 @@ class Asked:
     command: tuple[str, ...]
 
 
-def become(asked: Asked) -> NoReturn:
+def become(arguments: GuardArguments) -> NoReturn:
     """Guard, in place of the process that runs now."""
-    words = [sys.executable, "-P", "-m", __name__, asked.device, json.dumps(asdict(asked))]
+    words = [sys.executable, "-P", "-m", __name__, arguments.device, json.dumps(asdict(arguments))]
     sys.stdout.flush()
     sys.stderr.flush()
     os.execv(sys.executable, words)
 
 
-def guard(asked: Asked) -> None:
+def guard(arguments: GuardArguments) -> None:
     """Guard the array's syncs as they come, or the one that is under way."""
-    array, ceiling_ns = find_array(asked.device), asked.ceiling_ns
-    goals = Goals(ceiling_ns, asked.within_s, asked.by, asked.policy, asked.first)
+    array, ceiling_ns = find_array(arguments.device), arguments.ceiling_ns
+    goals = Goals(ceiling_ns, arguments.within_s, arguments.by, arguments.policy, arguments.first)
 
     def run_hook(text: str) -> None:
-        if fault := run_command(asked.command, "unheld", array.device, array.uuid, text):
+        if fault := run_command(arguments.command, "unheld", array.device, array.uuid, text):
             notice(fault)
 
     def say(text: str) -> None:
@@ -73,21 +73,21 @@ def guard(asked: Asked) -> None:
 
     def unheld(text: str) -> None:
         say(text)
-        if asked.command:
+        if arguments.command:
             # The throttle has to be moved meanwhile.
             threading.Thread(target=run_hook, args=(text,)).start()
 
-    metrics = MetricsFile(
-        Path(asked.textfile) if asked.textfile else None, array, ceiling_ns, notice
+    metrics = GuardMetricsFile(
+        Path(arguments.textfile) if arguments.textfile else None, array, ceiling_ns, notice
     )
-    recorder = Recorder(Path(asked.state_dir), array, ceiling_ns, asked.policy, notice)
-    with _display(asked) as display:
-        background, tell = Background(), _Output(asked.wait)
+    recorder = Recorder(Path(arguments.state_dir), array, ceiling_ns, arguments.policy, notice)
+    with _display(arguments) as display:
+        background, tell = Background(), _Output(arguments.wait)
 
         def report_window(window: Window) -> None:
             metrics.window(window)
             recorder.window(window)
-            if asked.as_json:
+            if arguments.as_json:
                 tell(json.dumps(report.window_document(window)))
             if display is not None:
                 display.window(window)
@@ -95,7 +95,7 @@ def guard(asked: Asked) -> None:
         def report_end(summary: Summary) -> None:
             metrics.over(summary.released)
             recorder.over(summary)
-            if asked.as_json:
+            if arguments.as_json:
                 line = json.dumps(report.summary_document(summary))
             else:
                 line = "\n".join(fitting([report.summary_line(summary, ceiling_ns)], sys.stdout))
@@ -106,19 +106,19 @@ def guard(asked: Asked) -> None:
             if display is not None:
                 display.draw_at_rest()
 
-        wanted = Wanted(
+        options = GuardOptions(
             goals,
-            Path(asked.state_dir),
+            Path(arguments.state_dir),
             lambda window: background(lambda: report_window(window)),
             lambda summary: background(lambda: report_end(summary)),
             say,
             unheld,
-            asked.least_bytes / 1024,
+            arguments.least_bytes / 1024,
         )
         # One that was killed may have told of a sync that is over.
         background(metrics.over)
         try:
-            found = guard_array(asked.device, wanted, asked.wait)
+            found = guard_array(arguments.device, options, arguments.wait)
         finally:
             try:
                 background.close()
@@ -126,18 +126,20 @@ def guard(asked: Asked) -> None:
                 metrics.over()
                 recorder.cut()
     if not found:
-        _tell_idle(asked)
+        _tell_idle(arguments)
 
 
-def _tell_idle(asked: Asked) -> None:
+def _tell_idle(arguments: GuardArguments) -> None:
     """Say why there is nothing to guard."""
-    if find_array(asked.device).sync_action == "reshape":
+    if find_array(arguments.device).sync_action == "reshape":
         raise RefusalError(
-            f"A reshape of {asked.device} runs, which a guard cannot slow down; guard what runs "
-            "after it (--wait)."
+            f"A reshape of {arguments.device} runs, which a guard cannot slow down; guard what "
+            "runs after it (--wait)."
         )
-    text = f"No sync runs on {asked.device}, so there is nothing to guard (--wait waits for one)."
-    print(json.dumps({"kind": "idle", "device": asked.device}) if asked.as_json else text)
+    text = (
+        f"No sync runs on {arguments.device}, so there is nothing to guard (--wait waits for one)."
+    )
+    print(json.dumps({"kind": "idle", "device": arguments.device}) if arguments.as_json else text)
 
 
 class _Output:
@@ -176,15 +178,17 @@ def on_terminal(
         yield display
 
 
-def _display(asked: Asked) -> "AbstractContextManager[GuardDisplay | None]":
+def _display(arguments: GuardArguments) -> "AbstractContextManager[GuardDisplay | None]":
     """Lines for programs do not go between those for people."""
-    if asked.as_json and sys.stdout.isatty():
+    if arguments.as_json and sys.stdout.isatty():
         return nullcontext()
-    return on_terminal(find_array(asked.device).device, asked.ceiling_ns, waits=asked.wait)
+    return on_terminal(
+        find_array(arguments.device).device, arguments.ceiling_ns, waits=arguments.wait
+    )
 
 
 if __name__ == "__main__":
     choose_log_format(())
-    asked = Asked(**json.loads(sys.argv[2]))
-    with ending(asked.as_json):
-        guard(asked)
+    arguments = GuardArguments(**json.loads(sys.argv[2]))
+    with ending(arguments.as_json):
+        guard(arguments)

@@ -39,7 +39,7 @@ class KnobStatus:
 
 
 @dataclass(frozen=True)
-class Status:
+class ArrayStatus:
     """An array beside the profile in force, if there is one. `persisted`: that, or another one, is
     applied again at each start. `misfits` say why it is not of the class any more that the profile
     was proven on, `faults` what else is not as it should be; `notes` are no fault."""
@@ -58,7 +58,7 @@ class Status:
         return all(knob.same for knob in self.knobs) and not (self.misfits or self.faults)
 
 
-def status(array: Array, state_dir: Path) -> Status:
+def status(array: Array, state_dir: Path) -> ArrayStatus:
     """Look at one array."""
     faults: list[str] = []
     notes: list[str] = []
@@ -93,14 +93,14 @@ def status(array: Array, state_dir: Path) -> Status:
             f"`autotune unpersist {array.device}` removes the rule."
         )
     if current is None:
-        return Status(array, None, None, (), (), tuple(faults), tuple(notes))
+        return ArrayStatus(array, None, None, (), (), tuple(faults), tuple(notes))
     profile = current.profile
     if persisted is not None and persisted.knobs != profile.knobs:
         notes.append(f'Another profile, "{persisted.name}", is applied at each start.')
     if not profile.evidence.confirmed:
         notes.append(NOT_PROVEN)
     notes += rescale.differences(profile.proven_on, array)
-    return Status(
+    return ArrayStatus(
         array,
         current,
         persisted,

@@ -15,8 +15,8 @@ from autotune.stats.sequential import (
     MOST_PAIRS,
     Held,
     Look,
+    ProofTerms,
     Step,
-    Terms,
     ceilings_held,
     look,
     spending,
@@ -114,7 +114,7 @@ def _judged(
     past = [anchor.figures for anchor in neighbours(trials.anchors)]
     after, before = shown[shape], shown[default]
     verdict = judge(trials.figures, after, before, past, error=error)
-    terms = Terms(trials.figures, "it", frozenset(asked), home="mdadm's defaults")
+    terms = ProofTerms(trials.figures, "it", frozenset(asked), home="mdadm's defaults")
     now, then = mean(after), mean(before)
     seen = look(terms, verdict, then, now, len(after), planned)
     held = ceilings_held(trials.figures, verdict.figures, then, now)

@@ -17,7 +17,7 @@ GAP_S = 60.0
 
 
 @dataclass(frozen=True)
-class Point:
+class HistoryPoint:
     """Some windows together. Rates in bytes/s of each member; latencies in ns, None while nobody
     was there; what is left in seconds at the end of it, None as long as it could not be known."""
 
@@ -36,7 +36,7 @@ class Point:
     left_high_s: float | None
 
 
-NAMES = tuple(field.name for field in fields(Point))
+NAMES = tuple(field.name for field in fields(HistoryPoint))
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class GuardedSync:
     ceiling_ns: float | None
     policy: str | None
     finish_s: float | None
-    points: tuple[Point, ...]
+    points: tuple[HistoryPoint, ...]
     summary: Summary | None = None
     host: str = ""
     """The machine; "" if an earlier version kept it."""
@@ -69,7 +69,8 @@ class GuardedSync:
         OverflowError if it makes no sense."""
         columns, summary = document["points"], document["summary"]
         rows = zip(*(columns[name] for name in NAMES), strict=True)
-        points = tuple(Point(*(None if v is None else float(v) for v in row)) for row in rows)  # type: ignore[arg-type]
+        values = [[None if v is None else float(v) for v in row] for row in rows]
+        points = tuple(HistoryPoint(*row) for row in values)  # type: ignore[arg-type]
         told = Summary(**summary) if summary is not None else None
         found = cls(**{**document, "points": points, "summary": told})
         numbers = (found.began_s, found.ceiling_ns or 0.0, found.finish_s or 0.0)
@@ -86,7 +87,7 @@ class Recording:
     def __init__(self, device: str, uuid: str, ceiling_ns: float | None, policy: str | None):
         self._about = (device, uuid)
         self._goals = (ceiling_ns, policy)
-        self._points: list[Point] = []
+        self._points: list[HistoryPoint] = []
         self._part: list[Window] = []
         self._windows_each = 1
         self._first: Window | None = None
@@ -128,11 +129,11 @@ class Recording:
         )
 
 
-def _point(windows: Sequence[Window], began_s: float) -> Point:
+def _point(windows: Sequence[Window], began_s: float) -> HistoryPoint:
     last = windows[-1]
     held = [w.sync_speed_max_kib * KIB for w in windows if w.source != "none"]
     p99s = [w.p99_ns for w in windows if w.p99_ns is not None]
-    return Point(
+    return HistoryPoint(
         last.time_s - began_s,
         _mean([w.sync_bytes_per_s for w in windows]),
         _mean(held) if held else None,
@@ -145,14 +146,14 @@ def _point(windows: Sequence[Window], began_s: float) -> Point:
     )
 
 
-def _together(one: Point, other: Point) -> Point:
+def _together(one: HistoryPoint, other: HistoryPoint) -> HistoryPoint:
     """Two neighbours that stand for as many windows."""
 
-    def both(of: Callable[[Point], float | None]) -> list[float]:
+    def both(of: Callable[[HistoryPoint], float | None]) -> list[float]:
         return [value for value in (of(one), of(other)) if value is not None]
 
     held, p99s = both(lambda p: p.held_bytes_per_s), both(lambda p: p.p99_ns)
-    return Point(
+    return HistoryPoint(
         other.seconds,
         _mean([one.sync_bytes_per_s, other.sync_bytes_per_s]),
         _mean(held) if held else None,

@@ -11,7 +11,7 @@ from autotune.guard.throttle import IDLE_LOOK_S, Throttle
 from autotune.guard.waiting import behind
 from autotune.guard.window import Window
 from autotune.measure.foreground import Foreground, Second
-from autotune.measure.sync_progress import Outcome, Progress, running
+from autotune.measure.sync_progress import Progress, SyncEnd, running
 from autotune.sync_forecast.platter import Platter
 from autotune.system import sysfs
 from autotune.system.array import Array, Media
@@ -57,7 +57,7 @@ class GuardLoop:
         """What waits for the end of this sync, as the rest of a sentence."""
         self._started_s = time.time() - time.clock_gettime(time.CLOCK_BOOTTIME)
         self._progress = Progress(array)
-        self._outcome = Outcome(array)
+        self._outcome = SyncEnd(array)
         self._pace: Pace | Share | None = None
         self._paced = False
         self._free_kib = 0.0

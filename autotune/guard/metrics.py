@@ -11,7 +11,7 @@ NS = 1e9
 KIB = 1024
 
 
-class MetricsFile:
+class GuardMetricsFile:
     """Writes the metrics of one array's guard. A file that cannot be written is told of once, tried
     again at the next window, and keeps no guard from its work."""
 

@@ -29,7 +29,7 @@ SLOWER = 0.9
 
 
 @dataclass(frozen=True)
-class TimeLeft:
+class SyncTimeLeft:
     """How long the rest takes in seconds: at the mean pace of the last minute, at full speed (if
     all users left), and at somewhat less than that mean. None as long as it cannot be known."""
 
@@ -126,14 +126,14 @@ class SyncOutlook:
         """Whether the deadline is lost even at full speed."""
         return self.needed_kib is None
 
-    def time_left(self) -> TimeLeft:
+    def time_left(self) -> SyncTimeLeft:
         """How long the rest takes."""
         remains, rates = self.remains, list(self._rates)
         pace = _mean(rates)
         if not pace:
-            return TimeLeft()
+            return SyncTimeLeft()
         if remains is None:
-            return TimeLeft((1 - self.place) * self._size_kib / pace)
+            return SyncTimeLeft((1 - self.place) * self._size_kib / pace)
         slow = min(pace, _mean(rates[-RECENT:]) or pace)
         left, high = remains.seconds(pace), remains.seconds(SLOWER * slow)
         until_s = self._until_deadline_s()
@@ -141,7 +141,7 @@ class SyncOutlook:
             # The pace rises as the deadline comes near.
             left, high = min(left, until_s), min(high, until_s)
         low = min(remains.seconds(), left)
-        return TimeLeft(left, low, max(high, left))
+        return SyncTimeLeft(left, low, max(high, left))
 
     def _until_deadline_s(self) -> float | None:
         return self.promise.finish_s - self._now_s if self.promise.finish_s is not None else None

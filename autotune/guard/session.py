@@ -69,7 +69,7 @@ class Summary:
 
 
 @dataclass(frozen=True)
-class Wanted:
+class GuardOptions:
     """What to keep, and whom to call: `on_window` for every window, `finished` for each sync
     that is over, `notice` with what is worth a sentence, `unheld` when a ceiling is out of reach
     (once a sync). None of them may take long, for the throttle has to be moved meanwhile."""
@@ -83,7 +83,7 @@ class Wanted:
     least_kib: float = FLOOR_KIB
 
 
-def guard(device: str, wanted: Wanted, wait: bool = False) -> bool:
+def guard(device: str, options: GuardOptions, wait: bool = False) -> bool:
     """Keep what was asked for while a sync of the array lasts; with `wait`, for each sync, until a
     signal comes. False if no sync runs, or none any more, and none is waited for.
 
@@ -95,18 +95,18 @@ def guard(device: str, wanted: Wanted, wait: bool = False) -> bool:
     until the sync is over.
     """
     array = find_array(device)
-    path, leftovers_s = journal_path(wanted.state_dir, array.uuid), 0.0
-    put_back_leftovers(array, path, wanted.notice)
+    path, leftovers_s = journal_path(options.state_dir, array.uuid), 0.0
+    put_back_leftovers(array, path, options.notice)
     if text := refusal(array):
         raise RefusalError(text)
     signals, noticed, warned, found = Signals(), "", "", wait
     # On a clock that nobody sets.
     began: tuple[str, float] | None = None
-    with signals.caught(wanted.notice):
+    with signals.caught(options.notice):
         if not wait and not under_way(array):
             return False
         if under_way(array) and not running(array):
-            wanted.notice(
+            options.notice(
                 f"The sync of {array.device} waits for that of another array on the same disks; it "
                 "is guarded as soon as it runs."
             )
@@ -117,7 +117,7 @@ def guard(device: str, wanted: Wanted, wait: bool = False) -> bool:
             nonlocal leftovers_s
             now_s = time.monotonic()
             if now_s >= leftovers_s and not is_held(array.uuid):
-                stays = put_back_leftovers(array, path, wanted.notice)
+                stays = put_back_leftovers(array, path, options.notice)
                 leftovers_s = now_s + LEFTOVERS_S if stays else 0.0
             return signals.pause(seconds)
 
@@ -130,12 +130,12 @@ def guard(device: str, wanted: Wanted, wait: bool = False) -> bool:
             ago_s = time.clock_gettime(time.CLOCK_BOOTTIME) - began[1]
             since = datetime.fromtimestamp(time.time() - ago_s)
             try:
-                done, text = _one(array.now(), wanted, signals, bool(warned), since)
-                wanted.finished(done)
+                done, text = _one(array.now(), options, signals, bool(warned), since)
+                options.finished(done)
                 noticed, warned = "", text or warned
                 # Of one that is only released, the deadline stays.
                 began = began if done.released else None
-                _tell_if_cut(done, array, wanted, wait)
+                _tell_if_cut(done, array, options, wait)
                 if not (wait or done.overtaken):
                     break
                 rest_s = AGAIN_S if done.released else 0.0
@@ -146,7 +146,7 @@ def guard(device: str, wanted: Wanted, wait: bool = False) -> bool:
                 if not wait:
                     raise
                 if str(error) != noticed:
-                    wanted.notice(noticed := str(error))
+                    options.notice(noticed := str(error))
                 rest_s = BROKEN_S
                 if isinstance(error, StoppedError | RefusalError):
                     rest_s = WAIT_S if isinstance(error, RefusalError) else math.inf
@@ -155,7 +155,7 @@ def guard(device: str, wanted: Wanted, wait: bool = False) -> bool:
         return found or bool(signals.name)
 
 
-def _tell_if_cut(done: Summary, array: Array, wanted: Wanted, wait: bool) -> None:
+def _tell_if_cut(done: Summary, array: Array, options: GuardOptions, wait: bool) -> None:
     """Raise AutotuneError, or with `wait` notice it, if a recovery or resync was interrupted."""
     if not done.interrupted or done.action not in (NAMES[action] for action in REBUILDS):
         return
@@ -165,7 +165,7 @@ def _tell_if_cut(done: Summary, array: Array, wanted: Wanted, wait: bool) -> Non
     )
     if not wait:
         raise AutotuneError(text)
-    wanted.notice(text)
+    options.notice(text)
 
 
 def _sit_out(array: Array, action: str, seconds: float, signals: Signals) -> bool:
@@ -205,10 +205,10 @@ def _ended(loop: GuardLoop, action: str, over: bool, overtaken: bool, interrupte
     return f"the {what} is over" if over else ""
 
 
-def _promise(wanted: Wanted, action: str, began: datetime) -> Promise:
+def _promise(options: GuardOptions, action: str, began: datetime) -> Promise:
     """What is promised for this sync, which was first seen when it `began`. A deadline that has
     passed leaves the ceiling or policy; raise RefusalError if there is none."""
-    goals = wanted.goals
+    goals = options.goals
     try:
         return goals.promise(action, began)
     except UsageError:
@@ -217,39 +217,39 @@ def _promise(wanted: Wanted, action: str, began: datetime) -> Promise:
                 f"The deadline {goals.by} has passed, and nothing else was asked for, so this sync "
                 "is not guarded."
             ) from None
-        wanted.notice(f"The deadline {goals.by} has passed, so this sync is guarded without one.")
+        options.notice(f"The deadline {goals.by} has passed, so this sync is guarded without one.")
         return dataclasses.replace(goals, by=None).promise(action, began)
 
 
 def _one(
-    array: Array, wanted: Wanted, signals: Signals, warned: bool, began: datetime
+    array: Array, options: GuardOptions, signals: Signals, warned: bool, began: datetime
 ) -> tuple[Summary, str]:
     """Guard the sync that is under way, to its end. A deadline counts from when that `began`,
     however often this is tried. Also what was said if its ceiling turned out to
     be out of reach, which is not said again if there was a warning."""
     action, started = under_way(array) or array.sync_action, time.monotonic()
     what = NAMES.get(action, action)
-    path = journal_path(wanted.state_dir, array.uuid)
+    path = journal_path(options.state_dir, array.uuid)
     said = told = ""
     journaled = False
 
     def wake() -> None:
         if journaled:
-            wake_udev(array, wanted.notice)
+            wake_udev(array, options.notice)
 
     with contextlib.ExitStack() as stack:
         # Onto a disk that was added just before. While the journal was there, udev set nothing; and
         # not while the lock is held.
         stack.callback(wake)
         stack.enter_context(lock(array, path, guard=True))
-        put_back_leftovers(array, path, wanted.notice)
+        put_back_leftovers(array, path, options.notice)
         if text := no_room(array):
             raise RefusalError(text)
         # Before a journal and a guardian, which a deadline that has passed needs none of.
-        promise = _promise(wanted, action, began)
+        promise = _promise(options, action, began)
         journal = new_journal(path, array.uuid, array.device, files(array))
         journaled = action in REBUILDS
-        guardian = stack.enter_context(guarded(journal, wanted.notice))
+        guardian = stack.enter_context(guarded(journal, options.notice))
 
         def going() -> bool:
             if why := guardian.lost:
@@ -259,28 +259,28 @@ def _one(
                 )
             return signals.going()
 
-        known = stored.newest(array, wanted.state_dir)
-        news = announce.News(array.device, action, wanted.goals, promise, known)
+        known = stored.newest(array, options.state_dir)
+        news = announce.News(array.device, action, options.goals, promise, known)
 
         def on_window(window: Window) -> None:
             nonlocal said, told
-            wanted.on_window(window)
+            options.on_window(window)
             for text in news.of(window):
-                wanted.notice(text)
+                options.notice(text)
             if loop.behind and not told:
                 told = announce.waiting_behind(array.device, what, loop)
-                (wanted.unheld if loop.released and not warned else wanted.notice)(told)
+                (options.unheld if loop.released and not warned else options.notice)(told)
                 said = told if loop.released else said
             elif window.out_of_reach and not (warned or said):
                 said = announce.out_of_reach(array.device, what, promise, window, loop)
-                wanted.unheld(said)
+                options.unheld(said)
 
         try:
             for text in filter(None, (iostats_off(array), *news.before())):
-                wanted.notice(text)
+                options.notice(text)
             throttle = Throttle(array, guardian.journal)
             curve = announce.curve(array, action, known) if known else None
-            loop = GuardLoop(array, throttle, promise, wanted.least_kib, curve)
+            loop = GuardLoop(array, throttle, promise, options.least_kib, curve)
             over = loop.run(going, on_window)
             overtaken = over and loop.overtaken
             interrupted = over and not overtaken and loop.interrupted

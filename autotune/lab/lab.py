@@ -19,7 +19,7 @@ from autotune.lab import disks
 from autotune.lab.compiler import compile_library
 from autotune.lab.console import Console
 from autotune.lab.kernel import find_kernel, modules_of
-from autotune.lab.plan import ArrayPlan, Plan
+from autotune.lab.plan import ArrayPlan, GuestPlan
 from autotune.lab.processes import (
     PACKAGES,
     SYSTEM_PATH,
@@ -83,7 +83,7 @@ def _plan(
     shared: Path,
     out: Path | None,
     terminal: bool,
-) -> Plan:
+) -> GuestPlan:
     arrays: list[ArrayPlan] = []
     taken = 0
     for array in scenario.arrays:

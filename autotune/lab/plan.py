@@ -24,7 +24,7 @@ class FilesystemPlan(TypedDict):
     mount: str
 
 
-class Plan(TypedDict):
+class GuestPlan(TypedDict):
     """Everything the guest needs to know."""
 
     shared: str

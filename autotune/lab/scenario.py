@@ -99,7 +99,7 @@ class NvmeGroup(SsdGroup):
 Disk = HddGroup | SsdGroup | NvmeGroup
 
 
-class Array(_Table):
+class ScenarioArray(_Table):
     """An md array on the next `members` disks that no earlier array has taken."""
 
     name: Annotated[str, Field(pattern=r"^md[0-9]{1,2}$")]
@@ -127,7 +127,7 @@ class Scenario(_Table):
         list[Annotated[Disk, Field(discriminator="kind")]],
         Field(min_length=1, max_length=MAX_DISKS),
     ]
-    arrays: Annotated[list[Array], Field(max_length=MAX_DISKS)] = []
+    arrays: Annotated[list[ScenarioArray], Field(max_length=MAX_DISKS)] = []
     filesystem: Filesystem | None = None
 
     @property
@@ -208,7 +208,7 @@ _PATTERNS = {
     "summary": "it may have letters, digits and signs of ASCII alone",
 }
 _DISKS: dict[str, type[_Table]] = {"hdd": HddGroup, "ssd": SsdGroup, "nvme": NvmeGroup}
-_TABLES: dict[str, type[_Table]] = {"arrays": Array, "filesystem": Filesystem}
+_TABLES: dict[str, type[_Table]] = {"arrays": ScenarioArray, "filesystem": Filesystem}
 
 
 def _first_fault(error: ValidationError) -> str:

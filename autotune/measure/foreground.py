@@ -17,7 +17,7 @@ from autotune.system.array import Array
 from autotune.system.neighbours import sharing
 
 if TYPE_CHECKING:
-    from autotune.measure.foreground_probe import Probe
+    from autotune.measure.foreground_probe import ForegroundProbe
 
 ACCOUNTING, PROBE = "accounting", "probe"
 SECOND_S = 1.0
@@ -84,7 +84,7 @@ class Foreground:
         self.counted = self._are_counted()
         """Whether the kernel counts the requests of all these arrays."""
         self._stack = contextlib.ExitStack()
-        self._probe: Probe | None = None
+        self._probe: ForegroundProbe | None = None
         self._probe_until_s = 0.0
         self._since_s: float | None = None
         self._seconds: deque[Second] = deque(maxlen=WINDOW_S)
@@ -244,9 +244,9 @@ class Foreground:
         )
         if wanted and self._probe is None:
             # pydantic comes with it, which a guard without a probe does not need.
-            from autotune.measure.foreground_probe import Probe  # noqa: PLC0415
+            from autotune.measure.foreground_probe import ForegroundProbe  # noqa: PLC0415
 
-            self._probe = self._stack.enter_context(Probe(self._array, self._probe_iops))
+            self._probe = self._stack.enter_context(ForegroundProbe(self._array, self._probe_iops))
             self._probe_until_s = now_s + PROBE_S
             self._seconds.clear()
         elif not wanted and self._probe is not None:

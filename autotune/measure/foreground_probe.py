@@ -19,7 +19,7 @@ _FOREVER_S = 10 * 365 * 86_400.0
 _AT_ONCE_S = 0.001
 
 
-class Probe:
+class ForegroundProbe:
     """fio's reads at a low fixed rate; a context manager."""
 
     def __init__(self, array: Array, rate_iops: int | None = None) -> None:

@@ -66,7 +66,7 @@ class Progress:
         return self.done_kib
 
 
-class Outcome:
+class SyncEnd:
     """Whether a sync that is over has come to its end; md says "idle" in either case."""
 
     def __init__(self, array: Array) -> None:

@@ -23,7 +23,7 @@ from autotune.system.stack import Stack
 
 
 @dataclass(frozen=True)
-class Finding:
+class PreflightFinding:
     """One thing found: "refuse" stops a run, "warn" does not."""
 
     severity: Literal["refuse", "warn"]
@@ -37,7 +37,7 @@ def check(
     told: bool = False,
     writes: bool = True,
     pending: bool = True,
-) -> list[Finding]:
+) -> list[PreflightFinding]:
     """Every finding on the array, refusals first. `told`: somebody has said where to write.
     `writes`: whether data is to be written. `live`: its real sync ("recover", "resync") is what the
     work is about, so that is no obstacle, and neither is the member that it lacks. `pending`: what
@@ -70,12 +70,12 @@ def check(
         bad_blocks(array),
         *conflicts.find(array),
     ]
-    return [Finding("refuse", text) for text in refusals if text] + [
-        Finding("warn", text) for text in warnings if text
+    return [PreflightFinding("refuse", text) for text in refusals if text] + [
+        PreflightFinding("warn", text) for text in warnings if text
     ]
 
 
-def refusals(findings: Iterable[Finding]) -> list[str]:
+def refusals(findings: Iterable[PreflightFinding]) -> list[str]:
     return [finding.message for finding in findings if finding.severity == "refuse"]
 
 

@@ -29,12 +29,12 @@ TOOLS = {
 TOOL_S = 10.0
 
 
-class Place(TypedDict):
+class Host(TypedDict):
     host: str
     lab: bool
 
 
-def place() -> Place:
+def place() -> Host:
     """The machine: its name, and whether it is the lab."""
     return {"host": platform.node(), "lab": "AUTOTUNE_LAB" in os.environ}
 

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from autotune.errors import AutotuneError
-from autotune.preflight.checks import Finding
+from autotune.preflight.checks import PreflightFinding
 from autotune.safety.applied import is_applied
 from autotune.safety.journal import Journal
 from autotune.safety.own_check import is_anothers
@@ -20,18 +20,18 @@ from autotune.system.stack import Mount, Stack
 from autotune.system.sync import CHECKS
 
 
-def find(array: Array, stack: Stack, known: Collection[str]) -> list[Finding]:
+def find(array: Array, stack: Stack, known: Collection[str]) -> list[PreflightFinding]:
     """What to tidy up on an array. `known` are the scratch folders that a journal speaks for."""
     texts = [*bounds(array), *_scratch(stack, known)]
-    return [Finding("warn", text) for text in texts]
+    return [PreflightFinding("warn", text) for text in texts]
 
 
-def applied(array: Array, state_dir: Path) -> list[Finding]:
+def applied(array: Array, state_dir: Path) -> list[PreflightFinding]:
     """What is applied to stay, if anything is."""
     if not is_applied(array, state_dir):
         return []
     text = f"A profile is applied; `autotune restore {array.device}` undoes that."
-    return [Finding("warn", text)]
+    return [PreflightFinding("warn", text)]
 
 
 def describe(path: Path, root: Path = Path("/")) -> tuple[str, list[str]]:

@@ -7,12 +7,12 @@ from datetime import UTC, datetime
 from typing import Any
 
 from autotune.advice.stored import Kept
-from autotune.deploy.status import Status
+from autotune.deploy.status import ArrayStatus
 from autotune.errors import RefusalError
 from autotune.guard.guarded_sync import GuardedSync
 from autotune.report import check, run_report, status, sync_forecast, sync_forecast_document
 from autotune.report.advice import advice_document
-from autotune.report.stored_array import PastRun, StoredArray
+from autotune.report.stored_array import ArrayHistory, PastRun
 from autotune.results import stored_run
 from autotune.sync_forecast.model import Forecast
 from autotune.untrusted import harmless_throughout
@@ -21,7 +21,7 @@ Document = dict[str, Any]
 CURVE_POINTS = 40
 
 
-def document(stored: StoredArray) -> Document:
+def document(stored: ArrayHistory) -> Document:
     """An array: rates in bytes/s of each member, latencies in ns, gains as ratios, `low` and `high`
     the ends of 95 % intervals."""
     found: Document = harmless_throughout(
@@ -44,7 +44,7 @@ def document(stored: StoredArray) -> Document:
     return found
 
 
-def _in_force(now: Status) -> Document:
+def _in_force(now: ArrayStatus) -> Document:
     """As `status --json`, and for how long it is there."""
     return {**status.document(now), "until": status.until(now)}
 
@@ -115,7 +115,7 @@ def _moment(since_epoch_s: float) -> str:
     return datetime.fromtimestamp(since_epoch_s, UTC).isoformat(timespec="seconds")
 
 
-def _missing(stored: StoredArray) -> list[str]:
+def _missing(stored: ArrayHistory) -> list[str]:
     """What is not shown, and why."""
     said = []
     if stored.in_force is None:

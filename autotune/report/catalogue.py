@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.text import Text
 
 from autotune.deploy.catalogue import Entry, StartingPoint
-from autotune.report.grid import Grid
+from autotune.report.text_table import TextTable
 from autotune.untrusted import plain
 
 
@@ -17,7 +17,7 @@ def print_entries(console: Console, entries: Sequence[Entry], whole: bool) -> No
         for entry in entries:
             _print_whole(console, entry)
         return
-    table = Grid("name", "from", "for", "proven", "sets")
+    table = TextTable("name", "from", "for", "proven", "sets")
     for entry in entries:
         sets = ", ".join(f"{knob} {value}" for knob, value in _values(entry).items())
         table.add_row(

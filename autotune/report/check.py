@@ -14,7 +14,7 @@ from autotune.quantities import (
     show_seconds,
     show_share,
 )
-from autotune.report.grid import Grid
+from autotune.report.text_table import TextTable
 from autotune.system.blockdev import SECTOR
 
 
@@ -119,7 +119,7 @@ def print_history(console: Console, books: Sequence[CheckHistory]) -> None:
     if not found:
         console.print("No checks yet; `autotune check /dev/md0` makes one.")
         return
-    table = Grid(
+    table = TextTable(
         *(
             "began",
             "array",

@@ -7,14 +7,14 @@ from rich.console import Console
 from rich.text import Text
 
 from autotune.deploy.compare import Row, Side
-from autotune.report.grid import Grid
+from autotune.report.text_table import TextTable
 
 
 def print_rows(
     console: Console, a: Side, b: Side, knobs: Sequence[Row], classes: Sequence[Row]
 ) -> None:
     """All knobs, and of what they are for only what differs."""
-    table = Grid("", a.name, b.name, "", right=[1, 2])
+    table = TextTable("", a.name, b.name, "", right=[1, 2])
     for row in (*knobs, *(each for each in classes if not each.same)):
         shown = ("–" if value is None else str(value) for value in (row.a, row.b))
         left, right = shown

@@ -7,7 +7,7 @@ from autotune.design.shape import Shape
 from autotune.problem.setting import Setting
 from autotune.report import design_words as words
 from autotune.report.design_words import Document
-from autotune.report.grid import Grid
+from autotune.report.text_table import TextTable
 
 
 def print_design(console: Console, design: Document) -> None:
@@ -31,17 +31,17 @@ def print_design(console: Console, design: Document) -> None:
         console.print("These commands are for inside the lab, whose disks are new at each start.")
 
 
-def _finalists(design: Document) -> Grid:
-    table = Grid(*words.FINALIST_HEADS, right=[2, 3], whole=[0, 2, 3])
+def _finalists(design: Document) -> TextTable:
+    table = TextTable(*words.FINALIST_HEADS, right=[2, 3], whole=[0, 2, 3])
     best = words.winner(design)["letter"]
     for row in words.finalist_rows(design):
         table.add_row(*map(Text, row), style="bold" if row[0] == best else "")
     return table
 
 
-def _figures(design: Document) -> Grid:
+def _figures(design: Document) -> TextTable:
     heads = words.figure_heads(design)
-    table = Grid(*heads, right=range(1, len(heads)), whole=[0])
+    table = TextTable(*heads, right=range(1, len(heads)), whole=[0])
     for row in words.figure_rows(design):
         table.add_row(*(Text(cell, "red" if cell.endswith(words.OVER) else "") for cell in row))
     return table

@@ -15,8 +15,8 @@ from autotune.problem.setting import Setting, show_setting
 from autotune.problem.trial import ROLES
 from autotune.quantities import show_count
 from autotune.report import named_answers
-from autotune.report.grid import Grid
 from autotune.report.tables import QUIET_QUANTITIES
+from autotune.report.text_table import TextTable
 from autotune.results import solve, stored_run
 from autotune.results.stored_run import StoredProblem
 from autotune.safety.locks import is_held
@@ -50,7 +50,7 @@ def print_runs(console: Console, runs: Sequence[RunRecord]) -> None:
     # A page tells UTC, which whoever gets it understands as well.
     zone = datetime.now().astimezone().tzname()
     heads = ("run", f"started ({zone})", "array", "state", "trials", "outcome")
-    table = Grid(*heads, right=[0, 4], whole=[1])
+    table = TextTable(*heads, right=[0, 4], whole=[1])
     for run in runs:
         started = run.started.astimezone().strftime("%Y-%m-%d %H:%M")
         table.add_row(
@@ -91,9 +91,9 @@ def print_run(console: Console, run: RunRecord, trials: Sequence[TrialRecord]) -
     named_answers.print_named(console, solve.named(run, trials), baseline, run.id)
 
 
-def _trials(trials: Sequence[TrialRecord], baseline: Setting) -> Grid:
+def _trials(trials: Sequence[TrialRecord], baseline: Setting) -> TextTable:
     """What was tried, and how each trial ended."""
-    table = Grid("trial", "role", "status", "setting", right=[0])
+    table = TextTable("trial", "role", "status", "setting", right=[0])
     for trial in trials:
         setting = show_setting(trial.requested, baseline)
         reason = f" ({trial.reason})" if trial.reason else ""
@@ -106,7 +106,7 @@ def _trials(trials: Sequence[TrialRecord], baseline: Setting) -> Grid:
     return table
 
 
-def _figures(trials: Sequence[TrialRecord]) -> Grid:
+def _figures(trials: Sequence[TrialRecord]) -> TextTable:
     """What was measured, a column a figure: MB/s of a throughput, ms of a p99."""
     names = dict.fromkeys(
         name for trial in trials for name in trial.figures if not name.endswith(QUIET_QUANTITIES)
@@ -116,7 +116,7 @@ def _figures(trials: Sequence[TrialRecord]) -> Grid:
         phase, _, quantity = name.partition(".")
         head = "MB/s" if quantity == "throughput" else f"{quantity.replace('_', ' ')} ms"
         heads.append(f"{phase}\n{head}")
-    table = Grid(*heads, right=range(len(heads)), whole=range(len(heads)))
+    table = TextTable(*heads, right=range(len(heads)), whole=range(len(heads)))
     for trial in trials:
         table.add_row(str(trial.number), *(_shown(trial, name) for name in names))
     return table

@@ -8,7 +8,7 @@ from rich.text import Text
 
 from autotune.deploy.rescale import Plan
 from autotune.quantities import show_bytes, show_seconds
-from autotune.report.grid import Grid
+from autotune.report.text_table import TextTable
 from autotune.stats.sequential import LEAST_PAIRS
 from autotune.suggested import in_folder
 from autotune.tuning.document import comparison_document
@@ -23,7 +23,7 @@ def print_plan(console: Console, device: str, plan: Plan) -> None:
         for refusal in plan.refusals:
             console.print(Text(f"  {refusal}"))
         return
-    table = Grid(device, "profile", "here", "", right=[1, 2])
+    table = TextTable(device, "profile", "here", "", right=[1, 2])
     for change in plan.changes:
         here = "–" if change.here is None else str(change.here)
         table.add_row(Text(change.knob), Text(str(change.there)), Text(here), Text(change.why))
@@ -66,7 +66,7 @@ def print_arrival(console: Console, arrival: Arrival) -> None:
 
 def print_arrivals(console: Console, arrivals: Sequence[Arrival]) -> None:
     """One line an array."""
-    table = Grid("array", "", "gain (95 %)", "why")
+    table = TextTable("array", "", "gain (95 %)", "why")
     for each in arrivals:
         kept = "kept" if each.kept else "not kept"
         table.add_row(Text(each.device), kept, _gain(each), Text(each.reason))

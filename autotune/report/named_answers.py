@@ -8,8 +8,8 @@ from rich.text import Text
 from autotune.problem.figure import Estimate
 from autotune.problem.setting import Setting, setting_key, show_setting
 from autotune.quantities import show_count
-from autotune.report.grid import Grid
 from autotune.report.tables import show_span
+from autotune.report.text_table import TextTable
 from autotune.results.pareto import Named, Point
 from autotune.suggested import in_folder
 
@@ -43,7 +43,7 @@ def print_named(console: Console, named: Named | None, baseline: Setting, run: i
     if len(settings) < 2:
         return
     console.print(Text.assemble(("Other answers", "bold"), " from the same trials"))
-    grid = Grid("", "")
+    grid = TextTable("", "")
     for name, point in answers.items():
         if point is None:
             text = "nothing met the ceilings"

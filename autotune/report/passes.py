@@ -6,7 +6,7 @@ from rich.console import Console
 
 from autotune.quantities import show_count, show_seconds
 from autotune.report.array_rows import ratio_and_span
-from autotune.report.grid import Grid
+from autotune.report.text_table import TextTable
 from autotune.service.history import PassRecord
 
 
@@ -17,7 +17,7 @@ def print_passes(console: Console, device: str, records: Sequence[PassRecord]) -
     if not records:
         return
     heads = ("date", "outcome", "against originals", "new against old profile", "trials", "time")
-    table = Grid(*heads, right=[4], whole=[0, 2, 3, 5])
+    table = TextTable(*heads, right=[4], whole=[0, 2, 3, 5])
     for record in reversed(records):
         table.add_row(
             record.at.astimezone().strftime("%Y-%m-%d"),

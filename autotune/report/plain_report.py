@@ -18,7 +18,7 @@ from autotune.report import (
     tried_table,
 )
 from autotune.report.advice import advised
-from autotune.report.grid import Grid
+from autotune.report.text_table import TextTable
 
 WIDTH = 80
 """Of text: a file knows no terminal. Only commands may be longer: they are there to be copied."""
@@ -35,7 +35,7 @@ def text(documents: list[dict[str, Any]]) -> str:
         if not rows:
             return ""
         figures = [n for n in range(len(heads)) if all(FIGURE.fullmatch(row[n]) for row in rows)]
-        grid, out = Grid(*heads, whole=figures), io.StringIO()
+        grid, out = TextTable(*heads, whole=figures), io.StringIO()
         for row in rows:
             grid.add_row(*(Text(cell) for cell in row))
         Console(file=out, width=WIDTH, color_system=None).print(grid)

@@ -10,7 +10,7 @@ from rich.text import Text
 from autotune import knobs
 from autotune.problem.setting import Value
 from autotune.quantities import show_bytes
-from autotune.report.grid import Grid
+from autotune.report.text_table import TextTable
 from autotune.system.array import Array
 from autotune.system.memory import DEFAULT_RAM_SHARE, budget_bytes
 from autotune.system.stack import Stack, read_stack
@@ -116,7 +116,7 @@ def render(array: Array, console: Console) -> None:
     console.print(Group(*parts), width=min(console.width, 80))
 
 
-def _facts(array: Array, stack: Stack) -> Grid:
+def _facts(array: Array, stack: Stack) -> TextTable:
     chunk = f", {show_bytes(array.chunk_bytes)} chunk" if array.chunk_bytes else ""
     facts = {
         array.device: f"{array.level}{chunk}, {show_bytes(array.size_bytes)}",
@@ -128,7 +128,7 @@ def _facts(array: Array, stack: Stack) -> Grid:
     if stack.beside:
         facts["Beside it"] = f"{', '.join(stack.beside)} on the same disks"
     facts["Kernel"] = array.kernel
-    table = Grid("", "", whole=[0])
+    table = TextTable("", "", whole=[0])
     for name, fact in facts.items():
         table.add_row(Text(name, style="bold"), Text(fact))
     return table
@@ -177,7 +177,7 @@ def _span(values: tuple[Value, ...]) -> str:
 
 def render_list(arrays: Sequence[Array], console: Console) -> None:
     """One line for each array."""
-    table = Grid("Array", "Level", "Members", "Size", "State", "On it", whole=[2, 3])
+    table = TextTable("Array", "Level", "Members", "Size", "State", "On it", whole=[2, 3])
     for array in arrays:
         on_it = ", ".join(_above(read_stack(array))) or "nothing"
         members = f"{array.raid_disks} × {array.media.value}"
@@ -186,8 +186,8 @@ def render_list(arrays: Sequence[Array], console: Console) -> None:
     console.print(table)
 
 
-def _knob_table(states: list[KnobState]) -> Grid:
-    table = Grid("Setting", "Now", "Default", "Tried", "RAM", right=[1, 2, 4], whole=[4])
+def _knob_table(states: list[KnobState]) -> TextTable:
+    table = TextTable("Setting", "Now", "Default", "Tried", "RAM", right=[1, 2, 4], whole=[4])
     more = False
     for state in sorted(states, key=lambda each: not each.by_default):
         if not state.by_default and not more:

@@ -9,9 +9,9 @@ from rich.text import Text
 from autotune.problem.ceilings import QUANTITIES
 from autotune.problem.figure import Figure
 from autotune.quantities import show_latency, show_ram, show_rate
-from autotune.report.grid import Grid
 from autotune.report.named_answers import evidence, point_document, show_ratio
 from autotune.report.tables import show_value_change
+from autotune.report.text_table import TextTable
 from autotune.results.ended_early import sentence
 from autotune.results.solve import Solution
 
@@ -23,7 +23,7 @@ def _shown(figure: Figure, value: float) -> str:
 def print_solution(console: Console, solution: Solution, saved: Path | None) -> None:
     """The figures to expect, the values to set, and how sure that is."""
     point, baseline = solution.point, solution.baseline
-    table = Grid("", "original", "expected", "ceiling", right=[1, 2, 3], whole=range(4))
+    table = TextTable("", "original", "expected", "ceiling", right=[1, 2, 3], whole=range(4))
     for figure in solution.figures:
         in_table = figure.weight or figure.name.partition(".")[2] in QUANTITIES
         if in_table and figure.name in point.figures and figure.name in baseline.figures:

@@ -5,13 +5,13 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from autotune.deploy.status import Status
-from autotune.report.grid import Grid
+from autotune.deploy.status import ArrayStatus
 from autotune.report.lines import print_indented
+from autotune.report.text_table import TextTable
 from autotune.suggested import in_folder
 
 
-def print_status(console: Console, status: Status) -> None:
+def print_status(console: Console, status: ArrayStatus) -> None:
     """What is in force, the knobs that it sets, and whatever is not as it should be."""
     device, active = status.array.device, status.active
     if active is None:
@@ -32,7 +32,7 @@ def print_status(console: Console, status: Status) -> None:
         print_indented(console, f"note: {text}")
 
 
-def until(status: Status) -> str:
+def until(status: ArrayStatus) -> str:
     """For how long the profile in force is there."""
     active, kept = status.active, status.persisted
     if active is not None and active.how == "applied":
@@ -41,8 +41,8 @@ def until(status: Status) -> str:
     return "from each start on"
 
 
-def _knobs(status: Status) -> Grid:
-    table = Grid("", "profile", "reads", "", right=[1, 2])
+def _knobs(status: ArrayStatus) -> TextTable:
+    table = TextTable("", "profile", "reads", "", right=[1, 2])
     for knob in status.knobs:
         reads = "–" if knob.value is None else str(knob.value)
         differs = "" if knob.same else "differs"
@@ -50,7 +50,7 @@ def _knobs(status: Status) -> Grid:
     return table
 
 
-def document(status: Status) -> dict[str, Any]:
+def document(status: ArrayStatus) -> dict[str, Any]:
     """The same for monitoring.
 
     `ok`: all is as it should be (also where no profile is in force). `profile`: the name of the

@@ -11,11 +11,11 @@ from autotune.advice import stored as advices
 from autotune.advice.stored import Kept
 from autotune.checking import stored as checked
 from autotune.checking.record import CheckRecord
-from autotune.deploy.status import Status, status
+from autotune.deploy.status import ArrayStatus, status
 from autotune.errors import AutotuneError, RefusalError, UsageError
 from autotune.guard import stored as guarded
 from autotune.guard.guarded_sync import GuardedSync
-from autotune.preflight.environment import Place, place
+from autotune.preflight.environment import Host, place
 from autotune.report.history import as_it_is
 from autotune.results import stored_run
 from autotune.service import history
@@ -38,7 +38,7 @@ class PastRun:
 
 
 @dataclass(frozen=True)
-class StoredArray:
+class ArrayHistory:
     """`runs` (no more than MOST_RUNS), `syncs` and `checks` are the newest first, `passes` the
     newest last. `older_runs`: so many more there are."""
 
@@ -54,11 +54,11 @@ class StoredArray:
     host: str = ""
     lab: bool = False
     """Where the array is, or was when something was kept of it; "" if neither is known."""
-    in_force: Status | None = None
+    in_force: ArrayStatus | None = None
     """Its profile, if the array is on this machine and that can be read."""
 
 
-def find(name: str, state_dir: Path) -> StoredArray:
+def find(name: str, state_dir: Path) -> ArrayHistory:
     """What is stored of an array by its device or UUID, which need not be on this machine. Raise
     UsageError if that is nothing, AutotuneError if it cannot be read."""
     device = name if "/" in name else f"/dev/{name}"
@@ -82,7 +82,7 @@ def find(name: str, state_dir: Path) -> StoredArray:
     runs = store.runs(uuid) if store else []
     syncs = tuple(sync for sync in guarded.every(state_dir) if sync.uuid == uuid)
     forecast = next((each for each in forecasts.every(state_dir) if each.uuid == uuid), None)
-    return StoredArray(
+    return ArrayHistory(
         next(each for _, other, each in seen if other == uuid),
         uuid,
         syncs,
@@ -97,7 +97,7 @@ def find(name: str, state_dir: Path) -> StoredArray:
     )
 
 
-def _in_force(array: Array, state_dir: Path) -> Status | None:
+def _in_force(array: Array, state_dir: Path) -> ArrayStatus | None:
     """None if it cannot be read, as by others than root: the rest of the page can be shown."""
     with contextlib.suppress(AutotuneError, OSError):
         return status(array, state_dir)
@@ -106,14 +106,14 @@ def _in_force(array: Array, state_dir: Path) -> Status | None:
 
 def _place_of(
     runs: Sequence[RunRecord], others: Sequence[GuardedSync | Forecast | CheckRecord | None]
-) -> Place:
+) -> Host:
     """Where the newest of an array's runs was, or what else is kept of it."""
     for run in runs[:1]:
         with contextlib.suppress(RefusalError):
             problem = stored_run.read(run)
-            return Place(host=problem.host, lab=problem.lab)
-    known = (Place(host=each.host, lab=each.lab) for each in others if each is not None)
-    return next((each for each in known if each["host"]), Place(host="", lab=False))
+            return Host(host=problem.host, lab=problem.lab)
+    known = (Host(host=each.host, lab=each.lab) for each in others if each is not None)
+    return next((each for each in known if each["host"]), Host(host="", lab=False))
 
 
 def _seen(state_dir: Path) -> Iterator[tuple[float, str, str]]:

@@ -9,8 +9,8 @@ from rich.console import Console
 from autotune.measure.foreground import ACCOUNTING
 from autotune.problem.figure import Estimate
 from autotune.quantities import show_ends, show_latency, show_rate, show_seconds
-from autotune.report.grid import Grid
-from autotune.sync_forecast.model import CHECK, REBUILD, Forecast, Point
+from autotune.report.text_table import TextTable
+from autotune.sync_forecast.model import CHECK, REBUILD, Forecast, SpeedPoint
 
 KIB = 1024
 HEADS = (*("each member", "check takes", "p99 in a check", "rebuild takes", "p99 in a rebuild"),)
@@ -65,8 +65,8 @@ def print_forecast(
         console.print(line, markup=False)
 
 
-def _table(forecast: Forecast) -> Grid:
-    table = Grid(*HEADS, right=[0], whole=range(5))
+def _table(forecast: Forecast) -> TextTable:
+    table = TextTable(*HEADS, right=[0], whole=range(5))
     for point, kib_s in rows(forecast):
         speed = min(kib_s, forecast.full_kib_s)
         cells = [show_rate_kib(speed)]
@@ -80,12 +80,14 @@ def _table(forecast: Forecast) -> Grid:
     return table
 
 
-def expected_p99(forecast: Forecast, point: Point, action: str, kib_s: float) -> Estimate | None:
+def expected_p99(
+    forecast: Forecast, point: SpeedPoint, action: str, kib_s: float
+) -> Estimate | None:
     """What an action at the speed of a row would show; None if it had too few requests."""
     return forecast.p99(action, kib_s) if point.p99 is not None else None
 
 
-def rows(forecast: Forecast) -> Iterator[tuple[Point, float]]:
+def rows(forecast: Forecast) -> Iterator[tuple[SpeedPoint, float]]:
     """The points with a sync, and the limit that each stands for."""
     points = [point for point in forecast.points if point.kib_s]
     for point in points:
@@ -186,7 +188,7 @@ def print_list(console: Console, forecasts: Sequence[Forecast]) -> None:
     if not forecasts:
         console.print("No forecasts yet; `autotune forecast /dev/md0` makes one.")
         return
-    table = Grid("made", "array", "full speed", "rebuild", "p99 then", whole=range(5))
+    table = TextTable("made", "array", "full speed", "rebuild", "p99 then", whole=range(5))
     for each in forecasts:
         felt = each.p99(REBUILD, each.full_kib_s)
         table.add_row(

@@ -8,7 +8,7 @@ from rich.text import Text
 from autotune.problem.figure import Estimate, Figure
 from autotune.problem.setting import Value
 from autotune.quantities import show_latency, show_rate
-from autotune.report.grid import Grid
+from autotune.report.text_table import TextTable
 from autotune.stats.sequential import Held
 from autotune.stats.verdict import Comparison, Conclusion
 from autotune.tuning.remarks import Nearest
@@ -70,9 +70,9 @@ def show_value_change(console: Console, knob: str, before: Value, after: Value) 
     return f"  {knob:<20} {before!s:>12} → {after!s:<12}"
 
 
-def _table(after: str) -> Grid:
+def _table(after: str) -> TextTable:
     names = ("", "before", after, "change (95 %)", "ceiling", "")
-    return Grid(*names, right=[1, 2, 4], whole=range(6))
+    return TextTable(*names, right=[1, 2, 4], whole=range(6))
 
 
 def _rows(result: Result) -> list[Figure]:
@@ -90,7 +90,7 @@ def _ceiling(figure: Figure, result: Result) -> str:
     return show_latency(limit) if limit is not None else ""
 
 
-def proof_table(result: Result) -> Grid:
+def proof_table(result: Result) -> TextTable:
     """Before and after, a row a figure; "=" where the winner's knobs can move nothing. Nothing but
     the original figures if nothing was measured beside them."""
     if result.verdict is None:
@@ -114,15 +114,15 @@ def proof_table(result: Result) -> Grid:
     return table
 
 
-def _original_table(result: Result) -> Grid:
-    table = Grid("", "as it is", "ceiling", right=[1, 2], whole=range(3))
+def _original_table(result: Result) -> TextTable:
+    table = TextTable("", "as it is", "ceiling", right=[1, 2], whole=range(3))
     for figure in _rows(result):
         shown = _shown(figure, result.before[figure.name].value)
         table.add_row(figure.name, shown, _ceiling(figure, result))
     return table
 
 
-def nearest_table(result: Result, nearest: Nearest) -> Grid:
+def nearest_table(result: Result, nearest: Nearest) -> TextTable:
     """The original settings beside the best that was tried, which nothing was proven of."""
     table = _table("best tried")
     home = nearest.home.figures

@@ -9,7 +9,7 @@ from autotune.problem.setting import setting_key, show_setting
 from autotune.problem.trial import ROLES, Status
 from autotune.report import named_answers
 from autotune.results import solve
-from autotune.results.pareto import Point, Pool, as_said
+from autotune.results.pareto import Point, PooledTrials, as_said
 from autotune.results.proof import original, proofs
 from autotune.results.solve import Study
 from autotune.store import RunRecord, TrialRecord
@@ -72,7 +72,7 @@ def trials(study: Study, records: Sequence[TrialRecord]) -> list[Document]:
     before, best, found = original(records, study.confirmed), None, []
     known = _gains(study)
     proven_by = {number: proof for proof in proofs(records) for number in proof.trials}
-    pool = Pool(study.problem, records)
+    pool = PooledTrials(study.problem, records)
     home = pool.figures(study.problem.baseline)
     for trial in records:
         moved = study.problem.moved(trial.requested)

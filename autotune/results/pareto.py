@@ -69,7 +69,7 @@ class Named:
     latency: Point | None
 
 
-class Pool:
+class PooledTrials:
     """Everything that was measured, by figure and by the values of the knobs that can move it: what
     other knobs are set to does not matter, so all such trials are repeats of one another."""
 
@@ -149,7 +149,7 @@ def points(
     measured in turn has the figures of that. All are moved along with the original settings', which
     every report says alike (`proof.original`).
     """
-    pool = Pool(problem, trials)
+    pool = PooledTrials(problem, trials)
     settings = {setting_key(t.requested): t.requested for t in trials}
     given_up = {setting_key(t.requested) for t in trials if t.status is not Status.COMPLETE}
     shown = pool.figures(problem.baseline)

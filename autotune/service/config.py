@@ -22,7 +22,7 @@ from autotune.quantities import (
     parse_seconds,
 )
 from autotune.service import CONFIG
-from autotune.service.quiet_time import Window, parse_window
+from autotune.service.quiet_time import QuietHours, parse_window
 from autotune.system import ownership
 from autotune.tuning.preparation import LEAST_TRIALS
 from autotune.untrusted import first_fault, plain, read_file, read_toml
@@ -96,7 +96,7 @@ class Care(_Table):
         return parse_seconds(self.time)
 
     @property
-    def parsed_window(self) -> Window | None:
+    def parsed_window(self) -> QuietHours | None:
         return parse_window(self.window) if self.window is not None else None
 
     @property

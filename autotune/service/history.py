@@ -17,7 +17,7 @@ from autotune import durable
 from autotune.errors import AutotuneError
 from autotune.problem.figure import Estimate
 from autotune.problem.profile import FigureName, KnobName, KnobValue
-from autotune.service.policy import Known, Pass
+from autotune.service.policy import LastSeen, Pass
 from autotune.untrusted import first_fault, read_file
 
 MAX_FILE_BYTES = 1 << 20
@@ -60,11 +60,11 @@ class Remembered(_Strict):
     passes: Annotated[tuple[PassRecord, ...], Field(max_length=MOST_PASSES)] = ()
 
     @property
-    def known(self) -> Known | None:
+    def known(self) -> LastSeen | None:
         if not self.fingerprint:
             return None
         figures = {name: Estimate(*pair) for name, pair in self.figures.items()}
-        return Known(self.fingerprint, self.setting, figures)
+        return LastSeen(self.fingerprint, self.setting, figures)
 
     def after(self, done: Pass, record: PassRecord, ceilings: dict[str, float]) -> "Remembered":
         """With another pass."""

@@ -18,7 +18,7 @@ from autotune.safety.locks import lock
 from autotune.safety.outcome import Outcome
 from autotune.safety.paths import applied_path, applied_profile_path, journal_path
 from autotune.service.config import Care
-from autotune.service.policy import Proof
+from autotune.service.policy import ComparedInTurn
 from autotune.service.quiet_time import QUIET, busy_share
 from autotune.store import TrialRecord
 from autotune.store.database import Store
@@ -110,7 +110,7 @@ class ManagedArray:
     def incumbent(self) -> Setting:
         return read_setting(self._array.now(), self._knobs)
 
-    def against_originals(self) -> Proof:
+    def against_originals(self) -> ComparedInTurn:
         before = {
             name: value
             for name, value in self.profile.before.items()
@@ -119,7 +119,7 @@ class ManagedArray:
         }
         return self._in_turn("the original settings", before)
 
-    def prove(self, setting: Setting) -> Proof:
+    def prove(self, setting: Setting) -> ComparedInTurn:
         return self._in_turn("what was found", setting)
 
     def back_to_originals(self) -> None:
@@ -174,7 +174,7 @@ class ManagedArray:
             self._reporter.notice(f"The search that was cut does not go on: {error}")
             return None
 
-    def adopt(self, setting: Setting, proof: Proof) -> None:
+    def adopt(self, setting: Setting, proof: ComparedInTurn) -> None:
         assert self._proven is not None
         assert self._proven.profile is not None
         assert self._proven.path is not None
@@ -200,7 +200,7 @@ class ManagedArray:
         save_profile(profile, applied_profile_path(self._state, self._array.uuid))
         return profile
 
-    def _in_turn(self, name: str, setting: Setting) -> Proof:
+    def _in_turn(self, name: str, setting: Setting) -> ComparedInTurn:
         knobs = tuple(by_name(knob) for knob in setting)
         given = Given(name, dict(setting))
         options = dataclasses.replace(self._options, given=given, knobs=knobs, strategy=GIVEN)
@@ -212,7 +212,7 @@ class ManagedArray:
             done.path.unlink(missing_ok=True)
         if done.result.verdict is None:
             raise RefusalError(f"{self._array.device}: {done.result.reason}.")
-        return Proof(done.result.verdict, done.result.before, done.result.after)
+        return ComparedInTurn(done.result.verdict, done.result.before, done.result.after)
 
     def _counted(self, done: Done) -> Done:
         self.trials += done.result.trials

@@ -22,7 +22,7 @@ WORTH = 1.03
 
 
 @dataclass(frozen=True)
-class Proof:
+class ComparedInTurn:
     """Two settings measured in turn. `before` and `after`: the mean figures of the one that was
     there and of the other; `verdict`: the other against it."""
 
@@ -32,7 +32,7 @@ class Proof:
 
 
 @dataclass(frozen=True)
-class Known:
+class LastSeen:
     """What an array showed when its profile was adopted or last looked into: the fingerprint, the
     setting, and the figures with it (by name)."""
 
@@ -55,7 +55,7 @@ class Managed(Protocol):
     def figures(self) -> tuple[Figure, ...]:
         """What is measured, with ceilings where they are known."""
 
-    def against_originals(self) -> Proof:
+    def against_originals(self) -> ComparedInTurn:
         """Measure the incumbent and, as the other, the original settings."""
 
     def back_to_originals(self) -> None:
@@ -64,10 +64,10 @@ class Managed(Protocol):
     def tune(self) -> Setting | None:
         """Search for something better than the incumbent; None if nothing was proven."""
 
-    def prove(self, setting: Setting) -> Proof:
+    def prove(self, setting: Setting) -> ComparedInTurn:
         """Measure the incumbent and, as the other, this setting."""
 
-    def adopt(self, setting: Setting, proof: Proof) -> None:
+    def adopt(self, setting: Setting, proof: ComparedInTurn) -> None:
         """Make a setting the incumbent."""
 
 
@@ -80,7 +80,7 @@ class Pass:
     reasons: tuple[str, ...]
     gain: Comparison | None
     better: Comparison | None
-    known: Known
+    known: LastSeen
     latest: Figures
     """What is in force showed so much when it was measured last."""
     drift: float
@@ -89,7 +89,7 @@ class Pass:
 
 def run_pass(
     managed: Managed,
-    known: Known | None,
+    known: LastSeen | None,
     adopt: bool,
     reverted: Callable[[Pass], None] = lambda _: None,
 ) -> Pass:
@@ -109,7 +109,7 @@ def run_pass(
     reasons = (*reasons, *moved.values())
     gain = inverse(proof.verdict.overall)
     drift = objective_ratio(managed.figures, proof.before, known.figures if known else {})
-    now = Known(managed.fingerprint, managed.incumbent, proof.before)
+    now = LastSeen(managed.fingerprint, managed.incumbent, proof.before)
     worse = what_is_worse(managed.figures, proof)
     if worse and not adopt:
         better = proof.verdict.overall
@@ -117,7 +117,7 @@ def run_pass(
         return Pass("advised", why, gain, better, now, now.figures, drift)
     if worse:
         managed.back_to_originals()
-        now = Known(managed.fingerprint, managed.incumbent, proof.after)
+        now = LastSeen(managed.fingerprint, managed.incumbent, proof.after)
         reverted(Pass("reverted", (*worse, *reasons), gain, None, now, now.figures, drift))
     elif known is None:
         return Pass("unchanged", ("first look",), gain, None, now, now.figures, drift)
@@ -133,11 +133,11 @@ def run_pass(
     if not adopt:
         return Pass("advised", why, gain, second.verdict.overall, now, now.figures, drift)
     managed.adopt(setting, second)
-    now = Known(managed.fingerprint, managed.incumbent, second.after)
+    now = LastSeen(managed.fingerprint, managed.incumbent, second.after)
     return Pass("adopted", why, gain, second.verdict.overall, now, now.figures, drift)
 
 
-def what_changed(known: Known | None, managed: Managed) -> tuple[str, ...]:
+def what_changed(known: LastSeen | None, managed: Managed) -> tuple[str, ...]:
     """What is another than when the profile was adopted, in words."""
     if known is None:
         return ()
@@ -150,7 +150,7 @@ def what_changed(known: Known | None, managed: Managed) -> tuple[str, ...]:
     return tuple(reasons)
 
 
-def what_moved(known: Known | None, managed: Managed, figures: Figures) -> dict[str, str]:
+def what_moved(known: LastSeen | None, managed: Managed, figures: Figures) -> dict[str, str]:
     """The figures that are no longer what they were, each in words."""
     moved: dict[str, str] = {}
     if known is None:
@@ -167,7 +167,7 @@ def what_moved(known: Known | None, managed: Managed, figures: Figures) -> dict[
     return {**moved, **{name: f"{name} is over its ceiling" for name in over}}
 
 
-def is_worth_it(figures: tuple[Figure, ...], proof: Proof) -> bool:
+def is_worth_it(figures: tuple[Figure, ...], proof: ComparedInTurn) -> bool:
     """Whether the other setting is to replace the incumbent: it breaks no ceiling, and is
     notably better, or holds one that the incumbent breaks."""
     if broken_ceilings(figures, proof.after, proof.before):
@@ -182,7 +182,7 @@ def is_worth_it(figures: tuple[Figure, ...], proof: Proof) -> bool:
     )
 
 
-def what_is_worse(figures: tuple[Figure, ...], proof: Proof) -> tuple[str, ...]:
+def what_is_worse(figures: tuple[Figure, ...], proof: ComparedInTurn) -> tuple[str, ...]:
     """Why the incumbent has to go at once, `proof` being of the originals: they would be worth
     adopting in its place."""
     if not is_worth_it(figures, proof):

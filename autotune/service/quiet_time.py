@@ -21,7 +21,7 @@ BUSY_MS = 9
 
 
 @dataclass(frozen=True)
-class Window:
+class QuietHours:
     """Hours of the day, in minutes since midnight, local time; it may pass midnight."""
 
     start: int
@@ -48,13 +48,13 @@ class Window:
         return minutes * 60.0 - now.second
 
 
-def parse_window(text: str) -> Window:
+def parse_window(text: str) -> QuietHours:
     """`01:00-05:00`. Raise UsageError if it is no such thing."""
     found = re.fullmatch(r"([01]?\d|2[0-3]):([0-5]\d)\s*-\s*([01]?\d|2[0-3]):([0-5]\d)", text)
     if found is None:
         raise UsageError(f'"{plain(text)}" is no time of the day; write it like 01:00-05:00.')
     hours = [int(part) for part in found.groups()]
-    window = Window(hours[0] * 60 + hours[1], hours[2] * 60 + hours[3])
+    window = QuietHours(hours[0] * 60 + hours[1], hours[2] * 60 + hours[3])
     if window.start == window.end:
         raise UsageError(f'The window "{plain(text)}" has no length; leave it out for any time.')
     return window
@@ -76,7 +76,7 @@ def _busy_ms(disk: str, root: Path) -> int:
     return int(fields[BUSY_MS]) if len(fields) > BUSY_MS else 0
 
 
-def unsuitable(window: Window | None, now: datetime, needed_s: float, busy: float) -> str:
+def unsuitable(window: QuietHours | None, now: datetime, needed_s: float, busy: float) -> str:
     """Why an array should be left alone now, as the rest of a sentence; empty if it may be
     loaded for `needed_s`."""
     if window is not None and not window.holds(now):

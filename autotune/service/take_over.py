@@ -47,7 +47,7 @@ class File(_Strict):
     after: str
 
 
-class Record(_Strict):
+class TakenOver(_Strict):
     """Everything that was taken over."""
 
     changes: tuple[Annotated[Timer | File, Field(discriminator="kind")], ...] = ()
@@ -65,7 +65,7 @@ def take(root: Path = Path("/")) -> list[str]:
     changes = [_change(source, root) for source in found(root)]
     if not changes:
         return []
-    _save(Record(changes=(*before.changes, *changes)), root)
+    _save(TakenOver(changes=(*before.changes, *changes)), root)
     try:
         for change in changes:
             _turn_off(change, root)
@@ -89,7 +89,7 @@ def give_back(root: Path = Path("/")) -> list[str]:
             f"The checks of the system were not turned on again: {error}; correct that, and run "
             "`autotune service remove` once more."
         ) from None
-    _save(Record(), root)
+    _save(TakenOver(), root)
     for file in (RECORD, *(Path(switch.file) for switch in SWITCHES.values())):
         # Of what was cut.
         durable.beside((root / file).resolve()).unlink(missing_ok=True)
@@ -177,12 +177,12 @@ def _is_active(timer: str, root: Path) -> bool:
     return done.returncode == 0
 
 
-def _load(root: Path) -> Record:
+def _load(root: Path) -> TakenOver:
     path = root / RECORD
     try:
-        return Record.model_validate_json(read_file(path, MAX_FILE_BYTES))
+        return TakenOver.model_validate_json(read_file(path, MAX_FILE_BYTES))
     except FileNotFoundError:
-        return Record()
+        return TakenOver()
     except ValidationError as error:
         fault = f"is damaged ({first_fault(error)})"
     except (ValueError, OSError) as error:
@@ -193,7 +193,7 @@ def _load(root: Path) -> Record:
     )
 
 
-def _save(record: Record, root: Path) -> None:
+def _save(record: TakenOver, root: Path) -> None:
     path = root / RECORD
     if not record.changes:
         path.unlink(missing_ok=True)

@@ -58,7 +58,7 @@ class Look:
 
 
 @dataclass(frozen=True)
-class Terms:
+class ProofTerms:
     """What is judged: `figures` with their limits, `what` the setting is called, `asked` the
     phases whose ceilings the user asked for (None: all), `given` if no worse is good enough;
     `home` is what it is compared with."""
@@ -97,7 +97,7 @@ def ceilings_held(
 
 
 def look(
-    terms: Terms,
+    terms: ProofTerms,
     verdict: Verdict,
     before: Figures,
     after: Figures,
@@ -114,7 +114,7 @@ def look(
 
 
 def _look(
-    terms: Terms,
+    terms: ProofTerms,
     verdict: Verdict,
     before: Figures,
     after: Figures,
@@ -142,7 +142,7 @@ def _look(
     return _not_better(terms, verdict, pairs, last, bool(over))
 
 
-def _too_slow(terms: Terms, figure: Figure, verdict: Verdict, after: Figures) -> str:
+def _too_slow(terms: ProofTerms, figure: Figure, verdict: Verdict, after: Figures) -> str:
     """Which ceiling does not hold, and by how much."""
     said = f"{terms.what} broke the ceiling for {figure.name} when measured in turn: "
     if figure.ratio is None:
@@ -153,7 +153,7 @@ def _too_slow(terms: Terms, figure: Figure, verdict: Verdict, after: Figures) ->
     return f"{said}×{change:.2f} of what it was, where ×{figure.ratio:.2f} is allowed"
 
 
-def _no_worse(terms: Terms, verdict: Verdict, moved: Sequence[Figure]) -> Look:
+def _no_worse(terms: ProofTerms, verdict: Verdict, moved: Sequence[Figure]) -> Look:
     """Of what was given and is not better: whether it may stay."""
     for figure in moved:
         if figure.ratio is not None and verdict.figures[figure.name].ratio > figure.ratio:
@@ -164,7 +164,7 @@ def _no_worse(terms: Terms, verdict: Verdict, moved: Sequence[Figure]) -> Look:
     return Look(Step.KEEP, f"no worse than {terms.home}")
 
 
-def _not_better(terms: Terms, verdict: Verdict, pairs: int, last: bool, over: bool) -> Look:
+def _not_better(terms: ProofTerms, verdict: Verdict, pairs: int, last: bool, over: bool) -> Look:
     """Of what is not shown to be better: whether it is worth going on. `over`: whether the
     original settings break a ceiling, which it may hold."""
     overall = verdict.overall
@@ -191,7 +191,7 @@ def _surely(figure: Figure, after: Figures) -> bool:
     return after[figure.name].interval[0] > (figure.ceiling or math.inf)
 
 
-def _better(terms: Terms, verdict: Verdict, moved: Sequence[Figure], last: bool) -> Look:
+def _better(terms: ProofTerms, verdict: Verdict, moved: Sequence[Figure], last: bool) -> Look:
     """Of what is better beyond noise and breaks no ceiling for sure."""
     better = Look(Step.KEEP, "better beyond noise")
     for figure in moved:

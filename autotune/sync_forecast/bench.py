@@ -40,7 +40,7 @@ def probe_iops(array: Array) -> int:
 
 
 @dataclass
-class Seen:
+class CheckFigures:
     """What some seconds showed; `kib_s` as /proc/mdstat counts, None without a check."""
 
     kib_s: Estimate | None
@@ -49,7 +49,7 @@ class Seen:
     """It ended early, since the ceiling was passed beyond doubt."""
 
 
-class Bench:
+class CheckBench:
     """An array at which checks are tried. `ceiling_ns`: what the p99 must not pass, infinite if
     nothing was said. `size_kib` is what a check goes over."""
 
@@ -101,7 +101,7 @@ class Bench:
         seconds: float,
         foreground: Foreground | None = None,
         rated: bool = False,
-    ) -> Seen:
+    ) -> CheckFigures:
         """A check from a place (0 to 1) for so long after its ramp. `rated`: be it that the ceiling
         is passed, its speed is to be known."""
         unit = max(SIZE_ALIGN_KIB, self._array.chunk_bytes // 1024)
@@ -110,7 +110,7 @@ class Bench:
         with check:
             return self._see(seconds, foreground, check, MIN_BATCHES if rated else 0)
 
-    def idle(self, seconds: float, foreground: Foreground) -> Seen:
+    def idle(self, seconds: float, foreground: Foreground) -> CheckFigures:
         """The same without a check."""
         return self._see(seconds, foreground, None)
 
@@ -120,8 +120,8 @@ class Bench:
         foreground: Foreground | None,
         check: Check | None,
         least_spans: int = 0,
-    ) -> Seen:
-        seen, began = Seen(None), time.monotonic()
+    ) -> CheckFigures:
+        seen, began = CheckFigures(None), time.monotonic()
         amounts: list[float] = []
         spans: list[float] = []
         before: tuple[float, int] | None = None

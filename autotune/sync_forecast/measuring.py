@@ -24,8 +24,8 @@ from autotune.safety.locks import lock
 from autotune.safety.new_journal import new_journal
 from autotune.safety.paths import journal_path
 from autotune.safety.watch import Watch
-from autotune.sync_forecast.bench import KNOBS, RAMP_S, Bench, Seen, probe_iops
-from autotune.sync_forecast.model import Forecast, Point
+from autotune.sync_forecast.bench import KNOBS, RAMP_S, CheckBench, CheckFigures, probe_iops
+from autotune.sync_forecast.model import Forecast, SpeedPoint
 from autotune.sync_forecast.platter import Platter, assumed, flat, measured
 from autotune.sync_forecast.user_latency import felt
 from autotune.system.array import Array, Media
@@ -46,7 +46,7 @@ UNKNOWN_SPREAD = 0.1
 
 
 @dataclass(frozen=True)
-class Asked:
+class ForecastOptions:
     """`ceiling_ns`: the p99 that users have to be spared more than; infinite without one."""
 
     state_dir: Path
@@ -65,7 +65,7 @@ def check_time(seconds: float) -> None:
         )
 
 
-def forecast(array: Array, asked: Asked) -> Forecast:
+def forecast(array: Array, options: ForecastOptions) -> Forecast:
     """Measure an array that does not sync; what was set is put back.
 
     Raise RefusalError if no check may run now, StoppedError if something more important comes,
@@ -74,24 +74,24 @@ def forecast(array: Array, asked: Asked) -> Forecast:
     findings = checks.check(array, read_stack(array), writes=False)
     for text in checks.refusals(findings):
         raise RefusalError(text)
-    why = check_schedule.skipped(array.root, datetime.now().astimezone(), asked.seconds)
+    why = check_schedule.skipped(array.root, datetime.now().astimezone(), options.seconds)
     if why is not None:
         raise RefusalError(why)
     for finding in findings:
-        asked.notice(finding.message)
-    began, path = time.monotonic(), journal_path(asked.state_dir, array.uuid)
+        options.notice(finding.message)
+    began, path = time.monotonic(), journal_path(options.state_dir, array.uuid)
     with lock(array, path):
         settle(path, array.root)
         watch = Watch(array, KNOBS)
         journaled = journaled_paths(array, KNOBS)
         with (
-            watch.signals.caught(asked.notice),
-            guarded(new_journal(path, array.uuid, array.device, journaled), asked.notice) as by,
+            watch.signals.caught(options.notice),
+            guarded(new_journal(path, array.uuid, array.device, journaled), options.notice) as by,
         ):
             watch.rely_on(by)
-            bench = Bench(array, by.journal, watch, asked.ceiling_ns)
+            bench = CheckBench(array, by.journal, watch, options.ceiling_ns)
             try:
-                return _Steps(array, bench, asked, began).run()
+                return _Steps(array, bench, options, began).run()
             except OSError:
                 if array.md.is_dir():
                     raise
@@ -101,8 +101,10 @@ def forecast(array: Array, asked: Asked) -> Forecast:
 class _Steps:
     """The measurements, one after the other."""
 
-    def __init__(self, array: Array, bench: Bench, asked: Asked, began_s: float) -> None:
-        self._array, self._bench, self._asked = array, bench, asked
+    def __init__(
+        self, array: Array, bench: CheckBench, options: ForecastOptions, began_s: float
+    ) -> None:
+        self._array, self._bench, self._options = array, bench, options
         self._scale = bench.size_kib / bench.member_kib
         self._began_s = began_s
         self._place_cost_s = PLACE_S + RAMP_S + CHANGE_S
@@ -110,7 +112,7 @@ class _Steps:
     def _step_s(self, steps: int) -> float:
         """How long the next of so many equal steps may be, if all are to be done in time: what took
         longer before, on a busy machine, is saved later."""
-        rest_s = self._asked.seconds - self._passed_s - (PLACES_S if self._by_place else 0.0)
+        rest_s = self._options.seconds - self._passed_s - (PLACES_S if self._by_place else 0.0)
         return max(LEAST_STEP_S, rest_s / steps - RAMP_S - CHANGE_S)
 
     @property
@@ -122,7 +124,7 @@ class _Steps:
         return self._array.media is Media.HDD
 
     def run(self) -> Forecast:
-        bench, asked = self._bench, self._asked
+        bench, options = self._bench, self._options
         self._say("looking for users")
         busy, source, share = bench.users()
         probe = probe_iops(self._array) if source == PROBE else None
@@ -150,7 +152,7 @@ class _Steps:
             source,
             busy,
             share,
-            asked.ceiling_ns if stopped else None,
+            options.ceiling_ns if stopped else None,
         )
 
     @property
@@ -158,10 +160,10 @@ class _Steps:
         """A limit that holds no disk of its kind."""
         return float(SyncSpeedMax().choices(self._array, 0)[-1]) * self._scale
 
-    def _idle(self, probe: int | None) -> Point:
+    def _idle(self, probe: int | None) -> SpeedPoint:
         """What users feel without a sync. Raise RefusalError if that is above the ceiling."""
         self._say("requests without a sync")
-        with Foreground(self._array, self._asked.ceiling_ns, probe) as foreground:
+        with Foreground(self._array, self._options.ceiling_ns, probe) as foreground:
             # One of these, those by speed, and the short first check.
             seen = self._bench.idle(self._step_s(len(SHARES) + 3), foreground)
         if seen.over:
@@ -171,24 +173,24 @@ class _Steps:
             )
         return self._point(seen, 0.0)
 
-    def _at_first(self, probe: int | None, busy: bool) -> Seen:
+    def _at_first(self, probe: int | None, busy: bool) -> CheckFigures:
         """A check at full speed. Users feel it no longer than it takes to know that speed, if it
         passes the ceiling."""
         self._say("the speed of the disks")
         self._bench.limit(self._top)
-        if not busy or math.isinf(self._asked.ceiling_ns):
+        if not busy or math.isinf(self._options.ceiling_ns):
             return self._bench.check(0.0, FIRST_S)
-        with Foreground(self._array, self._asked.ceiling_ns, probe) as foreground:
+        with Foreground(self._array, self._options.ceiling_ns, probe) as foreground:
             return self._bench.check(0.0, FIRST_S, foreground, rated=True)
 
     def _by_speed(
         self, first_kib: float, probe: int | None, full_is_over: bool
-    ) -> tuple[list[Point], bool]:
+    ) -> tuple[list[SpeedPoint], bool]:
         """What users feel at each speed, and whether the ceiling ended that. `full_is_over`: full
         speed need not be tried again."""
         shares = SHARES if full_is_over else (*SHARES, None)
-        points: list[Point] = []
-        with Foreground(self._array, self._asked.ceiling_ns, probe) as foreground:
+        points: list[SpeedPoint] = []
+        with Foreground(self._array, self._options.ceiling_ns, probe) as foreground:
             for done, part in enumerate(shares):
                 limit = self._top if part is None else part * first_kib * self._scale
                 self._say("a check at full speed" if part is None else f"{part:.0%} of the speed")
@@ -203,7 +205,7 @@ class _Steps:
         return points, False
 
     def _curve(
-        self, first: Estimate, points: Sequence[Point], stopped: bool
+        self, first: Estimate, points: Sequence[SpeedPoint], stopped: bool
     ) -> tuple[Platter, float, bool]:
         """How fast the disks are from place to place, the spread of that, and whether it was
         measured; else it is supposed."""
@@ -226,7 +228,7 @@ class _Steps:
         spread = math.hypot(*(each.spread for each in rates)) / len(rates)
         return measured(PLACES, [each.value for each in rates]), max(spread, 0.01), True
 
-    def _rate(self, seen: Seen) -> Estimate:
+    def _rate(self, seen: CheckFigures) -> Estimate:
         """In KiB/s of each member."""
         if seen.kib_s is None:
             raise MeasurementError(
@@ -235,10 +237,10 @@ class _Steps:
             )
         return Estimate(seen.kib_s.value / self._scale, seen.kib_s.spread)
 
-    def _point(self, seen: Seen, kib_s: float) -> Point:
+    def _point(self, seen: CheckFigures, kib_s: float) -> SpeedPoint:
         samples = sum(second.sampled for second in seen.seconds)
-        return Point(kib_s, felt(seen.seconds, 50), felt(seen.seconds, 99), samples)
+        return SpeedPoint(kib_s, felt(seen.seconds, 50), felt(seen.seconds, 99), samples)
 
     def _say(self, what: str) -> None:
-        left_s = max(self._asked.seconds - self._passed_s, 0.0)
-        self._asked.progress(what, 1 - left_s / self._asked.seconds, left_s)
+        left_s = max(self._options.seconds - self._passed_s, 0.0)
+        self._options.progress(what, 1 - left_s / self._options.seconds, left_s)

@@ -35,7 +35,7 @@ on hard disks, 4.1 times on SSDs (`make bench-raid10`)."""
 
 
 @dataclass(frozen=True)
-class Point:
+class SpeedPoint:
     """What was felt at one speed of the sync. Latencies in ns; None without requests enough."""
 
     kib_s: float
@@ -65,7 +65,7 @@ class Forecast:
     places_measured: bool
     """Whether the curve of the platter is measured, or only its height."""
     rate_spread: float
-    points: tuple[Point, ...]
+    points: tuple[SpeedPoint, ...]
     """By speed, from 0 on; the last one is full speed, unless the ceiling was passed before."""
     source: str
     """Where latencies come from: "accounting" or "probe"."""
@@ -164,14 +164,14 @@ class Forecast:
         return low
 
     @property
-    def knee(self) -> Point | None:
+    def knee(self) -> SpeedPoint | None:
         """The point with the most speed for its p99 ("power", Kleinrock 1979): beyond it each
         further MB/s costs more latency than before. None if fewer than three are known."""
         known = [p for p in self.points if p.p99 is not None and p.kib_s > 0]
         if len(known) < 3:
             return None
 
-        def power(point: Point) -> float:
+        def power(point: SpeedPoint) -> float:
             # As it is told: the fastest, unless something stopped it, stands for full speed.
             full = point is self.points[-1] and self.stopped_ns is None
             speed = self.full_kib_s if full else point.kib_s
@@ -209,8 +209,8 @@ def _refuse_nonsense(forecast: Forecast) -> None:
         raise ValueError(f"{forecast.member_kib} and {ceiling_ns} are no size and ceiling")
 
 
-def _point(document: Mapping[str, Any]) -> Point:
-    return Point(
+def _point(document: Mapping[str, Any]) -> SpeedPoint:
+    return SpeedPoint(
         float(document["kib_s"]),
         _latency(document["p50"]),
         _latency(document["p99"]),

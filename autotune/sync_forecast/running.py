@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from autotune.measure.check import getting_on_kib
-from autotune.measure.sync_progress import Outcome
+from autotune.measure.sync_progress import SyncEnd
 from autotune.problem.figure import SPREADS_95
 from autotune.stats.steady_state import rate
 from autotune.sync_forecast.platter import Platter, assumed, flat
@@ -63,7 +63,7 @@ def watch(
     """Look at the position of the sync that is under way each second, to its end at the most.
     `tell` hears the share of the time that has passed."""
     seen: list[Look] = []
-    outcome = Outcome(dataclasses.replace(array, sync_action=action))
+    outcome = SyncEnd(dataclasses.replace(array, sync_action=action))
     began = time.monotonic()
     while (passed := time.monotonic() - began) < seconds:
         tell(passed / seconds)

@@ -17,8 +17,8 @@ from autotune.stats.sequential import (
     MOST_PAIRS,
     Held,
     Look,
+    ProofTerms,
     Step,
-    Terms,
     ceilings_held,
     look,
     order,
@@ -83,7 +83,7 @@ def confirm(
         reason = "nothing that counts in the workload can differ, so nothing can be shown"
         return Decision(False, reason, None, {}, {})
     asked = frozenset(ceiling.phase for ceiling in preparation.options.ceilings)
-    terms = Terms(figures, what, asked, given)
+    terms = ProofTerms(figures, what, asked, given)
     proof = _Proof(preparation, trials, winner, phases, figures, terms)
     long_s = 0.0
     if given:
@@ -123,7 +123,7 @@ class _Proof:
         winner: Setting,
         phases: tuple[Phase, ...],
         figures: list[Figure],
-        terms: Terms,
+        terms: ProofTerms,
     ) -> None:
         self._trials, self._phases, self._figures, self._terms = trials, phases, figures, terms
         self._settings = {"winner": winner, "baseline": preparation.baseline}

@@ -7,7 +7,7 @@ from pathlib import Path
 from autotune.errors import AutotuneError
 from autotune.measure.workload import load_workload
 from autotune.preflight import leftovers
-from autotune.preflight.checks import Finding, check, refusals
+from autotune.preflight.checks import PreflightFinding, check, refusals
 from autotune.preflight.disk_space import no_room
 from autotune.preflight.syncs import degraded, slowed, syncing
 from autotune.safety.locks import is_held
@@ -25,7 +25,7 @@ class Diagnosis:
     none."""
 
     device: str
-    findings: tuple[Finding, ...]
+    findings: tuple[PreflightFinding, ...]
     run: Preparation | None
 
 
@@ -33,28 +33,28 @@ def diagnose(array: Array, state_dir: Path, known: Collection[str]) -> Diagnosis
     """`known` are the scratch folders that a journal speaks for."""
     stack = read_stack(array)
     journal = journal_path(state_dir, array.uuid)
-    found = [Finding("refuse", leftovers.describe(journal)[0])] if journal.exists() else []
+    found = [PreflightFinding("refuse", leftovers.describe(journal)[0])] if journal.exists() else []
     checked = check(array, stack) + leftovers.find(array, stack, known)
     if is_held(array.uuid):
         if not found:
             text = f"A run on {array.device} is under way; wait for its end, or stop it."
-            found.append(Finding("refuse", text))
+            found.append(PreflightFinding("refuse", text))
         own = _of_the_run_itself(array)
         checked = [finding for finding in checked if finding.message not in own]
     elif not found and (slow := slowed(array)):
-        found.append(Finding("warn", slow))
+        found.append(PreflightFinding("warn", slow))
     found += checked
     if full := no_room(state_dir):
-        found.append(Finding("refuse", full))
+        found.append(PreflightFinding("refuse", full))
     found += leftovers.applied(array, state_dir)
     if refusals(found):
         return Diagnosis(array.device, tuple(found), None)
     try:
         run = prepare(Options(array.device, load_workload("balanced")), state_dir)
     except AutotuneError as error:
-        return Diagnosis(array.device, (Finding("refuse", str(error)), *found), None)
+        return Diagnosis(array.device, (PreflightFinding("refuse", str(error)), *found), None)
     if run.left_alone:
-        found.append(Finding("warn", run.left_alone))
+        found.append(PreflightFinding("warn", run.left_alone))
     return Diagnosis(array.device, tuple(found), run)
 
 

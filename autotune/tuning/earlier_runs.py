@@ -14,7 +14,7 @@ from autotune.problem.figure import Estimate
 from autotune.problem.setting import Setting
 from autotune.problem.trial import Earlier, Status
 from autotune.results import stored_run
-from autotune.results.pareto import Pool
+from autotune.results.pareto import PooledTrials
 from autotune.results.stored_run import StoredProblem
 from autotune.store import RunRecord, TrialRecord
 
@@ -65,7 +65,7 @@ def _of_run(
     then: StoredProblem, trials: Sequence[TrialRecord], problem: StoredProblem, doubt: float
 ) -> Iterable[Earlier]:
     """Every setting of the run but the originals, relative to them; each measurement once."""
-    pool = Pool(then, trials)
+    pool = PooledTrials(then, trials)
     baseline = problem.baseline
     home = pool.figures(_in_terms_of(then.baseline, baseline))
     taken = {pool.key(name, _in_terms_of(then.baseline, baseline)) for name in home}

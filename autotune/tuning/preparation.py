@@ -78,7 +78,7 @@ class Preparation:
     options: Options
     array: Array
     stack: Stack
-    findings: tuple[checks.Finding, ...]
+    findings: tuple[checks.PreflightFinding, ...]
     knobs: tuple[Knob, ...]
     baseline: Setting
     choices: dict[str, tuple[Value, ...]]

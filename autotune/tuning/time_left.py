@@ -52,7 +52,7 @@ class NextProof:
 
 
 @dataclass(frozen=True)
-class Plan:
+class RunPlan:
     """What a run still does. All in seconds: `whole_s` is a trial of every phase, `moved_s` one
     of those that a setting can move, `proof_s` one of the proof; `long_s` is a long load of both
     sides. `role` is that of the trial that begins now; a search keeps `kept_s` for the
@@ -92,7 +92,7 @@ def plan_of(
     proof: NextProof,
     role: str,
     baseline_every: int,
-) -> Plan:
+) -> RunPlan:
     """The plan of a run whose phases take so many `seconds`, by name. `role` is that of the trial
     that begins now."""
     options = preparation.options
@@ -101,7 +101,7 @@ def plan_of(
     def of(phases: Sequence[Phase]) -> float:
         return sum(seconds[phase.name] for phase in phases)
 
-    return Plan(
+    return RunPlan(
         options.trials if searches else 0,
         of(preparation.phases),
         of(movable(preparation)),
@@ -115,7 +115,7 @@ def plan_of(
     )
 
 
-def time_left(plan: Plan, records: Sequence[TrialRecord], allowed_s: float) -> TimeLeft:
+def time_left(plan: RunPlan, records: Sequence[TrialRecord], allowed_s: float) -> TimeLeft:
     """What is left as the run stands between two trials; `allowed_s` are left of its time.
 
     The search goes on as it went. What follows depends on what the proofs will show: a first one
@@ -150,7 +150,7 @@ def time_left(plan: Plan, records: Sequence[TrialRecord], allowed_s: float) -> T
 
 
 def _search_left_s(
-    plan: Plan, records: Sequence[TrialRecord], gap_s: float, allowed_s: float
+    plan: RunPlan, records: Sequence[TrialRecord], gap_s: float, allowed_s: float
 ) -> float:
     """What the search still takes, and the trials of whether each change is needed."""
     roles = [record.role for record in records]
@@ -174,7 +174,7 @@ def _search_left_s(
     return min(wanted_s, max(0.0, allowed_s - kept_s - trial_s / 2 * TIME_MARGIN))
 
 
-def _proof_left_s(plan: Plan, roles: Sequence[str], gap_s: float, allowed_s: float) -> float:
+def _proof_left_s(plan: RunPlan, roles: Sequence[str], gap_s: float, allowed_s: float) -> float:
     """What a proof takes that is clear after the least pairs, as most are; and else the pair that
     is begun."""
     own = roles[plan.proof_after :]
@@ -187,7 +187,7 @@ def _proof_left_s(plan: Plan, roles: Sequence[str], gap_s: float, allowed_s: flo
     return (wanted - proven) * (plan.proof_s + gap_s)
 
 
-def _checks_left(plan: Plan, roles: Sequence[str]) -> float:
+def _checks_left(plan: RunPlan, roles: Sequence[str]) -> float:
     """How many trials will probably be made of whether each change is needed, the one that begins
     now among them."""
     done = sum(1 for _ in takewhile("check".__eq__, reversed(roles)))

@@ -9,7 +9,7 @@ from autotune.problem.setting import Setting, setting_key
 from autotune.problem.strategy import Problem, Strategy, StrategyFactory, Weighed
 from autotune.problem.trial import Trial
 from autotune.results.proof import mean
-from autotune.stats.sequential import ERRORS, MOST_PAIRS, Step, Terms, look, order, spending
+from autotune.stats.sequential import ERRORS, MOST_PAIRS, ProofTerms, Step, look, order, spending
 from autotune.stats.verdict import Verdict, judge
 from autotune.strategies.surrogate.importance import weigh
 from autotune.tuning.better_part import better_part
@@ -124,7 +124,7 @@ def _in_turn(
             sides[side].append(tried[-1].trial.figures)
         after, before = sides["winner"], sides["baseline"]
         verdict = judge(problem.figures, after, before, earlier, known, allowed)
-        seen = look(Terms(figures), verdict, mean(before), mean(after), pair + 1, MOST_PAIRS)
+        seen = look(ProofTerms(figures), verdict, mean(before), mean(after), pair + 1, MOST_PAIRS)
         if seen.step is not Step.MORE:
             break
     return seen.step is Step.KEEP, tried, verdict

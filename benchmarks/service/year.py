@@ -16,7 +16,7 @@ from autotune.problem.figure import Estimate, Figure
 from autotune.problem.setting import Setting
 from autotune.problem.strategy import StrategyFactory
 from autotune.problem.trial import Status, Trial
-from autotune.service.policy import Known, Pass, Proof, broken, run_pass
+from autotune.service.policy import ComparedInTurn, LastSeen, Pass, broken, run_pass
 from autotune.stats.verdict import Conclusion, judge
 from autotune.tuning.strategies import find_strategy, load_strategy
 from benchmarks.search.instance import judge as truth_of
@@ -63,13 +63,13 @@ class SimulatedArray:
             for n, e in shown.items()
         }
 
-    def prove(self, setting: Setting) -> Proof:
+    def prove(self, setting: Setting) -> ComparedInTurn:
         after = [self.measured(setting) for _ in range(PAIRS)]
         before = [self.measured(self.incumbent) for _ in range(PAIRS)]
         verdict = judge(self.figures, after, before)
-        return Proof(verdict, _mean(before), _mean(after))
+        return ComparedInTurn(verdict, _mean(before), _mean(after))
 
-    def against_originals(self) -> Proof:
+    def against_originals(self) -> ComparedInTurn:
         return self.prove(self.array.baseline)
 
     def back_to_originals(self) -> None:
@@ -92,7 +92,7 @@ class SimulatedArray:
         better = proof.verdict.overall.conclusion is Conclusion.BETTER
         return found if better and not broken(self.figures, proof.after) else None
 
-    def adopt(self, setting: Setting, proof: Proof) -> None:
+    def adopt(self, setting: Setting, proof: ComparedInTurn) -> None:
         self.worst.append(self.true_gain(setting) / self.true_gain(self.incumbent))
         self.incumbent = setting
 
@@ -115,7 +115,7 @@ def live(managed: SimulatedArray, spare: Iterator[int], weeks: int) -> Iterator[
     first = managed.tune()
     if first is not None:
         managed.incumbent = first
-    known: Known | None = None
+    known: LastSeen | None = None
     for _ in range(weeks):
         changed = managed.rng.random() < CHANGES
         if changed:

@@ -20,7 +20,7 @@ from autotune.strategies.surrogate.gaussian_process import (
     Layout,
     Prior,
 )
-from autotune.strategies.surrogate.shapes import Known
+from autotune.strategies.surrogate.shapes import KnownShapes
 
 CONSTANT = 0.5
 """The spread of a figure's general level around the baseline's, in logs."""
@@ -77,7 +77,7 @@ class Evidence:
         self.axes = [axis for axis in axes if figure.name in axis.dimension.moves]
         self.origin: float | None = None
         self._baseline = problem.baseline
-        self._known = Known([axis.dimension for axis in self.axes], figure, problem.baseline)
+        self._known = KnownShapes([axis.dimension for axis in self.axes], figure, problem.baseline)
         groups = [group for group, axis in enumerate(self.axes) for _ in range(axis.width)]
         self._layout = Layout(tuple(groups), len(self.axes))
         lengths = [LENGTH if axis.dimension.ordered else NAMED_LENGTH for axis in self.axes]

@@ -25,7 +25,7 @@ Columns = Mapping[str, Array]
 
 
 @dataclass(frozen=True)
-class Shape:
+class KnownShape:
     """`curves` of n settings (guesses, n), in units of the log figure per unit of the
     coefficient, which is `mean` ± `spread` beforehand. Known for `knob` and its partners."""
 
@@ -96,15 +96,15 @@ def queue(columns: Columns) -> Array:
 
 
 _SHAPES = (
-    Shape("stripe_cache_size", "throughput", stripe_cache, 0.5, 0.5),
-    Shape("read_ahead_kb", "throughput", read_ahead, 0.15, 0.1),
-    Shape("sync_speed_max", "throughput", sync_rate, 0.9, 0.3),
-    Shape("sync_speed_max", "latency", sync_disturbance, 0.8, 0.5),
-    Shape("nr_requests", "latency", queue, 0.1, 0.1),
+    KnownShape("stripe_cache_size", "throughput", stripe_cache, 0.5, 0.5),
+    KnownShape("read_ahead_kb", "throughput", read_ahead, 0.15, 0.1),
+    KnownShape("sync_speed_max", "throughput", sync_rate, 0.9, 0.3),
+    KnownShape("sync_speed_max", "latency", sync_disturbance, 0.8, 0.5),
+    KnownShape("nr_requests", "latency", queue, 0.1, 0.1),
 )
 
 
-class Known:
+class KnownShapes:
     """The shapes of the knobs that move a figure, each 0 at the baseline."""
 
     def __init__(self, dimensions: Sequence[Dimension], figure: Figure, baseline: Setting) -> None:

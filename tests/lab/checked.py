@@ -13,7 +13,7 @@ from unittest import mock
 from guest import knob_files, read
 
 from autotune.checking import check as check_module
-from autotune.checking import obstacles, piece, stored
+from autotune.checking import obstacles, part, stored
 from autotune.checking.record import CheckRecord
 from autotune.cli.main import main
 from autotune.system.array import find_array
@@ -99,8 +99,8 @@ def start_on(descriptor: int, state: Path, *words: str, sensor: Path | None = No
         said = ["autotune", "check", "/dev/md0", "--state-dir", str(state), *words]
         with (
             mock.patch.object(sys, "argv", said),
-            mock.patch.object(piece, "STORE_S", 1.0),
-            mock.patch.object(piece, "WARM_LOOK_S", 1.0),
+            mock.patch.object(part, "STORE_S", 1.0),
+            mock.patch.object(part, "WARM_LOOK_S", 1.0),
             mock.patch.object(check_module, "LOOK_S", 0.5),
             mock.patch.object(obstacles, "temperatures", felt),
         ):

@@ -34,10 +34,10 @@ from screen import Terminal
 from autotune.checking import bounded_check, obstacles, stored
 from autotune.checking import check as check_module
 from autotune.checking.check import check
+from autotune.checking.options import WINDOW_CLOSED, CheckOptions
 from autotune.checking.record import CheckHistory, CheckRecord, Part
-from autotune.checking.wanted import WINDOW_CLOSED, Wanted
 from autotune.guard.goals import Goals
-from autotune.service.quiet_time import Window
+from autotune.service.quiet_time import QuietHours
 from autotune.system.array import find_array
 
 WINDOW_S = 24.0
@@ -83,7 +83,7 @@ def closing_in(seconds: float) -> Callable[[], datetime]:
 def within(state: Path, seconds: float) -> tuple[CheckRecord | None, str, list[CheckRecord]]:
     """A check as the timer does it, in a window that closes so soon."""
     told: list[CheckRecord] = []
-    wanted = Wanted(
+    wanted = CheckOptions(
         goals=Goals(policy="foreground"),
         state_dir=state,
         hottest_c=55,
@@ -93,7 +93,7 @@ def within(state: Path, seconds: float) -> tuple[CheckRecord | None, str, list[C
         unheld=print,
         mismatched=told.append,
         least_kib=1000,
-        window=Window(0, 60),
+        window=QuietHours(0, 60),
         patient=True,
         now=closing_in(seconds),
     )

@@ -1,14 +1,14 @@
 """A forecast as a check of four hard disks gives one."""
 
 from autotune.problem.figure import Estimate
-from autotune.sync_forecast.model import Forecast, Point
+from autotune.sync_forecast.model import Forecast, SpeedPoint
 from autotune.sync_forecast.platter import assumed
 
 MS = 1e6
 
 
-def point(kib_s: float, p99_ms: float, spread: float = 0.05) -> Point:
-    return Point(kib_s, Estimate(p99_ms / 4 * MS, spread), Estimate(p99_ms * MS, spread), 900)
+def point(kib_s: float, p99_ms: float, spread: float = 0.05) -> SpeedPoint:
+    return SpeedPoint(kib_s, Estimate(p99_ms / 4 * MS, spread), Estimate(p99_ms * MS, spread), 900)
 
 
 POINTS = (
@@ -20,7 +20,9 @@ POINTS = (
 )
 
 
-def some_forecast(points: tuple[Point, ...] = POINTS, limit_kib_s: float = 200_000) -> Forecast:
+def some_forecast(
+    points: tuple[SpeedPoint, ...] = POINTS, limit_kib_s: float = 200_000
+) -> Forecast:
     """Disks of 20 TB that sync at 200 to 100 MB/s."""
     return Forecast(
         device="/dev/md0",

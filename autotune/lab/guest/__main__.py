@@ -12,11 +12,11 @@ import tty
 from pathlib import Path
 
 from autotune.lab.guest import command, storage, system
-from autotune.lab.plan import Plan
+from autotune.lab.plan import GuestPlan
 from autotune.lab.wire import Kind, Wire, WireClosedError
 
 
-def _serve(plan: Plan, wire: Wire) -> None:
+def _serve(plan: GuestPlan, wire: Wire) -> None:
     try:
         system.populate(plan)
         storage.build(plan)
@@ -31,7 +31,7 @@ def _serve(plan: Plan, wire: Wire) -> None:
 
 def main(plan_file: str) -> None:
     """Do what the plan says. Never returns: the host ends the kernel."""
-    plan: Plan = json.loads(Path(plan_file).read_text())
+    plan: GuestPlan = json.loads(Path(plan_file).read_text())
     system.make_writable(Path(plan["modules"]))
     line = os.open("/dev/ttyS0", os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC)
     tty.setraw(line)

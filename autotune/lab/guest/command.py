@@ -10,7 +10,7 @@ import subprocess
 import termios
 from typing import IO
 
-from autotune.lab.plan import Plan
+from autotune.lab.plan import GuestPlan
 from autotune.lab.wire import Kind, Wire
 
 _CHUNK = 65_536
@@ -22,7 +22,7 @@ _END_OF_TRANSMISSION = b"\x04"
 class _Session:
     """The running command and the ends of its streams that we hold."""
 
-    def __init__(self, plan: Plan, wire: Wire) -> None:
+    def __init__(self, plan: GuestPlan, wire: Wire) -> None:
         self._wire = wire
         self._selector = selectors.PollSelector()
         self._unwritten = bytearray()
@@ -42,7 +42,7 @@ class _Session:
         for fd in (self.input, *self.outputs):
             os.set_blocking(fd, False)
 
-    def _start(self, plan: Plan, *streams: int) -> subprocess.Popen[bytes]:
+    def _start(self, plan: GuestPlan, *streams: int) -> subprocess.Popen[bytes]:
         def take_terminal() -> None:
             if self.terminal:
                 fcntl.ioctl(0, termios.TIOCSCTTY, 0)
@@ -155,7 +155,7 @@ def _detach(stream: IO[bytes] | None) -> int:
     return fd
 
 
-def run(plan: Plan, wire: Wire) -> int:
+def run(plan: GuestPlan, wire: Wire) -> int:
     """Run the plan's command to its end. Return its exit status as a shell would."""
     # Python ignores these two, and the command would inherit that.
     for number in (signal.SIGPIPE, signal.SIGXFSZ):

@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from autotune.lab.plan import SHARED, ArrayPlan, FilesystemPlan, Plan
+from autotune.lab.plan import SHARED, ArrayPlan, FilesystemPlan, GuestPlan
 
 _WAIT_S = 20.0
 _SPEED_CHANGE_S = 0.25  # a disk reads its control files every 0.1 s
@@ -62,7 +62,7 @@ def _make_filesystem(filesystem: FilesystemPlan) -> None:
     _run(["mount", "-t", filesystem["kind"], device, filesystem["mount"]])
 
 
-def build(plan: Plan) -> None:
+def build(plan: GuestPlan) -> None:
     """Create the arrays and the filesystem on fast disks, then let the disks take their time.
 
     Raise RuntimeError, with what the failing program said.

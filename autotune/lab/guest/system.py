@@ -9,7 +9,7 @@ import struct
 import subprocess
 from pathlib import Path
 
-from autotune.lab.plan import SHARED, Plan
+from autotune.lab.plan import SHARED, GuestPlan
 
 _libc = ctypes.CDLL(None, use_errno=True)
 _FINIT_MODULE = 313  # x86-64, the only architecture of a user-mode kernel
@@ -78,7 +78,7 @@ def make_writable(modules: Path) -> None:
         (MODULES / release).symlink_to(modules / release)
 
 
-def populate(plan: Plan) -> None:
+def populate(plan: GuestPlan) -> None:
     """Mount what a running system has, load modules, name the machine. Raise OSError."""
     mount("proc", "proc", "/proc")
     mount("sysfs", "sysfs", "/sys")
@@ -104,7 +104,7 @@ def _loopback_up() -> None:
         fcntl.ioctl(any_socket, set_flags, request)
 
 
-def flush(plan: Plan) -> None:
+def flush(plan: GuestPlan) -> None:
     """Write what is still in memory for the host's folder to the host. Raise OSError."""
     if not plan["out"]:
         return

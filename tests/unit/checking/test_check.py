@@ -12,24 +12,24 @@ import fake_sysfs
 import pytest
 from md_check import UNIT, MdCheck
 
-from autotune.checking import bounded_check, obstacles, piece, stored
+from autotune.checking import bounded_check, obstacles, part, stored
 from autotune.checking import check as check_module
 from autotune.checking.check import check
-from autotune.checking.record import CheckRecord
-from autotune.checking.wanted import (
+from autotune.checking.options import (
     ASKED_ANEW,
     OVERTAKEN,
     REPLACED,
     UNTOLD,
     WINDOW_CLOSED,
     WINDOW_SHUT,
-    Wanted,
+    CheckOptions,
 )
+from autotune.checking.record import CheckRecord
 from autotune.errors import RefusalError, StoppedError
 from autotune.guard.goals import Goals
 from autotune.safety import signals
 from autotune.safety.journal import Journal
-from autotune.service.quiet_time import Window
+from autotune.service.quiet_time import QuietHours
 from autotune.system import sysfs
 from autotune.system.array import Array, find_array
 
@@ -69,7 +69,7 @@ class Site:
         return datetime(2026, 1, 1) + timedelta(seconds=self.now_s)
 
     def check(self, **more: object) -> tuple[CheckRecord | None, str]:
-        wanted = Wanted(
+        options = CheckOptions(
             goals=Goals(policy="foreground"),
             state_dir=self.state,
             hottest_c=50,
@@ -82,7 +82,7 @@ class Site:
             now=self.now,
             **more,  # type: ignore[arg-type]
         )
-        return check("/dev/md0", wanted)
+        return check("/dev/md0", options)
 
     @property
     def read_once(self) -> bool:
@@ -119,13 +119,13 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Site:
 
     for name in ("read", "read_or", "write"):
         monkeypatch.setattr(sysfs, name, getattr(site.md, name))
-    for module in (check_module, piece, bounded_check, signals):
+    for module in (check_module, part, bounded_check, signals):
         monkeypatch.setattr(module, "time", site)
-    for module in (check_module, piece):
+    for module in (check_module, part):
         monkeypatch.setattr(module, "lock", lambda *_, **_how: contextlib.nullcontext())
     monkeypatch.setattr(check_module, "find_array", lambda _: find_array("md0", tmp_path))
-    monkeypatch.setattr(piece, "guarded", guarded)
-    monkeypatch.setattr(piece, "GuardLoop", lambda array, *_: GuardLoop(site, array))
+    monkeypatch.setattr(part, "guarded", guarded)
+    monkeypatch.setattr(part, "GuardLoop", lambda array, *_: GuardLoop(site, array))
     monkeypatch.setattr(bounded_check, "FIRST_SECTORS", 2 * SECTORS_S)
     monkeypatch.setattr(bounded_check, "LEAST_SECTORS", SECTORS_S)
     monkeypatch.setattr(bounded_check, "LEAD_S", 4.0)
@@ -174,7 +174,7 @@ def test_three_windows_read_each_sector_once(site: Site) -> None:
     for night in range(3):
         # A minute and a half before the window closes.
         site.now_s = night * 86_400 + 3600 - 45
-        ends.append(site.check(window=Window(0, 60), patient=True))
+        ends.append(site.check(window=QuietHours(0, 60), patient=True))
     records = [record for record, _ in ends if record]
     assert [why for _, why in ends] == [WINDOW_CLOSED, WINDOW_CLOSED, ""]
     assert 0 < records[0].share < records[1].share < records[2].share == 1
@@ -184,9 +184,9 @@ def test_three_windows_read_each_sector_once(site: Site) -> None:
 
 def test_a_window_that_opens_soon_is_waited_for_and_another_is_not(site: Site) -> None:
     site.now_s = 3600 * 5
-    assert site.check(window=Window(0, 60), patient=True) == (None, WINDOW_SHUT)
+    assert site.check(window=QuietHours(0, 60), patient=True) == (None, WINDOW_SHUT)
     site.now_s = 86_400 - 1800
-    record, why = site.check(window=Window(0, 60), patient=True)
+    record, why = site.check(window=QuietHours(0, 60), patient=True)
     assert record is not None
     assert (record.share, why) == (1.0, "")
 
@@ -202,7 +202,7 @@ def test_what_another_command_has_found_meanwhile_is_not_forgotten(site: Site) -
     site.md.bad = {1000}
     site.now_s = 3600.0 * 3 - 600
     site.meanwhile = meanwhile
-    assert site.check(window=Window(3 * 60, 4 * 60), patient=True) == (None, OVERTAKEN)
+    assert site.check(window=QuietHours(3 * 60, 4 * 60), patient=True) == (None, OVERTAKEN)
     (kept,) = stored.every(site.state)
     assert [each.mismatches for each in kept.checks] == [8]
     assert site.read_once
@@ -270,7 +270,7 @@ def test_a_member_that_is_to_be_replaced_is_at_once(site: Site) -> None:
     assert record is not None
     assert (record.share, why) == (1.0, "")
     # Not after the bounded_check has come to its end.
-    assert ends[0] < 20 + piece.LOOK_S + 2 * LOOK_S
+    assert ends[0] < 20 + part.LOOK_S + 2 * LOOK_S
     assert any("a recovery of it is under way" in text for text in site.notices)
     first, second = stored.load(next((site.state / "checks").iterdir())).checks
     assert first.given_up == REPLACED
@@ -346,7 +346,7 @@ def test_a_late_ctrl_c_ends_at_the_end(site: Site, monkeypatch: pytest.MonkeyPat
     assert record is not None
     assert (record.position, why) == (SIZE, "")
     assert record.ended is not None
-    assert record.parts[-1].ended == piece.DONE
+    assert record.parts[-1].ended == part.DONE
     assert site.read_once
 
 

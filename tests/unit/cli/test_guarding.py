@@ -29,18 +29,18 @@ state = Path({state!r})
 machine = fake_sysfs.raid6(state / "machine")
 guarding.find_array = lambda device: find_array(device, machine.root)
 
-def guard_array(device, wanted, wait):
+def guard_array(device, options, wait):
     for number, window in enumerate(some_windows(30)):
-        wanted.on_window(window)
+        options.on_window(window)
         time.sleep(0.02)
         if number == 15:
-            wanted.notice("The recovery is 50% done.")
-    wanted.finished(Summary("recovery", 150.0, 1 << 30, 30, 28, 3, "the recovery is over", False))
+            options.notice("The recovery is 50% done.")
+    options.finished(Summary("recovery", 150.0, 1 << 30, 30, 28, 3, "the recovery is over", False))
     return True
 
 guarding.guard_array = guard_array
 words = ("md0", 80 * MS, None, None, None, "", 1e6, {wait}, {as_json}, str(state), None, ())
-guarding.guard(guarding.Asked(*words))
+guarding.guard(guarding.GuardArguments(*words))
 """
 
 
@@ -112,7 +112,7 @@ def test_a_reshape_is_not_called_idle(
     machine = fake_sysfs.raid6(tmp_path)
     monkeypatch.setattr(guarding, "find_array", lambda device: find_array(device, machine.root))
     monkeypatch.setattr(guarding, "guard_array", lambda *_: False)
-    asked = guarding.Asked(
+    asked = guarding.GuardArguments(
         "md0", 8e7, None, None, None, "", 1e6, False, as_json, str(tmp_path), None, ()
     )
     guarding.guard(asked)
@@ -123,7 +123,7 @@ def test_a_reshape_is_not_called_idle(
 
 
 WAITS = """
-def guard_array(device, wanted, wait):
+def guard_array(device, options, wait):
     while "active 1.0" in metrics.read_text():
         time.sleep(0.01)
     print(metrics.read_text())

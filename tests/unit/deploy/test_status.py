@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from autotune.cli.main import app
 from autotune.deploy.in_force import active, refuse_damaged
 from autotune.deploy.persisted import profile_path, rule_path
-from autotune.deploy.status import NOT_PROVEN, Status, status
+from autotune.deploy.status import NOT_PROVEN, ArrayStatus, status
 from autotune.errors import RefusalError, UsageError
 from autotune.report.status import document as as_json
 from autotune.report.status import print_status
@@ -59,7 +59,7 @@ def profile(knobs: dict[str, int | str] | None = None, **proven_on: object) -> d
     return document(dict(KNOBS) if knobs is None else knobs, **proven_on)
 
 
-def look(array: Array) -> Status:
+def look(array: Array) -> ArrayStatus:
     return status(array, array.root)
 
 

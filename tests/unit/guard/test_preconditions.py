@@ -11,7 +11,7 @@ from autotune.errors import RefusalError
 from autotune.guard import session
 from autotune.guard.goals import Goals
 from autotune.guard.preconditions import no_room, put_back_leftovers
-from autotune.guard.session import Wanted
+from autotune.guard.session import GuardOptions
 from autotune.guard.throttle import files
 from autotune.preflight import checks
 from autotune.safety.new_journal import new_journal
@@ -61,11 +61,11 @@ def test_the_shut_throttle_of_another_guard_is_no_limit_that_somebody_has_set(
     monkeypatch.setattr(session, "lock", lock)
     monkeypatch.setattr(checks, "fio_missing", lambda: None)
     goals, nothing = Goals(50e6), lambda _: None
-    wanted = Wanted(goals, tmp_path, nothing, nothing, nothing, nothing)
+    options = GuardOptions(goals, tmp_path, nothing, nothing, nothing, nothing)
     with pytest.raises(RefusalError, match="process 7"):
-        session.guard("/dev/md0", wanted)
+        session.guard("/dev/md0", options)
     with pytest.raises(RefusalError, match="only ever lowers it"):
-        session.guard("/dev/md0", wanted)
+        session.guard("/dev/md0", options)
 
 
 def test_a_journal_without_a_whole_line_is_no_obstacle(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from autotune.guard import session
 from autotune.guard.feasibility import VAIN_S
 from autotune.guard.goals import CEILING, POLICIES, Goals, Promise
 from autotune.guard.loop import GuardLoop
-from autotune.guard.session import Wanted
+from autotune.guard.session import GuardOptions
 from autotune.guard.throttle import Throttle, files
 from autotune.guard.window import Window
 from autotune.measure import foreground_probe
@@ -47,7 +47,7 @@ class Guarded:
         monkeypatch.setattr(sysfs, "read", plant.read)
         monkeypatch.setattr(sysfs, "write", plant.write)
         monkeypatch.setattr(hold_module, "time", plant)
-        monkeypatch.setattr(foreground_probe, "Probe", lambda *_: PlantProbe(plant))
+        monkeypatch.setattr(foreground_probe, "ForegroundProbe", lambda *_: PlantProbe(plant))
         self.folder = folder
         self.plant = plant
         self.array: Array = find_array("md0", folder)
@@ -593,13 +593,13 @@ def test_a_clock_that_is_set_back_makes_a_span_no_longer(guarded: Callable[..., 
 
 def test_a_date_that_has_passed_leaves_the_ceiling() -> None:
     said: list[str] = []
-    wanted = Wanted(
+    options = GuardOptions(
         Goals(50e6, by="2026-01-01 06:00"), Path(), _nothing, _nothing, said.append, _nothing
     )
     now = datetime.now()
-    assert session._promise(wanted, "recover", now) == Goals(50e6).promise("recover", now)
+    assert session._promise(options, "recover", now) == Goals(50e6).promise("recover", now)
     assert "has passed" in said[0]
-    late = dataclasses.replace(wanted, goals=Goals(by="2026-01-01 06:00"))
+    late = dataclasses.replace(options, goals=Goals(by="2026-01-01 06:00"))
     with pytest.raises(RefusalError, match="has passed"):
         session._promise(late, "recover", now)
 

@@ -13,7 +13,7 @@ import pytest
 
 from autotune.errors import AutotuneError, MeasurementError, RefusalError, StoppedError
 from autotune.guard import session as module
-from autotune.guard.session import Summary, Wanted, guard
+from autotune.guard.session import GuardOptions, Summary, guard
 from autotune.safety.signals import Signals
 from autotune.system.array import Array, find_array
 
@@ -43,7 +43,12 @@ class Machine:
         monkeypatch.setattr(Signals, "pause", lambda signals, _s: self._pause(signals))
 
     def _one(
-        self, _array: Array, _wanted: Wanted, _signals: Signals, _warned: bool, began: datetime
+        self,
+        _array: Array,
+        _options: GuardOptions,
+        _signals: Signals,
+        _warned: bool,
+        began: datetime,
     ) -> tuple[Summary, str]:
         self.began.append(began)
         return self.turns.pop(0)(), ""
@@ -64,7 +69,7 @@ class Machine:
         return Summary("recovery", 1.0, 1, 1, 1, 0, "the recovery is over", False)
 
     def guard(self, wait: bool = True) -> bool:
-        wanted = Wanted(
+        options = GuardOptions(
             1e6,
             Path(),
             lambda _window: None,
@@ -72,7 +77,7 @@ class Machine:
             self.notices.append,
             lambda _text: None,
         )
-        return guard("/dev/md0", wanted, wait)
+        return guard("/dev/md0", options, wait)
 
 
 @pytest.fixture

@@ -7,11 +7,11 @@ import pytest
 from autotune.errors import UsageError
 from autotune.lab.scenario import (
     MAX_FILE_BYTES,
-    Array,
     Filesystem,
     HddGroup,
     NvmeGroup,
     Scenario,
+    ScenarioArray,
     SsdGroup,
     load,
     shipped,
@@ -153,6 +153,6 @@ def test_a_file_that_is_not_there_is_said_to_be_so(tmp_path: Path) -> None:
 
 def test_the_page_names_every_key() -> None:
     page = (Path(__file__).parents[3] / "docs/how-to/lab.md").read_text()
-    for table in (Scenario, HddGroup, SsdGroup, NvmeGroup, Array, Filesystem):
+    for table in (Scenario, HddGroup, SsdGroup, NvmeGroup, ScenarioArray, Filesystem):
         for key in table.model_fields:
             assert f"`{key}`" in page or f"[{key}]" in page, key

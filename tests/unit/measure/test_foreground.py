@@ -32,7 +32,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> fake_sysfs.FakeM
     machine.array("md2", "raid5", ["sdx", "sdy", "sdz"])
     for name in ("md0", "md1", "md2"):
         count(machine, name, 0, 0)
-    monkeypatch.setattr(foreground_probe, "Probe", lambda *_: pytest.fail("a probe"))
+    monkeypatch.setattr(foreground_probe, "ForegroundProbe", lambda *_: pytest.fail("a probe"))
     return machine
 
 
@@ -125,7 +125,9 @@ def test_where_waiting_is_not_counted_each_read_is_somebodys(
     machine: fake_sysfs.FakeMachine, monkeypatch: pytest.MonkeyPatch, level: str, busy: bool
 ) -> None:
     """There the sync may hold a read for seconds before its time is counted."""
-    monkeypatch.setattr(foreground_probe, "Probe", lambda *_: contextlib.nullcontext(NoProbe))
+    monkeypatch.setattr(
+        foreground_probe, "ForegroundProbe", lambda *_: contextlib.nullcontext(NoProbe)
+    )
     machine.put("sys/block/md0/md/level", level)
     found = Foreground(find_array("md0", machine.root), math.inf)
     for number in range(100):
@@ -209,7 +211,9 @@ def test_who_is_not_counted_may_be_there(
     machine: fake_sysfs.FakeMachine, monkeypatch: pytest.MonkeyPatch, array: str
 ) -> None:
     """From the start, or since somebody has turned the counters off."""
-    monkeypatch.setattr(foreground_probe, "Probe", lambda *_: contextlib.nullcontext(NoProbe))
+    monkeypatch.setattr(
+        foreground_probe, "ForegroundProbe", lambda *_: contextlib.nullcontext(NoProbe)
+    )
     found = watched(machine, "md2")
     assert (found.busy, found.source) == (False, ACCOUNTING)
     machine.put(f"sys/block/{array}/queue/iostats", "0")
@@ -252,7 +256,7 @@ def test_the_reads_of_the_probe_are_nobodys(
         probes.append(LateProbe(machine, asked))
         return probes[-1]
 
-    monkeypatch.setattr(foreground_probe, "Probe", probe)
+    monkeypatch.setattr(foreground_probe, "ForegroundProbe", probe)
     found, seen = Foreground(find_array("md0", machine.root), 0), []
     for number in range(900):
         # Somebody reads for ten seconds, and leaves.
@@ -311,6 +315,6 @@ def test_an_array_whose_counters_do_not_tell_is_probed_only_while_it_is_used(
 
         def look(self) -> None: ...
 
-    monkeypatch.setattr(foreground_probe, "Probe", Probe)
+    monkeypatch.setattr(foreground_probe, "ForegroundProbe", Probe)
     assert watched(machine, "md1").source == PROBE
     assert len(probes) == 1

@@ -13,7 +13,7 @@ import pytest
 from autotune.deploy.status import status
 from autotune.errors import RefusalError
 from autotune.preflight import checks, conflicts, filesystems, syncs
-from autotune.preflight.checks import Finding
+from autotune.preflight.checks import PreflightFinding
 from autotune.safety.new_journal import new_journal
 from autotune.safety.paths import journal_path
 from autotune.system import sync
@@ -29,7 +29,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> fake_sysfs.FakeM
     return fake_sysfs.raid6(tmp_path)
 
 
-def findings(machine: fake_sysfs.FakeMachine) -> list[Finding]:
+def findings(machine: fake_sysfs.FakeMachine) -> list[PreflightFinding]:
     array = find_array("md0", machine.root)
     return checks.check(array, read_stack(array))
 
@@ -75,7 +75,7 @@ def test_a_filesystem_that_has_given_up_is_named_with_what_to_do(
         "can be used; look for the cause in the kernel log (`dmesg`), then "
         f"`umount {machine.root}`, repair it, and mount it again."
     )
-    assert checks.check(array, stack) == [Finding("warn", said)]
+    assert checks.check(array, stack) == [PreflightFinding("warn", said)]
     with pytest.raises(RefusalError, match="has given up after an error"):
         filesystems.refuse_given_up(machine.root / "scratch", stack)
     hidden = dataclasses.replace(stack, mounts=(dataclasses.replace(mount, number=0),))

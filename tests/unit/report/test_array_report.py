@@ -27,7 +27,7 @@ from typer.testing import CliRunner
 
 from autotune.advice import stored as advices
 from autotune.cli.main import app
-from autotune.deploy.status import Status
+from autotune.deploy.status import ArrayStatus
 from autotune.report import (
     array_pictures,
     array_rows,
@@ -368,7 +368,7 @@ def test_of_an_array_elsewhere_it_is_not_known_what_is_in_force(state: Path) -> 
 def test_what_is_in_force_and_cannot_be_read_keeps_no_page_from_its_reader(
     state: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refused(_array: Array, _state: Path) -> Status:
+    def refused(_array: Array, _state: Path) -> ArrayStatus:
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), "/etc/autotune/persisted")
 
     machine = fake_sysfs.raid6(tmp_path_factory.mktemp("machine"))

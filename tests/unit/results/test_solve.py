@@ -14,7 +14,7 @@ from autotune.problem.figure import Estimate
 from autotune.problem.profile import save_profile
 from autotune.problem.trial import Status
 from autotune.results.ended_early import sentence
-from autotune.results.pareto import Point, Pool, front
+from autotune.results.pareto import Point, PooledTrials, front
 from autotune.results.proof import original, proofs
 from autotune.results.solve import NAMES, named, pareto, solve, study_of
 from autotune.results.stored_run import read
@@ -86,7 +86,7 @@ def test_repeats_of_a_setting_are_pooled_and_their_scatter_counts() -> None:
         trial(3, "search", MIDDLE, figures(160, 30, 100, 40)),
         trial(4, "search", MIDDLE, figures(250, 30, 100, 40)),
     ]
-    pool = Pool(read(run()), trials)
+    pool = PooledTrials(read(run()), trials)
     estimate = pool.figures({**BASELINE, **MIDDLE})["write.throughput"]
     assert estimate.value == pytest.approx(200e6)
     assert estimate.spread > 0.1
@@ -101,7 +101,9 @@ def test_a_drift_that_goes_through_the_original_settings_says_nothing_of_the_noi
     start = [trial(n, "baseline", {}, shown(p99)) for n, p99 in ((1, 40), (4, 41))]
     pair = [trial(n, "search", CALM, shown(p99)) for n, p99 in ((2, 30), (3, 60))]
     later = [trial(n, "baseline", {}, shown(p99)) for n, p99 in enumerate((100, 60, 120, 90), 5)]
-    alone, drifted = (Pool(read(run()), each) for each in ([*start, *pair], start + pair + later))
+    alone, drifted = (
+        PooledTrials(read(run()), each) for each in ([*start, *pair], start + pair + later)
+    )
     home = {**BASELINE, **CALM}
     known, seen = (pool.figures(home)["resync.p99"].spread for pool in (alone, drifted))
     assert seen >= known > 0.2
@@ -144,7 +146,7 @@ def test_a_setting_that_was_given_up_once_is_no_answer_though_it_once_did_well()
 
 def test_a_figure_that_was_carried_over_counts_once() -> None:
     carried = [trial(n, "search", CALM, TRIALS[0].figures, measured=("resync",)) for n in (3, 4, 5)]
-    pool = Pool(read(run()), [*TRIALS[:1], *carried])
+    pool = PooledTrials(read(run()), [*TRIALS[:1], *carried])
     assert pool.figures(BASELINE)["write.throughput"].spread == pytest.approx(0.02)
 
 

@@ -14,7 +14,7 @@ from small_disk import fill, small_disk
 
 from autotune.errors import AutotuneError
 from autotune.guard.loop import Window
-from autotune.guard.metrics import MetricsFile
+from autotune.guard.metrics import GuardMetricsFile
 from autotune.problem.figure import Estimate
 from autotune.service import history
 from autotune.service import notify as notifying
@@ -22,7 +22,7 @@ from autotune.service.config import Notify
 from autotune.service.history import MOST_PASSES, PassRecord, Remembered
 from autotune.service.metrics import ArrayMetrics, write_metrics
 from autotune.service.notify import log, notify
-from autotune.service.policy import Known, Pass
+from autotune.service.policy import LastSeen, Pass
 from autotune.system.array import find_array
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -162,7 +162,7 @@ def test_metrics_go_through_no_link_in_a_folder_that_others_can_write(tmp_path: 
 
 
 def test_passes_are_remembered_and_old_ones_forgotten(tmp_path: Path) -> None:
-    known = Known("print", {"stripe_cache_size": 256}, {"write.throughput": Estimate(1e8, 0.1)})
+    known = LastSeen("print", {"stripe_cache_size": 256}, {"write.throughput": Estimate(1e8, 0.1)})
     done = Pass("unchanged", (), None, None, known, known.figures, 1.0)
     kept = history.load(tmp_path, "u")
     assert kept.known is None
@@ -191,7 +191,7 @@ def test_an_empty_memory_is_a_first_pass() -> None:
 
 
 def test_a_pass_that_failed_is_remembered_and_what_is_compared_with_stays() -> None:
-    known = Known("print", {"stripe_cache_size": 256}, {"write.throughput": Estimate(1e8, 0.1)})
+    known = LastSeen("print", {"stripe_cache_size": 256}, {"write.throughput": Estimate(1e8, 0.1)})
     done = Pass("unchanged", (), None, None, known, known.figures, 1.0)
     kept = Remembered().after(done, PassRecord(at=NOW, outcome="unchanged"), {})
     failed = kept.failed(PassRecord(at=NOW, outcome="failed", reasons=("why",)))
@@ -202,7 +202,7 @@ def test_a_pass_that_failed_is_remembered_and_what_is_compared_with_stays() -> N
 def test_a_guard_tells_prometheus_what_it_sees_and_goes_on_without(tmp_path: Path) -> None:
     said: list[str] = []
     array = find_array("md0", fake_sysfs.raid6(tmp_path).root)
-    told = MetricsFile(tmp_path / "all.prom", array, 5e7, said.append)
+    told = GuardMetricsFile(tmp_path / "all.prom", array, 5e7, said.append)
     known = (0.0, 2e7, 2e7, 2e7, 600, "probe", 1e7, 9000, None, 0.5, 50.0, 40.0, None)
     window = Window(*known, out_of_reach=True, finish_s=9.0, needed_kib=None, impossible=True)
     told.window(window)
@@ -223,7 +223,7 @@ def test_a_guard_tells_prometheus_what_it_sees_and_goes_on_without(tmp_path: Pat
     assert re.search(r"^autotune_guard_ceiling_out_of_reach\{.*\} 1\.0$", file.read_text(), re.M)
     assert re.search(r"^autotune_guard_active\{.*\} 0\.0$", file.read_text(), re.MULTILINE)
     assert not re.search(r"^autotune_guard_p99_seconds\{", file.read_text(), re.MULTILINE)
-    told = MetricsFile(tmp_path / "new" / "all.prom", array, 5e7, said.append)
+    told = GuardMetricsFile(tmp_path / "new" / "all.prom", array, 5e7, said.append)
     told.window(window)
     told.over()
     assert len(said) == 1
@@ -232,5 +232,5 @@ def test_a_guard_tells_prometheus_what_it_sees_and_goes_on_without(tmp_path: Pat
     (tmp_path / "new").mkdir()
     told.window(window)
     assert (tmp_path / "new/all-guard-md0.prom").exists()
-    MetricsFile(None, array, 5e7, said.append).window(window)
+    GuardMetricsFile(None, array, 5e7, said.append).window(window)
     assert len(said) == 1

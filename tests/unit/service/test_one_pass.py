@@ -13,7 +13,7 @@ from autotune.problem.setting import Setting
 from autotune.service import history, one_pass
 from autotune.service.config import Config
 from autotune.service.one_pass import Report
-from autotune.service.policy import Proof
+from autotune.service.policy import ComparedInTurn
 from autotune.stats.verdict import judge
 from autotune.system.array import Array
 
@@ -36,9 +36,9 @@ class Slower:
     def __init__(self, *_: object) -> None:
         self.incumbent: Setting = {"stripe_cache_size": 4096}
 
-    def against_originals(self) -> Proof:
+    def against_originals(self) -> ComparedInTurn:
         before, after = ({"write.throughput": Estimate(rate, 0.02)} for rate in (50e6, 100e6))
-        return Proof(judge(FIGURES, [after] * 2, [before] * 2), before, after)
+        return ComparedInTurn(judge(FIGURES, [after] * 2, [before] * 2), before, after)
 
     def back_to_originals(self) -> None:
         self.incumbent = {"stripe_cache_size": 256}
@@ -158,9 +158,9 @@ def test_what_is_not_set_was_not_measured(
         def __init__(self, *_: object) -> None:
             self.incumbent = {"stripe_cache_size": 256}
 
-        def against_originals(self) -> Proof:
+        def against_originals(self) -> ComparedInTurn:
             before, after = ({"write.throughput": Estimate(rate, 0.02)} for rate in (100e6, 50e6))
-            return Proof(judge(FIGURES, [after] * 2, [before] * 2), before, after)
+            return ComparedInTurn(judge(FIGURES, [after] * 2, [before] * 2), before, after)
 
     monkeypatch.setattr(one_pass, "ManagedArray", Steady)
     report = retune(tmp_path, AutotuneError("not reached"))
@@ -200,10 +200,10 @@ def test_what_is_adopted_in_place_of_what_was_persisted_is_persisted(
         def tune(self) -> Setting:
             return dict(PROVEN.knobs)
 
-        def prove(self, _: Setting) -> Proof:
+        def prove(self, _: Setting) -> ComparedInTurn:
             return self.against_originals()
 
-        def adopt(self, setting: Setting, _: Proof) -> None:
+        def adopt(self, setting: Setting, _: ComparedInTurn) -> None:
             self.adopted, self.incumbent = PROVEN, setting  # type: ignore[assignment]
 
     monkeypatch.setattr(one_pass, "ManagedArray", Adopts)

@@ -6,7 +6,7 @@ import pytest
 
 from autotune.problem.figure import Estimate, Figure
 from autotune.problem.setting import Setting
-from autotune.service.policy import Known, Proof, run_pass
+from autotune.service.policy import ComparedInTurn, LastSeen, run_pass
 from autotune.stats.verdict import judge
 
 FIGURES = (
@@ -37,12 +37,12 @@ class Made:
             "resync.p99": Estimate(self.p99_ms.get(stripes, 20.0) * 1e6, 0.02),
         }
 
-    def prove(self, setting: Setting) -> Proof:
+    def prove(self, setting: Setting) -> ComparedInTurn:
         self.did.append(f"prove {setting['stripe_cache_size']}")
         before, after = self.shown(self.incumbent), self.shown(setting)
-        return Proof(judge(self.figures, [after] * 2, [before] * 2), before, after)
+        return ComparedInTurn(judge(self.figures, [after] * 2, [before] * 2), before, after)
 
-    def against_originals(self) -> Proof:
+    def against_originals(self) -> ComparedInTurn:
         return self.prove(ORIGINAL)
 
     def back_to_originals(self) -> None:
@@ -53,13 +53,13 @@ class Made:
         self.did.append("tune")
         return self.found
 
-    def adopt(self, setting: Setting, proof: Proof) -> None:
+    def adopt(self, setting: Setting, proof: ComparedInTurn) -> None:
         self.did.append("adopt")
         self.incumbent = setting
 
 
-def known(rate: float = 100.0, fingerprint: str = "as ever", setting: Setting = GOOD) -> Known:
-    return Known(fingerprint, setting, {"write.throughput": Estimate(rate * 1e6, 0.02)})
+def known(rate: float = 100.0, fingerprint: str = "as ever", setting: Setting = GOOD) -> LastSeen:
+    return LastSeen(fingerprint, setting, {"write.throughput": Estimate(rate * 1e6, 0.02)})
 
 
 def test_an_array_that_is_as_ever_is_left_alone() -> None:
@@ -88,7 +88,7 @@ def test_the_first_pass_only_looks() -> None:
         (known(setting=OTHER), "stripe_cache_size was 1024 and is 4096"),
     ],
 )
-def test_what_moved_is_searched_and_adopted_if_proven(before: Known, why: str) -> None:
+def test_what_moved_is_searched_and_adopted_if_proven(before: LastSeen, why: str) -> None:
     managed = Made({256: 50, 1024: 130, 4096: 100}, found=OTHER)
     done = run_pass(managed, before, adopt=True)
     assert done.outcome == "adopted"
@@ -102,7 +102,7 @@ def test_what_moved_is_searched_and_adopted_if_proven(before: Known, why: str) -
 
 def test_a_figure_that_moved_once_is_noise() -> None:
     class Restless(Made):
-        def against_originals(self) -> Proof:
+        def against_originals(self) -> ComparedInTurn:
             proof = super().against_originals()
             self.rates[4096] = 100
             return proof

@@ -21,7 +21,7 @@ import fake_sysfs
 import pytest
 from some_windows import FIRST, some_windows
 
-from autotune.guard.metrics import MetricsFile
+from autotune.guard.metrics import GuardMetricsFile
 from autotune.service.metrics import (
     ArrayMetrics,
     CheckMetrics,
@@ -51,7 +51,7 @@ def program(name: str) -> str:
 def textfiles(folder: Path, array: Array) -> Path:
     """The files that re-tuning, a guard and a check write, as node_exporter would find them."""
     write_metrics(folder / "autotune.prom", [ARRAY, ArrayMetrics("/dev/md1", "v", "", False)])
-    metrics = MetricsFile(folder / "autotune.prom", array, 80e6, pytest.fail)
+    metrics = GuardMetricsFile(folder / "autotune.prom", array, 80e6, pytest.fail)
     metrics.window(next(some_windows(1, finish_s=FIRST.time_s + 9e4, needed_kib=3000.0)))
     assert guard_path(folder / "autotune.prom", array.device).exists()
     check = CheckMetrics(array.device, "u", True, 0.5, 136, 1.7e9, 0.02)

@@ -184,7 +184,7 @@ def test_what_an_earlier_version_turned_off_comes_back(root: Path) -> None:
     text = "# gepr\u00fcft\n" + DEFAULT
     default(root).write_text(off := text.replace("=true", "=false", 1), "utf-8")
     change = take_over.File(source="/etc/cron.d/mdadm", before=text, after=off)
-    take_over._save(take_over.Record(changes=(change,)), root)
+    take_over._save(take_over.TakenOver(changes=(change,)), root)
     assert give_back(root) == ["/etc/cron.d/mdadm"]
     assert default(root).read_text("utf-8") == text
 

@@ -12,8 +12,8 @@ from autotune.stats.sequential import (
     MOST_PAIRS,
     Held,
     Look,
+    ProofTerms,
     Step,
-    Terms,
     ceilings_held,
     look,
     spending,
@@ -47,7 +47,7 @@ class Array:
             winner.append(self.one(self._gain))
             baseline.append(self.one())
             verdict = judge([WRITE], winner, baseline, past, known, share)
-            seen = look(Terms([WRITE]), verdict, baseline[-1], winner[-1], pairs, planned)
+            seen = look(ProofTerms([WRITE]), verdict, baseline[-1], winner[-1], pairs, planned)
             if seen.step is not Step.MORE:
                 return seen, verdict, pairs
         raise AssertionError
@@ -114,7 +114,7 @@ def seen(
     after["write.p99"] = Estimate(math.sqrt(p99[0] * p99[1]) * 1e6, 0.05)
     before = measured(100)
     held = ceilings_held([WRITE, figure], verdict.figures, before, after)
-    terms = Terms([WRITE, figure])
+    terms = ProofTerms([WRITE, figure])
     return look(terms, verdict, before, after, pairs, pairs), held
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from autotune.measure.foreground import Foreground, Second
 from autotune.sync_forecast import bench as bench_module
-from autotune.sync_forecast.bench import RAMP_S, Bench
+from autotune.sync_forecast.bench import RAMP_S, CheckBench
 from autotune.system.array import find_array
 
 MS = 1_000_000
@@ -63,7 +63,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 
 @pytest.fixture
-def bench(tmp_path: Path) -> Bench:
+def bench(tmp_path: Path) -> CheckBench:
     class Watch:
         def expect(self, _setting: object) -> None:
             pass
@@ -72,7 +72,7 @@ def bench(tmp_path: Path) -> Bench:
             pass
 
     fake_sysfs.raid6(tmp_path)
-    return Bench(find_array("md0", tmp_path), cast(Any, None), cast(Any, Watch()), CEILING_NS)
+    return CheckBench(find_array("md0", tmp_path), cast(Any, None), cast(Any, Watch()), CEILING_NS)
 
 
 def users(slow_ms: float) -> Foreground:
@@ -81,7 +81,7 @@ def users(slow_ms: float) -> Foreground:
 
 @pytest.mark.parametrize("rated", [False, True])
 def test_a_check_that_users_bear_goes_on_for_its_time(
-    bench: Bench, clock: Clock, rated: bool
+    bench: CheckBench, clock: Clock, rated: bool
 ) -> None:
     seen = bench.check(0.5, SECONDS, users(10), rated)
     assert not seen.over
@@ -91,14 +91,14 @@ def test_a_check_that_users_bear_goes_on_for_its_time(
 
 
 def test_one_that_is_too_much_for_them_ends_as_soon_as_that_is_sure(
-    bench: Bench, clock: Clock
+    bench: CheckBench, clock: Clock
 ) -> None:
     assert bench.check(0.5, SECONDS, users(200)).over
     assert clock.now_s < RAMP_S + SECONDS / 4
 
 
 def test_at_full_speed_they_bear_no_more_than_it_takes_to_know_it(
-    bench: Bench, clock: Clock
+    bench: CheckBench, clock: Clock
 ) -> None:
     seen = bench.check(0.0, SECONDS, users(200), rated=True)
     assert seen.over
@@ -107,6 +107,6 @@ def test_at_full_speed_they_bear_no_more_than_it_takes_to_know_it(
     assert clock.now_s < RAMP_S + SECONDS / 2
 
 
-def test_who_listens_to_nobody_sees_a_whole_check(bench: Bench, clock: Clock) -> None:
+def test_who_listens_to_nobody_sees_a_whole_check(bench: CheckBench, clock: Clock) -> None:
     assert not bench.check(0.0, SECONDS).over
     assert clock.now_s >= RAMP_S + SECONDS

@@ -13,13 +13,13 @@ from autotune.errors import RefusalError, UsageError
 from autotune.measure.foreground import ACCOUNTING, PROBE, Foreground, Second
 from autotune.problem.figure import Estimate
 from autotune.sync_forecast import measuring
-from autotune.sync_forecast.bench import RAMP_S, Seen
+from autotune.sync_forecast.bench import RAMP_S, CheckFigures
 from autotune.sync_forecast.measuring import (
     CHANGE_S,
     MOST_S,
     PLACES,
     SHARES,
-    Asked,
+    ForecastOptions,
     _Steps,
     check_time,
 )
@@ -64,13 +64,13 @@ class FakeBench:
     def limit(self, kib_s: float) -> None:
         self.limits.append(kib_s)
 
-    def idle(self, seconds: float, _foreground: object) -> Seen:
+    def idle(self, seconds: float, _foreground: object) -> CheckFigures:
         self.clock.now_s += seconds + self.overhead_s
         return self._seen(None, IDLE_MS, users=True)
 
     def check(
         self, place: float, seconds: float, foreground: object = None, rated: bool = False
-    ) -> Seen:
+    ) -> CheckFigures:
         assert not rated or foreground is not None
         self.places.append(place)
         self.clock.now_s += seconds + self.overhead_s
@@ -78,11 +78,11 @@ class FakeBench:
         slow_ms = IDLE_MS * (1 + rate / DISK.at(place))
         return self._seen(rate * self._scale, slow_ms, users=foreground is not None)
 
-    def _seen(self, rate: float | None, p99_ms: float, users: bool) -> Seen:
+    def _seen(self, rate: float | None, p99_ms: float, users: bool) -> CheckFigures:
         taken = Counter({round(p99_ms * MS): 5, round(p99_ms * MS / 5): 95})
         seconds = [Second(100, 100, 0, histogram=taken)] * 20 if users else []
         known = Estimate(rate, 0.01) if rate is not None else None
-        return Seen(known, seconds, users and p99_ms * MS > self._ceiling_ns)
+        return CheckFigures(known, seconds, users and p99_ms * MS > self._ceiling_ns)
 
 
 @pytest.fixture(autouse=True)
@@ -99,7 +99,7 @@ def array(tmp_path: Path) -> Array:
 
 
 def measured(array: Array, bench: FakeBench, ceiling_ns: float = math.inf) -> Forecast:
-    asked = Asked(Path("/nowhere"), ceiling_ns, 240, lambda _: None, lambda *_: None)
+    asked = ForecastOptions(Path("/nowhere"), ceiling_ns, 240, lambda _: None, lambda *_: None)
     return _Steps(array, bench, asked, 0.0).run()  # type: ignore[arg-type]
 
 

@@ -22,7 +22,7 @@ from autotune.problem.trial import Trial
 from autotune.stats.verdict import Conclusion
 from autotune.store import TrialRecord
 from autotune.tuning import phase_runs, run_progress
-from autotune.tuning.time_left import Plan, TimeLeft, time_left
+from autotune.tuning.time_left import RunPlan, TimeLeft, time_left
 
 MODEST, BOLD = {"stripe_cache_size": 512}, {"stripe_cache_size": 1024}
 
@@ -252,7 +252,7 @@ def test_each_proof_leaves_room_for_fewer_others(
     """What a run says is left depends on how many may follow."""
     seen: dict[int, bool] = {}
 
-    def reckon(plan: Plan, records: list[TrialRecord], allowed_s: float) -> TimeLeft:
+    def reckon(plan: RunPlan, records: list[TrialRecord], allowed_s: float) -> TimeLeft:
         if plan.role == "confirm-winner":
             seen[plan.proof_after] = plan.others
         return time_left(plan, records, allowed_s)

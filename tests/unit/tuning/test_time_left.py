@@ -12,9 +12,9 @@ from simulated_time import TimedMachine
 
 from autotune.store import TrialRecord
 from autotune.tuning import run_progress
-from autotune.tuning.time_left import ANOTHER, SPREAD, Plan, TimeLeft, time_left
+from autotune.tuning.time_left import ANOTHER, SPREAD, RunPlan, TimeLeft, time_left
 
-PLAN = Plan(trials=10, whole_s=20.0, moved_s=17.0, proof_s=13.0, long_s=120.0, others=True)
+PLAN = RunPlan(trials=10, whole_s=20.0, moved_s=17.0, proof_s=13.0, long_s=120.0, others=True)
 FURTHER_S = ANOTHER * 17.0
 """A proof that may follow, with no gap between trials."""
 PROOF_S, PAIR_S = 4 * 13.0, 2 * 13.0
@@ -164,7 +164,7 @@ def test_a_run_reckons_anew_before_each_trial(
 ) -> None:
     seen = []
 
-    def reckon(plan: Plan, records: list[TrialRecord], allowed_s: float) -> TimeLeft:
+    def reckon(plan: RunPlan, records: list[TrialRecord], allowed_s: float) -> TimeLeft:
         seen.append((len(records), plan))
         return time_left(plan, records, allowed_s)
 

@@ -6,7 +6,7 @@ import pytest
 from rich.console import Console
 from rich.text import Text
 
-from autotune.report.grid import Grid
+from autotune.report.text_table import TextTable
 
 HEADS = ("run", "started", "array", "outcome")
 ROWS = (
@@ -16,7 +16,7 @@ ROWS = (
 
 
 def _printed(width: int) -> list[str]:
-    grid = Grid(*HEADS, right=[0], whole=[1])
+    grid = TextTable(*HEADS, right=[0], whole=[1])
     for row in ROWS:
         grid.add_row(*map(Text, row))
     console = Console(file=io.StringIO(), width=width)
@@ -34,7 +34,7 @@ def test_every_word_is_there_whole(width: int) -> None:
 
 
 def test_names_of_columns_wrap_where_their_cells_do_not() -> None:
-    grid = Grid("sectors that differ", "how it ended", whole=[0])
+    grid = TextTable("sectors that differ", "how it ended", whole=[0])
     grid.add_row("136 of 2", "it is over")
     console = Console(file=io.StringIO(), width=18)
     console.print(grid)
@@ -50,7 +50,7 @@ def test_what_does_not_fit_side_by_side_becomes_paragraphs() -> None:
 
 def test_what_looks_like_markup_is_shown_as_it_is() -> None:
     out = io.StringIO()
-    grid = Grid("name")
+    grid = TextTable("name")
     grid.add_row("a[/b] [bold]x")
     Console(file=out, width=40).print(grid)
     assert "a[/b] [bold]x" in out.getvalue()

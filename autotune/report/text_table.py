@@ -10,7 +10,7 @@ from rich.text import Text
 GAP = 2
 
 
-class Grid:
+class TextTable:
     """Rows under column names. Where the columns do not fit side by side, each row becomes a
     paragraph, with a line for each cell.
 

@@ -22,7 +22,7 @@ ASKED_ANEW = "it was asked to begin anew"
 
 
 @dataclass(frozen=True)
-class Wanted:
+class CheckOptions:
     """What to keep, where, and whom to call: `on_window` for every window of a part, `waiting` with
     the share that is done while nothing goes on, `notice` with what is worth a sentence, `unheld`
     when the ceiling is out of reach, `mismatched` when sectors differ. None of them may take long.
@@ -40,7 +40,7 @@ class Wanted:
     unheld: Callable[[str], None]
     mismatched: Callable[[CheckRecord], None]
     least_kib: float
-    window: quiet_time.Window | None = None
+    window: quiet_time.QuietHours | None = None
     patient: bool = False
     anew: bool = False
     now: Callable[[], datetime] = datetime.now

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from autotune.checking import obstacles
 from autotune.checking.bounded_check import BoundedCheck
+from autotune.checking.options import OVERTAKEN
 from autotune.checking.record import CheckRecord, Part
-from autotune.checking.wanted import OVERTAKEN
 from autotune.errors import AutotuneError, StoppedError
 from autotune.guard import announce
 from autotune.guard.goals import Promise
@@ -46,7 +46,7 @@ DONE = "all is read"
 
 
 @dataclass(frozen=True)
-class Terms:
+class PartOptions:
     """How a part is to be done. `stop` says why it has to end by now ("" if it has not), and for
     how many seconds it may still come to its bound. `keep` is called with the record as it is by
     then, now and then. `overtaken`: whether another command has checked the array since the record
@@ -71,7 +71,7 @@ class Going:
 
     array: Array
     bounded_check: BoundedCheck
-    terms: Terms
+    options: PartOptions
     record: CheckRecord
     began: datetime
     began_s: float
@@ -94,38 +94,38 @@ class Going:
                 self.bounded_check.hold()
                 self._rest_by_s = now + rest_s
         elif self.ended:
-            why, rest_s = self.terms.stop()
+            why, rest_s = self.options.stop()
             if why:
                 self._rest_by_s = min(self._rest_by_s, now + rest_s)
         if now - self._kept_s >= STORE_S:
             self._kept_s = now
-            self.terms.keep(self.updated())
+            self.options.keep(self.updated())
         if self.bounded_check.over:
             return False
         return not (self.ended and (self.bounded_check.at_rest or now >= self._rest_by_s))
 
     def _reason(self, now: float) -> tuple[str, float]:
         """What ends the part, and for how long it may still come to its bound."""
-        why, rest_s = self.terms.stop()
+        why, rest_s = self.options.stop()
         if why:
             return why, rest_s
         if first := neighbour_syncing(self.array, pending=False) or replacement_waits(self.array):
             return first, 0.0
         if now - self._warm_s >= WARM_LOOK_S:
             self._warm_s = now
-            return obstacles.too_warm(self.array, self.terms.hottest_c), REST_S
+            return obstacles.too_warm(self.array, self.options.hottest_c), REST_S
         return "", 0.0
 
     def window(self, window: Window) -> None:
         """Take in how the check disturbs."""
         if window.p99_ns is not None and window.samples >= ENOUGH:
-            ceiling_ns = self.terms.promise.ceiling_ns
+            ceiling_ns = self.options.promise.ceiling_ns
             felt = self.record.felt.seen(window.p99_ns, window.p99_ns > ceiling_ns)
             limit = ceiling_ns if math.isfinite(ceiling_ns) else None
             self.record = self.record.changed(felt=felt, ceiling_ns=limit)
-        self.terms.on_window(window)
-        for text in self.terms.news.of(window):
-            self.terms.notice(text)
+        self.options.on_window(window)
+        for text in self.options.news.of(window):
+            self.options.notice(text)
 
     def updated(self) -> CheckRecord:
         """The record, with this part as far as it is."""
@@ -142,28 +142,30 @@ class Going:
         return self.record.changed(size=self.bounded_check.size, unread=unread).with_part(part)
 
 
-def run(array: Array, record: CheckRecord, terms: Terms) -> tuple[CheckRecord, str]:
+def run(array: Array, record: CheckRecord, options: PartOptions) -> tuple[CheckRecord, str]:
     """Check on from where the record is; return it as it is then, and why the part ended: "" if
     all is read, or the check was ended from outside.
 
     All limits are as they were found then. Raise RefusalError if another run of autotune works on
     the array, StoppedError if it was stopped or somebody else sets what is moved here.
     """
-    path = journal_path(terms.state_dir, array.uuid)
+    path = journal_path(options.state_dir, array.uuid)
     going: Going | None = None
     try:
         with contextlib.ExitStack() as stack:
-            stack.callback(_wake_for_a_new_member, array, terms.notice)
+            stack.callback(_wake_for_a_new_member, array, options.notice)
             stack.enter_context(lock(array, path))
-            if terms.overtaken():
+            if options.overtaken():
                 return record, OVERTAKEN
-            put_back_leftovers(array, path, terms.notice)
+            put_back_leftovers(array, path, options.notice)
             settle(path, array.root)
             bounds = [array.md / "sync_min", array.md / "sync_max"]
             journal = new_journal(path, array.uuid, array.device, [*files(array), *bounds])
-            guardian = stack.enter_context(guarded(journal, terms.notice))
+            guardian = stack.enter_context(guarded(journal, options.notice))
             bounded_check = BoundedCheck(array, journal, record.position, record.size)
-            going = Going(array, bounded_check, terms, record, datetime.now(UTC), time.monotonic())
+            going = Going(
+                array, bounded_check, options, record, datetime.now(UTC), time.monotonic()
+            )
             stack.enter_context(bounded_check)
             _hold(array, guardian, going)
     except OSError:
@@ -176,7 +178,7 @@ def run(array: Array, record: CheckRecord, terms: Terms) -> tuple[CheckRecord, s
             record = going.updated()
             if going.bounded_check.complete:
                 record = record.changed(ended=datetime.now(UTC))
-            terms.keep(record)
+            options.keep(record)
     return record, going.ended
 
 
@@ -186,13 +188,13 @@ def _wake_for_a_new_member(array: Array, notice: Callable[[str], None]) -> None:
 
 
 def _hold(array: Array, guardian: Guardian, going: Going) -> None:
-    terms = going.terms
-    known = forecasts.newest(array, terms.state_dir)
+    options = going.options
+    known = forecasts.newest(array, options.state_dir)
     curve = announce.curve(array, CHECK, known) if known else None
     throttle = Throttle(array, guardian.journal)
     # It was looked at before the check began.
     checked = dataclasses.replace(array, sync_action=CHECK)
-    loop = GuardLoop(checked, throttle, terms.promise, terms.least_kib, curve)
+    loop = GuardLoop(checked, throttle, options.promise, options.least_kib, curve)
     told = False
 
     def goes() -> bool:
@@ -207,7 +209,9 @@ def _hold(array: Array, guardian: Guardian, going: Going) -> None:
         going.window(window)
         if window.out_of_reach and not told:
             told = True
-            terms.unheld(announce.out_of_reach(array.device, CHECK, terms.promise, window, loop))
+            options.unheld(
+                announce.out_of_reach(array.device, CHECK, options.promise, window, loop)
+            )
 
     loop.run(goes, on_window)
     going.ended = going.ended or loop.behind
