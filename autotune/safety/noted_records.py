@@ -50,6 +50,16 @@ def out_of_reach(
     return found
 
 
+def noted_folders(root: Path = Path("/")) -> list[Path]:
+    """The state folders that the notes name, be they there or not. Looks at none of them."""
+    found = dict[Path, None]()
+    for path in sorted((root / NOTES.relative_to("/")).glob("*")):
+        with contextlib.suppress(OSError, ValueError):
+            record, _ = _read(path)
+            found[record.parents[1]] = None
+    return list(found)
+
+
 def told(note: Path, record: Path) -> str:
     """What such a note means, and what to do about it."""
     folder, uuid = record.parent.parent, note.name.partition("-")[2]

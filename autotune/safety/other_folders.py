@@ -1,60 +1,92 @@
 """What runs with other state folders have left, as far as the locks remember it."""
 
 import contextlib
+from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 
 from autotune.errors import AutotuneError
+from autotune.safety.in_time import answer_in_time
 from autotune.safety.journal import Journal
 from autotune.safety.locks import LOCKS
-from autotune.safety.noted_records import out_of_reach, told
+from autotune.safety.noted_records import noted_folders, out_of_reach, told
 from autotune.safety.paths import applied_path, is_held
+
+ANSWER_S = 3.0
+"""So long a folder may take to be looked into: its disk may never answer."""
 
 
 def left_elsewhere(state_dir: Path, memory: Path = LOCKS) -> list[str]:
     """The journals that wait for a restore with another state folder, and what was applied with
     one, a sentence each."""
-    journals = _journals(memory)
+    texts, journals = [], _journals(memory)
+    for folder, known in journals.items():
+        if folder != state_dir.absolute():
+            texts += _told_of(folder, partial(_left, folder, known))
+    for folder in noted_folders():
+        texts += _told_of(folder, partial(_out_of_reach, folder))
+    return list(dict.fromkeys(texts))
+
+
+def _told_of(folder: Path, look: Callable[[], list[str]]) -> list[str]:
+    told = answer_in_time(look, ANSWER_S)
+    if told is not None:
+        return told
+    return [
+        f"What autotune may have left in the state folder {folder} is not known, since that could "
+        f"not be read within {ANSWER_S:.0f} s; see to its disk."
+    ]
+
+
+def _left(folder: Path, journals: Iterable[Path]) -> list[str]:
     texts = []
     for path in journals:
-        folder = path.parent.parent
         with contextlib.suppress(AutotuneError, OSError):
-            if folder != state_dir.absolute() and path.exists() and not is_held(path):
+            if path.exists() and not is_held(path):
                 texts.append(
                     f"A run with the state folder {folder} was not cleaned up ({path}); run "
                     f"`autotune restore --state-dir {folder}`."
                 )
-    folders = dict.fromkeys(path.parent.parent for path in journals)
-    for folder in folders:
-        if folder != state_dir.absolute():
-            texts += [
-                f"A profile that was applied to {device} with the state folder {folder} is in "
-                f"force; `autotune restore --all --state-dir {folder}` undoes it."
-                for device in applied_to(folder)
-            ]
-    return [*texts, *(told(note, record) for note, record in out_of_reach().items())]
+    return [
+        *texts,
+        *(
+            f"A profile that was applied to {device} with the state folder {folder} is in "
+            f"force; `autotune restore --all --state-dir {folder}` undoes it."
+            for device in applied_to(folder)
+        ),
+    ]
+
+
+def _out_of_reach(folder: Path) -> list[str]:
+    found = out_of_reach(of=lambda record: record.parents[1] == folder)
+    return [told(note, record) for note, record in found.items()]
 
 
 def is_applied_elsewhere(uuid: str, state_dir: Path, memory: Path = LOCKS) -> bool:
-    """Whether something is applied to an array with another state folder, in this boot."""
-    folders = {path.parent.parent for path in _journals(memory)} - {state_dir.absolute()}
-    for folder in folders:
+    """Whether something is applied to an array with another state folder, in this boot. One that
+    does not answer may have it."""
+
+    def applied(folder: Path) -> list[str]:
         with contextlib.suppress(AutotuneError, OSError):
-            if Journal.load(applied_path(folder, uuid)).record.of_this_boot(Path("/")):
-                return True
-    return False
+            record = Journal.load(applied_path(folder, uuid)).record
+            return [record.device] if record.of_this_boot(Path("/")) else []
+        return []
+
+    folders = _journals(memory).keys() - {state_dir.absolute()}
+    return any(answer_in_time(partial(applied, folder), ANSWER_S) != [] for folder in folders)
 
 
-def _journals(memory: Path) -> dict[Path, None]:
-    """Where the journals of runs are or were, in their order."""
-    journals: dict[Path, None] = {}
+def _journals(memory: Path) -> dict[Path, list[Path]]:
+    """Where the journals of runs are or were, by state folder, in their order."""
+    journals = dict[Path, None]()
     for file in sorted(memory.glob("*")) if memory.is_dir() else ():
         with contextlib.suppress(OSError):
-            journals |= {
-                Path(line): None
-                for line in file.read_text(errors="surrogateescape").splitlines()[1:]
-                if line
-            }
-    return journals
+            lines = file.read_text(errors="surrogateescape").splitlines()[1:]
+            journals |= {Path(line): None for line in lines if line}
+    folders = dict[Path, list[Path]]()
+    for path in journals:
+        folders.setdefault(path.parent.parent, []).append(path)
+    return folders
 
 
 def applied_to(folder: Path) -> list[str]:

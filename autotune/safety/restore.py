@@ -123,14 +123,14 @@ def _restore_settings(journal: Journal, root: Path, outcome: Outcome) -> None:
             # It is ours still if md begins it only when a disk answers again.
             with contextlib.suppress(AutotuneError):
                 journal.checking(True, start=record.check_start)
-    hidden = {path for path in gone if _is_hidden(path, record)}
-    if hidden:
+    unseen = {path for path in gone if _is_unseen(path, record)}
+    if hidden := {path for path in unseen if _is_in_force(path, record)}:
         names = " and ".join(sorted(path.name for path in hidden))
         outcome.failed.append(
             f"{names} of {record.device} cannot be seen while the array has no redundancy, but "
             "will be in force with its next level: restore again then, or stop the array"
         )
-    outcome.gone = [str(path) for path in paths if path in gone - hidden]
+    outcome.gone = [str(path) for path in paths if path in gone - unseen]
     # Before the first look at them: what mdadm puts back is there before it ends.
     coming = {path for path in paths if str(path) in record.ours and may_come_back(path)}
     # Who set a value is judged before the first write: a switch of the scheduler back resets
@@ -163,14 +163,17 @@ def _restore_settings(journal: Journal, root: Path, outcome: Outcome) -> None:
         outcome.waiting = record.waits(root)
 
 
-def _is_hidden(path: Path, record: Record) -> bool:
-    """Whether a file that we have changed is gone with the redundancy of its array alone, as on the
-    way of a RAID 10 over 0 to 5: with another level it is there again, and so is its value (md.c,
-    level_store; seen on 6.1.176). Of an array that was stopped just now, it is gone for good."""
+def _is_unseen(path: Path, record: Record) -> bool:
+    """Whether a file is gone with the redundancy of its array alone, as on the way of a RAID 10
+    over 0 to 5: with another level it is there again, and so is its value (md.c, level_store; seen
+    on 6.1.176). Of an array that was stopped just now, it is gone for good."""
     if path.name not in OF_REDUNDANCY or not record.is_same(path):
         return False
-    if sysfs.read_or(path.parent / "array_state", "clear") == "clear":
-        return False
+    return sysfs.read_or(path.parent / "array_state", "clear") != "clear"
+
+
+def _is_in_force(path: Path, record: Record) -> bool:
+    """Whether we have changed a file that cannot be seen."""
     of_a_check = path.name in BOUNDS and (record.checking or record.moved)
     return of_a_check or record.cause(str(path)) is not None
 
