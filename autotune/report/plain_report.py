@@ -13,6 +13,7 @@ from autotune.report import (
     array_rows,
     array_words,
     design_words,
+    run_rows,
     sentences,
     several_runs,
     tried_table,
@@ -96,18 +97,18 @@ def _whole(
         parts.append(head(1, f"autotune: {run['device']}, run {run['run']}"))
         parts.append(said(sentences.verdict(run)))
         parts.append(said(sentences.where(run)))
-        parts.append(table(sentences.figure_heads(run), sentences.figure_rows(run)))
+        parts.append(table(run_rows.figure_heads(run), run_rows.figure_rows(run)))
         parts.append("\n".join(said(words) for words in sentences.terms(run)))
         parts += [said(words) for words in sentences.not_the_answer(run)]
         if run["changes"]:
-            parts.append(table(sentences.CHANGE_HEADS, sentences.change_rows(run)))
+            parts.append(table(run_rows.CHANGE_HEADS, run_rows.change_rows(run)))
         parts += [said(words) for words in (*sentences.costs(run), *sentences.remarks(run))]
         for each in run["commands"]:
             parts += [said(f"To {each['what']}:"), code(each["command"])]
         parts.append(head(2, "What was tried"))
         parts += [said(tried_table.note(run)), table(tried_table.heads(run), tried_table.rows(run))]
         parts.append(head(2, "Measured on"))
-        parts.append(table(("", ""), sentences.machine(run)))
+        parts.append(table(("", ""), run_rows.machine(run)))
         parts.append(head(2, "Not shown"))
         parts += [said(words) for words in (*run["missing"], PICTURES)]
     for array in arrays:

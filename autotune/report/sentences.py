@@ -1,21 +1,19 @@
-"""What a report says in words and in rows of tables, from its document: the same in every form."""
+"""What a report says in words, from its document: the same in every form."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from autotune.quantities import (
     show_bytes,
     show_count,
     show_latency,
     show_ram,
-    show_rate,
     show_seconds,
     show_times,
 )
-from autotune.report.tables import UNCLEAR, show_alike, show_span
+from autotune.report.run_rows import Document, change, figure_rows, is_compared, show, show_time
+from autotune.report.tables import UNCLEAR, show_span
 from autotune.stats.sequential import Held
 
-Document = Mapping[str, Any]
 HOW = (
     "Every figure is measured by fio on this array. A phase runs until its figure is steady, or "
     "until its longest time has passed.",
@@ -74,86 +72,9 @@ def price(run: Document) -> str:
     return f"The price: {' and '.join(worse)}." if worse else ""
 
 
-def show(figure: Document, value: float) -> str:
-    """A value of a figure, with its unit."""
-    return show_rate(value) if figure["kind"] == "throughput" else show_latency(value)
-
-
-def change(change: Document) -> str:
-    """`×1.20 (1.10 to 1.31)`"""
-    return f"×{change['ratio']:.2f} ({show_span(change['low'], change['high'])})"
-
-
-def _is_compared(run: Document) -> bool:
-    return any(figure["change"] for figure in run["figures"])
-
-
-def figure_heads(run: Document) -> tuple[str, ...]:
-    """Over the columns of `figure_rows`."""
-    if not _is_compared(run):
-        return ("", "original", "ceiling")
-    return ("", "original", "new", "change (95 %)", "ceiling", "")
-
-
-def figure_rows(run: Document) -> list[tuple[str, ...]]:
-    """A row a figure; "=" where the changed settings can move nothing."""
-    rows: list[tuple[str, ...]] = []
-    for figure in run["figures"]:
-        if figure["quiet"]:
-            continue
-        shown, ceiling = figure["change"], figure["ceiling"]
-        if not _is_compared(run):
-            limit = show_latency(ceiling) if ceiling else ""
-            rows.append((figure["name"], show(figure, figure["before"]), limit))
-            continue
-        word = figure["held"] or (_seen(run, shown["conclusion"]) if shown else "")
-        rows.append(
-            (
-                figure["name"],
-                show(figure, figure["before"]),
-                show(figure, figure["after"]) if shown else "=",
-                change(shown) if shown else "",
-                show_latency(ceiling) if ceiling else "",
-                show_alike(shown["low"], shown["high"]) if word == "no difference" else word,
-            )
-        )
-    if _is_compared(run) and (gain := run["gain"]):
-        better, worse = gain["low"] > 1.0, gain["high"] < 1.0
-        alike = show_alike(gain["low"], gain["high"])
-        word = _seen(run, "better" if better else "worse") if better or worse else alike
-        rows.append(("overall", "", "", change(gain), "", word))
-    return rows
-
-
-def _seen(run: Document, conclusion: str) -> str:
-    """What is concluded of a figure. What the search of an unfinished run showed is no proof."""
-    if run["proven"] is False and conclusion in ("better", "worse"):
-        return f"looks {conclusion}"
-    return conclusion
-
-
-CHANGE_HEADS = ("setting", "original", "new", "unit", "its part of the gain")
-
-
-def change_rows(run: Document) -> list[tuple[str, ...]]:
-    """A row for each setting that the answer changes. One that is alone brings all of the gain,
-    which was measured: what the models make of it would be another figure."""
-    alone = len(run["changes"]) == 1
-    return [
-        (
-            each["knob"],
-            str(each["before"]),
-            str(each["after"]),
-            each["unit"],
-            "all of it" if alone else change(each["part"]) if each["part"] else "",
-        )
-        for each in run["changes"]
-    ]
-
-
 def where(run: Document) -> str:
     """The machine and the day, to tell one run from another."""
-    at = _time(run["started"])
+    at = show_time(run["started"])
     if run["lab"]:
         return f"In the lab, on simulated disks; {at}"
     return f"On {run['host']}; {at}" if run["host"] else at
@@ -181,7 +102,7 @@ def terms(run: Document) -> list[str]:
         for figure in run["figures"]
         if figure["ceiling"] and figure["ratio"] and not figure["quiet"]
     ]
-    if _is_compared(run):
+    if is_compared(run):
         found.append(
             "overall: the mean (geometric) of the throughputs' changes, by the workload's weights. "
             "=: no changed setting can move it. In brackets: 95 % intervals."
@@ -256,30 +177,6 @@ def _not_kept(proof: Document) -> str:
 def not_kept(setting: str, reason: str) -> str:
     """What else was measured in turn."""
     return f"Also measured in turn, and not kept: {setting}. Why: {reason.rstrip('.')}."
-
-
-def machine(run: Document) -> list[tuple[str, str]]:
-    """What it was measured on and with, as pairs."""
-    array, workload = run["array"], run["workload"]
-    pairs = [
-        ("host", "the lab" if run["lab"] else run["host"]),
-        ("array", f"{array['level']} of {array['members']} on {array['media']}"),
-        ("chunk", f"{array['chunk_kib']} KiB" if array["chunk_kib"] else ""),
-        ("workload", workload["name"]),
-        ("phases", ", ".join(phase["name"] for phase in workload.get("phases", []))),
-        ("ceilings asked for", ", ".join(run["ceilings"]) or "none"),
-        ("strategy", "" if run["given"] else run["strategy"]),
-        ("run", f"{run['run']}, {run['state']}"),
-        ("started", _time(run["started"])),
-        ("ended", _time(run["ended"] or "")),
-        ("command", run["command"] or ""),
-    ]
-    known = run["environment"] or {"kernel": array["kernel"]}
-    return [(name, text) for name, text in (*pairs, *known.items()) if text]
-
-
-def _time(stored: str) -> str:
-    return stored.replace("T", " ").replace("+00:00", " UTC")
 
 
 def parts(shares: Iterable[tuple[str, bool, float]]) -> list[str]:

@@ -5,7 +5,7 @@ from functools import partial
 from typing import Any
 
 from autotune.quantities import show_latency, show_ram, show_seconds
-from autotune.report.sentences import change, show
+from autotune.report.run_rows import change, show
 
 Document = Mapping[str, Any]
 Row = tuple[str, ...]

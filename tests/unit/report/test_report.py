@@ -24,7 +24,7 @@ from autotune.cli.main import app
 from autotune.problem.ceilings import Ceiling
 from autotune.problem.setting import Value
 from autotune.quantities import show_latency, show_rate
-from autotune.report import pictures, sentences, several_runs
+from autotune.report import pictures, run_rows, sentences, several_runs
 from autotune.report.page import html as page_of
 from autotune.report.sentences import costs, verdict
 from autotune.store.database import Store
@@ -162,7 +162,7 @@ def test_what_noise_hides_is_not_called_the_same(
     (shown,) = documents(machine.state, "1")
     figure = next(each for each in shown["figures"] if each["name"] == "write.throughput")
     figure["change"] |= {"low": low, "high": high, "conclusion": "no difference"}
-    assert next(row for row in sentences.figure_rows(shown) if row[0] == figure["name"])[-1] == word
+    assert next(row for row in run_rows.figure_rows(shown) if row[0] == figure["name"])[-1] == word
     assert any("unclear: " in words for words in sentences.terms(shown)) == (word == "unclear")
 
 
@@ -348,7 +348,7 @@ def test_a_style_is_said_once(machine: Machine) -> None:
 
 def test_a_setting_has_its_unit(machine: Machine) -> None:
     (shown,) = documents(machine.state, "1")
-    units = {name: unit for name, _, _, unit, _ in sentences.change_rows(shown)}
+    units = {name: unit for name, _, _, unit, _ in run_rows.change_rows(shown)}
     assert units == {"stripe_cache_size": "stripes", "sync_speed_max": "KiB/s a member"}
 
 
@@ -419,5 +419,5 @@ def test_a_page_leaves_nothing_in_the_home_folder(machine: Machine, tmp_path: Pa
 
 def test_a_change_that_is_alone_brings_all_of_the_gain(machine: Machine) -> None:
     (shown,) = documents(machine.state, "1")
-    (row,) = sentences.change_rows({"changes": shown["changes"][:1]})
+    (row,) = run_rows.change_rows({"changes": shown["changes"][:1]})
     assert row[-1] == "all of it"
