@@ -25,6 +25,7 @@ from autotune.problem.objective import Figures, broken_ceilings, gain
 from autotune.results.proof import mean
 
 SCENARIO = Path(__file__).with_name("disks.toml")
+RESULTS = Path(__file__).with_name("results")
 WORKLOADS = "streaming,database"
 LEVELS = "raid10,raid5"
 CLOSE = 0.97
@@ -82,7 +83,7 @@ def row(out: Path, workload: str, levels: Sequence[str]) -> list[str]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.design")
-    parser.add_argument("--out", type=Path, default=Path("designs"), help="folder of the results")
+    parser.add_argument("--out", type=Path, default=RESULTS, help="folder of the results")
     parser.add_argument("--workloads", default=WORKLOADS)
     parser.add_argument("--levels", default=LEVELS)
     parser.add_argument("--passes", type=int, default=2)
