@@ -130,8 +130,8 @@ def _lives(pid: int) -> bool:
 
 def settle(journal: Path, root: Path = Path("/")) -> None:
     """Before a run: put back what waits since an earlier one, if no sync runs now. `journal` is
-    where the run's own will be. Raise RefusalError if a setting cannot be put back: a scratch
-    folder that cannot be removed bars nobody."""
+    where the run's own will be. Raise RefusalError if that cannot be done, but for
+    a scratch folder that cannot be removed: that bars nobody."""
     path = waiting_path(journal)
     try:
         if not path.exists() or _is_syncing(Journal.load(path).record, root):
@@ -139,8 +139,9 @@ def settle(journal: Path, root: Path = Path("/")) -> None:
         record, outcome = put_back(path, root)
     except FileNotFoundError:
         return
-    folder_alone = not (record.making or record.changed) or outcome.rebooted
-    if outcome.failed and not folder_alone:
+    # What is said of a scratch folder begins with its name.
+    folder_alone = all(text.startswith(tuple(record.scratch)) for text in outcome.failed)
+    if not folder_alone:
         raise RefusalError(
             "What an earlier run left could not be put back: " + "; ".join(outcome.failed) + "."
         )

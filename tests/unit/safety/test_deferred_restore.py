@@ -8,8 +8,9 @@ import fake_sysfs
 import pytest
 from journal_files import Files
 
-from autotune.errors import InfeasibleError
+from autotune.errors import InfeasibleError, RefusalError
 from autotune.safety import deferred_restore
+from autotune.safety.outcome import Outcome
 from autotune.safety.record import Record
 from autotune.safety.restore import restore
 from autotune.system import sysfs
@@ -62,3 +63,23 @@ def test_an_array_that_came_back_by_another_name_is_the_one_that_is_waited_for(
     assert record.waits(tmp_path) == [
         "group_thread_cnt of /dev/md127 goes back by itself once the resync has ended"
     ]
+
+
+@pytest.mark.parametrize("settings", [[], ["sync_min of /dev/md0 cannot be seen"]])
+def test_a_setting_that_cannot_go_back_bars_a_run_and_a_folder_alone_does_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: list[str]
+) -> None:
+    """Whatever the record says of it: a bound of a check is in it as no setting is."""
+    files = Files(tmp_path)
+    journal = files.open()
+    journal.scratch(tmp_path / ".autotune-1")
+    journal.wait()
+    journal.release()
+    failed = [f"{tmp_path}/.autotune-1: Operation not permitted", *settings]
+    outcome = Outcome(failed=failed)
+    monkeypatch.setattr(deferred_restore, "put_back", lambda *_: (journal.record, outcome))
+    if settings:
+        with pytest.raises(RefusalError, match="sync_min"):
+            deferred_restore.settle(files.path, tmp_path)
+    else:
+        deferred_restore.settle(files.path, tmp_path)
