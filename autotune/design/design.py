@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from autotune.design import array_head
 from autotune.design.blank_disks import find_disks
 from autotune.design.commands import Commands, commands
 from autotune.design.creation import create
@@ -119,7 +120,8 @@ def make(result: Result, notice: Callable[[str], None] = lambda _text: None) -> 
     """Make the array that was found. A signal ends it before mdadm starts, or not at all.
 
     Raise RefusalError if a disk is not blank any more, or its name is taken, SignalledError if it
-    is not to be made any more, InfeasibleError if mdadm does not make it, with nothing left of it.
+    is not to be made any more, InfeasibleError if mdadm does not make it, MeasurementError if it
+    cannot be written, with nothing left of it.
     """
     signals, uuid = Signals(), secrets.token_hex(16)
     with signals.caught(notice), lock(result.workspace):
@@ -130,6 +132,7 @@ def make(result: Result, notice: Callable[[str], None] = lambda _text: None) -> 
         disks = result.workspace.disks
         try:
             create(result.device, result.winner.shape, disks, [f"--uuid={in_words(uuid)}"])
+            array_head.clear(result.device)
         except AutotuneError:
             own_array.remove(uuid, [disk.name for disk in disks])
             raise

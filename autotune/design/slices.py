@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
+from autotune.design import array_head
 from autotune.design.blank_disks import look_at_each_again
 from autotune.design.creation import create
 from autotune.design.filling import fill
@@ -171,6 +172,7 @@ class Slices:
         journal, array = self._guardian.journal, read_array(name)
         if (array.uuid, array.level) != (self.workspace.uuid, shape.level):
             raise StoppedError(f"Stopped: {array.device} is not the array that was made just now.")
+        array_head.clear(array.device)
         watch = Watch(array, ())
         watch.signals = self._signals
         watch.rely_on(self._guardian)

@@ -28,12 +28,12 @@ from guest import (
 )
 from stacks import FOLDER, STACKS, link_to, make_ext4, sh, signature_of_ext4, text, undone
 
-from autotune.design import creation, slices
+from autotune.design import array_head, creation, slices
 from autotune.design.blank_disks import Disk, find_disks, look_at_all_again
 from autotune.design.commands import MOUNT
 from autotune.design.design import Options, design
 from autotune.design.shape import Shape
-from autotune.design.workspace import Workspace, in_words, slice_of
+from autotune.design.workspace import OFFSET_BYTES, Workspace, in_words, slice_of
 from autotune.errors import RefusalError, StoppedError
 from autotune.lab.guest.system import load_modules
 from autotune.measure.workload import parse_workload
@@ -509,6 +509,38 @@ def test_another_array_that_takes_the_name_costs_no_trial(
                     assert {array.name for array in list_arrays()} == {"md126", "md127"}
         assert [array.name for array in list_arrays()] == ["md127"]
     assert_clean(tmp_path)
+
+
+def test_what_looks_like_a_partition_table_on_a_new_array_is_none(tmp_path: Path) -> None:
+    """As random bytes do by chance."""
+    disks = find_disks(DISKS, DISKS)
+    workspace = Workspace(disks, "c" * 32, "md127", slice_of(disks))
+    shape = Shape("raid6", "left-symmetric", 64, "bitmap")
+    table = tmp_path / "table"
+    with table.open("wb") as file:
+        file.truncate(64 << 20)
+    sh("sfdisk", "-q", table, data=b"label: dos\n2048, 16M\n")
+
+    def plant() -> None:
+        for disk in DISKS:
+            with Path(disk).open("r+b") as file:
+                file.seek(OFFSET_BYTES)
+                file.write(table.read_bytes()[:512])
+
+    with slices.on_slices(workspace, tmp_path, Follower(lambda: None)) as plots:
+        plant()
+        with plots.made(shape):
+            assert not Path("/sys/block/md127/md127p1").exists()
+    assert_clean(tmp_path)
+    plant()
+    creation.create("/dev/md0", shape, disks, (f"--data-offset={OFFSET_BYTES // 1024}K",))
+    # The kernel looks when it is opened first.
+    sh("blockdev", "--getsize64", "/dev/md0")
+    assert Path("/sys/block/md0/md0p1").exists()
+    array_head.clear("/dev/md0")
+    assert not Path("/sys/block/md0/md0p1").exists()
+    sh("mdadm", "--stop", "/dev/md0")
+    sh("mdadm", "--zero-superblock", *DISKS)
 
 
 def test_a_disk_that_is_taken_after_its_look_is_theirs(monkeypatch: pytest.MonkeyPatch) -> None:
