@@ -151,6 +151,18 @@ def test_a_purge_ends_where_the_state_folder_is_a_mount_or_a_link(tmp_path: Path
     _run(tmp_path, f'{made}\nscript postrm purge\n[ ! -e "$held/autotune.db" ]')
 
 
+def test_a_purge_leaves_what_is_not_of_autotune(tmp_path: Path) -> None:
+    """Beside its files, where the folder is a link, and below a mount in it."""
+    link = "mkdir /var/lib/big; rm -r /var/lib/autotune; ln -s big /var/lib/autotune"
+    own = "mkdir /var/lib/big/designs /var/lib/big/profiles; touch /var/lib/big/designs/d.json"
+    others = "mkdir /var/lib/shared /var/lib/big/photos; touch /var/lib/shared/s /var/lib/big/p"
+    mount = "mount --bind /var/lib/shared /var/lib/autotune/profiles"
+    purged = "[ ! -e /var/lib/big/designs ]\n[ ! -e /var/lib/autotune ]"
+    left = "[ -e /var/lib/shared/s ]\n[ -e /var/lib/big/p ]\n[ -d /var/lib/big/photos ]"
+    made = f"{link}\n{own}\n{others}\n{mount}"
+    _run(tmp_path, f"{made}\nscript postrm purge\n{purged}\n{left}")
+
+
 def test_a_removed_package_leaves_nothing_persisted(tmp_path: Path) -> None:
     """What is needs no state folder."""
     gone = "rm -r /var/lib/autotune\nscript prerm remove\ncat /run/restored"
