@@ -6,7 +6,7 @@ import random
 import shlex
 import subprocess
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -46,18 +46,16 @@ def shown(workload: Workload, shape: Shape, bench: Bench, seed: int) -> dict[str
     return found
 
 
-def grid(workload: Workload, levels: Iterable[str], passes: int, out: Path) -> None:
-    """Measure every shape so often, in random order; a line for each in `out`, which a run that was
-    cut goes on with."""
+def grid(workload: Workload, shapes: Sequence[Shape], passes: int, out: Path) -> None:
+    """Measure these shapes so often, in random order; a line for each in `out`, which a run that
+    was cut goes on with."""
     disks = find_disks(DISKS, DISKS)
-    among = space(len(disks), tuple(levels), CONSISTENCY)
     lines = out.read_text().splitlines() if out.exists() else []
     known = [(line["pass"], Shape.of(line["setting"])) for line in map(json.loads, lines)]
     todo = []
     for number in range(passes):
-        shapes = among.shapes
-        random.Random(number).shuffle(shapes)
-        todo += [(number, shape) for shape in shapes if (number, shape) not in known]
+        order = random.Random(number).sample(shapes, len(shapes))
+        todo += [(number, shape) for shape in order if (number, shape) not in known]
     if not todo:
         return
     workspace = Workspace(disks, UUID, last_free(), slice_of(disks))
@@ -119,13 +117,17 @@ def main() -> None:
     parser.add_argument("what", choices=("grid", "design"))
     parser.add_argument("--workload", required=True)
     parser.add_argument("--levels", required=True)
+    parser.add_argument("--shapes", help="these alone, in JSON")
     parser.add_argument("--passes", type=int, default=2)
     parser.add_argument("--minutes", type=float, default=30)
     parser.add_argument("--out", type=Path, required=True)
     chosen = parser.parse_args()
     workload, levels = load_workload(chosen.workload), chosen.levels.split(",")
     if chosen.what == "grid":
-        grid(workload, levels, chosen.passes, chosen.out)
+        shapes = space(len(DISKS), tuple(levels), CONSISTENCY).shapes
+        if chosen.shapes:
+            shapes = [Shape.of(setting) for setting in json.loads(chosen.shapes)]
+        grid(workload, shapes, chosen.passes, chosen.out)
     else:
         designed(workload, levels, chosen.minutes, chosen.out)
 
