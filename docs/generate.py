@@ -166,7 +166,7 @@ def findings() -> str:
     text = (
         "# Findings of `advise`\n\n"
         "`autotune advise DEVICE` prints each with what was seen on the array, and with the\n"
-        "command that mends it. [Get advice on an array](../how-to/advise.md) explains the rest.\n"
+        "command that fixes it. [Get advice on an array](../how-to/advise.md) explains the rest.\n"
         "The names never change: `[advise] silence` in the [configuration](configuration.md) has\n"
         "those that are not to be told.\n"
     )

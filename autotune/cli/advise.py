@@ -28,7 +28,7 @@ def advise(
     """Say what could be better about an array that `run` may not change by itself.
 
     Filesystems that do not know its stripe, wrong alignment, mount options, the bitmap, members
-    that do not fit together: what was seen, what it costs, and the command that mends it. Changes
+    that do not fit together: what was seen, what it costs, and the command that fixes it. Changes
     nothing on the array; `autotune report` shows what was found.
     """
     import json

@@ -35,7 +35,10 @@ def check(
         ),
     ] = None,
     restart: Annotated[
-        bool, typer.Option("--restart", help="Begin anew, though an earlier one is to go on.")
+        bool,
+        typer.Option(
+            "--restart", help="Begin at the start, even if an earlier check is unfinished."
+        ),
     ] = False,
     scheduled: Annotated[
         bool,

@@ -61,7 +61,9 @@ def export(
         _judge_here(profile, uuid)
     files = FORMATS[format](profile, uuid)
     if out is None and len(files) > 1 and not as_json:
-        raise UsageError(f"For {format} it takes {len(files)} files; name a folder with --out.")
+        raise UsageError(
+            f"The format {format} has {len(files)} files; name a folder for them with --out DIR."
+        )
     if out is not None:
         _write(files, out)
     if as_json:

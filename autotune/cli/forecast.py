@@ -17,14 +17,17 @@ def forecast(
     device: Device,
     finish_within: Annotated[
         str | None,
-        typer.Option(metavar="TIME", help="Also say what it takes to be done so soon: 24h."),
+        typer.Option(
+            metavar="TIME",
+            help="Also say which speed a rebuild needs to be done within this time: 24h.",
+        ),
     ] = None,
     p99_ceiling: Annotated[
         str | None,
         typer.Option(
             metavar="LIMIT",
-            help="End before the p99 is above this, such as 50ms. [default: guard_p99, if "
-            "configured]",
+            help="End as soon as the p99 is surely above this, such as 50ms. [default: guard_p99, "
+            "if configured]",
         ),
     ] = None,
     time: Annotated[

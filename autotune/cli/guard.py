@@ -26,7 +26,9 @@ def guard(
     ] = None,
     finish_by: Annotated[
         str | None,
-        typer.Option(metavar="WHEN", help='The same as a moment: 06:00, "Mon 06:00".'),
+        typer.Option(
+            metavar="WHEN", help='The deadline as a time of day or a date: 06:00, "Mon 06:00".'
+        ),
     ] = None,
     policy: Annotated[
         str | None,

@@ -84,7 +84,7 @@ LogFormat = Annotated[
         metavar="NAME",
         envvar=LOG_FORMAT,
         callback=_known_format,
-        help="What is said on standard error: text, or json (an object a line).",
+        help="Messages on standard error: text, or json (one object per line).",
     ),
 ]
 Parsed = TypeVar("Parsed")

@@ -20,7 +20,8 @@ def install(
         bool,
         typer.Option(
             "--take-over-checks",
-            help="Also turn off what the system itself checks arrays with, until `service remove`.",
+            help="Also turn off the system's own checks (cron, mdcheck, raid-check), until "
+            "`service remove`.",
         ),
     ] = False,
     as_json: Json = False,

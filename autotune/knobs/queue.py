@@ -10,8 +10,8 @@ from autotune.knobs.base import (
     processors,
     read_aheads,
 )
+from autotune.knobs.resets import DEPTHS
 from autotune.knobs.scheduler import hardware_queues, queue_depth
-from autotune.knobs.write_order import DEPTHS
 from autotune.problem.setting import Value
 from autotune.system import sysfs
 from autotune.system.array import Array, Media
@@ -107,7 +107,7 @@ class MaxSectors(MemberNumber):
 
 
 class WbtLatency(MemberNumber):
-    """The read latency from which on a disk holds back buffered writes; 0 turns that off."""
+    """How long reads may take: beyond that, the kernel holds back buffered writes; 0: never."""
 
     name = "wbt_lat_usec"
     unit = "µs"

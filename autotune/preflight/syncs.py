@@ -7,10 +7,8 @@ import os
 
 from autotune.measure import live_sync
 from autotune.system import neighbours, sync, sysfs
-from autotune.system.array import Array
+from autotune.system.array import PARITY, Array
 
-_BEARS = {"raid4": 1, "raid5": 1, "raid6": 2}
-"""How many members each level may lack. Of mirrors one may be left; of RAID 10 it depends."""
 _SYNCING = {"recover": "recovering onto a new member", "resync": "resyncing"}
 
 
@@ -20,7 +18,8 @@ def degraded(array: Array) -> str | None:
     members = "a member" if array.degraded == 1 else f"{array.degraded} members"
     if sync.under_way(array):
         return f"{array.device} is degraded and {_SYNCING[array.sync_action]}{_or_tune_it(array)}."
-    if array.degraded > _BEARS.get(array.level, array.raid_disks - 1):
+    # Of mirrors one may be left; of RAID 10 it depends.
+    if array.degraded > PARITY.get(array.level, array.raid_disks - 1):
         return (
             f"{array.device} lacks {members}, more than a {array.level} can bear, so no new disk "
             "brings it back: write nothing to its disks, and find out first why they are gone "
@@ -116,9 +115,9 @@ def tuned_live(array: Array, live: str) -> str | None:
     if not live:
         return None
     return (
-        f"The {sync.NAMES[live]} of {array.device} is tuned as it runs, never paused or "
-        f"restarted; a figure takes {live_sync.WINDOW_S:.0f} s or more, since the kernel goes by "
-        "the mean speed of that time."
+        f"The {sync.NAMES[live]} of {array.device} is tuned as it runs, and never "
+        f"restarted; at lower limits it is slower, or stands still, for {live_sync.WINDOW_S:.0f} s "
+        "or more at a time, since the kernel goes by the mean speed of that time."
     )
 
 

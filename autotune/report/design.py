@@ -57,7 +57,7 @@ def print_made(console: Console, design: Document) -> None:
     device = design["device"]
     console.print(
         f"\n{device} is made, and its first sync runs: /proc/mdstat shows it, and `autotune "
-        f"guard {device}` keeps it from disturbing. When it has ended and a filesystem is "
-        "mounted, go on with:",
+        f"guard {device} --policy foreground` keeps it from disturbing. When it has ended and a "
+        "filesystem is mounted, go on with:",
     )
     console.print(f"  {design['next']}", soft_wrap=True, highlight=False)

@@ -25,9 +25,7 @@ from autotune.service import CONFIG
 from autotune.service.quiet_time import QuietHours, parse_window
 from autotune.system import ownership
 from autotune.tuning.preparation import LEAST_TRIALS
-from autotune.untrusted import first_fault, plain, read_file, read_toml
-
-MAX_FILE_BYTES = 64 * 1024
+from autotune.untrusted import MOST_TYPED_BYTES, first_fault, plain, read_file, read_toml
 
 Event = Literal["adopted", "reverted", "drifted", "failed", "unheld", "mismatched"]
 """What the administrator can have a command run for."""
@@ -125,7 +123,9 @@ class Notify(_Table):
     def _is_absolute(cls, command: tuple[str, ...]) -> tuple[str, ...]:
         # A service has no PATH to speak of.
         if not command[0].startswith("/"):
-            raise ValueError("the command has to be named with its whole path (/usr/local/bin/…)")
+            raise ValueError(
+                "the command has to be named with its absolute path (/usr/local/bin/…)"
+            )
         return command
 
 
@@ -170,7 +170,7 @@ def load_config(path: Path = CONFIG) -> Config:
     if path.exists():
         ownership.refuse(path, f"The configuration {name}")
     try:
-        text = read_file(path, MAX_FILE_BYTES).decode("utf-8", "replace")
+        text = read_file(path, MOST_TYPED_BYTES).decode("utf-8", "replace")
     except FileNotFoundError:
         return Config()
     except OSError as error:

@@ -27,7 +27,7 @@ WORDS = {
     "strategy": "the strategy",
     "trials": "the number of trials",
     "seed": "the seed",
-    "careful": "the temper (--careful or --eager)",
+    "careful": "--careful",
     "ram_budget_bytes": "the RAM budget in bytes",
     "destructive": "--destructive",
     "live": "the recovery under way",
@@ -76,6 +76,8 @@ def difference(stored: StoredProblem, now: StoredProblem) -> str | None:
             continue
         if name == "workload" and before["name"] != after["name"]:
             before, after = before["name"], after["name"]
+        if isinstance(after, bool):
+            before, after = ("on" if each else "off" for each in (before, after))
         if isinstance(after, str | int | float):
             return f"{what} was {before} and is {after} now"
         return f"{what} changed"

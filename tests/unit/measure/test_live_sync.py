@@ -46,7 +46,7 @@ def test_a_recovery_is_refused_but_for_who_tunes_it(machine: fake_sysfs.FakeMach
     assert "autotune run /dev/md0 --workload rebuild" in refused[0]
     findings = checks.check(array, read_stack(array), under_way(array))
     assert [finding.severity for finding in findings] == ["warn"]
-    assert "never paused" in findings[0].message
+    assert "never restarted" in findings[0].message
 
 
 def test_all_of_a_recovery_is_not_done_while_md_ends_it(machine: fake_sysfs.FakeMachine) -> None:

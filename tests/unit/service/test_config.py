@@ -67,7 +67,7 @@ def test_without_a_file_the_defaults_hold(tmp_path: Path) -> None:
         (f'[array]\n"{UUID}" = 3', "has to be a table"),
         ("array = 3", "tables of their own"),
         ("[arrays]", "tables of their own"),
-        ("[notify]\ncommand = ['tell']", "whole path"),
+        ("[notify]\ncommand = ['tell']", "absolute path"),
         ("[notify]\ncommand = []", "command"),
         ("[metrics]\ntextfile = 'here.prom'", "textfile"),
         ("[metrics]\ntextfile = '/etc/passwd'", "textfile"),
