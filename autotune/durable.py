@@ -1,5 +1,5 @@
 """Files that outlive a crash: replaced whole or added to, and written through to the disk. Those
-that say what to do after one are read only if they are root's own. Light, as the journal."""
+that say what to do after one are read only if they are root's own. Light."""
 
 import contextlib
 import functools

@@ -7,6 +7,8 @@ from datetime import datetime
 from autotune.errors import UsageError
 from autotune.untrusted import plain
 
+KIB = 1024
+NS_PER_S = 1e9
 _MOST_S = 100 * 365.25 * 86400
 """Beyond this, moments in time cannot be reckoned with."""
 _SECONDS = {
@@ -188,6 +190,11 @@ def show_latency(ns: float) -> str:
     if ns >= 1e6:
         return f"{ns / 1e6:.1f} ms" if ns < 1e8 else f"{ns / 1e6:.0f} ms"
     return f"{ns / 1e3:.0f} µs"
+
+
+def show_figure(kind: str, value: float) -> str:
+    """The value of a figure, by its kind: a throughput or a latency."""
+    return show_rate(value) if kind == "throughput" else show_latency(value)
 
 
 def show_seconds(seconds: float) -> str:

@@ -13,6 +13,10 @@ from autotune.errors import UsageError
 if TYPE_CHECKING:
     from pydantic import ValidationError
 
+MOST_TYPED_BYTES = 64 * 1024
+"""Of a file that people write."""
+MOST_KEPT_BYTES = 1 << 20
+"""Of a file that programs write."""
 MAX_LINE = 4096
 """The time that tomllib takes for a dotted key grows with the square of its parts: 20 s for one
 that fills 64 KiB."""

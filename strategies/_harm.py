@@ -9,7 +9,7 @@ LEAST_S = 3.0
 """No trial is ended before: the ramp, and a second to look."""
 SURE_S = 0.0067
 """Seconds until a p99 is certain to be over its ceiling, times the square of the share of requests
-that are too slow: a usual probe, whose slow requests come in bursts (`certain.surely_over`)."""
+that are too slow: a usual probe, whose slow requests come in bursts (`stats.bounds`)."""
 MOST = 3.0
 """Times the ceiling; beyond that it is all the same, and ended at once."""
 AT_ALL = 0.5

@@ -5,12 +5,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from autotune.system import layers
-from autotune.system.array import Array, Media, Member
+from autotune.system.array import PARITY, Array, Media, Member
 from autotune.system.blockdev import SECTOR, number, whole_disk
 from autotune.system.programs import UnseenError
 from autotune.system.stack import Mount, Stack
 
-PARITY_DISKS = {"raid4": 1, "raid5": 1, "raid6": 2}
 FLASH_BLOCK_BYTES = 4096
 """Flash has pages of 4 KiB or more, whatever the disk says of its blocks."""
 _ONE_TO_ONE = {"linear", "crypt"}
@@ -37,11 +36,11 @@ class ArrayFacts:
     def stripe_bytes(self) -> int:
         """The data of a stripe with parity; 0 at other levels. UnseenError while it changes."""
         array = self.array
-        if array.level not in PARITY_DISKS:
+        if array.level not in PARITY:
             return 0
         if array.reshape_position != "none":
             raise UnseenError("the array is being reshaped")
-        return array.chunk_bytes * (array.raid_disks - PARITY_DISKS[array.level])
+        return array.chunk_bytes * (array.raid_disks - PARITY[array.level])
 
     @property
     def grain(self) -> tuple[int, str]:

@@ -3,10 +3,10 @@
 import os
 from collections.abc import Iterator
 
-from autotune.advice.array_facts import PARITY_DISKS, ArrayFacts
+from autotune.advice.array_facts import ArrayFacts
 from autotune.advice.finding import FindingKind, Seen
 from autotune.system import sysfs
-from autotune.system.array import Media
+from autotune.system.array import PARITY, Media
 
 LEAST_PROCESSORS = 4
 
@@ -16,7 +16,7 @@ def _one_thread(facts: ArrayFacts) -> Iterator[Seen]:
     threads = sysfs.read_or(array.md / "group_thread_cnt", "")
     fast = all(member.media is Media.NVME for member in facts.members)
     many = (os.cpu_count() or 1) >= LEAST_PROCESSORS
-    if array.level in PARITY_DISKS and fast and many and threads == "0":
+    if array.level in PARITY and fast and many and threads == "0":
         if "group_thread_cnt" in facts.proven:
             return
         yield Seen(

@@ -10,9 +10,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from autotune.advice.finding import Advice
 from autotune.durable import private_folder, replace
-from autotune.untrusted import read_file
-
-MAX_FILE_BYTES = 1 << 20
+from autotune.untrusted import MOST_KEPT_BYTES, read_file
 
 
 @dataclass(frozen=True)
@@ -39,7 +37,7 @@ def keep(kept: Kept, state_dir: Path) -> None:
 def newest(state_dir: Path, uuid: str) -> Kept | None:
     """What was found of late; None if nobody looked, or its file makes no sense."""
     try:
-        text = read_file(path_of(state_dir, uuid), MAX_FILE_BYTES)
+        text = read_file(path_of(state_dir, uuid), MOST_KEPT_BYTES)
         return TypeAdapter(Kept).validate_json(text)
     # It is soon found again, so what is damaged counts as not there.
     except (OSError, ValueError, ValidationError):

@@ -16,15 +16,15 @@ The facts that this rests on (md_do_sync, max_sync_store, sync_completed_show in
 
 import re
 import time
-from types import TracebackType
 from typing import Self
 
 from autotune.errors import InfeasibleError, RefusalError
-from autotune.measure.check import end, sync_position_kib
+from autotune.measure.check import end
 from autotune.safety.journal import Journal
 from autotune.system import sysfs
 from autotune.system.array import Array, lacks_journal
 from autotune.system.blockdev import SECTOR
+from autotune.system.mdstat import sync_position_kib
 from autotune.system.sync import NAMES, is_delayed
 
 LEAD_S = 12.0
@@ -273,10 +273,5 @@ class BoundedCheck:
             limit = self._limit if self._limit is not None else self.size
             self.position = surely_read(self.position, left, limit)
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._end()

@@ -4,10 +4,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from autotune.checking.stored import load
+from autotune.quantities import NS_PER_S
 from autotune.system.array import Array
 from autotune.told_once import ToldOnce
-
-NS = 1e9
 
 
 class CheckMetricsFile:
@@ -39,6 +38,6 @@ class CheckMetricsFile:
                 newest.share if share is None else share,
                 newest.mismatches,
                 whole.ended.timestamp() if whole is not None and whole.ended else None,
-                p99_ns / NS if p99_ns is not None else None,
+                p99_ns / NS_PER_S if p99_ns is not None else None,
             )
             write_check_metrics(check_path(self._file, self._array.device), seen)

@@ -13,9 +13,8 @@ from autotune.errors import AutotuneError
 from autotune.quantities import show_count
 from autotune.system import ownership, sysfs
 from autotune.system.array import Array
-from autotune.untrusted import first_fault, read_file
+from autotune.untrusted import MOST_KEPT_BYTES, first_fault, read_file
 
-MAX_FILE_BYTES = 1 << 20
 MOST_READ_BYTES = 4 << 20
 """An earlier version wrote larger ones."""
 
@@ -54,8 +53,8 @@ def save(history: CheckHistory, path: Path) -> None:
 
 def _text(history: CheckHistory) -> str:
     text = history.model_dump_json(indent=1)
-    while (size := len(text.encode())) >= MAX_FILE_BYTES and len(history.checks) > 1:
-        over = math.ceil((1 - MAX_FILE_BYTES / size) * len(history.checks))
+    while (size := len(text.encode())) >= MOST_KEPT_BYTES and len(history.checks) > 1:
+        over = math.ceil((1 - MOST_KEPT_BYTES / size) * len(history.checks))
         history = history.model_copy(update={"checks": history.checks[max(over, 1) :]})
         text = history.model_dump_json(indent=1)
     return text + "\n"

@@ -116,7 +116,7 @@ def unpersist(
     if text := changed_by_hand(uuid):
         notice(text)
     removed = remove_rule(uuid)
-    tell_udev(uuid, next((a for a in list_arrays() if a.uuid == uuid), None), notice)
+    tell_udev(next((a for a in list_arrays() if a.uuid == uuid), None), notice)
     array = next((array for array in list_arrays() if array.uuid == uuid), None)
     if theirs := record(array or stopped(uuid), state_dir):
         notice(f"This stays: {'; '.join(theirs)}")

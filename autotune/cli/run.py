@@ -1,8 +1,5 @@
 """`autotune run`."""
 
-import os
-import shlex
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -16,21 +13,16 @@ from autotune.cli.options import (
     LogFormat,
     Scratch,
     StateDir,
-    persist_applied,
-    print_persisted,
     read,
 )
-from autotune.cli.terminal import console, notice
-from autotune.suggested import in_folder
+from autotune.cli.terminal import notice
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from autotune.tuning.preparation import Options
-    from autotune.tuning.run import Done
 
 Option = typer.Option
-CTRL_C = "Ctrl-C undoes all; --resume goes on."
 
 
 def run(
@@ -172,16 +164,14 @@ def run(
         )
     each = [dataclasses.replace(options, device=name) for name in _arrays(devices, all_)]
     require_root()
-    several = all_ or len(each) > 1
-    if dry_run:
-        _for_each(each, several, as_json, lambda one: _dry_run(one, state_dir, as_json, verbose))
-    else:
-        _for_each(
-            each,
-            several,
-            as_json,
-            lambda one: _run(one, state_dir, apply, persist, resume, as_json),
-        )
+    from autotune.cli import running
+
+    def one(options: Options) -> dict[str, Any]:
+        if dry_run:
+            return running.dry_run(options, state_dir, as_json, verbose)
+        return running.run(options, state_dir, apply, persist, resume, as_json)
+
+    _for_each(each, all_ or len(each) > 1, as_json, one)
 
 
 def _arrays(devices: "Sequence[str] | None", all_: bool) -> list[str]:
@@ -242,71 +232,3 @@ def _for_each(
         notice(f"It failed on {', '.join(failed)}; see above.")
     if failed:
         raise typer.Exit(1)
-
-
-def _dry_run(options: "Options", state_dir: Path, as_json: bool, verbose: bool) -> dict[str, Any]:
-    from autotune.report.plan import plan_document, print_plan
-    from autotune.tuning.prepare import prepare
-    from autotune.tuning.strategies import find_strategy
-
-    find_strategy(options.strategy)
-    preparation = prepare(options, state_dir)
-    if not as_json:
-        print_plan(console(), preparation, verbose)
-    return plan_document(preparation)
-
-
-def _run(
-    options: "Options", state_dir: Path, apply: bool, persist: bool, resume: bool, as_json: bool
-) -> dict[str, Any]:
-    from autotune.deploy.persist import check
-    from autotune.report.live import LiveReporter
-    from autotune.system.array import find_array
-    from autotune.tuning.run import run as tune_array
-
-    if persist:
-        check(find_array(options.device), state_dir)
-    with LiveReporter(console(stderr=True), CTRL_C) as reporter:
-        done = tune_array(options, state_dir, reporter, apply, resume)
-    if not as_json:
-        _print(done, options.device, apply, state_dir)
-    files: tuple[Path, ...] = ()
-    if persist and done.profile is not None:
-        files = persist_applied(done.profile.knobs, options.device, state_dir, _document(done, ()))
-    if not as_json:
-        print_persisted(files, options.device)
-    return _document(done, files)
-
-
-def _document(done: "Done", files: "Sequence[Path]") -> dict[str, Any]:
-    from autotune.report import named_answers
-    from autotune.tuning.document import result_document, spent_document
-
-    profile = done.profile.model_dump(mode="json") if done.profile else None
-    return {
-        **result_document(done.result, profile, done.path),
-        "run": done.number,
-        "left_out": list(done.left_out),
-        "named": named_answers.document(done.named),
-        "spent": spent_document(done.spent),
-        "persisted": [str(path) for path in files],
-    }
-
-
-def _print(done: "Done", device: str, apply: bool, state_dir: Path) -> None:
-    from autotune.quantities import show_ram
-    from autotune.report import named_answers
-    from autotune.report import result as report
-
-    out = console()
-    ram = show_ram(done.ram_bytes, done.original_ram_bytes)
-    report.print_result(out, done.result, done.path, ram)
-    report.print_spent(out, done.spent)
-    if done.not_measured:
-        out.print(done.not_measured)
-    named_answers.print_named(out, done.named, done.result.baseline, done.number)
-    if done.path and not apply:
-        use = in_folder(f"`autotune apply {shlex.quote(str(done.path))} {shlex.quote(device)}`")
-        out.print(f"The original settings are back; {use} applies the profile.")
-    if "AUTOTUNE_LAB" in os.environ:
-        out.print("These commands are for inside the lab, whose arrays are new at each start.")

@@ -46,8 +46,8 @@ def solve(
     import json
 
     from autotune.errors import RefusalError, UsageError
+    from autotune.knobs.profile_file import save_profile
     from autotune.problem.ceilings import parse_ceiling
-    from autotune.problem.profile import save_profile
     from autotune.report import solution as report
     from autotune.report.history import as_it_is
     from autotune.results.solve import solve as find

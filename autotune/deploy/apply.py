@@ -59,7 +59,7 @@ def apply_profile(
 
     All of them or none: if one does not take, everything is put back, and what somebody else has
     set meanwhile is told to `notice`. Values that do harm, or that take more than the RAM budget
-    (by default `harm.ram_budget_for`), are refused, or with `force` only told. What
+    (by default `harmful.ram_budget_for`), are refused, or with `force` only told. What
     is left alone (`left_alone`) is told. Raise UsageError for a knob that
     does not exist, RefusalError if the array is in no state for it, InfeasibleError if a value does
     not take.

@@ -18,10 +18,9 @@ from autotune.knobs.profile_file import impossible, load_profile
 from autotune.problem.profile import KnobName, KnobValue, Profile, ShortText, Strict
 from autotune.problem.setting import Setting
 from autotune.system.array import Array
-from autotune.untrusted import first_fault, plain, read_text, read_toml
+from autotune.untrusted import MOST_TYPED_BYTES, first_fault, plain, read_text, read_toml
 
 SITE = Path("/etc/autotune/profiles")
-MAX_FILE_BYTES = 64 * 1024
 
 
 class Published(Strict):
@@ -91,7 +90,7 @@ def load(path: Path) -> Profile | StartingPoint:
     UsageError if it cannot be read or is not valid."""
     if path.suffix != ".toml":
         return load_profile(path)
-    return parse_starting_point(read_text(path, MAX_FILE_BYTES, "The file"), str(path))
+    return parse_starting_point(read_text(path, MOST_TYPED_BYTES, "The file"), str(path))
 
 
 def entries(state_dir: Path, site: Path | None = None) -> tuple[list[Entry], list[str]]:

@@ -121,7 +121,7 @@ def persist(
     except OSError as error:
         raise AutotuneError(f"{place} cannot be replaced ({error.strerror}).") from None
     write_all(files)
-    tell_udev(uuid, array, notice, root)
+    tell_udev(array, notice, root)
     now = read_setting(array.now(), tuple(by_name(name) for name in profile.knobs))
     for name, value in profile.knobs.items():
         if now[name] != value:
@@ -228,10 +228,9 @@ def remove_unneeded(root: Path = Path("/")) -> list[Path]:
     needed = persisted_uuids(root) or half_written(root)
     removed = [] if needed else _remove([root / NOTING, beside(root / NOTING)])
     for folder in (root / FOLDER, root / FOLDER.parent):
-        if folder.is_dir() and not any(folder.iterdir()):
-            # In the sandbox of the unit it is a mount point, which stays.
-            with contextlib.suppress(OSError):
-                folder.rmdir()
+        # One that is not empty stays, and so does a mount point in the sandbox of the unit.
+        with contextlib.suppress(OSError):
+            folder.rmdir()
     return removed
 
 

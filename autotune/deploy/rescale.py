@@ -22,10 +22,10 @@ from autotune.knobs import Knob, by_name, consistent, harmful, missing
 from autotune.problem.profile import Profile, ProvenOn
 from autotune.problem.setting import Setting, Value
 from autotune.quantities import show_bytes
+from autotune.system import sync
 from autotune.system.array import PARITY, Array
 
 NEW_THROTTLE = (6, 16)
-SYNC_SPEEDS = ("sync_speed_min", "sync_speed_max")
 STRIPES = ("read_ahead_kb", "array_max_sectors_kb")
 AS_FAST = 1.25
 """Members whose rates differ by less are taken to be equally fast: a short read tells no better."""
@@ -70,7 +70,7 @@ def misfits(proven: ProvenOn, knobs: Iterable[str], array: Array) -> list[str]:
         texts.append(f"{_PROVEN} on {there}, and {array.device} is of {here}.")
     kernel = kernel_version(proven.kernel)
     if kernel and (kernel >= NEW_THROTTLE) != (array.kernel_version >= NEW_THROTTLE):
-        speeds = [knob for knob in knobs if knob in (*SYNC_SPEEDS, "sync_io_depth")]
+        speeds = [knob for knob in knobs if knob in (*sync.SPEEDS, "sync_io_depth")]
         if speeds:
             texts.append(
                 f"{_PROVEN} on Linux {proven.kernel}, and this is {array.kernel}: since 6.16 "
@@ -110,7 +110,7 @@ def plan(profile: Profile, array: Array, budget_bytes: int, member_kib_s: int | 
     if refusals:
         return Plan((), tuple(refusals), tuple(notes))
     rates = (proven.member_kib_s, member_kib_s)
-    if set(SYNC_SPEEDS) & set(profile.knobs) and None in rates:
+    if set(sync.SPEEDS) & set(profile.knobs) and None in rates:
         notes.append(
             "How fast a member is there and here is not known, so the profile's sync speeds are "
             "taken as they are."
@@ -118,7 +118,7 @@ def plan(profile: Profile, array: Array, budget_bytes: int, member_kib_s: int | 
     changes = {}
     for name, value in profile.knobs.items():
         here, why = value, ""
-        if name in SYNC_SPEEDS:
+        if name in sync.SPEEDS:
             here, why = _speed(by_name(name), array, value, *rates)
         elif name in STRIPES:
             here, why = _by_stripe(by_name(name), array, value, proven)

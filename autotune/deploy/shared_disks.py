@@ -17,7 +17,7 @@ from autotune.knobs.profile_file import load_profile
 from autotune.problem.profile import Profile
 from autotune.safety.applied import Stopped, applied_profile, known_by_record, stopped_array
 from autotune.safety.journal import Journal
-from autotune.safety.paths import applied_path
+from autotune.safety.paths import applied_records
 from autotune.system import sysfs
 from autotune.system.array import Array, list_arrays
 
@@ -69,7 +69,7 @@ def _holds(other: Array, array: Array, state_dir: Path) -> bool:
 
 
 def _stopped(array: Array, state_dir: Path, running: set[str]) -> Iterator[Other]:
-    for path in sorted(applied_path(state_dir, "any").parent.glob("*.jsonl")):
+    for path in applied_records(state_dir):
         # One that cannot be read may be of disks of this array.
         stopped = stopped_array(path) or Stopped(path.stem, "", path.stem, frozenset(array.disks))
         if stopped.uuid in running or not _of_this_boot(path, array.root):

@@ -66,7 +66,7 @@ def status(array: Array, state_dir: Path) -> ArrayStatus:
     open_journals = list(filter(Path.exists, (own, waiting_path(own))))
     for journal in open_journals:
         (notes if is_held(journal) else faults).append(leftovers.describe(journal, array.root)[0])
-    if not open_journals and not locks.is_held(array.uuid):
+    if not open_journals and not locks.is_locked(array.uuid):
         faults += filter(None, [syncs.slowed(array)])
     found = active(array, state_dir, faults)
     faults += filter(None, [damaged_record(array, state_dir)])

@@ -22,11 +22,10 @@ def wake(uuids: Iterable[str], notice: Callable[[str], None]) -> None:
     for array in list_arrays():
         rules = (rule_path(array.uuid), exported_rule(array.uuid))
         if array.uuid in uuids and any(rule.exists() for rule in rules):
-            tell_udev(array.uuid, array, notice)
+            tell_udev(array, notice)
 
 
 def tell_udev(
-    uuid: str,
     array: Array | None,
     notice: Callable[[str], None],
     root: Path = Path("/"),

@@ -15,7 +15,7 @@ from autotune.errors import AutotuneError, UsageError
 from autotune.safety.applied import Stopped, stopped_array
 from autotune.safety.locks import Lockable
 from autotune.safety.outcome import Outcome
-from autotune.safety.paths import applied_path
+from autotune.safety.paths import applied_path, applied_records
 from autotune.safety.put_back_each import Outcomes, put_back_each
 from autotune.system.array import Array, list_arrays
 
@@ -31,7 +31,7 @@ def remove_rules(notice: Callable[[str], None]) -> tuple[list[Path], list[str]]:
             removed += remove_rule(uuid)
         except AutotuneError as error:
             failed.append(str(error))
-        tell_udev(uuid, here.get(uuid), notice)
+        tell_udev(here.get(uuid), notice)
     return removed, failed
 
 
@@ -71,8 +71,7 @@ def _applied(state_dir: Path, arrays: list[Array], all_: bool) -> dict[Path, Loc
     found: dict[Path, Lockable] = {applied_path(state_dir, each.uuid): each for each in arrays}
     found = {path: each for path, each in found.items() if path.exists()}
     if all_:
-        records = sorted(applied_path(state_dir, "any").parent.glob("*.jsonl"))
-        for path in records:
+        for path in applied_records(state_dir):
             if path not in found:
                 found[path] = stopped_array(path) or Stopped(path.stem, "", path.stem, frozenset())
     return found

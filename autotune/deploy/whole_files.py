@@ -52,7 +52,6 @@ def _undo(
         elif path.read_bytes() != data:
             path.write_bytes(data)
     for folder in made:
-        if folder.is_dir() and not any(folder.iterdir()):
-            # In the sandbox of the unit it is a mount point, which stays.
-            with contextlib.suppress(OSError):
-                folder.rmdir()
+        # One that is not empty stays, and so does a mount point in the sandbox of the unit.
+        with contextlib.suppress(OSError):
+            folder.rmdir()

@@ -17,7 +17,7 @@ from autotune.design.search import LEAST_TRIALS, Search
 from autotune.design.slices import on_slices
 from autotune.design.space import Space, space
 from autotune.design.trials import Trials
-from autotune.design.workspace import Workspace, first_free, in_words, last_free, slice_of
+from autotune.design.workspace import Workspace, first_free, last_free, slice_of
 from autotune.errors import AutotuneError, RefusalError, SignalledError, UsageError
 from autotune.measure.workload import Workload
 from autotune.preflight.checks import fio_missing
@@ -28,6 +28,7 @@ from autotune.safety import own_array
 from autotune.safety.locks import lock
 from autotune.safety.signals import Signals
 from autotune.store import TrialRecord
+from autotune.system.blockdev import uuid_words
 from autotune.system.programs import find
 from autotune.tuning.preload import Loading
 from autotune.tuning.reporter import Reporter
@@ -131,7 +132,7 @@ def make(result: Result, notice: Callable[[str], None] = lambda _text: None) -> 
             raise SignalledError(f"Stopped by {signals.name}; nothing was made.")
         disks = result.workspace.disks
         try:
-            create(result.device, result.winner.shape, disks, [f"--uuid={in_words(uuid)}"])
+            create(result.device, result.winner.shape, disks, [f"--uuid={uuid_words(uuid)}"])
             array_head.clear(result.device)
         except AutotuneError:
             own_array.remove(uuid, [disk.name for disk in disks])

@@ -28,12 +28,11 @@ from autotune.store import TrialRecord
 from autotune.tuning.early_stop import EarlyEnd
 from autotune.tuning.phase_runs import BROKEN_IN_A_ROW, WARM_UP_S
 from autotune.tuning.reporter import Reporter
+from autotune.tuning.time_left import TIME_MARGIN
 
 BASELINE = "baseline"
 """The role of the trials of the default, which all others are compared with."""
 PROOF = "proof"
-MARGIN = 1.1
-"""No two trials take the same time."""
 
 
 class Trials:
@@ -70,7 +69,9 @@ class Trials:
     def seconds(self) -> float:
         """What a trial of all phases takes, with some reserve."""
         whole = [r.seconds for r in self.records if len(r.measured) == len(self._phases)]
-        return MARGIN * (sum(whole) / len(whole) if whole else sum(self.phase_seconds.values()))
+        return TIME_MARGIN * (
+            sum(whole) / len(whole) if whole else sum(self.phase_seconds.values())
+        )
 
     @property
     def left_s(self) -> float:
@@ -78,7 +79,7 @@ class Trials:
 
     def expect(self, trials: int) -> None:
         """So many trials are still to come, the next one among them."""
-        self._ends_at = min(self.deadline, time.monotonic() + trials * self.seconds / MARGIN)
+        self._ends_at = min(self.deadline, time.monotonic() + trials * self.seconds / TIME_MARGIN)
 
     def resolved(self, figures: list[Figure], before: Figures) -> None:
         """Take note of the ceilings, which count for the trials until now too; `before` is what

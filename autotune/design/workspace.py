@@ -7,7 +7,7 @@ from pathlib import Path
 from autotune.design.blank_disks import Disk
 from autotune.errors import RefusalError
 from autotune.system import sysfs
-from autotune.system.blockdev import Media
+from autotune.system.blockdev import Media, uuid_words
 
 MIB = 1 << 20
 OFFSET_BYTES = 16 * MIB
@@ -41,7 +41,7 @@ class Workspace:
     @property
     def mdadm_uuid(self) -> str:
         """As mdadm writes it."""
-        return in_words(self.uuid)
+        return uuid_words(self.uuid)
 
     @property
     def device(self) -> str:
@@ -69,11 +69,6 @@ class Workspace:
     def media(self) -> Media:
         """The slowest disk's."""
         return min((disk.media for disk in self.disks), key=list(Media).index)
-
-
-def in_words(uuid: str) -> str:
-    """A UUID as mdadm writes it: four words with colons."""
-    return ":".join(uuid[i : i + 8] for i in range(0, len(uuid), 8))
 
 
 def slice_of(disks: Sequence[Disk]) -> int:

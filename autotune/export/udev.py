@@ -24,8 +24,9 @@ from autotune.errors import UsageError
 from autotune.export.header import comment
 from autotune.export.steps import BYPASS, CACHE, MAX, MIN, THREADS, Step, lasting, steps
 from autotune.knobs.iosched import RESET_BY_SWITCH
-from autotune.knobs.write_order import DEPTHS, RAISING
+from autotune.knobs.resets import DEPTHS, RAISING
 from autotune.problem.profile import Profile
+from autotune.system.blockdev import uuid_words
 from autotune.system.disk_originals import NOTES
 
 JOURNALS = Path("/var/lib/autotune/journal")
@@ -81,7 +82,7 @@ def forms(uuid: str) -> tuple[str, str]:
         raise UsageError("The array's UUID is not known; name the array with --array.")
     cuts = (0, 8, 12, 16, 20, 32)
     dashed = "-".join(uuid[a:b] for a, b in itertools.pairwise(cuts))
-    return ":".join(uuid[i : i + 8] for i in range(0, 32, 8)), dashed
+    return uuid_words(uuid), dashed
 
 
 _INSTALL = (
@@ -187,7 +188,7 @@ def _on_array(step: Step, profile: Profile) -> str:
 
 def _store(step: Step, below: str = "") -> str:
     """The assignment; `below` leads to the folder of the file. Where the kernel may raise the
-    read-ahead with it (`write_order.RAISING`), that stays as it was: udev does both in turn."""
+    read-ahead with it (`resets.RAISING`), that stays as it was: udev does both in turn."""
     store = f'ATTR{{{below}{step.file}}}="{step.text}"'
     folder, _, name = step.file.rpartition("/")
     if name not in RAISING:

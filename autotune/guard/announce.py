@@ -1,8 +1,7 @@
 """What a guard says before and while it works: what its policy costs, whether its deadline is in
 reach.
 
-From a forecast if there is one, else from what the first minute shows. Pure but for `curve`, which
-reads the size of the array.
+From a forecast if there is one, else from what the first minute shows.
 """
 
 import math

@@ -8,8 +8,8 @@ from typing import Any
 
 from autotune.guard.session import Summary
 from autotune.guard.window import Window
+from autotune.quantities import KIB
 
-KIB = 1024
 MOST_POINTS = 240
 """As many as are there, neighbours are put together: half as many are left."""
 GAP_S = 60.0

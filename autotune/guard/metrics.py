@@ -4,11 +4,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from autotune.guard.window import Window
+from autotune.quantities import KIB, NS_PER_S
 from autotune.system.array import Array
 from autotune.told_once import ToldOnce
-
-NS = 1e9
-KIB = 1024
 
 
 class GuardMetricsFile:
@@ -23,7 +21,7 @@ class GuardMetricsFile:
         notice: Callable[[str], None],
     ) -> None:
         self._file = file
-        self._array, self._ceiling_s, self._once = array, ceiling_ns / NS, ToldOnce(notice)
+        self._array, self._ceiling_s, self._once = array, ceiling_ns / NS_PER_S, ToldOnce(notice)
         self._released = False
 
     def window(self, window: Window) -> None:
@@ -52,7 +50,7 @@ class GuardMetricsFile:
                 uuid,
                 self._ceiling_s,
                 True,
-                window.p99_ns / NS if window.p99_ns is not None else None,
+                window.p99_ns / NS_PER_S if window.p99_ns is not None else None,
                 window.sync_bytes_per_s,
                 window.out_of_reach,
                 (window.left_s, window.left_low_s, window.left_high_s),

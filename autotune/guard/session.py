@@ -17,17 +17,17 @@ from autotune.guard.loop import GuardLoop
 from autotune.guard.preconditions import no_room, put_back_leftovers, refusal, wake_udev
 from autotune.guard.throttle import Throttle, files
 from autotune.guard.window import Window
-from autotune.measure.check import sync_position_kib
 from autotune.measure.sync_progress import WAIT_S, running, under_way, wait_for_one
 from autotune.preflight.checks import iostats_off
 from autotune.safety.guardian import guarded
-from autotune.safety.locks import is_held, lock
+from autotune.safety.locks import is_locked, lock
 from autotune.safety.new_journal import new_journal
 from autotune.safety.paths import journal_path
 from autotune.safety.signals import PAUSE_S, Signals
 from autotune.sync_forecast import stored
 from autotune.system import sysfs
 from autotune.system.array import Array, find_array
+from autotune.system.mdstat import sync_position_kib
 from autotune.system.sync import CHECKS, FLOOR_KIB, NAMES, REBUILDS
 
 BROKEN_S = 10.0
@@ -116,7 +116,7 @@ def guard(device: str, options: GuardOptions, wait: bool = False) -> bool:
             # not what a run just begins. Each try is noted in the journal, so it is seldom.
             nonlocal leftovers_s
             now_s = time.monotonic()
-            if now_s >= leftovers_s and not is_held(array.uuid):
+            if now_s >= leftovers_s and not is_locked(array.uuid):
                 stays = put_back_leftovers(array, path, options.notice)
                 leftovers_s = now_s + LEFTOVERS_S if stays else 0.0
             return signals.pause(seconds)

@@ -5,8 +5,8 @@ from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
 from autotune.knobs import ALL, is_of_disks
+from autotune.knobs.resets import resets
 from autotune.knobs.texts import of_disk, on_disks, texts
-from autotune.knobs.write_order import resets
 from autotune.problem.profile import Profile
 from autotune.problem.setting import Setting, Value
 from autotune.system import disk_originals

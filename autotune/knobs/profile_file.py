@@ -1,16 +1,16 @@
-"""Reads profiles, which may come from a stranger: the one place where their values are checked."""
+"""Profiles as files. They may come from a stranger: here is the one place where their values are
+checked."""
 
 from pathlib import Path
 
 from pydantic import ValidationError
 
-from autotune.errors import UsageError
+from autotune import durable, named_file
+from autotune.errors import AutotuneError, UsageError
 from autotune.knobs import ALL
-from autotune.problem.profile import SCHEMA, Profile
+from autotune.problem.profile import SCHEMA, Profile, as_text
 from autotune.problem.setting import Setting
-from autotune.untrusted import first_fault, plain, read_text
-
-MAX_FILE_BYTES = 1 << 20
+from autotune.untrusted import MOST_KEPT_BYTES, first_fault, plain, read_text
 
 
 def parse_profile(text: str, source: str) -> Profile:
@@ -32,7 +32,20 @@ def parse_profile(text: str, source: str) -> Profile:
 
 def load_profile(path: Path) -> Profile:
     """A profile from a file. Raise UsageError if it cannot be read or is not a valid profile."""
-    return parse_profile(read_text(path, MAX_FILE_BYTES, "The profile"), plain(str(path)))
+    return parse_profile(read_text(path, MOST_KEPT_BYTES, "The profile"), plain(str(path)))
+
+
+def save_profile(profile: Profile, path: Path, named: bool = False) -> None:
+    """Write a profile, whole or not at all. `named`: a person named the file, so a link leads to
+    it. Raise AutotuneError if the disk does not take it."""
+    try:
+        if named:
+            named_file.save(path, as_text(profile), folder_mode=0o700)
+            return
+        durable.private_folder(path.parent)
+        durable.replace(path, as_text(profile))
+    except OSError as error:
+        raise AutotuneError(f"The profile {path} cannot be written: {error.strerror}.") from None
 
 
 def impossible(setting: Setting) -> str | None:

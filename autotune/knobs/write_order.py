@@ -6,11 +6,13 @@ from pathlib import Path
 from autotune.errors import InfeasibleError
 from autotune.knobs import iosched
 from autotune.knobs.base import Knob, read_aheads
-from autotune.knobs.scheduler import NONE, queue_depth, requests_after_switch
+from autotune.knobs.resets import RAISING, resets
+from autotune.knobs.reshape import MIN, is_reshaping
+from autotune.knobs.scheduler import NONE, queue_depth
 from autotune.problem.setting import Setting
 from autotune.system import sysfs
 from autotune.system.array import Array
-from autotune.system.process import SYS_ADMIN, has_right, real_uid
+from autotune.system.sync import SPEEDS
 from autotune.system.sysfs import Write
 
 _FIRST = (
@@ -20,30 +22,13 @@ _FIRST = (
 """A switch of the scheduler resets nr_requests, wbt_lat_usec and its own settings, which come after
 all of these; nr_requests resets async_depth. The cache bounds preread_bypass_threshold; a sync_max
 below sync_min is refused. bfq's strict_guarantees raises its slice_idle (seen on 6.1.176)."""
-_SPEEDS = ("sync_speed_min", "sync_speed_max")
 CACHE = "stripe_cache_size"
-MIN = "sync_speed_min"
 BOUNDS = ("sync_min", "sync_max")
-OF_REDUNDANCY = (*BOUNDS, *_SPEEDS, "sync_io_depth")
+OF_REDUNDANCY = (*BOUNDS, *SPEEDS, "sync_io_depth")
 """What is the array's own, whatever its level, but is seen only while it has redundancy."""
 WAITING = (*BOUNDS, "group_thread_cnt", CACHE, MIN)
 """What cannot be put back while a sync runs: the kernel refuses the bounds, and may hang over the
 threads. The cache waits for the end of a reshape alone, and so does what mdadm sets for one."""
-MDADMS_MIN = "200000"
-"""What mdadm sets for a reshape that has to make backups; at the end it puts back what it read at
-the start (mdadm: Grow.c)."""
-RAISING = ("max_sectors_kb",)
-"""What sets the read-ahead of its device to the default, too: since Linux 6.9
-(block/blk-settings.c, blk_apply_bdi_limits), on 7.2.7 where it was lower."""
-_RESET_BY_SCHEDULER = ("nr_requests", "wbt_lat_usec", "async_depth")
-_RESET_BY = {
-    "nr_requests": ("async_depth",),
-    **dict.fromkeys(RAISING, ("read_ahead_kb",)),
-    # One number, in ms and in µs (block/bfq-iosched.c).
-    "strict_guarantees": ("slice_idle", "slice_idle_us"),
-    "slice_idle": ("slice_idle_us",),
-    "slice_idle_us": ("slice_idle",),
-}
 
 
 def consistent(array: Array, setting: Setting) -> str | None:
@@ -127,47 +112,6 @@ def restoring(originals: Sequence[tuple[Path, str]] | Mapping[Path, str]) -> lis
     return _speeds_in_order([Write(path, text) for path, text in ordered])
 
 
-def resets(path: Path, other: Path) -> bool:
-    """Whether the kernel may change the other file too when one is written."""
-    if path.name == "scheduler":
-        reset = sysfs.is_schedulers_own(other) or other.name in _RESET_BY_SCHEDULER
-    else:
-        reset = other.name in _RESET_BY.get(path.name, ())
-    return reset and sysfs.device(path) == sysfs.device(other)
-
-
-def after_switch(path: Path, scheduler: str) -> str:
-    """What a switch to this scheduler makes of a file of its disk; "" if that is not known."""
-    if path.name == "nr_requests":
-        return str(requests_after_switch(sysfs.device(path), scheduler) or "")
-    own = {knob.file: str(knob.kernel_default) for knob in iosched.ALL}
-    return own.get(str(path.relative_to(sysfs.device(path))), "")
-
-
-DEPTHS = ("iosched/async_depth", "async_depth")
-"""Where a disk's queue has it: kernel block/mq-deadline.c, dd_depth_updated; the second since
-Linux 7."""
-
-
-def depths_of(length: str) -> tuple[str, str]:
-    """What mq-deadline's `async_depth` may be with a queue of this length: that, or, before Linux
-    6.10 and its stable kernels, three quarters of it."""
-    return length, str(max(1, 3 * int(length) // 4))
-
-
-def depth_back(reads: str, ours: Iterable[str], back: str) -> str:
-    """What `async_depth` was, which nobody has recorded, where it `reads` so, the queue had `ours`
-    as lengths meanwhile, and gets its length `back`. It may be of the length before the last one:
-    a store of the length calls the scheduler first (block/blk-mq.c, blk_mq_update_nr_requests;
-    seen on 6.1.176)."""
-    if reads in depths_of(back):
-        return reads
-    for length in ours:
-        if reads in depths_of(length):
-            return depths_of(back)[depths_of(length).index(reads)]
-    return reads
-
-
 def unsafe_now(path: Path) -> str | None:
     """Why a file must not be written at this moment, or None."""
     if path.name in BOUNDS and is_reshaping(path.parent):
@@ -187,50 +131,6 @@ def unsafe_now(path: Path) -> str | None:
         f"{path} must not be written while a sync runs ({action}), because the kernel may hang; "
         "wait until it has ended."
     )
-
-
-def may_come_back(path: Path) -> bool:
-    """Whether mdadm may yet put back what a file read when a reshape of its array began, which may
-    only be about to begin, or just be over."""
-    if path.name != MIN:
-        return False
-    return is_reshaping(path.parent) or _is_mdadm_growing(path.parents[1].name, path.parents[4])
-
-
-def _is_mdadm_growing(name: str, root: Path) -> bool:
-    """Whether a process of mdadm changes the shape of an array."""
-    for process in root.glob("proc/[0-9]*"):
-        # Only then: whoever asks for the words of a process waits with it where a fault of its
-        # memory hangs, as on a filesystem whose server does not answer.
-        if not _is_roots_mdadm(process):
-            continue
-        _program, *words = sysfs.read_or(process / "cmdline", "").split("\0")
-        devices = [word for word in words if word.startswith("/dev/")]
-        if any(word.startswith(("--gr", "-G")) for word in words) and any(
-            Path(device).resolve().name == name for device in devices
-        ):
-            return True
-    return False
-
-
-def _is_roots_mdadm(process: Path) -> bool:
-    """Whether a process is what it is called, which anybody may choose."""
-    if real_uid(process) != 0 or not has_right(process, SYS_ADMIN):
-        return False
-    if sysfs.read_or(process / "comm", "") != "mdadm":
-        return False
-    try:
-        program = (process / "exe").readlink().name
-    except OSError:
-        # Not for units without CAP_SYS_PTRACE. `su` and the like have their user's real uid.
-        return True
-    # So it is told after an upgrade.
-    return program.removesuffix(" (deleted)") == "mdadm"
-
-
-def is_reshaping(md: Path) -> bool:
-    """Whether an array is between two shapes, be it that the reshape is paused."""
-    return sysfs.read_or(md / "reshape_position", "none") != "none"
 
 
 def rank(name: str) -> tuple[int, str]:
@@ -258,7 +158,7 @@ def _speeds_in_order(writes: list[Write]) -> list[Write]:
     If the new max is no lower than the present min, max first; else min first, whose new value
     is then below both.
     """
-    speeds = [write for write in writes if write.path.name in _SPEEDS]
+    speeds = [write for write in writes if write.path.name in SPEEDS]
     if not speeds:
         return writes
 
@@ -278,6 +178,6 @@ def _speeds_in_order(writes: list[Write]) -> list[Write]:
 
 def _speed(md: Path, text: str) -> int:
     """A max speed in KiB/s; "system" is the sysctl's."""
-    if text != "system":
+    if text != sysfs.SYSTEM:
         return int(text)
     return int(sysfs.read_or(md.parents[3] / "proc/sys/dev/raid/speed_limit_max", "200000"))

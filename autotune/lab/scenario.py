@@ -11,9 +11,8 @@ from typing import Annotated, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from autotune.errors import UsageError, closest
-from autotune.untrusted import in_plain, plain, read_file, read_toml
+from autotune.untrusted import MOST_TYPED_BYTES, in_plain, plain, read_file, read_toml
 
-MAX_FILE_BYTES = 64 * 1024
 MAX_DISKS = 16
 MAX_TOTAL_MIB = 32 * 1024
 
@@ -171,7 +170,7 @@ def load(name: str) -> Scenario:
     """
     try:
         if name.endswith(".toml"):
-            data = read_file(Path(name), MAX_FILE_BYTES)
+            data = read_file(Path(name), MOST_TYPED_BYTES)
         elif name.replace("-", "").isalnum():
             data = resources.files("autotune.lab.scenarios").joinpath(f"{name}.toml").read_bytes()
         else:

@@ -16,10 +16,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from autotune.system import sysfs
-from autotune.system.array import Array
+from autotune.system.array import PARITY, Array
 
 MS = 1_000_000
-_LEVELS = ("raid4", "raid5", "raid6")
 _SINCE = (5, 14)
 _PRECISION = 1.005
 _FOREVER_NS = 1 << 62
@@ -122,7 +121,7 @@ def whole(array: Array) -> bool:
     RAID1 and RAID10 count only from when the sync has let a request pass, and kernels before 5.14
     count no time for parity levels (raid1_read_request, raid5_make_request).
     """
-    return counted(array) and array.level in _LEVELS and array.kernel_version >= _SINCE
+    return counted(array) and array.level in PARITY and array.kernel_version >= _SINCE
 
 
 def total(batches: Sequence[Batch]) -> int:

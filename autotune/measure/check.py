@@ -4,39 +4,21 @@ It lacks the writes of a rebuild, so it underestimates one (MD_FACTS §4). An in
 leaves `sync_min` advanced, which would make the distribution's next check a partial one.
 """
 
-import re
 import time
 from collections.abc import Callable
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from autotune.errors import InfeasibleError, MeasurementError, StoppedError
 from autotune.safety.journal import Journal
 from autotune.safety.own_check import IDLE_TIMEOUT_S, end_check
 from autotune.system import sysfs
+from autotune.system.mdstat import sync_position_kib
 from autotune.system.sync import is_delayed
 
 SHOWS_AFTER_S = 1.0
 NEAR_STRIDES = 5
 """As many times the most that was checked between two looks is near the end."""
-
-
-def sync_position_kib(mdstat: str, name: str) -> tuple[int, int] | None:
-    """How far the sync of array `name` is: (done, all) in KiB of each member, from the text of
-    /proc/mdstat; None if none is under way."""
-    section = re.search(rf"^{re.escape(name)} : .*?(?=^\S|\Z)", mdstat, re.M | re.S)
-    found = section and re.search(
-        r"(?:check|resync|recovery|repair) *= *[0-9.]+% \(([0-9]{1,18})/([0-9]{1,18})\)", section[0]
-    )
-    return (int(found[1]), int(found[2])) if found else None
-
-
-def getting_on_kib(mdstat: str, name: str) -> tuple[int, int] | None:
-    """As `sync_position_kib`, but None once md shows all of it: until the superblocks are written,
-    it does so of a sync that was interrupted, too (status_resync)."""
-    position = sync_position_kib(mdstat, name)
-    return position if position is not None and position[0] < position[1] else None
 
 
 def end(
@@ -213,10 +195,5 @@ class Check:
         ours = self._ours and not self._waits_another()
         end(self._name, self._md, self._journal, bounds, ours)
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._stop()

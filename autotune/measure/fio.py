@@ -14,7 +14,6 @@ import signal
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
-from types import TracebackType
 from typing import Self
 
 from autotune.errors import MeasurementError
@@ -126,18 +125,13 @@ class Fio:
         lines = [line for line in said.splitlines() if line.strip()]
         return f"exit status {code}, {lines[-1] if lines else 'no message'}."
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         stop_s = KILL_TIMEOUT_S if self.silent_s > SILENT_S else STOP_TIMEOUT_S
         for number, timeout_s in ((signal.SIGINT, stop_s), (signal.SIGKILL, KILL_TIMEOUT_S)):
             if self._process.poll() is None:
                 self._process.send_signal(number)
                 with contextlib.suppress(subprocess.TimeoutExpired):
-                    said, _ = self._process.communicate(timeout=timeout_s)
+                    said, _errors = self._process.communicate(timeout=timeout_s)
                     self._hear_the_end(said)
         self.hangs = self._process.poll() is None
         self._selector.close()

@@ -9,10 +9,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from autotune.errors import UsageError
+from autotune.untrusted import MAX_LINE
 
 SUFFIX = ".fio"
 MAX_SECTIONS = 15
-MAX_LINE = 4096
 MAX_NAME = 24
 MIN_SECONDS, MAX_SECONDS = 6, 20
 CACHED_KIB = 32 * 1024

@@ -1,7 +1,6 @@
 """A light probe, where the kernel's own counters cannot tell how slow the foreground is."""
 
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from autotune.errors import MeasurementError
@@ -49,10 +48,5 @@ class ForegroundProbe:
         self._before = latest
         return latest.since(before) if before is not None else None
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self._fio.__exit__(kind, error, traceback)
+    def __exit__(self, *_: object) -> None:
+        self._fio.__exit__()

@@ -5,14 +5,13 @@ It is read from /proc/mdstat and never frozen, paused, restarted or bounded: not
 
 import time
 from collections.abc import Callable, Iterable
-from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from autotune.knobs import Knob, unsafe_now
-from autotune.measure.check import getting_on_kib
 from autotune.system import sysfs
 from autotune.system.array import Array
-from autotune.system.sync import REBUILDS, ended
+from autotune.system.mdstat import getting_on_kib
+from autotune.system.sync import REBUILDS, SPEEDS, ended
 
 if TYPE_CHECKING:
     from autotune.measure.workload import Phase, Workload
@@ -22,7 +21,6 @@ WINDOW_S = 30.0
 SYNC_MARKS × SYNC_MARK_STEP). After a change the old speed still counts for that long: a sync that
 was faster than its new limit stands still meanwhile. A check, which starts anew for each
 measurement, has no such past."""
-SPEEDS = ("sync_speed_min", "sync_speed_max")
 PAUSE_S = 0.2
 
 
@@ -97,10 +95,5 @@ class Recovery:
     def _read_speeds(self) -> tuple[str, ...]:
         return tuple(sysfs.read_or(self._array.md / name, "") for name in SPEEDS)
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """The sync goes on."""

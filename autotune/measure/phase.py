@@ -12,7 +12,7 @@ from autotune.measure.fio import Fio
 from autotune.measure.fio_command import Job, Target
 from autotune.measure.live_sync import Recovery
 from autotune.measure.series import Reading, Series
-from autotune.measure.settling import RAMP_S, Settling
+from autotune.measure.settling import CHECK_RAMP_S, Settling
 from autotune.measure.workload import Phase
 from autotune.measure.write_budget import Written, shares
 from autotune.problem.ceilings import QUANTITIES as CEILING_QUANTITIES
@@ -131,7 +131,7 @@ def measure(
     """
     jobs, most = fio_jobs(phase, bench.reads, bench.writes), {}
     if bench.written.left is not None:
-        most = shares(jobs, bench.written.left, phase.max_seconds + RAMP_S)
+        most = shares(jobs, bench.written.left, phase.max_seconds + CHECK_RAMP_S)
     fio = Fio(jobs, phase.max_seconds, seed, most)
     if fio.exhausted:
         raise bench.written.used_up()

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 LOAD_RAMP_S = 1.0
 """Left out at the start of a load, whose second second is like those after it (RAID5 of hard disks
 in the lab)."""
-RAMP_S = 2.0
+CHECK_RAMP_S = 2.0
 """As much of a check, which is still gaining speed then."""
 SETTLE_S = 25.0
 """As much at most of a check on an array whose stripe cache grows: a rebuild takes hours, and its
@@ -30,7 +30,7 @@ class Settling:
     @property
     def least_s(self) -> float:
         """What nobody needs to hear of."""
-        return RAMP_S if self.check else LOAD_RAMP_S
+        return CHECK_RAMP_S if self.check else LOAD_RAMP_S
 
     @property
     def most_s(self) -> float:

@@ -3,9 +3,9 @@
 from collections.abc import Callable
 
 from autotune.errors import RefusalError
-from autotune.measure.check import getting_on_kib, sync_position_kib
 from autotune.system import sysfs
 from autotune.system.array import Array
+from autotune.system.mdstat import getting_on_kib, sync_position_kib
 from autotune.system.sync import CHECKS, REBUILDS
 
 GUARDED = (*REBUILDS, *CHECKS)

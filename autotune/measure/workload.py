@@ -12,9 +12,8 @@ from autotune.errors import UsageError, closest
 from autotune.measure.fio_job import SUFFIX, job_document
 from autotune.problem.ceilings import Ceiling, check_phases, parse_ceiling
 from autotune.problem.figure import Figure
-from autotune.untrusted import first_fault, plain, read_text, read_toml
+from autotune.untrusted import MOST_TYPED_BYTES, first_fault, plain, read_text, read_toml
 
-MAX_FILE_BYTES = 64 * 1024
 START_S = 3.0
 """Until a phase has any figure: fio starts, and the array is left to settle."""
 GROWTH_S = 12.0
@@ -210,7 +209,7 @@ def load_workload(name_or_path: str) -> Workload:
             "a fio job file."
         )
     parse = parse_fio_job if path.suffix == SUFFIX else parse_workload
-    return parse(read_text(path, MAX_FILE_BYTES, "The workload file"), str(path))
+    return parse(read_text(path, MOST_TYPED_BYTES, "The workload file"), str(path))
 
 
 def parse_workload(text: str, source: str) -> Workload:

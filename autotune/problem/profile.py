@@ -2,7 +2,6 @@
 
 import hashlib
 from datetime import datetime
-from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import (
@@ -14,8 +13,6 @@ from pydantic import (
     StrictStr,
 )
 
-from autotune import durable, named_file
-from autotune.errors import AutotuneError
 from autotune.untrusted import printable
 
 SCHEMA: Literal[1] = 1
@@ -113,16 +110,3 @@ def as_text(profile: Profile) -> str:
 def digest(text: bytes) -> str:
     """By which a record knows a profile from another one in its place."""
     return hashlib.sha256(text).hexdigest()
-
-
-def save_profile(profile: Profile, path: Path, named: bool = False) -> None:
-    """Write a profile, whole or not at all. `named`: a person named the file, so a link leads to
-    it. Raise AutotuneError if the disk does not take it."""
-    try:
-        if named:
-            named_file.save(path, as_text(profile), folder_mode=0o700)
-            return
-        durable.private_folder(path.parent)
-        durable.replace(path, as_text(profile))
-    except OSError as error:
-        raise AutotuneError(f"The profile {path} cannot be written: {error.strerror}.") from None

@@ -5,7 +5,7 @@ from typing import Any
 
 from matplotlib.ticker import MaxNLocator
 
-from autotune.quantities import show_ends, show_latency, show_rate, show_seconds
+from autotune.quantities import KIB, show_ends, show_latency, show_rate, show_seconds
 from autotune.report.array_rows import MOST_CHECKS, MOST_PASSES, moment
 from autotune.report.array_words import DRAWN_SYNCS
 from autotune.report.check_picture import checks, date_axis, days
@@ -25,7 +25,6 @@ from autotune.report.drawing import (
 from autotune.report.guarded_picture import SHADE, guarded_sync, legend, scaled
 
 Document = Mapping[str, Any]
-KIB = 1024
 
 
 def array_pictures(key: str, array: Document) -> dict[str, Picture]:

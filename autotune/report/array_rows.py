@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from autotune.quantities import show_latency, show_percent, show_rate, show_seconds
+from autotune.quantities import KIB, show_latency, show_percent, show_rate, show_seconds
 from autotune.report import check as checks
 from autotune.report import sync_forecast
 from autotune.report.sync_forecast import show_latency_span, show_time_span
@@ -17,7 +17,6 @@ MOST_QUIET = 12
 QUIET = ("unchanged", "kept")
 MOST_CHECKS = 36
 """Three years of a monthly timer."""
-KIB = 1024
 Row = tuple[str, ...]
 
 

@@ -12,8 +12,8 @@ from autotune.problem.profile import Evidence
 from autotune.problem.setting import show_setting
 from autotune.problem.trial import Status
 from autotune.report.tables import is_quiet
-from autotune.results.proof import BASELINE, WINNER, original, proof_of
-from autotune.results.solve import Study
+from autotune.results.proof import PROOF_BASELINE, PROOF_ROLES, PROOF_WINNER, original, proof_of
+from autotune.results.study import Study
 from autotune.stats.histogram import total
 from autotune.store import TrialRecord
 
@@ -21,7 +21,7 @@ Document = dict[str, Any]
 Courses = Mapping[int, Mapping[str, Course]]
 MOST_POINTS = 100
 """Of a curve: more cannot be seen."""
-_HOME = "baseline"
+_BASELINE = "baseline"
 LONG = {"long-baseline": "before", "long-winner": "after"}
 
 
@@ -44,17 +44,17 @@ def sides(study: Study, trials: Sequence[TrialRecord], kept: bool) -> Sides:
     there are none."""
     proof, roles = proof_of(trials, study.confirmed), {t.number: t.role for t in trials}
     if proof is None:
-        done = (t for t in trials if t.role == _HOME and t.status is Status.COMPLETE)
+        done = (t for t in trials if t.role == _BASELINE and t.status is Status.COMPLETE)
         return Sides(tuple(t.number for t in done), (), "", False)
     # Until the next proof, all is of this one.
-    later = (n for n, role in roles.items() if role in (WINNER, BASELINE) and n > proof.trials[-1])
+    later = (n for n, role in roles.items() if role in PROOF_ROLES and n > proof.trials[-1])
     own = range(proof.trials[0], min(later, default=max(roles) + 1))
     long = {
         side: [n for n, role in roles.items() if LONG.get(role) == side and n in own]
         for side in _SIDES
     }
-    before = [n for n in proof.trials if roles[n] != WINNER]
-    after = [n for n in proof.trials if roles[n] == WINNER]
+    before = [n for n in proof.trials if roles[n] != PROOF_WINNER]
+    after = [n for n in proof.trials if roles[n] == PROOF_WINNER]
     return Sides(
         (*before, *long["before"]),
         (*after, *long["after"]),
@@ -106,7 +106,9 @@ def figures(
 
 def drift(study: Study, trials: Sequence[TrialRecord]) -> list[Document]:
     """What the original settings showed through the run, relative to the first time."""
-    anchors = [t for t in trials if t.role in (_HOME, BASELINE) and t.status is Status.COMPLETE]
+    anchors = [
+        t for t in trials if t.role in (_BASELINE, PROOF_BASELINE) and t.status is Status.COMPLETE
+    ]
     found = []
     for figure in study.every:
         seen = [

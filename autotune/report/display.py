@@ -5,7 +5,6 @@ import io
 import sys
 import time
 from collections.abc import Iterator
-from types import TracebackType
 from typing import Self, TextIO, cast
 
 from rich.cells import cell_len
@@ -89,12 +88,7 @@ class Display:
             self._live.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._live.stop()
         self._say_last()
         self._beside.finish()

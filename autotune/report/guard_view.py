@@ -13,11 +13,10 @@ from rich.text import Text
 
 from autotune.guard.window import Window
 from autotune.measure.foreground import PROBE
-from autotune.quantities import in_brackets, show_latency, show_moment, show_rate, show_seconds
+from autotune.quantities import KIB, in_brackets, show_latency, show_moment, show_rate, show_seconds
 from autotune.report.display import Display, LastLine, one_line
 from autotune.report.spark import bars, spark, spark_under
 
-KIB = 1024
 NARROW = 76
 """Columns below which there is no bar, and nothing that can be done without."""
 MEMORY = 200

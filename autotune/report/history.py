@@ -19,7 +19,7 @@ from autotune.report.tables import QUIET_QUANTITIES
 from autotune.report.text_table import TextTable
 from autotune.results import solve, stored_run
 from autotune.results.stored_run import StoredProblem
-from autotune.safety.locks import is_held
+from autotune.safety.locks import is_locked
 from autotune.store import RunRecord, TrialRecord
 from autotune.suggested import in_folder
 from autotune.untrusted import harmless
@@ -27,7 +27,7 @@ from autotune.untrusted import harmless
 
 def as_it_is(run: RunRecord) -> RunRecord:
     """A run that was killed could not store that it was."""
-    if run.state != "running" or is_held(run.uuid):
+    if run.state != "running" or is_locked(run.uuid):
         return run
     if _is_of_the_lab(run) and "AUTOTUNE_LAB" not in os.environ:
         # Its processes and locks cannot be seen from here.

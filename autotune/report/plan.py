@@ -12,9 +12,9 @@ from autotune.problem.ceilings import doubt
 from autotune.quantities import show_bytes, show_count
 from autotune.report.lines import print_indented
 from autotune.report.run_cost import (
+    careful_line,
     cost_document,
     notice_lines,
-    temper_line,
     time_line,
     write_lines,
 )
@@ -94,12 +94,12 @@ def print_plan(console: Console, preparation: Preparation, verbose: bool = False
         "put back everything that it changes. This dry run has changed nothing.\n"
     )
     console.print("What it takes", style="bold")
-    for line in (time_line(expected), temper_line(preparation)):
+    for line in (time_line(expected), careful_line(preparation)):
         print_indented(console, line)
     for line in write_lines(preparation, expected):
         print_indented(console, line, style="bold red" if line.endswith("is lost.") else "")
     console.print("\nWhat users of the array will notice", style="bold")
-    for line in notice_lines(preparation, expected):
+    for line in notice_lines(expected):
         print_indented(console, line)
     console.print()
     console.print("Settings that it would try", style="bold")

@@ -32,7 +32,7 @@ def time_line(cost: RunCost) -> str:
     )
 
 
-def temper_line(preparation: Preparation) -> str:
+def careful_line(preparation: Preparation) -> str:
     """Whether the array is in use, and so how it is treated."""
     stack = preparation.stack
     lies = [f"{mount.fstype} on {mount.mountpoint}" for mount in stack.mounts]
@@ -86,7 +86,7 @@ def _times(worn: float) -> str:
     return f"{worn:.0f} times" if worn >= 10 else f"{worn:.2g} times"
 
 
-def notice_lines(preparation: Preparation, cost: RunCost) -> Iterator[str]:
+def notice_lines(cost: RunCost) -> Iterator[str]:
     """What users of the array will feel."""
     if cost.loaded_s:
         yield (
@@ -108,7 +108,7 @@ def summary(preparation: Preparation) -> list[str]:
     expected = run_cost(preparation)
     names = ", ".join(phase.name for phase in preparation.phases)
     return [
-        temper_line(preparation),
+        careful_line(preparation),
         *write_lines(preparation, expected),
         f"Measured: {names} (workload {preparation.options.workload.name}).",
         f"RAM for settings: at most {show_bytes(preparation.ram_budget_bytes)} (--ram-budget).",

@@ -13,8 +13,8 @@ from autotune.problem.setting import show_setting
 from autotune.quantities import show_count
 from autotune.report import compared, named_answers, sentences, tried
 from autotune.results import solve
-from autotune.results.solve import Study
 from autotune.results.stored_run import StoredProblem
+from autotune.results.study import Study, study_of
 from autotune.store import RunRecord, TrialRecord
 from autotune.suggested import STATE_DIR, with_folder
 from autotune.untrusted import harmless_throughout
@@ -36,7 +36,7 @@ def document(
     Raise RefusalError if the original settings were never measured, or another version stored the
     run in a form that cannot be read.
     """
-    study, told = solve.study_of(run, trials), said or {}
+    study, told = study_of(run, trials), said or {}
     problem, answer = study.problem, _answer(run, trials)
     evidence = answer.profile.evidence if answer and answer.profile else None
     kept = run.state == "done" and run.profile is not None

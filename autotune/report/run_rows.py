@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from autotune.quantities import show_latency, show_rate
+from autotune.quantities import show_figure, show_latency
 from autotune.report.tables import show_alike, show_span
 
 Document = Mapping[str, Any]
@@ -11,7 +11,7 @@ Document = Mapping[str, Any]
 
 def show(figure: Document, value: float) -> str:
     """A value of a figure, with its unit."""
-    return show_rate(value) if figure["kind"] == "throughput" else show_latency(value)
+    return show_figure(figure["kind"], value)
 
 
 def change(change: Document) -> str:

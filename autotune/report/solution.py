@@ -7,17 +7,12 @@ from rich.console import Console
 from rich.text import Text
 
 from autotune.problem.ceilings import QUANTITIES
-from autotune.problem.figure import Figure
-from autotune.quantities import show_latency, show_ram, show_rate
+from autotune.quantities import show_figure, show_latency, show_ram
 from autotune.report.named_answers import evidence, point_document, show_ratio
 from autotune.report.tables import show_value_change
 from autotune.report.text_table import TextTable
 from autotune.results.ended_early import sentence
 from autotune.results.solve import Solution
-
-
-def _shown(figure: Figure, value: float) -> str:
-    return show_rate(value) if figure.kind == "throughput" else show_latency(value)
 
 
 def print_solution(console: Console, solution: Solution, saved: Path | None) -> None:
@@ -29,8 +24,8 @@ def print_solution(console: Console, solution: Solution, saved: Path | None) -> 
         if in_table and figure.name in point.figures and figure.name in baseline.figures:
             table.add_row(
                 figure.name,
-                _shown(figure, baseline.figures[figure.name].value),
-                _shown(figure, point.figures[figure.name].value),
+                show_figure(figure.kind, baseline.figures[figure.name].value),
+                show_figure(figure.kind, point.figures[figure.name].value),
                 show_latency(limit) if (limit := figure.limit(baseline.figures)) else "",
             )
     console.print(table)

@@ -8,11 +8,10 @@ from rich.console import Console
 
 from autotune.measure.foreground import ACCOUNTING
 from autotune.problem.figure import Estimate
-from autotune.quantities import show_ends, show_latency, show_rate, show_seconds
+from autotune.quantities import KIB, show_ends, show_latency, show_rate, show_seconds
 from autotune.report.text_table import TextTable
 from autotune.sync_forecast.model import CHECK, REBUILD, Forecast, SpeedPoint
 
-KIB = 1024
 HEADS = (*("each member", "check takes", "p99 in a check", "rebuild takes", "p99 in a rebuild"),)
 _UNITS = (("days", 86_400.0), ("h", 3600.0), ("min", 60.0))
 

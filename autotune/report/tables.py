@@ -7,7 +7,7 @@ from rich.text import Text
 
 from autotune.problem.figure import Estimate, Figure
 from autotune.problem.setting import Value
-from autotune.quantities import show_latency, show_rate
+from autotune.quantities import show_figure, show_latency
 from autotune.report.text_table import TextTable
 from autotune.stats.sequential import Held
 from autotune.stats.verdict import Comparison, Conclusion
@@ -33,10 +33,6 @@ _HELD = {
     Held.BROKEN: Text("broken", style="red"),
     Held.NOT_SHOWN: Text("not shown"),
 }
-
-
-def _shown(figure: Figure, value: float) -> str:
-    return show_rate(value) if figure.kind == "throughput" else show_latency(value)
 
 
 def show_change(comparison: Comparison) -> str:
@@ -98,14 +94,14 @@ def proof_table(result: Result) -> TextTable:
     table = _table("after")
     compared = result.verdict.figures
     for figure in _rows(result):
-        before = _shown(figure, result.before[figure.name].value)
+        before = show_figure(figure.kind, result.before[figure.name].value)
         limit, comparison = _ceiling(figure, result), compared.get(figure.name)
         held = result.held.get(figure.name)
         state = _HELD.get(held) if held else None
         if comparison is None:
             table.add_row(figure.name, before, "=", "", limit, state or "", style="dim")
             continue
-        after = _shown(figure, result.after[figure.name].value)
+        after = show_figure(figure.kind, result.after[figure.name].value)
         conclusion = comparison.conclusion.value
         colour = {"better": "green", "worse": "red"}.get(conclusion, "")
         alike = show_alike(comparison.low, comparison.high)
@@ -117,7 +113,7 @@ def proof_table(result: Result) -> TextTable:
 def _original_table(result: Result) -> TextTable:
     table = TextTable("", "as it is", "ceiling", right=[1, 2], whole=range(3))
     for figure in _rows(result):
-        shown = _shown(figure, result.before[figure.name].value)
+        shown = show_figure(figure.kind, result.before[figure.name].value)
         table.add_row(figure.name, shown, _ceiling(figure, result))
     return table
 
@@ -131,7 +127,7 @@ def nearest_table(result: Result, nearest: Nearest) -> TextTable:
         if before is None:
             continue
         limit = figure.limit(home)
-        cells = [figure.name, _shown(figure, before.value)]
+        cells = [figure.name, show_figure(figure.kind, before.value)]
         allowed = show_latency(limit) if limit is not None else ""
         if shown is None or shown == before:
             table.add_row(*cells, "=" if shown else "", "", allowed, style="dim")
@@ -139,5 +135,5 @@ def nearest_table(result: Result, nearest: Nearest) -> TextTable:
         ratio = Estimate(shown.value / before.value, math.hypot(shown.spread, before.spread))
         change = f"×{ratio.value:.2f} ({show_span(*ratio.interval, '–')})"
         over = "over" if limit is not None and shown.value > limit else ""
-        table.add_row(*cells, _shown(figure, shown.value), change, allowed, over)
+        table.add_row(*cells, show_figure(figure.kind, shown.value), change, allowed, over)
     return table

@@ -11,7 +11,7 @@ from autotune.report import named_answers
 from autotune.results import solve
 from autotune.results.pareto import Point, PooledTrials, as_said
 from autotune.results.proof import original, proofs
-from autotune.results.solve import Study
+from autotune.results.study import Study
 from autotune.store import RunRecord, TrialRecord
 
 Document = dict[str, Any]

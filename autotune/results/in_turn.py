@@ -10,7 +10,7 @@ from autotune.problem.figure import SPREADS_95, Estimate, Figure
 from autotune.problem.profile import Evidence
 from autotune.problem.setting import setting_key
 from autotune.problem.trial import Status
-from autotune.results.proof import BASELINE, WINNER, proofs
+from autotune.results.proof import PROOF_ROLES, proofs
 from autotune.stats.drift import Anchor, neighbours
 from autotune.stats.sequential import ERRORS, MOST_PAIRS, spending
 from autotune.stats.verdict import judge
@@ -49,7 +49,7 @@ def of_trials(trials: Sequence[TrialRecord], figures: Sequence[Figure]) -> dict[
     found: dict[object, InTurn] = {}
     for proof in proofs(trials):
         turns = [t for t in done if t.number in proof.trials]
-        winner, home = ([t.figures for t in turns if t.role == role] for role in (WINNER, BASELINE))
+        winner, home = ([t.figures for t in turns if t.role == role] for role in PROOF_ROLES)
         error = looks[min(len(winner), MOST_PAIRS) - 1]
         verdict = judge(figures, winner, home, past, error=error)
         changes = {name: asdict(each) for name, each in verdict.figures.items()}

@@ -18,7 +18,7 @@ from autotune.stats.drift import Anchor, without_drift
 from autotune.stats.sequential import LEAST_PAIRS, order
 from autotune.store import TrialRecord
 
-WINNER, BASELINE = "confirm-winner", "confirm-baseline"
+PROOF_WINNER, PROOF_BASELINE = PROOF_ROLES = ("confirm-winner", "confirm-baseline")
 """The roles of the trials in turn."""
 
 
@@ -35,7 +35,7 @@ class Proof:
 
 def proofs(trials: Sequence[TrialRecord]) -> list[Proof]:
     """What was measured in turn, kept or not, in the order of time."""
-    in_turn = [t for t in trials if t.role in (WINNER, BASELINE) and t.status is Status.COMPLETE]
+    in_turn = [t for t in trials if t.role in PROOF_ROLES and t.status is Status.COMPLETE]
     found: list[Proof] = []
     while in_turn:
         proof = _last(in_turn)
@@ -63,11 +63,11 @@ def _last(in_turn: Sequence[TrialRecord]) -> Proof | None:
         turns = in_turn[start:]
         pairs = len(turns) // 2
         roles = [f"confirm-{side}" for pair in range(pairs + 1) for side in order(pair)]
-        winners = {setting_key(t.requested) for t in turns if t.role == WINNER}
+        winners = {setting_key(t.requested) for t in turns if t.role == PROOF_WINNER}
         if len(winners) == 1 and [t.role for t in turns] == roles[: len(turns)]:
             whole = turns[: 2 * pairs]
-            before, after = (
-                mean([t.figures for t in whole if t.role == role]) for role in (BASELINE, WINNER)
+            after, before = (
+                mean([t.figures for t in whole if t.role == role]) for role in PROOF_ROLES
             )
             return Proof(turns[0].requested, before, after, tuple(t.number for t in whole))
     return None
@@ -79,7 +79,7 @@ def original(trials: Sequence[TrialRecord], answer: Setting | None = None) -> di
     proof = proof_of(trials, answer)
     alone = proof is not None and len(proof.trials) >= 2 * LEAST_PAIRS
     # One pair says less of the milliseconds than all measurements together.
-    roles = ("baseline",) if alone else ("baseline", BASELINE)
+    roles = ("baseline",) if alone else ("baseline", PROOF_BASELINE)
     baseline = [t for t in trials if t.role in roles and t.status is Status.COMPLETE]
     anchors = [Anchor(t.middle_s, t.figures) for t in baseline]
     # What was carried over from one trial to another counts once.

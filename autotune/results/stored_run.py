@@ -1,4 +1,4 @@
-"""What the store keeps of a run beside its trials: one model, written by `tuning.problem_document`.
+"""What the store keeps of a run beside its trials: one model, written by `tuning.stored_problem`.
 
 It holds all that it takes to choose another setting from the stored trials, without the array.
 """

@@ -11,7 +11,7 @@ from autotune.problem.profile import Profile, as_text, digest
 from autotune.safety.journal import Journal
 from autotune.safety.locks import Lockable
 from autotune.safety.noted_records import note
-from autotune.safety.paths import applied_path, applied_profile_path
+from autotune.safety.paths import applied_path, applied_profile_path, applied_records
 from autotune.safety.record import Record
 from autotune.system import disk_originals, sysfs
 from autotune.system.array import Array
@@ -173,7 +173,7 @@ def left_on_disks(state_dir: Path, running: Collection[str], root: Path = Path("
     """What is applied for arrays that do not run, and is still in force on their disks, a sentence
     each. `running` are the UUIDs of those that do."""
     told = []
-    for path in sorted(applied_path(state_dir, "any").parent.glob("*.jsonl")):
+    for path in applied_records(state_dir):
         with contextlib.suppress(AutotuneError, OSError):
             record = Journal.load(path).record
             files = [(Path(name), texts) for name, texts in record.ours.items()]

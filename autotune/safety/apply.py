@@ -13,7 +13,7 @@ from autotune.knobs import (
     stripe_cache,
     unsafe_now,
 )
-from autotune.knobs.write_order import resets
+from autotune.knobs.resets import resets
 from autotune.problem.setting import Setting
 from autotune.safety.journal import Journal
 from autotune.safety.record import Record

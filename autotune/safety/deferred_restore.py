@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 from autotune.errors import AutotuneError, RefusalError
-from autotune.knobs.write_order import is_reshaping
+from autotune.knobs.reshape import is_reshaping
 from autotune.safety import scope
 from autotune.safety.journal import Journal
 from autotune.safety.outcome import Outcome
@@ -18,6 +18,7 @@ from autotune.safety.paths import is_held, is_waiting, waiting_path
 from autotune.safety.record import Record
 from autotune.safety.restore import restore
 from autotune.system import sysfs
+from autotune.system.process import stat_words
 
 LOOK_S = 5.0
 """The kernel tells of the end of a sync; this is for the case that it does not."""
@@ -124,8 +125,7 @@ def put_back(path: Path, root: Path = Path("/")) -> tuple[Record, Outcome]:
 
 
 def _lives(pid: int) -> bool:
-    stat = sysfs.read_or(Path(f"/proc/{pid}/stat"), "")
-    return stat.rpartition(")")[2].split()[:1] not in ([], ["Z"], ["X"])
+    return stat_words(Path(f"/proc/{pid}"))[:1] not in ([], ["Z"], ["X"])
 
 
 def settle(journal: Path, root: Path = Path("/")) -> None:

@@ -25,7 +25,7 @@ from autotune.safety.journal import OVER, Journal, is_over
 from autotune.safety.outcome import Outcome
 from autotune.safety.paths import applied_path, is_held, waiting_path
 from autotune.safety.restore import remove_kept_scratch, restore
-from autotune.system import sysfs
+from autotune.system.process import stat_words
 
 OOM_SCORE_ADJ = "-1000"
 """With more than that it would go along where a control group is killed as a whole for its memory
@@ -76,8 +76,7 @@ class Guardian:
         return "somebody has removed the journal, or it cannot be seen any more"
 
     def _is_stopped(self) -> bool:
-        status = sysfs.read_or(Path(f"/proc/{self._process.pid}/stat"), "")
-        return status.rpartition(")")[2].split()[:1] in (["T"], ["t"])
+        return stat_words(Path(f"/proc/{self._process.pid}"))[:1] in (["T"], ["t"])
 
     def dismiss(self) -> None:
         """End the guardian; it restores first if the journal is still there. One that the kernel

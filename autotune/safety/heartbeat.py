@@ -1,6 +1,6 @@
 """How a guardian notices that its tuner was stopped (SIGSTOP, a frozen control group), or hangs in
 the kernel (a filesystem that does not answer): such a one would leave in force what is only tried,
-and a guard's throttle shut. Light, as the journal."""
+and a guard's throttle shut. Light."""
 
 import contextlib
 import os

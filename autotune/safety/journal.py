@@ -16,7 +16,9 @@ from typing import BinaryIO
 
 from autotune.durable import append, open_roots_own, private_folder, sync_folder
 from autotune.errors import AutotuneError, RefusalError, StoppedError
-from autotune.knobs.write_order import CACHE, MDADMS_MIN, MIN, resets
+from autotune.knobs.resets import resets
+from autotune.knobs.reshape import MDADMS_MIN, MIN
+from autotune.knobs.write_order import CACHE
 from autotune.safety.in_time import in_time
 from autotune.safety.lock_holders import holder
 from autotune.safety.noted_records import forget

@@ -1,4 +1,4 @@
-"""Who holds a lock on a file. Light, as the journal."""
+"""Who holds a lock on a file. Light."""
 
 import contextlib
 import os
@@ -6,7 +6,7 @@ from pathlib import Path
 
 from autotune.system import inode, sysfs
 from autotune.system.open_files import open_files
-from autotune.system.process import real_uid
+from autotune.system.process import real_uid, stat_words
 
 PROC = Path("/proc")
 MOST_LETTERS = 100
@@ -72,5 +72,4 @@ def _command(pid: int) -> str:
 
 def _ended(pid: int) -> bool:
     """Whether a process is over, but for threads that the kernel keeps."""
-    stat = sysfs.read_or(PROC / str(pid) / "stat", "")
-    return stat.rpartition(")")[2].split()[:1] in (["Z"], ["X"])
+    return stat_words(PROC / str(pid))[:1] in (["Z"], ["X"])

@@ -17,7 +17,7 @@ from autotune.errors import AutotuneError, RefusalError
 from autotune.safety.journal import Journal
 from autotune.safety.lock_holders import holder
 from autotune.safety.noted_records import out_of_reach, told
-from autotune.safety.paths import applied_path, is_of_applied
+from autotune.safety.paths import APPLIED, applied_records, is_of_applied
 from autotune.safety.record import Record
 from autotune.safety.shared_folder import open_common, open_own
 from autotune.system import sysfs
@@ -182,7 +182,7 @@ def _refuse_if_over(journal: Path, array: Lockable) -> None:
 def _has_applied(journal: Path, array: Lockable) -> bool:
     """Whether there are records of what was applied where this journal was, be they out of
     reach."""
-    folder = applied_path(journal.parent.parent, "any").parent
+    folder = journal.parent.parent / APPLIED
     hidden = out_of_reach(array.root, lambda record: record.parent == folder.resolve())
     return bool(hidden) or any(folder.glob("*.jsonl"))
 
@@ -190,7 +190,7 @@ def _has_applied(journal: Path, array: Lockable) -> bool:
 def _refuse_if_applied(state_dir: Path, array: Lockable) -> None:
     """With another --state-dir, what was applied would be taken for the original values, and come
     back once both are restored."""
-    for path in applied_path(state_dir, array.uuid).parent.glob("*.jsonl"):
+    for path in applied_records(state_dir):
         with contextlib.suppress(AutotuneError, OSError):
             record = Journal.load(path).record
             if _concerns(record, array) and record.of_this_boot(Path("/")):
@@ -215,7 +215,7 @@ def _concerns(record: Record, array: Lockable) -> bool:
     return False
 
 
-def is_held(uuid: str, folder: Path = LOCKS) -> bool:
+def is_locked(uuid: str, folder: Path = LOCKS) -> bool:
     """Whether a run of autotune works on this array now."""
     try:
         place = _open_place(folder)

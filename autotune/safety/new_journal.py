@@ -1,4 +1,4 @@
-"""A new journal: the originals, on disk before the first write. Light, as the journal."""
+"""A new journal: the originals, on disk before the first write. Light."""
 
 import contextlib
 import errno
@@ -9,7 +9,8 @@ from pathlib import Path
 
 from autotune.durable import append, private_folder, sync_folder
 from autotune.errors import AutotuneError, RefusalError
-from autotune.knobs.write_order import CACHE, MIN, WAITING, unsafe_now
+from autotune.knobs.reshape import MIN
+from autotune.knobs.write_order import CACHE, WAITING, unsafe_now
 from autotune.safety.journal import Journal
 from autotune.safety.noted_records import forget, note
 from autotune.safety.paths import APPLIED, waiting_path

@@ -1,6 +1,8 @@
 """Where journals and records of what is applied lie, noted until the next boot whatever the
---state-dir: that may be on a filesystem that is not mounted just now, or under another one. Light,
-as the journal."""
+--state-dir: that may be on a filesystem that is not mounted just now, or under another one.
+
+Light.
+"""
 
 import contextlib
 import os

@@ -10,7 +10,7 @@ from autotune.safety.in_time import answer_in_time
 from autotune.safety.journal import Journal
 from autotune.safety.locks import LOCKS
 from autotune.safety.noted_records import noted_folders, out_of_reach, told
-from autotune.safety.paths import applied_path, is_held
+from autotune.safety.paths import applied_path, applied_records, is_held
 
 ANSWER_S = 3.0
 """So long a folder may take to be looked into: its disk may never answer."""
@@ -93,7 +93,7 @@ def applied_to(folder: Path) -> list[str]:
     """The arrays that something is applied to with a state folder, in this boot."""
     found = []
     with contextlib.suppress(OSError):
-        for path in sorted(applied_path(folder, "any").parent.glob("*.jsonl")):
+        for path in applied_records(folder):
             with contextlib.suppress(AutotuneError, OSError):
                 record = Journal.load(path).record
                 if record.of_this_boot(Path("/")):

@@ -1,4 +1,4 @@
-"""What a restore did. Light, as the guardian is."""
+"""What a restore did. Light."""
 
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -27,8 +27,7 @@ PATIENCE_S = 30.0
 LOOK_S = 0.2
 NOT_ACTIVE = "it is not active, so what is on it cannot be seen"
 COMMAND_S = 20.0
-BLOCK = Path("/sys/class/block")
-BLOCKS = Path("/sys/block")
+DISKS = Path("/sys/block")
 
 
 @dataclass
@@ -181,12 +180,12 @@ def _now_called(
 def _disks_here() -> list[str]:
     """The disks of this machine. What has no hardware of its own, such as a device of the device
     mapper that is suspended, might not answer for ever."""
-    return sorted(entry.name for entry in BLOCKS.iterdir() if (entry / "device").exists())
+    return sorted(entry.name for entry in DISKS.iterdir() if (entry / "device").exists())
 
 
 def _is_active(name: str) -> bool:
     """Whether an array can be read: one that is only begun, or lacks members, has no size."""
-    return sysfs.read_or(BLOCK / name / "size", "0") != "0"
+    return sysfs.read_or(Path("/sys/class/block", name, "size"), "0") != "0"
 
 
 def _told(unseen: tuple[str, str]) -> str:

@@ -1,4 +1,4 @@
-"""Ending a check of ours whose run is over. Light, as the guardian is."""
+"""Ending a check of ours whose run is over. Light."""
 
 import contextlib
 import os
@@ -10,6 +10,7 @@ from autotune.errors import AutotuneError
 from autotune.safety.outcome import Outcome, because
 from autotune.safety.record import Record
 from autotune.system import sysfs
+from autotune.system.process import stat_words
 from autotune.system.sync import is_checking
 
 IDLE_TIMEOUT_S = 30.0
@@ -52,10 +53,9 @@ def _thread_began_s(name: str) -> float | None:
     thread, found = f"{name}_resync", []
     for process in PROC.glob("[0-9]*"):
         if sysfs.read_or(process / "comm", "") in (thread, thread[:_COMM]):
-            # Fields from the third on: the name before them may have anything in it.
-            fields = sysfs.read_or(process / "stat", "").rpartition(")")[2].split()
-            if len(fields) > _START and fields[_PARENT] == _KTHREADD:
-                found.append(int(fields[_START]) / os.sysconf("SC_CLK_TCK"))
+            words = stat_words(process)
+            if len(words) > _START and words[_PARENT] == _KTHREADD:
+                found.append(int(words[_START]) / os.sysconf("SC_CLK_TCK"))
     # Of a long name, md's main thread may be called the same, and that is older.
     return max(found, default=None)
 

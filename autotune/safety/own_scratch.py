@@ -1,4 +1,4 @@
-"""Removing a scratch folder that a run has left. Light, as the guardian is."""
+"""Removing a scratch folder that a run has left. Light."""
 
 import os
 from pathlib import Path

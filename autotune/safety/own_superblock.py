@@ -1,4 +1,4 @@
-"""The superblocks of arrays that autotune has made, on their members. Light, as the journal.
+"""The superblocks of arrays that autotune has made, on their members. Light.
 
 Kernel include/uapi/linux/raid/md_p.h, `struct mdp_superblock_1`; version 1.2 lies 4 KiB from the
 start.

@@ -1,4 +1,4 @@
-"""Where journals lie, and what has become of them. Light, as the journal."""
+"""Where journals lie, and what has become of them. Light."""
 
 import fcntl
 from pathlib import Path
@@ -17,6 +17,11 @@ def applied_path(state_dir: Path, uuid: str) -> Path:
 def applied_profile_path(state_dir: Path, uuid: str) -> Path:
     """Where the profile lies whose values were applied to stay, beside that record."""
     return applied_path(state_dir, uuid).with_suffix(".json")
+
+
+def applied_records(state_dir: Path) -> list[Path]:
+    """The records of all that was applied to stay."""
+    return sorted((state_dir / APPLIED).glob("*.jsonl"))
 
 
 def is_of_applied(path: Path) -> bool:

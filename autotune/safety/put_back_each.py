@@ -10,7 +10,7 @@ from autotune.safety.deferred_restore import put_back
 from autotune.safety.journal import Journal
 from autotune.safety.locks import Lockable, lock
 from autotune.safety.outcome import Outcome
-from autotune.safety.paths import applied_path, clear_if_torn, is_held, open_journals
+from autotune.safety.paths import applied_records, clear_if_torn, is_held, open_journals
 from autotune.safety.restore import remove_kept_scratch
 
 Outcomes = dict[Path, tuple[str, Outcome]]
@@ -72,7 +72,7 @@ def remove_kept_scratch_of_each(state_dir: Path) -> Outcomes:
     """Remove the scratch folders that records of what is applied still name, if no process of
     autotune is there to do so."""
     done: Outcomes = {}
-    for path in sorted(applied_path(state_dir, "any").parent.glob("*.jsonl")):
+    for path in applied_records(state_dir):
         # What is wrong with a record is told by who needs it.
         with contextlib.suppress(AutotuneError, OSError):
             if Journal.load(path).record.scratch:

@@ -1,4 +1,4 @@
-"""What a journal says: the state to put back, and what was done since. Light, as the journal."""
+"""What a journal says: the state to put back, and what was done since. Light."""
 
 import contextlib
 import time
@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from autotune.knobs.write_order import MDADMS_MIN, MIN, WAITING, resets
+from autotune.knobs.resets import resets
+from autotune.knobs.reshape import MDADMS_MIN, MIN
+from autotune.knobs.write_order import WAITING
 from autotune.safety.shared_folder import kernel_mark
 from autotune.system import sysfs
 from autotune.system.sync import NAMES

@@ -6,15 +6,9 @@ from pathlib import Path
 
 from autotune.durable import beside
 from autotune.errors import AutotuneError
-from autotune.knobs.write_order import (
-    BOUNDS,
-    MIN,
-    OF_REDUNDANCY,
-    WAITING,
-    may_come_back,
-    resets,
-    restoring,
-)
+from autotune.knobs.resets import resets
+from autotune.knobs.reshape import MIN, may_come_back
+from autotune.knobs.write_order import BOUNDS, OF_REDUNDANCY, WAITING, restoring
 from autotune.safety import own_array
 from autotune.safety.journal import Journal
 from autotune.safety.outcome import Outcome, because

@@ -8,22 +8,15 @@ from pathlib import Path
 
 from autotune.errors import AutotuneError
 from autotune.knobs.base import read_aheads
-from autotune.knobs.write_order import (
-    BOUNDS,
-    DEPTHS,
-    MDADMS_MIN,
-    RAISING,
-    WAITING,
-    depth_back,
-    resets,
-    unsafe_now,
-)
+from autotune.knobs.resets import DEPTHS, RAISING, depth_back, resets
+from autotune.knobs.reshape import MDADMS_MIN
+from autotune.knobs.write_order import BOUNDS, WAITING, unsafe_now
 from autotune.safety.journal import Journal
 from autotune.safety.outcome import Outcome, because
 from autotune.safety.record import Record
 from autotune.safety.set_by import is_anothers, lowers_itself
 from autotune.system import disk_originals, sysfs
-from autotune.system.process import real_uid
+from autotune.system.process import real_uid, stat_words
 
 
 def put_back(
@@ -137,5 +130,4 @@ def _hangs(pid: int) -> bool:
     if real_uid(process) != os.getuid():
         # Somebody else's has that number by now.
         return False
-    threads = process.glob("task/*/stat")
-    return any(sysfs.read_or(stat, "").rpartition(")")[2].split()[:1] == ["D"] for stat in threads)
+    return any(stat_words(thread)[:1] == ["D"] for thread in process.glob("task/*"))

@@ -1,7 +1,7 @@
 """A control group of the guardian's own, where systemd runs.
 
 `systemctl kill` and systemd-oomd end whole control groups, the tuner and its guardian alike. A
-scope is a unit of systemd's for a process that somebody else has started. Light, as the journal.
+scope is a unit of systemd's for a process that somebody else has started. Light.
 """
 
 import contextlib

@@ -3,15 +3,9 @@
 from collections.abc import Collection
 from pathlib import Path
 
-from autotune.knobs.write_order import (
-    BOUNDS,
-    CACHE,
-    MDADMS_MIN,
-    after_switch,
-    depths_of,
-    resets,
-    unsafe_now,
-)
+from autotune.knobs.resets import after_switch, depths_of, resets
+from autotune.knobs.reshape import MDADMS_MIN
+from autotune.knobs.write_order import BOUNDS, CACHE, unsafe_now
 from autotune.safety.journal import Journal
 from autotune.safety.own_check import is_anothers as check_is_anothers
 from autotune.safety.paths import is_of_applied

@@ -2,7 +2,7 @@
 
 Each container has a /run and nodes of devices of its own, and a /sys of its own if it has its own
 network; a lock on any of these is not seen elsewhere (tried on 6.1.176). But all mounts of devtmpfs
-are one file system, and a process that may write to sysfs may mount it too. Light, as the journal.
+are one file system, and a process that may write to sysfs may mount it too. Light.
 """
 
 import contextlib

@@ -18,9 +18,8 @@ from autotune.errors import AutotuneError
 from autotune.problem.figure import Estimate
 from autotune.problem.profile import FigureName, KnobName, KnobValue
 from autotune.service.policy import LastSeen, Pass
-from autotune.untrusted import first_fault, read_file
+from autotune.untrusted import MOST_KEPT_BYTES, first_fault, read_file
 
-MAX_FILE_BYTES = 1 << 20
 MOST_PASSES = 200
 """Older ones are forgotten: four years of a weekly timer."""
 
@@ -91,7 +90,7 @@ def load(state_dir: Path, uuid: str) -> Remembered:
     """What is remembered of an array, nothing at first. AutotuneError if it cannot be read."""
     path = path_of(state_dir, uuid)
     try:
-        return Remembered.model_validate_json(read_file(path, MAX_FILE_BYTES))
+        return Remembered.model_validate_json(read_file(path, MOST_KEPT_BYTES))
     except FileNotFoundError:
         return Remembered()
     except ValidationError as error:

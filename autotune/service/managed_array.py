@@ -8,9 +8,10 @@ from autotune.deploy.undo import record_persisted
 from autotune.errors import AutotuneError, InUseError, RefusalError, RestoreError, UsageError
 from autotune.knobs import ALL, DEFAULT, by_name, for_array, ram_bytes, read_setting
 from autotune.knobs.originals import before_here, with_before
+from autotune.knobs.profile_file import save_profile
 from autotune.measure.workload import load_workload
 from autotune.problem.figure import Estimate, Figure
-from autotune.problem.profile import Profile, save_profile
+from autotune.problem.profile import Profile
 from autotune.problem.setting import Setting
 from autotune.results import stored_run
 from autotune.safety.deferred_restore import put_back

@@ -3,12 +3,11 @@
 from pathlib import Path
 
 from autotune.deploy.status import status
+from autotune.quantities import NS_PER_S
 from autotune.service import history
 from autotune.service.metrics import ArrayMetrics
 from autotune.stats.verdict import Conclusion
 from autotune.system.array import Array
-
-NS = 1e9
 
 
 def observe(array: Array, state_dir: Path) -> ArrayMetrics:
@@ -24,8 +23,8 @@ def observe(array: Array, state_dir: Path) -> ArrayMetrics:
     last = measured[-1]
     ratio, low, high = last.gain or (1.0, 1.0, 1.0)
     verdict = Conclusion.BETTER if low > 1 else Conclusion.WORSE if high < 1 else Conclusion.SAME
-    p99 = {name: pair[0] / NS for name, pair in memory.latest.items() if name.endswith("p99")}
-    ceilings = {name: ceiling / NS for name, ceiling in memory.ceilings.items()}
+    p99 = {name: pair[0] / NS_PER_S for name, pair in memory.latest.items() if name.endswith("p99")}
+    ceilings = {name: ceiling / NS_PER_S for name, ceiling in memory.ceilings.items()}
     return ArrayMetrics(
         array.device,
         array.uuid,

@@ -111,7 +111,7 @@ def retune(
             if persisted.is_measured():
                 persist.unpersist(array.uuid, array.root)
                 taken_back = True
-                udevd.tell_udev(array.uuid, array, reporter.notice, array.root)
+                udevd.tell_udev(array, reporter.notice, array.root)
             tell(told[0])
             keep(done, record)
 

@@ -17,10 +17,9 @@ from autotune import durable, named_file
 from autotune.errors import AutotuneError
 from autotune.preflight.check_schedule import SWITCHES, Switch, is_masked, scheduled
 from autotune.service.systemd import runs, systemctl
-from autotune.untrusted import first_fault, read_file
+from autotune.untrusted import MOST_KEPT_BYTES, first_fault, read_file
 
 RECORD = Path("etc/autotune/taken-over.json")
-MAX_FILE_BYTES = 1 << 20
 _MODE = 0o644
 _BYTES = "latin-1"
 
@@ -180,7 +179,7 @@ def _is_active(timer: str, root: Path) -> bool:
 def _load(root: Path) -> TakenOver:
     path = root / RECORD
     try:
-        return TakenOver.model_validate_json(read_file(path, MAX_FILE_BYTES))
+        return TakenOver.model_validate_json(read_file(path, MOST_KEPT_BYTES))
     except FileNotFoundError:
         return TakenOver()
     except ValidationError as error:

@@ -10,13 +10,13 @@ from typing import Any
 from autotune.problem.figure import Estimate
 from autotune.sync_forecast.isotonic import between, rising
 from autotune.sync_forecast.platter import Platter
+from autotune.system.array import PARITY
 
 LARGEST = 2.5e11
 """No size or speed is above this, and no date later (in seconds)."""
 CHECK, REBUILD, RESYNC = "check", "rebuild", "resync"
 ACTIONS = (CHECK, REBUILD, RESYNC)
 MOST_SHARE = 0.45
-PARITY = ("raid4", "raid5", "raid6")
 APART = {CHECK: 0.02, REBUILD: 0.06, RESYNC: 0.06}
 """The spread by which the times of a whole sync differ from those that a few places tell: only the
 check is what was measured, the others write too."""

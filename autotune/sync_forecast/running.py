@@ -1,4 +1,4 @@
-"""When a sync that is under way will end, from its own progress. Pure but for `watch`.
+"""When a sync that is under way will end, from its own progress.
 
 The kernel's `finish=` knows the last half minute alone: neither that hard disks are slower further
 inside, nor how sure it is.
@@ -11,13 +11,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from autotune.measure.check import getting_on_kib
 from autotune.measure.sync_progress import SyncEnd
 from autotune.problem.figure import SPREADS_95
 from autotune.stats.steady_state import rate
 from autotune.sync_forecast.platter import Platter, assumed, flat
 from autotune.system import sysfs
 from autotune.system.array import Array, Media
+from autotune.system.mdstat import getting_on_kib
 
 WATCH_S = 30.0
 TICK_S = 1.0

@@ -20,6 +20,7 @@ from autotune.system.blockdev import (
     md_uuid,
     media_of,
     number,
+    uuid_words,
     what_is,
     whole_disk,
 )
@@ -29,7 +30,6 @@ __all__ = [
     "PARITY",
     "REDUNDANT",
     "Array",
-    "ArrayClass",
     "Media",
     "Member",
     "find_array",
@@ -40,7 +40,7 @@ __all__ = [
 
 REDUNDANT = ("raid1", "raid4", "raid5", "raid6", "raid10")
 PARITY = {"raid4": 1, "raid5": 1, "raid6": 2}
-"""The members' worth of parity in a stripe, by level."""
+"""The members' worth of parity in a stripe, by level: so many may fail."""
 
 
 @dataclass(frozen=True)
@@ -63,17 +63,6 @@ class Member:
     scheduler: tuple[Write, ...] = ()
     hardware: str = ""
     """What tells its disk from others whatever it is called, if it says so itself."""
-
-
-@dataclass(frozen=True)
-class ArrayClass:
-    """What has to be alike for a profile of one array to mean something on another."""
-
-    level: str
-    members: int
-    chunk_bytes: int
-    media: Media
-    kernel: str
 
 
 @dataclass(frozen=True)
@@ -144,8 +133,8 @@ class Array:
 
     @property
     def mdadm_uuid(self) -> str:
-        """The UUID as mdadm and udev's MD_UUID write it: four words with colons."""
-        return ":".join(self.uuid[i : i + 8] for i in range(0, len(self.uuid), 8))
+        """The UUID as mdadm writes it."""
+        return uuid_words(self.uuid)
 
     @property
     def kernel_version(self) -> tuple[int, int]:
@@ -158,10 +147,6 @@ class Array:
         """Changes when measurements of this array no longer speak for it."""
         members = ",".join(sorted(f"{m.hardware}:{m.media}:{m.size_bytes}" for m in self.members))
         return "|".join([self.uuid, self.level, str(self.chunk_bytes), members, self.kernel])
-
-    @property
-    def array_class(self) -> ArrayClass:
-        return ArrayClass(self.level, self.raid_disks, self.chunk_bytes, self.media, self.kernel)
 
     @property
     def has_gained_a_member(self) -> bool:

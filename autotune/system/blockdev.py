@@ -164,3 +164,9 @@ def _arrays_below(name: str, root: Path) -> set[str]:
         is_array = (root / "sys/block" / each / "md").is_dir()
         found |= {each} if is_array else _arrays_below(each, root)
     return found
+
+
+def uuid_words(uuid: str) -> str:
+    """An array's UUID, 32 hex digits, as mdadm and udev's MD_UUID write it: four words with
+    colons."""
+    return ":".join(uuid[i : i + 8] for i in range(0, len(uuid), 8))

@@ -24,7 +24,7 @@ from pathlib import Path
 from autotune.errors import RefusalError
 from autotune.system import inode, sysfs
 from autotune.system.open_files import may_wait, open_files
-from autotune.system.process import SYS_PTRACE, has_right
+from autotune.system.process import SYS_PTRACE, has_right, stat_words
 
 PATIENCE_S = 3.0
 """udev opens a device for moments."""
@@ -198,8 +198,7 @@ def _for_writing(file: Path) -> bool:
 def _is_below_us(pid: int) -> bool:
     """Whether this process has started another one, or what started that."""
     while pid > 1 and pid != os.getpid():
-        # "PID (name) state parent", and a name may have anything in it.
-        words = sysfs.read_or(Path(f"/proc/{pid}/stat"), "").rpartition(")")[2].split()
+        words = stat_words(Path(f"/proc/{pid}"))
         pid = int(words[1]) if len(words) > 1 else 0
     return pid == os.getpid()
 

@@ -2,7 +2,7 @@
 
 udev's rules note it where they set a disk (`export/disk-originals.sh`), and so do the commands that
 apply a profile, since a disk may go from one array to another. It is kept by the disk, be it that a
-partition of it, or all that is on it, is gone. Light, as the journal.
+partition of it, or all that is on it, is gone. Light.
 """
 
 import contextlib

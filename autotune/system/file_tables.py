@@ -1,5 +1,4 @@
-"""Whether threads have their open files in common, as those of a process have as a rule. Light, as
-the journal."""
+"""Whether threads have their open files in common, as those of a process have as a rule. Light."""
 
 import ctypes
 import platform

@@ -1,4 +1,4 @@
-"""What the kernel knows of an open file without asking anybody. Light, as the journal."""
+"""What the kernel knows of an open file without asking anybody. Light."""
 
 import ctypes
 import os

@@ -1,6 +1,6 @@
 """What is mounted, as the kernel tells each process (proc_pid_mountinfo(5)).
 
-Light, as the journal.
+Light.
 """
 
 import re

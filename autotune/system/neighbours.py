@@ -6,7 +6,6 @@ removed.
 """
 
 import contextlib
-import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from autotune.errors import RefusalError
 from autotune.system import sysfs
 from autotune.system.array import Array, read_array
 from autotune.system.blockdev import leaves
+from autotune.system.mdstat import section
 from autotune.system.stack import holders
 from autotune.system.sync import NAMES, REBUILDS, is_delayed
 
@@ -69,8 +69,7 @@ def rebuild_behind(array: Array) -> str | None:
 def is_pending(array: Array, name: str, mdstat: str | None = None) -> bool:
     """Whether the first write to an array starts a resync, for which md waits."""
     text = sysfs.read_or(array.root / "proc/mdstat", "") if mdstat is None else mdstat
-    section = re.search(rf"^{re.escape(name)} : .*?(?=^\S|\Z)", text, re.M | re.S)
-    return section is not None and "=PENDING" in section[0]
+    return "=PENDING" in section(text, name)
 
 
 def _busy(array: Array, mdstat: str) -> Iterator[tuple[str, str]]:

@@ -1,5 +1,5 @@
 """What programs have open, and what lies on filesystems that wait for a server or a program: where
-that does not answer, whoever asks about a file waits without end. Light, as the journal."""
+that does not answer, whoever asks about a file waits without end. Light."""
 
 import contextlib
 import re

@@ -1,5 +1,4 @@
-"""Whose a process is, and what it may, which need not be what it calls itself. Light, as the
-journal."""
+"""Whose a process is, and what it may, which need not be what it calls itself. Light."""
 
 import contextlib
 import re
@@ -9,6 +8,13 @@ from autotune.system import sysfs
 
 SYS_PTRACE, SYS_ADMIN = 19, 21
 """Rights: to look into others' processes, and to change devices (capabilities(7))."""
+
+
+def stat_words(process: Path) -> list[str]:
+    """What the kernel says of a process or thread, from its state on (proc_pid_stat(5)); nothing if
+    it is gone. `process`: its folder in /proc."""
+    # Its name comes before, and may have anything in it.
+    return sysfs.read_or(process / "stat", "").rpartition(")")[2].split()
 
 
 def real_uid(process: Path) -> int | None:

@@ -18,6 +18,8 @@ REBUILDS = ("recover", "resync")
 """Those that bring back redundancy."""
 CHECKS = ("check", "repair")
 """Those that look for mismatches; people or timers start them."""
+SPEEDS = ("sync_speed_min", "sync_speed_max")
+"""Between which md keeps them, in KiB/s of each member."""
 FLOOR_KIB = 1000
 """The kernel's own lowest speed, below which it never holds a sync back."""
 SHUT_KIB = FLOOR_KIB + 1

@@ -10,7 +10,7 @@ from autotune.preflight import leftovers
 from autotune.preflight.checks import PreflightFinding, check, refusals
 from autotune.preflight.disk_space import no_room
 from autotune.preflight.syncs import degraded, slowed, syncing
-from autotune.safety.locks import is_held
+from autotune.safety.locks import is_locked
 from autotune.safety.paths import journal_path
 from autotune.system import sync
 from autotune.system.array import Array
@@ -35,7 +35,7 @@ def diagnose(array: Array, state_dir: Path, known: Collection[str]) -> Diagnosis
     journal = journal_path(state_dir, array.uuid)
     found = [PreflightFinding("refuse", leftovers.describe(journal)[0])] if journal.exists() else []
     checked = check(array, stack) + leftovers.find(array, stack, known)
-    if is_held(array.uuid):
+    if is_locked(array.uuid):
         if not found:
             text = f"A run on {array.device} is under way; wait for its end, or stop it."
             found.append(PreflightFinding("refuse", text))

@@ -7,7 +7,7 @@ from pathlib import Path
 from autotune.deploy.apply import apply_profile
 from autotune.deploy.catalogue import StartingPoint, plan_of
 from autotune.deploy.left_alone import left_alone
-from autotune.deploy.rescale import SYNC_SPEEDS, Plan, without
+from autotune.deploy.rescale import Plan, without
 from autotune.errors import UsageError
 from autotune.knobs import by_name, ram_bytes, read_setting
 from autotune.measure.member_speed import member_kib_s
@@ -15,6 +15,7 @@ from autotune.measure.workload import Workload, load_workload, shipped
 from autotune.problem.profile import Profile
 from autotune.problem.setting import Setting
 from autotune.safety.paths import applied_profile_path
+from autotune.system import sync
 from autotune.system.array import Array, find_array
 from autotune.system.memory import budget_bytes
 from autotune.tuning.preparation import GIVEN, Given, Options
@@ -68,7 +69,7 @@ def _rate(item: Profile | StartingPoint, array: Array) -> int | None:
     """How fast the members read, if that makes a difference."""
     if not isinstance(item, Profile) or item.proven_on.member_kib_s is None:
         return None
-    return member_kib_s(array) if set(SYNC_SPEEDS) & set(item.knobs) else None
+    return member_kib_s(array) if set(sync.SPEEDS) & set(item.knobs) else None
 
 
 def given(item: Profile | StartingPoint, options: Options, plan: Plan) -> Options:

@@ -5,11 +5,12 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from autotune.knobs.stripe_cache import StripeCacheSize
 from autotune.measure.workload import Phase
 from autotune.problem.figure import Estimate, Figure
 from autotune.problem.setting import Setting
 from autotune.problem.trial import Status
-from autotune.results.proof import BASELINE, WINNER
+from autotune.results.proof import PROOF_BASELINE, PROOF_WINNER
 from autotune.stats.verdict import NOTABLE, Comparison, Conclusion, Verdict, compare_once
 from autotune.tuning.preparation import Preparation
 from autotune.tuning.remaining import WRITE_MARGIN, time_left_s
@@ -17,7 +18,7 @@ from autotune.tuning.time_left import TIME_MARGIN
 from autotune.tuning.trials import Trials
 
 SUFFIX = "-long"
-GROWS = "stripe_cache_size"
+GROWS = StripeCacheSize.name
 """The knob whose value the kernel changes by itself under load."""
 AT_LEAST = 0.97
 """A winner that is slower than this after a minute is looked at again, and then not kept."""
@@ -131,9 +132,9 @@ def _compared(
                 for record in trials.records
                 if record.role == role
                 and short in record.figures
-                and (role != WINNER or record.requested == winner)
+                and (role != PROOF_WINNER or record.requested == winner)
             ]
-            for role in (WINNER, BASELINE, "baseline")
+            for role in (PROOF_WINNER, PROOF_BASELINE, "baseline")
         ]
         after, before = ([each[name] for each in sides[s]] for s in ("winner", "baseline"))
         found[short] = compare_once(after, before, repeats)

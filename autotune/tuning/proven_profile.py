@@ -1,4 +1,4 @@
-"""The portable profile that a run ends with. Pure."""
+"""The portable profile that a run ends with."""
 
 from datetime import UTC, datetime
 

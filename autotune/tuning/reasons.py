@@ -6,10 +6,10 @@ from autotune.problem.figure import Figure
 from autotune.problem.objective import Figures, broken_ceilings
 from autotune.problem.setting import Setting
 from autotune.problem.trial import Status
-from autotune.quantities import show_latency, show_rate
+from autotune.quantities import show_figure, show_latency
 from autotune.results.best_seen import LOOKS_BETTER
 from autotune.results.offers import roomy
-from autotune.results.proof import BASELINE, fresh
+from autotune.results.proof import PROOF_BASELINE, fresh
 from autotune.stats.drift import largest_drifts
 from autotune.tuning.search import Search
 from autotune.tuning.trials import Trials
@@ -76,14 +76,14 @@ def varied(figures: Sequence[Figure], trials: Trials) -> list[str]:
     """Which figures the array itself did not hold: a value in ms is no surer than that. What has
     drifted is told elsewhere."""
     told, found = largest_drifts(trials.originals), []
-    own = [fresh(r) for r in trials.records if r.role in ("baseline", BASELINE)]
+    own = [fresh(r) for r in trials.records if r.role in ("baseline", PROOF_BASELINE)]
     for figure in figures:
         name = figure.name
         seen = [each[name].value for each in own if name in each]
         counts = figure.weight > 0 or figure.limited
         if counts and name not in told and len(seen) > 1 and max(seen) >= VARIED * min(seen):
-            show = show_rate if figure.kind == "throughput" else show_latency
-            found.append(f"{name} {show(min(seen))} to {show(max(seen))} ({len(seen)} times)")
+            ends = [show_figure(figure.kind, end(seen)) for end in (min, max)]
+            found.append(f"{name} {' to '.join(ends)} ({len(seen)} times)")
     if not found:
         return []
     return [

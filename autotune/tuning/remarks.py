@@ -1,5 +1,5 @@
 """What a run has to say beside its result: why its search ended, what came nearest, what the
-ceilings cost, and what to try next. Pure, from the trials."""
+ceilings cost, and what to try next."""
 
 import math
 import shlex

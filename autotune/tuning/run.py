@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 from autotune.deploy import catalogue
 from autotune.errors import AutotuneError, StoppedError
 from autotune.knobs import ram_bytes
+from autotune.knobs.profile_file import save_profile
 from autotune.measure.write_budget import Written
-from autotune.problem.profile import Profile, save_profile
+from autotune.problem.profile import Profile
 from autotune.quantities import show_count
 from autotune.results import solve, stored_run
 from autotune.results.pareto import Named

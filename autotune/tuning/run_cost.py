@@ -1,6 +1,6 @@
 """What a run will cost, before anything is measured: its time, its writes, what users will feel.
 
-Figures are upper bounds from what disks of a kind do at best. Pure.
+Figures are upper bounds from what disks of a kind do at best.
 """
 
 from dataclasses import dataclass

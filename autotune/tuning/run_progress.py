@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from autotune.measure.workload import Phase
 from autotune.problem.figure import Figure
 from autotune.problem.objective import Figures, gain, limits
-from autotune.results.proof import BASELINE, WINNER
+from autotune.results.proof import PROOF_ROLES
 from autotune.store import TrialRecord
 from autotune.tuning.preparation import Preparation
 from autotune.tuning.reporter import Reporter
@@ -55,7 +55,7 @@ class RunProgress:
     def trial(self, record: TrialRecord, first: TrialRecord) -> None:
         """A trial has ended; `first` is that of the original settings."""
         before, shown = first.figures, record.figures
-        if record.role in (WINNER, BASELINE):
+        if record.role in PROOF_ROLES:
             # It measured what its setting can move.
             shown = {**before, **shown}
         self._reporter.trial(record, gain(self._prep.figures, shown, before))

@@ -11,7 +11,7 @@ from itertools import pairwise, takewhile
 from statistics import fmean, median
 
 from autotune.measure.workload import Phase
-from autotune.results.proof import BASELINE, WINNER
+from autotune.results.proof import PROOF_ROLES
 from autotune.stats.sequential import LEAST_PAIRS
 from autotune.store import TrialRecord
 from autotune.tuning.preparation import (
@@ -32,7 +32,6 @@ SPREAD = 1.15
 ANOTHER come from simulated runs (`tests/unit/simulated_time.py`)."""
 ANOTHER = 6
 """So many trials of what a setting can move are a further proof and what comes with it."""
-PROOF = (WINNER, BASELINE)
 RECENT = 5
 """So many of the last trials say how long the next ones take."""
 
@@ -132,7 +131,7 @@ def time_left(plan: RunPlan, records: Sequence[TrialRecord], allowed_s: float) -
         # Both sides once more, if the winner looks slower.
         again_s = plan.long_s if loaded < 2 else 0.0
         return TimeLeft(least_s, max(least_s, min(least_s + again_s + another_s, allowed_s)))
-    if plan.role in PROOF:
+    if plan.role in PROOF_ROLES:
         least_s = _proof_left_s(plan, roles, gap_s, allowed_s)
         # What is given is measured in so many pairs, and no more.
         again_s = pair_s if plan.trials else 0.0
@@ -178,7 +177,7 @@ def _proof_left_s(plan: RunPlan, roles: Sequence[str], gap_s: float, allowed_s: 
     """What a proof takes that is clear after the least pairs, as most are; and else the pair that
     is begun."""
     own = roles[plan.proof_after :]
-    proven = sum(1 for _ in takewhile(PROOF.__contains__, reversed(own)))
+    proven = sum(1 for _ in takewhile(PROOF_ROLES.__contains__, reversed(own)))
     begun = proven + 2 - proven % 2
     # Another one only where it fits.
     room_s = allowed_s - (begun - proven) * plan.proof_s

@@ -15,7 +15,7 @@ from autotune.problem.figure import Figure
 from autotune.problem.objective import Figures
 from autotune.problem.setting import Setting, Value
 from autotune.problem.trial import ROLES, Status
-from autotune.results.proof import BASELINE
+from autotune.results.proof import PROOF_BASELINE
 from autotune.safety.apply import apply
 from autotune.safety.watch import Watch
 from autotune.stats.drift import Anchor, is_moving
@@ -115,7 +115,7 @@ class Trials:
     @property
     def originals(self) -> list[Anchor]:
         """The same, with those of proofs, which count for themselves otherwise."""
-        roles = ("baseline", BASELINE)
+        roles = ("baseline", PROOF_BASELINE)
         done = [r for r in self.records if r.role in roles and r.status is Status.COMPLETE]
         return [Anchor(r.middle_s, r.figures) for r in done]
 

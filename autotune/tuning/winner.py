@@ -6,7 +6,6 @@ from pathlib import Path
 from autotune.deploy.apply import with_those_in_force
 from autotune.deploy.exported_script import refuse_over
 from autotune.deploy.in_force import refuse_damaged
-from autotune.deploy.rescale import SYNC_SPEEDS
 from autotune.deploy.undo import not_noted, record_persisted
 from autotune.measure.member_speed import member_kib_s
 from autotune.preflight.state_folder import may_go_first
@@ -15,6 +14,7 @@ from autotune.safety.applied import keep_applied, set_over
 from autotune.safety.apply import apply, follow_again
 from autotune.safety.journal import Journal
 from autotune.safety.watch import Watch
+from autotune.system import sync
 from autotune.system.array import Array
 from autotune.system.stack import read_stack
 from autotune.tuning.preparation import Preparation
@@ -41,7 +41,7 @@ def free_file(path: Path) -> Path:
 
 def profile_of(preparation: Preparation, result: Result, watch: Watch, state_dir: Path) -> Profile:
     """The profile of a winner that is kept, with how fast the members are if that matters."""
-    speeds = set(SYNC_SPEEDS) & set(settled(preparation, result))
+    speeds = set(sync.SPEEDS) & set(settled(preparation, result))
     rate = member_kib_s(preparation.array, watch) if speeds else None
     return with_those_in_force(
         make_profile(preparation, result, rate),

@@ -14,9 +14,9 @@ from rich.console import Console
 from rich.table import Table
 
 from autotune.knobs.stripe_cache import stripes
-from autotune.measure.check import sync_position_kib
 from autotune.quantities import show_latency, show_rate
 from autotune.system.array import Array, find_array
+from autotune.system.mdstat import sync_position_kib
 
 DEVICE = "/dev/md0"
 WINDOW_S, WINDOWS = 5, 9

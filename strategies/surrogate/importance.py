@@ -19,8 +19,8 @@ from autotune.problem.trial import Trial
 from autotune.strategies.surrogate.belief import Beliefs
 
 MOST = 10
-"""Knobs shared among at once: 2¹⁰ settings. With more, those after the tenth count as one with
-it, which does not happen with the knobs there are."""
+"""Knobs shared among at once: 2¹⁰ settings. With more, which takes `--knobs all`, those after the
+tenth count as one with it."""
 NO_LOSS = 0.01
 """An expected loss of the gain that nobody notices."""
 SURE = 1.28

@@ -33,13 +33,14 @@ from autotune.design.blank_disks import Disk, find_disks, look_at_all_again
 from autotune.design.commands import MOUNT
 from autotune.design.design import Options, design
 from autotune.design.shape import Shape
-from autotune.design.workspace import OFFSET_BYTES, Workspace, in_words, slice_of
+from autotune.design.workspace import OFFSET_BYTES, Workspace, slice_of
 from autotune.errors import RefusalError, StoppedError
 from autotune.lab.guest.system import load_modules
 from autotune.measure.workload import parse_workload
 from autotune.safety.new_journal import new_journal
 from autotune.safety.paths import journal_path, open_journals
 from autotune.system.array import find_array, list_arrays
+from autotune.system.blockdev import uuid_words
 from autotune.system.programs import find
 
 NAMES = ("vda", "vdb", "vdc", "vdd", "vde")
@@ -409,7 +410,7 @@ def test_a_disk_that_failed_and_came_back_is_blank_again_after_a_restore(tmp_pat
     """It could not be read while the others were cleaned."""
     journal = new_journal(journal_path(tmp_path, "c" * 32), "c" * 32, "/dev/md127", ())
     journal.making({disk.name: disk.hardware for disk in find_disks(DISKS, DISKS)})
-    level = ("--level=5", f"--raid-devices={len(DISKS)}", f"--uuid={in_words('c' * 32)}")
+    level = ("--level=5", f"--raid-devices={len(DISKS)}", f"--uuid={uuid_words('c' * 32)}")
     sh("mdadm", "--create", "/dev/md127", "--run", "--assume-clean", *level, *DISKS)
     journal.made(whole=True)
     journal.made(whole=False)
@@ -429,7 +430,7 @@ def test_a_disk_that_is_gone_for_a_moment_keeps_the_journal(tmp_path: Path) -> N
     ours, gone = DISKS[:3], DISKS[2]
     journal = new_journal(journal_path(tmp_path, "c" * 32), "c" * 32, "/dev/md127", ())
     journal.making({disk.name: disk.hardware for disk in find_disks(ours, ours)})
-    level = ("--level=5", "--raid-devices=3", f"--uuid={in_words('c' * 32)}")
+    level = ("--level=5", "--raid-devices=3", f"--uuid={uuid_words('c' * 32)}")
     sh("mdadm", "--create", "/dev/md127", "--run", "--assume-clean", *level, *ours)
     journal.made(whole=True)
     journal.made(whole=False)
@@ -573,6 +574,7 @@ from autotune.design.design import make
 from autotune.design.blank_disks import find_disks
 from autotune.design.workspace import Workspace, slice_of
 from autotune.design.shape import Shape
+from autotune.system.blockdev import uuid_words
 
 disks = find_disks(sys.argv[1:], sys.argv[1:])
 winner = SimpleNamespace(shape=Shape("raid6", "left-symmetric", 64, "bitmap"))

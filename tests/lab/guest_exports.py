@@ -20,8 +20,7 @@ from guest import autotune, knob_files, wait_until
 from autotune.export import FOR_ONE_ARRAY
 from autotune.export.shell import script_name
 from autotune.knobs import by_name, read_setting
-from autotune.knobs.profile_file import load_profile
-from autotune.problem.profile import save_profile
+from autotune.knobs.profile_file import load_profile, save_profile
 from autotune.system.array import find_array
 
 FOUND = load_profile(Path(os.environ.get("AUTOTUNE_PROFILE", "examples/profile.json")))

@@ -51,7 +51,7 @@ def rate() -> int:
 @pytest.fixture(autouse=True)
 def sooner() -> Iterator[None]:
     with (
-        mock.patch.object(settling, "RAMP_S", 0.5),
+        mock.patch.object(settling, "CHECK_RAMP_S", 0.5),
         mock.patch.object(settling, "SETTLE_S", 0.5),
         mock.patch("autotune.tuning.tune.BASELINE_TRIALS", 1),
         mock.patch.object(Trials, "warm_up"),

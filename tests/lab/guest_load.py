@@ -11,7 +11,7 @@ from guest import read, wait_until
 from guest_guard import documents, ended, foreground, is_shut, start
 from guest_rebuild import MD, recover, settled_knobs
 
-from autotune.measure.check import sync_position_kib
+from autotune.system.mdstat import sync_position_kib
 
 CEILING = ("--p99-ceiling", "150ms")
 CEILING_NS = 150e6

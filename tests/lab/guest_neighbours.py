@@ -16,11 +16,12 @@ from partitioned import clear, create, md, mdadm, partition_disks, parts, slow_d
 
 from autotune.checking.bounded_check import completed
 from autotune.errors import StoppedError
-from autotune.measure.check import Check, sync_position_kib
+from autotune.measure.check import Check
 from autotune.measure.workload import load_workload
 from autotune.safety.new_journal import new_journal
 from autotune.safety.paths import journal_path
 from autotune.system.array import find_array
+from autotune.system.mdstat import sync_position_kib
 from autotune.tuning.preparation import Options
 from autotune.tuning.run import run
 

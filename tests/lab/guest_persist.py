@@ -13,8 +13,8 @@ from guest import autotune, autotune_json, knob_files, read, start, wait_until
 from autotune.deploy import persist
 from autotune.deploy.persisted import profile_path, rule_path
 from autotune.errors import AutotuneError
-from autotune.knobs.profile_file import load_profile
-from autotune.problem.profile import Profile, save_profile
+from autotune.knobs.profile_file import load_profile, save_profile
+from autotune.problem.profile import Profile
 from autotune.safety.new_journal import new_journal
 from autotune.safety.paths import journal_path
 from autotune.system.array import find_array

@@ -12,10 +12,10 @@ from guest import Follower, autotune, autotune_json, knob_files, read, running, 
 
 from autotune.errors import StoppedError
 from autotune.measure import live_sync
-from autotune.measure.check import sync_position_kib
 from autotune.measure.workload import load_workload
 from autotune.store.database import Store
 from autotune.system import sysfs
+from autotune.system.mdstat import sync_position_kib
 from autotune.tuning.preparation import Options
 from autotune.tuning.run import run
 

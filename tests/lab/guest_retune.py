@@ -7,8 +7,7 @@ from typing import Any
 
 from guest import WRITE, autotune, autotune_json, read
 
-from autotune.knobs.profile_file import load_profile
-from autotune.problem.profile import save_profile
+from autotune.knobs.profile_file import load_profile, save_profile
 
 CONTROLS = sorted(Path("/run/lab/disks").glob("*/slowdown"))
 RAW = ("/dev/md0", "--destructive", "/dev/md0")

@@ -15,8 +15,7 @@ from guest import autotune, guardians, knob_files, read, running, wait_until
 from guest_faults import MD, MOUNT, WORKLOAD, data, files, state
 from victim import Stage, start
 
-from autotune.knobs.profile_file import load_profile
-from autotune.problem.profile import save_profile
+from autotune.knobs.profile_file import load_profile, save_profile
 from autotune.system.array import find_array
 
 __all__ = ["files", "state"]

@@ -133,7 +133,7 @@ def told(stage: Stage) -> Iterator[None]:
         mock.patch.object(Watch, "__call__", looking),
         mock.patch.object(sysfs, "write", storing),
         mock.patch.object(restore, "put_back", restoring),
-        mock.patch.object(settling, "RAMP_S", 0.5),
+        mock.patch.object(settling, "CHECK_RAMP_S", 0.5),
         mock.patch.object(settling, "SETTLE_S", 0.5),
         mock.patch.object(phase, "SILENCE_S", 10.0),
         mock.patch("autotune.tuning.tune.BASELINE_TRIALS", 1),

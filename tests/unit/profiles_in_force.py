@@ -18,7 +18,8 @@ from autotune.errors import InfeasibleError
 from autotune.export import udev
 from autotune.knobs import ALL, by_name, for_array, read_setting
 from autotune.knobs.originals import with_before
-from autotune.problem.profile import Profile, save_profile
+from autotune.knobs.profile_file import save_profile
+from autotune.problem.profile import Profile
 from autotune.safety.applied import keep_applied
 from autotune.safety.apply import apply, journaled_paths
 from autotune.safety.journal import Journal

@@ -42,7 +42,7 @@ from autotune.knobs import ALL
 from autotune.knobs.harmful import judge_on, ram_budget_for
 from autotune.knobs.profile_file import load_profile, parse_profile
 from autotune.lab.scenario import load, parse_scenario
-from autotune.measure import check, fio_output
+from autotune.measure import fio_output
 from autotune.measure.fio_output import Documents
 from autotune.measure.workload import load_workload, parse_fio_job, parse_workload
 from autotune.problem.ceilings import parse_ceiling
@@ -55,6 +55,7 @@ from autotune.quantities import (
 )
 from autotune.safety.journal import Journal
 from autotune.stats import histogram
+from autotune.system import mdstat
 from autotune.system.array import Array, find_array
 
 settings.register_profile("few", max_examples=30, derandomize=True, database=None, deadline=None)
@@ -139,7 +140,7 @@ PARSERS: dict[str, tuple[Callable[[str], Any], str, Any]] = {
         altered(STARTING_POINT).map(toml_document),
     ),
     "scenario": (use_scenario, toml_document(SCENARIO), altered(SCENARIO).map(toml_document)),
-    "mdstat": (lambda text: check.sync_position_kib(text, "md0"), MDSTAT, st.just(MDSTAT)),
+    "mdstat": (lambda text: mdstat.sync_position_kib(text, "md0"), MDSTAT, st.just(MDSTAT)),
 }
 
 

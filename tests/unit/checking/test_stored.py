@@ -12,6 +12,7 @@ from autotune.checking import stored
 from autotune.checking.record import MOST_CHECKS, MOST_PARTS, CheckHistory, CheckRecord, Felt, Part
 from autotune.errors import AutotuneError
 from autotune.system.array import find_array
+from autotune.untrusted import MOST_KEPT_BYTES
 
 NOON = datetime(2026, 11, 1, 12, tzinfo=UTC)
 
@@ -82,7 +83,7 @@ def test_what_is_stored_can_be_read_again_however_much_it_was(
     path, history = stored.path_of(tmp_path, "uuid"), full(parts, p99s)
     stored.save(history, path)
     again = stored.load(path)
-    assert path.stat().st_size <= stored.MAX_FILE_BYTES
+    assert path.stat().st_size <= MOST_KEPT_BYTES
     assert again.checks == history.checks[-len(again.checks) :]
     assert len(again.checks) == MOST_CHECKS if parts == 1 else len(again.checks) > 30
     # As an earlier version left it.

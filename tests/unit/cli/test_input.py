@@ -8,11 +8,11 @@ import pytest
 
 from autotune.errors import AutotuneError, RefusalError, UsageError
 from autotune.knobs import parse_knobs
-from autotune.knobs.profile_file import MAX_FILE_BYTES, load_profile, parse_profile
+from autotune.knobs.profile_file import load_profile, parse_profile, save_profile
 from autotune.measure.workload import load_workload, parse_workload, shipped
 from autotune.problem.ceilings import Ceiling, check_phases, doubt, parse_ceiling, resolve
 from autotune.problem.figure import Estimate, Figure
-from autotune.problem.profile import Profile, save_profile
+from autotune.problem.profile import Profile
 from autotune.quantities import (
     parse_bytes,
     parse_latency_ns,
@@ -21,6 +21,7 @@ from autotune.quantities import (
     parse_share,
     show_bytes,
 )
+from autotune.untrusted import MOST_KEPT_BYTES
 
 PROFILE = """{"schema_version": 1, "name": "md0-balanced", "created": "2026-01-01T00:00:00Z",
 "proven_on": {"level": "raid6", "members": 5, "chunk_kib": 64, "media": "hdd", "kernel": "6.1"},
@@ -241,7 +242,7 @@ def test_an_altered_profile_is_refused(old: str, new: str) -> None:
 def test_a_huge_profile_is_refused_unread(tmp_path: Path) -> None:
     path = tmp_path / "huge.json"
     with path.open("wb") as file:
-        file.truncate(MAX_FILE_BYTES * 1000)
+        file.truncate(MOST_KEPT_BYTES * 1000)
     with pytest.raises(UsageError, match="larger"):
         load_profile(path)
 

@@ -114,12 +114,12 @@ def test_a_run_that_is_under_way_is_said_to_be_so(
 ) -> None:
     store = Store(tmp_path)
     run = store.start_run("u", "/dev/md0", "print", problem())
-    monkeypatch.setattr(history, "is_held", lambda uuid: True)
+    monkeypatch.setattr(history, "is_locked", lambda uuid: True)
     with pytest.raises(RefusalError, match=r"^Run 1 is under way; wait for its end\.$"):
         solve(run, as_json=False, state_dir=tmp_path)
     with pytest.raises(RefusalError, match=r"^Run 1 is under way; wait for its end\.$"):
         report([str(run)], as_json=True, state_dir=tmp_path)
-    monkeypatch.setattr(history, "is_held", lambda uuid: False)
+    monkeypatch.setattr(history, "is_locked", lambda uuid: False)
     with pytest.raises(RefusalError, match="ended before the original settings"):
         solve(run, as_json=False, state_dir=tmp_path)
 

@@ -10,8 +10,7 @@ from autotune.deploy.apply import known_here, with_those_in_force
 from autotune.deploy.persisted import profile_path
 from autotune.errors import InfeasibleError
 from autotune.knobs import for_array, read_setting
-from autotune.knobs.profile_file import load_profile
-from autotune.problem.profile import save_profile
+from autotune.knobs.profile_file import load_profile, save_profile
 from autotune.safety.apply import apply
 from autotune.safety.new_journal import new_journal
 from autotune.system import sysfs

@@ -223,7 +223,7 @@ def test_no_event_reaches_a_disk_that_is_not_in_the_array(
             persist.unpersist(here.uuid, machine.root)
         for known in (here, None):
             asked.clear()
-            udevd.tell_udev(here.uuid, known, lambda _: None, machine.root)
+            udevd.tell_udev(known, lambda _: None, machine.root)
             told = {Path(word).name for command in asked for word in command if "/sys/" in word}
             assert told == ({"md0", *here.disks} if known else set())
 

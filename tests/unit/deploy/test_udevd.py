@@ -41,7 +41,7 @@ esac
 def told(root: Path) -> list[str]:
     """Tell it of an array; return what was said."""
     said: list[str] = []
-    udevd.tell_udev("0" * 32, find_array("md0", root), said.append, root)
+    udevd.tell_udev(find_array("md0", root), said.append, root)
     return said
 
 

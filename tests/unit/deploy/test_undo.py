@@ -33,8 +33,7 @@ from autotune.deploy.persisted import profile_path
 from autotune.deploy.undo import not_noted, record_persisted, refuse_unreadable, stopped
 from autotune.errors import AutotuneError, RefusalError, UsageError
 from autotune.knobs import by_name, read_setting
-from autotune.knobs.profile_file import load_profile
-from autotune.problem.profile import save_profile
+from autotune.knobs.profile_file import load_profile, save_profile
 from autotune.problem.setting import Setting
 from autotune.safety import deferred_restore, locks
 from autotune.safety.applied import is_applied, known_by_record, left_on_disks, stopped_array

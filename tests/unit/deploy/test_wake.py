@@ -20,7 +20,7 @@ def test_what_is_persisted_or_exported_is_woken(
     monkeypatch.setattr(udevd, "exported_rule", lambda _uuid: rules["exported"])
     monkeypatch.setattr(udevd, "list_arrays", lambda: [array])
     told: list[str] = []
-    monkeypatch.setattr(udevd, "tell_udev", lambda uuid, *_: told.append(uuid))
+    monkeypatch.setattr(udevd, "tell_udev", lambda array, *_: told.append(array.uuid))
     if there:
         rules[there].touch()
     udevd.wake([array.uuid], print)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from autotune.knobs.write_order import depth_back
+from autotune.knobs.resets import depth_back
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,6 @@ import pytest
 
 from autotune.errors import UsageError
 from autotune.lab.scenario import (
-    MAX_FILE_BYTES,
     Filesystem,
     HddGroup,
     NvmeGroup,
@@ -16,6 +15,7 @@ from autotune.lab.scenario import (
     load,
     shipped,
 )
+from autotune.untrusted import MOST_TYPED_BYTES
 
 DISKS = """
 [[disks]]
@@ -93,7 +93,7 @@ def test_each_kind_has_its_own_defaults(tmp_path: Path) -> None:
         (DISKS + FILESYSTEM, "not there"),
         (DISKS + ARRAY + FILESYSTEM.replace("/mnt/md0", "/mnt/../etc"), "mount"),
         (DISKS + ARRAY + FILESYSTEM.replace("/mnt/md0", "/etc"), "mount"),
-        ("#" * MAX_FILE_BYTES + DISKS, "larger than"),
+        ("#" * MOST_TYPED_BYTES + DISKS, "larger than"),
         ('summary = "\\u001b[2J"\n' + DISKS, "summary"),
     ],
 )

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from autotune.errors import UsageError
-from autotune.measure.workload import MAX_FILE_BYTES, Load, Probe, load_workload, parse_fio_job
+from autotune.measure.workload import Load, Probe, load_workload, parse_fio_job
+from autotune.untrusted import MOST_TYPED_BYTES
 
 JOB = """
 ; a file server
@@ -154,6 +155,6 @@ def test_a_job_file_is_known_by_its_suffix_and_held_to_a_size(tmp_path: Path) ->
     path = tmp_path / "job.fio"
     path.write_text(JOB)
     assert load_workload(str(path)).name == "fio-job"
-    path.write_text("[job]\n" + "#\n" * MAX_FILE_BYTES)
+    path.write_text("[job]\n" + "#\n" * MOST_TYPED_BYTES)
     with pytest.raises(UsageError, match="larger"):
         load_workload(str(path))

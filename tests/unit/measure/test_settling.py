@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from autotune.measure.settling import LOAD_RAMP_S, RAMP_S, SETTLE_S, Settling
+from autotune.measure.settling import CHECK_RAMP_S, LOAD_RAMP_S, SETTLE_S, Settling
 
 
 def settled_after_s(check: bool, grows: bool, grown: Callable[[float], int | None]) -> float:
@@ -21,7 +21,7 @@ def test_a_load_counts_at_once() -> None:
 
 
 def test_a_check_without_a_stripe_cache_counts_as_soon_as_it_is_up_to_speed() -> None:
-    assert settled_after_s(True, False, lambda _s: None) == RAMP_S
+    assert settled_after_s(True, False, lambda _s: None) == CHECK_RAMP_S
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from autotune.problem.figure import Estimate
 from autotune.problem.setting import setting_key
 from autotune.report import sentences
 from autotune.report.result import print_result
-from autotune.results.solve import study_of
+from autotune.results.study import study_of
 from autotune.store.database import Store
 from autotune.tuning.tune import Result
 

@@ -8,16 +8,16 @@ import pytest
 from synthetic_run import BASELINE, MS, baseline, figures, problem, run, trial
 
 from autotune.errors import RefusalError, UsageError
-from autotune.knobs.profile_file import load_profile
+from autotune.knobs.profile_file import load_profile, save_profile
 from autotune.problem.ceilings import parse_ceiling
 from autotune.problem.figure import Estimate
-from autotune.problem.profile import save_profile
 from autotune.problem.trial import Status
 from autotune.results.ended_early import sentence
 from autotune.results.pareto import Point, PooledTrials, front
 from autotune.results.proof import original, proofs
-from autotune.results.solve import NAMES, named, pareto, solve, study_of
+from autotune.results.solve import NAMES, named, pareto, solve
 from autotune.results.stored_run import read
+from autotune.results.study import study_of
 from autotune.stats.verdict import judge
 from autotune.store import TrialRecord
 from autotune.tuning.remarks import _looked_better

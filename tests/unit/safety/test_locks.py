@@ -12,7 +12,7 @@ import pytest
 
 from autotune.errors import RefusalError
 from autotune.safety.lock_holders import holder
-from autotune.safety.locks import alone, is_held, lock
+from autotune.safety.locks import alone, is_locked, lock
 from autotune.safety.new_journal import new_journal
 from autotune.safety.paths import applied_path, journal_path
 from autotune.safety.shared_folder import open_own
@@ -36,12 +36,12 @@ def other(tmp_path: Path) -> Array:
 
 def test_an_array_is_held_once(array: Array, tmp_path: Path) -> None:
     locks = tmp_path / "locks"
-    assert not is_held(array.uuid, locks)
+    assert not is_locked(array.uuid, locks)
     with lock(array, folder=locks):
-        assert is_held(array.uuid, locks)
+        assert is_locked(array.uuid, locks)
         with pytest.raises(RefusalError, match="Another run"), lock(array, folder=locks):
             pass
-    assert not is_held(array.uuid, locks)
+    assert not is_locked(array.uuid, locks)
 
 
 def test_guards_share_disks_with_each_other_and_not_with_a_run(

@@ -155,7 +155,7 @@ def test_a_disk_that_is_gone_may_have_a_superblock_of_ours_still(
 
     for name in ("vda", "vdc", *filter(None, [back_as])):
         (tmp_path / name / "device").mkdir(parents=True)
-    monkeypatch.setattr(own_array, "BLOCKS", tmp_path)
+    monkeypatch.setattr(own_array, "DISKS", tmp_path)
     monkeypatch.setattr(own_array, "bears", bears)
     monkeypatch.setattr(own_array, "_arrays", lambda *_: [])
     monkeypatch.setattr(own_array, "_zero_all", note_all)
@@ -174,7 +174,7 @@ def test_disks_that_say_the_same_of_themselves_are_each_read_once(
 ) -> None:
     for name in ("vdx", "vdy"):
         (tmp_path / name / "device").mkdir(parents=True)
-    monkeypatch.setattr(own_array, "BLOCKS", tmp_path)
+    monkeypatch.setattr(own_array, "DISKS", tmp_path)
     monkeypatch.setattr(own_array, "hardware", lambda *_: "11")
     monkeypatch.setattr(own_array, "bears", lambda *_: True)
     monkeypatch.setattr(own_array, "_arrays", lambda *_: [])
@@ -194,7 +194,7 @@ def test_another_disk_that_says_the_same_is_not_taken_for_one_that_is_gone(
     for name in ("vda", "vdc", "vdd"):
         (tmp_path / name / "device").mkdir(parents=True)
     members: list[str] = []
-    monkeypatch.setattr(own_array, "BLOCKS", tmp_path)
+    monkeypatch.setattr(own_array, "DISKS", tmp_path)
     monkeypatch.setattr(own_array, "hardware", lambda *_: "11")
     monkeypatch.setattr(own_array, "bears", lambda disk, _uuid: disk in members)
     monkeypatch.setattr(own_array, "_arrays", lambda *_: [])
@@ -217,7 +217,7 @@ def test_a_disk_that_is_not_there_yet_keeps_the_journal_and_no_other_is_read(
     (tmp_path / "vdy/device").mkdir(parents=True)
     (tmp_path / "dm-0").mkdir()
     read: list[str] = []
-    monkeypatch.setattr(own_array, "BLOCKS", tmp_path)
+    monkeypatch.setattr(own_array, "DISKS", tmp_path)
     monkeypatch.setattr(own_array, "hardware", lambda name, _root: {"vdx": "11", "vdy": "33"}[name])
     monkeypatch.setattr(own_array, "bears", lambda disk, _uuid: read.append(disk))
     monkeypatch.setattr(own_array, "_arrays", lambda *_: [])

@@ -13,7 +13,7 @@ from autotune.deploy.in_force import active
 from autotune.deploy.persisted import profile_path
 from autotune.deploy.status import status
 from autotune.errors import RefusalError, UsageError
-from autotune.problem.profile import save_profile
+from autotune.knobs.profile_file import save_profile
 from autotune.service import install
 from autotune.service.config import load_config
 from autotune.system import ownership

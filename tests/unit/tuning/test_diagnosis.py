@@ -37,7 +37,7 @@ def test_the_check_of_a_run_that_is_under_way_is_not_named_as_a_second_reason(
     array = find_array("md0", machine.root)
     alone = [finding.message for finding in diagnose(array, tmp_path, ()).findings]
     assert any("stop the check" in text for text in alone)
-    monkeypatch.setattr(diagnosis, "is_held", lambda uuid: uuid == array.uuid)
+    monkeypatch.setattr(diagnosis, "is_locked", lambda uuid: uuid == array.uuid)
     found = diagnose(array, tmp_path, ())
     assert found.run is None
     assert [f.message for f in found.findings if f.severity == "refuse"] == [

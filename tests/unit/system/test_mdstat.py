@@ -2,7 +2,7 @@
 
 import pytest
 
-from autotune.measure.check import sync_position_kib
+from autotune.system.mdstat import sync_position_kib
 
 MDSTAT = """Personalities : [raid6] [raid5] [raid4] [raid1]
 md127 : active raid1 sdb1[1] sda1[0]
