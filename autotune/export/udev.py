@@ -18,6 +18,7 @@ What the rules rest on (seen on systemd 252 with mdadm 4.2):
 import hashlib
 import itertools
 import secrets
+from collections.abc import Iterable
 from pathlib import Path
 
 from autotune.errors import UsageError
@@ -30,6 +31,10 @@ from autotune.system.blockdev import uuid_words
 from autotune.system.disk_originals import NOTES
 
 JOURNALS = Path("/var/lib/autotune/journal")
+RULES = Path("/etc/udev/rules.d")
+"""Where an exported file has to be, under its own name."""
+INITRAMFS = Path("/etc/initrd-release")
+"""There in an initramfs of dracut's alone (initrd-release(5))."""
 PERSISTED = Path("/etc/autotune/persisted")
 """The folder of the profiles that `--persist` keeps."""
 NOTING = PERSISTED / "disk-originals.sh"
@@ -40,7 +45,8 @@ _LACKS = (
     "look at the free memory before it makes the stripe cache larger.",
     "set the stripe cache during a reshape, which never ends with one that is too small: it is set "
     "at the array's first event afterwards.",
-    "undo anything: removed, it leaves the values until the array is assembled anew.",
+    "undo anything: removed, it leaves the array's values until that is assembled anew, and the "
+    "disks' until a restart.",
     "keep a value against another rule that sets it later.",
     "match any array but this one: each has its own UUID.",
 )
@@ -59,9 +65,15 @@ def render(profile: Profile, uuid: str) -> dict[str, str]:
 
 def exported(profile: Profile, md_uuid: str, fs_uuid: str, uuid: str) -> str:
     """The text of an exported file, which does nothing where a profile is persisted: both would
-    set theirs in turn at each event. The UUID in its three forms, each perhaps a variable."""
-    gate = f'TEST=="{PERSISTED}/{uuid}.json"'
-    return rules(profile, md_uuid, fs_uuid, f"{JOURNALS}/{uuid}.jsonl", gate)
+    set theirs in turn at each event. Nor does it in an initramfs, where a copy would outlive the
+    file: initramfs-tools puts that into another folder. The UUID in its three forms, each perhaps a
+    variable."""
+    gates = (
+        f'TEST=="{PERSISTED}/{uuid}.json"',
+        f'TEST!="{RULES}/{export_name(uuid)}"',
+        f'TEST=="{INITRAMFS}"',
+    )
+    return rules(profile, md_uuid, fs_uuid, f"{JOURNALS}/{uuid}.jsonl", gates)
 
 
 def persisted(profile: Profile, uuid: str, journal: Path) -> str:
@@ -71,9 +83,9 @@ def persisted(profile: Profile, uuid: str, journal: Path) -> str:
     No two texts are the same. What udev remembers to have set by an earlier one counts no more, be
     it on disks that have left the array: an event that would let it forget them would also let
     mdadm start an array that its owner has stopped."""
-    gate = f'TEST!="{PERSISTED}/{uuid}.json"'
+    gates = (f'TEST!="{PERSISTED}/{uuid}.json"',)
     own = secrets.token_hex(4)
-    return rules(profile, *forms(uuid), journal, gate, noted_for=uuid, own=own)
+    return rules(profile, *forms(uuid), journal, gates, noted_for=uuid, own=own)
 
 
 def forms(uuid: str) -> tuple[str, str]:
@@ -86,8 +98,8 @@ def forms(uuid: str) -> tuple[str, str]:
 
 
 _INSTALL = (
-    "Install: this file in /etc/udev/rules.d. Then: udevadm control --reload && udevadm trigger "
-    "--action=change --subsystem-match=block"
+    "Install: this file, under its name, in /etc/udev/rules.d. Then: udevadm control --reload && "
+    "udevadm trigger --action=change --subsystem-match=block"
 )
 
 
@@ -96,13 +108,14 @@ def rules(
     md_uuid: str,
     fs_uuid: str,
     journal: Path | str,
-    nothing_if: str,
+    nothing_if: Iterable[str],
     noted_for: str = "",
     own: str = "",
 ) -> str:
     """The rules' text. `journal` is there while a run of autotune is under way. They do nothing
-    where the match `nothing_if` holds. `noted_for`: the UUID that it is noted for what disks had;
-    "" if it is not noted. `own` tells what they set from what others with the same values set."""
+    where one of the matches `nothing_if` holds. `noted_for`: the UUID that it is noted for what
+    disks had; "" if it is not noted. `own` tells what they set from what others with the same
+    values set."""
     wanted = steps(profile)
     on_array = [step for step in wanted if not step.on_disks]
     waiting = {name: [s for s in on_array if s.file in files] for name, files in _WAITING.items()}
@@ -113,7 +126,7 @@ def rules(
     at_once = [step for step in on_array if not any(step in found for found in waiting.values())]
     on_disks = [step for step in wanted if step.on_disks]
     text = comment(profile, _INSTALL, lacks=_LACKS) + _HEAD
-    text += f"{nothing_if}, " + _TO_END
+    text += "".join(f"{match}, {_TO_END}" for match in nothing_if)
     if on_array:
         text += (
             f'KERNEL=="md*", ENV{{DEVTYPE}}=="disk", ENV{{MD_UUID}}=="{md_uuid}", '

@@ -107,6 +107,16 @@ def test_udev_rules_only_compare_set_attributes_and_look_again(
     assert set(assignments) == wanted
 
 
+def test_a_copy_of_exported_rules_in_an_initramfs_does_nothing() -> None:
+    """There it outlives its removal: initramfs-tools puts it into lib/udev/rules.d, dracut leaves
+    it where it was."""
+    ((name, text),) = FORMATS["udev"](PROFILE, UUID).items()
+    rules = list(code(text))
+    assert rules[3] == f'TEST!="/etc/udev/rules.d/{name}", GOTO="autotune_end"'
+    assert rules[4] == 'TEST=="/etc/initrd-release", GOTO="autotune_end"'
+    assert all("GOTO=" in line for line in rules[:3])
+
+
 @pytest.mark.parametrize("name", ["tuned", "systemd"])
 def test_ini_files_have_their_own_sections_alone(name: str, theirs: Profile) -> None:
     text = next(
