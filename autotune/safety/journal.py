@@ -376,6 +376,8 @@ class Journal:
             self.path, self.record, self.held = earlier.path, earlier.record, None
             self.settle_kept()
             return
+        if earlier is not None:
+            self._take_scratch(earlier.record)
         folder = self.path.parent
         if profile:
             self._add({"kind": "profile", "digest": profile})

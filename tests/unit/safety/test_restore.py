@@ -653,6 +653,25 @@ def test_what_was_applied_before_a_reboot_is_no_original_after_it(files: Files) 
     assert sysfs.read(cache) == "256"
 
 
+def test_a_scratch_of_what_was_applied_before_a_reboot_is_not_forgotten(files: Files) -> None:
+    cache, applied = files.md / "stripe_cache_size", applied_path(files.root / "state", UUID)
+    folder = files.root / ".autotune-1"
+    folder.mkdir()
+    for boot in ("boot-1", "boot-2"):
+        files.boot(boot)
+        cache.write_text("256")
+        journal = files.open()
+        files.write(journal, cache, "4096")
+        if boot == "boot-1":
+            journal.scratch(folder)
+        journal.keep(applied)
+        # Killed here, nobody has removed it.
+        journal.release()
+    assert Journal.load(applied).record.scratch == [str(folder)]
+    assert restore(Journal.load(applied), files.root).complete
+    assert not folder.exists()
+
+
 def test_a_check_of_ours_accounts_for_sync_min(files: Files) -> None:
     journal = files.open()
     journal.checking(True)
