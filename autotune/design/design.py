@@ -18,7 +18,7 @@ from autotune.design.slices import on_slices
 from autotune.design.space import Space, space
 from autotune.design.trials import Trials
 from autotune.design.workspace import Workspace, first_free, last_free, slice_of
-from autotune.errors import AutotuneError, RefusalError, SignalledError, UsageError
+from autotune.errors import AutotuneError, RefusalError, RestoreError, SignalledError, UsageError
 from autotune.measure.workload import Workload
 from autotune.preflight.checks import fio_missing
 from autotune.problem.ceilings import Ceiling, check_phases
@@ -122,7 +122,7 @@ def make(result: Result, notice: Callable[[str], None] = lambda _text: None) -> 
 
     Raise RefusalError if a disk is not blank any more, or its name is taken, SignalledError if it
     is not to be made any more, InfeasibleError if mdadm does not make it, MeasurementError if it
-    cannot be written, with nothing left of it.
+    cannot be written, with nothing left of it, RestoreError if something is.
     """
     signals, uuid = Signals(), secrets.token_hex(16)
     with signals.caught(notice), lock(result.workspace):
@@ -133,9 +133,11 @@ def make(result: Result, notice: Callable[[str], None] = lambda _text: None) -> 
         disks = result.workspace.disks
         try:
             create(result.device, result.winner.shape, disks, [f"--uuid={uuid_words(uuid)}"])
-            array_head.clear(result.device)
-        except AutotuneError:
-            own_array.remove(uuid, [disk.name for disk in disks])
+            array_head.clear(result.device, uuid)
+        except AutotuneError as error:
+            removal = own_array.remove(uuid, [disk.name for disk in disks])
+            if removal.failed:
+                raise RestoreError(f"{error} And {'; '.join(removal.failed)}.") from None
             raise
 
 

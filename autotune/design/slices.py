@@ -172,7 +172,7 @@ class Slices:
         journal, array = self._guardian.journal, read_array(name)
         if (array.uuid, array.level) != (self.workspace.uuid, shape.level):
             raise StoppedError(f"Stopped: {array.device} is not the array that was made just now.")
-        array_head.clear(array.device)
+        array_head.clear(array.device, array.uuid)
         watch = Watch(array, ())
         watch.signals = self._signals
         watch.rely_on(self._guardian)

@@ -538,7 +538,7 @@ def test_what_looks_like_a_partition_table_on_a_new_array_is_none(tmp_path: Path
     # The kernel looks when it is opened first.
     sh("blockdev", "--getsize64", "/dev/md0")
     assert Path("/sys/block/md0/md0p1").exists()
-    array_head.clear("/dev/md0")
+    array_head.clear("/dev/md0", find_array("/dev/md0").uuid)
     assert not Path("/sys/block/md0/md0p1").exists()
     sh("mdadm", "--stop", "/dev/md0")
     sh("mdadm", "--zero-superblock", *DISKS)

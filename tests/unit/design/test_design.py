@@ -1,4 +1,8 @@
-"""What a design refuses before it writes anything."""
+"""What a design refuses before it writes anything, and an array that cannot be made."""
+
+import contextlib
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from some_design import BALANCED
@@ -6,9 +10,11 @@ from some_design import BALANCED
 from autotune.design import design as design_module
 from autotune.design import workspace
 from autotune.design.blank_disks import Disk
-from autotune.design.design import Options, design
-from autotune.errors import UsageError
+from autotune.design.design import Options, design, make
+from autotune.design.shape import Shape
+from autotune.errors import MeasurementError, RestoreError, UsageError
 from autotune.measure.workload import load_workload
+from autotune.safety.own_array import Removal
 from autotune.system.blockdev import Media
 
 DISKS = tuple(Disk(f"/dev/sd{n}", f"sd{n}", 4 << 40, Media.HDD, n, "") for n in "bcdef")
@@ -51,3 +57,26 @@ def test_the_least_time_that_is_said_is_enough_to_begin(tmp_path: object) -> Non
     for enough_s in (600.0, 1800.0):
         with pytest.raises(BegunError):
             design(asked(enough_s), tmp_path, None)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("left", [(), ("/dev/md0 stays, since it is in use",)])
+def test_what_is_left_of_an_array_that_could_not_be_made_is_said(
+    left: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_device: str, _uuid: str) -> None:
+        raise MeasurementError("The first bytes of /dev/md0 cannot be cleared: busy.")
+
+    monkeypatch.setattr(design_module, "lock", lambda _workspace: contextlib.nullcontext())
+    monkeypatch.setattr(design_module, "first_free", lambda: "md0")
+    monkeypatch.setattr(design_module, "create", lambda *_: None)
+    monkeypatch.setattr(design_module.array_head, "clear", refuse)
+    monkeypatch.setattr(
+        design_module.own_array, "remove", lambda *_: Removal(["/dev/md0"], list(left))
+    )
+    winner = SimpleNamespace(shape=Shape("raid6", "left-symmetric", 64, "bitmap"))
+    found = SimpleNamespace(
+        workspace=SimpleNamespace(disks=DISKS), device="/dev/md0", winner=winner
+    )
+    said = r"busy\. And /dev/md0 stays, since it is in use\." if left else r"busy\."
+    with pytest.raises(RestoreError if left else MeasurementError, match=said):
+        make(cast(Any, found))
