@@ -97,6 +97,19 @@ def row(out: Path, workload: str, levels: Sequence[str]) -> list[str]:
     ]
 
 
+def fill(out: Path, workload: str, levels: Sequence[str], passes: int, minutes: float) -> None:
+    """Measure what is not there yet."""
+    common = ("--workload", workload, "--levels", ",".join(levels))
+    file = str(out / f"grid-{workload}.jsonl")
+    inside(out, "grid", *common, "--passes", str(passes), "--out", file)
+    if not (out / f"design-{workload}.json").exists():
+        file = str(out / f"design-{workload}.json")
+        inside(out, "design", *common, "--minutes", str(minutes), "--out", file)
+    shapes = json.dumps([each.setting for each in finalists(out, workload, levels)])
+    turns = ("--shapes", shapes, "--passes", str(TURNS))
+    inside(out, "grid", *common, *turns, "--out", str(out / f"turns-{workload}.jsonl"))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.design")
     parser.add_argument("--out", type=Path, default=RESULTS, help="folder of the results")
@@ -104,21 +117,14 @@ def main() -> None:
     parser.add_argument("--levels", default=LEVELS)
     parser.add_argument("--passes", type=int, default=2)
     parser.add_argument("--minutes", type=float, default=30)
+    parser.add_argument("--show", action="store_true", help="print what there is, measure nothing")
     chosen = parser.parse_args()
-    out = chosen.out.absolute()
+    out, levels = chosen.out.absolute(), chosen.levels.split(",")
     out.mkdir(parents=True, exist_ok=True)
-    table = Table("workload", "best of the grid", "chosen", "share", "as printed", "took", box=None)
-    levels = chosen.levels.split(",")
+    table = Table("workload", "best", "chosen", "share", "as printed", "took", box=None)
     for workload in chosen.workloads.split(","):
-        common = ("--workload", workload, "--levels", chosen.levels)
-        file = str(out / f"grid-{workload}.jsonl")
-        inside(out, "grid", *common, "--passes", str(chosen.passes), "--out", file)
-        if not (out / f"design-{workload}.json").exists():
-            file = str(out / f"design-{workload}.json")
-            inside(out, "design", *common, "--minutes", str(chosen.minutes), "--out", file)
-        shapes = json.dumps([each.setting for each in finalists(out, workload, levels)])
-        turns = ("--shapes", shapes, "--passes", str(TURNS))
-        inside(out, "grid", *common, *turns, "--out", str(out / f"turns-{workload}.jsonl"))
+        if not chosen.show:
+            fill(out, workload, levels, chosen.passes, chosen.minutes)
         table.add_row(*row(out, workload, levels))
     Console().print(table)
 
