@@ -350,7 +350,7 @@ def test_a_run_persists_the_winner_that_it_has_applied_and_nothing_without_one(
         done = Done(1, result, found, found and EXAMPLE, 0, 0, (), "", None, Spent())
         words = ("run", "/dev/md0", "--persist")
         assert autotune(*words, state=state).returncode == 2
-        with mock.patch("autotune.tuning.run.run", return_value=done):
+        with mock.patch("autotune.cli.running.tune_array", return_value=done):
             printed = autotune_json(*words, "--apply", state=state)
         assert [Path(file).exists() for file in printed["persisted"]] == (
             [True] * 2 if found else []
