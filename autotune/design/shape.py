@@ -7,8 +7,8 @@ Defaults and words are mdadm's (mdadm(8), 4.2); widths are those that the kernel
 from dataclasses import asdict, dataclass
 
 from autotune.problem.setting import Setting
+from autotune.system.array import PARITY
 
-PARITY_DISKS = {"raid5": 1, "raid6": 2}
 COPIES = 2
 """Of each block on RAID 10."""
 LAYOUTS = {
@@ -70,16 +70,16 @@ class Shape:
         """What so many disks hold, without the little that md takes for itself."""
         if self.level == "raid10":
             return disks * each_bytes // COPIES
-        return (disks - PARITY_DISKS[self.level] if self.level in PARITY_DISKS else 1) * each_bytes
+        return (disks - PARITY[self.level] if self.level in PARITY else 1) * each_bytes
 
     def survives(self, disks: int) -> int:
         """How many disks may fail, whichever they are."""
-        return {"raid1": disks - 1, "raid10": COPIES - 1, **PARITY_DISKS}[self.level]
+        return {"raid1": disks - 1, "raid10": COPIES - 1, **PARITY}[self.level]
 
     def width(self, disks: int) -> int:
         """The chunks of data in a stripe."""
-        if self.level in PARITY_DISKS:
-            return disks - PARITY_DISKS[self.level]
+        if self.level in PARITY:
+            return disks - PARITY[self.level]
         if self.level == "raid1":
             return 1
         return disks // COPIES if self.layout == "n2" and disks % COPIES == 0 else disks

@@ -1,5 +1,8 @@
 """The pictures of a report of a design, from its document alone."""
 
+from functools import partial
+
+from autotune.quantities import show_figure
 from autotune.report import design_words as words
 from autotune.report.design_words import Document
 from autotune.report.drawing import (
@@ -52,7 +55,7 @@ def _overall(name: str, design: Document) -> Picture | None:
 
 def _figure(name: str, design: Document, shown: Document) -> Picture | None:
     """What one figure was with each finalist, the default in another colour."""
-    show = words.show(shown)
+    show = partial(show_figure, shown["kind"])
     rows = [
         (each, each["figures"][shown["name"]])
         for each in design["finalists"]

@@ -3,7 +3,13 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from autotune.quantities import show_bytes, show_count, show_latency, show_rate, show_seconds
+from autotune.quantities import (
+    show_bytes,
+    show_count,
+    show_figure,
+    show_rate,
+    show_seconds,
+)
 from autotune.report.tables import QUIET_QUANTITIES, show_span
 from autotune.stats.sequential import Held
 
@@ -142,15 +148,12 @@ def _cell(figure: Document, finalist: Document) -> str:
     if shown is None:
         return "–"
     over = OVER if finalist["ceilings"].get(figure["name"]) == Held.BROKEN.value else ""
-    value, low, high = (show(figure)(shown[name]) for name in ("value", "low", "high"))
+    value, low, high = (
+        show_figure(figure["kind"], shown[name]) for name in ("value", "low", "high")
+    )
     unit = value.rpartition(" ")[2]
     low, high = (text.removesuffix(f" {unit}") for text in (low, high))
     return f"{value} ({low} to {high}){over}"
-
-
-def show(figure: Document) -> Any:
-    """What shows the values of a figure."""
-    return show_rate if figure["kind"] == "throughput" else show_latency
 
 
 def trial_rows(design: Document) -> list[list[str]]:
