@@ -60,7 +60,7 @@ def apply(
     if persist:
         from autotune.deploy.persist import check
 
-        check(array, state_dir, wanted)
+        check(array, wanted)
     before, after = apply_profile(wanted, device, state_dir, notice, force=force)
     if not wanted.evidence.confirmed:
         notice(

@@ -52,6 +52,7 @@ def restore(
     from autotune.safety.other_folders import applied_to, left_elsewhere
     from autotune.safety.paths import open_journals
     from autotune.system.array import find_array
+    from autotune.system.noted_records import forget_removed
 
     if all_ and device is not None:
         raise UsageError("Name an array or take --all, not both.")
@@ -68,6 +69,7 @@ def restore(
         more, removed, faults = _undo(array, state_dir, keep=bool(failed))
         done = {**done, **more}
         failed += faults
+    came.barred += forget_removed(state_dir)
     outcomes = _by_name({**each.remove_kept_scratch_of_each(state_dir), **done})
     if came.barred:
         from autotune.deploy.udevd import wake

@@ -40,7 +40,7 @@ def run(
 ) -> dict[str, Any]:
     """Tune the array, and print what was found, unless the document is wanted; return that."""
     if persist:
-        check(find_array(options.device), state_dir)
+        check(find_array(options.device))
     with LiveReporter(console(stderr=True), CTRL_C) as reporter:
         done = tune_array(options, state_dir, reporter, apply, resume)
     if not as_json:

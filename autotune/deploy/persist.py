@@ -8,7 +8,6 @@ miss a disk that is replaced. What exactly the rules rest on: `export.udev`.
 
 import contextlib
 import os
-import re
 from collections.abc import Callable, Iterable
 from importlib import resources
 from pathlib import Path
@@ -47,13 +46,12 @@ from autotune.safety.applied import (
     set_by_profiles,
 )
 from autotune.safety.locks import lock
-from autotune.safety.paths import journal_path
 from autotune.system import ownership, sysfs
 from autotune.system.array import Array
 from autotune.system.sysfs import SYSTEM
 
 
-def check(array: Array, state_dir: Path, profile: Profile | None = None) -> None:
+def check(array: Array, profile: Profile | None = None) -> None:
     """Raise RefusalError if nothing could be persisted for this array, UsageError if the profile
     cannot: better known before a run of half an hour than after."""
     if profile is not None:
@@ -67,11 +65,6 @@ def check(array: Array, state_dir: Path, profile: Profile | None = None) -> None
         raise RefusalError(
             f"{array.device} has no UUID that lasts, so it cannot be recognised after a restart "
             "and nothing can be persisted for it."
-        )
-    if not re.fullmatch(r"[A-Za-z0-9/._+-]+", str(state_dir.absolute())):
-        raise RefusalError(
-            f"The name of the state folder {state_dir} cannot stand in a udev rule; use one of "
-            "letters, digits, dots and dashes (--state-dir)."
         )
     rules = array.root / RULES
     for path in (rule_path(array.uuid, array.root), array.root / NOTING):
@@ -93,7 +86,7 @@ def persist(
     read as the profile says once udev has taken the rules. Raise RefusalError as `check`,
     AutotuneError, leaving what was there, if a file cannot be written.
     """
-    check(array, state_dir, profile)
+    check(array, profile)
     root, uuid = array.root, array.uuid
     for text in conflicts.setting(array, profile.knobs):
         notice(text)
@@ -104,8 +97,7 @@ def persist(
         own = {**reset_with_schedulers(array, known), **own}
     before = replaced(own, array, known)
     profile = with_before(profile, array, before, _following(profile, array, before, state_dir))
-    journal = journal_path(state_dir.absolute(), uuid)
-    rule = udev.persisted(_with_lengths(profile, array, state_dir, notice), uuid, journal)
+    rule = udev.persisted(_with_lengths(profile, array, state_dir, notice), uuid)
     text = as_text(profile)
     # What could not be read again would leave no way back.
     parse_profile(text, profile.name)

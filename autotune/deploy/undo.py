@@ -4,6 +4,7 @@ Nothing was recorded when udev set it. What the array itself had before is in th
 its disks had is noted by the rules (`system.disk_originals`), which is enough if all else is lost.
 """
 
+import contextlib
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -21,12 +22,12 @@ from autotune.problem.profile import Profile
 from autotune.safety.applied import Stopped, is_applied, known_by_record, ours_by_record, recorded
 from autotune.safety.locks import Lockable, lock
 from autotune.safety.new_journal import new_journal
-from autotune.safety.noted_records import note
 from autotune.safety.other_folders import is_applied_elsewhere
 from autotune.safety.paths import applied_path, applied_profile_path, journal_path
 from autotune.system import ownership, sysfs
 from autotune.system.array import Array
 from autotune.system.disk_originals import BEING_SET, Note, noted_arrays, noted_for
+from autotune.system.noted_records import note
 
 
 def record(array: Array | Stopped, state_dir: Path) -> list[str]:
@@ -160,7 +161,9 @@ def _record(
         now = {name: journal.record.originals[name] for name in texts}
         journal.found_set(texts, now)
         journal.keep(applied_path(state_dir, array.uuid))
-        note(applied_path(state_dir, array.uuid), array.root)
+        # As where a profile is applied.
+        with contextlib.suppress(OSError):
+            note(applied_path(state_dir, array.uuid), array.root)
         newer = {str(file) for file, text in before.items() if known.get(file, text) != text}
         if newer:
             # A disk was in no array meanwhile, and somebody has set something else there.

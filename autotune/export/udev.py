@@ -29,8 +29,8 @@ from autotune.knobs.resets import DEPTHS, RAISING
 from autotune.problem.profile import Profile
 from autotune.system.blockdev import uuid_words
 from autotune.system.disk_originals import NOTES
+from autotune.system.noted_records import journal_note
 
-JOURNALS = Path("/var/lib/autotune/journal")
 RULES = Path("/etc/udev/rules.d")
 """Where an exported file has to be, under its own name."""
 INITRAMFS = Path("/etc/initrd-release")
@@ -73,10 +73,10 @@ def exported(profile: Profile, md_uuid: str, fs_uuid: str, uuid: str) -> str:
         f'TEST!="{RULES}/{export_name(uuid)}"',
         f'TEST=="{INITRAMFS}"',
     )
-    return rules(profile, md_uuid, fs_uuid, f"{JOURNALS}/{uuid}.jsonl", gates)
+    return rules(profile, md_uuid, fs_uuid, uuid, gates)
 
 
-def persisted(profile: Profile, uuid: str, journal: Path) -> str:
+def persisted(profile: Profile, uuid: str) -> str:
     """The text of the rules of a persisted profile. initramfs-tools copies rules into the
     initramfs, where they would outlive their removal: there is no profile, so they do nothing.
 
@@ -85,7 +85,7 @@ def persisted(profile: Profile, uuid: str, journal: Path) -> str:
     mdadm start an array that its owner has stopped."""
     gates = (f'TEST!="{PERSISTED}/{uuid}.json"',)
     own = secrets.token_hex(4)
-    return rules(profile, *forms(uuid), journal, gates, noted_for=uuid, own=own)
+    return rules(profile, *forms(uuid), uuid, gates, notes=True, own=own)
 
 
 def forms(uuid: str) -> tuple[str, str]:
@@ -107,15 +107,15 @@ def rules(
     profile: Profile,
     md_uuid: str,
     fs_uuid: str,
-    journal: Path | str,
+    uuid: str,
     nothing_if: Iterable[str],
-    noted_for: str = "",
+    notes: bool = False,
     own: str = "",
 ) -> str:
-    """The rules' text. `journal` is there while a run of autotune is under way. They do nothing
-    where one of the matches `nothing_if` holds. `noted_for`: the UUID that it is noted for what
-    disks had; "" if it is not noted. `own` tells what they set from what others with the same
-    values set."""
+    """The rules' text. They do nothing while a run of autotune is under way, nor where one of the
+    matches `nothing_if` holds. `notes`: whether it is noted what disks had. `own` tells what they
+    set from what others with the same values set."""
+    under_way = f'TEST=="{journal_note(uuid)}", {_TO_END}'
     wanted = steps(profile)
     on_array = [step for step in wanted if not step.on_disks]
     waiting = {name: [s for s in on_array if s.file in files] for name, files in _WAITING.items()}
@@ -141,10 +141,10 @@ def rules(
     text += 'GOTO="autotune_end"\n'
     if on_array:
         text += '\nLABEL="autotune_array"\nATTR{md/array_state}=="clear|inactive", ' + _TO_END
-        # Before the journal is looked for: what is not imported is forgotten.
+        # Before a run is looked for: what is not imported is forgotten.
         text += 'IMPORT{db}="AUTOTUNE_ARRAY"\n' if at_once else ""
         text += "".join(f'IMPORT{{db}}="{name}"\n' for name in waiting)
-        text += f'TEST=="{journal}", ' + _TO_END
+        text += under_way
         text += "".join(_when_safe(name, found, own) for name, found in waiting.items())
         if at_once:
             key = _key(at_once, own)
@@ -157,10 +157,10 @@ def rules(
         text += '\nLABEL="autotune_member"\n'
         text += 'IMPORT{db}="AUTOTUNE_MEMBER"\n'
         text += f'ENV{{AUTOTUNE_MEMBER}}=="{key}", ' + _TO_END
-        text += f'TEST=="{journal}", ' + _TO_END
-        text += f"{_note('before', on_disks, noted_for)}, {_TO_END}" if noted_for else ""
+        text += under_way
+        text += f"{_note('before', on_disks, uuid)}, {_TO_END}" if notes else ""
         text += "".join(_on_disk(step) for step in on_disks)
-        text += f"{_note('after', on_disks, noted_for)}, {_TO_END}" if noted_for else ""
+        text += f"{_note('after', on_disks, uuid)}, {_TO_END}" if notes else ""
         text += f'ENV{{AUTOTUNE_MEMBER}}="{key}"\n'
     return text + '\nLABEL="autotune_end"\n'
 

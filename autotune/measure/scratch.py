@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from autotune.errors import AutotuneError, RefusalError
+from autotune.errors import AutotuneError, RefusalError, SignalledError
 from autotune.measure.fio_command import Target
 from autotune.measure.write_budget import Written
 from autotune.safety import separate_process
@@ -48,6 +48,7 @@ def scratch_file(
     here = f"/proc/self/fd/{place}"
     folder = parent / (SCRATCH_PREFIX + secrets.token_hex(8))
     journal.scratch(folder)
+    to_restore = False
     try:
         _fill(folder, (here, str(size), fstype), journal, progress, written)
         file = _opened(place, folder)
@@ -55,18 +56,27 @@ def scratch_file(
             yield Target(folder / FILE, size, descriptor=file)
         finally:
             os.close(file)
+    except SignalledError:
+        # Who stops a container kills it ten seconds later: the settings first.
+        to_restore = not journal.cleared
+        raise
     finally:
-        try:
-            hangs = str(folder) in journal.record.hanging
-            remove(folder, HANGING_TIMEOUT_S if hangs else REMOVE_TIMEOUT_S, here)
-            journal.removed(folder)
-        except OSError as error:
-            # Until it is cleared, the journal speaks for the folder.
-            if journal.cleared:
-                notice(f"The scratch folder {folder} is left to remove: {error.strerror}.")
-        except AutotuneError:
-            pass
+        if not to_restore:
+            _remove(folder, here, journal, notice)
         os.close(place)
+
+
+def _remove(folder: Path, here: str, journal: Journal, notice: Callable[[str], None]) -> None:
+    try:
+        hangs = str(folder) in journal.record.hanging
+        remove(folder, HANGING_TIMEOUT_S if hangs else REMOVE_TIMEOUT_S, here)
+        journal.removed(folder)
+    except OSError as error:
+        # Until it is cleared, the journal speaks for the folder.
+        if journal.cleared:
+            notice(f"The scratch folder {folder} is left to remove: {error.strerror}.")
+    except AutotuneError:
+        pass
 
 
 def _opened(place: int, folder: Path) -> int:

@@ -10,11 +10,11 @@ from autotune.errors import AutotuneError
 from autotune.problem.profile import Profile, as_text, digest
 from autotune.safety.journal import Journal
 from autotune.safety.locks import Lockable
-from autotune.safety.noted_records import note
 from autotune.safety.paths import applied_path, applied_profile_path, applied_records
 from autotune.safety.record import Record
 from autotune.system import disk_originals, sysfs
 from autotune.system.array import Array
+from autotune.system.noted_records import note
 
 
 def keep_applied(profile: Profile, array: Array, journal: Journal, state_dir: Path) -> None:
@@ -31,7 +31,9 @@ def keep_applied(profile: Profile, array: Array, journal: Journal, state_dir: Pa
         except AutotuneError:
             part.unlink(missing_ok=True)
             raise
-        note(applied_path(state_dir, array.uuid), array.root)
+        # On a full /run that is left out: it is needed only where the record is out of reach.
+        with contextlib.suppress(OSError):
+            note(applied_path(state_dir, array.uuid), array.root)
         part.replace(place)
         durable.sync_folder(place.parent)
     except OSError as error:

@@ -21,10 +21,10 @@ from autotune.knobs.reshape import MDADMS_MIN, MIN
 from autotune.knobs.write_order import CACHE
 from autotune.safety.in_time import in_time
 from autotune.safety.lock_holders import holder
-from autotune.safety.noted_records import forget
 from autotune.safety.paths import is_of_applied, is_waiting, waiting_path
 from autotune.safety.record import Record
 from autotune.system import sysfs
+from autotune.system.noted_records import forget
 from autotune.system.stack import is_mountpoint
 from autotune.untrusted import NONSENSE
 

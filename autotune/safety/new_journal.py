@@ -12,11 +12,11 @@ from autotune.errors import AutotuneError, RefusalError
 from autotune.knobs.reshape import MIN
 from autotune.knobs.write_order import CACHE, WAITING, unsafe_now
 from autotune.safety.journal import Journal
-from autotune.safety.noted_records import forget, note
 from autotune.safety.paths import APPLIED, waiting_path
 from autotune.safety.record import Record, boot_id, kernel_start_s
 from autotune.safety.shared_folder import kernel_mark
 from autotune.system import ownership, sysfs
+from autotune.system.noted_records import NOTES, forget, note
 
 
 def new_journal(
@@ -41,6 +41,8 @@ def new_journal(
             with contextlib.suppress(OSError):
                 # Empty, it would be taken for one that a power cut has torn.
                 fcntl.flock(file, fcntl.LOCK_EX)
+            # Before anything is read: from here on udev sets nothing.
+            _note(path, root)
             append(file.fileno(), _head(record, path, paths))
     except FileExistsError:
         if _is_out_of_the_way(path, root):
@@ -53,7 +55,7 @@ def new_journal(
         # Without a descriptor left it is not even seen that an earlier run's is there.
         if made:
             with contextlib.suppress(OSError):
-                path.unlink(missing_ok=True)
+                _drop(path, root)
         first = "make it writable" if error.errno == errno.EROFS else "free some space"
         raise AutotuneError(
             f"The journal {path} cannot be written ({error.strerror}), "
@@ -61,7 +63,7 @@ def new_journal(
         ) from None
     except BaseException:
         if made:
-            path.unlink(missing_ok=True)
+            _drop(path, root)
         raise
     journal = Journal(path, record)
     try:
@@ -74,13 +76,28 @@ def new_journal(
         ) from None
     except OSError as error:
         # As on a network's filesystem without locks.
-        path.unlink(missing_ok=True)
+        _drop(path, root)
         raise AutotuneError(
             f"The journal {path} cannot be held ({error.strerror}), so nothing was changed; "
             "choose another --state-dir."
         ) from None
-    note(path, root)
     return journal
+
+
+def _note(path: Path, root: Path) -> None:
+    try:
+        note(path, root)
+    except OSError as error:
+        raise AutotuneError(
+            f"{root / NOTES.relative_to('/')} cannot be written ({error.strerror}), so nothing was "
+            "changed; free some space there."
+        ) from None
+
+
+def _drop(path: Path, root: Path) -> None:
+    """Remove a journal of which nothing was changed yet."""
+    forget(path, root)
+    path.unlink(missing_ok=True)
 
 
 def _head(record: Record, path: Path, paths: Iterable[Path]) -> dict[str, object]:
@@ -126,8 +143,7 @@ def _is_out_of_the_way(path: Path, root: Path) -> bool:
         if not all(_has_to_wait(Path(name)) for name in record.ours):
             return False
         if not (record.ours or record.moved):
-            forget(path, root)
-            path.unlink()
+            _drop(path, root)
             return True
         action = sysfs.read_or(record.action(root), "idle")
         if action == "idle" or (action == "check" and record.checking):

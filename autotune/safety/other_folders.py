@@ -9,8 +9,8 @@ from autotune.errors import AutotuneError
 from autotune.safety.in_time import answer_in_time
 from autotune.safety.journal import Journal
 from autotune.safety.locks import LOCKS
-from autotune.safety.noted_records import noted_folders, out_of_reach, told
 from autotune.safety.paths import applied_path, applied_records, is_held
+from autotune.system.noted_records import noted_folders, out_of_reach, told
 
 ANSWER_S = 3.0
 """So long a folder may take to be looked into: its disk may never answer."""

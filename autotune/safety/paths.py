@@ -4,6 +4,7 @@ import fcntl
 from pathlib import Path
 
 from autotune.durable import open_roots_own, sync_folder
+from autotune.system.noted_records import forget
 
 _WAITING = ".waiting.jsonl"
 APPLIED = "applied"
@@ -73,6 +74,7 @@ def clear_if_torn(path: Path) -> bool:
             return False
         if b"\n" in file.read():
             return False
+        forget(path)
         path.unlink()
     sync_folder(path.parent)
     return True

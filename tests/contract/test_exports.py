@@ -90,7 +90,7 @@ def test_udev_rules_only_compare_set_attributes_and_look_again(
     """And note what a disk had, where a profile is persisted."""
     (text,) = FORMATS["udev"](theirs, UUID).values()
     if is_persisted:
-        text = persisted(theirs, UUID, Path("/var/lib/autotune/journal/some.jsonl"))
+        text = persisted(theirs, UUID)
     event = f"echo change {forms(UUID)[1]} >/sys$devpath/uevent"
     assignments = []
     for line in code(text):

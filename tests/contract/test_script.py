@@ -15,7 +15,7 @@ from autotune.export import FORMATS
 from autotune.export.steps import lasting
 from autotune.problem.profile import Profile
 from autotune.problem.setting import Setting
-from autotune.safety import noted_records
+from autotune.system import noted_records
 
 __all__ = ["theirs"]
 

@@ -268,7 +268,6 @@ def test_a_disk_that_is_added_during_a_check_gets_its_scheduler_after_it(
     slow = Path("/run/lab/disks", MEMBERS[0].removeprefix("/dev/"), "slowdown")
     # Or it would be over before it is looked at.
     slow.write_text("20\n")
-    # The journal that the rules know of.
     check = start("check", "/dev/md0", "--policy", "foreground", state=state)
     wait_until(journal_path(state, UUID).exists, 60, "the check")
     run("mdadm", "/dev/md0", "--add", new)

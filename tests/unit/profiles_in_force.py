@@ -99,7 +99,7 @@ def persisted_before(
     (array.root / NOTING).write_text(SCRIPT.read_text())
     rule = rule_path(array.uuid, array.root)
     rule.parent.mkdir(parents=True, exist_ok=True)
-    rule.write_text(udev.persisted(made, array.uuid, Path("/journal")))
+    rule.write_text(udev.persisted(made, array.uuid))
     return path
 
 

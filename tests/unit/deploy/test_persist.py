@@ -60,7 +60,7 @@ def test_the_files_are_there_whatever_the_umask(machine: fake_sysfs.FakeMachine)
     before = {name: PROFILE.before[name] for name in PROFILE.knobs}
     own = {"before": before, "disks": kept_profile.disks, "system": ()}
     assert kept_profile == PROFILE.model_copy(update=own)
-    assert f"/var/lib/autotune/journal/{uuid}.jsonl" in rule.read_text()
+    assert f'TEST=="/run/autotune/records/journal-{uuid}"' in rule.read_text()
     assert [p.stat().st_mode & 0o777 for p in (rule, profile)] == [0o644] * 2
     assert [p.parent.stat().st_mode & 0o777 for p in (rule, profile)] == [0o755] * 2
     assert not list((machine.root / "etc").rglob("*.part"))
@@ -133,20 +133,18 @@ def test_unpersist_leaves_what_is_not_its_own(machine: fake_sysfs.FakeMachine) -
 
 def test_what_cannot_be_persisted_is_refused(machine: fake_sysfs.FakeMachine) -> None:
     here = array(machine)
-    with pytest.raises(RefusalError, match="udev rule"):
-        persist.check(here, Path('/tmp/a", RUN+="x'))
     mixed = EXAMPLE.model_copy(update={"knobs": {"scheduler": "none,bfq,none,bfq,none"}})
     with pytest.raises(UsageError, match="one for all disks"):
-        persist.check(here, Path("/var/lib/autotune"), mixed)
+        persist.check(here, mixed)
     (machine.root / "etc/udev").rmdir()
     with pytest.raises(RefusalError, match="without udev"):
-        persist.check(here, Path("/var/lib/autotune"))
+        persist.check(here)
     without = dataclasses.replace(here, metadata="none")
     with pytest.raises(RefusalError, match="no UUID that lasts"):
-        persist.check(without, Path("/var/lib/autotune"))
+        persist.check(without)
     machine.put("sys/block/md0/md/uuid", "")
     with pytest.raises(RefusalError, match="no UUID"):
-        persist.check(array(machine), Path("/var/lib/autotune"))
+        persist.check(array(machine))
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="root is refused")
@@ -159,9 +157,9 @@ def test_where_others_could_change_what_udev_runs_nothing_is_persisted(
     path.mkdir(parents=True, exist_ok=True)
     path.chmod(0o777)
     with pytest.raises(RefusalError, match="as root, what others can change"):
-        persist.check(array(machine), Path("/var/lib/autotune"))
+        persist.check(array(machine))
     path.chmod(0o755)
-    persist.check(array(machine), Path("/var/lib/autotune"))
+    persist.check(array(machine))
 
 
 def test_rules_of_others_for_the_same_knobs_are_named_and_ours_are_not(

@@ -54,7 +54,7 @@ def test_a_harmful_value_is_refused_wherever_it_would_get_in(
     assert plan(theirs, array, GIB, None).refusals
     assert plan_values(knobs, array, GIB).refusals
     with pytest.raises((RefusalError, UsageError)):
-        persist.check(array, Path("/var/lib/autotune"), theirs)
+        persist.check(array, theirs)
     for name in FORMATS:
         with pytest.raises(UsageError, match="would do harm"):
             FORMATS[name](theirs, array.uuid)

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from journal_files import UUID, Files, files
 
-from autotune.errors import AutotuneError, RefusalError, RestoreError
+from autotune.errors import AutotuneError, RefusalError, RestoreError, SignalledError
 from autotune.measure.scratch import scratch_file
 from autotune.measure.write_budget import Written
 from autotune.safety import guardian as guarding
@@ -599,6 +599,30 @@ def test_a_scratch_folder_that_is_removed_is_nothing_to_restore(files: Files) ->
         assert files.reload().record.scratch == [str(file.path.parent)]
     assert files.reload().record.scratch == []
     assert not heard
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_a_signal_leaves_the_scratch_folder_to_the_restore_unless_that_has_been(
+    files: Files, kept: bool
+) -> None:
+    """Who stops a container kills it ten seconds later: the settings go back first."""
+    files.root.chmod(0o700)
+    journal = files.open()
+    how = (1 << 20, "ext4", journal, lambda _: None, Written(), print)
+    folders = []
+
+    def stopped() -> None:
+        with scratch_file(files.root, *how) as file:
+            folders.append(file.path.parent)
+            if kept:
+                journal.close()
+            raise SignalledError("Stopped.")
+
+    with pytest.raises(SignalledError):
+        stopped()
+    assert [folder.exists() for folder in folders] == [not kept]
+    assert restore(journal, files.root).complete
+    assert not folders[0].exists()
 
 
 def test_what_cannot_be_removed_is_said_once_the_journal_is_gone(files: Files) -> None:

@@ -9,15 +9,16 @@ import fake_sysfs
 import pytest
 from journal_files import Files, files
 
-from autotune.errors import RefusalError
-from autotune.safety import noted_records
+from autotune.errors import AutotuneError, RefusalError
+from autotune.safety import new_journal
 from autotune.safety.journal import Journal
 from autotune.safety.locks import lock
-from autotune.safety.noted_records import NOTES, forget, note, out_of_reach
 from autotune.safety.other_folders import left_elsewhere
 from autotune.safety.paths import applied_path, journal_path, waiting_path
 from autotune.safety.restore import restore
+from autotune.system import noted_records
 from autotune.system.array import Array, find_array
+from autotune.system.noted_records import NOTES, forget, forget_removed, note, out_of_reach
 
 __all__ = ["files"]
 UUID = "0a0b0c0d000000000000000000000001"
@@ -117,6 +118,48 @@ def test_a_note_that_is_damaged_says_nothing(tmp_path: Path, text: str) -> None:
     path = noted(applied_path(tmp_path / "away", UUID), tmp_path, away=True)
     path.write_text(text)
     assert out_of_reach(tmp_path) == {}
+
+
+def test_a_journal_that_cannot_be_noted_is_none(files: Files) -> None:
+    """udev would set what is persisted in the middle of the run."""
+    notes = files.root / NOTES.relative_to("/")
+    notes.parent.mkdir(parents=True)
+    notes.write_text("as a full /run")
+    with pytest.raises(AutotuneError, match=r"records cannot be written .* nothing was changed"):
+        files.open()
+    assert not files.path.exists()
+    notes.unlink()
+    files.open()
+    assert (notes / f"journal-{files.path.stem}").exists()
+
+
+def test_a_journal_is_noted_before_it_says_anything(
+    files: Files, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Or udev could set something between what is read and what is noted."""
+    seen = list[bytes]()
+
+    def see(_record: Path, _root: Path) -> None:
+        seen.append(files.path.read_bytes())
+
+    monkeypatch.setattr(new_journal, "note", see)
+    files.open()
+    assert seen == [b""]
+
+
+def test_a_journal_that_somebody_has_removed_keeps_udev_from_nothing_any_more(
+    files: Files,
+) -> None:
+    """Once `restore` was called, which tells udev."""
+    files.open().release()
+    note_ = files.root / NOTES.relative_to("/") / f"journal-{files.path.stem}"
+    state = files.path.parents[1]
+    assert forget_removed(state, files.root) == []
+    files.path.unlink()
+    assert forget_removed(state / "other", files.root) == []
+    assert note_.exists()
+    assert forget_removed(state, files.root) == [files.path.stem]
+    assert not note_.exists()
 
 
 @pytest.mark.parametrize("end", ["close", "keep", "wait", "left"])

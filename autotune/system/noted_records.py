@@ -1,7 +1,8 @@
 """Where journals and records of what is applied lie, noted until the next boot whatever the
 --state-dir: that may be on a filesystem that is not mounted just now, or under another one.
 
-Light.
+udev's rules look for the note of a journal, and for nothing in the state folder: to look into that
+could wait for a mount that waits for the array. Light.
 """
 
 import contextlib
@@ -13,16 +14,19 @@ NOTES = Path("/run/autotune/records")
 """A file for each of them, named by its kind and the array's UUID. A boot takes them."""
 
 
+def journal_note(uuid: str) -> Path:
+    """The note that is there while there is a journal of this array."""
+    return NOTES / f"journal-{uuid}"
+
+
 def note(record: Path, root: Path = Path("/")) -> None:
-    """Note where a record lies, that is there. On a full /run that is left out: it is needed only
-    where the record is out of reach."""
-    with contextlib.suppress(OSError):
-        path, record = _note(record, root), record.resolve()
-        if _stands_for_another(path, record):
-            return
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        folders = (f"{_identity(folder)} {folder}" for folder in record.parents)
-        path.write_text("\n".join([str(record), *folders, ""]), errors="surrogateescape")
+    """Note where a record lies, or is about to. OSError on a full /run."""
+    path, record = _note(record, root), record.resolve()
+    if _stands_for_another(path, record):
+        return
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    folders = (f"{_identity(folder)} {folder}" for folder in record.parents)
+    path.write_text("\n".join([str(record), *folders, ""]), errors="surrogateescape")
 
 
 def forget(record: Path, root: Path = Path("/")) -> None:
@@ -34,6 +38,21 @@ def forget(record: Path, root: Path = Path("/")) -> None:
         # Its filesystem may be mounted somewhere else by now.
         if noted == record.resolve() or folders[noted.parent] == _identity(record.parent):
             path.unlink()
+
+
+def forget_removed(state_dir: Path, root: Path = Path("/")) -> list[str]:
+    """Forget the records of a state folder that somebody has removed by hand: the UUIDs of the
+    arrays from which a journal's note has kept udev."""
+    barred = []
+    for path in sorted((root / NOTES.relative_to("/")).glob("*")):
+        with contextlib.suppress(OSError, ValueError):
+            record, folders = _read(path)
+            ours = record.parents[1] == state_dir.resolve()
+            if ours and _is_removed(folders) and not _is_there(record):
+                path.unlink()
+                if path.name == journal_note(record.stem).name:
+                    barred.append(record.stem)
+    return barred
 
 
 def out_of_reach(
