@@ -110,7 +110,7 @@ def design(
         say(f"`autotune report {found['name']}` makes a page of it, with pictures.")
     if create:
         try:
-            make(result, shown.print)
+            make(result, state_dir, shown.print)
         except AutotuneError as error:
             # What was measured is not lost.
             raise AutotuneError(str(error), found) from None

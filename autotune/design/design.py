@@ -5,7 +5,7 @@ import secrets
 import time
 import uuid
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from autotune.design import array_head
@@ -24,11 +24,13 @@ from autotune.preflight.checks import fio_missing
 from autotune.problem.ceilings import Ceiling, check_phases
 from autotune.problem.figure import Figure
 from autotune.quantities import show_seconds
-from autotune.safety import own_array
+from autotune.safety.guardian import guarded
+from autotune.safety.journal import Journal
 from autotune.safety.locks import lock
+from autotune.safety.new_journal import new_journal
+from autotune.safety.paths import journal_path
 from autotune.safety.signals import Signals
 from autotune.store import TrialRecord
-from autotune.system.blockdev import uuid_words
 from autotune.system.programs import find
 from autotune.tuning.preload import Loading
 from autotune.tuning.reporter import Reporter
@@ -117,28 +119,42 @@ def design(options: Options, state_dir: Path, reporter: Reporter) -> Result:
     )
 
 
-def make(result: Result, notice: Callable[[str], None] = lambda _text: None) -> None:
-    """Make the array that was found. A signal ends it before mdadm starts, or not at all.
+def make(
+    result: Result, state_dir: Path, notice: Callable[[str], None] = lambda _text: None
+) -> None:
+    """Make the array that was found. A signal ends it before mdadm starts, or not at all; killed,
+    its guardian removes what there is of it.
 
     Raise RefusalError if a disk is not blank any more, or its name is taken, SignalledError if it
     is not to be made any more, InfeasibleError if mdadm does not make it, MeasurementError if it
     cannot be written, with nothing left of it, RestoreError if something is.
     """
-    signals, uuid = Signals(), secrets.token_hex(16)
-    with signals.caught(notice), lock(result.workspace):
+    signals, workspace = Signals(), replace(result.workspace, uuid=secrets.token_hex(16))
+    path = journal_path(state_dir, workspace.uuid)
+    with signals.caught(notice), lock(workspace, path):
         if result.device != f"/dev/{first_free()}":
             raise RefusalError(f"{result.device} is there by now, so nothing was made.")
         if not signals.going():
             raise SignalledError(f"Stopped by {signals.name}; nothing was made.")
-        disks = result.workspace.disks
         try:
-            create(result.device, result.winner.shape, disks, [f"--uuid={uuid_words(uuid)}"])
-            array_head.clear(result.device, uuid)
-        except AutotuneError as error:
-            removal = own_array.remove(uuid, [disk.name for disk in disks])
-            if removal.failed:
-                raise RestoreError(f"{error} And {'; '.join(removal.failed)}.") from None
-            raise
+            journal = new_journal(path, workspace.uuid, result.device, ())
+            with guarded(journal, notice):
+                _make(result, workspace, journal)
+        except RestoreError as error:
+            # It says what is left, and what it came with says why.
+            why = f"{error.__context__} " if isinstance(error.__context__, AutotuneError) else ""
+            raise RestoreError(f"{why}{error}") from None
+
+
+def _make(result: Result, workspace: Workspace, journal: Journal) -> None:
+    journal.making(workspace.hardware)
+    assert journal.held is not None
+    words = [f"--uuid={workspace.mdadm_uuid}"]
+    # With the lock of the journal: the guardian waits until mdadm is done.
+    create(result.device, result.winner.shape, workspace.disks, words, journal.held.fileno())
+    array_head.clear(result.device, workspace.uuid)
+    # It stays.
+    journal.close()
 
 
 def _prepare(options: Options) -> tuple[Workspace, Space]:

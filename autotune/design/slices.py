@@ -96,7 +96,7 @@ class Slices:
     def prepare(self, progress: Callable[[float], None]) -> None:
         """Announce the arrays, and fill the slices. Raise RefusalError if a disk is not blank."""
         look_at_each_again(self.workspace.disks)
-        self._guardian.journal.making({disk.name: disk.hardware for disk in self.workspace.disks})
+        self._guardian.journal.making(self.workspace.hardware)
         comers = [Newcomers(disk) for disk in self.workspace.disks]
 
         def look() -> None:

@@ -44,6 +44,11 @@ class Workspace:
         return uuid_words(self.uuid)
 
     @property
+    def hardware(self) -> dict[str, str]:
+        """What each disk says of itself, by its kernel name."""
+        return {disk.name: disk.hardware for disk in self.disks}
+
+    @property
     def device(self) -> str:
         return f"/dev/{self.name}"
 

@@ -21,6 +21,7 @@ from guest import (
     Follower,
     autotune,
     autotune_json,
+    guardians,
     running,
     signal_guardians,
     start,
@@ -568,43 +569,53 @@ def test_a_disk_that_is_held_by_then_is_left_alone(monkeypatch: pytest.MonkeyPat
 
 
 MAKE = """
+import os
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 from autotune.design.design import make
 from autotune.design.blank_disks import find_disks
 from autotune.design.workspace import Workspace, slice_of
 from autotune.design.shape import Shape
-from autotune.system.blockdev import uuid_words
 
 disks = find_disks(sys.argv[1:], sys.argv[1:])
 winner = SimpleNamespace(shape=Shape("raid6", "left-symmetric", 64, "bitmap"))
 workspace = Workspace(disks, "c" * 32, "md127", slice_of(disks))
 print("ready", flush=True)
-make(SimpleNamespace(workspace=workspace, device="/dev/md0", winner=winner))
+result = SimpleNamespace(workspace=workspace, device="/dev/md0", winner=winner)
+make(result, Path(os.environ["AUTOTUNE_STATE_DIR"]))
 print("made", flush=True)
 """
 """What `--create` does once all is measured."""
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT], ids=["kill", "ctrl-c"])
+@pytest.mark.parametrize("how", ["kill", "kill all", "ctrl-c"])
 @pytest.mark.parametrize("delay_s", [0.0, 0.1, 0.3])
 def test_the_array_is_made_as_a_whole_or_not_at_all(
-    delay_s: float, number: int, tmp_path: Path
+    delay_s: float, how: str, tmp_path: Path
 ) -> None:
     process = start(*DISKS, state=tmp_path, program=(sys.executable, "-c", MAKE))
     assert process.stdout
     assert process.stdout.readline() == "ready\n"
     wait_until(lambda: bool(running("mdadm")) or process.poll() is not None, 60, "mdadm")
     time.sleep(delay_s)
-    process.send_signal(number)
+    if how == "kill all":
+        # As a container is killed.
+        signal_guardians()
+        subprocess.run(("pkill", "-KILL", "mdadm"), check=False)
+    process.send_signal(signal.SIGINT if how == "ctrl-c" else signal.SIGKILL)
     said, errors = process.communicate(timeout=120)
     wait_until(lambda: not running("mdadm"), 60, "the end of mdadm")
     assert not list(Path("/run/mdadm").glob("creating-*"))
-    if number == signal.SIGINT:
-        assert (said, process.returncode) == ("made\n", 0), errors
-    if not list_arrays():
-        assert_clean(tmp_path)
-        return
+    if how != "ctrl-c":
+        wait_until(lambda: not guardians(), 120, "the end of the guardian")
+        if process.returncode and how == "kill all":
+            done = autotune("restore", state=tmp_path)
+            assert done.returncode == 0, done.stderr
+        if process.returncode:
+            assert_clean(tmp_path)
+            return
+    assert (said, process.returncode) == ("made\n", 0), errors
     md = Path("/sys/block/md0/md")
     assert [(md / name).read_text().strip() for name in ("level", "raid_disks", "degraded")] == [
         "raid6",

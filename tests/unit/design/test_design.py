@@ -1,6 +1,7 @@
 """What a design refuses before it writes anything, and an array that cannot be made."""
 
 import contextlib
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -12,8 +13,11 @@ from autotune.design import workspace
 from autotune.design.blank_disks import Disk
 from autotune.design.design import Options, design, make
 from autotune.design.shape import Shape
+from autotune.design.workspace import Workspace
 from autotune.errors import MeasurementError, RestoreError, UsageError
 from autotune.measure.workload import load_workload
+from autotune.safety import own_array
+from autotune.safety.guardian import Guardian
 from autotune.safety.own_array import Removal
 from autotune.system.blockdev import Media
 
@@ -61,22 +65,22 @@ def test_the_least_time_that_is_said_is_enough_to_begin(tmp_path: object) -> Non
 
 @pytest.mark.parametrize("left", [(), ("/dev/md0 stays, since it is in use",)])
 def test_what_is_left_of_an_array_that_could_not_be_made_is_said(
-    left: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+    left: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(_device: str, _uuid: str) -> None:
         raise MeasurementError("The first bytes of /dev/md0 cannot be cleared: busy.")
 
-    monkeypatch.setattr(design_module, "lock", lambda _workspace: contextlib.nullcontext())
+    monkeypatch.setattr(design_module, "lock", lambda *_: contextlib.nullcontext())
     monkeypatch.setattr(design_module, "first_free", lambda: "md0")
     monkeypatch.setattr(design_module, "create", lambda *_: None)
     monkeypatch.setattr(design_module.array_head, "clear", refuse)
-    monkeypatch.setattr(
-        design_module.own_array, "remove", lambda *_: Removal(["/dev/md0"], list(left))
-    )
+    monkeypatch.setattr(own_array, "remove_left", lambda *_: Removal(["/dev/md0"], list(left)))
+    # The guardian would look at this machine's disks.
+    monkeypatch.setattr(Guardian, "dismiss", lambda self: self._process.kill())
     winner = SimpleNamespace(shape=Shape("raid6", "left-symmetric", 64, "bitmap"))
     found = SimpleNamespace(
-        workspace=SimpleNamespace(disks=DISKS), device="/dev/md0", winner=winner
+        workspace=Workspace(DISKS, "c" * 32, "md127", 64 << 20), device="/dev/md0", winner=winner
     )
-    said = r"busy\. And /dev/md0 stays, since it is in use\." if left else r"busy\."
+    said = r"busy\. Not everything .* /dev/md0 stays, since it is in use\." if left else r"busy\."
     with pytest.raises(RestoreError if left else MeasurementError, match=said):
-        make(cast(Any, found))
+        make(cast(Any, found), tmp_path)

@@ -30,7 +30,7 @@ def test_whoever_comes_to_a_disk_ends_its_filling(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(slices_module, "look_at_each_again", lambda _disks: None)
     journal = SimpleNamespace(making=lambda _disks: None)
     made = Slices(
-        cast(Any, SimpleNamespace(disks=disks, slice_bytes=64 << 20)),
+        cast(Any, SimpleNamespace(disks=disks, hardware={}, slice_bytes=64 << 20)),
         cast(Any, SimpleNamespace(journal=journal, lost="")),
         cast(Any, SimpleNamespace(going=lambda: True)),
     )
