@@ -20,6 +20,7 @@ from autotune.errors import RefusalError, UsageError
 from autotune.knobs.profile_file import load_profile, save_profile
 from autotune.problem.profile import Profile
 from autotune.safety.applied import Stopped, is_applied, known_by_record, ours_by_record, recorded
+from autotune.safety.handed_over import keep
 from autotune.safety.locks import Lockable, lock
 from autotune.safety.new_journal import new_journal
 from autotune.safety.other_folders import is_applied_elsewhere
@@ -160,7 +161,7 @@ def _record(
             save_profile(profile, applied_profile_path(state_dir, array.uuid))
         now = {name: journal.record.originals[name] for name in texts}
         journal.found_set(texts, now)
-        journal.keep(applied_path(state_dir, array.uuid))
+        keep(journal, applied_path(state_dir, array.uuid))
         # As where a profile is applied.
         with contextlib.suppress(OSError):
             note(applied_path(state_dir, array.uuid), array.root)

@@ -8,6 +8,7 @@ from pathlib import Path
 from autotune import durable
 from autotune.errors import AutotuneError
 from autotune.problem.profile import Profile, as_text, digest
+from autotune.safety.handed_over import keep
 from autotune.safety.journal import Journal
 from autotune.safety.locks import Lockable
 from autotune.safety.paths import applied_path, applied_profile_path, applied_records
@@ -27,7 +28,7 @@ def keep_applied(profile: Profile, array: Array, journal: Journal, state_dir: Pa
         # Killed before the record has both, an earlier profile is still the one in force.
         part = durable.write_beside(place, text)
         try:
-            journal.keep(applied_path(state_dir, array.uuid), digest(text.encode()))
+            keep(journal, applied_path(state_dir, array.uuid), digest(text.encode()))
         except AutotuneError:
             part.unlink(missing_ok=True)
             raise

@@ -21,7 +21,8 @@ from typing import BinaryIO
 from autotune.errors import AutotuneError, RestoreError
 from autotune.safety import deferred_restore, scope
 from autotune.safety.heartbeat import End, Heartbeat, wait_for_the_end
-from autotune.safety.journal import OVER, Journal, is_over
+from autotune.safety.journal import Journal
+from autotune.safety.journal_text import OVER, is_over
 from autotune.safety.outcome import Outcome
 from autotune.safety.paths import applied_path, is_held, waiting_path
 from autotune.safety.restore import remove_kept_scratch, restore

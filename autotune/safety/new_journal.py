@@ -11,6 +11,7 @@ from autotune.durable import append, private_folder, sync_folder
 from autotune.errors import AutotuneError, RefusalError
 from autotune.knobs.reshape import MIN
 from autotune.knobs.write_order import CACHE, WAITING, unsafe_now
+from autotune.safety.handed_over import let_wait
 from autotune.safety.journal import Journal
 from autotune.safety.paths import APPLIED, waiting_path
 from autotune.safety.record import Record, boot_id, kernel_start_s
@@ -148,7 +149,7 @@ def _is_out_of_the_way(path: Path, root: Path) -> bool:
         action = sysfs.read_or(record.action(root), "idle")
         if action == "idle" or (action == "check" and record.checking):
             return False
-        journal.wait()
+        let_wait(journal)
         return True
     finally:
         journal.release()

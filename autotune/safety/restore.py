@@ -10,6 +10,7 @@ from autotune.knobs.resets import resets
 from autotune.knobs.reshape import MIN, may_come_back
 from autotune.knobs.write_order import BOUNDS, OF_REDUNDANCY, WAITING, restoring
 from autotune.safety import own_array
+from autotune.safety.handed_over import let_wait
 from autotune.safety.journal import Journal
 from autotune.safety.outcome import Outcome, because
 from autotune.safety.own_check import stop_check
@@ -54,14 +55,14 @@ def restore(journal: Journal, root: Path = Path("/"), at_once: bool = False) -> 
     if settled and outcome.failed:
         # A filesystem that does not let go of a file must not keep a guard from a rebuild.
         with contextlib.suppress(AutotuneError, OSError):
-            journal.wait(for_a_sync=bool(outcome.waiting))
+            let_wait(journal, for_a_sync=bool(outcome.waiting))
     if outcome.complete and not outcome.rebooted:
         _forget_notes(journal, root)
     if outcome.complete:
         profile = journal.path.with_suffix(".json")
         try:
             if outcome.waiting:
-                journal.wait()
+                let_wait(journal)
             else:
                 journal.close()
             # Beside the record of what was applied to stay lies the profile, or half of the next.

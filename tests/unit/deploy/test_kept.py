@@ -13,6 +13,7 @@ from autotune.deploy import persisted
 from autotune.deploy.in_force import active
 from autotune.deploy.persist import persist
 from autotune.knobs import ALL, by_name, for_array
+from autotune.safety import applied as applied_module
 from autotune.safety import guardian, heartbeat
 from autotune.safety.applied import keep_applied
 from autotune.safety.apply import apply, journaled_paths
@@ -127,7 +128,7 @@ def test_a_kill_while_a_second_profile_is_kept_names_the_one_whose_values_are_in
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(*((Path, "replace") if kept else (Journal, "keep")), killed)
+        patch.setattr(*((Path, "replace") if kept else (applied_module, "keep")), killed)
         with pytest.raises(KeyboardInterrupt):
             apply_values(array, {"stripe_cache_size": 2048}, tmp_path)
     path = journal_path(tmp_path, array.uuid)
@@ -159,9 +160,9 @@ def test_a_kill_before_a_first_profile_is_kept_leaves_no_record_of_it(
         opened.append((file, file.read()))
         keep(journal, place, known_as)
 
-    keep = Journal.keep
-    monkeypatch.setattr(Journal, "keep", opens)
-    monkeypatch.setattr(Journal, "_over", killed)
+    keep = applied_module.keep
+    monkeypatch.setattr(applied_module, "keep", opens)
+    monkeypatch.setattr(Journal, "over", killed)
     with pytest.raises(KeyboardInterrupt):
         apply_values(array, {"stripe_cache_size": 512}, tmp_path)
     monkeypatch.undo()
@@ -194,8 +195,8 @@ def test_a_kill_once_settings_are_kept_leaves_no_scratch_file(
         journal.release()
         raise KeyboardInterrupt
 
-    keep = Journal.keep
-    monkeypatch.setattr(Journal, "keep", opens)
+    keep = applied_module.keep
+    monkeypatch.setattr(applied_module, "keep", opens)
     with pytest.raises(KeyboardInterrupt):
         apply_values(array, {"stripe_cache_size": 512}, tmp_path)
     with opened[0][0]:

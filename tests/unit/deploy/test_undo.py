@@ -35,6 +35,7 @@ from autotune.errors import AutotuneError, RefusalError, UsageError
 from autotune.knobs import by_name, read_setting
 from autotune.knobs.profile_file import load_profile, save_profile
 from autotune.problem.setting import Setting
+from autotune.safety import applied as applied_module
 from autotune.safety import deferred_restore, locks
 from autotune.safety.applied import is_applied, known_by_record, left_on_disks, stopped_array
 from autotune.safety.journal import Journal
@@ -128,7 +129,7 @@ def test_the_notes_of_an_apply_that_came_to_nothing_go_with_it(
     def full(*_: object) -> None:
         raise AutotuneError("The disk is full.")
 
-    monkeypatch.setattr(Journal, "keep", full)
+    monkeypatch.setattr(applied_module, "keep", full)
     before = [sysfs.value(path) for path in schedulers(array)]
     with pytest.raises(AutotuneError, match="full"):
         apply_values(array, {"scheduler": "kyber", "nr_requests": 24}, tmp_path)
@@ -270,7 +271,7 @@ def test_what_cannot_be_recorded_changes_nothing(
         raise AutotuneError("No space left on device.")
 
     as_udev_sets_it(array)
-    monkeypatch.setattr(Journal, "keep", full)
+    monkeypatch.setattr(undoing, "keep", full)
     with pytest.raises(AutotuneError, match="No space"):
         record_persisted(array, tmp_path)
     assert not journal_path(tmp_path, array.uuid).exists()

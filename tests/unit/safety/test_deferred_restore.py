@@ -10,6 +10,7 @@ from journal_files import Files
 
 from autotune.errors import InfeasibleError, RefusalError
 from autotune.safety import deferred_restore
+from autotune.safety.handed_over import let_wait
 from autotune.safety.outcome import Outcome
 from autotune.safety.record import Record
 from autotune.safety.restore import restore
@@ -73,7 +74,7 @@ def test_a_setting_that_cannot_go_back_bars_a_run_and_a_folder_alone_does_not(
     files = Files(tmp_path)
     journal = files.open()
     journal.scratch(tmp_path / ".autotune-1")
-    journal.wait()
+    let_wait(journal)
     journal.release()
     failed = [f"{tmp_path}/.autotune-1: Operation not permitted", *settings]
     outcome = Outcome(failed=failed)

@@ -24,7 +24,8 @@ from autotune.safety import heartbeat
 from autotune.safety import journal as journals
 from autotune.safety import restore as restoring
 from autotune.safety.guardian import Guardian, guarded
-from autotune.safety.journal import OVER, Journal, is_over
+from autotune.safety.journal import Journal
+from autotune.safety.journal_text import OVER, is_over
 from autotune.safety.new_journal import new_journal
 from autotune.safety.paths import clear_if_torn, is_held, journal_path, open_journals
 from autotune.safety.restore import restore

@@ -11,6 +11,7 @@ import fake_sysfs
 import pytest
 
 from autotune.errors import RefusalError
+from autotune.safety.handed_over import keep
 from autotune.safety.lock_holders import holder
 from autotune.safety.locks import alone, is_locked, lock
 from autotune.safety.new_journal import new_journal
@@ -100,7 +101,7 @@ def test_what_is_applied_with_another_state_dir_is_found(
         journal.writing(file, "64")
         file.write_text("64\n")
         journal.settled()
-        journal.keep(applied)
+        keep(journal, applied)
         journal.release()
     # Of another array in the same folder nothing is applied, and it is what the disks remember.
     with lock(other, first.with_name("o.jsonl"), locks, applies=True):

@@ -7,6 +7,7 @@ import pytest
 from journal_files import Files, files
 
 from autotune.safety import other_folders
+from autotune.safety.handed_over import keep
 from autotune.safety.journal import Journal
 from autotune.safety.other_folders import is_applied_elsewhere, left_elsewhere
 from autotune.safety.paths import applied_path
@@ -39,7 +40,7 @@ def test_what_was_applied_with_another_state_folder_is_told_until_a_reboot(
     memory.mkdir()
     (memory / "array-a").write_text(f"1\n{files.path}\n")
     journal = files.open()
-    journal.keep(applied_path(own, "a"))
+    keep(journal, applied_path(own, "a"))
     journal.release()
     monkeypatch.setattr(Record, "of_this_boot", lambda *_: not forgotten)
     told = left_elsewhere(Path("/other"), memory)

@@ -22,6 +22,7 @@ from autotune.safety import record as record_module
 from autotune.safety import restore as restore_module
 from autotune.safety.applied import Stopped, set_over
 from autotune.safety.deferred_restore import settle
+from autotune.safety.handed_over import keep, let_wait
 from autotune.safety.journal import Journal
 from autotune.safety.new_journal import new_journal
 from autotune.safety.paths import applied_path, open_journals, waiting_path
@@ -648,7 +649,7 @@ def test_what_was_applied_before_a_reboot_is_no_original_after_it(files: Files) 
         cache.write_text("256")
         journal = files.open()
         files.write(journal, cache, "4096")
-        journal.keep(applied)
+        keep(journal, applied)
     restore(Journal.load(applied), files.root)
     assert sysfs.read(cache) == "256"
 
@@ -664,7 +665,7 @@ def test_a_scratch_of_what_was_applied_before_a_reboot_is_not_forgotten(files: F
         files.write(journal, cache, "4096")
         if boot == "boot-1":
             journal.scratch(folder)
-        journal.keep(applied)
+        keep(journal, applied)
         # Killed here, nobody has removed it.
         journal.release()
     assert Journal.load(applied).record.scratch == [str(folder)]
@@ -849,7 +850,7 @@ def test_a_kill_as_what_is_applied_is_replaced_loses_no_original(
     journal = files.open()
     files.write(journal, cache, "512")
     journal.settled()
-    journal.keep(applied)
+    keep(journal, applied)
     journal = files.open()
     files.write(journal, cache, "1024")
     journal.settled()
@@ -863,7 +864,7 @@ def test_a_kill_as_what_is_applied_is_replaced_loses_no_original(
     with monkeypatch.context() as patch:
         patch.setattr(Journal, "close", killed)
         with pytest.raises(KilledError):
-            journal.keep(applied)
+            keep(journal, applied)
     # It says that it is over. The second one stays, until the user puts back what was before both.
     assert restore(files.reload(), files.root).complete
     assert sysfs.read(cache) == "1024"
@@ -883,7 +884,7 @@ def test_what_a_guardian_may_bring_back_counts_as_ours_until_it_is_dismissed(
         journal.watched = True
         files.write(journal, cache, text)
         journal.settled()
-        journal.keep(applied)
+        keep(journal, applied)
         if dismissed:
             journal.watched = False
             journal.settle_kept()
@@ -904,7 +905,7 @@ def test_what_a_restore_that_was_cut_has_reset_is_ours_after_another_apply(
         journal.writing(path, text)
         sysfs.write(path, text)
     journal.settled()
-    journal.keep(applied)
+    keep(journal, applied)
     true_write = sysfs.write
 
     def cut(path: Path, text: str, timeout_s: float = 30.0) -> None:
@@ -920,7 +921,7 @@ def test_what_a_restore_that_was_cut_has_reset_is_ours_after_another_apply(
     journal = files.open()
     files.write(journal, files.md / "stripe_cache_size", "512")
     journal.settled()
-    journal.keep(applied)
+    keep(journal, applied)
     outcome = restore(Journal.load(applied), files.root)
     assert not outcome.foreign
     assert [sysfs.read(path) for path in (length, files.md / "stripe_cache_size")] == ["64", "256"]
@@ -967,7 +968,7 @@ def test_a_scratch_of_an_earlier_boot_is_not_forgotten_for_a_sync(
     journal = files.open()
     files.write(journal, bound, "8192")
     (files.md / action).write_text("recover")
-    journal.wait()
+    let_wait(journal)
     (left,) = open_journals(files.root / "state")
     record = Journal.load(left).record
     assert record.scratch == [str(folder)]
@@ -1178,7 +1179,7 @@ def test_what_is_kept_can_be_undone_even_after_a_second_time(files: Files) -> No
     for text in ("4096", "8192"):
         journal = files.open()
         files.write(journal, cache, text)
-        journal.keep(applied)
+        keep(journal, applied)
         assert not files.path.exists()
     restore(Journal.load(applied), files.root)
     assert sysfs.read(cache) == "256"
@@ -1236,7 +1237,7 @@ def test_what_is_applied_to_an_array_started_anew_has_other_originals(files: Fil
         cache.write_text(original)
         journal = files.open()
         files.write(journal, cache, "4096")
-        journal.keep(applied)
+        keep(journal, applied)
     restore(Journal.load(applied), files.root)
     assert sysfs.read(cache) == "384"
 
@@ -1272,7 +1273,7 @@ def test_what_somebody_set_between_two_profiles_is_told_before_the_second_one(fi
     for path, text in ((cache, "4096"), (rate, "100000")):
         files.write(journal, path, text)
     journal.settled()
-    journal.keep(applied_path(state, UUID))
+    keep(journal, applied_path(state, UUID))
     assert set_over(array, both, {}, state) == []
     cache.write_text("768")
     (told,) = set_over(array, both, {}, state)
@@ -1303,7 +1304,7 @@ def test_a_setting_of_a_scheduler_outlives_two_more_profiles(resetting: Files) -
         journal.writing(path, text)
         sysfs.write(path, text)
         journal.settled()
-        journal.keep(applied)
+        keep(journal, applied)
     restore(Journal.load(applied), files.root)
     assert sysfs.read(files.own / "read_expire") == "770"
 
@@ -1316,5 +1317,5 @@ def test_where_somebodys_check_begins_is_no_original(files: Files) -> None:
         journal = files.open()
         files.write(journal, low, "0")
         journal.settled()
-        journal.keep(applied)
+        keep(journal, applied)
     assert Journal.load(applied).record.originals[str(low)] == "0"

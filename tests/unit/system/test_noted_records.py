@@ -11,6 +11,7 @@ from journal_files import Files, files
 
 from autotune.errors import AutotuneError, RefusalError
 from autotune.safety import new_journal
+from autotune.safety.handed_over import keep, let_wait
 from autotune.safety.journal import Journal
 from autotune.safety.locks import lock
 from autotune.safety.other_folders import left_elsewhere
@@ -176,9 +177,9 @@ def test_a_note_is_there_as_long_as_its_record(
         case "close":
             journal.close()
         case "keep":
-            journal.keep(applied_path(files.path.parent.parent, "a"))
+            keep(journal, applied_path(files.path.parent.parent, "a"))
         case "wait":
-            journal.wait()
+            let_wait(journal)
     assert [path.name for path in notes.iterdir()] == [name] * (end == "left")
 
 
@@ -192,7 +193,7 @@ def test_what_is_applied_and_waits_for_a_sync_as_it_is_undone_is_not_noted_for_e
     files.path.replace(path)
     note(path)
     journal = Journal.claimed(path)
-    journal.wait()
+    let_wait(journal)
     assert journal.path == waiting_path(files.path)
     restore(journal, files.root)
     assert not list((files.root / "notes").iterdir())

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from store_records import record
 
+from autotune.safety.handed_over import let_wait
 from autotune.safety.new_journal import new_journal
 from autotune.safety.paths import applied_path, journal_path
 from autotune.store.database import Store
@@ -101,7 +102,7 @@ def test_what_waits_for_the_end_of_a_sync_is_not_said_to_be_back(tmp_path: Path)
     path = journal_path(tmp_path, "u")
     journal = new_journal(path, "u", "/dev/md0", [bound])
     bound.write_text("8192\n")
-    journal.wait()
+    let_wait(journal)
     code, errors = ended(f"tell(Path({folder!r}), 'u', '/dev/md0', 1); ctypes.string_at(0)")
     assert code == 1
     assert "The original settings are back, but sync_min of /dev/md0 goes back by itself" in errors
