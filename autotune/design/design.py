@@ -153,7 +153,8 @@ def _make(result: Result, workspace: Workspace, journal: Journal) -> None:
     # With the lock of the journal: the guardian waits until mdadm is done.
     create(result.device, result.winner.shape, workspace.disks, words, journal.held.fileno())
     array_head.clear(result.device, workspace.uuid)
-    # It stays.
+    # It stays. What cannot be told to the guardian, it would remove.
+    journal.over()
     journal.close()
 
 

@@ -59,8 +59,8 @@ def put_back_leftovers(array: Array, path: Path, notice: Callable[[str], None]) 
 
 
 def wake_udev(array: Array, notice: Callable[[str], None]) -> None:
-    """A journal that is gone now has kept udev from what is persisted: at the boot, or for a disk
-    that was added meanwhile."""
+    """A journal that is gone now has kept udev from what is persisted: at an assembly, or for a
+    disk that was added meanwhile."""
     rules = array.root / "etc/udev/rules.d"
     if not any(rules.glob(f"*-{array.uuid}.rules")):
         return

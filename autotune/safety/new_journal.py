@@ -131,8 +131,7 @@ def _is_out_of_the_way(path: Path, root: Path) -> bool:
     """Whether a journal that was left need not bar anybody, and does not any more: nothing was
     changed, by a kill in its first moments, or only what waits for the end of a sync.
 
-    One of an earlier boot bars: since then it has kept udev from what is persisted, for which a
-    restore asks udev again."""
+    One of an earlier boot is for a restore, which removes what is on disk of its run, too."""
     try:
         journal = Journal.claimed(path)
     except (AutotuneError, OSError):

@@ -52,25 +52,29 @@ def restore(journal: Journal, root: Path = Path("/"), at_once: bool = False) -> 
     _remove_arrays(record, outcome, at_once)
     settled = outcome.complete
     _remove_scratch(journal, outcome)
-    if settled and outcome.failed:
-        # A filesystem that does not let go of a file must not keep a guard from a rebuild.
-        with contextlib.suppress(AutotuneError, OSError):
-            let_wait(journal, for_a_sync=bool(outcome.waiting))
-    if outcome.complete and not outcome.rebooted:
+    if settled and not outcome.rebooted:
         _forget_notes(journal, root)
-    if outcome.complete:
-        profile = journal.path.with_suffix(".json")
+    if settled:
         try:
-            if outcome.waiting:
-                let_wait(journal)
-            else:
-                journal.close()
-            # Beside the record of what was applied to stay lies the profile, or half of the next.
-            for path in (profile, beside(profile)):
-                path.unlink(missing_ok=True)
+            _end(journal, outcome)
         except (AutotuneError, OSError) as error:
             outcome.failed.append(because(journal.path, error))
     return outcome
+
+
+def _end(journal: Journal, outcome: Outcome) -> None:
+    """Clear a journal of which all is back, but for a scratch folder perhaps: a filesystem that
+    does not let go of a file must not keep a guard from a rebuild."""
+    place = journal.path
+    if outcome.failed or outcome.waiting:
+        let_wait(journal, for_a_sync=bool(outcome.waiting))
+    else:
+        journal.close()
+    if not place.exists():
+        # Beside the record of what was applied to stay lies the profile, or half of the next.
+        profile = place.with_suffix(".json")
+        for path in (profile, beside(profile)):
+            path.unlink(missing_ok=True)
 
 
 def remove_kept_scratch(journal: Journal) -> Outcome:

@@ -4,14 +4,19 @@
 alone if the kernel does not answer. It never gets to flush anything (--noflush).
 """
 
+import contextlib
 import os
+import stat
 import subprocess
 import time
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
+from autotune.errors import UsageError
 from autotune.system import sysfs
+from autotune.system.blockdev import kernel_name
+from autotune.system.mountinfo import mounted
 from autotune.system.programs import UnseenError, find
 
 TIMEOUT_S = 5.0
@@ -73,13 +78,33 @@ def backing_file(name: str, root: Path) -> Path | None:
 
 
 def _holding(file: Path, root: Path) -> list[str]:
-    """The device of the filesystem that a file is on, where it has one."""
+    """What a file's blocks are on: its filesystem's devices, where that has some; of a device file,
+    the device."""
     try:
-        number = file.stat().st_dev
+        status = file.stat()
     except OSError:
         return []
-    device = root / f"sys/dev/block/{os.major(number)}:{os.minor(number)}"
-    return [device.resolve().name] if device.exists() else []
+    is_device = stat.S_ISBLK(status.st_mode)
+    found = status.st_rdev if is_device else status.st_dev
+    number = f"{os.major(found)}:{os.minor(found)}"
+    device = root / "sys/dev/block" / number
+    if device.exists():
+        return [device.resolve().name]
+    return [] if is_device else _holding_mount(file, root)
+
+
+def _holding_mount(file: Path, root: Path) -> list[str]:
+    """The same where the filesystem's number is no device's: a btrfs has one for each subvolume,
+    which is no mount's either, and an overlay keeps its files in a folder of another filesystem."""
+    above = [each for each in mounted(root / "proc/self") if file.is_relative_to(each.place)]
+    if not above:
+        return []
+    mount = max(reversed(above), key=lambda each: len(each.place))
+    with contextlib.suppress(UsageError):
+        name = kernel_name(mount.source, root)
+        return of_one_btrfs(name, root) or [name]
+    uppers = (o.partition("=")[2] for o in mount.options if o.startswith("upperdir="))
+    return [name for upper in uppers for name in _holding(Path(upper), root)]
 
 
 def of_one_btrfs(name: str, root: Path) -> list[str]:

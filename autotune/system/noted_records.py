@@ -7,11 +7,13 @@ could wait for a mount that waits for the array. Light.
 
 import contextlib
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 NOTES = Path("/run/autotune/records")
 """A file for each of them, named by its kind and the array's UUID. A boot takes them."""
+_NEW = "."
+"""Before the name of one that is being written: hidden from the shell's `*`, too."""
 
 
 def journal_note(uuid: str) -> Path:
@@ -26,17 +28,23 @@ def note(record: Path, root: Path = Path("/")) -> None:
         return
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     folders = (f"{_identity(folder)} {folder}" for folder in record.parents)
-    path.write_text("\n".join([str(record), *folders, ""]), errors="surrogateescape")
+    new = path.with_name(f"{_NEW}{path.name}")
+    try:
+        new.write_text("\n".join([str(record), *folders, ""]), errors="surrogateescape")
+        # Half of one would keep udev from the array, and say nothing else.
+        new.replace(path)
+    except OSError:
+        new.unlink(missing_ok=True)
+        raise
 
 
 def forget(record: Path, root: Path = Path("/")) -> None:
     """Nothing that the record speaks of is in force any more. To be called before it is removed:
     killed between, nothing untrue is noted."""
-    with contextlib.suppress(OSError, ValueError):
+    with contextlib.suppress(OSError):
         path = _note(record, root)
-        noted, folders = _read(path)
         # Its filesystem may be mounted somewhere else by now.
-        if noted == record.resolve() or folders[noted.parent] == _identity(record.parent):
+        if not (read := _read(path)) or read[0] == record.resolve() or _is_in(record.parent, read):
             path.unlink()
 
 
@@ -44,14 +52,13 @@ def forget_removed(state_dir: Path, root: Path = Path("/")) -> list[str]:
     """Forget the records of a state folder that somebody has removed by hand: the UUIDs of the
     arrays from which a journal's note has kept udev."""
     barred = []
-    for path in sorted((root / NOTES.relative_to("/")).glob("*")):
-        with contextlib.suppress(OSError, ValueError):
-            record, folders = _read(path)
-            ours = record.parents[1] == state_dir.resolve()
-            if ours and _is_removed(folders) and not _is_there(record):
+    for path, record, folders in _notes(root):
+        ours = record.parents[1] == state_dir.resolve()
+        if ours and _is_removed(folders) and not _is_there(record):
+            with contextlib.suppress(OSError):
                 path.unlink()
-                if path.name == journal_note(record.stem).name:
-                    barred.append(record.stem)
+            if path.name == journal_note(record.stem).name:
+                barred.append(record.stem)
     return barred
 
 
@@ -61,24 +68,16 @@ def out_of_reach(
     """The notes whose record is not there, since its filesystem is not, or something is mounted
     over it, each with where it was written. What somebody has removed is nobody's any more. `of`:
     only those; others are not looked at, since a filesystem may not answer."""
-    found = {}
-    for path in sorted((root / NOTES.relative_to("/")).glob("*")):
-        # One that was cut short says nothing.
-        with contextlib.suppress(OSError, ValueError):
-            record, folders = _read(path)
-            if of(record) and not (_is_there(record) or _is_removed(folders)):
-                found[path] = record
-    return found
+    return {
+        path: record
+        for path, record, folders in _notes(root)
+        if of(record) and not (_is_there(record) or _is_removed(folders))
+    }
 
 
 def noted_folders(root: Path = Path("/")) -> list[Path]:
     """The state folders that the notes name, be they there or not. Looks at none of them."""
-    found = dict[Path, None]()
-    for path in sorted((root / NOTES.relative_to("/")).glob("*")):
-        with contextlib.suppress(OSError, ValueError):
-            record, _ = _read(path)
-            found[record.parents[1]] = None
-    return list(found)
+    return list(dict.fromkeys(record.parents[1] for _, record, _ in _notes(root)))
 
 
 def told(note: Path, record: Path) -> str:
@@ -96,24 +95,38 @@ def _note(record: Path, root: Path) -> Path:
     return root / NOTES.relative_to("/") / f"{record.parent.name}-{record.stem}"
 
 
-def _read(note: Path) -> tuple[Path, dict[Path, str]]:
-    """A record, and what the folders above it were, from the nearest one to the root. ValueError
-    if that is not all."""
-    name, *lines, _end = note.read_text(errors="surrogateescape").split("\n")
+def _notes(root: Path) -> Iterator[tuple[Path, Path, dict[Path, str]]]:
+    """All notes, as `_read` has them. One that is damaged says nothing."""
+    for path in sorted((root / NOTES.relative_to("/")).glob("*")):
+        with contextlib.suppress(OSError):
+            if not path.name.startswith(_NEW) and (read := _read(path)):
+                yield path, *read
+
+
+def _read(note: Path) -> tuple[Path, dict[Path, str]] | None:
+    """A record, and what the folders above it were, from the nearest one to the root. None if
+    that is not all."""
+    name, *lines = note.read_text(errors="surrogateescape").split("\n")
     folders = {}
-    for line in lines:
+    for line in lines[:-1]:
         *identity, folder = line.split(" ", 3)
         folders[Path(folder)] = " ".join(identity)
-    if list(folders) != list(Path(name).parents):
-        raise ValueError
-    return Path(name), folders
+    whole = lines and list(folders) == list(Path(name).parents)
+    return (Path(name), folders) if whole else None
+
+
+def _is_in(folder: Path, noted: tuple[Path, dict[Path, str]]) -> bool:
+    """Whether a folder is the one that a noted record is in."""
+    record, folders = noted
+    return folders.get(record.parent) == _identity(folder)
 
 
 def _stands_for_another(note: Path, record: Path) -> bool:
     """Whether a note is of another record, which nobody has removed."""
-    with contextlib.suppress(OSError, ValueError):
-        noted, folders = _read(note)
-        return noted != record and (_is_there(noted) or not _is_removed(folders))
+    with contextlib.suppress(OSError):
+        if read := _read(note):
+            noted, folders = read
+            return noted != record and (_is_there(noted) or not _is_removed(folders))
     return False
 
 

@@ -1,13 +1,16 @@
 """What writes to a raw device would do to what it lies on: its space may be others' too."""
 
 import os
+import re
 from collections.abc import Iterable
 from pathlib import Path
 
 from autotune.quantities import show_bytes
 from autotune.system import layers
+from autotune.system.blockdev import SECTOR, number
+from autotune.system.memory import available_bytes, reserve_bytes
 from autotune.system.programs import UnseenError
-from autotune.system.underlying import harm_to, new_bytes
+from autotune.system.underlying import harm_to, is_in_memory, new_bytes
 
 MOST_OF_FREE = 0.9
 """So much of what is free may be taken by writing all of a device."""
@@ -27,8 +30,26 @@ def against_writing(devices: Iterable[str], root: Path = Path("/")) -> str | Non
         if "thin" in kinds:
             label = layers.label(each, root)
             return f"it lies on the thin volume {label}, and the pool's space is others' too"
-    files = (layers.backing_file(each, root) for each in names)
-    return _fills([file for file in files if file is not None], root)
+    backing = (layers.backing_file(each, root) for each in names)
+    files = [file for file in backing if file is not None]
+    return _takes_memory(names, files, root) or _fills(files, root)
+
+
+def _takes_memory(names: Iterable[str], files: Iterable[Path], root: Path) -> str | None:
+    """Whether writing all of it would take memory that others need: what a tmpfs calls free may be
+    in use by then, and swapped out, or ended for want of memory."""
+    disks = [name for name in names if re.fullmatch(r"z?ram\d+", name)]
+    stores = [file for file in files if is_in_memory(file, root)]
+    new = sum(number(root / "sys/class/block" / name / "size") * SECTOR for name in disks)
+    new += sum(new_bytes(file, root) or 0 for file in stores)
+    spare = max(0, available_bytes(root) - reserve_bytes(root)) if new else 0
+    if new <= spare:
+        return None
+    what = ", ".join([*disks, *map(str, stores)])
+    return (
+        f"{what} is kept in memory: writing all may take {show_bytes(new)} of it, and "
+        f"{show_bytes(spare)} can be spared"
+    )
 
 
 def _fills(files: Iterable[Path], root: Path) -> str | None:

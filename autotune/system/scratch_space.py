@@ -9,9 +9,10 @@ from pathlib import Path
 from autotune.errors import RefusalError
 from autotune.system import layers, ownership
 from autotune.system.array import Array
+from autotune.system.memory import available_bytes, reserve_bytes
 from autotune.system.programs import UnseenError
 from autotune.system.stack import Stack
-from autotune.system.underlying import Underlying, read_underlying
+from autotune.system.underlying import Underlying, is_in_memory, read_underlying
 
 MAX_BYTES = 1 << 30
 MIN_BYTES = 64 << 20
@@ -102,6 +103,8 @@ def free_bytes(folder: Path, underlying: Underlying) -> int:
     free = _free(folder)
     for file in underlying.stores:
         free = min(free, _free(file.parent))
+        if is_in_memory(file, underlying.root):
+            free = min(free, max(0, available_bytes() - reserve_bytes()))
     for name in underlying.pools:
         label = layers.label(name, underlying.root)
         try:

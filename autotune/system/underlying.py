@@ -28,6 +28,7 @@ _KEEPING = {
 
 _IN_PLACE = ("ext2", "ext3", "ext4", "jfs", "tmpfs")
 """Those that write a block where it was."""
+_IN_MEMORY = ("tmpfs", "ramfs")
 
 _OWN_BLOCKS = ("linear", "striped", "crypt", "integrity", "raid", "mirror", "multipath", "delay")
 """The targets under which blocks written are the filesystem's own."""
@@ -181,8 +182,21 @@ def new_bytes(file: Path, root: Path) -> int | None:
         status = file.stat()
     except OSError:
         return None
-    number = f"{os.major(status.st_dev)}:{os.minor(status.st_dev)}"
-    kinds = {each.kind for each in mounted(root / "proc/self") if each.device == number}
+    kinds = _kinds(status, root)
     if not kinds or not kinds.issubset(_IN_PLACE):
         return status.st_size
     return max(0, status.st_size - status.st_blocks * 512)
+
+
+def is_in_memory(file: Path, root: Path) -> bool:
+    """Whether a filesystem keeps its files in memory, be it swapped out."""
+    try:
+        return not _kinds(file.stat(), root).isdisjoint(_IN_MEMORY)
+    except OSError:
+        return False
+
+
+def _kinds(status: os.stat_result, root: Path) -> set[str]:
+    """What kind of filesystem a file is on; nothing where its number is no mount's."""
+    number = f"{os.major(status.st_dev)}:{os.minor(status.st_dev)}"
+    return {each.kind for each in mounted(root / "proc/self") if each.device == number}

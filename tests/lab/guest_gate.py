@@ -4,6 +4,7 @@ filesystem; `test_run.py` runs this there."""
 import contextlib
 import hashlib
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -33,10 +34,12 @@ from stacks import (
     signature_of_bcachefs,
     text,
 )
+from volumes import LVM
 
 from autotune.lab.guest.system import load_modules
 from autotune.preflight.raw_device import refuse_if_used
 from autotune.system.array import find_array
+from autotune.system.memory import available_bytes
 from autotune.system.signature import signature
 
 DEVICE = "/dev/md0"
@@ -253,3 +256,62 @@ def test_what_would_fill_the_filesystem_of_others_is_not_written_to(
         assert "not written to: the loop device's file" in done.stderr
         assert "free" in done.stderr
         assert os.statvfs(folder).f_bfree == free
+
+
+def test_what_would_take_the_memory_of_others_is_not_written_to(tmp_path: Path) -> None:
+    """What a tmpfs calls free is memory, which may be in use."""
+    folder = tmp_path / "memory"
+    folder.mkdir()
+    size = (available_bytes() // 2 >> 20) << 20
+    with contextlib.ExitStack() as made:
+        sh("mount", "-t", "tmpfs", "-o", f"size={4 * size}", "none", folder)
+        made.callback(sh, "umount", folder)
+        disks = [f"/dev/loop{number}" for number in (5, 6)]
+        for number, disk in enumerate(disks):
+            with (folder / f"disk{number}").open("wb") as file:
+                file.truncate(size)
+            sh("losetup", disk, folder / f"disk{number}")
+            made.callback(sh, "losetup", "-d", disk)
+        done = autotune("design", *disks, "--destructive", ",".join(disks), state=tmp_path / "s")
+        assert done.returncode == 1, done.stderr
+        assert re.search(r"disk0, .*/disk1 is kept in memory: .* can be spared", done.stderr)
+        assert os.statvfs(folder).f_bfree * os.statvfs(folder).f_frsize == 4 * size
+
+
+@pytest.mark.parametrize("above", ["device", "btrfs"])
+def test_a_thin_pool_is_seen_below_loop_devices(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, above: str
+) -> None:
+    load_modules(("dm-thin-pool", "btrfs"))
+    (tmp_path / "lvm").mkdir()
+    (tmp_path / "lvm/lvm.conf").write_text(LVM)
+    monkeypatch.setenv("LVM_SYSTEM_DIR", str(tmp_path / "lvm"))
+    image, folder = tmp_path / "image", tmp_path / "folder"
+    image.write_bytes(bytes(160 << 20))
+    folder.mkdir()
+    with contextlib.ExitStack() as made:
+        sh("losetup", "/dev/loop4", image)
+        made.callback(sh, "losetup", "-d", "/dev/loop4")
+        sh("pvcreate", "-q", "-ff", "-y", "/dev/loop4")
+        sh("vgcreate", "-q", "shelf", "/dev/loop4")
+        made.callback(sh, "vgremove", "-q", "-f", "shelf")
+        pool = ("--type", "thin-pool", "-n", "pool", "-L", "120M", "--poolmetadatasize", "8M")
+        sh("lvcreate", "-q", "-y", "-Z", "n", *pool, "--poolmetadataspare", "n", "shelf")
+        for name in ("m0", "m1"):
+            sh("lvcreate", "-q", "-y", "-V", "300M", "-n", name, "--thinpool", "shelf/pool")
+        stores = ["/dev/shelf/m0", "/dev/shelf/m1"]
+        if above == "btrfs":
+            sh("mkfs.btrfs", "-q", "-f", stores[0])
+            sh("mount", stores[0], folder)
+            made.callback(sh, "umount", folder)
+            sh("btrfs", "subvolume", "create", folder / "sub")
+            stores = [str(folder / "sub" / name) for name in ("m0", "m1")]
+            for store in stores:
+                sh("truncate", "-s", "96M", store)
+        disks = [f"/dev/loop{number}" for number in (5, 6)]
+        for disk, store in zip(disks, stores, strict=True):
+            sh("losetup", disk, store)
+            made.callback(sh, "losetup", "-d", disk)
+        done = autotune("design", *disks, "--destructive", ",".join(disks), state=tmp_path / "s")
+        assert done.returncode == 1, done.stderr
+        assert "it lies on the thin volume shelf-m0" in done.stderr

@@ -31,6 +31,7 @@ from autotune.safety.restore import restore
 from autotune.safety.scratch_folder import moved_to
 from autotune.safety.shared_folder import kernel_mark
 from autotune.system import sysfs
+from autotune.system.disk_originals import Note, noted_for, take_down
 from autotune.system.mountinfo import mounted
 
 __all__ = ["files", "resetting"]
@@ -652,6 +653,26 @@ def test_what_was_applied_before_a_reboot_is_no_original_after_it(files: Files) 
         keep(journal, applied)
     restore(Journal.load(applied), files.root)
     assert sysfs.read(cache) == "256"
+
+
+def test_a_profile_that_is_undone_but_for_its_scratch_folder_is_forgotten(files: Files) -> None:
+    """What the owner sets from then on is theirs, be it the same."""
+    limit, applied = files.queue / "nr_requests", applied_path(files.root / "state", UUID)
+    folder = files.root / ".autotune-1"
+    folder.mkdir()
+    (folder / "theirs").touch()
+    journal = files.open()
+    take_down(limit, Note("64", "256", UUID))
+    files.write(journal, limit, "256")
+    journal.scratch(folder)
+    keep(journal, applied)
+    journal.release()
+    applied.with_suffix(".json").write_text("{}")
+    assert restore(Journal.load(applied), files.root).failed
+    assert sysfs.read(limit) == "64"
+    assert not list(applied.parent.iterdir())
+    assert noted_for(UUID, files.root) == {}
+    assert Journal.load(waiting_path(files.path)).record.scratch == [str(folder)]
 
 
 def test_a_scratch_of_what_was_applied_before_a_reboot_is_not_forgotten(files: Files) -> None:

@@ -121,17 +121,30 @@ def test_a_note_that_is_damaged_says_nothing(tmp_path: Path, text: str) -> None:
     assert out_of_reach(tmp_path) == {}
 
 
-def test_a_journal_that_cannot_be_noted_is_none(files: Files) -> None:
-    """udev would set what is persisted in the middle of the run."""
+def test_a_journal_that_cannot_be_noted_is_none(
+    files: Files, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """udev would set what is persisted in the middle of the run. Nor does half a note stay, which
+    would keep udev from the array from then on."""
     notes = files.root / NOTES.relative_to("/")
     notes.parent.mkdir(parents=True)
-    notes.write_text("as a full /run")
+    notes.write_text("no folder")
     with pytest.raises(AutotuneError, match=r"records cannot be written .* nothing was changed"):
         files.open()
-    assert not files.path.exists()
     notes.unlink()
+
+    def full(path: Path, _text: str, errors: str) -> None:
+        path.touch()
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "write_text", full)
+        with pytest.raises(AutotuneError, match=r"No space left on device\), so nothing was"):
+            files.open()
+    assert not files.path.exists()
+    assert not list(notes.iterdir())
     files.open()
-    assert (notes / f"journal-{files.path.stem}").exists()
+    assert [path.name for path in notes.iterdir()] == [f"journal-{files.path.stem}"]
 
 
 def test_a_journal_is_noted_before_it_says_anything(

@@ -91,6 +91,57 @@ def test_files_of_loop_devices_have_to_have_room_all_together(
         assert "240 MiB" in found
 
 
+@pytest.mark.parametrize(("spare_mib", "refused"), [(300, False), (200, True)])
+@pytest.mark.parametrize("kind", ["tmpfs", "zram"])
+def test_what_is_in_memory_has_to_be_spared(
+    tmp_path: Path, kind: str, spare_mib: int, refused: bool
+) -> None:
+    machine = fake_sysfs.FakeMachine(tmp_path)
+    names = ["loop0", "loop1"] if kind == "tmpfs" else ["zram0", "zram1"]
+    for name in names:
+        machine.disk(name)
+        machine.put(f"sys/class/block/{name}/size", str(120 * MIB // 512))
+        if kind == "tmpfs":
+            with (tmp_path / f"{name}.img").open("wb") as image:
+                image.truncate(120 * MIB)
+            machine.put(f"sys/block/{name}/loop/backing_file", f"{tmp_path}/{name}.img")
+    device = tmp_path.stat().st_dev
+    if kind == "tmpfs":
+        machine.mount("loop0", tmp_path, "tmpfs", f"{os.major(device)}:{os.minor(device)}")
+    machine.put(
+        "proc/meminfo", f"MemTotal: {20 << 20} kB\nMemAvailable: {(spare_mib + 1024) << 10} kB\n"
+    )
+    found = against_writing(names, tmp_path)
+    assert (found is not None) == refused
+    if found:
+        assert (
+            "is kept in memory: writing all may take 240 MiB of it, and 200 MiB can be spared"
+            in found
+        )
+
+
+@pytest.mark.parametrize("kind", ["btrfs", "overlay"])
+def test_what_a_file_lies_on_is_seen_where_its_filesystem_has_no_device_number(
+    tmp_path: Path, kind: str
+) -> None:
+    machine = fake_sysfs.FakeMachine(tmp_path)
+    machine.disk("sda")
+    machine.disk("loop0")
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    file = folder / "image"
+    file.touch()
+    if kind == "btrfs":
+        machine.mount("sda", folder, "btrfs", "0:4711")
+    else:
+        upper = tmp_path / "upper"
+        upper.mkdir()
+        machine.mount("x", folder, "overlay", "0:1", ("rw", f"rw,upperdir={upper}"))
+        machine.mount("sda", upper, "btrfs", "0:4711")
+    machine.put("sys/block/loop0/loop/backing_file", str(file))
+    assert layers.below("loop0", tmp_path) == ("loop0", "sda")
+
+
 def test_a_file_that_is_gone_bars_writes(tmp_path: Path) -> None:
     machine = fake_sysfs.FakeMachine(tmp_path)
     machine.disk("loop0")
