@@ -56,6 +56,15 @@ class SignalledError(StoppedError):
     """The user, or the machine that shuts down, wants an end."""
 
 
+def is_signalled(error: BaseException | None) -> bool:
+    """Whether a signal has ended what raised this, be it that something else failed on the way
+    out. Who stops a container kills it ten seconds after the signal: what can wait, waits until
+    the settings are back."""
+    while error is not None and not isinstance(error, SignalledError):
+        error = error.__context__
+    return error is not None
+
+
 class InUseError(StoppedError):
     """Somebody else has come to use the array, who goes first."""
 

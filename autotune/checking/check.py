@@ -17,7 +17,7 @@ from autotune.checking.options import (
     CheckOptions,
 )
 from autotune.checking.record import CheckHistory, CheckRecord
-from autotune.errors import RefusalError, StoppedError
+from autotune.errors import AutotuneError, RefusalError, StoppedError
 from autotune.guard import announce
 from autotune.guard.background import Background
 from autotune.guard.goals import Promise
@@ -232,11 +232,12 @@ class _Checking:
         """What the disk does not take is said once; a later record may go through."""
         try:
             self._stored.save(history)
-        except OSError as error:
+        except (AutotuneError, OSError) as error:
             if not self._is_lost:
                 self._is_lost = True
+                why = error.strerror if isinstance(error, OSError) else str(error).rstrip(".")
                 self._options.notice(
-                    f"{self._stored.path} cannot be written: {error.strerror}. Mend that, or the "
+                    f"{self._stored.path} cannot be written: {why}. Mend that, or the "
                     "next check begins where the stored one ends."
                 )
 

@@ -50,7 +50,9 @@ def _undo(
         if data is None:
             path.unlink(missing_ok=True)
         elif path.read_bytes() != data:
-            path.write_bytes(data)
+            # Where that fails, the new one stays: a half one would be worse.
+            with contextlib.suppress(OSError):
+                write_beside(path, data.decode(), 0o644).replace(path)
     for folder in made:
         # One that is not empty stays, and so does a mount point in the sandbox of the unit.
         with contextlib.suppress(OSError):

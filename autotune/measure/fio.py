@@ -16,7 +16,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Self
 
-from autotune.errors import MeasurementError, SignalledError
+from autotune.errors import MeasurementError, is_signalled
 from autotune.measure.fio_command import NO_LIMIT, Job, command, descriptors, folder
 from autotune.measure.fio_output import Counters, Documents, parse
 
@@ -125,10 +125,11 @@ class Fio:
         lines = [line for line in said.splitlines() if line.strip()]
         return f"exit status {code}, {lines[-1] if lines else 'no message'}."
 
-    def __exit__(self, _kind: object = None, error: object = None, *_: object) -> None:
-        # Who stops a container waits for ten seconds, in which the settings are to go back, too.
-        hurry = isinstance(error, SignalledError)
-        stop_s = KILL_TIMEOUT_S if hurry or self.silent_s > SILENT_S else STOP_TIMEOUT_S
+    def __exit__(
+        self, _kind: object = None, error: BaseException | None = None, *_: object
+    ) -> None:
+        hurry = is_signalled(error) or self.silent_s > SILENT_S
+        stop_s = KILL_TIMEOUT_S if hurry else STOP_TIMEOUT_S
         for number, timeout_s in ((signal.SIGINT, stop_s), (signal.SIGKILL, KILL_TIMEOUT_S)):
             if self._process.poll() is None:
                 self._process.send_signal(number)

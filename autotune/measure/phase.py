@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from autotune.errors import MeasurementError, StoppedError
+from autotune.errors import AutotuneError, MeasurementError, StoppedError, is_signalled
 from autotune.measure.check import Check
 from autotune.measure.fio import Fio
 from autotune.measure.fio_command import Job, Target
@@ -135,20 +135,22 @@ def measure(
     fio = Fio(jobs, phase.max_seconds, seed, most)
     if fio.exhausted:
         raise bench.written.used_up()
-    series = Series()
+    series, in_hurry = Series(), False
     try:
         result = _measure(phase, bench, fio, series, hopeless, clear)
-    except MeasurementError:
-        if fio.hangs:
+    except BaseException as error:
+        in_hurry = is_signalled(error)
+        if fio.hangs and isinstance(error, MeasurementError):
             raise StoppedError(
                 f"Stopped: fio hangs in the kernel in the phase {phase.name}; look at the kernel "
                 "log, and at what the filesystem lies on."
             ) from None
         raise
     finally:
-        bench.written.add(fio.written)
+        bench.written.add(fio.written, store=not in_hurry)
         if fio.hangs and bench.writes is not None and any(job.does.writes for job in jobs):
-            bench.journal.hanging(bench.writes.path.parent)
+            with contextlib.suppress(AutotuneError):
+                bench.journal.hanging(bench.writes.path.parent)
     if result is None:
         raise bench.written.used_up()
     return dataclasses.replace(result, bytes_written=fio.written, course=series.course)

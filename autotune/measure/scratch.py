@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from autotune.errors import AutotuneError, RefusalError, SignalledError
+from autotune.errors import AutotuneError, RefusalError, is_signalled
 from autotune.measure.fio_command import Target
 from autotune.measure.write_budget import Written
 from autotune.safety import separate_process
@@ -56,9 +56,9 @@ def scratch_file(
             yield Target(folder / FILE, size, descriptor=file)
         finally:
             os.close(file)
-    except SignalledError:
-        # Who stops a container kills it ten seconds later: the settings first.
-        to_restore = not journal.cleared
+    except BaseException as error:
+        # The settings first.
+        to_restore = is_signalled(error) and not journal.cleared
         raise
     finally:
         if not to_restore:

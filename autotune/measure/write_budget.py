@@ -34,9 +34,15 @@ class Written:
         """So many bytes are about to be written: should nobody live to count them, they count."""
         self._store(self.total + count)
 
-    def add(self, count: int) -> None:
-        """So many bytes were written since the last call."""
+    def add(self, count: int, store: bool = True) -> None:
+        """So many bytes were written since the last call. Without `store` that waits for the next
+        one, or for `keep`."""
         self.total += count
+        if store:
+            self.keep()
+
+    def keep(self) -> None:
+        """Store the total."""
         self._store(self.total)
 
     def check_scratch(self, size: int) -> None:

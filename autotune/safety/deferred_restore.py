@@ -12,19 +12,20 @@ from pathlib import Path
 from autotune.errors import AutotuneError, RefusalError
 from autotune.knobs.reshape import is_reshaping
 from autotune.safety import scope
+from autotune.safety.in_time import in_time
 from autotune.safety.journal import Journal
 from autotune.safety.outcome import Outcome
 from autotune.safety.paths import is_held, is_waiting, waiting_path
 from autotune.safety.record import Record
-from autotune.safety.restore import restore
+from autotune.safety.restore import PATIENCE_S, restore
 from autotune.system import sysfs
 from autotune.system.process import stat_words
 
 LOOK_S = 5.0
 """The kernel tells of the end of a sync; this is for the case that it does not."""
 LEAST_S = 0.2
-BEGUN_S = 5.0
-"""So long a process has to begin to wait."""
+BEGUN_S = 30.0
+"""So long a process has to begin to wait, on a machine that is busy."""
 TURN_S = 15.0
 """So long whoever waits has to put it back once the sync is over."""
 
@@ -36,18 +37,26 @@ def see_through(journal: Journal, root: Path = Path("/")) -> Outcome:
     while True:
         _pause(journal.record, root)
         # Nobody clears it in order without that hold: if it is gone, what waited in it still waits.
-        with contextlib.suppress(AutotuneError, FileNotFoundError):
+        # Nor is it needed where its disk fails, or does not answer.
+        with contextlib.suppress(AutotuneError, OSError):
             if not journal.record.lost:
-                # What was applied later may have joined it.
-                held, path = journal.held, journal.path
-                journal = Journal.read(path, path.read_bytes())
-                journal.held = held
+                journal = _as_it_is_now(journal)
         outcome = restore(journal, root)
         if not is_unfinished(outcome):
             return outcome
         if outcome.late or not _is_syncing(journal.record, root):
             # A disk has to answer, or mdadm to end: the kernel tells of neither.
             time.sleep(LOOK_S)
+
+
+def _as_it_is_now(journal: Journal) -> Journal:
+    """What was applied later may have joined it."""
+    path, texts = journal.path, list[bytes]()
+    if not in_time(lambda: texts.append(path.read_bytes()), PATIENCE_S):
+        return journal
+    now = Journal.read(path, texts[0])
+    now.held = journal.held
+    return now
 
 
 def is_unfinished(outcome: Outcome) -> bool:
@@ -74,8 +83,9 @@ def _is_syncing(record: Record, root: Path) -> bool:
     return syncs or is_reshaping(action.parent)
 
 
-def start(path: Path) -> None:
-    """Start a process that sees a waiting journal through."""
+def start(path: Path) -> bool:
+    """Start a process that sees a waiting journal through. Return whether one does, or none need
+    do so any more."""
     process = subprocess.Popen(
         (sys.executable, "-P", "-m", "autotune.safety.guardian", "--wait", str(path.absolute())),
         cwd="/",
@@ -88,9 +98,16 @@ def start(path: Path) -> None:
     scope.move(process.pid)
     # Until it has begun, nobody would seem to wait.
     end = time.monotonic() + BEGUN_S
-    with contextlib.suppress(AutotuneError, OSError):
-        while not is_held(path) and time.monotonic() < end:
+    try:
+        while not is_held(path):
+            if time.monotonic() > end or (process.poll() is not None and not is_held(path)):
+                return not path.exists()
             time.sleep(0.05)
+    except FileNotFoundError:
+        return True
+    except (AutotuneError, OSError):
+        return False
+    return True
 
 
 def put_back(path: Path, root: Path = Path("/")) -> tuple[Record, Outcome]:
@@ -117,10 +134,10 @@ def put_back(path: Path, root: Path = Path("/")) -> tuple[Record, Outcome]:
             time.sleep(LEAST_S)
     outcome = restore(journal, root)
     journal.release()
-    if outcome.waiting:
-        start(waiting_path(journal.path))
-    elif is_unfinished(outcome):
-        start(journal.path)
+    if is_unfinished(outcome):
+        path = waiting_path(journal.path) if outcome.waiting else journal.path
+        if not start(path):
+            outcome.failed.append(f"no process waits for what has to go back later ({path})")
     return journal.record, outcome
 
 
@@ -151,6 +168,6 @@ def main(path: Path) -> int:
     """Wait with a journal, unless another process does so already."""
     try:
         journal = Journal.claimed(path)
-    except (AutotuneError, FileNotFoundError):
+    except (AutotuneError, OSError):
         return 0
     return 0 if see_through(journal).complete else 1

@@ -71,6 +71,7 @@ def new_journal(
         sync_folder(path.parent)
         journal.claim()
     except FileNotFoundError:
+        forget(path, root)
         raise RefusalError(
             f"Another process has just removed the journal {path}, so nothing was changed; "
             "try again."

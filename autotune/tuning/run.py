@@ -134,7 +134,7 @@ def run(
                     leave_in_force(preparation, result, profile, bench.journal, watch, state_dir)
                     tell(state_dir, array.uuid, array.device, number, kept=True)
         except StoppedError as error:
-            raise _interrupted(store, number, options, error) from None
+            raise _interrupted(store, number, options, error, written) from None
         except BaseException as error:
             _note(store, number, "failed", str(error))
             raise
@@ -160,12 +160,13 @@ def _prepared(options: Options, state_dir: Path, reporter: Reporter) -> Preparat
 
 
 def _interrupted(
-    store: "Store", number: int, options: Options, error: StoppedError
+    store: "Store", number: int, options: Options, error: StoppedError, written: Written
 ) -> StoppedError:
     """The error, noted, and with what goes on with the run if something can."""
     _note(store, number, "interrupted", str(error))
     # Whatever is wrong with the store, this is why the run ended.
     with contextlib.suppress(AutotuneError):
+        written.keep()
         is_cut = store.run(number).state == "interrupted"
         if is_cut and store.trials(number) and options.given is None:
             more = f"`--resume`, with the same options, goes on with run {number}."

@@ -3,11 +3,13 @@
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
 from autotune.system import file_tables, inode, open_files
+from autotune.system.process import stat_words
 
 LOCAL = "21 20 0:6 / /dev rw - devtmpfs udev rw\n"
 WAITING = (
@@ -100,6 +102,8 @@ def test_each_thread_may_have_files_of_its_own_and_the_first_may_have_ended(
         try:
             assert program.stdout is not None
             assert program.stdout.readline() == b"ready\n"
+            while how == "ended" and stat_words(Path(f"/proc/{program.pid}"))[0] != "Z":
+                time.sleep(0.01)
             (files,) = (files for pid, files in open_files.open_files() if pid == program.pid)
             found = [each for each in files or () if str(each.readlink()) == str(file)]
         finally:
