@@ -151,12 +151,15 @@ def test_a_purge_ends_where_the_state_folder_is_a_mount_or_a_link(tmp_path: Path
     _run(tmp_path, f'{made}\nscript postrm purge\n[ ! -e "$held/autotune.db" ]')
 
 
-def test_a_purge_leaves_what_is_not_of_autotune(tmp_path: Path) -> None:
+@pytest.mark.parametrize("below", ["", "/fleet/of/ours"])
+def test_a_purge_leaves_what_is_not_of_autotune(tmp_path: Path, below: str) -> None:
     """Beside its files, where the folder is a link, and below a mount in it."""
     link = "mkdir /var/lib/big; rm -r /var/lib/autotune; ln -s big /var/lib/autotune"
-    own = "mkdir /var/lib/big/designs /var/lib/big/profiles; touch /var/lib/big/designs/d.json"
+    own = (
+        f"mkdir -p /var/lib/big/designs /var/lib/big/profiles{below}; touch /var/lib/big/designs/d"
+    )
     others = "mkdir /var/lib/shared /var/lib/big/photos; touch /var/lib/shared/s /var/lib/big/p"
-    mount = "mount --bind /var/lib/shared /var/lib/autotune/profiles"
+    mount = f"mount --bind /var/lib/shared /var/lib/autotune/profiles{below}"
     purged = "[ ! -e /var/lib/big/designs ]\n[ ! -e /var/lib/autotune ]"
     left = "[ -e /var/lib/shared/s ]\n[ -e /var/lib/big/p ]\n[ -d /var/lib/big/photos ]"
     made = f"{link}\n{own}\n{others}\n{mount}"
