@@ -241,6 +241,8 @@ def test_what_would_fill_the_filesystem_of_others_is_not_written_to(
             file.truncate(96 << 20)
         sh("losetup", disk, folder / f"disk{number}")
     with contextlib.ExitStack() as made:
+        # It is in memory, which the guest has little of.
+        made.callback(image.unlink)
         made.callback(sh, "umount", folder)
         made.callback(lambda: [sh("losetup", "-d", disk) for disk in disks])
         if command == "run":
@@ -290,6 +292,7 @@ def test_a_thin_pool_is_seen_below_loop_devices(
     image.write_bytes(bytes(160 << 20))
     folder.mkdir()
     with contextlib.ExitStack() as made:
+        made.callback(image.unlink)
         sh("losetup", "/dev/loop4", image)
         made.callback(sh, "losetup", "-d", "/dev/loop4")
         sh("pvcreate", "-q", "-ff", "-y", "/dev/loop4")
