@@ -231,7 +231,7 @@ def test_what_would_fill_the_filesystem_of_others_is_not_written_to(
 ) -> None:
     """Loop devices on sparse files that are larger together than what is free; each is not."""
     image, folder, state = tmp_path / "image", tmp_path / "small", tmp_path / "state"
-    image.write_bytes(bytes(160 << 20))
+    sh("fallocate", "-l", "160M", image)
     folder.mkdir()
     sh("mkfs.ext4", "-q", image)
     sh("mount", "-o", "loop", image, folder)
@@ -289,7 +289,7 @@ def test_a_thin_pool_is_seen_below_loop_devices(
     (tmp_path / "lvm/lvm.conf").write_text(LVM)
     monkeypatch.setenv("LVM_SYSTEM_DIR", str(tmp_path / "lvm"))
     image, folder = tmp_path / "image", tmp_path / "folder"
-    image.write_bytes(bytes(160 << 20))
+    sh("fallocate", "-l", "160M", image)
     folder.mkdir()
     with contextlib.ExitStack() as made:
         made.callback(image.unlink)
