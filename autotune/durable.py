@@ -37,7 +37,7 @@ def open_roots_own(path: Path) -> BinaryIO:
     """Open a journal for reading. Raise AutotuneError if others than root can have written it:
     its texts go into the kernel."""
     # Not blocking: it may be a FIFO.
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    descriptor = open_to_read(path, os.O_NONBLOCK)
     status = os.fstat(descriptor)
     if (
         path.is_symlink()
@@ -51,6 +51,16 @@ def open_roots_own(path: Path) -> BinaryIO:
             "ignored; find out who made it, and remove it."
         )
     return os.fdopen(descriptor, "rb")
+
+
+def open_to_read(path: Path, flags: int = 0) -> int:
+    """A descriptor for reading that leaves the time of access alone, where this user may do that:
+    to note it could wait for a disk that does not answer, though the text is in memory."""
+    flags |= os.O_RDONLY | os.O_CLOEXEC
+    try:
+        return os.open(path, flags | os.O_NOATIME)
+    except PermissionError:
+        return os.open(path, flags)
 
 
 def append(descriptor: int, entry: Mapping[str, object]) -> None:

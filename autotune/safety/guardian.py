@@ -18,14 +18,16 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
+from autotune.durable import open_to_read
 from autotune.errors import AutotuneError, RestoreError
 from autotune.safety import deferred_restore, scope
 from autotune.safety.heartbeat import End, Heartbeat, wait_for_the_end
+from autotune.safety.in_time import in_time
 from autotune.safety.journal import Journal
 from autotune.safety.journal_text import OVER, is_over
 from autotune.safety.outcome import Outcome
 from autotune.safety.paths import applied_path, is_held, waiting_path
-from autotune.safety.restore import remove_kept_scratch, restore
+from autotune.safety.restore import PATIENCE_S, remove_kept_scratch, restore
 from autotune.system.process import stat_words
 
 OOM_SCORE_ADJ = "-1000"
@@ -153,7 +155,7 @@ def watch_over(path: Path) -> int:
     syslog.openlog("autotune")
     # Kept open and in mind: the journal may be deleted, or emptied, before the tuner dies.
     try:
-        file = path.open("rb")
+        file = os.fdopen(open_to_read(path), "rb")
     except OSError:
         # Gone already; whoever waits for the word hears none, and changes nothing.
         return 1
@@ -227,15 +229,27 @@ def _have_it_let_go(file: BinaryIO) -> None:
             return
 
 
+def _read_again(file: BinaryIO) -> bytes | None:
+    """All of a file; None if its disk fails, or does not answer."""
+    texts: list[bytes] = []
+
+    def read() -> None:
+        file.seek(0)
+        texts.append(file.read())
+
+    with contextlib.suppress(OSError):
+        if in_time(read, PATIENCE_S):
+            return texts[0]
+    return None
+
+
 def _what_is_left(path: Path, file: BinaryIO, first: bytes, end: End) -> Journal | None:
     """The journal if there is anything to put back. `file` is it as it was opened at the start,
     `first` what it said then."""
     if end is not End.STUCK:
         _have_it_let_go(file)
-    try:
-        file.seek(0)
-        text = file.read()
-    except OSError:
+    text = _read_again(file)
+    if text is None:
         # Its disk fails. What is kept on purpose must not go back, all else must.
         text = OVER if end is End.DONE else b""
     if is_over(text):

@@ -6,7 +6,8 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
@@ -54,20 +55,57 @@ def python(tmp_path: Path) -> Path:
 
 @contextlib.contextmanager
 def filesystem(tmp_path: Path) -> Iterator[Path]:
-    """A folder of root's on a filesystem of its own."""
+    """A folder of root's on a filesystem of its own, on the device-mapper device "store"."""
     image, folder = tmp_path / "image", tmp_path / "state"
     folder.mkdir()
-    image.write_bytes(bytes(64 << 20))
-    sh("mkfs.ext4", "-q", image)
-    sh("mount", "-o", "loop", image, folder)
+    sh("fallocate", "-l", "64M", image)
+    sh("losetup", "/dev/loop7", image)
+    sh("dmsetup", "create", "store", "--table", f"0 {64 << 11} linear /dev/loop7 0")
+    sh("mkfs.ext4", "-q", "/dev/mapper/store")
+    sh("mount", "/dev/mapper/store", folder)
     folder.chmod(0o700)
     yield folder
     sh("umount", folder)
+    sh("dmsetup", "remove", "store")
+    sh("losetup", "-d", "/dev/loop7")
 
 
-@pytest.mark.parametrize("killed", [False, pytest.param(True, marks=pytest.mark.slow)])
-def test_a_run_whose_state_folder_hangs(python: Path, tmp_path: Path, killed: bool) -> None:
-    """Frozen, as for a backup. Its next line in the journal, or in the store, waits for that."""
+@contextlib.contextmanager
+def frozen(state: Path) -> Iterator[None]:
+    """As for a backup."""
+    sh("fsfreeze", "--freeze", state)
+    try:
+        yield
+    finally:
+        sh("fsfreeze", "--unfreeze", state)
+
+
+@contextlib.contextmanager
+def silent(_state: Path) -> Iterator[None]:
+    """Its disk answers nothing; only this waits where the time of access is to be noted, too."""
+    sh("dmsetup", "suspend", "--noflush", "--nolockfs", "store")
+    try:
+        yield
+    finally:
+        sh("dmsetup", "resume", "store")
+
+
+@pytest.mark.parametrize(
+    ("hanging", "killed"),
+    [
+        (frozen, False),
+        (silent, True),
+        pytest.param(frozen, True, marks=pytest.mark.slow),
+        pytest.param(silent, False, marks=pytest.mark.slow),
+    ],
+)
+def test_a_run_whose_state_folder_hangs(
+    python: Path,
+    tmp_path: Path,
+    hanging: Callable[[Path], AbstractContextManager[None]],
+    killed: bool,
+) -> None:
+    """Its next line in the journal, or in the store, waits for that."""
     workload, knobs = tmp_path / "fast.toml", knob_files()
     workload.write_text(FAST)
     words = ("run", "/dev/md0", "--workload", workload, "--knobs", "scheduler,stripe_cache_size")
@@ -78,12 +116,9 @@ def test_a_run_whose_state_folder_hangs(python: Path, tmp_path: Path, killed: bo
         )
         try:
             wait_until(lambda: _differs(knobs), 240, "a trial")
-            sh("fsfreeze", "--freeze", state)
-            try:
+            with hanging(state):
                 run.send_signal(signal.SIGKILL if killed else signal.SIGINT)
                 _goes_back(knobs)
-            finally:
-                sh("fsfreeze", "--unfreeze", state)
             run.communicate(timeout=60)
             wait_until(lambda: not list((state / "journal").glob("*")), 60, "the journal's end")
             assert knob_files() == knobs
