@@ -162,7 +162,7 @@ class _Checking:
             self._options.unheld,
             self._news,
             self._keep,
-            self._stored.is_anothers,
+            self._stored.was_rewritten,
         )
         record, ended = part.run(array, record, options)
         if ended == OVERTAKEN:
@@ -237,7 +237,7 @@ class _Checking:
                 self._is_lost = True
                 why = error.strerror if isinstance(error, OSError) else str(error).rstrip(".")
                 self._options.notice(
-                    f"{self._stored.path} cannot be written: {why}. Mend that, or the "
+                    f"{self._stored.path} cannot be written: {why}. Correct that, or the "
                     "next check begins where the stored one ends."
                 )
 

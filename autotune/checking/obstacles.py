@@ -44,11 +44,11 @@ def untold(array: Array) -> bool:
     return array.metadata.startswith("0.9")
 
 
-def too_warm(array: Array, limit_c: int, was: bool = False) -> str:
-    """Which member's disk is too warm, as the rest of a sentence; "" if none is. `was`: one was,
-    just now."""
+def too_warm(array: Array, limit_c: int, begun: bool = False) -> str:
+    """Which member's disk is too warm, as the rest of a sentence; "" if none is. `begun`: a
+    part has run, so that all disks have to be COOLER_C below the limit before the next one."""
     seen = temperatures(array.leaves, array.root)
-    most_c = limit_c - COOLER_C if was else limit_c
+    most_c = limit_c - COOLER_C if begun else limit_c
     hot = max(seen, key=lambda disk: seen[disk], default="")
     if not hot or seen[hot] <= most_c:
         return ""

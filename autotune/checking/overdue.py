@@ -9,10 +9,9 @@ from autotune.errors import AutotuneError, UsageError
 from autotune.service import CONFIG, unchecked
 from autotune.service.config import Care, load_config
 from autotune.service.install import checked
+from autotune.suggested import STATE_DIR
 from autotune.system.array import Array, list_arrays
 
-STATE_DIR = Path("var/lib/autotune")
-"""Of the checks that a timer starts."""
 LATE = 2.0
 """As many times `check_every` is no matter of a window or a warm disk any more."""
 
@@ -35,7 +34,8 @@ def not_checked(root: Path = Path("/")) -> dict[str, str]:
 
 
 def _late(array: Array, care: Care, unit: str, root: Path) -> str:
-    path = stored.path_of(root / STATE_DIR, array.uuid)
+    # Of the checks that a timer starts.
+    path = stored.path_of(root / STATE_DIR.relative_to("/"), array.uuid)
     try:
         path.stat()
     except PermissionError:

@@ -78,7 +78,7 @@ class Stored:
             save(history, self.path)
             self._seen = _mark(self.path)
 
-    def is_anothers(self) -> bool:
+    def was_rewritten(self) -> bool:
         """Whether another process has written it since."""
         with self._lock:
             return _mark(self.path) != self._seen

@@ -49,10 +49,9 @@ def restore(
     from autotune.errors import RestoreError, UsageError
     from autotune.preflight.checks import require_root
     from autotune.safety import put_back_each as each
-    from autotune.safety.other_folders import applied_to, left_elsewhere
+    from autotune.safety.other_folders import applied_to, forget_removed, left_elsewhere
     from autotune.safety.paths import open_journals
     from autotune.system.array import find_array
-    from autotune.system.noted_records import forget_removed
 
     if all_ and device is not None:
         raise UsageError("Name an array or take --all, not both.")
@@ -69,14 +68,14 @@ def restore(
         more, removed, faults = _undo(array, state_dir, keep=bool(failed))
         done = {**done, **more}
         failed += faults
-    came.barred += forget_removed(state_dir)
+    # Nobody reads what a timer finds, and a folder whose disk hangs would keep it.
+    came.barred += forget_removed() if not abandoned else []
     outcomes = _by_name({**each.remove_kept_scratch_of_each(state_dir), **done})
     if came.barred:
         from autotune.deploy.udevd import wake
 
         wake(came.barred, notice)
     _tell_persisted(array)
-    # Nobody reads what a timer finds, and a folder whose disk hangs would keep it.
     for text in left_elsewhere(state_dir) if not abandoned else ():
         notice(text)
     failed += [text for outcome in outcomes.values() for text in outcome.failed]
@@ -159,7 +158,7 @@ def _print_all(
 def _print(name: str, outcome: "Outcome") -> None:
     if outcome.rebooted:
         print(f"{name}: what was applied ended with a reboot.")
-        for text in (*outcome.removed, *outcome.restored):
+        for text in outcome.removed:
             print(f"  removed: {text}")
         return
     if outcome.restored or not outcome.removed:

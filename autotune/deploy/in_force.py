@@ -51,8 +51,8 @@ def active(array: Array, state_dir: Path, damaged: list[str] | None = None) -> l
 def _what_to_do(array: Array, how: Literal["applied", "persisted"]) -> str:
     """With a profile that cannot be used. What is in force must not be taken for the original."""
     if how == "applied":
-        return f"mend that, or undo it (`autotune restore {array.device}`) and apply it anew"
-    return "mend that, or remove the file, reboot, and apply it anew"
+        return f"correct that, or undo it (`autotune restore {array.device}`) and apply it anew"
+    return "correct that, or remove the file, reboot, and apply it anew"
 
 
 def refuse_damaged(array: Array, state_dir: Path) -> None:

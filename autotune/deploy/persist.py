@@ -237,7 +237,7 @@ def _remove(paths: Iterable[Path]) -> list[Path]:
             except OSError as error:
                 raise AutotuneError(
                     f"{path} cannot be removed ({error.strerror}), so what is persisted comes back "
-                    "when the array is assembled again; mend that, and run `autotune unpersist`."
+                    "when the array is assembled again; correct that, and run `autotune unpersist`."
                 ) from None
             removed.append(path)
     return removed

@@ -84,7 +84,7 @@ def status(array: Array, state_dir: Path) -> ArrayStatus:
     if persisted is not None and not rule.exists():
         faults.append(
             f'The profile "{persisted.name}" is not set at the next start, since {rule} is gone; '
-            f"`autotune apply {profile_path(array.uuid)} {array.device} --persist` mends that, "
+            f"`autotune apply {profile_path(array.uuid)} {array.device} --persist` corrects that, "
             f"and `autotune unpersist {array.device}` removes it."
         )
     if rule.exists() and not profile_path(array.uuid, array.root).exists():

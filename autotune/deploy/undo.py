@@ -89,7 +89,7 @@ def refuse_unreadable(array: Lockable) -> None:
     except UsageError as error:
         path = profile_path(array.uuid, array.root)
         raise RefusalError(
-            f"{error} It says what was there before, so nothing is removed. Mend that and try "
+            f"{error} It says what was there before, so nothing is removed. Correct that and try "
             f"again, or move {path} elsewhere if the values may stay as they are."
         ) from None
 

@@ -14,8 +14,8 @@ JOIN_S = 0.1
 
 class Background:
     """Does one thing after the other in a thread of its own. Settings that are only tried must not
-    stay, nor a throttle be shut, because somebody does not read: what finds too much before it is
-    left out."""
+    stay, nor a throttle stay shut, because somebody does not read the output. So what comes while
+    MOST things wait is dropped."""
 
     def __init__(self) -> None:
         self._waiting: queue.Queue[Callable[[], None] | None] = queue.Queue(MOST)

@@ -32,10 +32,10 @@ class GuardLoop:
     second, until it is over or `going` says no more. `known`: what the disks can do, if a forecast
     has measured it.
 
-    A ceiling that the least pace does not hold is out of reach (`reach`). A sync that gives the
-    array its redundancy back is then `released`: each hour that it takes longer is a greater risk
-    than slow requests. So is a check or repair of somebody else's that a recovery waits `behind`,
-    such as that of an array beside; else it stays at the least pace.
+    A ceiling that the least pace does not hold is out of reach (`feasibility`). A sync that gives
+    the array its redundancy back is then `released`: each hour that it takes longer is a greater
+    risk than slow requests. Any other one stays at the least pace. A check or repair is also
+    released when a recovery or replacement waits for its end (`behind`).
     """
 
     def __init__(

@@ -22,17 +22,17 @@ class GuardMetricsFile:
     ) -> None:
         self._file = file
         self._array, self._ceiling_s, self._once = array, ceiling_ns / NS_PER_S, ToldOnce(notice)
-        self._released = False
+        self._released = self._out_of_reach = False
 
     def window(self, window: Window) -> None:
         """A sync is under way."""
-        self._released = False
+        self._released, self._out_of_reach = False, window.out_of_reach
         self._write(window)
 
     def over(self, released: bool = False) -> None:
-        """It has ended, or is not guarded any more; once it is `released`, that is told until a
-        sync is guarded again."""
-        self._released |= released
+        """It has ended, or is not guarded any more; once it is `released` because the
+        ceiling is out of reach, that is told until a sync is guarded again."""
+        self._released |= released and self._out_of_reach
         self._write(None)
 
     def _write(self, window: Window | None) -> None:

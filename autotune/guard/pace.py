@@ -18,8 +18,8 @@ from autotune.guard.throttle import SLEEP_S
 from autotune.measure.foreground import Second, p99
 
 WANTED = 0.8
-"""Of the ceiling, the p99 over a minute: that of half a minute scatters by a tenth, and nearly all
-of them are to loop."""
+"""Of the ceiling, what the p99 over a minute is kept to: a p99 of half a minute scatters by a
+tenth, and nearly all of these are to stay under the ceiling."""
 MEMORY_S = 60
 NEAR = 1.25
 """Seconds at a pace further from the present one than this factor are forgotten."""
@@ -104,19 +104,19 @@ def _where_slow(seen: Sequence[_Seen]) -> float:
     return sum(w * each.kib for w, each in zip(weights, seen, strict=True)) / sum(weights)
 
 
-def first_guess_kib(free_kib: float, ceiling_ns: float, sleep_s: float) -> float:
+def _first_guess_kib(free_kib: float, ceiling_ns: float) -> float:
     """A pace to begin with, for disks that sync at `free_kib` when nothing holds them back.
 
     What a request has to wait for is at worst the burst in which md syncs between two sleeps of
-    `sleep_s`; at this pace a burst lasts half as long as the ceiling.
+    SLEEP_S; at this pace a burst lasts half as long as the ceiling.
     """
     burst_s = ceiling_ns / 2e9
-    return free_kib * burst_s / (burst_s + sleep_s)
+    return free_kib * burst_s / (burst_s + SLEEP_S)
 
 
 def first_pace(promise: Promise, least_kib: float, free_kib: float) -> Pace | Share:
     """What to begin with, for disks that sync at `free_kib` when nothing holds them back."""
     if promise.share is not None or math.isinf(promise.ceiling_ns):
         return Share(promise.share or 0.0)
-    guess = first_guess_kib(free_kib, promise.ceiling_ns, SLEEP_S)
+    guess = _first_guess_kib(free_kib, promise.ceiling_ns)
     return Pace(least_kib, guess, promise.ceiling_ns)

@@ -42,7 +42,7 @@ LEFTOVERS_S = 60.0
 class Summary:
     """One sync under guard. `judged` windows had requests enough for a p99; `over` of these were
     above the ceiling. `ended` says why it is over; if it was `released`, nothing holds the sync any
-    more, since the ceiling was out of reach."""
+    more, since the ceiling was out of reach, or something waits behind this check."""
 
     action: str
     seconds: float
@@ -70,9 +70,10 @@ class Summary:
 
 @dataclass(frozen=True)
 class GuardOptions:
-    """What to keep, and whom to call: `on_window` for every window, `finished` for each sync
-    that is over, `notice` with what is worth a sentence, `unheld` when a ceiling is out of reach
-    (once a sync). None of them may take long, for the throttle has to be moved meanwhile."""
+    """What to keep, and whom to call: `on_window` for every window, `finished` for each sync that
+    is over, `notice` with what is worth a sentence, `unheld` (once a sync) when a ceiling is out
+    of reach, or a check is released because something waits behind it. None of them may take long,
+    for the throttle has to be moved meanwhile."""
 
     goals: Goals
     state_dir: Path
@@ -225,8 +226,8 @@ def _one(
     array: Array, options: GuardOptions, signals: Signals, warned: bool, began: datetime
 ) -> tuple[Summary, str]:
     """Guard the sync that is under way, to its end. A deadline counts from when that `began`,
-    however often this is tried. Also what was said if its ceiling turned out to
-    be out of reach, which is not said again if there was a warning."""
+    however often this is tried. Also what was said if it was not held any more,
+    which is not said again if there was a warning."""
     action, started = under_way(array) or array.sync_action, time.monotonic()
     what = NAMES.get(action, action)
     path = journal_path(options.state_dir, array.uuid)

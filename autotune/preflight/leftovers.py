@@ -11,7 +11,7 @@ from autotune.errors import AutotuneError
 from autotune.preflight.checks import PreflightFinding
 from autotune.safety.applied import is_applied
 from autotune.safety.journal import Journal
-from autotune.safety.own_check import is_anothers
+from autotune.safety.own_check import is_anothers_check
 from autotune.safety.paths import is_held, is_waiting, open_journals
 from autotune.safety.scratch_folder import FILE, SCRATCH_PREFIX
 from autotune.system import sysfs
@@ -55,7 +55,7 @@ def describe(path: Path, root: Path = Path("/")) -> tuple[str, list[str]]:
             return text, record.scratch
         action = record.action(root)
         ours = record.checking and record.is_same(action)
-        ours = ours and not is_anothers(action.parent, record)
+        ours = ours and not is_anothers_check(action.parent, record)
         checks = ours and sysfs.read_or(action, "idle") == "check"
         still = ", and its check of the array still runs" if checks else ""
         if ours and sysfs.read_or(action.parent / "sync_max", "max") != "max":

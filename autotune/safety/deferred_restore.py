@@ -1,6 +1,6 @@
-"""What cannot go back while a sync runs, and so waits for its end: in a journal of its own, which
-bars nobody. And a check of ours that does not end, or a store that does not come through, which do.
-Light: the guardian runs on it."""
+"""What has to go back later, and the process that waits for it. What cannot go back while a sync
+runs moves to a journal of its own, which bars nobody. A check of ours that does not end, or a store
+that does not come through, keeps its journal, which does bar. Light: the guardian runs on it."""
 
 import contextlib
 import select
@@ -147,8 +147,8 @@ def _lives(pid: int) -> bool:
 
 def settle(journal: Path, root: Path = Path("/")) -> None:
     """Before a run: put back what waits since an earlier one, if no sync runs now. `journal` is
-    where the run's own will be. Raise RefusalError if that cannot be done, but for
-    a scratch folder that cannot be removed: that bars nobody."""
+    where the run's own will be. Raise RefusalError if that cannot be done, but for a scratch folder
+    that cannot be removed: that bars nobody. Raise AutotuneError if the journal is damaged."""
     path = waiting_path(journal)
     try:
         if not path.exists() or _is_syncing(Journal.load(path).record, root):

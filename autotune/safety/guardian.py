@@ -1,9 +1,10 @@
-"""A small process that puts the originals back when the tuner dies without doing so.
+"""A small process that puts the originals back when the tuner dies without doing so. The tuner is
+the process that has opened the journal: a run, but also a guard, a check, a forecast, a design.
 
 It holds the reading end of a pipe whose writing end only the tuner has. When the tuner ends, for
 whatever reason, the pipe breaks; if the journal is still there then, the guardian restores it. One
 that is stopped is killed (`heartbeat`). It has a session of its own, so no signal to the terminal's
-group reaches it, and an `oom_score_adj` that makes the OOM killer take anything else first.
+group reaches it, and an `oom_score_adj` with which the OOM killer never takes it.
 """
 
 import contextlib
@@ -177,7 +178,7 @@ def watch_over(path: Path) -> int:
             outcome = deferred_restore.see_through(journal)
     syslog.syslog(
         syslog.LOG_WARNING,
-        f"{_SAID[end]}; put back: {outcome.restored}, "
+        f"{_SAID[end]}; put back: {outcome.restored}, removed: {outcome.removed}, "
         f"left to others: {outcome.foreign}, failed: {outcome.failed}",
     )
     return 0 if outcome.complete else 1

@@ -17,9 +17,9 @@ from autotune.system.noted_records import forget
 
 
 def let_wait(journal: Journal, for_a_sync: bool = True) -> None:
-    """Let what cannot go back while a sync runs wait for its end, or, if that is not why, a
-    scratch folder for whoever restores next. All else is back: the journal then bars nobody any
-    more."""
+    """Everything else is back, so this journal need not bar anybody. What cannot go back while a
+    sync runs waits for the sync's end, in a journal of its own. Without `for_a_sync`, a scratch
+    folder is all that is left: whoever restores next removes it."""
     path = waiting_path(journal.path)
     if journal.path == path or journal.record.lost:
         return

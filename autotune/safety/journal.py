@@ -28,8 +28,9 @@ from autotune.system.stack import is_mountpoint
 
 
 class Journal:
-    """The open journal of a run. Every method returns only when its line is durable. It is
-    `cleared` once there is nothing to put back any more."""
+    """The open journal of a run. A method that adds a line returns when that is durable, or raises
+    AutotuneError; but `leave`, `close` and `settle_kept` go on without it, so that a full disk
+    stops no restore. It is `cleared` once there is nothing to put back any more."""
 
     def __init__(self, path: Path, record: Record) -> None:
         self.path = path
@@ -47,7 +48,7 @@ class Journal:
     @classmethod
     def load(cls, path: Path) -> "Journal":
         """A journal that an earlier process left. Raise AutotuneError as `read_record`, or if
-        others than root may have written it."""
+        others than root may have written it; OSError if it is not there or cannot be read."""
         with open_roots_own(path) as file:
             try:
                 text = file.read()
@@ -57,7 +58,8 @@ class Journal:
 
     @classmethod
     def claimed(cls, path: Path) -> "Journal":
-        """Load and claim a journal, as it is once nobody else can add to it."""
+        """Load and claim a journal, as it is once nobody else can add to it. Raise as `load` and
+        `claim`."""
         journal = cls.load(path)
         journal.claim()
         assert journal.held is not None

@@ -23,8 +23,9 @@ from autotune.system import sysfs
 from autotune.system.blockdev import Device
 from autotune.system.noted_records import out_of_reach, told
 
-LOCKS = Path("/run/autotune")
-"""Where it is remembered what runs left, for the whole machine, whatever the --state-dir."""
+MEMORY = Path("/run/autotune")
+"""Which journals there are, for the whole machine, whatever the --state-dir; the locks too, where
+/dev cannot be used."""
 
 
 class Lockable(Device, Protocol):
@@ -39,7 +40,7 @@ class Lockable(Device, Protocol):
 def lock(
     array: Lockable,
     journal: Path | None = None,
-    folder: Path = LOCKS,
+    folder: Path = MEMORY,
     guard: bool = False,
     applies: bool = False,
     undoes: bool = False,
@@ -47,8 +48,8 @@ def lock(
     """Hold the array (by UUID, since names move) and its physical disks. `journal` is where the
     journal of what is to be changed will be; the lock remembers it for whoever comes next. A
     `guard` changes nothing on the disks, so it shares them with other guards, but not with a run.
-    What `applies` may leave values in force. What `undoes` them asks the files whose values they
-    are, so a run's must not lie over them.
+    `applies`: the caller may leave values in force. `undoes`: the caller takes such values back. It
+    tells whose they are by what the files read now, so no values of a run may lie over them.
 
     Raise RefusalError, naming the process, if another one has one of them, or if an earlier run
     left its journal elsewhere (another --state-dir, or another array on the same disks): its
@@ -74,7 +75,7 @@ def lock(
                 if not shared:
                     _remember(memory, file_name, journal, array, applies, undoes)
         except OSError as error:
-            todo = "run autotune as root" if isinstance(error, PermissionError) else "mend that"
+            todo = "run autotune as root" if isinstance(error, PermissionError) else "correct that"
             raise RefusalError(
                 f"The lock of {array.device} cannot be taken: {error.strerror}; {todo}."
             ) from None
@@ -82,7 +83,7 @@ def lock(
 
 
 @contextmanager
-def alone(what: str, folder: Path = LOCKS) -> Iterator[None]:
+def alone(what: str, folder: Path = MEMORY) -> Iterator[None]:
     """Hold something that the machine has once, such as the service. Raise RefusalError, naming the
     process, if another command has it."""
     with contextlib.ExitStack() as held:
@@ -93,7 +94,7 @@ def alone(what: str, folder: Path = LOCKS) -> Iterator[None]:
             held.callback(os.close, taken)
         except OSError as error:
             raise RefusalError(
-                f"The lock {folder / what} cannot be taken: {error.strerror}; mend that."
+                f"The lock {folder / what} cannot be taken: {error.strerror}; correct that."
             ) from None
         try:
             fcntl.flock(taken, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -107,7 +108,7 @@ def alone(what: str, folder: Path = LOCKS) -> Iterator[None]:
 
 def _open_place(folder: Path) -> int:
     """The folder that the locks are in."""
-    common = open_common() if folder == LOCKS else None
+    common = open_common() if folder == MEMORY else None
     if common is not None:
         return common
     return open_own(folder / "locks", folder / "locks")
@@ -124,7 +125,7 @@ def _remember(
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode) or status.st_uid != os.geteuid():
             raise RefusalError(
-                f"{LOCKS / name} is not a plain file of root's; find out who made it, and remove "
+                f"{MEMORY / name} is not a plain file of root's; find out who made it, and remove "
                 "it."
             )
         os.fchmod(descriptor, 0o600)
@@ -215,8 +216,9 @@ def _concerns(record: Record, array: Lockable) -> bool:
     return False
 
 
-def is_locked(uuid: str, folder: Path = LOCKS) -> bool:
-    """Whether a run of autotune works on this array now."""
+def is_locked(uuid: str, folder: Path = MEMORY) -> bool:
+    """Whether a command of autotune holds this array's lock now. False, too, where that cannot be
+    seen."""
     try:
         place = _open_place(folder)
     except (OSError, RefusalError):

@@ -23,10 +23,12 @@ from autotune.system.noted_records import NOTES, forget, note
 def new_journal(
     path: Path, uuid: str, device: str, paths: Iterable[Path], root: Path = Path("/")
 ) -> Journal:
-    """Record the present texts of `paths`, in the order in which they are to be restored.
+    """Record the present texts of `paths`; `write_order.restoring` says in which order they go
+    back.
 
     Raise RefusalError if a journal is already open: what is in the kernel now may be tuned
-    values, which must never be taken for originals.
+    values, which must never be taken for originals. Raise AutotuneError, with nothing changed, if
+    it cannot be written, or a file cannot be read.
     """
     record = Record(uuid, device, boot_id(root), os.getpid(), {}, kernel_start_s(root))
     record.kernel = kernel_mark() if root == Path("/") else ""

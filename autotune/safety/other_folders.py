@@ -8,15 +8,16 @@ from pathlib import Path
 from autotune.errors import AutotuneError
 from autotune.safety.in_time import answer_in_time
 from autotune.safety.journal import Journal
-from autotune.safety.locks import LOCKS
+from autotune.safety.locks import MEMORY
 from autotune.safety.paths import applied_path, applied_records, is_held
+from autotune.system import noted_records
 from autotune.system.noted_records import noted_folders, out_of_reach, told
 
 ANSWER_S = 3.0
 """So long a folder may take to be looked into: its disk may never answer."""
 
 
-def left_elsewhere(state_dir: Path, memory: Path = LOCKS) -> list[str]:
+def left_elsewhere(state_dir: Path, memory: Path = MEMORY) -> list[str]:
     """The journals that wait for a restore with another state folder, and what was applied with
     one, a sentence each."""
     texts, journals = [], _journals(memory)
@@ -62,7 +63,7 @@ def _out_of_reach(folder: Path) -> list[str]:
     return [told(note, record) for note, record in found.items()]
 
 
-def is_applied_elsewhere(uuid: str, state_dir: Path, memory: Path = LOCKS) -> bool:
+def is_applied_elsewhere(uuid: str, state_dir: Path, memory: Path = MEMORY) -> bool:
     """Whether something is applied to an array with another state folder, in this boot. One that
     does not answer may have it."""
 
@@ -74,6 +75,15 @@ def is_applied_elsewhere(uuid: str, state_dir: Path, memory: Path = LOCKS) -> bo
 
     folders = _journals(memory).keys() - {state_dir.absolute()}
     return any(answer_in_time(partial(applied, folder), ANSWER_S) != [] for folder in folders)
+
+
+def forget_removed() -> list[str]:
+    """Forget the records that somebody has removed by hand, whatever the state folder: the UUIDs of
+    the arrays from which a journal's note has kept udev. A folder that does not answer is left."""
+    barred = list[str]()
+    for folder in noted_folders():
+        barred += answer_in_time(partial(noted_records.forget_removed, folder), ANSWER_S) or []
+    return barred
 
 
 def _journals(memory: Path) -> dict[Path, list[Path]]:

@@ -9,8 +9,9 @@ from autotune.errors import AutotuneError
 @dataclass
 class Outcome:
     """What a restore did: files put back, left to whoever changed them, gone, and failed; what
-    waits for the end of a sync; and what was removed of arrays of ours. After a reboot every
-    setting is gone, and only such arrays and scratch folders are left to remove."""
+    waits for the end of a sync; and the arrays and scratch folders of ours that were removed.
+    After a reboot every setting is gone, and only such arrays and scratch folders are left to
+    remove."""
 
     restored: list[str] = field(default_factory=list)
     foreign: list[str] = field(default_factory=list)

@@ -27,7 +27,7 @@ ROUNDED = 8
 """md rounds `sync_min` down to so many sectors."""
 
 
-def is_anothers(md: Path, record: Record) -> bool:
+def is_anothers_check(md: Path, record: Record) -> bool:
     """Whether the check that runs is surely not the one that a record speaks of: somebody has ended
     that, which leaves where it got to in `sync_min`, and started another one; or it was over, and
     another one began later."""
@@ -90,7 +90,7 @@ def stop_check(block: Path, outcome: Outcome, record: Record) -> None:
     if not action.exists():
         return
     try:
-        if is_anothers(action.parent, record):
+        if is_anothers_check(action.parent, record):
             _leave(block, outcome)
             return
         # Should that fail, it is still to be ended.

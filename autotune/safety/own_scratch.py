@@ -52,7 +52,7 @@ def remove_scratch(folder: Path, record: Record, outcome: Outcome) -> None:
         outcome.failed.append(because(folder, error))
         return
     if there:
-        outcome.restored.append(str(folder))
+        outcome.removed.append(str(folder))
 
 
 def _is_its_parent(folder: Path, record: Record) -> bool:

@@ -47,12 +47,15 @@ def is_waiting(path: Path) -> bool:
 
 
 def open_journals(state_dir: Path) -> list[Path]:
-    """The journals that wait for a restore."""
+    """All journals of a state folder: of commands under way, those that wait for the end of a sync,
+    and those that were left."""
     return sorted((state_dir / "journal").glob("*.jsonl"))
 
 
 def is_held(path: Path) -> bool:
-    """Whether a run is under way that clears this journal itself. OSError if it cannot be read."""
+    """Whether a process holds this journal, and so clears it itself: its run, its guardian, or one
+    that waits for a sync's end. OSError if it cannot be read, AutotuneError if others than root may
+    have written it."""
     with open_roots_own(path) as file:
         try:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)

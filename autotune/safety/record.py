@@ -25,13 +25,13 @@ def boot_id(root: Path = Path("/")) -> str:
 
 def kernel_start_s(root: Path = Path("/")) -> float | None:
     """When the kernel started, in seconds since 1970, as far as the clock is right: a container
-    has no start of its own. None of another machine's files."""
+    has no start of its own. None if `root` is not this machine's."""
     return time.time() - time.clock_gettime(time.CLOCK_BOOTTIME) if root == Path("/") else None
 
 
 @dataclass
 class Record:
-    """What a journal says: the state to put back, and what was done since.
+    """One journal, as far as it was read; `learn` takes one more line.
 
     `ours` are the texts, by path, that a file may read by our doing: the last one that was seen to
     take effect, and those announced since. What else it reads was set by somebody else, unless the

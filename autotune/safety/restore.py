@@ -17,7 +17,7 @@ from autotune.safety.own_check import stop_check
 from autotune.safety.own_scratch import remove_scratch
 from autotune.safety.paths import is_of_applied
 from autotune.safety.record import BOOT_ID, Record
-from autotune.safety.restore_file import put_back, tell
+from autotune.safety.restore_file import put_back_file, tell
 from autotune.safety.set_by import lowers_itself, theirs
 from autotune.system import disk_originals, sysfs
 from autotune.system.blockdev import md_uuid
@@ -82,7 +82,6 @@ def remove_kept_scratch(journal: Journal) -> Outcome:
     killed once its settings are kept has not done so. Never raises for one of them."""
     outcome = Outcome()
     _remove_scratch(journal, outcome)
-    outcome.removed, outcome.restored = outcome.restored, []
     return outcome
 
 
@@ -153,7 +152,7 @@ def _restore_settings(journal: Journal, root: Path, outcome: Outcome) -> None:
         if keep is not None:
             tell(record, write, keep, outcome)
         if keep is None or reset:
-            put[path] = put_back(journal, write, keep, coming, outcome)
+            put[path] = put_back_file(journal, write, keep, coming, outcome)
     if coming or not all(put.values()):
         for path, keep in kept.items():
             # Of what waits, and is back or somebody else's, nothing is to be done any more.

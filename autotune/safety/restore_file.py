@@ -14,12 +14,12 @@ from autotune.knobs.write_order import BOUNDS, WAITING, unsafe_now
 from autotune.safety.journal import Journal
 from autotune.safety.outcome import Outcome, because
 from autotune.safety.record import Record
-from autotune.safety.set_by import is_anothers, lowers_itself
+from autotune.safety.set_by import is_set_for_another, lowers_itself
 from autotune.system import disk_originals, sysfs
 from autotune.system.process import real_uid, stat_words
 
 
-def put_back(
+def put_back_file(
     journal: Journal,
     write: sysfs.Write,
     keep: str | None,
@@ -89,7 +89,9 @@ def tell(record: Record, write: sysfs.Write, keep: str, outcome: Outcome) -> Non
         return
     array = sysfs.device(write.path).name == Path(record.device).name
     # What else was set on a disk meanwhile is no news, nor what another array's profile has.
-    ours = record.cause(str(write.path)) is not None and not is_anothers(record, write.path, keep)
+    ours = record.cause(str(write.path)) is not None and not is_set_for_another(
+        record, write.path, keep
+    )
     if array or ours:
         outcome.foreign.append(f"{write.path} reads {keep}, which was set after that")
     if not array:

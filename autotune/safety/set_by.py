@@ -7,7 +7,7 @@ from autotune.knobs.resets import after_switch, depths_of, resets
 from autotune.knobs.reshape import MDADMS_MIN
 from autotune.knobs.write_order import BOUNDS, CACHE, unsafe_now
 from autotune.safety.journal import Journal
-from autotune.safety.own_check import is_anothers as check_is_anothers
+from autotune.safety.own_check import is_anothers_check
 from autotune.safety.paths import is_of_applied
 from autotune.safety.record import Record
 from autotune.system import disk_originals, sysfs
@@ -20,13 +20,13 @@ def theirs(
 ) -> str | None:
     """What somebody else has set in a file that `reads` so; None if nobody has."""
     record, path = journal.record, write.path
-    set_by_udev = is_of_applied(journal.path) and is_anothers(record, path, reads)
+    set_by_udev = is_of_applied(journal.path) and is_set_for_another(record, path, reads)
     # For a reshape, mdadm makes the cache larger, and leaves it so; what it raises it puts back.
     mdadms = (path.name == CACHE and unsafe_now(path)) or (path in coming and reads == MDADMS_MIN)
     return reads if (set_by_udev or _is_foreign(record, write, reads)) and not mdadms else None
 
 
-def is_anothers(record: Record, path: Path, found: str) -> bool:
+def is_set_for_another(record: Record, path: Path, found: str) -> bool:
     """Whether udev has set a file of a disk since for another array, be it to the same."""
     note = disk_originals.noted(path)
     return note is not None and note.uuid != record.uuid and note.set_to == found
@@ -44,7 +44,7 @@ def _is_foreign(record: Record, write: sysfs.Write, found: str) -> bool:
     if record.lost:
         return False
     if record.checking and write.path.name in BOUNDS:
-        return found != write.text and check_is_anothers(write.path.parent, record)
+        return found != write.text and is_anothers_check(write.path.parent, record)
     if record.moved and name not in record.ours and write.path.name in BOUNDS:
         # Ours is stopped by now; another one goes by what its owner has set.
         runs = sysfs.read_or(write.path.parent / "sync_action", "idle") == "check"

@@ -32,7 +32,8 @@ class Signals:
 
     @contextlib.contextmanager
     def caught(self, notice: Callable[[str], None]) -> Iterator[None]:
-        """Meanwhile they do. `notice` is told why Ctrl-Z (SIGTSTP) does nothing."""
+        """Inside this context, signals only leave a mark. `notice` is told why Ctrl-Z (SIGTSTP)
+        does nothing."""
         self._notice = notice
         numbers = [signal.SIGINT, signal.SIGTERM, signal.SIGTSTP]
         if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
@@ -58,8 +59,8 @@ class Signals:
 
     @contextlib.contextmanager
     def at_once(self) -> Iterator[None]:
-        """Meanwhile one that asks for the end raises SignalledError: for what only computes, which
-        may take minutes, and can be cut off anywhere."""
+        """Inside this context, one that asks for the end raises SignalledError: for work that only
+        computes, may take minutes, and can be cut off anywhere."""
         self._at_once = True
         try:
             if not self.going():

@@ -161,7 +161,7 @@ def install(root: Path = Path("/")) -> list[Path]:
             remove(root)
         why = str(error)
         if isinstance(error, OSError):
-            todo = "run autotune as root" if isinstance(error, PermissionError) else "mend that"
+            todo = "run autotune as root" if isinstance(error, PermissionError) else "correct that"
             why = f"{error.filename} cannot be written ({error.strerror}); {todo}."
         raise AutotuneError(f"The service was not installed: {why}") from None
     return sorted(wanted)

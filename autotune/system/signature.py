@@ -22,7 +22,9 @@ GPT = b"EFI PART"
 
 
 def signature(device: str) -> str | None:
-    """A filesystem, partition table or other signature on the raw device."""
+    """What is on a raw device, as a clause that begins with "it" or a program's name ("it has a
+    partition table (gpt)"). The same if that cannot be seen, with the reason. None only if all was
+    read and nothing found."""
     try:
         with Path(device).open("rb", buffering=0) as file:
             start = _read(file, 0)

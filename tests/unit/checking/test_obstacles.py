@@ -45,7 +45,7 @@ def test_the_warmest_member_counts_and_has_to_cool_down(machine: fake_sysfs.Fake
     sensor(machine, 0, "sda", "30000")
     sensor(machine, 1, "sdb", "50000")
     assert obstacles.too_warm(array, 50) == ""
-    assert "the disk sdb has 50 °C, and 47 °C" in obstacles.too_warm(array, 50, was=True)
+    assert "the disk sdb has 50 °C, and 47 °C" in obstacles.too_warm(array, 50, begun=True)
     (machine.root / "sys/class/hwmon/hwmon1/temp1_input").write_text("50600\n")
     assert obstacles.too_warm(array, 50) == (
         "the disk sdb has 51 °C, and 50 °C are wanted at the most"

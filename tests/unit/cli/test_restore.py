@@ -14,7 +14,7 @@ from autotune.cli import restore
 from autotune.deploy import undo_all
 from autotune.deploy.persisted import persisted_uuids
 from autotune.errors import RefusalError, UsageError
-from autotune.safety.locks import LOCKS
+from autotune.safety.locks import MEMORY
 from autotune.system.array import Array, list_arrays
 from autotune.system.disk_originals import noted_arrays
 from autotune.system.sysfs import read
@@ -26,7 +26,7 @@ def uuids() -> Iterator[list[str]]:
     found = [f"{number:032}" for number in (1, 2)]
     yield found
     for uuid in found:
-        (LOCKS / f"array-{uuid}").unlink(missing_ok=True)
+        (MEMORY / f"array-{uuid}").unlink(missing_ok=True)
 
 
 def has_profiles() -> bool:

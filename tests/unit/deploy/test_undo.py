@@ -387,7 +387,7 @@ def test_a_profile_that_alone_knows_what_was_before_is_not_thrown_away(
         path.write_text(path.read_text().replace(old, new))
     with pytest.raises(RefusalError, match=said) as refused:
         refuse_unreadable(array)
-    assert f"nothing is removed. Mend that and try again, or move {path}" in str(refused.value)
+    assert f"nothing is removed. Correct that and try again, or move {path}" in str(refused.value)
 
 
 def test_what_a_switch_at_the_boot_resets_comes_back(tmp_path: Path, array: Array) -> None:

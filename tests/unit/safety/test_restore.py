@@ -1013,7 +1013,7 @@ def test_a_removal_that_the_filesystem_does_not_keep_is_none(
     monkeypatch.undo()
     path = waiting_path(files.path)
     folder.mkdir()
-    assert restore(Journal.load(path), files.root).restored == [str(folder)]
+    assert restore(Journal.load(path), files.root).removed == [str(folder)]
     assert not folder.exists()
 
 
@@ -1125,7 +1125,7 @@ def test_a_scratch_whose_parent_was_renamed_is_found_and_removed(
         folder.parent.mkdir()
     (moved / "scratch").write_bytes(b"s")
     outcome = restore(files.reload(), files.root)
-    assert outcome.restored == [str(moved)]
+    assert outcome.removed == [str(moved)]
     assert not moved.exists()
     assert not files.path.exists()
 

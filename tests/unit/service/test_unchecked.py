@@ -107,7 +107,7 @@ def test_a_timer_that_is_masked_checks_nothing(machine: fake_sysfs.FakeMachine) 
 
 def history(machine: fake_sysfs.FakeMachine) -> Path:
     array = find_array("md0", machine.root)
-    return stored.path_of(machine.root / overdue.STATE_DIR, array.uuid)
+    return stored.path_of(machine.root / "var/lib/autotune", array.uuid)
 
 
 def read_whole(machine: fake_sysfs.FakeMachine, began: datetime) -> None:
