@@ -175,17 +175,17 @@ def _is_larger_than_its_device(mount: Mount, root: Path) -> bool:
 
 
 def new_bytes(file: Path, root: Path) -> int | None:
-    """How much new space it may take to write all of a file once: what is missing in it if it is
-    sparse; all of it where its filesystem does not write in place, as btrfs never does, and XFS
-    where a copy shares the block (reflink). None if that is not known."""
+    """How much new space it may take to write all of a file, and then again: what is missing in it
+    if it is sparse; and all of it where its filesystem does not write in place, as btrfs never
+    does, and XFS where a copy shares the block (reflink). None if that is not known."""
     try:
         status = file.stat()
     except OSError:
         return None
     kinds = _kinds(status, root)
-    if not kinds or not kinds.issubset(_IN_PLACE):
-        return status.st_size
-    return max(0, status.st_size - status.st_blocks * 512)
+    missing = max(0, status.st_size - status.st_blocks * 512)
+    in_place = kinds and kinds.issubset(_IN_PLACE)
+    return missing if in_place else status.st_size + missing
 
 
 def is_in_memory(file: Path, root: Path) -> bool:

@@ -59,6 +59,7 @@ def test_a_member_whose_space_is_others_too_bars_writes(
         ("ext4", True, 1, False),
         ("btrfs", True, 200, True),
         ("btrfs", True, 300, False),
+        ("btrfs", False, 500, True),
     ],
 )
 def test_files_of_loop_devices_have_to_have_room_all_together(
@@ -88,7 +89,7 @@ def test_files_of_loop_devices_have_to_have_room_all_together(
     assert found == against_writing(["loop0", "loop1"], tmp_path)
     if found:
         assert f"with {free_mib} MiB free" in found
-        assert "240 MiB" in found
+        assert ("480 MiB" if free_mib == 500 else "240 MiB") in found
 
 
 @pytest.mark.parametrize(("spare_mib", "refused"), [(300, False), (200, True)])
