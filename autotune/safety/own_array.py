@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from autotune.safety.own_superblock import bears, cannot_run, node, zero
+from autotune.safety.own_superblock import bears, cannot_run, is_unwritten, node, zero
 from autotune.system import sysfs
 from autotune.system.blockdev import hardware, md_uuid
 from autotune.system.programs import find
@@ -84,7 +84,7 @@ def remove_left(
     `begun`: right after the maker's death in the midst of making or removing it: what is not active
     then was never used. `removing`: its maker had begun to make or remove it. If all its disks are
     there then, and too few of them are still members for any array, that is what a disk had which
-    failed and came back.
+    failed and came back. And to an array that never got as far as to run, nothing was written.
     """
     found = Removal()
     names, absent = _now_called(uuid, disks, rebooted)
@@ -102,7 +102,8 @@ def remove_left(
         return _stop_blank(name, members, len(disks), begun)
 
     all_seen = not (absent or unseen) and (all(disks.values()) or not rebooted)
-    remains = removing and all_seen and cannot_run(members, uuid)
+    unused = cannot_run(members, uuid) or is_unwritten(members, uuid)
+    remains = removing and all_seen and unused
     if (begun or remains) and not any(map(_is_active, arrays)):
         fault = next(filter(None, map(_stop, arrays)), "")
     elif len(arrays) == 1:

@@ -15,6 +15,10 @@ MAGIC = (0xA92B4EFC).to_bytes(4, "little") + (1).to_bytes(4, "little")
 UUID_AT = 16
 LEVEL_AT, DISKS_AT = 72, 92
 """Of `level` and `layout`; of `raid_disks`."""
+EVENTS_AT = 200
+MOST_AT_FIRST = 1
+"""With so many events mdadm writes it (super1.c, init_super1 and write_init_super1); md counts one
+more before the first write to the array (md_write_start)."""
 MAY_LACK = {4: 1, 5: 1, 6: 2}
 """Members, by level."""
 
@@ -38,6 +42,26 @@ def cannot_run(members: Iterable[str], uuid: str) -> bool:
         return bool(found) and len(found) < min(_needed(disk, uuid) for disk in found)
     except OSError:
         return False
+
+
+def is_unwritten(members: Iterable[str], uuid: str) -> bool:
+    """Whether nothing was ever written to an array, by what stands on these members. False if they
+    cannot be read."""
+    try:
+        counts = [_events(disk, uuid) for disk in members]
+    except OSError:
+        return False
+    return bool(counts) and all(count is not None and count <= MOST_AT_FIRST for count in counts)
+
+
+def _events(disk: str, uuid: str) -> int | None:
+    """How many events of an array a superblock has seen; None if it is not of this array."""
+    with _opened(disk) as descriptor:
+        if not _is_ours(descriptor, uuid):
+            return None
+        block = _superblock(descriptor)
+    events: int = struct.unpack_from("<Q", block, EVENTS_AT)[0]
+    return events
 
 
 def _needed(disk: str, uuid: str) -> int:

@@ -301,6 +301,7 @@ def came_back(monkeypatch: pytest.MonkeyPatch, left: dict[str, object]) -> dict[
     left |= {"arrays": []}
     monkeypatch.setattr(own_array, "_members", members_of(["vdb"]))
     monkeypatch.setattr(own_array, "cannot_run", lambda members, _uuid: members == ["vdb"])
+    monkeypatch.setattr(own_array, "is_unwritten", lambda *_: False)
     monkeypatch.setattr(own_array, "_now_called", lambda _, disks, _rebooted: (list(disks), {}))
     monkeypatch.setattr(Path, "iterdir", lambda _self: iter(()))
     return left
@@ -377,6 +378,23 @@ def test_how_few_members_an_array_can_be_run_with(
     assert not own_superblock.cannot_run([*names, "gone"], UUID)
     assert not own_superblock.cannot_run(names, UUID[::-1])
     assert not own_superblock.cannot_run([], UUID)
+
+
+@pytest.mark.parametrize(("events", "unwritten"), [((0, 0), True), ((0, 1), True), ((1, 2), False)])
+def test_an_array_to_which_nothing_was_written_is_known(
+    events: tuple[int, ...], unwritten: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number, count in enumerate(events):
+        block = bytearray(superblock())
+        struct.pack_into("<Q", block, AT_BYTES + own_superblock.EVENTS_AT, count)
+        (tmp_path / f"disk{number}").write_bytes(block)
+    names = ["disk0", "disk1"]
+    monkeypatch.setattr(own_superblock, "node", lambda disk: str(tmp_path / disk))
+    monkeypatch.setattr(own_superblock.os, "O_DIRECT", 0)
+    assert own_superblock.is_unwritten(names, UUID) is unwritten
+    assert not own_superblock.is_unwritten([*names, "gone"], UUID)
+    assert not own_superblock.is_unwritten(names, UUID[::-1])
+    assert not own_superblock.is_unwritten([], UUID)
 
 
 def members_of(found: list[str]) -> Callable[..., object]:
