@@ -17,7 +17,7 @@ from autotune.errors import RefusalError, UsageError
 from autotune.system.array import Array
 from autotune.system.blockdev import Device, kernel_name
 from autotune.system.device_users import kernel_user, program_with, writer_to
-from autotune.system.raw_space import against_writing
+from autotune.system.raw_space import against_writing, harm
 from autotune.system.signature import signature
 from autotune.system.stack import Stack, holders, read_stack
 
@@ -60,8 +60,8 @@ def held(array: Device) -> Iterator[int]:
 
 class Newcomers:
     """Who comes to use a raw device while a run writes to it. The run holds it, which keeps mounts
-    and mkfs from it, but nobody who does not ask, such as `cat` or a virtual machine. Call it for
-    what ends the run."""
+    and mkfs from it, but nobody who does not ask, such as `cat` or a virtual machine; nor a backup
+    that takes a snapshot of what it lies on. Call it for what ends the run."""
 
     def __init__(self, array: Device) -> None:
         self._array = array
@@ -79,6 +79,8 @@ class Newcomers:
         above = holders(self._array.name, self._array.root)
         if parts := [holder.label for holder in above if holder.kind == "partition"]:
             found = f"the partition {parts[0]} lies on {device}"
+        if not found and (why := harm(self._array.name, self._array.root)):
+            found = f"{device} cannot be written to any more without harm ({why})"
         now_s = time.monotonic()
         # Where there are many programs, that takes its time, and this one measures.
         self.next_s = now_s + max(EACH_S, SELDOM * (now_s - began_s))

@@ -19,20 +19,34 @@ MOST_OF_FREE = 0.9
 def against_writing(devices: Iterable[str], root: Path = Path("/")) -> str | None:
     """Why not all of these devices may be written, since that takes space of others or does them
     harm; None if nothing speaks against it. Never raises: what cannot be seen does."""
-    names = dict.fromkeys(each for name in devices for each in layers.below(name, root))
+    names = _below(devices, root)
+    backing = (layers.backing_file(each, root) for each in names)
+    files = [file for file in backing if file is not None]
+    return _harm(names, root) or _takes_memory(names, files, root) or _fills(files, root)
+
+
+def harm(device: str, root: Path = Path("/")) -> str | None:
+    """Whom writing to a device harms, however much room there is, as where a snapshot was taken of
+    what it lies on; None if nobody. Never raises: what cannot be seen may do so."""
+    return _harm(_below([device], root), root)
+
+
+def _below(devices: Iterable[str], root: Path) -> list[str]:
+    return list(dict.fromkeys(each for name in devices for each in layers.below(name, root)))
+
+
+def _harm(names: Iterable[str], root: Path) -> str | None:
     for each in names:
         try:
             kinds = layers.targets(each, root)
         except UnseenError as error:
             return f"what it lies on cannot be seen: {error}"
-        if harm := harm_to(each, kinds, root):
-            return harm
+        if found := harm_to(each, kinds, root):
+            return found
         if "thin" in kinds:
             label = layers.label(each, root)
             return f"it lies on the thin volume {label}, and the pool's space is others' too"
-    backing = (layers.backing_file(each, root) for each in names)
-    files = [file for file in backing if file is not None]
-    return _takes_memory(names, files, root) or _fills(files, root)
+    return None
 
 
 def _takes_memory(names: Iterable[str], files: Iterable[Path], root: Path) -> str | None:

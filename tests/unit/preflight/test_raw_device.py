@@ -1,16 +1,19 @@
 """What keeps a raw array from being written to, and needs no array; the rest is in the lab."""
 
 import os
+import re
 import signal
 import subprocess
 from pathlib import Path
 from types import SimpleNamespace
 
+import fake_sysfs
 import pytest
 
 from autotune.errors import RefusalError
 from autotune.preflight import raw_device
-from autotune.system import device_users, open_files, signature
+from autotune.system import device_users, layers, open_files, signature
+from autotune.system.array import find_array
 from autotune.system.signature import BCACHEFS, BCACHEFS_AT, EDGE_BYTES, GPT, unknown_to_blkid
 
 NOTHING = bytes(EDGE_BYTES)
@@ -246,3 +249,20 @@ def _inode(path: Path) -> int | None:
         return path.stat().st_ino
     except OSError:
         return None
+
+
+def test_a_snapshot_of_what_a_raw_device_lies_on_ends_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a backup takes one in the middle of a trial, which would be filled up."""
+    machine = fake_sysfs.FakeMachine(tmp_path)
+    machine.disk("sda")
+    machine.mapped("dm-0", "LVM-a", "vg-srv", "sda")
+    machine.array("md0", "raid1", ["dm-0", "sda"])
+    kinds = ["linear"]
+    monkeypatch.setattr(layers, "targets", lambda name, _: kinds if name == "dm-0" else ())
+    monkeypatch.setattr(raw_device, "writer_to", lambda _device: None)
+    look = raw_device.Newcomers(find_array("md0", tmp_path))
+    assert look() is None
+    look.next_s, kinds[0] = 0.0, "snapshot-origin"
+    assert re.search("without harm .the volume vg-srv has a snapshot", look() or "")
