@@ -94,7 +94,7 @@ class Stage:
 def told(stage: Stage) -> Iterator[None]:
     """Let the stage hear where the run of this process stands."""
     run, look, store = Trials.run, Watch.__call__, sysfs.write
-    measured, put_back = PhaseRuns.run, restore.put_back
+    measured, put_back = PhaseRuns.run, restore.put_back_file
     role = ""
 
     # Without a winner to confirm, the restore comes a minute sooner.
@@ -132,7 +132,7 @@ def told(stage: Stage) -> Iterator[None]:
         mock.patch.object(PhaseRuns, "run", in_a_phase),
         mock.patch.object(Watch, "__call__", looking),
         mock.patch.object(sysfs, "write", storing),
-        mock.patch.object(restore, "put_back", restoring),
+        mock.patch.object(restore, "put_back_file", restoring),
         mock.patch.object(settling, "CHECK_RAMP_S", 0.5),
         mock.patch.object(settling, "SETTLE_S", 0.5),
         mock.patch.object(phase, "SILENCE_S", 10.0),
