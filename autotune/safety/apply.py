@@ -20,7 +20,7 @@ from autotune.safety.record import Record
 from autotune.safety.set_by import QUEUE_DEPTH
 from autotune.system import sysfs
 from autotune.system.array import Array
-from autotune.system.memory import available_bytes, reserve_bytes
+from autotune.system.memory import spare_bytes
 
 
 def apply(
@@ -133,11 +133,11 @@ def follow_again(array: Array, knobs: Sequence[Knob], journal: Journal) -> None:
 
 
 def _check_memory(array: Array, cost_bytes: int) -> None:
-    spare = available_bytes(array.root) - reserve_bytes(array.root)
-    if cost_bytes > max(spare, 0):
+    spare = spare_bytes(array.root)
+    if cost_bytes > spare:
         raise InfeasibleError(
             f"The setting would take {cost_bytes >> 20} MiB more memory and only "
-            f"{max(spare, 0) >> 20} MiB can be spared now."
+            f"{spare >> 20} MiB can be spared now."
         )
 
 

@@ -32,6 +32,11 @@ def reserve_bytes(root: Path = Path("/")) -> int:
     return total_bytes(root) // RESERVE_SHARE
 
 
+def spare_bytes(root: Path = Path("/")) -> int:
+    """What may be taken of what is available, so that the reserve stays; 0 or more."""
+    return max(0, available_bytes(root) - reserve_bytes(root))
+
+
 def budget_bytes(asked: int | float, root: Path = Path("/")) -> int:
     """A RAM budget in bytes from bytes (int) or a share of all memory (float). Raise UsageError
     if it is more than all."""

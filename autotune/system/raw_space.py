@@ -8,7 +8,7 @@ from pathlib import Path
 from autotune.quantities import show_bytes
 from autotune.system import layers
 from autotune.system.blockdev import SECTOR, number
-from autotune.system.memory import available_bytes, reserve_bytes
+from autotune.system.memory import spare_bytes
 from autotune.system.programs import UnseenError
 from autotune.system.underlying import harm_to, is_in_memory, new_bytes
 
@@ -56,7 +56,7 @@ def _takes_memory(names: Iterable[str], files: Iterable[Path], root: Path) -> st
     stores = [file for file in files if is_in_memory(file, root)]
     new = sum(number(root / "sys/class/block" / name / "size") * SECTOR for name in disks)
     new += sum(new_bytes(file, root) or 0 for file in stores)
-    spare = max(0, available_bytes(root) - reserve_bytes(root)) if new else 0
+    spare = spare_bytes(root) if new else 0
     if new <= spare:
         return None
     what = ", ".join([*disks, *map(str, stores)])

@@ -9,7 +9,7 @@ from pathlib import Path
 from autotune.errors import RefusalError
 from autotune.system import layers, ownership
 from autotune.system.array import Array
-from autotune.system.memory import available_bytes, reserve_bytes
+from autotune.system.memory import spare_bytes
 from autotune.system.programs import UnseenError
 from autotune.system.stack import Stack
 from autotune.system.underlying import Underlying, is_in_memory, read_underlying
@@ -104,7 +104,7 @@ def free_bytes(folder: Path, underlying: Underlying) -> int:
     for file in underlying.stores:
         free = min(free, _free(file.parent))
         if is_in_memory(file, underlying.root):
-            free = min(free, max(0, available_bytes() - reserve_bytes()))
+            free = min(free, spare_bytes(underlying.root))
     for name in underlying.pools:
         label = layers.label(name, underlying.root)
         try:
