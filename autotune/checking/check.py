@@ -5,6 +5,7 @@ import signal
 import time
 from datetime import UTC, datetime
 
+from autotune.background import Background
 from autotune.checking import obstacles, part, stored
 from autotune.checking.options import (
     ASKED_ANEW,
@@ -19,7 +20,6 @@ from autotune.checking.options import (
 from autotune.checking.record import CheckHistory, CheckRecord
 from autotune.errors import AutotuneError, RefusalError, StoppedError
 from autotune.guard import announce
-from autotune.guard.background import Background
 from autotune.guard.goals import Promise
 from autotune.guard.preconditions import put_back_leftovers
 from autotune.preflight import checks

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from autotune.background import Background
 from autotune.checking import stored
 from autotune.checking.check import check as check_array
 from autotune.checking.metrics import CheckMetricsFile
@@ -12,7 +13,6 @@ from autotune.checking.options import CheckOptions
 from autotune.checking.record import CheckRecord
 from autotune.cli.guarding import on_terminal
 from autotune.cli.terminal import notice
-from autotune.guard.background import Background
 from autotune.guard.goals import Goals
 from autotune.guard.window import Window
 from autotune.report import check as report

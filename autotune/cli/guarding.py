@@ -14,10 +14,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
+from autotune.background import Background, write_line
 from autotune.cli.ending import ending
 from autotune.cli.terminal import choose_log_format, console, fitting, notice
 from autotune.errors import RefusalError
-from autotune.guard.background import Background, write_line
 from autotune.guard.goals import Goals
 from autotune.guard.metrics import GuardMetricsFile
 from autotune.guard.session import GuardOptions, Summary

@@ -13,7 +13,7 @@ from rich.live import Live
 from rich.measure import Measurement
 from rich.text import Text
 
-from autotune.guard.background import Background, write
+from autotune.background import Background, write
 
 PERIOD_S = 0.25
 """Not drawn more often, whatever is reported: an ssh may be slow."""

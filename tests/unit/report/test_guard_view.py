@@ -19,7 +19,7 @@ import sys
 import time
 from some_windows import MS, some_windows
 from autotune.cli.terminal import console, notice
-from autotune.guard.background import write_line
+from autotune.background import write_line
 from autotune.report import display, guard_view
 
 display.PERIOD_S = 0.0

@@ -12,7 +12,7 @@ import synthetic_run
 from rich.console import Console
 from terminal import on_a_terminal
 
-from autotune.guard.background import write_line
+from autotune.background import write_line
 from autotune.problem.figure import Estimate
 from autotune.problem.setting import show_setting
 from autotune.problem.trial import Status

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from autotune.guard.background import MOST, Background, write_line
+from autotune.background import MOST, Background, write_line
 from autotune.safety.signals import Signals
 
 
