@@ -91,7 +91,7 @@ def _wheels(suite: str, wheel: Path) -> Path:
     platforms = [f"--platform={name}" for name in PLATFORMS]
     run(sys.executable, "-m", "pip", "download", "--quiet", "--only-binary=:all:", *platforms,
         f"--python-version={PYTHON[suite]}", f"--dest={folder}",
-        f"--constraint={TOP / 'packaging/constraints.txt'}", f"{wheel}[report]")  # fmt: skip
+        f"--constraint={TOP / 'packaging/constraints.txt'}", str(wheel))  # fmt: skip
     shutil.copy(wheel, folder)
     return folder
 

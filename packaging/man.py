@@ -18,9 +18,12 @@ from generate import argument, is_option, row, walk
 from autotune.cli.groups import EXAMPLES, GROUPS
 from autotune.cli.main import app
 
-EXIT = "0: done. 1: failed, with one sentence on standard error. 2: wrong usage."
+EXIT = (
+    "0: done. 1: failed, with one sentence on standard error; of status, doctor and config check "
+    "also: something needs attention. 2: wrong usage."
+)
 FILES = {
-    "/etc/autotune/config.toml": "what re-tuning and guards may do by themselves",
+    "/etc/autotune/config.toml": "what re-tuning, guards and checks may do by themselves",
     "/etc/autotune/profiles": "profiles of this site",
     "/var/lib/autotune": "runs, profiles, and the journals of what has to be put back",
     "/etc/udev/rules.d/99-autotune-*.rules": "profiles that come back at each assembly",

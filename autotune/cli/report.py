@@ -114,18 +114,6 @@ def _written(documents: list[dict[str, object]], form: str) -> str:
     # Else matplotlib leaves a list of fonts in the home folder.
     with tempfile.TemporaryDirectory() as folder:
         os.environ.setdefault("MPLCONFIGDIR", folder)
-        return _page(documents)
-
-
-def _page(documents: list[dict[str, object]]) -> str:
-    from autotune.errors import UsageError
-
-    try:
         from autotune.report.page import html
-    except ImportError as error:
-        raise UsageError(
-            f"The page needs the Python package {error.name}, which is not installed beside "
-            "autotune; take --format markdown, or install the wheel anew with its page: "
-            "`pip install 'FILE.whl[report]'`."
-        ) from None
-    return html(documents)
+
+        return html(documents)

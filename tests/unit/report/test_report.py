@@ -377,17 +377,6 @@ def test_what_is_not_there_is_wrong_usage(machine: Machine, words: tuple[str, ..
     assert getattr(done.exception, "exit_code", None) == 2
 
 
-def test_without_its_libraries_the_page_says_what_to_install(
-    machine: Machine, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name in ("page", "pictures", "drawing"):
-        monkeypatch.delitem(sys.modules, f"autotune.report.{name}", raising=False)
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    done = CliRunner().invoke(app, ["report", "1", "--state-dir", str(machine.state)])
-    assert "needs the Python package matplotlib" in str(done.exception)
-    assert asked(machine.state, "report", "1", "--format", "text").isprintable() is False
-
-
 def test_texts_are_no_wider_than_a_terminal(machine: Machine) -> None:
     text = asked(machine.state, "report", "1", "--format", "text")
     assert text.startswith("autotune: /dev/md0, run 1\n\nBetter: overall ×")
