@@ -1,16 +1,17 @@
 """Tune an array from Python, and print what was found.
 
-Run it as root on a real array, or in the lab:
+Run it as root on a real array, with the Python of the installation (/opt/autotune/bin/python, or
+/usr/lib/autotune/bin/python3 of the Debian package). Or run it in the lab:
     .venv/bin/autotune lab raid5-hdd -- python examples/tune.py /dev/md0
 """
 
 import sys
-from pathlib import Path
 
 from rich.console import Console
 
 from autotune.measure.workload import load_workload
 from autotune.report.live import LiveReporter
+from autotune.suggested import STATE_DIR
 from autotune.tuning.preparation import Options
 from autotune.tuning.run import run
 
@@ -22,7 +23,7 @@ options = Options(
     ram_budget=96 << 20,
 )
 with LiveReporter(Console(stderr=True)) as reporter:
-    done = run(options, Path("/tmp/autotune-example"), reporter)
+    done = run(options, STATE_DIR, reporter)
 
 if done.profile:
     print(f"{done.profile.evidence.gain:.2f} times as fast with {done.profile.knobs}")

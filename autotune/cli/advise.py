@@ -16,7 +16,8 @@ def advise(
         bool,
         typer.Option(
             "--measure/--no-measure",
-            help="Read the members for 3 to 6 s, if nobody uses them, to find a slow one.",
+            help="Read the members for 3 to 6 s, if nobody uses them, to find a slow one. "
+            "[default: --measure]",
         ),
     ] = True,
     as_json: Json = False,

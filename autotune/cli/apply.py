@@ -38,6 +38,8 @@ def apply(
     """Apply a profile to an array, and read back what took effect.
 
     It lasts until the array is stopped or the machine restarts; with --persist, over reboots too.
+
+    Example: autotune apply /var/lib/autotune/profiles/md0-run1.json /dev/md0 --persist
     """
     import json
 

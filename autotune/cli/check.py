@@ -59,6 +59,8 @@ def check(
     Reads the whole array and changes no data. The check is as fast as the guard allows. Ctrl-C
     stops it, and so does a reboot; the next `autotune check` goes on from there. It gives way to a
     recovery or resync, and waits while a disk is too warm. All limits are put back.
+
+    Example: autotune check /dev/md0 --p99-ceiling 50ms
     """
     import json
     import math

@@ -6,6 +6,7 @@ What is offered goes to the shell, and zsh's script evaluates it: a file that a 
 """
 
 import contextlib
+import glob
 import re
 import sqlite3
 from collections.abc import Iterable
@@ -45,7 +46,8 @@ def profiles(incomplete: str) -> list[str]:
     shipped = [Path(e.name) for e in resources.files("autotune.profiles.starting").iterdir()]
     own = [*(STATE_DIR / "profiles").glob("*.json"), *Path("/etc/autotune/profiles").glob("*")]
     names = {path.stem for path in (*shipped, *own) if path.suffix in (".toml", ".json")}
-    files = Path(incomplete).parent.glob(Path(incomplete).name + "*.json") if incomplete else ()
+    begun = Path(incomplete)
+    files = begun.parent.glob(f"{glob.escape(begun.name)}*.json") if incomplete else ()
     return _plain(names, incomplete) + _plain(map(str, files), "")
 
 

@@ -74,6 +74,8 @@ def design(
     a signature, partition, mount or holder is refused, named twice or not. Data without a
     signature, such as LUKS with its header elsewhere, are not seen, and are lost. It is new, and
     was tried on simulated disks only.
+
+    Example: autotune design /dev/sdb /dev/sdc /dev/sdd --destructive /dev/sdb,/dev/sdc,/dev/sdd
     """
     import json
 

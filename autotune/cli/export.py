@@ -29,7 +29,12 @@ def export(
             help="json, udev, tuned, ansible, shell or systemd.",
         ),
     ] = "json",
-    out: Annotated[Path | None, typer.Option(metavar="DIR", help="The folder to write to.")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR", help="The folder to write to. [default: print it, if it is one file]"
+        ),
+    ] = None,
     array: Annotated[
         str | None,
         typer.Option(
@@ -44,6 +49,8 @@ def export(
     """Write a profile in the form of another tool, to take it to other machines.
 
     Without RUN or PROFILE, it takes the newest run that has one.
+
+    Example: autotune export 3 --format ansible --out roles
     """
     import json
 

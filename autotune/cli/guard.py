@@ -17,7 +17,8 @@ def guard(
         str | None,
         typer.Option(
             metavar="LIMIT",
-            help="Limit for the p99 of users' requests, such as 50ms. [default: as configured]",
+            help="Limit for the p99 of users' requests, such as 50ms. [default: guard_p99, if "
+            "configured]",
         ),
     ] = None,
     finish_within: Annotated[
@@ -27,7 +28,8 @@ def guard(
     finish_by: Annotated[
         str | None,
         typer.Option(
-            metavar="WHEN", help='The deadline as a time of day or a date: 06:00, "Mon 06:00".'
+            metavar="WHEN",
+            help='The deadline as a time of day or a date: 06:00, "Mon 06:00", "2026-12-24 06:00".',
         ),
     ] = None,
     policy: Annotated[
@@ -51,7 +53,8 @@ def guard(
         str | None,
         typer.Option(
             metavar="RATE",
-            help="Speed of each member below which the sync is never slowed, such as 10MB/s.",
+            help="Speed of each member below which the sync is never slowed, such as 10MB/s. "
+            "[default: guard_least, if configured, else 1000 KiB/s]",
         ),
     ] = None,
     wait: Annotated[
@@ -75,6 +78,8 @@ def guard(
     speed, unless a deadline says how fast it has to be.
 
     p99: the time within which 99 of 100 requests are answered.
+
+    Example: autotune guard /dev/md0 --p99-ceiling 50ms --finish-within 24h
     """
     import math
     from datetime import datetime

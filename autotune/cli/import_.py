@@ -8,16 +8,21 @@ import typer
 
 from autotune.cli import complete
 from autotune.cli.options import STATE_DIR, Ceilings, Destructive, Json, Scratch, StateDir, read
-from autotune.cli.terminal import console
+from autotune.cli.terminal import console, notice
 from autotune.suggested import NO_ARRAYS
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from rich.console import Console
 
     from autotune.deploy.catalogue import StartingPoint
+    from autotune.deploy.rescale import Plan
     from autotune.problem.profile import Profile
     from autotune.tuning.import_profile import Arrival
     from autotune.tuning.preparation import Options
+
+    Work = Callable[[Options, Plan], Arrival]
 
 Option = typer.Option
 CTRL_C = "Ctrl-C puts the original settings back."
@@ -48,7 +53,11 @@ def import_(
         ),
     ] = None,
     verify: Annotated[
-        bool, Option("--verify/--no-verify", help="Measure it against what is there, in turn.")
+        bool,
+        Option(
+            "--verify/--no-verify",
+            help="Measure it against what is there, in turn. [default: --verify]",
+        ),
     ] = True,
     time: Annotated[str, Option(metavar="TIME", help="How long each array may take.")] = "30min",
     p99_ceiling: Ceilings = None,
@@ -76,6 +85,8 @@ def import_(
     """Try a profile on an array of this machine: adapt it, measure it, keep it if it is no worse.
 
     A profile that is kept lasts until a reboot. Exit code 1 if it was kept on no array.
+
+    Example: autotune import hdd-nas --device /dev/md0 --dry-run
     """
     import json
 
@@ -113,13 +124,10 @@ def import_(
     each = [dataclasses.replace(asked, device=name) for name in names]
     out = console()
     out.quiet = as_json
-    if dry_run:
-        arrivals = [_dry_run(out, item, options, state_dir, verify) for options in each]
-    else:
-        arrivals = _bring(out, item, each, state_dir, verify)
+    work = (_dry_run if dry_run else _bring)(out, item, state_dir, verify)
+    arrivals = _for_each(out, item, each, state_dir, work)
     if as_json:
-        documents = [report.document(arrival) for arrival in arrivals]
-        print(json.dumps({"profile": item.name, "arrays": documents}, indent=2))
+        print(json.dumps(_document(item, arrivals), indent=2))
     elif all_ and not dry_run:
         report.print_arrivals(out, arrivals)
     if not any(arrival.kept or (dry_run and not arrival.plan.refusals) for arrival in arrivals):
@@ -127,38 +135,51 @@ def import_(
 
 
 def _dry_run(
-    out: "Console",
-    item: "Profile | StartingPoint",
-    options: "Options",
-    state_dir: Path,
-    verify: bool,
-) -> "Arrival":
+    out: "Console", item: "Profile | StartingPoint", state_dir: Path, verify: bool
+) -> "Work":
+    """Print what the run would measure."""
     from autotune.report import import_profile as report
-    from autotune.tuning.import_profile import Arrival, given, planned
+    from autotune.tuning.import_profile import Arrival, given
     from autotune.tuning.prepare import prepare
 
-    plan = planned(item, options, state_dir)
-    report.print_plan(out, options.device, plan)
-    if verify and not plan.refusals:
-        report.print_measuring(out, prepare(given(item, options, plan), state_dir))
-    return Arrival(options.device, plan, False, " ".join(plan.refusals) or "a dry run")
+    def work(options: "Options", plan: "Plan") -> Arrival:
+        if verify:
+            report.print_measuring(out, prepare(given(item, options, plan), state_dir))
+        return Arrival(options.device, plan, False, "a dry run")
+
+    return work
 
 
 def _bring(
+    out: "Console", item: "Profile | StartingPoint", state_dir: Path, verify: bool
+) -> "Work":
+    """Try the profile, and keep it if it is no worse."""
+    from autotune.report import import_profile as report
+    from autotune.report.live import LiveReporter
+    from autotune.tuning.import_profile import Arrival, bring
+
+    def work(options: "Options", plan: "Plan") -> Arrival:
+        with LiveReporter(console(stderr=True), CTRL_C) as reporter:
+            arrival = bring(item, options, plan, state_dir, reporter, verify)
+        report.print_arrival(out, arrival)
+        return arrival
+
+    return work
+
+
+def _for_each(
     out: "Console",
     item: "Profile | StartingPoint",
     each: "list[Options]",
     state_dir: Path,
-    verify: bool,
+    work: "Work",
 ) -> "list[Arrival]":
     """One after the other. An array on which it comes to nothing does not stop those after it,
     but a signal does."""
-
     from autotune.deploy.rescale import Plan
-    from autotune.errors import AutotuneError, StoppedError, UsageError
+    from autotune.errors import AutotuneError, SignalledError
     from autotune.report import import_profile as report
-    from autotune.report.live import LiveReporter
-    from autotune.tuning.import_profile import Arrival, bring, planned
+    from autotune.tuning.import_profile import Arrival, planned
 
     arrivals: list[Arrival] = []
     for options in each:
@@ -167,15 +188,22 @@ def _bring(
             plan = planned(item, options, state_dir)
             report.print_plan(out, options.device, plan)
             if plan.refusals:
-                arrivals.append(Arrival(options.device, plan, False, " ".join(plan.refusals)))
-                continue
-            with LiveReporter(console(stderr=True), CTRL_C) as reporter:
-                arrivals.append(bring(item, options, plan, state_dir, reporter, verify))
-        except (UsageError, StoppedError):
-            raise
+                arrival = Arrival(options.device, plan, False, " ".join(plan.refusals))
+            else:
+                arrival = work(options, plan)
         except AutotuneError as error:
             if len(each) == 1:
                 raise
-            arrivals.append(Arrival(options.device, plan, False, str(error)))
-        report.print_arrival(out, arrivals[-1])
+            arrival = Arrival(options.device, plan, False, str(error))
+            notice(f"{options.device}: {error}")
+            if isinstance(error, SignalledError):
+                error.document = _document(item, [*arrivals, arrival])
+                raise
+        arrivals.append(arrival)
     return arrivals
+
+
+def _document(item: "Profile | StartingPoint", arrivals: "list[Arrival]") -> dict[str, object]:
+    from autotune.report import import_profile as report
+
+    return {"profile": item.name, "arrays": [report.document(each) for each in arrivals]}

@@ -55,13 +55,18 @@ Destructive = Annotated[
 ]
 Scratch = Annotated[
     Path | None,
-    typer.Option(metavar="DIR", help="Folder for the scratch file, on a filesystem on the array."),
+    typer.Option(
+        metavar="DIR",
+        help="Folder for the scratch file, on a filesystem on the array. [default: one that "
+        "`autotune doctor` names]",
+    ),
 ]
 Ceilings = Annotated[
     list[str] | None,
     typer.Option(
         metavar="LIMIT",
-        help="Limit for the p99: 20ms, 1.5x (of the idle array's), or PHASE=20ms; repeatable.",
+        help="Limit for the p99: 20ms, 1.5x (of the idle array's), or PHASE=20ms; repeatable. "
+        "[default: a tenth above that of the original settings, up to half where it is noisy]",
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]

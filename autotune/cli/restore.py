@@ -34,7 +34,7 @@ def restore(
         bool,
         typer.Option(
             "--abandoned",
-            help="As the timer does: leave alone what is under way or waits for a sync's end.",
+            help="Put back only what killed runs, guards and checks have left, as the timer does.",
         ),
     ] = False,
     as_json: Json = False,

@@ -60,7 +60,7 @@ def run(
         ),
     ] = 20,
     time: Annotated[
-        str, Option(metavar="TIME", help="How long the whole run may take, such as 2h.")
+        str, Option(metavar="TIME", help="How long the whole run may take: 15min, 2h, 1h30min.")
     ] = "30min",
     p99_ceiling: Ceilings = None,
     ram_budget: Annotated[
@@ -122,6 +122,8 @@ def run(
     --json prints a list.
 
     p99: the time within which 99 of 100 requests are answered.
+
+    Example: autotune run /dev/md0 --time 15min --p99-ceiling 50ms --write-budget 50GiB
     """
     import dataclasses
 

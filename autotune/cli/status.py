@@ -14,7 +14,8 @@ def status(
 ) -> None:
     """Say whether each array has the values of its profile. Changes nothing.
 
-    Exit code 0 if nothing differs, also where no profile is in force; 1 if something differs.
+    Exit code 1 if a value differs or something else needs attention, such as a check that is
+    overdue or what a killed run has left; else 0, also where no profile is in force.
     """
     import json
     from dataclasses import replace
@@ -29,13 +30,13 @@ def status(
     from autotune.safety.applied import left_on_disks
     from autotune.safety.other_folders import left_elsewhere
     from autotune.system.array import find_array, list_arrays
-    from autotune.system.sync import under_way
+    from autotune.system.sync import real_sync
 
     arrays = [find_array(device)] if device is not None else list_arrays()
     nobody, found = not_checked(), []
     for array in arrays:
         # Whatever bounds a recovery, be it a check that is paused with its guardian.
-        bound = held(array) if under_way(array) or array.sync_action == "idle" else None
+        bound = held(array) if real_sync(array) or array.sync_action == "idle" else None
         seen, more = look(array, state_dir), filter(None, (nobody.get(array.device), bound))
         found.append(replace(seen, faults=(*seen.faults, *more)))
     left = left_elsewhere(state_dir)

@@ -79,7 +79,7 @@ def check(array: Array, profile: Profile | None = None) -> None:
 
 def persist(
     profile: Profile, array: Array, state_dir: Path, notice: Callable[[str], None]
-) -> tuple[Path, Path]:
+) -> tuple[Path, ...]:
     """Make a profile that is in effect on an array come back at each assembly; return the files.
 
     Foreign rules that set the same knobs are told to `notice`, and so are values that do not
@@ -121,7 +121,7 @@ def persist(
                 f"Once udev had its rules, {name} reads {now[name]} and not {value}: something "
                 "else sets it too."
             )
-    return place, rule_path(uuid, root)
+    return place, rule_path(uuid, root), root / NOTING
 
 
 def _noting_script() -> str:
@@ -130,7 +130,7 @@ def _noting_script() -> str:
 
 def persist_applied(
     knobs: Setting, array: Array, state_dir: Path, notice: Callable[[str], None]
-) -> tuple[Path, Path] | None:
+) -> tuple[Path, ...] | None:
     """Persist the profile with these values that has just been applied; None if another command
     has put it back since, or applied another one. Raise as `persist`."""
     with lock(array):

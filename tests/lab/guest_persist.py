@@ -13,6 +13,7 @@ from guest import autotune, autotune_json, knob_files, read, start, wait_until
 from autotune.deploy import persist
 from autotune.deploy.persisted import profile_path, rule_path
 from autotune.errors import AutotuneError
+from autotune.export.udev import NOTING
 from autotune.knobs.profile_file import load_profile, save_profile
 from autotune.problem.profile import Profile
 from autotune.safety.new_journal import new_journal
@@ -125,7 +126,7 @@ def test_a_persisted_profile_is_back_after_an_assembly_whatever_the_array_is_cal
     assert knob_files() == before
     save_profile(PROFILE, tmp_path / "own.json")
     done = autotune_json("apply", tmp_path / "own.json", "/dev/md0", "--persist", state=state)
-    files = [profile_path(UUID), rule_path(UUID)]
+    files = [profile_path(UUID), rule_path(UUID), NOTING]
     assert done["persisted"] == [str(file) for file in files]
     for file in files:
         status = file.stat()
@@ -352,7 +353,7 @@ def test_a_run_persists_the_winner_that_it_has_applied_and_nothing_without_one(
         with mock.patch("autotune.cli.running.tune_array", return_value=done):
             printed = autotune_json(*words, "--apply", state=state)
         assert [Path(file).exists() for file in printed["persisted"]] == (
-            [True] * 2 if found else []
+            [True] * 3 if found else []
         )
     assert rule_path(UUID).exists()
 
