@@ -1,7 +1,7 @@
 """What can go wrong, in words for people.
 
 Every error that a user can cause is one of these. The message is one whole sentence: what is
-wrong, and what to do about it. `cli.main` is the only place that turns them into exit codes.
+wrong, and what to do about it. `cli/ending.py` is the only place that turns them into exit codes.
 """
 
 from collections.abc import Iterable, Mapping

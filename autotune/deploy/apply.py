@@ -73,7 +73,7 @@ def apply_profile(
         if left_out:
             notice(left_out)
         # What was found on a real recovery is wanted while it lasts.
-        live = sync.under_way(array)
+        live = sync.real_sync(array)
         stack = read_stack(array)
         for message in checks.refusals(checks.check(array, stack, live)):
             raise RefusalError(message)

@@ -114,7 +114,7 @@ def _judged(
     past = [anchor.figures for anchor in neighbours(trials.anchors)]
     after, before = shown[shape], shown[default]
     verdict = judge(trials.figures, after, before, past, error=error)
-    terms = ProofTerms(trials.figures, "it", frozenset(asked), home="mdadm's defaults")
+    terms = ProofTerms(trials.figures, "it", frozenset(asked), compared_with="mdadm's defaults")
     now, then = mean(after), mean(before)
     seen = look(terms, verdict, then, now, len(after), planned)
     held = ceilings_held(trials.figures, verdict.figures, then, now)

@@ -73,7 +73,7 @@ class Search:
                 f"The default gave no figure for {', '.join(missing)}; the phase is too short for "
                 "these disks: raise its max_seconds in the workload."
             )
-        trials.resolved(limited(trials.figures, asked, before), before)
+        trials.set_ceilings(limited(trials.figures, asked, before), before)
 
     @property
     def default_figures(self) -> Figures:

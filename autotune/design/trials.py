@@ -81,7 +81,7 @@ class Trials:
         """So many trials are still to come, the next one among them."""
         self._ends_at = min(self.deadline, time.monotonic() + trials * self.seconds / TIME_MARGIN)
 
-    def resolved(self, figures: list[Figure], before: Figures) -> None:
+    def set_ceilings(self, figures: list[Figure], before: Figures) -> None:
         """Take note of the ceilings, which count for the trials until now too; `before` is what
         the default shows."""
         self.figures, self._early = figures, EarlyEnd()

@@ -84,10 +84,6 @@ class Fio:
         moved = {name: counters.bytes for name, counters in self._latest.items()}
         return any(moved.get(name, 0) >= most for name, most in self._most.items())
 
-    @property
-    def pid(self) -> int:
-        return self._process.pid
-
     def poll(self, timeout_s: float) -> Mapping[str, Counters] | None:
         """The newest counters by job name, or None if fio said nothing new within the time.
 

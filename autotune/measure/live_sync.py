@@ -41,7 +41,7 @@ def live_phases(workload: "Workload") -> "tuple[Phase, ...]":
 
 def live_knobs(array: Array, knobs: Iterable[Knob], phases: "Iterable[Phase]") -> tuple[Knob, ...]:
     """The knobs that can move what is measured and may be written while a sync runs."""
-    pairs = [(p, f.name.partition(".")[2]) for p in phases for f in p.figures()]
+    pairs = [(p, f.quantity) for p in phases for f in p.figures()]
     return tuple(
         knob
         for knob in knobs

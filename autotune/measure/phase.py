@@ -6,7 +6,13 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from autotune.errors import AutotuneError, MeasurementError, StoppedError, is_signalled
+from autotune.errors import (
+    AutotuneError,
+    InfeasibleError,
+    MeasurementError,
+    StoppedError,
+    is_signalled,
+)
 from autotune.measure.check import Check
 from autotune.measure.fio import Fio
 from autotune.measure.fio_command import Job, Target
@@ -140,10 +146,16 @@ def measure(
         result = _measure(phase, bench, fio, series, hopeless, clear)
     except BaseException as error:
         in_hurry = is_signalled(error)
-        if fio.hangs and isinstance(error, MeasurementError):
+        if fio.hangs and isinstance(error, MeasurementError | InfeasibleError):
             raise StoppedError(
                 f"Stopped: fio hangs in the kernel in the phase {phase.name}; look at the kernel "
                 "log, and at what the filesystem lies on."
+            ) from None
+        if isinstance(error, InfeasibleError):
+            # That is no fault of the setting: a member may have failed, which the watch says.
+            bench.watch()
+            raise StoppedError(
+                f"Stopped, since a check could not be started or ended. {error}"
             ) from None
         raise
     finally:

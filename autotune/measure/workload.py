@@ -44,11 +44,13 @@ class Load(_Strict):
 
     @property
     def writes(self) -> bool:
-        return self.rw in ("write", "randwrite", "randrw")
+        return self.rw in ("write", "randwrite") or (
+            self.rw == "randrw" and self.read_percent < 100
+        )
 
     @property
     def reads(self) -> bool:
-        return self.rw in ("read", "randread", "randrw")
+        return self.rw in ("read", "randread") or (self.rw == "randrw" and self.read_percent > 0)
 
 
 class Probe(_Strict):

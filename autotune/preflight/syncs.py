@@ -16,7 +16,7 @@ def degraded(array: Array) -> str | None:
     if array.degraded == 0:
         return None
     members = "a member" if array.degraded == 1 else f"{array.degraded} members"
-    if sync.under_way(array):
+    if sync.real_sync(array):
         return f"{array.device} is degraded and {_SYNCING[array.sync_action]}{_or_tune_it(array)}."
     # Of mirrors one may be left; of RAID 10 it depends.
     if array.degraded > PARITY.get(array.level, array.raid_disks - 1):
@@ -58,7 +58,7 @@ def reshaping(array: Array) -> str | None:
 def syncing(array: Array) -> str | None:
     if array.sync_action == "idle" or array.reshape_position != "none":
         return None
-    if sync.under_way(array):
+    if sync.real_sync(array):
         return f"{array.device} is {_SYNCING[array.sync_action]}{_or_tune_it(array)}."
     doing = {
         "reshape": "is being reshaped; wait until it has ended",

@@ -36,13 +36,15 @@ class Ceiling:
 
     def __str__(self) -> str:
         """As it is asked for."""
-        # Without a blank, or it would be two words of a command.
-        limit = (
-            show_latency(self.limit_ns).replace(" ", "")
-            if self.limit_ns
-            else f"{self.times_idle:g}x"
-        )
+        # In a command a blank would make it two words, and rounding another ceiling.
+        limit = _exactly(self.limit_ns) if self.limit_ns else f"{self.times_idle:g}x"
         return f"{self.phase}={limit}" if self.phase else limit
+
+
+def _exactly(ns: float) -> str:
+    if ns >= 1e9 and (ns / 1e8).is_integer():
+        return f"{ns / 1e9:g}s"
+    return f"{ns / 1e6:g}ms" if ns >= 1e6 else f"{ns / 1e3:g}µs"
 
 
 def parse_ceiling(text: str) -> Ceiling:
@@ -89,7 +91,7 @@ def doubt(ceiling: Ceiling) -> str:
 
 def check_phases(ceilings: Iterable[Ceiling], figures: Iterable[Figure]) -> None:
     """Raise UsageError if a ceiling names a phase whose latency is not measured."""
-    known = sorted({f.phase for f in figures if f.name.partition(".")[2] in QUANTITIES})
+    known = sorted({f.phase for f in figures if f.quantity in QUANTITIES})
     for ceiling in ceilings:
         if not known:
             raise UsageError(
@@ -115,7 +117,7 @@ def resolve(
     resolved = []
     for figure in figures:
         before = baseline.get(figure.name)
-        quantity = figure.name.partition(".")[2]
+        quantity = figure.quantity
         if quantity not in QUANTITIES or before is None:
             resolved.append(figure)
             continue

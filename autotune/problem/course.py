@@ -9,10 +9,10 @@ from typing import Any
 class Course:
     """A phase from the end of its ramp on. A list has one entry for each interval.
 
-    `seconds`: how long it was; `bytes`: what the load moved, or the check read of each member;
-    `slowest_ns`: the probe's slowest request, 0 if none ended; `stripes`: how many the stripe
-    cache had at its end, empty where that is not told. `reads` and `writes`: how many of the
-    probe's requests took so long, by ns, of all intervals together.
+    `seconds`: how long it was; `bytes`: what the load moved, or the check read of each member (on
+    RAID 10 of the array); `slowest_ns`: the probe's slowest request, 0 if none ended; `stripes`:
+    how many the stripe cache had at its end, empty where that is not told. `reads` and `writes`:
+    how many of the probe's requests took so long, by ns, of all intervals together.
     """
 
     seconds: tuple[float, ...]

@@ -24,6 +24,11 @@ class Figure:
     ratio: float | None = None
 
     @property
+    def quantity(self) -> str:
+        """What of the phase: "throughput", "p99"."""
+        return self.name.removeprefix(f"{self.phase}.")
+
+    @property
     def limited(self) -> bool:
         return self.ceiling is not None or self.ratio is not None
 

@@ -11,7 +11,8 @@ from autotune.problem.setting import Setting
 class Status(StrEnum):
     COMPLETE = "complete"
     ABORTED = "aborted"
-    """Ended early by a ceiling or the watch; the figures are what was learnt until then."""
+    """Ended early, for a ceiling or as surely slower than the best so far; the figures are what was
+    learnt until then."""
     FAILED = "failed"
     """The measurement broke; says nothing of the setting."""
     INFEASIBLE = "infeasible"

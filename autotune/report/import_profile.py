@@ -49,7 +49,9 @@ def print_measuring(console: Console, preparation: Preparation) -> None:
 def print_arrival(console: Console, arrival: Arrival) -> None:
     """The verdict, and how to undo it."""
     if not arrival.kept:
-        console.print(Text(f"Not kept: {arrival.reason}. The original settings are back."))
+        console.print(
+            Text(f"Not kept: {arrival.reason.rstrip('.')}. The original settings are back.")
+        )
         return
     gain = _gain(arrival)
     undo = in_folder(f"`autotune restore {arrival.device}`")

@@ -89,7 +89,7 @@ def terms(run: Document) -> list[str]:
     if checks:
         found.append(
             f"{checks}: a redundancy check, as a stand-in for a resync or rebuild. Its throughput "
-            "is what is read of each member disk."
+            "is what is read of each member disk, on RAID 10 of the array."
         )
     if any(figure["kind"] == "latency" for figure in run["figures"]):
         found.append(
@@ -200,9 +200,8 @@ def drifted(drifts: Mapping[str, float]) -> list[str]:
         return []
     shown = ", ".join(f"{name} ×{ratio:.2f}" for name, ratio in drifts.items())
     return [
-        "The array itself changed during the run. With the original settings, this is how far "
-        "figures were at most from the first two measurements, of which the steadier one counts "
-        f"more: {shown}."
+        "The array itself changed during the run. With the original settings, figures differed "
+        f"from those at the start by up to: {shown}."
     ]
 
 

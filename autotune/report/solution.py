@@ -20,7 +20,7 @@ def print_solution(console: Console, solution: Solution, saved: Path | None) -> 
     point, baseline = solution.point, solution.baseline
     table = TextTable("", "original", "expected", "ceiling", right=[1, 2, 3], whole=range(4))
     for figure in solution.figures:
-        in_table = figure.weight or figure.name.partition(".")[2] in QUANTITIES
+        in_table = figure.weight or figure.quantity in QUANTITIES
         if in_table and figure.name in point.figures and figure.name in baseline.figures:
             table.add_row(
                 figure.name,

@@ -8,6 +8,14 @@ from autotune.problem.trial import Status
 from autotune.results.offers import roomy
 from autotune.store import TrialRecord
 
+OVER_CEILING = "is surely over its ceiling"
+"""Why, after the figure's name, a trial was ended that was not just slow."""
+
+
+def is_over_ceiling(trial: TrialRecord) -> bool:
+    """Whether a trial was ended early since a latency passed its ceiling."""
+    return trial.status is Status.ABORTED and trial.reason.endswith(OVER_CEILING)
+
 
 def given_up(
     figures: Sequence[Figure], trials: Sequence[TrialRecord], before: Figures
@@ -17,9 +25,7 @@ def given_up(
     found = [
         trial
         for trial in trials
-        if trial.status is Status.ABORTED
-        and "ceiling" in trial.reason
-        and not broken_ceilings(figures, trial.figures, before)
+        if is_over_ceiling(trial) and not broken_ceilings(figures, trial.figures, before)
     ]
     highest: dict[str, float] = {}
     for trial in found:

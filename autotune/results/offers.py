@@ -79,8 +79,8 @@ def _faster(
     better = sorted((n for n in ratios if ratios[n] >= WORTH), key=lambda n: -ratios[n])
     gained = " and ".join(f"{name} ×{ratios[name]:.2f}" for name in better)
     price = " and ".join(
-        f"{f.name} {show_latency(point.figures[f.name].value)} instead of "
-        f"{show_latency(kept.figures[f.name].value if f.name in kept.figures else 0.0)}"
+        f"{f.name} {show_latency(point.figures[f.name].value)}"
+        + (f" instead of {show_latency(now.value)}" if (now := kept.figures.get(f.name)) else "")
         for f in over
     )
     phases = dict.fromkeys(f.phase for f in over)

@@ -20,6 +20,8 @@ from autotune.store import TrialRecord
 
 PROOF_WINNER, PROOF_BASELINE = PROOF_ROLES = ("confirm-winner", "confirm-baseline")
 """The roles of the trials in turn."""
+LONG_ROLES = ("long-winner", "long-baseline")
+"""Those of the long load that follows them."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,11 @@ class Proof:
     after: Figures
     trials: tuple[int, ...]
     """The numbers of the trials that it is made of."""
+
+
+def is_of_proof(trial: TrialRecord) -> bool:
+    """Whether a trial belongs to a proof, and not to the search."""
+    return trial.role in (*PROOF_ROLES, *LONG_ROLES)
 
 
 def proofs(trials: Sequence[TrialRecord]) -> list[Proof]:
@@ -57,10 +64,12 @@ def proof_of(trials: Sequence[TrialRecord], answer: Setting | None) -> Proof | N
 
 
 def _last(in_turn: Sequence[TrialRecord]) -> Proof | None:
-    """The newest. What a run measured before it was cut in the middle of a pair is not of the same
-    proof."""
+    """The newest. What a run measured before it was cut is not of the same proof: the original
+    settings are measured before it goes on."""
     for start in range(len(in_turn) - 1):
         turns = in_turn[start:]
+        if turns[-1].number - turns[0].number != len(turns) - 1:
+            continue
         pairs = len(turns) // 2
         roles = [f"confirm-{side}" for pair in range(pairs + 1) for side in order(pair)]
         winners = {setting_key(t.requested) for t in turns if t.role == PROOF_WINNER}

@@ -116,7 +116,7 @@ def _check_measured(
 ) -> None:
     """Raise RefusalError if a ceiling is about latencies that have no p99: nothing is known of
     whether it holds."""
-    phases = {f.phase for f in figures if f.name.partition(".")[2] in ceilings.QUANTITIES}
+    phases = {f.phase for f in figures if f.quantity in ceilings.QUANTITIES}
     for ceiling in asked:
         if not phases or ceiling.phase not in (None, *phases):
             where = f' of the phase "{ceiling.phase}"' if ceiling.phase else ""

@@ -3,14 +3,13 @@
 import math
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Literal
 
-from autotune.problem.figure import Estimate, Figure
+from autotune.problem.figure import SPREADS_95, Estimate, Figure
 from autotune.problem.profile import Evidence, FigureEvidence, Profile
 from autotune.results.in_turn import Change
 from autotune.results.pareto import Point
 from autotune.results.stored_run import StoredProblem
-from autotune.stats.verdict import NOTABLE
+from autotune.stats.verdict import Comparison
 from autotune.store import TrialRecord
 
 
@@ -56,19 +55,15 @@ def unconfirmed(
 
 
 def _evidence(figure: Figure, before: Estimate, after: Estimate) -> FigureEvidence:
-    ratio = Estimate(after.value / before.value, math.hypot(before.spread, after.spread))
-    low, high = ratio.interval
-    rises = low > 1 and ratio.value > math.exp(NOTABLE)
-    falls = high < 1 and ratio.value < math.exp(-NOTABLE)
-    conclusion: Literal["better", "no difference", "worse"] = "no difference"
-    if rises or falls:
-        conclusion = "better" if rises == (figure.kind == "throughput") else "worse"
+    half = SPREADS_95 * math.hypot(before.spread, after.spread)
+    higher_is_better = figure.kind == "throughput"
+    compared = Comparison.of(math.log(after.value / before.value), half, higher_is_better)
     return FigureEvidence(
         before=before.value,
         after=after.value,
-        ratio=ratio.value,
-        low=low,
-        high=high,
-        conclusion=conclusion,
+        ratio=compared.ratio,
+        low=compared.low,
+        high=compared.high,
+        conclusion=compared.conclusion.value,
         ceiling=figure.limit({figure.name: before}),
     )

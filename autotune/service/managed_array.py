@@ -5,7 +5,7 @@ from pathlib import Path
 
 from autotune.deploy.apply import apply_profile
 from autotune.deploy.undo import record_persisted
-from autotune.errors import AutotuneError, InUseError, RefusalError, RestoreError, UsageError
+from autotune.errors import AutotuneError, InUseError, RefusalError, RestoreError
 from autotune.knobs import ALL, DEFAULT, by_name, for_array, ram_bytes, read_setting
 from autotune.knobs.originals import before_here, with_before
 from autotune.knobs.profile_file import save_profile
@@ -13,7 +13,6 @@ from autotune.measure.workload import load_workload
 from autotune.problem.figure import Estimate, Figure
 from autotune.problem.profile import Profile
 from autotune.problem.setting import Setting
-from autotune.results import stored_run
 from autotune.safety.deferred_restore import put_back
 from autotune.safety.locks import lock
 from autotune.safety.outcome import Outcome
@@ -27,7 +26,6 @@ from autotune.system.array import Array
 from autotune.system.memory import budget_bytes, total_bytes
 from autotune.tuning.preparation import GIVEN, Given, Options
 from autotune.tuning.reporter import Reporter
-from autotune.tuning.resume import interrupted
 from autotune.tuning.run import Done, run
 
 GLANCE_S, GLANCES = 2.0, 5
@@ -37,7 +35,7 @@ of so many says that nobody has."""
 
 class Polite:
     """A reporter that ends the run when somebody else wants the array. Raises InUseError from
-    `trial`, after which everything is put back and a later run can go on."""
+    `trial`, after which everything is put back. A later search knows what these trials showed."""
 
     def __init__(self, reporter: Reporter, array: Array) -> None:
         self._reporter, self._array = reporter, array
@@ -56,7 +54,7 @@ class Polite:
         else:
             raise InUseError(
                 f"Stopped, since the array is in use (its disks are busy {busy:.0%} of the time "
-                "without us); the next pass goes on from here."
+                "without us); the next pass begins with what the trials until now showed."
             )
 
 
@@ -156,24 +154,12 @@ class ManagedArray:
         seed = len(Store(self._state).runs(self._array.uuid))
         options = dataclasses.replace(self._options, knobs=knobs, seed=seed)
         self._array.now()
-        done = self._counted(self._resumed(options) or run(options, self._state, self._reporter))
+        done = self._counted(run(options, self._state, self._reporter))
         if not done.result.keep:
             return None
         found, before = done.result.winner, done.result.baseline
         changes = {name: value for name, value in found.items() if value != before[name]}
         return {**self.incumbent, **changes}
-
-    def _resumed(self, options: Options) -> Done | None:
-        """The end of a search that was cut, if there is one that can go on."""
-        cut = interrupted(Store(self._state).runs(self._array.uuid))
-        if cut is None:
-            return None
-        try:
-            options = dataclasses.replace(options, seed=stored_run.read(cut).seed)
-            return run(options, self._state, self._reporter, resume=True)
-        except (RefusalError, UsageError) as error:
-            self._reporter.notice(f"The search that was cut does not go on: {error}")
-            return None
 
     def adopt(self, setting: Setting, proof: ComparedInTurn) -> None:
         assert self._proven is not None

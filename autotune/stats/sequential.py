@@ -53,21 +53,19 @@ class Look:
 
     step: Step
     reason: str
-    over: bool = False
-    """Whether a broken ceiling is why not."""
 
 
 @dataclass(frozen=True)
 class ProofTerms:
     """What is judged: `figures` with their limits, `what` the setting is called, `asked` the
-    phases whose ceilings the user asked for (None: all), `given` if no worse is good enough;
-    `home` is what it is compared with."""
+    phases whose ceilings the user or the workload asked for (None: all), `given` if no worse is
+    good enough; `compared_with` is the other side, in words."""
 
     figures: Sequence[Figure]
     what: str = "the best setting found"
     asked: frozenset[str | None] = frozenset()
     given: bool = False
-    home: str = "the original settings"
+    compared_with: str = "the original settings"
 
 
 def ceilings_held(
@@ -127,7 +125,7 @@ def _look(
     if broken:
         if not last and not any(_surely(f, after) for f in broken):
             return Look(Step.MORE, f"whether {broken[0].name} holds is not clear")
-        return Look(Step.DROP, _too_slow(terms, broken[0], verdict, after), over=True)
+        return Look(Step.DROP, _too_slow(terms, broken[0], verdict, after))
     if verdict.overall.conclusion is Conclusion.BETTER:
         return _better(terms, verdict, moved, last)
     over = [f for f in moved if before[f.name].value > (f.ceiling or math.inf)]
@@ -136,7 +134,7 @@ def _look(
     slower = verdict.overall.conclusion is Conclusion.WORSE
     if any(not slower or terms.asked & {None, f.phase} for f in calmer):
         but = "slower, but " if slower else ""
-        return Look(Step.KEEP, f"{but}it holds the ceilings, which {terms.home} break")
+        return Look(Step.KEEP, f"{but}it holds the ceilings, which {terms.compared_with} break")
     if terms.given and last:
         return _no_worse(terms, verdict, moved)
     return _not_better(terms, verdict, pairs, last, bool(over))
@@ -158,10 +156,10 @@ def _no_worse(terms: ProofTerms, verdict: Verdict, moved: Sequence[Figure]) -> L
     for figure in moved:
         if figure.ratio is not None and verdict.figures[figure.name].ratio > figure.ratio:
             reason = f"{terms.what} is no faster, and {figure.name} looks worse"
-            return Look(Step.DROP, reason, over=True)
+            return Look(Step.DROP, reason)
     if verdict.overall.conclusion is Conclusion.WORSE:
         return Look(Step.DROP, "worse beyond noise")
-    return Look(Step.KEEP, f"no worse than {terms.home}")
+    return Look(Step.KEEP, f"no worse than {terms.compared_with}")
 
 
 def _not_better(terms: ProofTerms, verdict: Verdict, pairs: int, last: bool, over: bool) -> Look:
@@ -172,8 +170,8 @@ def _not_better(terms: ProofTerms, verdict: Verdict, pairs: int, last: bool, ove
         return Look(Step.MORE, "whether it is calmer is not clear")
     if overall.conclusion is Conclusion.WORSE:
         return Look(Step.DROP, f"{terms.what} is slower when measured in turn")
-    half = math.log(overall.high / overall.low) / 2
-    promising = math.log(overall.ratio) > max(NOTABLE, _PROMISING.get(pairs, 1.0) * half)
+    least = max(NOTABLE, _PROMISING.get(pairs, 1.0) * overall.half)
+    promising = math.log(overall.ratio) > least
     if last or not (promising or terms.given):
         shown = f"×{overall.ratio:.2f} ({overall.low:.2f} to {overall.high:.2f})"
         turns = f"measured in turn {show_times(pairs)}"
@@ -205,7 +203,7 @@ def _better(terms: ProofTerms, verdict: Verdict, moved: Sequence[Figure], last: 
                     f"{terms.what} is faster, but {figure.name} looks worse by more than that: "
                     f"×{comparison.ratio:.2f} where ×{figure.ratio:.2f} is allowed"
                 )
-                return Look(Step.DROP, reason, over=True)
+                return Look(Step.DROP, reason)
     return better
 
 

@@ -33,6 +33,22 @@ class Comparison:
     high: float
     conclusion: Conclusion
 
+    @classmethod
+    def of(cls, centre: float, half: float, higher_is_better: bool = True) -> "Comparison":
+        """From the middle of the interval and its half, both as logarithms."""
+        low, high = centre - half, centre + half
+        conclusion = Conclusion.SAME
+        if low > 0 and centre > NOTABLE:
+            conclusion = Conclusion.BETTER if higher_is_better else Conclusion.WORSE
+        elif high < 0 and centre < -NOTABLE:
+            conclusion = Conclusion.WORSE if higher_is_better else Conclusion.BETTER
+        return cls(math.exp(centre), math.exp(low), math.exp(high), conclusion)
+
+    @property
+    def half(self) -> float:
+        """Half of the interval, as a logarithm."""
+        return math.log(self.high / self.low) / 2
+
 
 @dataclass(frozen=True)
 class Verdict:
@@ -63,13 +79,7 @@ def _compare(
     else:
         alone = together * BLIND
     half = max(alone, together) * math.sqrt(2 / len(pairs))
-    low, high = centre - half, centre + half
-    conclusion = Conclusion.SAME
-    if low > 0 and centre > NOTABLE:
-        conclusion = Conclusion.BETTER if higher_is_better else Conclusion.WORSE
-    elif high < 0 and centre < -NOTABLE:
-        conclusion = Conclusion.WORSE if higher_is_better else Conclusion.BETTER
-    return Comparison(math.exp(centre), math.exp(low), math.exp(high), conclusion)
+    return Comparison.of(centre, half, higher_is_better)
 
 
 def judge(

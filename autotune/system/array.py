@@ -283,7 +283,10 @@ def _members(md: Path, root: Path) -> tuple[Member, ...]:
 def _scheduler(queue: Path) -> tuple[Write, ...]:
     own = sorted((queue / "iosched").glob("*"))
     # Since Linux 7 the queue has what was mq-deadline's, and refuses to store it without one.
-    files = [queue / "scheduler", *own, *([queue / "async_depth"] if own else [])]
-    return tuple(
-        Write(file, sysfs.original(file)) for file in files if sysfs.read_or(file, "") != ""
-    )
+    found = []
+    for file in (queue / "scheduler", *own, *([queue / "async_depth"] if own else [])):
+        # The kernel has no value, or the owner has chosen another scheduler meanwhile.
+        with contextlib.suppress(OSError):
+            if text := sysfs.original(file):
+                found.append(Write(file, text))
+    return tuple(found)

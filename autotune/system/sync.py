@@ -43,7 +43,7 @@ def is_delayed(md: Path) -> bool:
     return sysfs.read_or(md / "sync_completed", "") == "delayed"
 
 
-def under_way(array: Array) -> str:
+def real_sync(array: Array) -> str:
     """The array's action if it is a real recovery or resync, as sysfs names it; else ""."""
     return array.sync_action if array.sync_action in REBUILDS else ""
 

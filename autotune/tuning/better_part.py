@@ -85,5 +85,4 @@ def needed_part(
 
 def looks_better(throughput: Comparison) -> bool:
     """Whether a proof showed that a throughput is better, probably."""
-    half = math.log(throughput.high / throughput.low) / 2
-    return math.log(throughput.ratio) > max(NOTABLE, PROBABLY * half)
+    return math.log(throughput.ratio) > max(NOTABLE, PROBABLY * throughput.half)

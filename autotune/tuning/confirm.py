@@ -29,6 +29,7 @@ from autotune.tuning.long_load import (
     LongLoad,
     is_time_for_long,
     long_phases,
+    long_seconds,
     may_write,
     measure_long,
 )
@@ -50,8 +51,6 @@ class Decision:
     verdict: Verdict | None
     before: Figures
     after: Figures
-    over: bool = False
-    """Whether a broken ceiling is why not; the next best may hold it."""
     held: Mapping[str, Held] = field(default_factory=dict)
     pairs: int = 0
     long: LongLoad = field(default_factory=LongLoad)
@@ -90,7 +89,7 @@ def confirm(
         planned, errors = LEAST_PAIRS, {LEAST_PAIRS: ERROR}
     else:
         # Decided on before anything is seen.
-        long_s = sum(p.max_seconds for p in long_phases(preparation, winner, phases)) * 2
+        long_s = long_seconds(preparation, winner, phases)
         planned = max(1, min(MOST_PAIRS, pairs_left(trials, [p.name for p in phases], long_s)))
         errors = dict(enumerate(spending(planned, error), 1))
     after = len(trials.records)
@@ -136,7 +135,7 @@ class _Proof:
         for side in order(pair):
             record = self._trials.run(f"confirm-{side}", self._settings[side], self._phases)
             if record.status is not Status.COMPLETE:
-                reason = f"{self._terms.what} did not apply: {record.reason}"
+                reason = f"{self._terms.what} did not apply: {record.reason.rstrip('.')}"
                 return Decision(False, reason, None, {}, {})
             self._sides[side].append(record.figures)
         return None
@@ -168,7 +167,7 @@ class _Proof:
         seen = look(self._terms, verdict, now, proof.after, pairs, planned)
         held = ceilings_held(self._figures, verdict.figures, now, proof.after)
         keep = seen.step is Step.KEEP
-        return replace(decision, keep=keep, reason=seen.reason, over=seen.over, held=held), seen
+        return replace(decision, keep=keep, reason=seen.reason, held=held), seen
 
 
 def _known(
@@ -221,12 +220,12 @@ def _with_long_load(
             f"faster in the first seconds, but after {long.seconds:.0f} s of load "
             f"{name} is ×{ratio:.2f}"
         )
-        return replace(decision, keep=False, reason=reason, over=True, long=long)
+        return replace(decision, keep=False, reason=reason, long=long)
     if counts:
         overall = long.overall(decision.verdict, preparation.figures)
         if overall.low <= 1.0:
             reason = "a long load, which counts in this workload, shows no difference beyond noise"
-            return replace(decision, keep=False, reason=reason, over=True, long=long)
+            return replace(decision, keep=False, reason=reason, long=long)
     return replace(decision, long=long)
 
 

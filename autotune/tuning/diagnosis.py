@@ -62,6 +62,6 @@ def _of_the_run_itself(array: Array) -> set[str | None]:
     """What a run does to the array while it measures: nobody has to end that by hand."""
     return {
         syncing(array),
-        degraded(array) if sync.under_way(array) else None,
+        degraded(array) if sync.real_sync(array) else None,
         *leftovers.bounds(array),
     }

@@ -10,13 +10,14 @@ from autotune.problem.ceilings import LEAST_SLACK
 from autotune.problem.figure import Estimate, Figure
 from autotune.problem.objective import Figures, gain, p_hold
 from autotune.problem.trial import Status
+from autotune.results.ended_early import OVER_CEILING
 from autotune.stats.bounds import best_possible, clearly_apart, rough_percentile, surely_over
 from autotune.stats.drift import Anchor, noise
 from autotune.store import TrialRecord
 
 PERCENT = 99.0
 HOLDS = 0.95
-"""What might break its ceilings is no mark for others: it may not be recommended in the end."""
+"""The least P(hold) of what sets a mark for others: what breaks its ceilings is not recommended."""
 
 
 class EarlyEnd:
@@ -94,7 +95,7 @@ class EarlyEnd:
                 seen = histograms[name.partition(".")[2]]
                 if surely_over(seen, limit, PERCENT):
                     rough = {name: rough_percentile(seen, PERCENT, limit)}
-                    return Hopelessness(f"{name} is surely over its ceiling", rough)
+                    return Hopelessness(f"{name} {OVER_CEILING}", rough)
             known = self._noisy({**before, **figures})
             first = self._baselines[0].figures
             if best_possible(self._figures, known, first, self._best_seen) < self._incumbent:

@@ -11,7 +11,7 @@ from autotune.problem.figure import Estimate, Figure
 from autotune.problem.setting import Setting
 from autotune.problem.trial import Status
 from autotune.results.proof import PROOF_BASELINE, PROOF_WINNER
-from autotune.stats.verdict import NOTABLE, Comparison, Conclusion, Verdict, compare_once
+from autotune.stats.verdict import Comparison, Conclusion, Verdict, compare_once
 from autotune.tuning.preparation import Preparation
 from autotune.tuning.remaining import WRITE_MARGIN, time_left_s
 from autotune.tuning.time_left import TIME_MARGIN
@@ -45,19 +45,12 @@ class LongLoad:
         total = sum(figure.weight for figure in figures)
         shares = {figure.name: figure.weight / total for figure in figures}
         centre = math.log(verdict.overall.ratio)
-        variance = (math.log(verdict.overall.high / verdict.overall.low) / 2) ** 2
+        variance = verdict.overall.half**2
         for name, long in self.figures.items():
             short = verdict.figures[name]
             centre += shares[name] * math.log(long.ratio / short.ratio)
-            variance += (shares[name] * math.log(long.high / long.low) / 2) ** 2
-        half = math.sqrt(variance)
-        low, high = centre - half, centre + half
-        conclusion = Conclusion.SAME
-        if low > 0 and centre > NOTABLE:
-            conclusion = Conclusion.BETTER
-        elif high < 0 and centre < -NOTABLE:
-            conclusion = Conclusion.WORSE
-        return Comparison(math.exp(centre), math.exp(low), math.exp(high), conclusion)
+            variance += (shares[name] * long.half) ** 2
+        return Comparison.of(centre, math.sqrt(variance))
 
 
 def long_phases(
@@ -75,6 +68,11 @@ def long_phases(
         for phase in phases
         if phase.weight and phase.load is not None and phase.load.rw == "write"
     ]
+
+
+def long_seconds(preparation: Preparation, winner: Setting, phases: Sequence[Phase]) -> float:
+    """What long loads of both sides take."""
+    return 2 * sum(phase.max_seconds for phase in long_phases(preparation, winner, phases))
 
 
 def is_time_for_long(trials: Trials, phases: Sequence[Phase]) -> bool:

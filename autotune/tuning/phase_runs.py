@@ -86,8 +86,10 @@ class PhaseRuns:
         self._spent.add(RAMP, result.settling_s)
         self._spent.add(STARTING, time.monotonic() - began - result.measured_s - result.settling_s)
         if not result.hopeless:
-            # Not of the warm-up: it runs shorter loads, and waits for the cache to grow.
-            self.seconds[phase.name] = result.seconds
+            # Not of the warm-up: it runs shorter loads, and waits for the cache to grow. Nor of
+            # what was clear soon: a proof measures to the end.
+            if result.steady or result.measured_s >= phase.max_seconds:
+                self.seconds[phase.name] = result.seconds
             self._know(phase, setting, result)
         return result
 

@@ -40,7 +40,7 @@ def prepare(options: Options, state_dir: Path) -> Preparation:
     """
     array = find_array(options.device)
     stack = read_stack(array)
-    live = sync.under_way(array) if options.workload.only_checks else ""
+    live = sync.real_sync(array) if options.workload.only_checks else ""
     told = options.scratch is not None or options.destructive is not None
     findings = tuple(checks.check(array, stack, live, told))
     for message in checks.refusals(findings):
@@ -126,6 +126,10 @@ def _without_left_alone(
     """The knobs that are not left alone, and the sentences that say which are, or "". Raise
     RefusalError if that was given to be measured."""
     left, said = left_alone((knob.name for knob in knobs), array, state_dir)
+    for knob in knobs:
+        # Each trial sets it, be it to what it was: dev.raid.speed_limit_min may be 0.
+        if reason := knob.valid(array, knob.read(array)):
+            left, said = left | {knob.name}, f"{said} {knob.name}: left as found. {reason}".strip()
     if left and options.given is not None:
         raise RefusalError(f"{options.given.name} cannot be measured on {array.device}. {said}")
     return tuple(knob for knob in knobs if knob.name not in left), said

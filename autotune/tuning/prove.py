@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 from autotune.errors import SyncEndedError
 from autotune.problem.setting import Setting
 from autotune.problem.strategy import KnobShare
-from autotune.stats.sequential import ERRORS, LEAST_PAIRS
+from autotune.stats.sequential import LEAST_PAIRS
 from autotune.stats.verdict import Conclusion, Verdict
 from autotune.tuning.confirm import Decision, confirm
-from autotune.tuning.long_load import long_phases
+from autotune.tuning.long_load import long_seconds
 from autotune.tuning.preparation import DOUBTS, Preparation
 from autotune.tuning.relevance import differing
 from autotune.tuning.remaining import pairs_left
@@ -40,24 +40,24 @@ class Proven:
         """What the proof of the setting that is kept showed; None if none is."""
         return self.decision.verdict if self.decision and self.decision.keep else None
 
-    def beside(self, other: "Proven") -> "Proven":
-        """The better of this and what was proven after it, which knows of the other."""
+    def better_of(self, other: "Proven") -> "Proven":
+        """The better of this and what was proven after it, with the other among its `others`."""
         if self.decision is None:
             return other
         assert other.decision is not None
         if _gain(other) > _gain(self) or self.kept is None:
-            return other._over(self, "by less")
-        return self._over(other, "by less")
+            return other._with_lesser(self, "by less")
+        return self._with_lesser(other, "by less")
 
     def reduced_to(self, smaller: "Proven") -> "Proven":
         """The same with fewer changes, if that was proven, too, unless the others surely brought
         something all together."""
         assert self.kept is not None
         if smaller.kept is None or self.kept.overall.low > smaller.kept.overall.ratio:
-            return self._over(smaller, "by less")
-        return smaller._over(self, "its other changes were not shown to bring anything")
+            return self._with_lesser(smaller, "by less")
+        return smaller._with_lesser(self, "its other changes were not shown to bring anything")
 
-    def _over(self, lesser: "Proven", why: str) -> "Proven":
+    def _with_lesser(self, lesser: "Proven", why: str) -> "Proven":
         assert lesser.decision is not None
         told = lesser.winner, _lesser(lesser.decision, why)
         earlier = self.others if self.others else lesser.others
@@ -87,9 +87,9 @@ def prove(preparation: Preparation, trials: Trials, search: Search, reporter: Re
     found = Proven(preparation.baseline)
     part: Setting | None = None
     reduces = False
-    # Else what is better but mends nothing would be proven under what nothing can hold.
+    # Else a setting that is faster would fail its proof for a ceiling that nothing meets.
     search.relax()
-    for error in ERRORS:
+    for error in search.errors:
         try:
             candidate = _whole(search, part) if part is not None else _candidate(search, reporter)
             if candidate is None:
@@ -112,8 +112,8 @@ def prove(preparation: Preparation, trials: Trials, search: Search, reporter: Re
             # What was proven before that stands.
             break
         proven = Proven(winner, decision, shares)
-        found = found.reduced_to(proven) if reduces else found.beside(proven)
-        search.refuse(winner, decision.verdict, kept=decision.keep)
+        found = found.reduced_to(proven) if reduces else found.better_of(proven)
+        search.take_out(winner, decision.verdict, kept=decision.keep)
         if proven.kept:
             own = found.winner is winner and not reduces
             part = search.needed_part(winner, decision, shares) if own else None
@@ -142,8 +142,7 @@ def _is_time(preparation: Preparation, trials: Trials, found: Proven, candidate:
     """Whether there is time for another proof. After what is kept, one pair would not do: where no
     more are planned, a single one is enough to keep."""
     phases = differing(preparation.knobs, preparation.phases, candidate[0], preparation.baseline)
-    long = long_phases(preparation, candidate[0], phases) if found.kept else []
-    long_s = 2 * sum(phase.max_seconds for phase in long)
+    long_s = long_seconds(preparation, candidate[0], phases) if found.kept else 0.0
     least = LEAST_PAIRS if found.kept else 1
     return pairs_left(trials, [phase.name for phase in phases], long_s) >= least
 
@@ -163,7 +162,7 @@ def _candidate(search: Search, reporter: Reporter) -> Candidate | None:
                 continue
             return None
         smaller, shares, loss = search.what_matters(best)
-        doubtful = loss > WORTH_A_TRIAL and not search.is_home(smaller)
+        doubtful = loss > WORTH_A_TRIAL and not search.is_baseline(smaller)
         if doubtful and tests < DOUBTS and not search.lacking():
             # Whether it goes without them is better known than guessed.
             reporter.step("Testing whether each change of the best is needed")
@@ -172,10 +171,10 @@ def _candidate(search: Search, reporter: Reporter) -> Candidate | None:
             continue
         if loss > WORTH_A_TRIAL:
             smaller, shares, _ = search.what_matters(best, doubtful=True)
-        if not search.is_refused(smaller):
+        if not search.needs_no_proof(smaller):
             return smaller, shares
-        if search.is_home(smaller) and search.looked_better(best):
+        if search.is_baseline(smaller) and search.looked_better(best):
             # Nothing of it is sure by itself, but all of it together was seen to be better.
             return best, ()
-        search.refuse(best)
+        search.take_out(best)
     return None

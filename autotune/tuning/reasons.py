@@ -5,9 +5,9 @@ from collections.abc import Iterable, Sequence
 from autotune.problem.figure import Figure
 from autotune.problem.objective import Figures, broken_ceilings
 from autotune.problem.setting import Setting
-from autotune.problem.trial import Status
 from autotune.quantities import show_figure, show_latency
 from autotune.results.best_seen import LOOKS_BETTER
+from autotune.results.ended_early import is_over_ceiling
 from autotune.results.offers import roomy
 from autotune.results.proof import PROOF_BASELINE, fresh
 from autotune.stats.drift import largest_drifts
@@ -22,7 +22,7 @@ def nothing_better(trials: Trials, search: Search) -> str:
         return search.stopped.text or "there was nothing to try"
     points = search.points()
     better = any(point.gain.value > LOOKS_BETTER for point in points[1:])
-    better = better or any(r.status is Status.ABORTED for r in trials.records)
+    better = better or any(map(is_over_ceiling, trials.records))
     if tried == 1:
         said = "looked better, but broke its ceilings" if better else "did not look better"
         return f"the setting that was tried {said}"
@@ -35,8 +35,8 @@ def ceilings_given_up(relaxed: list[Figure], before: Figures) -> str:
     names = " and ".join(figure.name for figure in relaxed)
     option = " ".join(f"--p99-ceiling {f.phase}={roomy(before[f.name].value)}" for f in relaxed)
     return (
-        f"Nothing tried holds the ceiling for {names}, which the array breaks as it is; so what "
-        f"is better without making that worse was looked for. What it holds: {option}."
+        f"No setting that was tried meets the ceiling for {names}, nor do the original settings. "
+        f"So the run looked for what is faster without a longer p99. The array meets {option}."
     )
 
 
@@ -47,8 +47,8 @@ def breaks(figures: Iterable[Figure], before: Figures) -> list[str]:
         shown, limit = before[figure.name].value, figure.ceiling or 0.0
         said.append(
             f"As it is, the array breaks the ceiling for {figure.name}: it shows "
-            f"{show_latency(shown)} where {show_latency(limit)} is allowed. What holds it is "
-            f"looked for; it is held as it is with --p99-ceiling "
+            f"{show_latency(shown)} where {show_latency(limit)} is allowed. The run looks for "
+            f"settings that meet it. As it is, the array meets --p99-ceiling "
             f"{figure.phase}={roomy(shown)}."
         )
     return said

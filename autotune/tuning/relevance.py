@@ -13,7 +13,7 @@ def figures_moved(knob: Knob, phases: Iterable[Phase]) -> tuple[str, ...]:
         figure.name
         for phase in phases
         for figure in phase.figures()
-        if knob.moves(phase, figure.name.partition(".")[2])
+        if knob.moves(phase, figure.quantity)
     )
 
 

@@ -82,7 +82,7 @@ def lacking(
             )
             return Stop(text, "time")
         return Stop(
-            f"{takes}, so there is no time to try and prove anything else; allow "
+            f"{takes}, so there is no time to try and prove anything; allow "
             f"{show_seconds(least_s)} or more (--time)",
             "time",
         )
@@ -90,6 +90,6 @@ def lacking(
     wrote = sum(trials.phases.wrote[name] for name in trial)
     wrote += 2 * pairs * sum(trials.phases.wrote[name] for name in names)
     if left is not None and wrote * WRITE_MARGIN > left:
-        text = "the write budget allows to try nothing else; allow more (--write-budget)"
+        text = "the write budget allows no other trial; allow more (--write-budget)"
         return Stop(text, "write-budget")
     return Stop()

@@ -243,6 +243,12 @@ def _limits(options: Options) -> list[str]:
         words.append(f"--scratch {shlex.quote(str(options.scratch))}")
     if options.careful is not None:
         words.append("--careful" if options.careful else "--eager")
+    if options.strategy != Options.strategy:
+        words.append(f"--strategy {options.strategy}")
+    if options.trials != Options.trials:
+        words.append(f"--trials {options.trials}")
+    if options.time_s != Options.time_s:
+        words.append(f"--time {_minutes(options.time_s)}")
     return words
 
 

@@ -39,8 +39,10 @@ WORDS = {
 
 
 def unfinished(runs: Sequence[RunRecord]) -> RunRecord | None:
-    """The newest run that came to no end, of runs with the newest first."""
-    return next((r for r in runs if r.state in UNFINISHED and _can_resume(r)), None)
+    """The newest run that came to no end, of runs with the newest first; one that has trials, if
+    there is any."""
+    cut = [run for run in runs if run.state in UNFINISHED and _can_resume(run)]
+    return next((run for run in cut if run.trials), next(iter(cut), None))
 
 
 def interrupted(runs: Sequence[RunRecord]) -> RunRecord | None:

@@ -40,8 +40,8 @@ from autotune.tuning.tune import Result, tune
 from autotune.tuning.winner import (
     free_file,
     leave_in_force,
+    prepare_to_keep,
     profile_of,
-    ready_to_keep,
     tell_replaced,
 )
 
@@ -90,7 +90,7 @@ def run(
         settle(journal, array.root)
         # Under the lock: what a run that is just ending has set is not the original.
         if keep:
-            ready_to_keep(array, state_dir, reporter)
+            prepare_to_keep(array, state_dir, reporter)
         preparation = _prepared(options, state_dir, reporter)
         factory = Loading(lambda: load_strategy(entry)) if entry is not None else None
         # Loads SQLAlchemy, which a dry run does not need.
@@ -101,12 +101,12 @@ def run(
             factory.look()
         number, earlier, written = _open(store, preparation, reporter, resume)
         tell(state_dir, array.uuid, array.device, number)
-        if factory is not None:
-            preparation = _remembering(store, preparation, number, reporter)
-            preparation = _hinted(preparation, state_dir, reporter)
         try:
+            if factory is not None:
+                preparation = _remembering(store, preparation, number, reporter)
+                preparation = _hinted(preparation, state_dir, reporter)
             with session(preparation, state_dir, reporter, written) as (bench, watch):
-                trials = Trials(preparation, bench, watch, store, number, reporter)
+                trials = Trials(preparation, bench, watch, store, number, reporter, began)
                 trials.replay(earlier)
                 if factory is not None:
                     trials.when_warm = factory.wait
@@ -211,14 +211,12 @@ def _remembering(
 ) -> Preparation:
     """The preparation with what the newest runs before this one say of it."""
     array, run = preparation.array, store.run(number)
-    before = [each for each in store.runs() if each.id < number][:REMEMBERED]
-    known = earlier_trials(
-        stored_run.read(run),
-        array.uuid,
-        array.fingerprint,
-        run.started,
-        ((each, store.trials(each.id)) for each in before),
-    )
+    before = []
+    for each in [each for each in store.runs() if each.id < number][:REMEMBERED]:
+        # One that is damaged says nothing.
+        with contextlib.suppress(AutotuneError):
+            before.append((each, store.trials(each.id)))
+    known = earlier_trials(stored_run.read(run), array.uuid, array.fingerprint, run.started, before)
     if known:
         trials = show_count(len(known), "trial")
         reporter.step(f"Starting with what {trials} of earlier runs showed")

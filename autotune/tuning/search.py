@@ -3,7 +3,6 @@
 import dataclasses
 from collections.abc import Callable, Sequence
 
-from autotune.measure.workload import Phase
 from autotune.problem.ceilings import LEAST_SLACK
 from autotune.problem.figure import Figure
 from autotune.problem.objective import Figures, broken_ceilings
@@ -11,12 +10,13 @@ from autotune.problem.setting import Setting, setting_key
 from autotune.problem.strategy import KnobShare, Problem, Strategy, StrategyFactory
 from autotune.results.best_seen import LOOKS_BETTER, best_seen
 from autotune.results.pareto import Point, points
+from autotune.results.proof import proofs
 from autotune.stats.drift import is_moving
 from autotune.stats.sequential import ERRORS, LEAST_PAIRS
 from autotune.stats.verdict import Conclusion, Verdict
 from autotune.tuning.better_part import better_part, looks_better, needed_part
 from autotune.tuning.confirm import Decision
-from autotune.tuning.long_load import long_phases
+from autotune.tuning.long_load import long_seconds
 from autotune.tuning.preparation import Preparation
 from autotune.tuning.relevance import differing, figures_moved
 from autotune.tuning.remaining import Stop, lacking, proof_seconds
@@ -52,11 +52,13 @@ class Search:
         self.problem = problem
         self.strategy: Strategy = informed(factory, problem, trials)
         self.stopped = Stop()
-        self.proofs_left = len(ERRORS)
+        self.errors = _errors_left(trials)
+        """The share of each proof that may still be made in calling equal settings different."""
+        self.proofs_left = len(self.errors)
         self.relaxed: list[Figure] = []
         self.verdicts: dict[object, Verdict] = {}
         """What the proof of a setting showed, by its key."""
-        self._refused: set[object] = {setting_key(preparation.baseline)}
+        self._needs_no_proof: set[object] = {setting_key(preparation.baseline)}
         self._stored = stored_problem(preparation, problem.figures)
 
     @property
@@ -109,13 +111,13 @@ class Search:
         prep = self._prep
         phases = differing(prep.knobs, prep.phases, seen.setting, prep.baseline)
         # Where time is short, a long load is not worth a trial.
-        long_s = _long_s(prep, seen.setting, phases)
+        long_s = long_seconds(prep, seen.setting, phases)
         long_s = 0.0 if prep.options.time_s < ROOMY * long_s else long_s
         kept_s = proof_seconds(self._trials, phases, LEAST_PAIRS) + long_s
         likely = self.what_matters(seen.setting)[0]
-        likely = seen.setting if self.is_home(likely) else likely
+        likely = seen.setting if self.is_baseline(likely) else likely
         proven = differing(prep.knobs, prep.phases, likely, prep.baseline)
-        expected_s = _long_s(prep, likely, proven)
+        expected_s = long_seconds(prep, likely, proven)
         self._trials.progress.proof = NextProof(proven, expected_s, kept_s, others=others)
         return lacking(prep, self._trials, LEAST_PAIRS, long_s, phases)
 
@@ -126,8 +128,8 @@ class Search:
         prep = self._prep
         moves = {knob.name: figures_moved(knob, prep.phases) for knob in prep.knobs}
         part = better_part(moves, self.figures, setting, prep.baseline, verdict)
-        refused = part is None or self.is_refused(part) or not prep.allowed(part)
-        return None if refused else part
+        is_out = part is None or self.needs_no_proof(part) or not prep.allowed(part)
+        return None if is_out else part
 
     def needed_part(
         self, setting: Setting, decision: Decision, shares: Sequence[KnobShare]
@@ -146,14 +148,14 @@ class Search:
             for figure in broken_ceilings(self.figures, decision.before, decision.before)
         }
         part = needed_part(moves, setting, prep.baseline, better, probable, shares)
-        refused = part is None or self.is_refused(part) or not prep.allowed(part)
-        return None if refused else part
+        is_out = part is None or self.needs_no_proof(part) or not prep.allowed(part)
+        return None if is_out else part
 
     def best(self) -> Setting | None:
         """What is most worth to be proven: what the strategy says, else what looked best in a
         trial; None if nothing looked better than the baseline, or than what was proven."""
         recommended, proven = self.strategy.recommend(), self.problem.proven
-        if setting_key(recommended.setting) not in self._refused and (
+        if setting_key(recommended.setting) not in self._needs_no_proof and (
             proven is None or recommended.gain.value >= LOOKS_BETTER * proven
         ):
             return recommended.setting
@@ -162,11 +164,11 @@ class Search:
             return None
         return seen.setting
 
-    def is_home(self, setting: Setting) -> bool:
+    def is_baseline(self, setting: Setting) -> bool:
         return setting_key(setting) == setting_key(self._prep.baseline)
 
-    def is_refused(self, setting: Setting) -> bool:
-        return setting_key(setting) in self._refused
+    def needs_no_proof(self, setting: Setting) -> bool:
+        return setting_key(setting) in self._needs_no_proof
 
     def looked_better(self, setting: Setting) -> bool:
         """Whether trials showed just this setting to be better, beyond their spread."""
@@ -185,9 +187,11 @@ class Search:
         back = {share.knob: share.before for share in weighed.shares if not share.needed}
         return {**setting, **back}, weighed.shares, weighed.loss
 
-    def refuse(self, setting: Setting, verdict: Verdict | None = None, kept: bool = False) -> None:
+    def take_out(
+        self, setting: Setting, verdict: Verdict | None = None, kept: bool = False
+    ) -> None:
         """This one needs no (other) proof; once one is `kept`, only what promises more does."""
-        self._refused.add(setting_key(setting))
+        self._needs_no_proof.add(setting_key(setting))
         if verdict is not None:
             self.verdicts[setting_key(setting)] = verdict
         self.problem = without(self.problem, setting)
@@ -211,7 +215,7 @@ class Search:
             for f in self.problem.figures
         )
         self.problem = dataclasses.replace(self.problem, figures=figures)
-        self._trials.resolved(figures, self._before)
+        self._trials.set_ceilings(figures, self._before)
         self._inform()
         return broken
 
@@ -224,7 +228,7 @@ class Search:
             return among(setting) and self._prep.allowed(setting)
 
         records = self._trials.records
-        return best_seen(self._stored, self.figures, records, allowed, self._refused)
+        return best_seen(self._stored, self.figures, records, allowed, self._needs_no_proof)
 
     def _half_is_used(self) -> bool:
         return self._trials.count("search") >= PATIENCE * self.problem.trials
@@ -233,9 +237,10 @@ class Search:
         self.strategy = informed(self._factory, self.problem, self._trials)
 
 
-def _long_s(preparation: Preparation, setting: Setting, phases: Sequence[Phase]) -> float:
-    """What a long load of both sides takes."""
-    return 2 * sum(phase.max_seconds for phase in long_phases(preparation, setting, phases))
+def _errors_left(trials: Trials) -> tuple[float, ...]:
+    """What the proofs that a run made before it was cut have left; one more is always possible."""
+    made = len(proofs(trials.records))
+    return ERRORS[made:] or ERRORS[-1:]
 
 
 def unreached(figures: Sequence[Figure], before: Figures, trials: Trials) -> list[Figure]:

@@ -68,8 +68,10 @@ def trials_without_drift(trials: Measured) -> Iterator[Trial]:
             continue
         figures: dict[str, Estimate] = {}
         for name, shown in record.figures.items():
+            if name.partition(".")[0] in record.measured:
+                measured_s[name, shown] = record.middle_s
             # What was carried over is from the time when it was measured.
-            time_s = measured_s.setdefault((name, shown), record.middle_s)
+            time_s = measured_s.get((name, shown), record.middle_s)
             figures |= without_drift({name: shown}, time_s, anchors)
         yield dataclasses.replace(record.trial, figures=figures)
 

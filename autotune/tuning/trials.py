@@ -65,10 +65,13 @@ class Trials:
         store: "Store",
         run: int,
         reporter: Reporter,
+        began: float | None = None,
     ) -> None:
+        """`began`: when the time of the run began, by the monotonic clock; None: now."""
         self._prep, self._watch = preparation, watch
         self._store, self._run = store, run
-        self.deadline = time.monotonic() + preparation.options.time_s
+        began = time.monotonic() if began is None else began
+        self.deadline = began + preparation.options.time_s
         self.progress = RunProgress(preparation, reporter)
         self._bench = dataclasses.replace(bench, progress=self.progress.phase)
         self.spent = Spent()
@@ -88,7 +91,7 @@ class Trials:
             self.records.append(record)
             self._tell(record)
 
-    def resolved(self, figures: Sequence[Figure], before: Figures) -> None:
+    def set_ceilings(self, figures: Sequence[Figure], before: Figures) -> None:
         """Take note of the ceilings, which count for the trials until now too; `before` is what
         the original settings show."""
         self.figures, self._early = tuple(figures), EarlyEnd()

@@ -11,13 +11,14 @@ from autotune.problem.figure import Estimate, Figure
 from autotune.problem.objective import Figures, limits
 from autotune.problem.setting import Setting
 from autotune.problem.strategy import KnobShare, Problem, StrategyFactory
+from autotune.problem.trial import Status
 from autotune.quantities import show_latency
-from autotune.results.proof import mean, original
+from autotune.results.proof import is_of_proof, mean, original
 from autotune.stats.drift import largest_drifts
 from autotune.stats.sequential import Held, ceilings_held
 from autotune.stats.verdict import Verdict
 from autotune.tuning.confirm import Decision, confirm
-from autotune.tuning.long_load import GROWS, LongLoad, long_phases
+from autotune.tuning.long_load import GROWS, LongLoad, long_seconds
 from autotune.tuning.preparation import BASELINE_TRIALS, Preparation
 from autotune.tuning.prove import prove
 from autotune.tuning.reasons import (
@@ -140,13 +141,13 @@ def _find(
     """Baseline, search, confirm, decide. Raise SyncEndedError when the real sync that is tuned
     is over before that."""
     if GROWS in preparation.baseline:
-        long = long_phases(preparation, {GROWS: 0}, preparation.phases)
-        long_s = 2 * sum(phase.max_seconds for phase in long)
+        long_s = long_seconds(preparation, {GROWS: 0}, preparation.phases)
         expected = trials.progress.proof
         trials.progress.proof = dataclasses.replace(expected, long_s=long_s)
+    cut_in_proof = bool(trials.records) and is_of_proof(trials.records[-1])
     before = _measure_baseline(preparation, trials, reporter)
     figures = ceilings.resolve(preparation.figures, preparation.options.ceilings, before)
-    trials.resolved(figures, before)
+    trials.set_ceilings(figures, before)
     problem = problem_of(preparation, trials, figures)
     given = preparation.options.given
     if given is not None:
@@ -157,8 +158,8 @@ def _find(
     for text in breaks(figures, before):
         reporter.notice(text)
     search = Search(preparation, trials, factory, problem, before)
-    # A run that was cut while it confirmed goes on with that.
-    if not trials.count("confirm-winner"):
+    # A run that was cut in a proof goes on with that.
+    if not cut_in_proof:
         reporter.step(_searching(figures, before))
         search.search()
     found = prove(preparation, trials, search, reporter)
@@ -199,12 +200,20 @@ def _measure_baseline(
 ) -> dict[str, Estimate]:
     reporter.step("Measuring the array as it is")
     records = [r for r in trials.records if r.role == "baseline"][:BASELINE_TRIALS]
-    if len(records) < BASELINE_TRIALS and not preparation.live:
-        trials.warm_up()
+    resumed = len(records) == BASELINE_TRIALS
+    if not (resumed and lacking(preparation, trials, SHORT)):
+        if not preparation.live:
+            trials.warm_up()
+        if resumed:
+            # What has drifted since the cut is not to be taken for what a setting does.
+            trials.run("baseline", preparation.baseline, preparation.phases)
     while len(records) < BASELINE_TRIALS:
         records.append(trials.run("baseline", preparation.baseline, preparation.phases))
+        if records[-1].status is not Status.COMPLETE:
+            raise RefusalError(records[-1].reason)
         # A ceiling that cannot be held is refused as soon as it can be known.
-        ceilings.resolve(preparation.figures, preparation.options.ceilings, records[-1].figures)
+        shown = mean([record.figures for record in records])
+        ceilings.resolve(preparation.figures, preparation.options.ceilings, shown)
         if reason := lacking(preparation, trials, SHORT):
             raise RefusalError(f"The array was measured as it is, and {reason}.")
     before = mean([record.figures for record in records])

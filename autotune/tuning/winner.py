@@ -23,7 +23,7 @@ from autotune.tuning.reporter import Reporter
 from autotune.tuning.tune import Result
 
 
-def ready_to_keep(array: Array, state_dir: Path, reporter: Reporter) -> None:
+def prepare_to_keep(array: Array, state_dir: Path, reporter: Reporter) -> None:
     """Raise RefusalError if what is in force now would be taken for the original; what udev has
     set is recorded with what was there before, as far as that is known."""
     refuse_over(array)

@@ -85,8 +85,8 @@ def _candidate(
         smaller = _without_unneeded(best, weighed)
         if weighed.loss <= WORTH_A_TRIAL:
             return smaller, doubts
-        is_home = setting_key(smaller) == setting_key(problem.baseline)
-        if is_home or len(doubts) == DOUBTS:
+        is_baseline = setting_key(smaller) == setting_key(problem.baseline)
+        if is_baseline or len(doubts) == DOUBTS:
             return _without_unneeded(best, weigh(problem, trials, best, doubtful=True)), doubts
         asked = best if len(doubts) % 2 else smaller
         doubts.append(measured(instance, problem, asked, len(trials), rng))

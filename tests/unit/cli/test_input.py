@@ -77,7 +77,7 @@ def test_bytes_are_shown_in_the_fitting_unit() -> None:
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("asked", ["resync=600ms", "20.0ms", "340µs", "1.5x", "idle=2.0s"])
+@pytest.mark.parametrize("asked", ["resync=600ms", "20ms", "1250ms", "340µs", "1.5x", "idle=2s"])
 def test_a_ceiling_is_shown_as_it_is_asked_for(asked: str) -> None:
     """In one word, since it stands in commands that are to be copied."""
     assert str(parse_ceiling(asked)) == asked

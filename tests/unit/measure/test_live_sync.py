@@ -15,7 +15,7 @@ from autotune.preflight import checks
 from autotune.safety.watch import Watch
 from autotune.system.array import Array, find_array
 from autotune.system.stack import read_stack
-from autotune.system.sync import under_way
+from autotune.system.sync import real_sync
 
 MD = "sys/block/md0/md"
 REBUILD = load_workload("rebuild")
@@ -44,7 +44,7 @@ def test_a_recovery_is_refused_but_for_who_tunes_it(machine: fake_sysfs.FakeMach
     array = array_of(machine)
     refused = checks.refusals(checks.check(array, read_stack(array)))
     assert "autotune run /dev/md0 --workload rebuild" in refused[0]
-    findings = checks.check(array, read_stack(array), under_way(array))
+    findings = checks.check(array, read_stack(array), real_sync(array))
     assert [finding.severity for finding in findings] == ["warn"]
     assert "never restarted" in findings[0].message
 
@@ -69,7 +69,7 @@ def test_a_recovery_that_stands_still_is_refused(machine: fake_sysfs.FakeMachine
 @pytest.mark.parametrize("action", ["idle", "check", "repair", "reshape", "frozen"])
 def test_nothing_else_is_a_recovery(machine: fake_sysfs.FakeMachine, action: str) -> None:
     machine.put(f"{MD}/sync_action", action)
-    assert under_way(array_of(machine)) == ""
+    assert real_sync(array_of(machine)) == ""
 
 
 def test_only_a_workload_of_checks_goes_with_a_recovery() -> None:
@@ -157,7 +157,7 @@ def watch(machine: fake_sysfs.FakeMachine, monkeypatch: pytest.MonkeyPatch) -> C
     """Makes a watch that looks at each call."""
     monkeypatch.setattr("autotune.safety.watch.PERIOD_S", 0.0)
     monkeypatch.setattr("autotune.safety.watch.available_bytes", lambda root: 1 << 40)
-    return lambda: Watch(array_of(machine), (), under_way(array_of(machine)))
+    return lambda: Watch(array_of(machine), (), real_sync(array_of(machine)))
 
 
 def test_the_watch_lets_the_recovery_be_that_is_tuned(watch: Callable[[], Watch]) -> None:

@@ -38,7 +38,7 @@ def test_an_arrays_section_stands_on_the_defaults() -> None:
     care = config.care(UUID)
     assert (care.workload, care.adopt, care.ram, care.guard_ns) == ("nas", False, 256 << 20, 5e7)
     assert care.parsed_window == parse_window("01:00-05:00")
-    assert [str(c) for c in care.ceilings] == ["resync=30.0ms"]
+    assert [str(c) for c in care.ceilings] == ["resync=30ms"]
     other = config.care("f" * 32)
     assert (other.workload, other.adopt, other.ram) == ("nas", True, 0.05)
 

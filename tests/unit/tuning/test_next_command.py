@@ -9,6 +9,7 @@ from fake_run import Machine
 from typer.testing import CliRunner
 
 from autotune.cli.main import app
+from autotune.problem.ceilings import Ceiling
 from autotune.suggested import STATE_DIR, in_folder, with_folder
 from autotune.tuning.remarks import _command
 
@@ -17,6 +18,16 @@ from autotune.tuning.remarks import _command
     ("changes", "more", "words"),
     [
         ({}, "--trials 40", "autotune run md0 --workload FILE --trials 40"),
+        (
+            {"strategy": "recipe", "trials": 60, "time_s": 7200.0},
+            "--p99-ceiling resync=690ms",
+            "FILE --strategy recipe --trials 60 --time 120min --p99-ceiling resync=690ms",
+        ),
+        (
+            {"ceilings": (Ceiling("resync", 1.25e9, None), Ceiling(None, 3.4e5, None))},
+            "--time 60min",
+            "--p99-ceiling resync=1250ms --p99-ceiling 340µs",
+        ),
         ({"ram_budget": 128 << 20}, "--trials 40", "--ram-budget 128MiB --trials 40"),
         ({"ram_budget": 0.1, "careful": True}, "--trials 40", "--ram-budget 10% --careful"),
         ({"write_budget": 1 << 30}, "--time 60min", "--write-budget 1GiB --time"),
@@ -30,7 +41,8 @@ def test_the_options_that_make_it_this_run_are_kept(
     more: str,
     words: str,
 ) -> None:
-    preparation = Machine(tmp_path, monkeypatch).preparation("random", **changes)
+    asked = {"strategy": "bayes", "trials": 20, **changes}
+    preparation = Machine(tmp_path, monkeypatch).preparation(**asked)
     assert words in _command(preparation, more)
     elsewhere = dataclasses.replace(preparation, state_dir=Path("/srv/my runs"))
     assert _command(elsewhere, more).endswith(f"{more} --state-dir '/srv/my runs'")

@@ -30,3 +30,19 @@ def test_how_long_the_warm_up_takes_says_nothing_of_the_trials(
     assert runs.seconds == expected
     runs.run(preparation.phases[0], 1, preparation.baseline, never_hopeless, never_clear)
     assert runs.seconds[preparation.phases[0].name] == 34.0
+
+
+def test_what_was_clear_soon_says_nothing_of_how_long_a_proof_takes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine = Machine(tmp_path, monkeypatch)
+
+    def soon_clear(phase: Phase, *_: object) -> PhaseResult:
+        return PhaseResult(phase.name, {}, 3.0, False, measured_s=3.0)
+
+    monkeypatch.setattr(phase_runs, "measure", soon_clear)
+    preparation = machine.preparation("recipe")
+    phase = preparation.phases[0]
+    runs = PhaseRuns(preparation, machine.bench(Written()), Spent())
+    runs.run(phase, 1, preparation.baseline, never_hopeless, never_clear)
+    assert runs.seconds[phase.name] == phase.expected_seconds

@@ -1,4 +1,5 @@
-"""A run that was cut and goes on ends as one that was not cut; another run is refused."""
+"""A run that was cut goes on with what it has, once the originals are measured again; another run
+is refused."""
 
 import itertools
 from pathlib import Path
@@ -9,8 +10,10 @@ from fake_run import Machine
 
 from autotune.errors import RefusalError, StoppedError
 from autotune.problem.ceilings import Ceiling
+from autotune.results.proof import proofs
+from autotune.stats.sequential import ERRORS
 from autotune.store.database import Store
-from autotune.tuning import resume
+from autotune.tuning import resume, search
 
 
 @pytest.fixture
@@ -19,8 +22,8 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
 
 
 @pytest.mark.parametrize("strategy", ["random", "recipe"])
-@pytest.mark.parametrize("stop_at", [0, 1, 4, 7, 12, 16])
-def test_a_run_that_was_cut_ends_as_if_it_had_not_been(
+@pytest.mark.parametrize("stop_at", [0, 1, 4])
+def test_a_run_that_was_cut_in_its_baseline_ends_as_if_it_had_not_been(
     machine: Machine, strategy: str, stop_at: int
 ) -> None:
     whole = machine.run(strategy)
@@ -33,6 +36,27 @@ def test_a_run_that_was_cut_ends_as_if_it_had_not_been(
     assert machine.stored(2)[: len(before)] == before
     assert (again.winner, again.keep) == (whole.winner, whole.keep)
     assert again.trials == whole.trials
+    assert again.unsupported == whole.unsupported
+
+
+@pytest.mark.parametrize("strategy", ["random", "recipe"])
+@pytest.mark.parametrize("stop_at", [7, 12, 16])
+def test_a_run_that_goes_on_measures_the_originals_first(
+    machine: Machine, strategy: str, stop_at: int
+) -> None:
+    """What has drifted since is not to be taken for what a setting does."""
+    whole = machine.run(strategy)
+    with pytest.raises(StoppedError):
+        machine.run(strategy, stop_at)
+    before = machine.stored(2)
+    again = machine.run(strategy, again=True)
+    after = machine.stored(2)
+    assert after[: len(before)] == before
+    assert after[len(before)][1] == "baseline"
+    assert (again.winner["stripe_cache_size"], again.keep) == (
+        whole.winner["stripe_cache_size"],
+        whole.keep,
+    )
     assert again.unsupported == whole.unsupported
 
 
@@ -71,9 +95,33 @@ def test_a_confirmation_that_was_cut_is_measured_from_its_start(machine: Machine
     begun, anew = again[: len(roles) - 1], again[len(roles) - 1 :]
     assert begun == roles[:-1]
     # How many pairs it takes depends on what is known by then.
-    assert anew[:2] == ["confirm-winner", "confirm-baseline"]
-    assert len(anew) % 2 == 0
+    assert anew[:3] == ["baseline", "confirm-winner", "confirm-baseline"]
+    assert len(anew) % 2 == 1
     assert result.keep
+    records = Store(machine.state).trials(2)
+    newest = proofs(records)[-1]
+    # What was measured before the cut is another proof.
+    assert newest.trials[0] == len(begun) + 2
+
+
+def test_the_proofs_before_a_cut_use_up_their_share_of_the_errors(machine: Machine) -> None:
+    machine.run("recipe")
+    stop_at = sum(len(phases) for *_, phases in machine.stored(1)) - 1
+    with pytest.raises(StoppedError):
+        machine.run("recipe", stop_at)
+    records = Store(machine.state).trials(2)
+    assert len(proofs(records)) == 1
+    shares: list[tuple[float, ...]] = []
+    with pytest.MonkeyPatch.context() as patch:
+        real = search.Search.__init__
+
+        def init(self: search.Search, *words: Any) -> None:
+            real(self, *words)
+            shares.append(self.errors)
+
+        patch.setattr(search.Search, "__init__", init)
+        machine.run("recipe", again=True)
+    assert shares == [ERRORS[1:]]
 
 
 @pytest.mark.parametrize(

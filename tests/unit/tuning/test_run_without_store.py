@@ -152,6 +152,28 @@ def test_a_disk_that_fills_up_ends_a_run_with_everything_put_back(
     assert machine.texts() == machine.originals
 
 
+def test_a_damaged_trial_of_an_earlier_run_keeps_no_new_one_from_starting(
+    machine: Machine,
+) -> None:
+    first = machine.run()
+    with closing(sqlite3.connect(machine.state / FILE_NAME)) as connection, connection:
+        connection.execute("UPDATE trials SET status = 'nonsense' WHERE id = 3")
+    with pytest.raises(AutotuneError):
+        Store(machine.state).trials(first.number)
+    again = machine.run()
+    assert Store(machine.state).run(again.number).state == "done"
+
+
+def test_a_value_that_autotune_does_not_set_is_left_as_it_is(machine: Machine) -> None:
+    """`dev.raid.speed_limit_min` may be 0: every trial would be refused, since each sets it."""
+    found = machine.root / "sys/block/md0/md/sync_speed_min"
+    found.write_text("0 (system)\n")
+    done = machine.run()
+    assert "sync_speed_min" not in done.result.baseline
+    assert done.result.trials > 2
+    assert found.read_text() == "0 (system)\n"
+
+
 def test_a_new_store_replaces_no_profile_of_an_older_one(tmp_path: Path) -> None:
     path = tmp_path / "md0-run1.json"
     for expected in ("md0-run1.json", "md0-run1-2.json", "md0-run1-3.json"):
