@@ -16,7 +16,7 @@ from autotune.durable import naming, obeyed, replace, somebody_elses
 from autotune.errors import AutotuneError
 
 MOST_LINKS = 40
-"""As many as the kernel follows."""
+"""How many the kernel follows."""
 PROC = Path("/proc")
 
 

@@ -37,7 +37,7 @@ LOOK_S = 10.0
 SETTLE_S = 3.0
 """After a member fails, or is to be replaced, it takes md a moment to begin its recovery."""
 CLOSING_S = 20.0
-"""So long before its window closes a check goes no further: it has to come to its bound first."""
+"""How long before its window closes a check goes no further: it has to come to its bound first."""
 SOON_S = 3600.0
 """A window that opens so soon is waited for: a timer looks each hour."""
 

@@ -13,7 +13,7 @@ from autotune.suggested import STATE_DIR
 from autotune.system.array import Array, list_arrays
 
 LATE = 2.0
-"""As many times `check_every` is no matter of a window or a warm disk any more."""
+"""How many times `check_every` no window and no warm disk explain any more."""
 
 
 def not_checked(root: Path = Path("/")) -> dict[str, str]:

@@ -36,7 +36,7 @@ LOOK_S = 1.0
 WARM_LOOK_S = 30.0
 STORE_S = 30.0
 REST_S = 20.0
-"""So long it is waited for that the check comes to its bound; what was read beyond
+"""How long it is waited for that the check comes to its bound; what was read beyond
 `sync_completed` is read again otherwise."""
 TERMINATED_REST_S = 5.0
 """The same after SIGTERM: who stops a container kills it ten seconds after that, and the guardian

@@ -69,18 +69,18 @@ def check(arguments: CheckArguments) -> tuple[CheckRecord | None, str]:
                 display.waits(why, share)
 
         options = CheckOptions(
-            arguments.goals,
-            arguments.state_dir,
-            care.check_temperature,
-            lambda window: background(lambda: on_window(window)),
-            lambda why, share: background(lambda: waiting(why, share)),
-            lambda text: background(lambda: notice(text)),
-            tell("unheld"),
-            lambda record: tell("mismatched")(report.mismatched(array.device, record)),
-            (care.least or FLOOR_KIB * 1024) / 1024,
-            care.parsed_window if arguments.scheduled else None,
-            arguments.scheduled,
-            arguments.anew,
+            goals=arguments.goals,
+            state_dir=arguments.state_dir,
+            hottest_c=care.check_temperature,
+            on_window=lambda window: background(lambda: on_window(window)),
+            waiting=lambda why, share: background(lambda: waiting(why, share)),
+            notice=lambda text: background(lambda: notice(text)),
+            unheld=tell("unheld"),
+            mismatched=lambda record: tell("mismatched")(report.mismatched(array.device, record)),
+            least_kib=(care.least or FLOOR_KIB * 1024) / 1024,
+            window=care.parsed_window if arguments.scheduled else None,
+            patient=arguments.scheduled,
+            anew=arguments.anew,
         )
         try:
             return check_array(array.device, options)

@@ -49,9 +49,12 @@ def report(
 
     Several runs stand side by side. Of an array: the syncs that were guarded, its checks, the
     newest forecast, the passes of re-tuning, its runs, and what `advise` found. Of a design: the
-    finalists, their figures and the commands. html is one file
-    with pictures, for a browser; markdown and text are for a ticket, and printed unless --out is
-    given. --json prints every figure of the report.
+    finalists, their figures and the commands.
+
+    html is one file with pictures, for a browser. markdown and text are for a ticket, and printed
+    unless --out is given. --json prints every figure of the report.
+
+    Example: autotune report 3 --format markdown
     """
     import json
 

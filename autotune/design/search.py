@@ -23,9 +23,9 @@ from autotune.tuning.preparation import BASELINE_EVERY, BASELINE_TRIALS
 from autotune.tuning.strategy_input import informed, trials_without_drift
 
 ROUNDS = 2
-"""So often each finalist is measured in the proof at least: A B … B A."""
+"""How often each finalist is measured in the proof at least: A B … B A."""
 CHALLENGERS = 3
-"""So many finalists beside the default, where there is time for them."""
+"""How many finalists there are beside the default, where there is time for them."""
 MOST_TRIALS = 60
 LEAST_TRIALS = BASELINE_TRIALS + 1 + 2 * ROUNDS
 """The baseline, one of the search, and a proof."""

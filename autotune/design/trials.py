@@ -78,7 +78,7 @@ class Trials:
         return self.deadline - time.monotonic()
 
     def expect(self, trials: int) -> None:
-        """So many trials are still to come, the next one among them."""
+        """Take note that so many trials are still to come, the next one among them."""
         self._ends_at = min(self.deadline, time.monotonic() + trials * self.seconds / TIME_MARGIN)
 
     def set_ceilings(self, figures: list[Figure], before: Figures) -> None:

@@ -11,7 +11,7 @@ from autotune.guard.window import Window
 from autotune.quantities import KIB
 
 MOST_POINTS = 240
-"""As many as are there, neighbours are put together: half as many are left."""
+"""Where so many points are there, neighbours are put together: half as many are left."""
 GAP_S = 60.0
 """After so long without a window, what comes is another sync, or the same taken up again."""
 

@@ -9,9 +9,9 @@ from autotune.guard.goals import CEILING, Promise, Remains, least_kib, needed_ki
 from autotune.sync_forecast.platter import Platter, assumed, flat
 
 FREE_S = 3
-"""So many seconds at full speed in a row show what the disks can do."""
+"""How many seconds at full speed in a row show what the disks can do."""
 AGAIN_S = 600.0
-"""So often it is measured anew, since the users of now may be others. Less than one second in a
+"""How often it is measured anew, since the users of now may be others. Less than one second in a
 hundred at full speed leaves their p99 as it is."""
 LONGEST_S = 10.0
 """If so many seconds do not show it, it is tried again the next time."""
@@ -21,7 +21,7 @@ round, before they count as excluding each other."""
 LATE_S = 10.0
 """Likewise of a deadline that is lost even at full speed: a sync is slow when it begins."""
 RAMP_LOOKS = 2
-"""So many seconds it takes to get to full speed, or from there to a pace."""
+"""How many seconds it takes to get to full speed, or from there to a pace."""
 MEMORY = 60
 RECENT = 20
 """A slow pace is kept in bursts, with seconds without progress between them."""

@@ -35,7 +35,7 @@ BROKEN_S = 10.0
 AGAIN_S = 3600.0
 """After a release the ceiling is tried again: by then the foreground may be another."""
 LEFTOVERS_S = 60.0
-"""So long passes until what could not be put back is tried again."""
+"""How long passes until what could not be put back is tried again."""
 
 
 @dataclass(frozen=True)

@@ -22,9 +22,9 @@ from autotune.system.sync import FLOOR_KIB, SHUT_KIB
 SLEEP_S = 0.5
 """For how long md sleeps before it looks at its limit again."""
 CREDIT_S = 1.0
-"""So much of the pace may be caught up with, and no more: what the disks could not do is gone."""
+"""How much of the pace may be caught up with, and no more: what the disks could not do is gone."""
 DEBT_S = 30.0
-"""So much of it may be waited for, and no more: md itself remembers no more than that."""
+"""How much of it may be waited for, and no more: md itself remembers no more than that."""
 REOPEN_S = 0.1
 SHORT_S, LOOK_S, IDLE_LOOK_S = 0.004, 0.02, 0.25
 

@@ -18,7 +18,7 @@ from autotune.system.sync import is_delayed
 
 SHOWS_AFTER_S = 1.0
 NEAR_STRIDES = 5
-"""As many times the most that was checked between two looks is near the end."""
+"""How many times the most that was checked between two looks is near the end."""
 
 
 def end(

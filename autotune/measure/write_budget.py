@@ -31,12 +31,12 @@ class Written:
         return None if self.budget is None else max(0, self.budget - self.total)
 
     def expect(self, count: int) -> None:
-        """So many bytes are about to be written: should nobody live to count them, they count."""
+        """Take note that so many bytes may soon be written: they count if nobody lives to count."""
         self._store(self.total + count)
 
     def add(self, count: int, store: bool = True) -> None:
-        """So many bytes were written since the last call. Without `store` that waits for the next
-        one, or for `keep`."""
+        """Count what was written since the last call. Without `store`, it is stored by the next
+        call, or by `keep`."""
         self.total += count
         if store:
             self.keep()

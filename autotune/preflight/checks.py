@@ -63,7 +63,7 @@ def check(
     warnings = [
         syncs.tuned_live(array, live),
         auto_read_only(array),
-        *filesystems.given_up(stack),
+        *filesystems.failed(stack),
         filesystems.where_to_write(array, stack, told) if writes else None,
         iostats_off(array),
         mismatched(array),

@@ -14,20 +14,20 @@ from autotune.system.stack import Mount, Stack, mount_number
 GIVEN_UP = (errno.EIO, errno.EUCLEAN, errno.ESHUTDOWN)
 
 
-def given_up(stack: Stack) -> list[str]:
+def failed(stack: Stack) -> list[str]:
     """One that met an error it cannot go on from, as XFS does at a failed write of its log, lets
     nobody even list a folder."""
-    return [_say_given_up(mount) for mount in stack.mounts if _has_given_up(mount)]
+    return [_say_failed(mount) for mount in stack.mounts if _has_failed(mount)]
 
 
-def refuse_given_up(folder: Path, stack: Stack) -> None:
+def refuse_failed(folder: Path, stack: Stack) -> None:
     """Raise RefusalError if a folder is in such a filesystem."""
     for mount in stack.mounts:
-        if folder.is_relative_to(mount.mountpoint) and _has_given_up(mount):
-            raise RefusalError(_say_given_up(mount))
+        if folder.is_relative_to(mount.mountpoint) and _has_failed(mount):
+            raise RefusalError(_say_failed(mount))
 
 
-def _has_given_up(mount: Mount) -> bool:
+def _has_failed(mount: Mount) -> bool:
     try:
         # Another one may be mounted over it.
         if mount_number(mount.mountpoint) == mount.number:
@@ -37,7 +37,7 @@ def _has_given_up(mount: Mount) -> bool:
     return False
 
 
-def _say_given_up(mount: Mount) -> str:
+def _say_failed(mount: Mount) -> str:
     where = shlex.quote(str(mount.mountpoint))
     return (
         f"The filesystem on {mount.mountpoint} ({mount.fstype}) has given up after an error, and "

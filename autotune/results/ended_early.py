@@ -17,7 +17,7 @@ def is_over_ceiling(trial: TrialRecord) -> bool:
     return trial.status is Status.ABORTED and trial.reason.endswith(OVER_CEILING)
 
 
-def given_up(
+def allowed_by(
     figures: Sequence[Figure], trials: Sequence[TrialRecord], before: Figures
 ) -> tuple[tuple[int, ...], str]:
     """The numbers of the trials that were ended early and break none of these ceilings by what they

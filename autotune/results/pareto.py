@@ -151,7 +151,7 @@ def points(
     """
     pool = PooledTrials(problem, trials)
     settings = {setting_key(t.requested): t.requested for t in trials}
-    given_up = {setting_key(t.requested) for t in trials if t.status is not Status.COMPLETE}
+    incomplete = {setting_key(t.requested) for t in trials if t.status is not Status.COMPLETE}
     shown = pool.figures(problem.baseline)
     in_turn = {setting_key(proof.setting): proof for proof in proofs(trials)}
     start = original(trials, confirmed)
@@ -159,7 +159,7 @@ def points(
     before = {n: Estimate(start.get(n, e).value, e.spread) for n, e in shown.items()}
     home = setting_key(problem.baseline)
     found = []
-    for key in [home, *(key for key in settings if key not in given_up and key != home)]:
+    for key in [home, *(key for key in settings if key not in incomplete and key != home)]:
         setting = settings.get(key, problem.baseline)
         after = as_said(pool.figures(setting), before, shown)
         moved, home_figures = problem.moved(setting), before

@@ -13,7 +13,7 @@ from autotune.problem.setting import setting_key
 from autotune.problem.trial import Status
 from autotune.quantities import show_latency
 from autotune.results import stored_run
-from autotune.results.ended_early import given_up, sentence
+from autotune.results.ended_early import allowed_by, sentence
 from autotune.results.pareto import Named, Point, calmest, fastest, front
 from autotune.results.study import Study, study_of
 from autotune.results.unproven_profile import unconfirmed
@@ -106,7 +106,7 @@ def solve(
     point = _pick(study, name)
     baseline = study.points[0]
     figures = study.every if name != "throughput" else study.asked
-    uncounted, again = given_up(figures, trials, baseline.figures)
+    uncounted, again = allowed_by(figures, trials, baseline.figures)
     if point is None:
         reason = f"{_why_none(study, name, trials)} {sentence(uncounted, again)}"
         raise RefusalError(reason.rstrip())

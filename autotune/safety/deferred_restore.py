@@ -25,9 +25,9 @@ LOOK_S = 5.0
 """The kernel tells of the end of a sync; this is for the case that it does not."""
 LEAST_S = 0.2
 BEGUN_S = 30.0
-"""So long a process has to begin to wait, on a machine that is busy."""
+"""How long a process has to begin to wait, on a machine that is busy."""
 TURN_S = 15.0
-"""So long whoever waits has to put it back once the sync is over."""
+"""How long whoever waits has to put it back once the sync is over."""
 
 
 def see_through(journal: Journal, root: Path = Path("/")) -> Outcome:

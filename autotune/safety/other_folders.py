@@ -14,7 +14,7 @@ from autotune.system import noted_records
 from autotune.system.noted_records import noted_folders, out_of_reach, told
 
 ANSWER_S = 3.0
-"""So long a folder may take to be looked into: its disk may never answer."""
+"""How long a folder may take to be looked into: its disk may never answer."""
 
 
 def left_elsewhere(state_dir: Path, memory: Path = MEMORY) -> list[str]:

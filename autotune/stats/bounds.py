@@ -9,13 +9,13 @@ from autotune.stats.histogram import Histogram, at_rank, clustering, slower, tot
 
 CONFIDENCE = 0.999
 DEVIATIONS = 3.3
-"""So many standard deviations leave one in a thousand outside, on one side."""
+"""How many standard deviations leave one in a thousand outside, on one side."""
 DOUBT = 3.0
 """The clustering may be so many times what a few batches show: seven degrees of freedom hardly
 ever show less than a third of a variance (the lower 4 % of chi-squared)."""
 ROUGH_SPREAD = 0.3
 APART = 5.0
-"""So many deviations are looked for at each interval of a phase, so now and then by luck."""
+"""How many deviations are looked for at each interval of a phase, so now and then by luck."""
 ROUGHLY = 0.08
 HEADROOM = 1.25
 """What has not been measured yet may turn out this much better than the best ever seen."""

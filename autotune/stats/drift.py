@@ -13,7 +13,7 @@ from autotune.problem.figure import Estimate
 from autotune.problem.objective import Figures
 
 SIGNIFICANT = 3.0
-"""So many standard deviations of the noise apart, and the baseline has drifted; else it is noise,
+"""How many standard deviations of the noise a drift has to be apart; else it is noise,
 and taking it out would only add to it."""
 
 

@@ -27,7 +27,7 @@ RAMP_S = 2.0
 LOOK_S = 0.02
 TICK_S = 0.5
 PATIENCE = 3
-"""As many times its time a check gets on a machine that is too busy to look at it."""
+"""How many times its time a check gets on a machine that is too busy to look at it."""
 SIZE_ALIGN_KIB = 4
 PROBE_IOPS, PROBE_IOPS_EACH_HDD = 200, 10
 

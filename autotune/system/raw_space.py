@@ -13,7 +13,7 @@ from autotune.system.programs import UnseenError
 from autotune.system.underlying import harm_to, is_in_memory, new_bytes
 
 MOST_OF_FREE = 0.9
-"""So much of what is free may be taken by writing all of a device."""
+"""How much of what is free may be taken by writing all of a device."""
 
 
 def against_writing(devices: Iterable[str], root: Path = Path("/")) -> str | None:

@@ -35,7 +35,7 @@ def signature(device: str) -> str | None:
 
 
 def _read(file: io.FileIO, position: int) -> bytes:
-    """So much from there, or to the end. OSError if any of it cannot be read."""
+    """That many bytes from there, or to the end. OSError if any of it cannot be read."""
     file.seek(position)
     data = bytearray()
     while len(data) < EDGE_BYTES and (more := file.read(EDGE_BYTES - len(data))):

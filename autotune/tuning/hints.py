@@ -10,7 +10,7 @@ from autotune.problem.setting import Setting, Value, setting_key
 from autotune.tuning.preparation import Preparation
 
 NEWEST = 20
-"""So many own profiles are looked at."""
+"""How many own profiles are looked at."""
 
 
 def hints(preparation: Preparation, known: Iterable[Entry]) -> tuple[Setting, ...]:

@@ -223,7 +223,7 @@ def _scratch_place(options: Options, array: Array, stack: Stack) -> Place:
         return Place(None)
     if options.scratch is not None:
         folder = Path(os.path.realpath(options.scratch))
-        filesystems.refuse_given_up(folder, stack)
+        filesystems.refuse_failed(folder, stack)
         if not folder.is_dir():
             raise UsageError(f"The scratch folder {options.scratch} is not a folder.")
         mount = stack.mount_for(folder)

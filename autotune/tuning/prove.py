@@ -18,7 +18,7 @@ from autotune.tuning.search import Search
 from autotune.tuning.trials import Trials
 
 CANDIDATES = 3
-"""So many settings are looked at for one that is worth a proof."""
+"""How many settings are looked at for one that is worth a proof."""
 WORTH_A_TRIAL = math.log(1.02)
 """An expected loss by which a trial without the doubtful changes is worth its time."""
 Candidate = tuple[Setting, tuple[KnobShare, ...]]

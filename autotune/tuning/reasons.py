@@ -31,7 +31,7 @@ def nothing_better(trials: Trials, search: Search) -> str:
     return f"none of the {tried} settings tried looked better"
 
 
-def ceilings_given_up(relaxed: list[Figure], before: Figures) -> str:
+def ceilings_relaxed(relaxed: list[Figure], before: Figures) -> str:
     names = " and ".join(figure.name for figure in relaxed)
     option = " ".join(f"--p99-ceiling {f.phase}={roomy(before[f.name].value)}" for f in relaxed)
     return (

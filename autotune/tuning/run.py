@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from autotune.store.database import Store
 
 REMEMBERED = 10
-"""So many earlier runs are looked at, of whatever array."""
+"""How many earlier runs are looked at, of whatever array."""
 
 
 @dataclass(frozen=True)
@@ -139,16 +139,16 @@ def run(
             _note(store, number, "failed", str(error))
             raise
     return Done(
-        number,
-        result,
-        profile,
-        path,
-        ram_bytes(preparation.array, result.winner),
-        ram_bytes(preparation.array, result.baseline),
-        tuple(phase.name for phase in preparation.left_out),
-        preparation.not_measured,
-        solve.named(store.run(number), store.trials(number)),
-        trials.spent,
+        number=number,
+        result=result,
+        profile=profile,
+        path=path,
+        ram_bytes=ram_bytes(preparation.array, result.winner),
+        original_ram_bytes=ram_bytes(preparation.array, result.baseline),
+        left_out=tuple(phase.name for phase in preparation.left_out),
+        not_measured=preparation.not_measured,
+        named=solve.named(store.run(number), store.trials(number)),
+        spent=trials.spent,
     )
 
 

@@ -67,16 +67,16 @@ def run_cost(preparation: Preparation) -> RunCost:
     member = written / _data_members(array)
     smallest = min((each.size_bytes for each in array.members), default=0)
     return RunCost(
-        trial_s,
-        sum(phase.expected_seconds for phase in phases if phase.load or phase.check),
-        trials,
-        seconds,
-        max((phase.max_seconds for phase in long), default=0.0),
-        scratch,
-        int(written),
-        int(member),
-        member / smallest if smallest else 0.0,
-        STREAM[array.media],
+        trial_s=trial_s,
+        loaded_s=sum(phase.expected_seconds for phase in phases if phase.load or phase.check),
+        trials=trials,
+        seconds=seconds,
+        long_s=max((phase.max_seconds for phase in long), default=0.0),
+        scratch_bytes=scratch,
+        written_bytes=int(written),
+        member_bytes=int(member),
+        worn=member / smallest if smallest else 0.0,
+        rate=STREAM[array.media],
     )
 
 

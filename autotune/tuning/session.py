@@ -54,17 +54,17 @@ def session(
         watch.expect(preparation.baseline)
         journal = guardian.journal
         bench = Bench(
-            array.name,
-            preparation.reads,
-            _where_to_write(preparation, journal, watch, reporter, written, stack),
-            journal,
-            watch,
-            partial(stripe_cache.shrink, array, journal.store),
-            lambda _p, _s: None,
-            Recovery(array, watch) if preparation.live else None,
-            written,
-            partial(stripe_cache.stripes, array),
-            stripe_cache.grows(array),
+            name=array.name,
+            reads=preparation.reads,
+            writes=_where_to_write(preparation, journal, watch, reporter, written, stack),
+            journal=journal,
+            watch=watch,
+            begin=partial(stripe_cache.shrink, array, journal.store),
+            progress=lambda _p, _s: None,
+            recovery=Recovery(array, watch) if preparation.live else None,
+            written=written,
+            stripes=partial(stripe_cache.stripes, array),
+            grows=stripe_cache.grows(array),
         )
         yield bench, watch
 

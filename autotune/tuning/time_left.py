@@ -31,9 +31,9 @@ SPREAD = 1.15
 """A search takes at most so many times as long, or as short, as its last trials suggest. This and
 ANOTHER come from simulated runs (`tests/unit/simulated_time.py`)."""
 ANOTHER = 6
-"""So many trials of what a setting can move are a further proof and what comes with it."""
+"""How many trials of what a setting can move a further proof takes, with what comes with it."""
 RECENT = 5
-"""So many of the last trials say how long the next ones take."""
+"""How many of the last trials say how long the next ones take."""
 
 
 @dataclass(frozen=True)
@@ -101,16 +101,16 @@ def plan_of(
         return sum(seconds[phase.name] for phase in phases)
 
     return RunPlan(
-        options.trials if searches else 0,
-        of(preparation.phases),
-        of(movable(preparation)),
-        of(proof.phases),
-        proof.long_s if searches else 0.0,
-        role,
-        proof.kept_s,
-        proof.after,
-        proof.others and searches,
-        baseline_every,
+        trials=options.trials if searches else 0,
+        whole_s=of(preparation.phases),
+        moved_s=of(movable(preparation)),
+        proof_s=of(proof.phases),
+        long_s=proof.long_s if searches else 0.0,
+        role=role,
+        kept_s=proof.kept_s,
+        proof_after=proof.after,
+        others=proof.others and searches,
+        baseline_every=baseline_every,
     )
 
 

@@ -24,7 +24,7 @@ from autotune.tuning.prove import prove
 from autotune.tuning.reasons import (
     breaks,
     broke,
-    ceilings_given_up,
+    ceilings_relaxed,
     nothing_better,
     still_broken,
     varied,
@@ -41,7 +41,8 @@ from autotune.tuning.trials import Trials
 class Result:
     """What a run found. `winner` is the baseline unless `keep`: it was confirmed to be better,
     and holds its ceilings. `verdict` is None if nothing was worth confirming; `before` and
-    `after` are then what the baseline showed. `bytes_written` has the scratch file in it."""
+    `after` are then what the baseline showed, or empty where the winner did not apply.
+    `bytes_written` has the scratch file in it."""
 
     winner: Setting
     baseline: Setting
@@ -53,7 +54,7 @@ class Result:
     after: Figures
     trials: int
     searched: int
-    """Those of the trials that were neither the baseline's nor a proof."""
+    """The trials of the search."""
     seconds: float
     bytes_written: int
     write_budget: int | None
@@ -107,30 +108,30 @@ def tune(
         found = _Found(problem_of(preparation, trials, list(trials.figures)), {}, ended)
     decision = found.decision
     result = Result(
-        dict(found.winner if decision.keep else preparation.baseline),
-        dict(preparation.baseline),
-        decision.keep,
-        decision.reason,
-        decision.verdict,
-        list(found.problem.figures),
-        decision.before,
-        decision.after,
-        len(trials.records),
-        trials.count("search"),
-        time.monotonic() - started,
-        trials.phases.written.total,
-        trials.phases.written.budget,
-        trials.saved_s,
-        list(trials.phases.unsupported),
-        largest_drifts(trials.originals),
-        trials.phases.grown_stripes,
-        found.shares if decision.keep else (),
-        decision.held,
-        decision.pairs,
-        dict(found.winner),
-        decision.long,
-        found.words,
-        found.refused,
+        winner=dict(found.winner if decision.keep else preparation.baseline),
+        baseline=dict(preparation.baseline),
+        keep=decision.keep,
+        reason=decision.reason,
+        verdict=decision.verdict,
+        figures=list(found.problem.figures),
+        before=decision.before,
+        after=decision.after,
+        trials=len(trials.records),
+        searched=trials.count("search"),
+        seconds=time.monotonic() - started,
+        bytes_written=trials.phases.written.total,
+        write_budget=trials.phases.written.budget,
+        saved_s=trials.saved_s,
+        unsupported=list(trials.phases.unsupported),
+        drifts=largest_drifts(trials.originals),
+        grown_stripes=trials.phases.grown_stripes,
+        shares=found.shares if decision.keep else (),
+        held=decision.held,
+        pairs=decision.pairs,
+        proposed=dict(found.winner),
+        long=decision.long,
+        words=found.words,
+        refused=found.refused,
     )
     return result, found.problem
 
@@ -171,7 +172,7 @@ def _find(
         decision = dataclasses.replace(decision, reason=reason)
     notes = [*broke(figures, before, shown), *varied(figures, trials)]
     if search.relaxed:
-        notes.append(ceilings_given_up(search.relaxed, before))
+        notes.append(ceilings_relaxed(search.relaxed, before))
         if decision.verdict is not None:
             compared = decision.verdict.figures
             held = ceilings_held(figures, compared, decision.before, decision.after)

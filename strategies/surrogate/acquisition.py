@@ -15,7 +15,7 @@ CAUTION = 4.0
 """The power of P(hold) in the worth of a setting that might be recommended: .95 counts for .81,
 .8 for .41, as near a ceiling the best of many is often a lucky one."""
 CLEAR = 2.3
-"""So many of its own spreads above nothing a proof has to be."""
+"""How many of its own spreads a proof has to be above nothing."""
 FALSE = 10.0
 """What it costs to keep what breaks its ceiling after all, in units of what it gains."""
 SOUND = 0.96

@@ -38,7 +38,7 @@ NOISE_SPREAD = 1.0
 FAR_OVER = -3.0
 """Spreads from the ceiling to a baseline that cannot be said to hold it."""
 WORTH = 5.0
-"""As many trials as all earlier ones together are worth, at most."""
+"""How many trials all earlier ones together are worth, at most."""
 LEAST_SPREAD = 0.005
 """No measurement is believed to be better than this."""
 

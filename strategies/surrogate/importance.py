@@ -24,7 +24,7 @@ tenth count as one with it."""
 NO_LOSS = 0.01
 """An expected loss of the gain that nobody notices."""
 SURE = 1.28
-"""So many spreads above nothing, and a change is shown to bring something (nine in ten)."""
+"""How many spreads above nothing show that a change brings something (nine in ten)."""
 LIKELY = 0.67
 """Likewise, three in four: what stays where no trial can tell any more."""
 HOLD_LOSS = 0.1

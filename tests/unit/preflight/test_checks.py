@@ -53,7 +53,7 @@ def test_a_filesystem_without_room_for_a_scratch_file_is_named(
     assert checks.check(array, dataclasses.replace(stack, mounts=(read_only,))) == []
 
 
-def test_a_filesystem_that_has_given_up_is_named_with_what_to_do(
+def test_a_filesystem_that_has_failed_is_named_with_what_to_do(
     machine: fake_sysfs.FakeMachine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A shut down XFS answers a look at its folder itself, too, with an error."""
@@ -77,10 +77,10 @@ def test_a_filesystem_that_has_given_up_is_named_with_what_to_do(
     )
     assert checks.check(array, stack) == [PreflightFinding("warn", said)]
     with pytest.raises(RefusalError, match="has given up after an error"):
-        filesystems.refuse_given_up(machine.root / "scratch", stack)
+        filesystems.refuse_failed(machine.root / "scratch", stack)
     hidden = dataclasses.replace(stack, mounts=(dataclasses.replace(mount, number=0),))
     assert checks.check(array, hidden) == []
-    filesystems.refuse_given_up(Path("/elsewhere"), stack)
+    filesystems.refuse_failed(Path("/elsewhere"), stack)
 
 
 def test_a_healthy_array_has_no_findings(machine: fake_sysfs.FakeMachine) -> None:
