@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from shlex import quote
 
+from autotune.advice import replacing
 from autotune.advice.array_facts import ArrayFacts, block_bytes, show_kib, start_bytes
 from autotune.advice.finding import NEW_IS_LOST, FindingKind, Seen
 from autotune.system import layers
@@ -28,13 +29,9 @@ def _members(facts: ArrayFacts) -> Iterator[Seen]:
             yield Seen(
                 f"The data of the member {member.name} begin at {show_kib(data)} of the disk "
                 f"{member.disk}, which is no multiple of its blocks of {show_kib(block)}.",
-                (
-                    f"mdadm {facts.array.device} --add NEW",
-                    f"mdadm {facts.array.device} --replace /dev/{member.name} --with NEW",
-                ),
+                replacing.commands(facts, [member.name]),
                 NEW_IS_LOST,
-                "NEW is a partition on a spare disk that begins at 1 MiB. The array keeps its "
-                "redundancy meanwhile; it takes as long as a rebuild.",
+                replacing.note(facts, "NEW is a partition on a spare disk that begins at 1 MiB."),
             )
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from statistics import median
 
+from autotune.advice import replacing
 from autotune.advice.array_facts import ArrayFacts, listed
 from autotune.advice.finding import NEW_IS_LOST, FindingKind, Seen
 from autotune.quantities import show_rate
@@ -16,21 +17,6 @@ LARGE_SHARE = 0.1
 """An array that has less of a disk, as one for booting, is no load on it."""
 
 
-def _replace(facts: ArrayFacts, names: list[str]) -> tuple[str, ...]:
-    array = facts.array.device
-    return tuple(
-        line
-        for name in names
-        for line in (
-            f"mdadm {array} --add NEW",
-            f"mdadm {array} --replace /dev/{name} --with NEW",
-        )
-    )
-
-
-_REPLACING = "The array keeps its redundancy meanwhile; it takes as long as a rebuild."
-
-
 def _same_disk(facts: ArrayFacts) -> Iterator[Seen]:
     if not facts.array.redundant:
         return
@@ -39,9 +25,9 @@ def _same_disk(facts: ArrayFacts) -> Iterator[Seen]:
         if len(names) > 1:
             yield Seen(
                 f"The members {listed(names)} lie on the same disk, {disk}.",
-                _replace(facts, names[1:]),
+                replacing.commands(facts, names[1:]),
                 NEW_IS_LOST,
-                f"NEW is on a disk of its own. {_REPLACING}",
+                replacing.note(facts, "NEW is on a disk of its own."),
             )
 
 
@@ -79,9 +65,9 @@ def _mixed_media(facts: ArrayFacts) -> Iterator[Seen]:
     if facts.array.level != "raid1":
         yield Seen(
             f"Hard disks beside flash: {listed([m.name for m in hdds])}.",
-            _replace(facts, [m.name for m in hdds]),
+            replacing.commands(facts, [m.name for m in hdds]),
             NEW_IS_LOST,
-            f"NEW is flash like the others. {_REPLACING}",
+            replacing.note(facts, "NEW is flash like the others."),
         )
     elif names:
         files = (f"/sys/block/{facts.array.name}/md/dev-{name}/state" for name in names)
@@ -107,10 +93,10 @@ def _slow(facts: ArrayFacts) -> Iterator[Seen]:
             rates = f"{show_rate(speed * 1024)} against {show_rate(usual * 1024)}"
             yield Seen(
                 f"{name} reads at {speed / usual:.2f} of the others ({rates}).",
-                _replace(facts, [name]) if facts.array.redundant else (),
+                replacing.commands(facts, [name]) if facts.array.redundant else (),
                 NEW_IS_LOST,
-                "First look at `smartctl -x` and the kernel log for its reason: a cable, "
-                f"retries, a shingled disk. NEW is a disk like the others. {_REPLACING}",
+                "First look at `smartctl -x` and the kernel log for its reason: a cable, retries, "
+                f"a shingled disk. {replacing.note(facts, 'NEW is a disk like the others.')}",
             )
 
 

@@ -121,6 +121,11 @@ class BoundedCheck:
 
     def _refuse_if_busy(self) -> None:
         action = sysfs.read(self._md / "sync_action")
+        if action == "frozen":
+            raise RefusalError(
+                f"The sync of {self._array.device} is frozen; wait until mdadm has ended, or thaw "
+                f"it with `echo idle > {self._md / 'sync_action'}`."
+            )
         if action != "idle":
             what = NAMES.get(action, action)
             raise RefusalError(

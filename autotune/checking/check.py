@@ -76,7 +76,7 @@ class _Checking:
         self._signals = Signals()
         self._promise: Promise = options.goals.promise(part.CHECK, datetime.now())
         known = forecasts.newest(array, options.state_dir)
-        self._news = announce.News(array.device, part.CHECK, options.goals, self._promise, known)
+        self._news = announce.News(array, part.CHECK, options.goals, self._promise, known)
         self._noticed = ""
 
     def _why_anew(self) -> str:

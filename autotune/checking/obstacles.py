@@ -22,7 +22,8 @@ def passing(array: Array) -> str:
     """What goes before a check and is over by itself, as the rest of a sentence; "" if nothing."""
     action = array.sync_action
     if action in NAMES:
-        return f"a {NAMES[action]} of it is under way"
+        other = "another check of it" if action == "check" else f"a {NAMES[action]} of it"
+        return f"{other} is under way"
     return neighbour_syncing(array, pending=False) or ""
 
 

@@ -57,14 +57,20 @@ def check(arguments: CheckArguments) -> tuple[CheckRecord | None, str]:
         return told
 
     with on_terminal(array.device, arguments.goals.ceiling_ns, is_check=True) as display:
-        background = Background()
+        background, said = Background(), ""
 
         def on_window(window: Window) -> None:
+            nonlocal said
+            said = ""
             metrics.write(history, True, window.share, window.p99_ns)
             if display is not None:
                 display.window(window)
 
         def waiting(why: str, share: float) -> None:
+            nonlocal said
+            if why != said:
+                metrics.write(history, False)
+            said = why
             if display is not None:
                 display.waits(why, share)
 

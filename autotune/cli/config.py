@@ -80,7 +80,7 @@ def _what_follows(care: "Mapping[str, Any]") -> "Iterator[str]":
     when = f"between {care['window']}" if care["window"] else "at any quiet time"
     yield (
         f"once a profile is in force, re-tuning {does}. It runs {when}, with the workload "
-        f"{care['workload']}, for {care['time']} at most."
+        f"{care['workload']}; each of its runs, four at the most, takes {care['time']} or less."
     )
     if every := care["check_every"]:
         yield f"it is checked every {every}, {care['window'] or 'at any time'}."

@@ -92,6 +92,7 @@ def _read_running(array: "Array", state_dir: Path, as_json: bool) -> bool:
     import json
 
     from autotune.errors import AutotuneError
+    from autotune.guard import announce
     from autotune.measure.sync_progress import under_way
     from autotune.report import running_sync as report
     from autotune.report.live import LiveReporter
@@ -110,7 +111,8 @@ def _read_running(array: "Array", state_dir: Path, as_json: bool) -> bool:
         else:
             say(report.ended_line(array.device, watched))
         return True
-    found = running.judge(array, watched, known.platter if known else None)
+    curve = announce.curve(array, action, known) if known else None
+    found = running.judge(array, watched, curve)
     if found is None:
         raise AutotuneError(
             f"The sync of {array.device} did not move in the last half minute, so its end cannot "

@@ -26,7 +26,7 @@ from autotune.guard.stored import Recorder
 from autotune.guard.window import Window
 from autotune.report import guard as report
 from autotune.service.notify import run_command
-from autotune.system.array import find_array
+from autotune.system.array import Array, find_array
 
 if TYPE_CHECKING:
     from autotune.report.guard_view import GuardDisplay
@@ -77,54 +77,28 @@ def guard(arguments: GuardArguments) -> None:
             # The throttle has to be moved meanwhile.
             threading.Thread(target=run_hook, args=(text,)).start()
 
-    metrics = GuardMetricsFile(
-        Path(arguments.textfile) if arguments.textfile else None, array, ceiling_ns, notice
-    )
-    recorder = Recorder(Path(arguments.state_dir), array, ceiling_ns, arguments.policy, notice)
     with _display(arguments) as display:
-        background, tell = Background(), _Output(arguments.wait)
-
-        def report_window(window: Window) -> None:
-            metrics.window(window)
-            recorder.window(window)
-            if arguments.as_json:
-                tell(json.dumps(report.window_document(window)))
-            if display is not None:
-                display.window(window)
-
-        def report_end(summary: Summary) -> None:
-            metrics.over(summary.released)
-            recorder.over(summary)
-            if arguments.as_json:
-                line = json.dumps(report.summary_document(summary))
-            else:
-                line = "\n".join(fitting([report.summary_line(summary, ceiling_ns)], sys.stdout))
-            if display is not None:
-                display.over()
-            with display.away() if display is not None else nullcontext():
-                tell(line)
-            if display is not None:
-                display.draw_at_rest()
-
+        background, shown = Background(), _Shown(arguments, array, display)
         options = GuardOptions(
-            goals,
-            Path(arguments.state_dir),
-            lambda window: background(lambda: report_window(window)),
-            lambda summary: background(lambda: report_end(summary)),
-            say,
-            unheld,
-            arguments.least_bytes / 1024,
+            goals=goals,
+            state_dir=Path(arguments.state_dir),
+            on_window=lambda window: background(lambda: shown.window(window)),
+            finished=lambda summary: background(lambda: shown.end(summary)),
+            unguarded=lambda: background(shown.unguarded),
+            notice=say,
+            unheld=unheld,
+            least_kib=arguments.least_bytes / 1024,
         )
         # One that was killed may have told of a sync that is over.
-        background(metrics.over)
+        background(shown.metrics.over)
         try:
             found = guard_array(arguments.device, options, arguments.wait)
         finally:
             try:
                 background.close()
             finally:
-                metrics.over()
-                recorder.cut()
+                shown.metrics.over()
+                shown.recorder.cut()
     if not found:
         _tell_idle(arguments)
 
@@ -140,6 +114,52 @@ def _tell_idle(arguments: GuardArguments) -> None:
         f"No sync runs on {arguments.device}, so there is nothing to guard (--wait waits for one)."
     )
     print(json.dumps({"kind": "idle", "device": arguments.device}) if arguments.as_json else text)
+
+
+class _Shown:
+    """What is seen of a guard: its metrics, what is kept of a sync, its lines, and the terminal."""
+
+    def __init__(
+        self, arguments: GuardArguments, array: Array, display: "GuardDisplay | None"
+    ) -> None:
+        self._display, self._as_json = display, arguments.as_json
+        self._ceiling_ns = arguments.ceiling_ns
+        self._tell = _Output(arguments.wait)
+        file = Path(arguments.textfile) if arguments.textfile else None
+        self.metrics = GuardMetricsFile(file, array, arguments.ceiling_ns, notice)
+        self.recorder = Recorder(
+            Path(arguments.state_dir), array, arguments.ceiling_ns, arguments.policy, notice
+        )
+
+    def window(self, window: Window) -> None:
+        self.metrics.window(window)
+        self.recorder.window(window)
+        if self._as_json:
+            self._tell(json.dumps(report.window_document(window)))
+        if self._display is not None:
+            self._display.window(window)
+
+    def end(self, summary: Summary) -> None:
+        self.metrics.over(summary.released)
+        self.recorder.over(summary)
+        if self._as_json:
+            line = json.dumps(report.summary_document(summary))
+        else:
+            line = "\n".join(fitting([report.summary_line(summary, self._ceiling_ns)], sys.stdout))
+        if self._display is None:
+            self._tell(line)
+            return
+        self._display.over()
+        with self._display.away():
+            self._tell(line)
+        self._display.draw_at_rest()
+
+    def unguarded(self) -> None:
+        self.metrics.unguarded()
+        self.recorder.cut()
+        if self._display is not None:
+            self._display.over()
+            self._display.draw_at_rest()
 
 
 class _Output:

@@ -4,6 +4,7 @@ A starting point is what somebody has published: plain values, each with its sou
 nowhere. A profile is what a run has proven. Both are candidates for a run, with no special trust.
 """
 
+import contextlib
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -117,7 +118,10 @@ def entries(state_dir: Path, site: Path | None = None) -> tuple[list[Entry], lis
 
 
 def _age(path: Path) -> tuple[float, str]:
-    return (-path.lstat().st_mtime, path.name)
+    # It may be gone since it was listed.
+    with contextlib.suppress(OSError):
+        return (-path.lstat().st_mtime, path.name)
+    return (0.0, path.name)
 
 
 def find(name_or_path: str, state_dir: Path, site: Path | None = None) -> Profile | StartingPoint:

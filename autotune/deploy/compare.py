@@ -40,6 +40,9 @@ class Row:
 
     @property
     def same(self) -> bool:
+        if self.what in ("level", "media") and self.a is not None and self.b is not None:
+            # A starting point names all that it is for.
+            return not {*str(self.a).split()}.isdisjoint(str(self.b).split())
         return self.a == self.b
 
 

@@ -26,12 +26,12 @@ def in_force(array: Array) -> str | None:
     for record in (array.root / RECORDS).glob("*"):
         lines = sysfs.read_or(record, "").splitlines()
         name = next((line.removeprefix(NAME) for line in lines if line.startswith(NAME)), "")
-        own = record.name.endswith(array.uuid) or (printed and record.name.endswith(printed))
+        own = any(uuid and record.name.endswith(uuid) for uuid in (array.uuid, printed))
         for line in lines:
             # Its number tells a device from one that was started anew since.
             device, number = (*line.split(" "), "")[:2]
             folder = array.block if own and device == "array" else Path(device)
-            concerned = bool(own) or folder.name in array.leaves
+            concerned = own or folder.name in array.leaves
             if concerned and sysfs.identity(folder).split(" ")[0] == number:
                 return (
                     f"An exported script has set values on {array.device} or its disks; run "

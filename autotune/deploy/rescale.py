@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from autotune.knobs import Knob, by_name, consistent, harmful, missing
 from autotune.problem.profile import Profile, ProvenOn
 from autotune.problem.setting import Setting, Value
-from autotune.quantities import show_bytes
+from autotune.quantities import KIB, show_bytes, show_rate
 from autotune.system import sync
 from autotune.system.array import PARITY, Array
 
@@ -205,7 +205,9 @@ def _speed(
         return value, ""
     steps = [int(step) for step in knob.choices(array, 0)]
     here = max((step for step in steps if step <= value * ratio), default=steps[0])
-    return here, f"a member reads {here_kib_s // 1000} MB/s here, {there_kib_s // 1000} there"
+    return here, (
+        f"a member reads {show_rate(here_kib_s * KIB)} here, {show_rate(there_kib_s * KIB)} there"
+    )
 
 
 def _by_stripe(knob: Knob, array: Array, value: Value, proven: ProvenOn) -> tuple[Value, str]:

@@ -90,7 +90,8 @@ def status(array: Array, state_dir: Path) -> ArrayStatus:
     if rule.exists() and not profile_path(array.uuid, array.root).exists():
         faults.append(
             f"The rule {rule} sets nothing, since the profile that goes with it is gone; "
-            f"`autotune unpersist {array.device}` removes the rule."
+            f"`autotune restore {array.device}` puts back what is known of before, and `autotune "
+            f"unpersist {array.device}` removes the rule."
         )
     if current is None:
         return ArrayStatus(array, None, None, (), (), tuple(faults), tuple(notes))

@@ -92,6 +92,7 @@ def _udevadm(*words: str) -> None:
             command,
             capture_output=True,
             text=True,
+            errors="replace",
             timeout=2 * _UDEV_S,
             check=False,
             env={**os.environ, "LC_ALL": "C"},

@@ -47,11 +47,11 @@ def _undo(
     for part in parts.values():
         part.unlink(missing_ok=True)
     for path, data in before.items():
-        if data is None:
-            path.unlink(missing_ok=True)
-        elif path.read_bytes() != data:
-            # Where that fails, the new one stays: a half one would be worse.
-            with contextlib.suppress(OSError):
+        # Where that fails, the new one stays: a half one would be worse.
+        with contextlib.suppress(OSError):
+            if data is None:
+                path.unlink(missing_ok=True)
+            elif path.read_bytes() != data:
                 write_beside(path, data.decode(), 0o644).replace(path)
     for folder in made:
         # One that is not empty stays, and so does a mount point in the sandbox of the unit.

@@ -117,8 +117,8 @@ def find_disks(given: Sequence[str], named_again: Sequence[str]) -> tuple[Disk, 
             )
     if extra := again - {disk.name for disk in disks}:
         raise UsageError(
-            f"--destructive names /dev/{min(extra)}, which is not among the disks; name it there "
-            "too, or leave it out."
+            f"--destructive names /dev/{min(extra)}, which is not among the disks; name it as "
+            "one of them, too, or leave it out."
         )
     if len(disks) < 2:
         raise UsageError("An array needs two disks or more; name all that it is to be made of.")

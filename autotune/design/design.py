@@ -31,6 +31,7 @@ from autotune.safety.new_journal import new_journal
 from autotune.safety.paths import journal_path
 from autotune.safety.signals import Signals
 from autotune.store import TrialRecord
+from autotune.system import sysfs
 from autotune.system.programs import find
 from autotune.tuning.preload import Loading
 from autotune.tuning.reporter import Reporter
@@ -91,15 +92,16 @@ def design(options: Options, state_dir: Path, reporter: Reporter) -> Result:
     workspace, among = _prepare(options)
     factory = Loading(lambda: load_strategy(find_strategy(STRATEGY)))
     phases = options.workload.phases
+    ceilings = options.ceilings or options.workload.limits
     with on_slices(workspace, state_dir, reporter) as slices:
         factory.wait()
         trials = Trials(slices, phases, reporter, began + options.time_s, options.seed)
         search = Search(among, trials, phases, options.seed)
         reporter.step("Measuring what mdadm makes by itself")
-        search.measure_default(options.ceilings or options.workload.limits)
+        search.measure_default(ceilings)
         reporter.step("Searching")
         search.run(factory)
-        asked = {ceiling.phase for ceiling in options.ceilings}
+        asked = {ceiling.phase for ceiling in ceilings}
         proof = prove(trials, among.default, search.finalists(), asked, reporter)
     device = f"/dev/{first_free()}"
     given = [disk.given for disk in workspace.disks]
@@ -132,8 +134,12 @@ def make(
     signals, workspace = Signals(), replace(result.workspace, uuid=secrets.token_hex(16))
     path = journal_path(state_dir, workspace.uuid)
     with signals.caught(notice), lock(workspace, path):
-        if result.device != f"/dev/{first_free()}":
-            raise RefusalError(f"{result.device} is there by now, so nothing was made.")
+        name = Path(result.device).name
+        if sysfs.read_or(Path("/sys/block") / name / "md/array_state", "clear") != "clear":
+            raise RefusalError(
+                f"{result.device} is there by now, so nothing was made; run the commands above "
+                "with another name."
+            )
         if not signals.going():
             raise SignalledError(f"Stopped by {signals.name}; nothing was made.")
         try:

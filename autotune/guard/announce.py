@@ -18,6 +18,7 @@ from autotune.quantities import show_ends, show_latency, show_moment, show_rate,
 from autotune.sync_forecast.model import CHECK, REBUILD, RESYNC, Forecast
 from autotune.sync_forecast.platter import Platter
 from autotune.system.array import Array
+from autotune.system.blockdev import number
 from autotune.system.sync import NAMES
 
 LONG_S = 7 * 86_400.0
@@ -29,20 +30,25 @@ _ACTIONS = {"recover": REBUILD, "resync": RESYNC}
 def curve(array: Array, action: str, known: Forecast) -> Platter:
     """What the disks can do as /proc/mdstat counts: on RAID 10 a recovery goes by the member, all
     else by the array."""
-    platter = known.curve(_ACTIONS.get(action, CHECK))
-    if array.level != "raid10" or action == "recover":
-        return platter
-    scale = array.size_bytes / 1024 / known.member_kib
+    platter, scale = known.curve(_ACTIONS.get(action, CHECK)), _scale(array, action)
     return Platter(platter.places, tuple(rate * scale for rate in platter.kib_s))
+
+
+def _scale(array: Array, action: str) -> float:
+    """What /proc/mdstat counts for what each member does."""
+    if array.level != "raid10" or action == "recover":
+        return 1.0
+    return array.size_bytes / 1024 / max(number(array.md / "component_size"), 1)
 
 
 class News:
     """What there is to say of one sync, each thing once."""
 
     def __init__(
-        self, device: str, action: str, goals: Goals, promise: Promise, known: Forecast | None
+        self, array: Array, action: str, goals: Goals, promise: Promise, known: Forecast | None
     ) -> None:
-        self._what = f"{NAMES.get(action, action)} of {device}"
+        self._what = f"{NAMES.get(action, action)} of {array.device}"
+        self._scale = _scale(array, action)
         self._action = _ACTIONS.get(action, CHECK)
         self._goals, self._promise, self._known = goals, promise, known
         self._began_s: float | None = None
@@ -66,7 +72,7 @@ class News:
                 f"{_felt(known.p99(self._action, kib_s))}, by the forecast of {made}."
             )
         if promise.finish_s is not None and math.isfinite(promise.ceiling_ns):
-            fast = known.speed_under(promise.ceiling_ns)
+            fast = known.speed_under(promise.ceiling_ns, self._action)
             if fast is not None:
                 yield (
                     f"By the forecast of {made}, a whole {self._action} under "
@@ -114,10 +120,10 @@ class News:
 
     def _deadline(self, needed_kib: float) -> str:
         """What the deadline asks of the sync, and what that costs if a forecast knows."""
-        known = self._known
-        felt = _felt(known.p99(self._action, needed_kib)) + ", by the forecast" if known else ""
+        known, of_each = self._known, needed_kib / self._scale
+        felt = _felt(known.p99(self._action, of_each)) + ", by the forecast" if known else ""
         return (
-            f"To be over by {self._at}, the {self._what} needs {show_rate(needed_kib * 1024)} of "
+            f"To be over by {self._at}, the {self._what} needs {show_rate(of_each * 1024)} of "
             f"each member{felt}."
         )
 
@@ -147,7 +153,8 @@ class News:
                 f"The {self._what} cannot be over by {at}: at full speed it takes "
                 f"{show_seconds(low)} more, until {end}. {self._follows()}"
             )
-        ceiling, needed = show_latency(promise.ceiling_ns), show_rate(window.needed_kib * 1024)
+        ceiling = show_latency(promise.ceiling_ns)
+        needed = show_rate(window.needed_kib / self._scale * 1024)
         seen = (
             f"the p99 is {show_latency(window.p99_ns)}" if window.p99_ns else "the p99 is unknown"
         )

@@ -155,8 +155,10 @@ class GuardLoop:
         self.outlook.look(
             self._progress.size_kib, self._progress.share, rate_kib, held, self.now_s()
         )
-        # A ceiling finds its pace by itself; a share is one of what was seen.
-        if not foreground.busy or (isinstance(self._pace, Share) and self.outlook.due):
+        # A ceiling finds its pace by itself; a share is one of what was seen, and all of it needs
+        # no pace.
+        due = isinstance(self._pace, Share) and self.outlook.due
+        if not foreground.busy or due or self.outlook.promise.share == 1.0:
             self._paced = False
             self._throttle.open()
             self._throttle.restore_depth()

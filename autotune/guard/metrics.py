@@ -35,6 +35,11 @@ class GuardMetricsFile:
         self._released |= released and self._out_of_reach
         self._write(None)
 
+    def unguarded(self) -> None:
+        """None is under way any more, or it goes on without a guard."""
+        self._released = False
+        self._write(None)
+
     def _write(self, window: Window | None) -> None:
         if self._file is None:
             return

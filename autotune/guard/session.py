@@ -71,7 +71,8 @@ class Summary:
 @dataclass(frozen=True)
 class GuardOptions:
     """What to keep, and whom to call: `on_window` for every window, `finished` for each sync that
-    is over, `notice` with what is worth a sentence, `unheld` (once a sync) when a ceiling is out
+    is over, `unguarded` when it is gone or goes on without a guard, `notice` with what is worth a
+    sentence, `unheld` (once a sync) when a ceiling is out
     of reach, or a check is released because something waits behind it. None of them may take long,
     for the throttle has to be moved meanwhile."""
 
@@ -79,6 +80,7 @@ class GuardOptions:
     state_dir: Path
     on_window: Callable[[Window], None]
     finished: Callable[[Summary], None]
+    unguarded: Callable[[], None]
     notice: Callable[[str], None]
     unheld: Callable[[str], None]
     least_kib: float = FLOOR_KIB
@@ -148,12 +150,19 @@ def guard(device: str, options: GuardOptions, wait: bool = False) -> bool:
                     raise
                 if str(error) != noticed:
                     options.notice(noticed := str(error))
-                rest_s = BROKEN_S
-                if isinstance(error, StoppedError | RefusalError):
-                    rest_s = WAIT_S if isinstance(error, RefusalError) else math.inf
+                rest_s = _rest_after(error, options)
             if not _sit_out(array, action, rest_s, signals):
+                options.unguarded()
                 warned, began = "", None
         return found or bool(signals.name)
+
+
+def _rest_after(error: Exception, options: GuardOptions) -> float:
+    """How many seconds a sync is left alone whose guard ended so."""
+    if isinstance(error, StoppedError):
+        options.unguarded()
+        return math.inf
+    return WAIT_S if isinstance(error, RefusalError) else BROKEN_S
 
 
 def _tell_if_cut(done: Summary, array: Array, options: GuardOptions, wait: bool) -> None:
@@ -261,7 +270,7 @@ def _one(
             return signals.going()
 
         known = stored.newest(array, options.state_dir)
-        news = announce.News(array.device, action, options.goals, promise, known)
+        news = announce.News(array, action, options.goals, promise, known)
 
         def on_window(window: Window) -> None:
             nonlocal said, told

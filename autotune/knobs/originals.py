@@ -38,7 +38,8 @@ def before_here(profile: Profile, array: Array) -> Setting:
         parts, own = str(value).split(","), _noted(array, name)
         if len(parts) == 1 and not own:
             continue
-        ids = profile.disks or (disk_ids(array) if len(parts) == len(array.disks) else ())
+        one_each = len(parts) in (1, len(array.disks))
+        ids = profile.disks or (disk_ids(array) if one_each else ())
         if len(parts) not in (1, len(ids)):
             del found[name]
         else:

@@ -8,7 +8,7 @@ _STEPS = (1000, 1500, 2000, 3000, 5000, 7000)
 _LADDER = tuple(step * 10**k for k in range(4) for step in _STEPS if step * 10**k <= 3_000_000)
 """KiB/s, ratios of about √2."""
 
-_TOP = {Media.HDD: 500_000, Media.SSD: 1_000_000, Media.NVME: 3_000_000}
+TOP = {Media.HDD: 500_000, Media.SSD: 1_000_000, Media.NVME: 3_000_000}
 """Above what a member of this kind can stream: there the throttle is off."""
 
 
@@ -19,7 +19,7 @@ class _SyncSpeed(ArrayNumber):
     low, high = 1, 2**31 - 1
 
     def choices(self, array: Array, memory_bytes: int) -> tuple[Value, ...]:
-        return tuple(speed for speed in _LADDER if speed <= _TOP[array.media])
+        return tuple(speed for speed in _LADDER if speed <= TOP[array.media])
 
     def moves(self, phase: PhaseKind, quantity: str) -> bool:
         return phase.checks

@@ -12,7 +12,7 @@ from autotune.problem.setting import Setting, Value
 from autotune.system import sysfs
 from autotune.system.array import Array
 
-KERNELS = {"sync_speed_min": "1000", "sync_speed_max": "200000"}
+KERNELS = {"sync_speed_min": "1000", "sync_speed_max": "200000", "sync_io_depth": "32"}
 """What the kernel's sysctls say unless somebody sets them."""
 
 
@@ -56,14 +56,15 @@ def on_disks(
 
 
 def sysctl(array: Array, file: str) -> str:
-    """What the sysctl says that a sync speed follows where it was not set."""
+    """What the sysctl says that a setting of syncs follows where it was not set."""
     limit = array.root / "proc/sys/dev/raid" / file.replace("sync_speed", "speed_limit")
     return sysfs.read_or(limit, KERNELS[file])
 
 
 def follows_sysctl(array: Array, name: str, value: Value, system: Sequence[str] | None) -> bool:
-    """Whether a sync speed that was this followed the sysctl, which the profile says in `system`.
-    Where that is not known, what reads like the kernel's or the sysctl's is taken for it."""
+    """Whether a setting of syncs that was this followed the sysctl, which the profile says in
+    `system`. Where that is not known, what reads like the kernel's or the sysctl's is taken for
+    it."""
     if name not in KERNELS:
         return False
     if system is not None:

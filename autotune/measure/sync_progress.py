@@ -1,8 +1,10 @@
 """The sync that is under way on an array: what it is, how far it is. Changes nothing."""
 
+import time
 from collections.abc import Callable
 
 from autotune.errors import RefusalError
+from autotune.knobs.sync_speed import TOP
 from autotune.system import sysfs
 from autotune.system.array import Array
 from autotune.system.mdstat import getting_on_kib, sync_position_kib
@@ -20,7 +22,7 @@ def under_way(array: Array) -> str:
     """
     there = sysfs.identity(array.md.parent)
     if not array.md.is_dir() or there.split()[:1] != array.identity.split()[:1]:
-        raise RefusalError(f"{array.device} was stopped, so nothing is left to guard.")
+        raise RefusalError(f"{array.device} was stopped.")
     action = sysfs.read_or(array.md / "sync_action", "idle")
     return action if action in GUARDED else ""
 
@@ -42,13 +44,23 @@ def wait_for_one(array: Array, pause: Callable[[float], bool], for_the_next: boo
     return True
 
 
+SHORTEST_S = 0.1
+"""A sync gets on in bursts, so less time than this says nothing of its speed."""
+
+
 class Progress:
     """How much of each member was synced since this was made, as far as it was seen, and how far
-    it is."""
+    it is. What a bitmap lets a resync or a recovery skip is not synced: md shows its place beyond
+    it, but counts it in no speed (md_do_sync)."""
 
-    def __init__(self, array: Array) -> None:
-        self._array = array
+    def __init__(self, array: Array, clock: Callable[[], float] = time.monotonic) -> None:
+        self._array, self._clock = array, clock
         self._position_kib: int | None = None
+        self._at_s = clock()
+        # On RAID 10 all but a recovery counts by the array.
+        self._fastest_kib_s = TOP[array.media] * (
+            array.raid_disks if array.level == "raid10" else 1
+        )
         self.done_kib = 0
         self.size_kib = 0
         self.share = 0.0
@@ -59,8 +71,12 @@ class Progress:
         if position is None:
             self._position_kib = None
             return self.done_kib
-        if self._position_kib is not None:
-            self.done_kib += max(0, position[0] - self._position_kib)
+        now_s = self._clock()
+        most_kib = self._fastest_kib_s * max(now_s - self._at_s, SHORTEST_S)
+        step_kib = position[0] - (self._position_kib or 0)
+        if self._position_kib is not None and 0 < step_kib <= most_kib:
+            self.done_kib += step_kib
+        self._at_s = now_s
         self._position_kib, self.size_kib = position
         self.share = position[0] / max(position[1], 1)
         return self.done_kib

@@ -105,7 +105,13 @@ def _next_of_timer(timer: str) -> datetime | None:
     utc = {**os.environ, "TZ": "UTC"}
     try:
         done = subprocess.run(
-            command, capture_output=True, text=True, timeout=_TIMEOUT_S, check=False, env=utc
+            command,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_TIMEOUT_S,
+            check=False,
+            env=utc,
         )
     except (OSError, subprocess.TimeoutExpired):
         return None

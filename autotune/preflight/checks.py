@@ -37,11 +37,12 @@ def check(
     told: bool = False,
     writes: bool = True,
     pending: bool = True,
+    measures: bool = True,
 ) -> list[PreflightFinding]:
     """Every finding on the array, refusals first. `told`: somebody has said where to write.
     `writes`: whether data is to be written. `live`: its real sync ("recover", "resync") is what the
     work is about, so that is no obstacle, and neither is the member that it lacks. `pending`: what
-    only waits to sync, on an array beside, is one."""
+    only waits to sync, on an array beside, is one. `measures`: whether fio is needed."""
     refusals = [
         not_root(array),
         unknown_driver(array),
@@ -58,7 +59,7 @@ def check(
         syncs.held(array) if live else syncs.syncing(array),
         syncs.neighbour_syncing(array, pending),
         syncs.speeds_crossed(array),
-        fio_missing(),
+        fio_missing() if measures else None,
     ]
     warnings = [
         syncs.tuned_live(array, live),

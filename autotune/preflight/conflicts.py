@@ -27,6 +27,8 @@ _OTHER_NAMES = {
     "readahead": "read_ahead_kb",
     "speed_limit_min": "sync_speed_min",
     "speed_limit_max": "sync_speed_max",
+    # A rule seldom tells whether it is the array's file or the disks'.
+    "array_max_sectors_kb": "max_sectors_kb",
 }
 _MATCH = re.compile(r'[A-Z]+(\{[^}]*\})?\s*[!=]=\s*"[^"]*"')
 """What a udev rule asks, beside what it does."""
@@ -54,7 +56,8 @@ def find(array: Array) -> list[str]:
 
 def setting(array: Array, knobs: Collection[str]) -> list[str]:
     """The sentences of those that set one of these knobs."""
-    return [rival.text for rival in _all(array.root) if rival.knobs & set(knobs)]
+    wanted = {_OTHER_NAMES.get(name, name) for name in knobs}
+    return [rival.text for rival in _all(array.root) if rival.knobs & wanted]
 
 
 def _all(root: Path) -> list[Rival]:
@@ -124,7 +127,7 @@ def _sysctl(root: Path) -> Iterator[Rival]:
         files += sorted((root / folder).glob("*.conf"))
     for file in files:
         for place, line in _lines(file, root):
-            if re.match(r"-?dev[./]raid[./]speed_limit", line):
+            if re.match(r"-?dev[./]raid[./](speed_limit|sync_io_depth)", line):
                 yield Rival(
                     f"{place} sets the sync speed of all arrays that have none of their own "
                     f"({line}).",

@@ -84,7 +84,7 @@ class Newcomers:
         now_s = time.monotonic()
         # Where there are many programs, that takes its time, and this one measures.
         self.next_s = now_s + max(EACH_S, SELDOM * (now_s - began_s))
-        return f"{found}, so the run writes no more to it" if found else None
+        return f"{found}, so nothing more is written to it" if found else None
 
 
 def _refuse(array: Device, reason: str | None) -> None:

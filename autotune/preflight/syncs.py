@@ -133,11 +133,14 @@ def neighbour_syncing(array: Array, pending: bool = True) -> str | None:
 
 def speeds_crossed(array: Array) -> str | None:
     """The kernel accepts min > max."""
-    low = sysfs.read_or(array.md / "sync_speed_min", "").split(" ")[0]
+    shown = sysfs.read_or(array.md / "sync_speed_min", "")
+    low = shown.split(" ")[0]
     high = sysfs.read_or(array.md / "sync_speed_max", "").split(" ")[0]
     if not (low.isdigit() and high.isdigit() and int(low) > int(high)):
         return None
+    # One that follows the sysctl already would stay.
+    todo, name = ("lower", "min") if shown.endswith("(local)") else ("raise", "max")
     return (
         f"The sync_speed_min of {array.device} ({low}) is above its sync_speed_max ({high}); "
-        f"lower it with `echo system > /sys/block/{array.name}/md/sync_speed_min`."
+        f"{todo} the {name} with `echo system > /sys/block/{array.name}/md/sync_speed_{name}`."
     )

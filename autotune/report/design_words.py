@@ -52,7 +52,11 @@ def winner(design: Document) -> Document:
 def answer(design: Document) -> tuple[str, str]:
     """What to take, and why."""
     best = winner(design)
-    others = {t["shape"] for t in design["trials"] if t["setting"] != design["default"]}
+    others = {
+        t["shape"]
+        for t in design["trials"]
+        if t["setting"] != design["default"] and t["status"] == "complete"
+    }
     measured = f"other shapes measured: {len(others)}"
     why = f"nothing was proven better than mdadm's default ({measured})"
     if design["proven"]:
@@ -152,7 +156,8 @@ def _cell(figure: Document, finalist: Document) -> str:
         show_figure(figure["kind"], shown[name]) for name in ("value", "low", "high")
     )
     unit = value.rpartition(" ")[2]
-    low, high = (text.removesuffix(f" {unit}") for text in (low, high))
+    if all(text.endswith(f" {unit}") for text in (low, high)):
+        low, high = (text.removesuffix(f" {unit}") for text in (low, high))
     return f"{value} ({low} to {high}){over}"
 
 

@@ -129,7 +129,7 @@ def _shown(trial: TrialRecord, name: str) -> str:
     if phase not in trial.measured:
         return "="
     value = estimate.value / 1e6
-    return f"{value:.0f}" if value >= 100 else f"{value:.1f}"
+    return f"{value:.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.2g}"
 
 
 def _asked(problem: StoredProblem) -> str:

@@ -240,8 +240,8 @@ def _missing(
         )
     if not courses:
         said.append(
-            "Distributions of latencies, and what single seconds showed: an older version ran it, "
-            "which did not store them."
+            "Distributions of latencies, and what single seconds showed: it ended before any were "
+            "stored, or an older version ran it."
         )
     if not told.get("shares") and (told or run.state != "done"):
         said.append("Each setting's part in the gain: nothing was proven that would have parts.")

@@ -17,7 +17,7 @@ from autotune.problem.figure import Estimate, Figure
 from autotune.problem.objective import Figures, broken_ceilings, gain
 from autotune.problem.setting import Setting, setting_key
 from autotune.problem.trial import Status
-from autotune.results.proof import original, proofs
+from autotune.results.proof import is_of_proof, original, proofs
 from autotune.results.stored_run import StoredProblem
 from autotune.stats.drift import Anchor, has_drifted, without_drift
 from autotune.stats.verdict import NOTABLE
@@ -151,9 +151,14 @@ def points(
     """
     pool = PooledTrials(problem, trials)
     settings = {setting_key(t.requested): t.requested for t in trials}
-    incomplete = {setting_key(t.requested) for t in trials if t.status is not Status.COMPLETE}
     shown = pool.figures(problem.baseline)
     in_turn = {setting_key(proof.setting): proof for proof in proofs(trials)}
+    # A proof stands though its long load could not be measured, or an earlier trial was ended.
+    incomplete = {
+        setting_key(t.requested)
+        for t in trials
+        if t.status is not Status.COMPLETE and not is_of_proof(t)
+    } - in_turn.keys()
     start = original(trials, confirmed)
     # As sure as all trials together make it, but as every report says it.
     before = {n: Estimate(start.get(n, e).value, e.spread) for n, e in shown.items()}

@@ -47,6 +47,11 @@ def study_of(
     if not any(setting_key(t.requested) == home and t.status is Status.COMPLETE for t in trials):
         if run.state == "running":
             raise RefusalError(f"Run {run.id} is under way; wait for its end.")
+        if not trials and run.state == "done":
+            raise RefusalError(
+                f"The trials of run {run.id} are not kept any more, since it is one of the older "
+                "ones of its array; its profile, if it has one, is."
+            )
         why = f" Why it ended: {run.outcome.rstrip('.')}." if run.outcome else ""
         raise RefusalError(
             f"Run {run.id} ended before the original settings were measured, so there is nothing "

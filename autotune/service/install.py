@@ -11,9 +11,9 @@ from autotune.export.udev import forms
 from autotune.service import CONFIG
 from autotune.service.config import load_config
 from autotune.service.own_units import is_ours, marked, refuse_others
-from autotune.service.systemd import runs, systemctl
+from autotune.service.systemd import has_systemctl, refuse_without_systemd, runs, systemctl
 from autotune.system import ownership
-from autotune.system.array import list_arrays
+from autotune.system.array import Array, list_arrays
 from autotune.system.stack import read_stack
 from autotune.untrusted import plain
 
@@ -44,7 +44,7 @@ def guarded(root: Path = Path("/")) -> dict[str, str]:
     return {
         GUARD.format(forms(array.uuid)[0]): array.name
         for array in list_arrays(root)
-        if array.uuid and config.care(array.uuid).guard_p99 is not None
+        if _can_sync(array) and config.care(array.uuid).guard_p99 is not None
     }
 
 
@@ -54,9 +54,14 @@ def checked(root: Path = Path("/")) -> dict[str, str]:
     return {
         CHECK.format(forms(array.uuid)[0]): array.name
         for array in list_arrays(root)
-        if array.redundant and array.uuid and not array.metadata.startswith("external")
-        if config.care(array.uuid).check_every is not None
+        if _can_sync(array) and config.care(array.uuid).check_every is not None
     }
+
+
+def _can_sync(array: Array) -> bool:
+    """Whether there is a sync to guard, or a check to make, that autotune may touch."""
+    md_alone = not array.metadata.startswith("external")
+    return bool(array.uuid) and array.redundant and array.raid_disks > 1 and md_alone
 
 
 def _absent(root: Path) -> set[Path]:
@@ -131,6 +136,7 @@ def command() -> Path:
 def install(root: Path = Path("/")) -> list[Path]:
     """Write the units and enable them. Raise RefusalError for what somebody else has in their
     places, AutotuneError if it fails, nothing being left of a first installation."""
+    refuse_without_systemd()
     wanted = files(command(), root)
     for path in wanted:
         refuse_others(path)
@@ -192,7 +198,7 @@ def _remove_instances(drop_ins: list[Path], root: Path) -> None:
     services = [path.parent.name.removesuffix(".d") for path in drop_ins]
     checks = [name for name in services if name.startswith(CHECK.partition("{")[0])]
     enabled = [timer(name) if name in checks else name for name in services]
-    if services:
+    if services and has_systemctl():
         if runs(root):
             systemctl(root, "stop", *enabled, *checks)
         systemctl(root, "disable", *enabled)
@@ -238,7 +244,8 @@ def remove(root: Path = Path("/")) -> list[Path]:
     there, kept = _installed(root), others(root)
     _remove_instances(instances, root)
     # Not all of an earlier version's are, nor of a removal that was cut.
-    if enabled := [name for name in ENABLED if folder / name in there]:
+    enabled = [name for name in ENABLED if folder / name in there]
+    if enabled and has_systemctl():
         timers = [name for name in enabled if name.endswith(".timer")]
         if timers and runs(root):
             systemctl(root, "stop", *timers)

@@ -1,6 +1,8 @@
 """A real array with a profile on it, as a pass of re-tuning sees it."""
 
 import dataclasses
+from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 
 from autotune.deploy.apply import apply_profile
@@ -19,7 +21,7 @@ from autotune.safety.outcome import Outcome
 from autotune.safety.paths import applied_path, applied_profile_path, journal_path
 from autotune.service.config import Care
 from autotune.service.policy import ComparedInTurn
-from autotune.service.quiet_time import QUIET, busy_share
+from autotune.service.quiet_time import QUIET, QuietHours, busy_share
 from autotune.store import TrialRecord
 from autotune.store.database import Store
 from autotune.system.array import Array
@@ -34,16 +36,24 @@ of so many says that nobody has."""
 
 
 class Polite:
-    """A reporter that ends the run when somebody else wants the array. Raises InUseError from
-    `trial`, after which everything is put back. A later search knows what these trials showed."""
+    """A reporter that ends the run when somebody else wants the array, or its window closes. Raises
+    InUseError from `trial`, after which everything is put back. A later search knows what these
+    trials showed."""
 
-    def __init__(self, reporter: Reporter, array: Array) -> None:
-        self._reporter, self._array = reporter, array
+    def __init__(
+        self,
+        reporter: Reporter,
+        array: Array,
+        window: QuietHours | None = None,
+        now: Callable[[], datetime] = datetime.now,
+    ) -> None:
+        self._reporter, self._array, self._window, self._now = reporter, array, window, now
         self.step, self.notice = reporter.step, reporter.notice
         self.progress, self.ceilings = reporter.progress, reporter.ceilings
 
     def trial(self, record: TrialRecord, gain: Estimate | None) -> None:
         self._reporter.trial(record, gain)
+        self.refuse_outside_window(record.seconds)
         if not record.measured:
             return
         # What our own trial wrote may still be on its way to the disks.
@@ -57,18 +67,26 @@ class Polite:
                 "without us); the next pass begins with what the trials until now showed."
             )
 
+    def refuse_outside_window(self, needed_s: float = 0.0) -> None:
+        """Raise InUseError if the window of the array does not stay open for so long."""
+        if self._window is not None and self._window.left_s(self._now()) <= needed_s:
+            raise InUseError(
+                "Stopped, since the window of the array closes; the next pass begins with what the "
+                "trials until now showed."
+            )
+
 
 class ManagedArray:
     """See `policy.Managed`. `trials`, `seconds`, `bytes_written`: what its measurements took."""
 
     def __init__(
         self, array: Array, profile: Profile, care: Care, state_dir: Path, reporter: Reporter,
-        destructive: str | None = None,
+        destructive: str | None = None, now: Callable[[], datetime] = datetime.now,
     ) -> None:  # fmt: skip
         # In the order of its disks as they are now.
         self.profile = with_before(profile, array, before_here(profile, array), profile.system)
         self._array, self._state = array, state_dir
-        self._care, self._reporter = care, Polite(reporter, array)
+        self._care, self._reporter = care, Polite(reporter, array, care.parsed_window, now)
         self._knobs = tuple(by_name(name) for name in profile.knobs)
         for knob in self._knobs:
             try:
@@ -154,6 +172,7 @@ class ManagedArray:
         seed = len(Store(self._state).runs(self._array.uuid))
         options = dataclasses.replace(self._options, knobs=knobs, seed=seed)
         self._array.now()
+        self._reporter.refuse_outside_window()
         done = self._counted(run(options, self._state, self._reporter))
         if not done.result.keep:
             return None
@@ -161,11 +180,17 @@ class ManagedArray:
         changes = {name: value for name, value in found.items() if value != before[name]}
         return {**self.incumbent, **changes}
 
+    def _changes(self, setting: Setting) -> Setting:
+        return {k: v for k, v in setting.items() if v != self.profile.before.get(k)}
+
+    def is_original(self, setting: Setting) -> bool:
+        return not self._changes(setting)
+
     def adopt(self, setting: Setting, proof: ComparedInTurn) -> None:
         assert self._proven is not None
         assert self._proven.profile is not None
         assert self._proven.path is not None
-        changed = {k: v for k, v in setting.items() if v != self.profile.before.get(k)}
+        changed = self._changes(setting)
         now = read_setting(self._array.now(), [by_name(name) for name in changed])
         before = {name: self.profile.before.get(name, now[name]) for name in changed}
         profile = self._proven.profile.model_copy(update={"knobs": changed})
@@ -192,6 +217,7 @@ class ManagedArray:
         given = Given(name, dict(setting))
         options = dataclasses.replace(self._options, given=given, knobs=knobs, strategy=GIVEN)
         self._array.now()
+        self._reporter.refuse_outside_window()
         done = self._counted(run(options, self._state, self._reporter))
         self.figures, self._proven = tuple(done.result.figures), done
         if done.path is not None:

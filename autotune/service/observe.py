@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from autotune.deploy.status import status
+from autotune.errors import AutotuneError
 from autotune.quantities import NS_PER_S
 from autotune.service import history
 from autotune.service.metrics import ArrayMetrics
@@ -11,11 +12,15 @@ from autotune.system.array import Array
 
 
 def observe(array: Array, state_dir: Path) -> ArrayMetrics:
-    """The profile in force, and what the newest pass measured. Raise AutotuneError if what is
-    remembered cannot be read."""
-    now, memory = status(array, state_dir), history.load(state_dir, array.uuid)
+    """The profile in force, and what the newest pass measured. Where what is remembered cannot be
+    read, a pass fails."""
+    now = status(array, state_dir)
     profile = now.active.profile.name if now.active else ""
     good = now.active is not None and now.good
+    try:
+        memory = history.load(state_dir, array.uuid)
+    except AutotuneError:
+        return ArrayMetrics(array.device, array.uuid, profile, good, failed=True)
     measured = [record for record in memory.passes if record.gain is not None]
     failed = bool(memory.passes) and memory.passes[-1].outcome == "failed"
     if not measured:

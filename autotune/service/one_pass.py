@@ -28,12 +28,14 @@ from autotune.service.quiet_time import busy_share, unsuitable
 from autotune.stats.verdict import Comparison
 from autotune.store.database import Store
 from autotune.system.array import PARITY, Array
+from autotune.system.sync import NAMES
 from autotune.tuning.preparation import LEAST_TRIALS
 from autotune.tuning.reporter import Reporter
 from autotune.untrusted import plain
 
 DRIFTED = 0.9
 """Below this share of the speed at adoption the administrator is told."""
+NO_PROFILE = "No profile is in force; `autotune run --apply` finds one."
 _KEYS = {
     "--workload": "workload",
     "--p99-ceiling": "p99_ceilings",
@@ -92,12 +94,13 @@ def retune(
     try:
         in_force = active(array, state_dir)
         if not in_force:
-            text = "No profile is in force; `autotune run --apply` finds one."
-            return Report(array.device, array.uuid, "no profile", text)
+            return Report(array.device, array.uuid, "no profile", NO_PROFILE)
         if why := _not_now(array, care, now(), differs):
-            return Report(array.device, array.uuid, "postponed", f"Left alone, since {why}.")
+            raise InUseError(f"Left alone, since {why}.")
         before = history.load(state_dir, array.uuid)
-        managed = ManagedArray(array, in_force[0].profile, care, state_dir, reporter, destructive)
+        managed = ManagedArray(
+            array, in_force[0].profile, care, state_dir, reporter, destructive, now
+        )
         persisted = _Persisted.of(array, in_force, managed.incumbent)
 
         def keep(done: Pass, record: PassRecord) -> None:
@@ -217,8 +220,10 @@ def in_the_configuration(text: str) -> str:
 
 
 def _not_now(array: Array, care: Care, now: datetime, differs: str | None) -> str:
-    if array.sync_action not in ("idle", "frozen"):
-        return f"a {array.sync_action} is under way"
+    if array.sync_action == "frozen":
+        return "its sync is frozen, as while mdadm adds a disk"
+    if array.sync_action != "idle":
+        return f"a {NAMES.get(array.sync_action, array.sync_action)} is under way"
     if array.level in PARITY and (found := mismatched(array) or differs):
         # On mirrors, swap and writes that were overtaken make some that mean nothing.
         return found[0].lower() + found[1:].rstrip(".")

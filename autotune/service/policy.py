@@ -67,6 +67,9 @@ class Managed(Protocol):
     def prove(self, setting: Setting) -> ComparedInTurn:
         """Measure the incumbent and, as the other, this setting."""
 
+    def is_original(self, setting: Setting) -> bool:
+        """Whether a setting changes nothing that was there before the profile."""
+
     def adopt(self, setting: Setting, proof: ComparedInTurn) -> None:
         """Make a setting the incumbent."""
 
@@ -132,9 +135,17 @@ def run_pass(
         return Pass(outcome, why, gain, None, now, now.figures, drift)
     if not adopt:
         return Pass("advised", why, gain, second.verdict.overall, now, now.figures, drift)
-    managed.adopt(setting, second)
-    now = LastSeen(managed.fingerprint, managed.incumbent, second.after)
-    return Pass("adopted", why, gain, second.verdict.overall, now, now.figures, drift)
+    if managed.is_original(setting):
+        managed.back_to_originals()
+        now = LastSeen(managed.fingerprint, managed.incumbent, second.after)
+        done = Pass("reverted", why, gain, None, now, now.figures, drift)
+        reverted(done)
+    else:
+        managed.adopt(setting, second)
+        now = LastSeen(managed.fingerprint, managed.incumbent, second.after)
+        better = second.verdict.overall
+        done = Pass("adopted", why, gain, better, now, now.figures, drift)
+    return done
 
 
 def what_changed(known: LastSeen | None, managed: Managed) -> tuple[str, ...]:

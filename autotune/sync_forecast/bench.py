@@ -70,7 +70,7 @@ class CheckBench:
         """Let a check go no faster, in what /proc/mdstat counts."""
         self._watch.expect(None)
         high = max(round(kib_s), FLOOR_KIB)
-        low = min(int(self.found["sync_speed_min"]), FLOOR_KIB)
+        low = max(1, min(int(self.found["sync_speed_min"]), FLOOR_KIB))
         setting = {"sync_speed_min": low, "sync_speed_max": high}
         self._watch.expect(apply(self._array, KNOBS, setting, self._journal))
 

@@ -11,6 +11,7 @@ from autotune.problem.figure import Estimate
 from autotune.sync_forecast.isotonic import between, rising
 from autotune.sync_forecast.platter import Platter
 from autotune.system.array import PARITY
+from autotune.system.sync import FLOOR_KIB
 
 LARGEST = 2.5e11
 """No size or speed is above this, and no date later (in seconds)."""
@@ -22,7 +23,7 @@ APART = {CHECK: 0.02, REBUILD: 0.06, RESYNC: 0.06}
 check is what was measured, the others write too."""
 P99_APART = {CHECK: 0.06, REBUILD: 0.22, RESYNC: 0.08}
 """Likewise of a p99: a degraded array reads the member that it lacks from all others. Without RAID
-10, rebuilds were 0.67 to 1.70 times what a check told (`benchmarks/README.md`)."""
+10, rebuilds were 0.69 to 1.26 times what this tells (`benchmarks/README.md`)."""
 BEYOND = 1.02
 """What is so many times as fast as the fastest that was measured is another speed."""
 APART_PAIR, P99_APART_PAIR = 0.2, 0.35
@@ -124,7 +125,12 @@ class Forecast:
         if self.stopped_ns is not None and min(kib_s, self.full_kib_s) > BEYOND * known[-1][0]:
             return None
         more, times = self._degraded(action)
-        found = between(known, min(kib_s, self.full_kib_s) + more)
+        speed = min(kib_s, self.full_kib_s)
+        found = between(known, speed + more)
+        if action == REBUILD and self.level in PARITY:
+            # A limit spares its users less than those of a check, as was measured: at half speed
+            # it is half way, in logs, to what full speed costs (benchmarks/README.md).
+            found = _towards(found, between(known, self.full_kib_s + more), speed / self.full_kib_s)
         apart = P99_APART_PAIR if self._by_pair(action) else P99_APART[action]
         felt = max(times * found.value, known[0][1].value)
         return Estimate(felt, math.hypot(found.spread, apart))
@@ -145,15 +151,15 @@ class Forecast:
         more = self._cost / (1 - self._cost) * self.full_kib_s
         return more, 1 + math.log(1 + (self.raid_disks - 2) / self.raid_disks) / math.log(100)
 
-    def speed_under(self, ceiling_ns: float) -> float | None:
-        """The highest speed of a rebuild at which the p99 is likely to be no more than a ceiling;
-        None if none is, or nothing is known."""
+    def speed_under(self, ceiling_ns: float, action: str = REBUILD) -> float | None:
+        """The highest speed of an action at which the p99 is likely to be no more than a ceiling;
+        None if none that a limit can set is, or nothing is known."""
 
         def holds(kib_s: float) -> bool:
-            felt = self.p99(REBUILD, kib_s)
+            felt = self.p99(action, kib_s)
             return felt is not None and felt.value <= ceiling_ns
 
-        low, high = 0.0, self.full_kib_s
+        low, high = float(FLOOR_KIB), self.full_kib_s
         if holds(high):
             return high
         if not holds(low):
@@ -183,6 +189,12 @@ class Forecast:
     def document(self) -> dict[str, Any]:
         """As it is stored: what JSON has."""
         return asdict(self)
+
+
+def _towards(start: Estimate, end: Estimate, share: float) -> Estimate:
+    """So far of the way, in logs."""
+    value = start.value ** (1 - share) * end.value**share
+    return Estimate(value, start.spread * (1 - share) + end.spread * share)
 
 
 def from_document(document: Mapping[str, Any]) -> Forecast:

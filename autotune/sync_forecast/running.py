@@ -18,6 +18,7 @@ from autotune.sync_forecast.platter import Platter, assumed, flat
 from autotune.system import sysfs
 from autotune.system.array import Array, Media
 from autotune.system.mdstat import getting_on_kib
+from autotune.system.sync import SHUT_KIB
 
 WATCH_S = 30.0
 TICK_S = 1.0
@@ -55,6 +56,9 @@ class Watched:
     looks: Sequence[Look]
     over: bool = False
     interrupted: bool = False
+    guarded: bool = False
+    """Whether `sync_speed_max` was what a guard holds a sync with, at any look: it opens and shuts
+    that several times a second."""
 
 
 def watch(
@@ -63,6 +67,7 @@ def watch(
     """Look at the position of the sync that is under way each second, to its end at the most.
     `tell` hears the share of the time that has passed."""
     seen: list[Look] = []
+    guarded = False
     outcome = SyncEnd(dataclasses.replace(array, sync_action=action))
     began = time.monotonic()
     while (passed := time.monotonic() - began) < seconds:
@@ -71,10 +76,12 @@ def watch(
         if sysfs.read_or(array.md / "sync_action", "idle") != action:
             return Watched(action, seen, over=True, interrupted=outcome.interrupted)
         outcome.look()
+        limit = sysfs.read_or(array.md / "sync_speed_max", "")
+        guarded = guarded or limit.split(" ")[0] == str(SHUT_KIB)
         if position is not None:
             seen.append((time.monotonic(), *position))
         time.sleep(TICK_S)
-    return Watched(action, seen)
+    return Watched(action, seen, guarded=guarded)
 
 
 def judge(array: Array, watched: Watched, known: Platter | None) -> Running | None:
@@ -88,7 +95,7 @@ def judge(array: Array, watched: Watched, known: Platter | None) -> Running | No
     _, done, size = seen[-1]
     place = done / max(size, 1)
     limit = int(sysfs.value(array.md / "sync_speed_max"))
-    held = found.value >= HELD_SHARE * limit
+    held = watched.guarded or found.value >= HELD_SHARE * limit
     likely, fast, slow = _curves(array.media, place, found.value, held, known)
     most = found.value if held else math.inf
     spread = math.exp(SPREADS_95 * math.hypot(found.spread, APART))

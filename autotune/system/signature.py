@@ -53,6 +53,7 @@ def _known_to_blkid(device: str) -> str | None:
             command,
             capture_output=True,
             text=True,
+            errors="replace",
             timeout=BLKID_TIMEOUT_S,
             check=False,
             # Ctrl-C is for autotune to handle: a blkid that it ends could tell nothing.

@@ -210,8 +210,8 @@ def _with_long_load(
         reporter.step("Measuring a long load with both, in turn")
         long = measure_long(preparation, trials, winner, wanted)
     counts = preparation.options.workload.counts == "long"
-    if counts and long.left_out:
-        reason = f"the workload counts long loads, and {long.left_out}"
+    if counts and not long.figures:
+        reason = f"the workload counts long loads, and {long.left_out or 'it gave no figure'}"
         return replace(decision, keep=False, reason=reason, long=long)
     slower = long.slower()
     if slower:

@@ -92,6 +92,9 @@ class SimulatedArray:
         better = proof.verdict.overall.conclusion is Conclusion.BETTER
         return found if better and not broken(self.figures, proof.after) else None
 
+    def is_original(self, setting: Setting) -> bool:
+        return dict(setting) == dict(self.array.baseline)
+
     def adopt(self, setting: Setting, proof: ComparedInTurn) -> None:
         self.worst.append(self.true_gain(setting) / self.true_gain(self.incumbent))
         self.incumbent = setting

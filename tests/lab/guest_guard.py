@@ -329,3 +329,34 @@ def test_without_a_foreground_the_sync_goes_at_full_speed_to_its_end(
     assert json.loads(output.read_text().splitlines()[-1])["ended"] == "the recovery is over"
     assert settled_knobs() == knobs
     SLOWDOWN.write_text("1\n")
+
+
+def test_what_a_bitmap_lets_a_recovery_skip_is_not_synced(state: Path, tmp_path: Path) -> None:
+    """Else a guard would shut the throttle for half a minute after each gap."""
+    mdadm("--grow", "/dev/md0", "--bitmap=internal", "--bitmap-chunk=4M")
+    output, file = tmp_path / "output", Path("/mnt/md0/scattered")
+    child = start(state, output, "--wait", "--p99-ceiling", "5s")
+    try:
+        mdadm("/dev/md0", "--fail", DISK)
+        wait_until(lambda: read(MD / "sync_action") == "idle", what="the failure")
+        mdadm("/dev/md0", "--remove", DISK)
+        with file.open("wb") as scattered:
+            os.posix_fallocate(scattered.fileno(), 0, 1800 << 20)
+            for place in (0, 1700 << 20):
+                scattered.seek(place)
+                for _ in range(60):
+                    scattered.write(os.urandom(1 << 20))
+            os.fsync(scattered.fileno())
+        SLOWDOWN.write_text("6\n")
+        mdadm("/dev/md0", "--re-add", DISK)
+        wait_until(lambda: "summary" in output.read_text(), 180, "the end of the recovery")
+    finally:
+        SLOWDOWN.write_text("1\n")
+        os.kill(child, signal.SIGTERM)
+        ended(child)
+        file.unlink(missing_ok=True)
+        mdadm("--grow", "/dev/md0", "--bitmap=none")
+    (summary,) = (each for each in documents(output) if each.get("kind") == "summary")
+    assert summary["ended"] == "the recovery is over"
+    # Of a member of 1 GiB, over nine tenths of which it went.
+    assert 0 < summary["synced_bytes"] < 400 << 20

@@ -60,7 +60,7 @@ def test_the_warmest_member_counts_and_has_to_cool_down(machine: fake_sysfs.Fake
         ("frozen", ""),
         ("recover", "a recovery of it is under way"),
         ("resync", "a resync of it is under way"),
-        ("check", "a check of it is under way"),
+        ("check", "another check of it is under way"),
         ("reshape", "a reshape of it is under way"),
     ],
 )

@@ -3,6 +3,8 @@
 import dataclasses
 from datetime import datetime
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import fake_sysfs
 import pytest
@@ -14,6 +16,7 @@ from autotune.guard.window import Window
 from autotune.sync_forecast.model import Forecast
 from autotune.system.array import find_array
 
+ARRAY: Any = SimpleNamespace(device="/dev/md0", level="raid6")
 NOW = datetime(2026, 11, 23, 12, 0)
 QUIET = Window(
     time_s=NOW.timestamp(),
@@ -37,7 +40,7 @@ QUIET = Window(
 
 
 def news(goals: Goals, action: str = "recover", known: Forecast | None = None) -> News:
-    return News("/dev/md0", action, goals, goals.promise(action, NOW), known)
+    return News(ARRAY, action, goals, goals.promise(action, NOW), known)
 
 
 def after(seconds: float, **changes: object) -> Window:
@@ -107,7 +110,7 @@ def test_what_is_sure_to_a_second_has_no_interval() -> None:
 
 
 def test_the_curve_of_a_raid10_check_is_that_of_its_addresses(tmp_path: Path) -> None:
-    fake_sysfs.raid6(tmp_path)
+    fake_sysfs.raid6(tmp_path).put("sys/block/md0/md/component_size", "2000")
     array = dataclasses.replace(find_array("md0", tmp_path), level="raid10", size_bytes=4_096_000)
     known = dataclasses.replace(some_forecast(), level="raid10", member_kib=2000)
     member, address = (curve(array, action, known) for action in ("recover", "check"))

@@ -61,7 +61,7 @@ def test_the_shut_throttle_of_another_guard_is_no_limit_that_somebody_has_set(
     monkeypatch.setattr(session, "lock", lock)
     monkeypatch.setattr(checks, "fio_missing", lambda: None)
     goals, nothing = Goals(50e6), lambda _: None
-    options = GuardOptions(goals, tmp_path, nothing, nothing, nothing, nothing)
+    options = GuardOptions(goals, tmp_path, nothing, nothing, lambda: None, nothing, nothing)
     with pytest.raises(RefusalError, match="process 7"):
         session.guard("/dev/md0", options)
     with pytest.raises(RefusalError, match="only ever lowers it"):

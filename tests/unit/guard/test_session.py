@@ -594,7 +594,13 @@ def test_a_clock_that_is_set_back_makes_a_span_no_longer(guarded: Callable[..., 
 def test_a_date_that_has_passed_leaves_the_ceiling() -> None:
     said: list[str] = []
     options = GuardOptions(
-        Goals(50e6, by="2026-01-01 06:00"), Path(), _nothing, _nothing, said.append, _nothing
+        goals=Goals(50e6, by="2026-01-01 06:00"),
+        state_dir=Path(),
+        on_window=_nothing,
+        finished=_nothing,
+        unguarded=lambda: None,
+        notice=said.append,
+        unheld=_nothing,
     )
     now = datetime.now()
     assert session._promise(options, "recover", now) == Goals(50e6).promise("recover", now)

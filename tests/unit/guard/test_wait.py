@@ -13,6 +13,7 @@ import pytest
 
 from autotune.errors import AutotuneError, MeasurementError, RefusalError, StoppedError
 from autotune.guard import session as module
+from autotune.guard.goals import Goals
 from autotune.guard.session import GuardOptions, Summary, guard
 from autotune.safety.signals import Signals
 from autotune.system.array import Array, find_array
@@ -34,6 +35,8 @@ class Machine:
         """What happens in each of the pauses that are made."""
         self.notices: list[str] = []
         self.said: list[str] = []
+        self.unguarded: list[int] = []
+        """After so many guarded syncs it was told that none is guarded now."""
         self.began: list[datetime] = []
         monkeypatch.setattr(module, "find_array", lambda _device: self.array)
         monkeypatch.setattr(module, "refusal", lambda _array: None)
@@ -70,12 +73,13 @@ class Machine:
 
     def guard(self, wait: bool = True) -> bool:
         options = GuardOptions(
-            1e6,
-            Path(),
-            lambda _window: None,
-            lambda summary: self.said.append(summary.ended),
-            self.notices.append,
-            lambda _text: None,
+            goals=Goals(1e6),
+            state_dir=Path(),
+            on_window=lambda _window: None,
+            finished=lambda summary: self.said.append(summary.ended),
+            unguarded=lambda: self.unguarded.append(len(self.said)),
+            notice=self.notices.append,
+            unheld=lambda _text: None,
         )
         return guard("/dev/md0", options, wait)
 
@@ -295,3 +299,21 @@ def test_an_array_that_another_one_has_the_name_of_by_now_ends_the_wait(machine:
     machine.pauses = [assembled_anew]
     with pytest.raises(RefusalError, match="/dev/md0 was stopped"):
         machine.guard()
+
+
+def test_a_sync_that_is_not_guarded_any_more_is_told_to_be_so(machine: Machine) -> None:
+    """Else its metrics would say for the rest of it that it is guarded."""
+
+    def stopped() -> Summary:
+        machine.pauses = [
+            lambda: None,
+            lambda: machine.sync("idle", IDLE),
+            lambda: machine.sync("recover", SYNC),
+        ]
+        raise StoppedError("Stopped: somebody else set sync_speed_max to 5000.")
+
+    machine.sync("recover", SYNC)
+    machine.turns = [stopped, machine.guarded]
+    assert machine.guard()
+    # Before anything was guarded to its end, and at the latest when that sync was gone.
+    assert machine.unguarded[0] == 0

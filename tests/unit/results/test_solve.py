@@ -144,6 +144,19 @@ def test_a_setting_that_was_given_up_once_is_no_answer_though_it_once_did_well()
     assert changed(solve(run(), [*TRIALS, aborted]).point) != MIDDLE
 
 
+def test_what_was_proven_is_an_answer_whatever_was_cut_before_or_after() -> None:
+    """As where there is no memory left for the long load of what was kept."""
+    trials = [
+        *TRIALS,
+        trial(6, "search", MIDDLE, figures(180, 90, 110, 41), status=Status.ABORTED),
+        trial(7, "confirm-winner", MIDDLE, figures(180, 29, 110, 41)),
+        trial(8, "confirm-baseline", {}, figures(100, 30, 100, 40)),
+        trial(9, "long-winner", MIDDLE, {}, status=Status.INFEASIBLE),
+    ]
+    assert MIDDLE in [changed(point) for point in pareto(run(), trials)]
+    assert changed(solve(run(), trials).point) == MIDDLE
+
+
 def test_a_figure_that_was_carried_over_counts_once() -> None:
     carried = [trial(n, "search", CALM, TRIALS[0].figures, measured=("resync",)) for n in (3, 4, 5)]
     pool = PooledTrials(read(run()), [*TRIALS[:1], *carried])

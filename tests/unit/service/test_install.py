@@ -326,3 +326,26 @@ def test_a_command_that_no_unit_would_see_is_refused(
 def test_a_folder_that_would_add_lines_to_a_unit_is_refused() -> None:
     with pytest.raises(RefusalError, match="cannot be printed"):
         install._quoted(Path("/mnt/a\nExecStartPre=/bin/false"))
+
+
+def test_no_guard_is_installed_for_what_cannot_be_guarded(root: Path) -> None:
+    """systemd would start it again every half minute, for ever."""
+    assert len(install.guarded(root)) == 1
+    assert len(install.checked(root)) == 1
+    (root / "sys/block/md0/md/level").write_text("raid0\n")
+    assert install.guarded(root) == install.checked(root) == {}
+
+
+def test_without_systemd_nothing_is_written_and_what_is_there_can_be_removed(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written = install.files(AUTOTUNE, root)
+    monkeypatch.setattr(shutil, "which", lambda _name: None)
+    with pytest.raises(RefusalError, match="no systemctl"):
+        install.install(root)
+    assert not (root / install.FOLDER).exists()
+    for path, text in written.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    assert install.remove(root)
+    assert not [path for path in written if path.exists()]

@@ -1,6 +1,7 @@
 """What a pass of re-tuning refuses to look at."""
 
 import shutil
+from datetime import datetime
 from pathlib import Path
 from unittest.mock import MagicMock
 
@@ -10,9 +11,10 @@ from fake_sysfs import raid6
 from profiles_in_force import apply_values, start
 from some_profile import profile
 
-from autotune.errors import RefusalError, RestoreError
+from autotune.errors import InUseError, RefusalError, RestoreError
 from autotune.service.config import Config
-from autotune.service.managed_array import ManagedArray
+from autotune.service.managed_array import ManagedArray, Polite
+from autotune.service.quiet_time import parse_window
 from autotune.system import sysfs
 from autotune.system.array import read_array
 
@@ -43,3 +45,20 @@ def test_what_is_not_recorded_any_more_is_not_said_to_be_back(
     with pytest.raises(RestoreError, match=r"stripe_cache_size \(512, before 256\) could not"):
         managed.back_to_originals()
     assert sysfs.value(cache) == "512"
+
+
+def test_a_pass_ends_before_its_window_closes() -> None:
+    now = datetime(2026, 11, 29, 3, 50)
+    window = parse_window("22:00-04:00")
+    polite = Polite(MagicMock(), MagicMock(), window, lambda: now)
+    polite.refuse_outside_window()
+    measured = MagicMock(seconds=60.0, measured=())
+    polite.trial(measured, None)
+    # Another one like the last would not end in it.
+    now = datetime(2026, 11, 29, 3, 59, 30)
+    with pytest.raises(InUseError, match="window of the array closes"):
+        polite.trial(measured, None)
+    now = datetime(2026, 11, 29, 4, 0)
+    with pytest.raises(InUseError, match="window"):
+        polite.refuse_outside_window()
+    Polite(MagicMock(), MagicMock()).refuse_outside_window()

@@ -40,6 +40,9 @@ class Slower:
         before, after = ({"write.throughput": Estimate(rate, 0.02)} for rate in (50e6, 100e6))
         return ComparedInTurn(judge(FIGURES, [after] * 2, [before] * 2), before, after)
 
+    def is_original(self, setting: Setting) -> bool:
+        return setting == {"stripe_cache_size": 256}
+
     def back_to_originals(self) -> None:
         self.incumbent = {"stripe_cache_size": 256}
 

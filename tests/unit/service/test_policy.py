@@ -53,6 +53,9 @@ class Made:
         self.did.append("tune")
         return self.found
 
+    def is_original(self, setting: Setting) -> bool:
+        return setting == ORIGINAL
+
     def adopt(self, setting: Setting, proof: ComparedInTurn) -> None:
         self.did.append("adopt")
         self.incumbent = setting
@@ -178,3 +181,16 @@ def test_a_ceiling_that_the_originals_break_too_brings_nothing_back() -> None:
 def test_originals_that_are_faster_but_break_a_ceiling_do_not_come_back() -> None:
     managed = Made({256: 200, 4096: 100}, {256: 80, 4096: 30})
     assert run_pass(managed, known(), adopt=True).outcome == "unchanged"
+
+
+def test_originals_that_are_found_again_are_put_back_and_no_profile_is_made_of_them() -> None:
+    """A profile that sets nothing could not be persisted, and the old one would come back."""
+    rates = {256: 100.0, 1024: 95.0}
+    managed = Made(rates, incumbent=dict(OTHER), found=dict(ORIGINAL))
+    managed.fingerprint = "another kernel"
+    known = LastSeen("as ever", OTHER, managed.shown(OTHER))
+    seen: list[str] = []
+    done = run_pass(managed, known, True, lambda each: seen.append(each.outcome))
+    assert (done.outcome, managed.incumbent) == ("reverted", ORIGINAL)
+    assert seen == ["reverted"]
+    assert "adopt" not in managed.did

@@ -109,3 +109,31 @@ def test_without_requests_nothing_is_said_of_latency() -> None:
 def test_it_comes_back_from_json_as_it_was() -> None:
     forecast = dataclasses.replace(some_forecast(), points=(*POINTS, point(150_000, 120)))
     assert from_document(json.loads(json.dumps(forecast.document()))) == forecast
+
+
+def test_a_limit_spares_the_users_of_a_rebuild_less_than_those_of_a_check() -> None:
+    forecast = some_forecast()
+    full = forecast.full_kib_s
+
+    def felt(action: str, kib_s: float) -> float:
+        found = forecast.p99(action, kib_s)
+        assert found is not None
+        return found.value
+
+    check = felt(CHECK, full / 2) / felt(CHECK, full)
+    rebuild = felt(REBUILD, full / 2) / felt(REBUILD, full)
+    assert rebuild == pytest.approx(check**0.5)
+    slow = felt(REBUILD, 1000) / felt(REBUILD, full)
+    assert slow == pytest.approx(felt(CHECK, 1000) / felt(CHECK, full), rel=0.05)
+
+
+def test_no_speed_is_named_that_no_limit_can_set() -> None:
+    forecast = some_forecast()
+    idle = forecast.p99(CHECK, 0.0)
+    assert idle is not None
+    for action in (CHECK, REBUILD):
+        slow = forecast.speed_under(1.001 * idle.value, action)
+        assert slow is None or slow >= 1000
+    fast, slow = (forecast.speed_under(2 * idle.value, each) for each in (CHECK, REBUILD))
+    assert fast is not None
+    assert slow is None or slow < fast

@@ -68,3 +68,10 @@ def test_a_sync_that_stands_still_has_no_end(tmp_path: Path) -> None:
     one = array(tmp_path)
     assert judge(one, Watched("recover", looks(0.1, 0)), None) is None
     assert judge(one, Watched("recover", []), None) is None
+
+
+def test_what_a_guard_holds_goes_on_as_it_goes_whether_it_is_open_or_shut(tmp_path: Path) -> None:
+    seen = looks(0.1, 20_000)
+    found = judge(array(tmp_path), Watched("recover", seen, guarded=True), None)
+    assert found is not None
+    assert found.left_s == pytest.approx((1 - found.share) * SIZE_KIB / found.kib_s, rel=0.01)
