@@ -333,6 +333,8 @@ def test_without_a_foreground_the_sync_goes_at_full_speed_to_its_end(
 
 def test_what_a_bitmap_lets_a_recovery_skip_is_not_synced(state: Path, tmp_path: Path) -> None:
     """Else a guard would shut the throttle for half a minute after each gap."""
+    SLOWDOWN.write_text("0.05\n")
+    wait_until(lambda: read(MD / "sync_action") == "idle", 60, "the end of any recovery")
     mdadm("--grow", "/dev/md0", "--bitmap=internal", "--bitmap-chunk=4M")
     output, file = tmp_path / "output", Path("/mnt/md0/scattered")
     child = start(state, output, "--wait", "--p99-ceiling", "5s")
@@ -347,7 +349,7 @@ def test_what_a_bitmap_lets_a_recovery_skip_is_not_synced(state: Path, tmp_path:
                 for _ in range(60):
                     scattered.write(os.urandom(1 << 20))
             os.fsync(scattered.fileno())
-        SLOWDOWN.write_text("6\n")
+        SLOWDOWN.write_text("30\n")
         mdadm("/dev/md0", "--re-add", DISK)
         wait_until(lambda: "summary" in output.read_text(), 180, "the end of the recovery")
     finally:
