@@ -68,7 +68,7 @@ system:
 
 demo: setup
 	.venv/bin/autotune lab raid6-hdd --out demo -- .venv/bin/autotune run /dev/md0 \
-	  --destructive /dev/md0 --workload quick --trials 12 --time 10min \
+	  --destructive /dev/md0 --workload quick --p99-ceiling resync=600ms --trials 12 --time 10min \
 	  --ram-budget 128MiB --state-dir demo
 
 test: setup lint

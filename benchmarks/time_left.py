@@ -35,7 +35,7 @@ SAYS = re.compile(r"(?:about )?((?:\d+ (?:(?:h|min|s) )?)+)(?:to ((?:\d+ (?:h|mi
 DOES = re.compile(r"Trial (\d+) \(([^)…\n]*)")
 UNIT_S = {"h": 3600, "min": 60, "s": 1}
 RAW = ("--destructive", "/dev/md0")
-DEMO = "--workload quick --trials 12 --time 10min --ram-budget 128MiB"
+DEMO = "--workload quick --p99-ceiling resync=600ms --trials 12 --time 10min --ram-budget 128MiB"
 RUNS: dict[str, tuple[str, tuple[str, ...]]] = {
     "demo": ("raid6-hdd", (*RAW, *DEMO.split())),
     "default": ("raid5-ssd", RAW),
