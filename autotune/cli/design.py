@@ -75,7 +75,7 @@ def design(
     signature, such as LUKS with its header elsewhere, are not seen, and are lost. It is new, and
     was tried on simulated disks only.
 
-    Example: autotune design /dev/sdb /dev/sdc /dev/sdd --destructive /dev/sdb,/dev/sdc,/dev/sdd
+    Example: autotune design /dev/sdb /dev/sdc --destructive /dev/sdb,/dev/sdc
     """
     import json
 

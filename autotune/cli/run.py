@@ -123,7 +123,7 @@ def run(
 
     p99: the time within which 99 of 100 requests are answered.
 
-    Example: autotune run /dev/md0 --time 15min --p99-ceiling 50ms --write-budget 50GiB
+    Example: autotune run /dev/md0 --time 15min --p99-ceiling 50ms
     """
     import dataclasses
 
