@@ -129,7 +129,8 @@ def _without_left_alone(
     for knob in knobs:
         # Each trial sets it, be it to what it was: dev.raid.speed_limit_min may be 0.
         if reason := knob.valid(array, knob.read(array)):
-            left, said = left | {knob.name}, f"{said} {knob.name}: left as found. {reason}".strip()
+            why = f"{knob.name}: left as found, since a run could not set it again. {reason}"
+            left, said = left | {knob.name}, f"{said} {why}".strip()
     if left and options.given is not None:
         raise RefusalError(f"{options.given.name} cannot be measured on {array.device}. {said}")
     return tuple(knob for knob in knobs if knob.name not in left), said
