@@ -1,6 +1,7 @@
 """python -m benchmarks.measure.nothing DEVICE: is a difference found where there is none?
 
-Whole runs with `--strategy random` over one knob with two values that do nothing.
+A setting that does nothing is measured in turn with the original one, as a run does it with a
+setting that is given. Of so many runs, one in twenty may call it better or worse.
 """
 
 import argparse
@@ -15,9 +16,10 @@ from autotune.knobs.base import Number, PhaseKind, whole
 from autotune.measure.workload import parse_workload
 from autotune.problem.setting import Value
 from autotune.report.live import LiveReporter
+from autotune.stats.verdict import Conclusion
 from autotune.system.array import Array
 from autotune.system.sysfs import Write
-from autotune.tuning.preparation import Options
+from autotune.tuning.preparation import GIVEN, Given, Options
 from autotune.tuning.run import run
 
 RUNS = 20
@@ -81,19 +83,20 @@ def main() -> None:
             options = Options(
                 chosen.device,
                 parse_workload(SHORT, "short"),
-                strategy="random",
-                trials=1,
+                strategy=GIVEN,
+                given=Given("placebo", {placebo.name: 2}),
                 destructive=chosen.destructive,
                 seed=seed,
                 knobs=(placebo,),
             )
             with mock.patch.object(knobs, "ALL", (*knobs.ALL, placebo)):
                 result = run(options, Path(state), reporter).result
-        overall = result.verdict.overall if result.verdict else None
-        same += not result.keep
-        ratio = f"×{overall.ratio:.3f} ({overall.low:.3f} to {overall.high:.3f})" if overall else ""
-        print(f"{seed:2} {'better' if result.keep else 'no better':10} {ratio}", flush=True)
-    print(f'{same} of {chosen.runs} runs said "keep what you have"')
+        assert result.verdict is not None, result.reason
+        overall = result.verdict.overall
+        same += overall.conclusion is Conclusion.SAME
+        ratio = f"×{overall.ratio:.3f} ({overall.low:.3f} to {overall.high:.3f})"
+        print(f"{seed:2} {overall.conclusion:13} {ratio}", flush=True)
+    print(f"{same} of {chosen.runs} proofs showed no difference")
 
 
 if __name__ == "__main__":

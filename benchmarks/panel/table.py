@@ -20,6 +20,7 @@ class Row:
     such setting but the original one, or the best is not known)."""
 
     entry: Entry
+    commit: str
     seed: int
     time: str | None
     failed: str
@@ -47,7 +48,7 @@ def row(entry: Entry, result: Mapping[str, Any]) -> Row:
         said = result["said"].strip().splitlines()
         why = said[-1] if said else f"exit status {result['status']}"
         nothing = (None, None, None, result["seconds"], 0, 0.0, 0.0, True, True)
-        return Row(entry, result["seed"], result["time"], why, *nothing)
+        return Row(entry, result["commit"], result["seed"], result["time"], why, *nothing)
     answer, judged = result["answer"], result["judged"]
     claimed = answer["gain"] if answer["adopt"] else None
     kept, best = judged["kept"]["gain"], judged["best"]["gain"]
@@ -59,6 +60,7 @@ def row(entry: Entry, result: Mapping[str, Any]) -> Row:
     )
     return Row(
         entry,
+        result["commit"],
         result["seed"],
         result["time"],
         "",
@@ -76,7 +78,7 @@ def row(entry: Entry, result: Mapping[str, Any]) -> Row:
 
 HEADING = (
     f"{'':26} {'seed':>4} {'claimed':>8} {'by fio':>7} {'possible':>8} {'share':>6} "
-    f"{'time':>12} {'tried':>5} {'over':>6}  fio agrees, ceilings hold"
+    f"{'time':>12} {'tried':>5} {'over':>6}  {'commit':8}  fio agrees, ceilings hold"
 )
 
 
@@ -91,7 +93,7 @@ def line(each: Row) -> str:
     return (
         f"{name:26} {each.seed:4} {_times(each.claimed):>8} {_times(each.kept):>7} "
         f"{_times(each.possible):>8} {share:>6} {show_seconds(each.seconds):>12} {each.tried:5} "
-        f"{each.over_s:4.0f} s  {words}{limit}"
+        f"{each.over_s:4.0f} s  {each.commit:8}  {words}{limit}"
     )
 
 
@@ -128,7 +130,10 @@ def totals(rows: Sequence[Row]) -> list[str]:
         worst = max(careful, key=lambda each: each.over)
         whole = sum(each.over for each in careful) / len(careful)
         lines.append(
-            f"time over a ceiling where the array is in use: {whole:.1%} on average, "
+            f"time over a ceiling where a filesystem is mounted: {whole:.1%} on average, "
             f"{worst.over:.1%} on {worst.entry.name} (floor {MOST_OVER:.0%})"
         )
+    others = [each.over for each in done if not each.entry.lab.filesystem]
+    if others:
+        lines.append(f"on the others, which nobody uses: {sum(others) / len(others):.1%}")
     return lines

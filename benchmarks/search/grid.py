@@ -1,7 +1,8 @@
 """A recorded grid (`benchmarks.search.record`), replayed with the noise that it was measured with.
 
 The truth is the mean of all that was measured of a combination. A trial shows one of these
-measurements of each phase. The ceilings are where a given share of the settings holds them.
+measurements of each phase, as much further from their mean as the noise is larger than their own
+spread. The ceilings are where a given share of the settings holds them.
 
 What is greatest of many noisy means is so by luck, too. Where the setting that is best in all
 passes but one gained next to nothing in that one, there is nothing to gain.
@@ -102,11 +103,16 @@ class RecordedGrid:
         }
 
     def measure(self, setting: Setting, number: int, rng: random.Random) -> Mapping[str, Estimate]:
-        return {
-            name: Estimate(*shown)
-            for phase in self._phases
-            for name, shown in rng.choice(self._cells[self._key(phase, setting)]).items()
-        }
+        found = {}
+        for phase in self._phases:
+            key = self._key(phase, setting)
+            measured, truth = self._cells[key], self._truth[key]
+            # Of n draws, those around their own mean have (n - 1) / n of the variance.
+            apart = math.sqrt(len(measured) / max(len(measured) - 1, 1))
+            for name, (value, spread) in rng.choice(measured).items():
+                middle = truth.get(name, value)
+                found[name] = Estimate(middle * (value / middle) ** apart, spread)
+        return found
 
     def landscape(self) -> tuple[Array, Array]:
         """The log gain and whether the ceilings hold, for every allowed setting."""

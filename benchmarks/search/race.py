@@ -17,8 +17,8 @@ from benchmarks.search.proof import prove
 class Rules:
     """How a race is run. The baseline's trial counts as the first of `trials`.
 
-    `own`: each strategy recommends by its own rule; else `judge_by` is told the same trials and
-    recommends for all, so that only what was tried differs.
+    Each strategy recommends by its own rule, unless there is a `judge_by`: that is told the same
+    trials and recommends for all, so that only what was tried differs.
     """
 
     trials: int

@@ -130,7 +130,10 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     if not _versions or session.config.getoption("keyword"):
         return
     head, columns = _read_table()
+    words = ["git", "-C", TOP, "describe", "--always", "--dirty"]
+    commit = subprocess.run(words, check=True, capture_output=True, text=True).stdout.strip()
     facts = dict(zip(("kernel", "mdadm", "systemd", "Python"), _versions, strict=False))
+    facts["commit"] = commit
     column = columns.setdefault(suite, {})
     for item in session.items:
         column.pop(_title(item), None)

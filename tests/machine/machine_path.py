@@ -172,7 +172,7 @@ def test_notify(machine: Machine, way: Way) -> None:
 
 
 def test_upgrade(machine: Machine, way: Way) -> None:
-    """An upgrade keeps the profile, the runs and the guard"""
+    """A later version, installed over it, keeps the profile, the runs and the guard"""
     guard = guard_of(machine)
     before = machine.do(f"autotune history --json; systemctl show -P MainPID {guard}")
     machine.do(way.upgrade, timeout_s=2 * COMMAND_S)

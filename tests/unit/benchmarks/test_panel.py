@@ -87,7 +87,7 @@ def result(kept: float, claimed: float | None, possible: float) -> dict[str, Any
 
     judged = {"best_known": True}
     return {
-        **{"seed": 0, "time": None, "status": 0, "over_s": 3.0, "trial_s": 600.0},
+        **{"commit": "abc", "seed": 0, "time": None, "status": 0, "over_s": 3.0, "trial_s": 600.0},
         "answer": {"adopt": claimed is not None, "gain": about(claimed), "seconds": 700.0}
         | {"searched": 9},
         "judged": judged
@@ -115,7 +115,14 @@ def test_a_claim_where_nothing_is_to_be_gained_counts_against_the_panel() -> Non
 
 def test_a_run_that_failed_is_told_and_is_no_result() -> None:
     entry = entries()["raid1-3ssd-raw"]
-    failed = {"seed": 0, "time": None, "status": 1, "said": "It is degraded.", "seconds": 2.0}
+    failed = {
+        "commit": "abc",
+        "seed": 0,
+        "time": None,
+        "status": 1,
+        "said": "It is degraded.",
+        "seconds": 2.0,
+    }
     each = row(entry, failed)
     assert "It is degraded." in line(each)
     assert totals([each])[0].startswith("1 runs, 1 failed")
