@@ -726,6 +726,7 @@ def test_a_full_disk_keeps_nothing_from_going_back(tmp_path: Path) -> None:
         assert (done.returncode, done.stderr) == (0, "")
         after = machine.held()
         back = {path for path in before if changed[path] != before[path]}
+        assert back
         assert all(after[path] != changed[path] for path in back)
         assert "nothing to undo" in machine.run("undo").stdout
 

@@ -42,6 +42,8 @@ def test_no_kill_leaves_a_limit_or_skips_a_part(
         child = start(state, output)
         if left:
             wait_for("is put back", output)
+        if not number:
+            wait_until(lambda: settings() != found, 60, "the check to change a setting")
         time.sleep(rng.uniform(0, LATEST_S))
         mid += settings() != found
         if number % 2:
@@ -65,6 +67,7 @@ def test_no_kill_leaves_a_limit_or_skips_a_part(
     assert_all_was_found(state)
     assert settings() == found
     assert not list((state / "journal").glob("*"))
+    assert mid
     with capfd.disabled():
         print(
             f"{KILLS} kills, {mid} of them with changed settings: all are as found, each of "

@@ -57,7 +57,9 @@ def test_a_check_finds_no_mismatch() -> None:
     deadline = time.monotonic() + 20
     while time.monotonic() < deadline and read(MD / "sync_completed").split(" ")[0] != "65536":
         time.sleep(0.1)
+    checked = read(MD / "sync_completed").split(" ")[0]
     (MD / "sync_action").write_text("idle")
+    assert checked == "65536"
     assert read(MD / "mismatch_cnt") == "0"
 
 
@@ -71,7 +73,8 @@ def test_the_system_is_writable(folder: str) -> None:
 
 
 def test_the_stack_above_md_can_be_built() -> None:
-    subprocess.run(["dmsetup", "version"], check=True, capture_output=True)
+    subprocess.run(["dmsetup", "create", "above", "--table", "0 8 linear /dev/md0 0"], check=True)
+    subprocess.run(["dmsetup", "remove", "above"], check=True)
     assert "bfq" in read("/sys/block/vda/queue/scheduler")
 
 

@@ -12,6 +12,7 @@ from profiles_in_force import apply_values, start
 from some_profile import profile
 
 from autotune.errors import InUseError, RefusalError, RestoreError
+from autotune.service import managed_array
 from autotune.service.config import Config
 from autotune.service.managed_array import ManagedArray, Polite
 from autotune.service.quiet_time import parse_window
@@ -62,3 +63,17 @@ def test_a_pass_ends_before_its_window_closes() -> None:
     with pytest.raises(InUseError, match="window"):
         polite.refuse_outside_window()
     Polite(MagicMock(), MagicMock()).refuse_outside_window()
+
+
+def test_a_pass_ends_where_others_use_the_array_between_its_trials(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    seen: list[float] = []
+    monkeypatch.setattr(managed_array, "busy_share", lambda *_: seen.pop(0))
+    polite, measured = Polite(MagicMock(), MagicMock()), MagicMock(seconds=60.0, measured=("read",))
+    # What it wrote itself may keep the disks busy for a while.
+    seen[:] = [0.9, 0.5, 0.02]
+    polite.trial(measured, None)
+    seen[:] = [0.9, 0.5, 0.3, 0.3, 0.25, 0.0]
+    with pytest.raises(InUseError, match="busy 25% of the time"):
+        polite.trial(measured, None)

@@ -2,6 +2,7 @@
 
 from synthetic_run import MS, figure, figures, trial
 
+from autotune.measure.phase import PhaseResult
 from autotune.measure.workload import Phase, Probe
 from autotune.problem.figure import Figure
 from autotune.tuning.early_stop import EarlyEnd
@@ -27,3 +28,16 @@ def test_a_trial_over_its_ceiling_is_ended() -> None:
 def test_a_trial_is_not_ended_for_what_the_array_shows_as_it_is() -> None:
     assert not hopeless(20, 40)
     assert hopeless(20, 60)
+
+
+def test_a_trial_that_cannot_come_up_to_the_best_is_ended() -> None:
+    """Of two throughputs that count the same, the second is yet to be measured."""
+    counting = [Figure(**figure("write.throughput", 1)), Figure(**figure("resync.throughput", 1))]
+    early = EarlyEnd()
+    early.learn(trial(1, "baseline", {}, figures(100, 30, 100, 40)), counting)
+    early.learn(trial(2, "search", {}, figures(160, 30, 100, 40)), counting)
+    for write, ended in ((40, True), (150, False)):
+        shown = figures(write, 30, 100, 40)
+        first = PhaseResult("write", {"write.throughput": shown["write.throughput"]}, 8.0, True)
+        judge = early.judge(RESYNC, [first])
+        assert (judge({}, {}) is not None) is ended, write
