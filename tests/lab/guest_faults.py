@@ -172,6 +172,13 @@ FAULTS: dict[str, Callable[[], None]] = {
 }
 SYNCS = ("recovery starting", "neighbour recovering")
 """What has to go back does so once they are over, by itself."""
+ENDING = (
+    *("SIGINT twice", "disk failing", *SYNCS, "array stopped", "state disk full"),
+    *("guardian stopped", "filesystem read-only"),
+)
+"""What ends a run, unless it is over anyway."""
+BY_HAND = ("filesystem read-only",)
+"""What leaves something that only `restore` puts back: the scratch file, once it can be removed."""
 WITHOUT_FIO = ("apply", "restore")
 CELLS = [
     (fault, stage)
@@ -310,7 +317,12 @@ def endure(
     assert reached.exists(), said
     print(said)
     assert "Traceback" not in said
-    assert code in ((-signal.SIGKILL,) if "SIGKILL to the" in fault else (0, 1, -signal.SIGKILL))
+    if "SIGKILL to the" in fault:
+        assert code == -signal.SIGKILL
+    elif fault in ENDING and stage != "restore":
+        assert code == 1, said
+    else:
+        assert code in (0, 1, -signal.SIGKILL)
     if fault in SYNCS:
         mended(fault, state, present)
         wait_until(
@@ -323,6 +335,8 @@ def endure(
         assert "/dev/md1 shares disks" in said
     word = {0: "done", 1: "said why", -signal.SIGKILL: "guardian"}[code]
     if list((state / "journal").glob("*")):
+        # The guardian sees to everything else.
+        assert fault in BY_HAND, said
         word = "restore"
         restored = autotune("restore", state=state)
         assert restored.returncode == 0, said + restored.stdout + restored.stderr
