@@ -166,7 +166,9 @@ def _boot(
 def _wait_for_disks(processes: Processes) -> None:
     deadline = time.monotonic() + _BOOT_S
     while not (processes.folder / "daemon.pid").exists():
-        if not processes.all_run() or time.monotonic() > deadline:
+        if not processes.all_run():
+            raise _died(processes, "lost a disk before it booted")
+        if time.monotonic() > deadline:
             raise _died(processes, f"did not get its disks within {_BOOT_S:.0f} s")
         time.sleep(0.01)
 
@@ -180,7 +182,7 @@ def _wait_for_guest(processes: Processes, wire: Wire) -> None:
                     return
                 raise _died(processes, f"could not be set up ({data.decode()})")
         except WireClosedError:
-            break
+            raise _died(processes, "ended while it booted") from None
     raise _died(processes, f"did not boot within {_BOOT_S:.0f} s")
 
 

@@ -157,9 +157,11 @@ def test_a_command_that_is_deaf_to_ctrl_c_is_killed_at_the_third(small: str, fol
         lab = start(small, "bash", "-c", "trap '' INT; echo up; while :; do sleep 0.1; done")
         assert lab.stdout is not None
         lab.stdout.readline()
-        for _ in range(3):
+        for _ in range(2):
             lab.send_signal(signal.SIGINT)
-            time.sleep(0.1)
+            time.sleep(0.5)
+        assert lab.poll() is None
+        lab.send_signal(signal.SIGINT)
         lab.communicate(timeout=30)
     assert lab.returncode != 0
 
@@ -175,9 +177,13 @@ def test_nothing_outlives_a_killed_lab(small: str, folder: Path) -> None:
 
 
 def test_nothing_outlives_a_lab_killed_while_it_boots(small: str, folder: Path) -> None:
-    for delay_s in (0.5, 1.0, 1.5):
+    for delay_s in (0.1, 0.5, 1.0):
         with nothing_left(folder):
-            lab = start(small, "true")
+            lab = start(small, "sleep", "1000")
+            deadline = time.monotonic() + 60
+            while not processes(folder):
+                assert time.monotonic() < deadline
+                time.sleep(0.01)
             time.sleep(delay_s)
             lab.kill()
             lab.wait()

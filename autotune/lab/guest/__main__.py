@@ -21,7 +21,8 @@ def _serve(plan: GuestPlan, wire: Wire) -> None:
         system.populate(plan)
         storage.build(plan)
     except Exception as error:
-        wire.send(Kind.FAILURE, str(error).encode())
+        said = str(error) if isinstance(error, (RuntimeError, OSError)) else repr(error)
+        wire.send(Kind.FAILURE, said.encode())
         return
     wire.send(Kind.READY)
     status = command.run(plan, wire)
