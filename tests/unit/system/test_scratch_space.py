@@ -322,3 +322,11 @@ def test_a_pool_without_a_table_is_not_seen(
         layers.pool("dm-0", machine.root)
     with pytest.raises(RefusalError, match="cannot be seen how full the thin pool vg-pool is"):
         scratch_bytes(machine.root, found)
+
+
+@pytest.mark.parametrize(("free", "size"), [(1 << 40, 1 << 30), (5 << 30, 512 << 20)])
+def test_a_scratch_file_takes_a_tenth_of_what_is_free_and_at_most_1_gib(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, free: int, size: int
+) -> None:
+    monkeypatch.setattr(scratch_space, "free_bytes", lambda *_: free)
+    assert scratch_bytes(tmp_path, Underlying()) == size
