@@ -69,7 +69,7 @@ class Observed:
         base_holds = self.p_hold(problem.baseline)
         best = Recommendation(dict(problem.baseline), Estimate(1.0, 0.0), base_holds)
         best_worth = 0.0
-        mark = base_holds if problem.proven is None else problem.proven
+        mark = problem.proven or (1.0 if base_holds >= 0.5 else 0.0)
         for key in self._seen:
             setting = self._settings[key]
             estimate = self.gain(setting)

@@ -15,6 +15,12 @@ class CheckMetricsFile:
 
     def __init__(self, file: Path | None, array: Array, notice: Callable[[str], None]) -> None:
         self._file, self._array, self._once = file, array, ToldOnce(notice)
+        self._has_written = False
+
+    def end(self, path: Path) -> None:
+        """This check is over, or pauses: one that was refused says nothing of that at work."""
+        if self._has_written:
+            self.write(path, active=False)
 
     def write(
         self, path: Path, active: bool, share: float | None = None, p99_ns: float | None = None
@@ -23,8 +29,9 @@ class CheckMetricsFile:
         is not there yet."""
         if self._file is None:
             return
+        self._has_written = True
         # Loads prometheus_client, which a check without metrics does not need.
-        from autotune.service.metrics import CheckMetrics, check_path, write_check_metrics  # noqa: PLC0415
+        from autotune.service.metrics import CheckMetrics, write_check_metrics  # noqa: PLC0415
 
         with self._once.attempt():
             history = load(path)
@@ -41,4 +48,4 @@ class CheckMetricsFile:
                 whole.ended.timestamp() if whole is not None and whole.ended else None,
                 p99_ns / NS_PER_S if p99_ns is not None else None,
             )
-            write_check_metrics(check_path(self._file, self._array.device), seen)
+            write_check_metrics(self._file, seen)

@@ -94,6 +94,6 @@ def check(arguments: CheckArguments) -> tuple[CheckRecord | None, str]:
             try:
                 background.close()
             finally:
-                metrics.write(history, False)
+                metrics.end(history)
                 for hook in hooks:
                     hook.join()

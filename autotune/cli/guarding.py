@@ -89,15 +89,16 @@ def guard(arguments: GuardArguments) -> None:
             unheld=unheld,
             least_kib=arguments.least_bytes / 1024,
         )
-        # One that was killed may have told of a sync that is over.
-        background(shown.metrics.over)
+        if arguments.wait:
+            # One that was killed may have told of a sync that is over.
+            background(shown.metrics.over)
         try:
             found = guard_array(arguments.device, options, arguments.wait)
         finally:
             try:
                 background.close()
             finally:
-                shown.metrics.over()
+                shown.metrics.end()
                 shown.recorder.cut()
     if not found:
         _tell_idle(arguments)

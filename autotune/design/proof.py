@@ -74,12 +74,16 @@ def prove(
     fits = int(trials.left_s / (len(shapes) * trials.seconds))
     planned = max(LEAST_ROUNDS, min(MOST_PAIRS, fits))
     shown: dict[Shape, list[Figures]] = {shape: [] for shape in shapes}
+    # Decided on before anything is seen.
+    errors = dict(zip(challengers, ERRORS, strict=False))
     finalists: list[Finalist] = []
     for number in range(planned):
         rounds = max(LEAST_ROUNDS, number + 1) - number
-        order = shapes if number % 2 == 0 else shapes[::-1]
+        # What could not be measured once cannot be compared any more.
+        whole = [shape for shape in shapes if len(shown[shape]) == number]
+        order = whole if number % 2 == 0 else whole[::-1]
         for done, shape in enumerate(order):
-            trials.expect(rounds * len(shapes) - done)
+            trials.expect(rounds * len(order) - done)
             record = trials.run(PROOF, shape)
             if record.status is Status.COMPLETE:
                 shown[shape].append(record.figures)
@@ -94,8 +98,8 @@ def prove(
         at = number + 1 - LEAST_ROUNDS
         whole = [s for s in shapes if len(shown[s]) == number + 1]
         judged = [
-            _judged(trials, shown, default, shape, asked, spending(looks, error)[at], planned)
-            for shape, error in zip(whole[1:], ERRORS, strict=False)
+            _judged(trials, shown, default, each, asked, spending(looks, errors[each])[at], planned)
+            for each in whole[1:]
         ]
         finalists = [Finalist(default, mean(shown[default])), *(each for each, _ in judged)]
         if all(seen.step is not Step.MORE for _, seen in judged):

@@ -122,10 +122,11 @@ class Search:
             return holds, found.value if found else 0.0
 
         order = sorted(seen, key=worth, reverse=True)
-        levels: dict[str, Shape] = {}
+        first = self._recommended
+        # Of its level, that one is what is measured in turn.
+        levels = {first.level: first} if first is not None else {}
         for shape in order:
             levels.setdefault(shape.level, shape)
-        first = self._recommended
         chosen = dict.fromkeys(
             shape
             for shape in (first, *levels.values(), *order)

@@ -22,7 +22,7 @@ class GuardMetricsFile:
     ) -> None:
         self._file = file
         self._array, self._ceiling_s, self._once = array, ceiling_ns / NS_PER_S, ToldOnce(notice)
-        self._released = self._out_of_reach = False
+        self._released = self._out_of_reach = self._has_written = False
 
     def window(self, window: Window) -> None:
         """A sync is under way."""
@@ -35,6 +35,11 @@ class GuardMetricsFile:
         self._released |= released and self._out_of_reach
         self._write(None)
 
+    def end(self) -> None:
+        """This guard is over: one that was refused says nothing of that which is at work."""
+        if self._has_written:
+            self.over()
+
     def unguarded(self) -> None:
         """None is under way any more, or it goes on without a guard."""
         self._released = False
@@ -43,8 +48,9 @@ class GuardMetricsFile:
     def _write(self, window: Window | None) -> None:
         if self._file is None:
             return
+        self._has_written = True
         # Loads prometheus_client, which a guard without metrics does not need.
-        from autotune.service.metrics import GuardMetrics, guard_path, write_guard_metrics  # noqa: PLC0415
+        from autotune.service.metrics import GuardMetrics, write_guard_metrics  # noqa: PLC0415
 
         device, uuid = self._array.device, self._array.uuid
         if window is None:
@@ -66,4 +72,4 @@ class GuardMetricsFile:
                 window.sync_speed_max_kib * KIB if window.source != "none" else None,
             )
         with self._once.attempt():
-            write_guard_metrics(guard_path(self._file, device), seen)
+            write_guard_metrics(self._file, seen)

@@ -34,7 +34,8 @@ threads. The cache waits for the end of a reshape alone, and so does what mdadm 
 def consistent(array: Array, setting: Setting) -> str | None:
     """None if the values go together, else a sentence saying which do not.
 
-    A knob that the setting leaves out counts as it is on the array now.
+    A knob that the setting leaves out counts as it is on the array now, but for
+    `preread_bypass_threshold`: the kernel compares it with the cache only as it is stored itself.
     """
 
     def number(knob: str) -> int | None:
@@ -101,14 +102,13 @@ def _kept_beside(writes: Sequence[Write]) -> list[Write]:
     return [Write(path, sysfs.value(path)) for path in read_aheads(raising) if path not in own]
 
 
-def restoring(originals: Sequence[tuple[Path, str]] | Mapping[Path, str]) -> list[Write]:
+def restoring(originals: Mapping[Path, str]) -> list[Write]:
     """The stores that bring files back to their originals (`sysfs.original`), in a safe order.
 
     Nothing is left out or refused: before each, skip it if `sysfs.original` already reads so
     (a switch of the scheduler before it may have changed it), and ask `unsafe_now`.
     """
-    pairs = originals.items() if isinstance(originals, Mapping) else originals
-    ordered = sorted(pairs, key=lambda pair: rank(pair[0].name))
+    ordered = sorted(originals.items(), key=lambda pair: rank(pair[0].name))
     return _speeds_in_order([Write(path, text) for path, text in ordered])
 
 

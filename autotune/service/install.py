@@ -1,5 +1,6 @@
 """The service's units in systemd: written, enabled, and taken out again without trace."""
 
+import contextlib
 import itertools
 import sys
 from importlib import resources
@@ -10,6 +11,7 @@ from autotune.errors import AutotuneError, RefusalError
 from autotune.export.udev import forms
 from autotune.service import CONFIG
 from autotune.service.config import load_config
+from autotune.service.metrics_files import remove_all
 from autotune.service.own_units import is_ours, marked, refuse_others
 from autotune.service.systemd import has_systemctl, refuse_without_systemd, runs, systemctl
 from autotune.system import ownership
@@ -262,7 +264,17 @@ def remove(root: Path = Path("/")) -> list[Path]:
         _remove_if_empty(drop_ins)
     if (there or instances) and runs(root):
         systemctl(root, "daemon-reload")
-    return sorted((*there, *instances))
+    metrics = _remove_metrics(root) if there or instances else []
+    return sorted((*there, *instances, *metrics))
+
+
+def _remove_metrics(root: Path) -> list[Path]:
+    """Remove the metrics, which nobody writes any more: they would be alarming for ever."""
+    # Where the configuration cannot be read, it is not known where they are.
+    with contextlib.suppress(AutotuneError, OSError):
+        metrics = load_config(root / CONFIG.relative_to("/")).metrics
+        return remove_all(root / metrics.textfile.lstrip("/")) if metrics is not None else []
+    return []
 
 
 def status(root: Path = Path("/")) -> dict[str, str]:

@@ -11,6 +11,7 @@ from pathlib import Path
 from prometheus_client import CollectorRegistry, Gauge, generate_latest
 
 from autotune.errors import AutotuneError
+from autotune.service.metrics_files import CHECK, GUARD, metrics_file, remove_earlier_names
 
 VERDICTS = ("better", "no difference", "worse")
 
@@ -97,13 +98,9 @@ class GuardMetrics:
     held_bytes_per_s: float | None = None
 
 
-def guard_path(path: Path, device: str) -> Path:
-    """The file of an array's guard, beside that of all arrays: they are written by turns."""
-    return path.with_name(f"{path.stem}-guard-{Path(device).name}.prom")
-
-
-def write_guard_metrics(path: Path, seen: GuardMetrics) -> None:
-    """Write the file, whole or not at all. Raise AutotuneError if it cannot be written."""
+def write_guard_metrics(file: Path, seen: GuardMetrics) -> None:
+    """Write the array's file beside the `file` of all arrays, whole or not at all. Raise
+    AutotuneError if it cannot be written."""
     registry, at = CollectorRegistry(), (seen.device, seen.uuid)
     gauges = {
         "active": ("1 while a sync is held to the ceiling.", float(seen.active)),
@@ -140,7 +137,8 @@ def write_guard_metrics(path: Path, seen: GuardMetrics) -> None:
         gauge = Gauge(f"autotune_guard_{name}", text, ("device", "uuid"), registry=registry)
         if value is not None:
             gauge.labels(*at).set(value)
-    _write(path, registry)
+    _write(metrics_file(file, GUARD, seen.device), registry)
+    remove_earlier_names(file, GUARD, seen.device, seen.uuid)
 
 
 @dataclass(frozen=True)
@@ -157,13 +155,9 @@ class CheckMetrics:
     p99_s: float | None = None
 
 
-def check_path(path: Path, device: str) -> Path:
-    """The file of an array's checks, beside that of all arrays."""
-    return path.with_name(f"{path.stem}-check-{Path(device).name}.prom")
-
-
-def write_check_metrics(path: Path, seen: CheckMetrics) -> None:
-    """Write the file, whole or not at all. Raise AutotuneError if it cannot be written."""
+def write_check_metrics(file: Path, seen: CheckMetrics) -> None:
+    """Write the array's file beside the `file` of all arrays, whole or not at all. Raise
+    AutotuneError if it cannot be written."""
     registry, at = CollectorRegistry(), (seen.device, seen.uuid)
     gauges = {
         "active": ("1 while a part of a check is under way.", float(seen.active)),
@@ -176,7 +170,8 @@ def write_check_metrics(path: Path, seen: CheckMetrics) -> None:
         gauge = Gauge(f"autotune_check_{name}", text, ("device", "uuid"), registry=registry)
         if value is not None:
             gauge.labels(*at).set(value)
-    _write(path, registry)
+    _write(metrics_file(file, CHECK, seen.device), registry)
+    remove_earlier_names(file, CHECK, seen.device, seen.uuid)
 
 
 def _write(path: Path, registry: CollectorRegistry) -> None:

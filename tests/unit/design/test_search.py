@@ -181,6 +181,29 @@ def test_a_shape_that_cannot_be_measured_is_passed_over_and_two_in_a_row_end_it(
         trials.run("search", near)
 
 
+def test_a_finalist_that_could_not_be_measured_is_not_measured_in_turn_again(
+    measured: list[tuple[str, Shape]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    measure = trials_module.measure
+
+    def hang(phase: Phase, bench: Any, *how: Any) -> PhaseResult:
+        if bench.layout == "f2":
+            raise MeasurementError("fio has said nothing.")
+        return measure(phase, bench, *how)
+
+    # So that two rounds are not clear.
+    monkeypatch.setitem(globals(), "NOISE", 0.05)
+    monkeypatch.setattr(trials_module, "measure", hang)
+    among = space(5, ["raid10"])
+    trials = Trials(MadeUp(), WORKLOAD.phases, Silent(), time.monotonic() + 3600)  # type: ignore[arg-type]
+    Search(among, trials, WORKLOAD.phases, 0).measure_default(())
+    far, near = Shape("raid10", "f2", 64, "bitmap"), Shape("raid10", "n2", 64, "bitmap")
+    proof = prove(trials, among.default, [far, near], (), Silent())
+    assert proof.rounds > 2
+    assert [Shape.of(r.requested) for r in trials.records].count(far) == 1
+    assert {each.shape for each in proof.finalists} == {among.default, near}
+
+
 def test_where_nothing_is_better_mdadms_default_is_the_answer(
     measured: list[tuple[str, Shape]], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -21,6 +21,7 @@ from autotune.service import notify as notifying
 from autotune.service.config import Notify
 from autotune.service.history import MOST_PASSES, PassRecord, Remembered
 from autotune.service.metrics import ArrayMetrics, write_metrics
+from autotune.service.metrics_files import remove_all
 from autotune.service.notify import log, notify
 from autotune.service.policy import LastSeen, Pass
 from autotune.system.array import find_array
@@ -234,3 +235,30 @@ def test_a_guard_tells_prometheus_what_it_sees_and_goes_on_without(tmp_path: Pat
     assert (tmp_path / "new/all-guard-md0.prom").exists()
     GuardMetricsFile(None, array, 5e7, said.append).window(window)
     assert len(said) == 1
+
+
+def test_a_guard_that_is_refused_says_nothing_of_the_one_at_work(tmp_path: Path) -> None:
+    array = find_array("md0", fake_sysfs.raid6(tmp_path).root)
+    refused = GuardMetricsFile(tmp_path / "all.prom", array, 5e7, pytest.fail)
+    refused.end()
+    assert not list(tmp_path.glob("*.prom"))
+    refused.over()
+    refused.end()
+    assert (tmp_path / "all-guard-md0.prom").exists()
+
+
+def test_an_array_that_has_another_name_now_has_its_metrics_once(tmp_path: Path) -> None:
+    array = find_array("md0", fake_sysfs.raid6(tmp_path).root)
+    told = (tmp_path / "all-guard-md127.prom", tmp_path / "all-check-md127.prom")
+    other, linked = tmp_path / "all-guard-md5.prom", tmp_path / "all-guard-md6.prom"
+    for path in told:
+        path.write_text(f'autotune_guard_active{{device="/dev/md127",uuid="{array.uuid}"}} 1.0\n')
+    other.write_text('autotune_guard_active{device="/dev/md5",uuid="another"} 1.0\n')
+    linked.symlink_to(told[0])
+    GuardMetricsFile(tmp_path / "all.prom", array, 5e7, pytest.fail).over()
+    assert sorted(tmp_path.glob("*.prom")) == sorted(
+        (tmp_path / "all-guard-md0.prom", told[1], other, linked)
+    )
+    gone = remove_all(tmp_path / "all.prom")
+    assert {path.name for path in gone} >= {"all-guard-md0.prom", "all-check-md127.prom"}
+    assert sorted(path.name for path in tmp_path.glob("*.prom")) == ["all-guard-md6.prom"]

@@ -25,11 +25,10 @@ from autotune.guard.metrics import GuardMetricsFile
 from autotune.service.metrics import (
     ArrayMetrics,
     CheckMetrics,
-    check_path,
-    guard_path,
     write_check_metrics,
     write_metrics,
 )
+from autotune.service.metrics_files import metrics_file
 from autotune.system.array import Array, find_array
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
@@ -53,9 +52,9 @@ def textfiles(folder: Path, array: Array) -> Path:
     write_metrics(folder / "autotune.prom", [ARRAY, ArrayMetrics("/dev/md1", "v", "", False)])
     metrics = GuardMetricsFile(folder / "autotune.prom", array, 80e6, pytest.fail)
     metrics.window(next(some_windows(1, finish_s=FIRST.time_s + 9e4, needed_kib=3000.0)))
-    assert guard_path(folder / "autotune.prom", array.device).exists()
+    assert metrics_file(folder / "autotune.prom", "guard", array.device).exists()
     check = CheckMetrics(array.device, "u", True, 0.5, 136, 1.7e9, 0.02)
-    write_check_metrics(check_path(folder / "autotune.prom", array.device), check)
+    write_check_metrics(folder / "autotune.prom", check)
     return folder
 
 
