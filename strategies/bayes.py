@@ -73,7 +73,7 @@ class Bayes:
         self._beliefs = Beliefs(problem)
         self._foresight = Foresight()
         self._price = PRICE if problem.careful else 0.0
-        self._home = 1.0
+        self._baseline_holds = 1.0
         """P(hold) of the baseline as measured: bad neighbours make it no worse."""
         self._mending = False
         """Whether the baseline breaks its ceilings, and what holds them is looked for first."""
@@ -81,12 +81,12 @@ class Bayes:
 
     def tell(self, trial: Trial) -> None:
         self._tried.add(trial)
-        home = self._lattice.row(trial.setting) == self._lattice.baseline
-        if not home and trial.status in (Status.COMPLETE, Status.ABORTED):
+        is_baseline = self._lattice.row(trial.setting) == self._lattice.baseline
+        if not is_baseline and trial.status in (Status.COMPLETE, Status.ABORTED):
             self._foresight.add(trial.setting, float(self._beliefs.of([trial.setting]).hold[0]))
         self._beliefs.add(trial)
-        if home:
-            self._home = float(self._beliefs.of([trial.setting]).hold[0])
+        if is_baseline:
+            self._baseline_holds = float(self._beliefs.of([trial.setting]).hold[0])
 
     def ask(self) -> Setting | None:
         self._mending = self._beliefs.broken()
@@ -206,14 +206,14 @@ class Bayes:
         """Which settings hold well enough to be tried (n,): where the baseline is over its ceiling,
         those about as safe as it. None, if little held of what was to hold and that leaves none.
         A careful search bears so much harm, too."""
-        bar = min(LEAST_HOLD, NEARLY * self._home)
+        bar = min(LEAST_HOLD, NEARLY * self._baseline_holds)
         doubted = belief.hold * self._foresight.trust(self._beliefs)
         bearable = (doubted if doubted.max() < bar else belief.hold) >= bar
         if self._problem.careful:
-            bearable &= belief.harm <= MOST_HARM_S + self._harm_at_home()
+            bearable &= belief.harm <= MOST_HARM_S + self._harm_of_baseline()
         return np.asarray(bearable)
 
-    def _harm_at_home(self) -> float:
+    def _harm_of_baseline(self) -> float:
         return float(self._beliefs.of([self._problem.baseline], self._mending).harm[0])
 
     def _cost(self, setting: Setting) -> float:

@@ -55,7 +55,7 @@ def _spread(dimension: Dimension, levels: int, baseline: Value) -> tuple[Value, 
     if not dimension.ordered or count <= levels:
         return dimension.choices
     places = [(2 * i + 1) * count // (2 * levels) for i in range(levels)]
-    home = dimension.choices.index(baseline)
-    nearest = min(range(levels), key=lambda i: abs(places[i] - home))
-    places[nearest] = home
+    at = dimension.choices.index(baseline)
+    nearest = min(range(levels), key=lambda i: abs(places[i] - at))
+    places[nearest] = at
     return tuple(dimension.choices[place] for place in places)

@@ -69,6 +69,7 @@ def restore(
         done = {**done, **more}
         failed += faults
     # Nobody reads what a timer finds, and a folder whose disk hangs would keep it.
+    elsewhere = left_elsewhere(state_dir) if not abandoned else []
     came.barred += forget_removed() if not abandoned else []
     outcomes = _by_name({**each.remove_kept_scratch_of_each(state_dir), **done})
     if came.barred:
@@ -76,7 +77,7 @@ def restore(
 
         wake(came.barred, notice)
     _tell_persisted(array)
-    for text in left_elsewhere(state_dir) if not abandoned else ():
+    for text in elsewhere:
         notice(text)
     failed += [text for outcome in outcomes.values() for text in outcome.failed]
     document = {name: vars(outcome) for name, outcome in outcomes.items()}

@@ -28,7 +28,7 @@ from autotune.safety.paths import applied_path, applied_profile_path, journal_pa
 from autotune.system import ownership, sysfs
 from autotune.system.array import Array
 from autotune.system.disk_originals import BEING_SET, Note, noted_arrays, noted_for
-from autotune.system.noted_records import note
+from autotune.system.noted_records import note, removed, told_removed
 
 
 def record(array: Array | Stopped, state_dir: Path) -> list[str]:
@@ -95,16 +95,15 @@ def refuse_unreadable(array: Lockable) -> None:
 
 
 def not_noted(array: Array, state_dir: Path) -> list[str]:
-    """What of a persisted profile has no way back, since the notes of the disks are gone or
-    damaged: a sentence each, for whoever sets something over it."""
-    profile = _persisted(array)
-    if profile is None:
-        return []
-    known = {*noted_for(array.uuid, array.root), *recorded(array, state_dir)}
-    return [
-        f"{text}; until then it is taken for the original."
-        for text in without_original(array, profile, known)
-    ]
+    """What has no way back, a sentence each, for whoever sets something over it: what was applied
+    and whose record was removed, and what of a persisted profile is not known any more, since the
+    notes of the disks are gone or damaged."""
+    lost = removed(array.root, lambda record: record.stem == array.uuid)
+    told = [told_removed(record, array.device) for record in lost.values()]
+    if (profile := _persisted(array)) is not None:
+        known = {*noted_for(array.uuid, array.root), *recorded(array, state_dir)}
+        told += without_original(array, profile, known)
+    return [f"{text}; until then it is taken for the original." for text in told]
 
 
 def unrecorded(state_dir: Path, root: Path = Path("/")) -> list[str]:

@@ -156,6 +156,6 @@ class Search:
 
     def _since_default(self) -> int:
         """The trials since the default was measured."""
-        home = setting_key(self._space.default.setting)
+        default = setting_key(self._space.default.setting)
         keys = [setting_key(record.requested) for record in reversed(self._trials.records)]
-        return keys.index(home) if home in keys else len(keys)
+        return keys.index(default) if default in keys else len(keys)

@@ -7,18 +7,23 @@ from rich.console import Console
 from autotune.problem.figure import Estimate
 from autotune.problem.setting import show_setting
 from autotune.report.display import Display
-from autotune.report.live_view import HOME, NARROW, NOTE, Show, Shown, View, table
+from autotune.report.live_view import NARROW, NOTE, ORIGINAL, Show, Shown, View, table
 from autotune.store import TrialRecord
 
 
 class LiveReporter(Display):
     """A run as it goes on: see `live_view`. At its end the trials remain. `ending`: what Ctrl-C
-    would do, as a sentence. `home`: what all is compared with. `show`: how a setting is said."""
+    would do, as a sentence. `compared_with`: the other side, in words.
+    `show`: how a setting is said."""
 
     def __init__(
-        self, console: Console, ending: str = "", home: str = HOME, show: Show = show_setting
+        self,
+        console: Console,
+        ending: str = "",
+        compared_with: str = ORIGINAL,
+        show: Show = show_setting,
     ) -> None:
-        self._view = View(ending, home=home, show=show)
+        self._view = View(ending, compared_with=compared_with, show=show)
         super().__init__(console, self._view)
 
     def _say_last(self) -> None:

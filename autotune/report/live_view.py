@@ -22,7 +22,7 @@ from autotune.report.tables import show_span
 from autotune.results.proof import mean
 from autotune.store import TrialRecord
 
-HOME = "the original settings"
+ORIGINAL = "the original settings"
 NOTE = "overall: each trial by itself, beside the first; what follows is by all of them."
 Show = Callable[[Setting, Setting], str]
 """A setting in one line, beside the baseline's."""
@@ -58,8 +58,8 @@ class Shown:
 @dataclass
 class View:
     """The state of a run, as rich draws it. `ending`: what Ctrl-C would do; "" if that is not to
-    be said. `home`: what all is compared with. `show`: how a setting is said. `limits_ns`: the
-    ceilings of p99s, once they are known."""
+    be said. `compared_with`: the other side, in words. `show`: how a setting is said. `limits_ns`:
+    the ceilings of p99s, once they are known."""
 
     ending: str = ""
     what: str = ""
@@ -67,7 +67,7 @@ class View:
     left_s: float | None = None
     most_s: float | None = None
     trials: list[Shown] = field(default_factory=list)
-    home: str = HOME
+    compared_with: str = ORIGINAL
     show: Show = show_setting
     limits_ns: dict[str, float] = field(default_factory=dict)
 
@@ -112,7 +112,7 @@ class View:
         best = max(gains, key=lambda key: gains[key].value, default=None)
         original, scatter = self._originals()
         if best is None or gains[best].value <= original:
-            return one_line(f"best so far: {self.home}")
+            return one_line(f"best so far: {self.compared_with}")
         setting = next(r for each in good if setting_key(r := each.record.requested) == best)
         spread = math.hypot(gains[best].spread, scatter)
         gain = Estimate(gains[best].value / original, spread)

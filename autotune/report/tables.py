@@ -121,12 +121,12 @@ def _original_table(result: Result) -> TextTable:
 def nearest_table(result: Result, nearest: Nearest) -> TextTable:
     """The original settings beside the best that was tried, which nothing was proven of."""
     table = _table("best tried")
-    home = nearest.home.figures
+    baseline = nearest.baseline.figures
     for figure in _rows(result):
-        before, shown = home.get(figure.name), nearest.point.figures.get(figure.name)
+        before, shown = baseline.get(figure.name), nearest.point.figures.get(figure.name)
         if before is None:
             continue
-        limit = figure.limit(home)
+        limit = figure.limit(baseline)
         cells = [figure.name, show_figure(figure.kind, before.value)]
         allowed = show_latency(limit) if limit is not None else ""
         if shown is None or shown == before:

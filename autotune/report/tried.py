@@ -73,7 +73,7 @@ def trials(study: Study, records: Sequence[TrialRecord]) -> list[Document]:
     known = _gains(study)
     proven_by = {number: proof for proof in proofs(records) for number in proof.trials}
     pool = PooledTrials(study.problem, records)
-    home = pool.figures(study.problem.baseline)
+    baseline = pool.figures(study.problem.baseline)
     for trial in records:
         moved = study.problem.moved(trial.requested)
         # What no changed setting can move is as it was, where the trial did not measure it.
@@ -81,8 +81,8 @@ def trials(study: Study, records: Sequence[TrialRecord]) -> list[Document]:
         if (proof := proven_by.get(trial.number)) is not None:
             own = as_said(trial.figures, before, proof.before)
         else:
-            own = as_said(pool.of(trial), before, home)
-        pooled = as_said(pool.figures(trial.requested), before, home)
+            own = as_said(pool.of(trial), before, baseline)
+        pooled = as_said(pool.figures(trial.requested), before, baseline)
         figures = {**trial.figures, **pooled, **same, **own}
         shown = gain(study.every, figures, before)
         if setting_key(trial.requested) == setting_key(study.problem.baseline):

@@ -49,9 +49,9 @@ def of_trials(trials: Sequence[TrialRecord], figures: Sequence[Figure]) -> dict[
     found: dict[object, InTurn] = {}
     for proof in proofs(trials):
         turns = [t for t in done if t.number in proof.trials]
-        winner, home = ([t.figures for t in turns if t.role == role] for role in PROOF_ROLES)
+        winner, baseline = ([t.figures for t in turns if t.role == role] for role in PROOF_ROLES)
         error = looks[min(len(winner), MOST_PAIRS) - 1]
-        verdict = judge(figures, winner, home, past, error=error)
+        verdict = judge(figures, winner, baseline, past, error=error)
         changes = {name: asdict(each) for name, each in verdict.figures.items()}
         found[setting_key(proof.setting)] = _in_turn(asdict(verdict.overall), changes, figures)
     return found

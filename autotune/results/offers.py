@@ -30,15 +30,15 @@ class Offer:
 
 
 def offers(
-    figures: Sequence[Figure], candidates: Sequence[Point], kept: Point, home: Point
+    figures: Sequence[Figure], candidates: Sequence[Point], kept: Point, baseline: Point
 ) -> list[Offer]:
-    """At most one of each kind. `kept` is what the run ends with, `home` the original settings."""
+    """At most one of each kind. `kept` is what the run ends with."""
     # To go back to the original settings needs no other ceiling.
-    others = [p for p in candidates if p.setting != home.setting]
+    others = [p for p in candidates if p.setting != baseline.setting]
     # What is faster under the ceilings there are needs no other ones.
-    held = max((p.sure_gain for p in others if p.holds(figures, home)), default=0.0)
+    held = max((p.sure_gain for p in others if p.holds(figures, baseline)), default=0.0)
     daring = [p for p in others if p.sure_gain > held]
-    faster = [f for p in daring if (f := _faster(figures, p, kept, home)) is not None]
+    faster = [f for p in daring if (f := _faster(figures, p, kept, baseline)) is not None]
     calmer = [c for p in others if (c := _calmer(figures, p, kept)) is not None]
     return [max(found, key=lambda each: each[0])[1] for found in (faster, calmer) if found]
 
@@ -56,13 +56,13 @@ def was_met(figures: Sequence[Figure], point: Point, measured: Sequence[Figures]
 
 
 def _faster(
-    figures: Sequence[Figure], point: Point, kept: Point, home: Point
+    figures: Sequence[Figure], point: Point, kept: Point, baseline: Point
 ) -> tuple[float, Offer] | None:
     """How much faster a setting is that passes a ceiling, and what to say of it."""
     over = [
         figure
         for figure in figures
-        if (limit := figure.limit(home.figures)) is not None
+        if (limit := figure.limit(baseline.figures)) is not None
         and figure.name in point.figures
         and point.figures[figure.name].value > limit
     ]

@@ -78,8 +78,8 @@ class PooledTrials:
         self._measured: dict[object, list[Estimate]] = {}
         self._phase = {figure.name: figure.phase for figure in problem.figures}
         complete = [trial for trial in trials if trial.status is Status.COMPLETE]
-        home = setting_key(problem.baseline)
-        anchors = [t for t in complete if setting_key(t.requested) == home]
+        baseline = setting_key(problem.baseline)
+        anchors = [t for t in complete if setting_key(t.requested) == baseline]
         self._anchors = [Anchor(t.middle_s, self._fresh(t)) for t in anchors]
         drifted = {name for name in self._phase if has_drifted(self._anchors, name)}
         self._repeats: dict[object, list[Estimate]] = {}
@@ -162,9 +162,9 @@ def points(
     start = original(trials, confirmed)
     # As sure as all trials together make it, but as every report says it.
     before = {n: Estimate(start.get(n, e).value, e.spread) for n, e in shown.items()}
-    home = setting_key(problem.baseline)
+    baseline = setting_key(problem.baseline)
     found = []
-    for key in [home, *(key for key in settings if key not in incomplete and key != home)]:
+    for key in [baseline, *(key for key in settings if key not in incomplete and key != baseline)]:
         setting = settings.get(key, problem.baseline)
         after = as_said(pool.figures(setting), before, shown)
         moved, home_figures = problem.moved(setting), before
@@ -187,7 +187,7 @@ def points(
         if improvement is None or latency is None:
             continue
         numbers = tuple(t.number for t in trials if setting_key(t.requested) == key)
-        proven = key == home or (confirmed is not None and key == setting_key(confirmed))
+        proven = key == baseline or (confirmed is not None and key == setting_key(confirmed))
         found.append(Point(setting, improvement, latency, after, numbers, proven, bool(proof)))
     return found
 

@@ -58,9 +58,9 @@ def _pick(study: Study, name: Name) -> Point | None:
 def _faster_than_proven(study: Study, point: Point | None) -> Point | None:
     """The point, or what was proven if that measured at least as fast: the spread of a proof is
     wider than that of a few trials, which would let a slower setting come first."""
-    home = study.points[0]
+    baseline = study.points[0]
     proven = next((p for p in study.points[1:] if p.confirmed), None)
-    if point is None or proven is None or not proven.holds(study.asked, home):
+    if point is None or proven is None or not proven.holds(study.asked, baseline):
         return point
     return proven if proven.gain.value >= point.gain.value else point
 
@@ -167,8 +167,8 @@ def _profile(
     if not point.confirmed or proven is None:
         shown = study.in_turn.get(setting_key(point.setting))
         changes = shown.changes if shown else {}
-        home = study.points[0]
-        return unconfirmed(study.problem, study.every, trials, point, home, name, changes)
+        baseline = study.points[0]
+        return unconfirmed(study.problem, study.every, trials, point, baseline, name, changes)
     limits = {f.name: f.limit(study.points[0].figures) for f in study.every}
     figures = {
         n: e.model_copy(update={"ceiling": limits.get(n)})

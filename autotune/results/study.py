@@ -43,8 +43,10 @@ def study_of(
     Raise UsageError if a ceiling fits no phase, RefusalError if the run has no baseline or the
     idle array already breaks a ceiling."""
     problem = stored_run.read(run)
-    home = setting_key(problem.baseline)
-    if not any(setting_key(t.requested) == home and t.status is Status.COMPLETE for t in trials):
+    baseline = setting_key(problem.baseline)
+    if not any(
+        setting_key(t.requested) == baseline and t.status is Status.COMPLETE for t in trials
+    ):
         if run.state == "running":
             raise RefusalError(f"Run {run.id} is under way; wait for its end.")
         if not trials and run.state == "done":

@@ -16,12 +16,12 @@ from typing import Protocol
 from autotune.errors import AutotuneError, RefusalError
 from autotune.safety.journal import Journal
 from autotune.safety.lock_holders import holder
-from autotune.safety.paths import APPLIED, applied_records, is_of_applied
+from autotune.safety.paths import applied_records, is_of_applied
 from autotune.safety.record import Record
 from autotune.safety.shared_folder import open_common, open_own
 from autotune.system import sysfs
 from autotune.system.blockdev import Device
-from autotune.system.noted_records import out_of_reach, told
+from autotune.system.noted_records import APPLIED, out_of_reach, told
 
 MEMORY = Path("/run/autotune")
 """Which journals there are, for the whole machine, whatever the --state-dir; the locks too, where

@@ -13,11 +13,11 @@ from autotune.knobs.reshape import MIN
 from autotune.knobs.write_order import CACHE, WAITING, unsafe_now
 from autotune.safety.handed_over import let_wait
 from autotune.safety.journal import Journal
-from autotune.safety.paths import APPLIED, waiting_path
+from autotune.safety.paths import waiting_path
 from autotune.safety.record import Record, boot_id, kernel_start_s
 from autotune.safety.shared_folder import kernel_mark
 from autotune.system import ownership, sysfs
-from autotune.system.noted_records import NOTES, forget, note
+from autotune.system.noted_records import APPLIED, NOTES, forget, note
 
 
 def new_journal(

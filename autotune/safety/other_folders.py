@@ -11,7 +11,14 @@ from autotune.safety.journal import Journal
 from autotune.safety.locks import MEMORY
 from autotune.safety.paths import applied_path, applied_records, is_held
 from autotune.system import noted_records
-from autotune.system.noted_records import noted_folders, out_of_reach, told
+from autotune.system.array import list_arrays
+from autotune.system.noted_records import (
+    noted_folders,
+    out_of_reach,
+    removed,
+    told,
+    told_removed,
+)
 
 ANSWER_S = 3.0
 """How long a folder may take to be looked into: its disk may never answer."""
@@ -26,6 +33,7 @@ def left_elsewhere(state_dir: Path, memory: Path = MEMORY) -> list[str]:
             texts += _told_of(folder, partial(_left, folder, known))
     for folder in noted_folders():
         texts += _told_of(folder, partial(_out_of_reach, folder))
+        texts += _told_of(folder, partial(_removed, folder))
     return list(dict.fromkeys(texts))
 
 
@@ -61,6 +69,12 @@ def _left(folder: Path, journals: Iterable[Path]) -> list[str]:
 def _out_of_reach(folder: Path) -> list[str]:
     found = out_of_reach(of=lambda record: record.parents[1] == folder)
     return [told(note, record) for note, record in found.items()]
+
+
+def _removed(folder: Path) -> list[str]:
+    found = removed(of=lambda record: record.parents[1] == folder).values()
+    names = {array.uuid: array.device for array in list_arrays()} if found else {}
+    return [f"{told_removed(each, names[each.stem])}." for each in found if each.stem in names]
 
 
 def is_applied_elsewhere(uuid: str, state_dir: Path, memory: Path = MEMORY) -> bool:

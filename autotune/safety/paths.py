@@ -4,10 +4,9 @@ import fcntl
 from pathlib import Path
 
 from autotune.durable import open_roots_own, sync_folder
-from autotune.system.noted_records import forget
+from autotune.system.noted_records import APPLIED, forget
 
 _WAITING = ".waiting.jsonl"
-APPLIED = "applied"
 
 
 def applied_path(state_dir: Path, uuid: str) -> Path:

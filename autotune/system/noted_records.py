@@ -12,6 +12,8 @@ from pathlib import Path
 
 NOTES = Path("/run/autotune/records")
 """A file for each of them, named by its kind and the array's UUID. A boot takes them."""
+APPLIED = "applied"
+"""The folder of the records of what is applied."""
 _NEW = "."
 """Before the name of one that is being written: hidden from the shell's `*`, too."""
 
@@ -73,6 +75,30 @@ def out_of_reach(
         for path, record, folders in _notes(root)
         if of(record) and not (_is_there(record) or _is_removed(folders))
     }
+
+
+def removed(
+    root: Path = Path("/"), of: Callable[[Path], bool] = lambda _record: True
+) -> dict[Path, Path]:
+    """As `out_of_reach`: the notes of what was applied whose record somebody has removed by hand,
+    so that nothing brings back what the array had."""
+    return {
+        path: record
+        for path, record, folders in _notes(root)
+        if record.parent.name == APPLIED
+        and of(record)
+        and not _is_there(record)
+        and _is_removed(folders)
+    }
+
+
+def told_removed(record: Path, device: str) -> str:
+    """What that means, and what to do about it."""
+    return (
+        f"What was applied to {device} was recorded in {record}, which somebody has removed. So "
+        "the settings of the array itself are not put back: if they were not set anew, they stay "
+        f"until it is stopped. `autotune show {device}` has them; set by hand what is to be another"
+    )
 
 
 def noted_folders(root: Path = Path("/")) -> list[Path]:

@@ -67,8 +67,8 @@ def _of_run(
     """Every setting of the run but the originals, relative to them; each measurement once."""
     pool = PooledTrials(then, trials)
     baseline = problem.baseline
-    home = pool.figures(_in_terms_of(then.baseline, baseline))
-    taken = {pool.key(name, _in_terms_of(then.baseline, baseline)) for name in home}
+    before = pool.figures(_in_terms_of(then.baseline, baseline))
+    taken = {pool.key(name, _in_terms_of(then.baseline, baseline)) for name in before}
     for trial in trials:
         setting = _in_terms_of(baseline, trial.requested)
         legal = all(value in problem.knobs[k].choices for k, value in setting.items())
@@ -77,9 +77,9 @@ def _of_run(
         ratios = {}
         for name, estimate in pool.figures(trial.requested).items():
             key = pool.key(name, trial.requested)
-            if name in home and key not in taken:
+            if name in before and key not in taken:
                 taken.add(key)
-                ratios[name] = Estimate(estimate.value / home[name].value, estimate.spread)
+                ratios[name] = Estimate(estimate.value / before[name].value, estimate.spread)
         if ratios:
             yield Earlier(setting, ratios, doubt)
 

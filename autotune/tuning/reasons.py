@@ -92,7 +92,7 @@ def varied(figures: Sequence[Figure], trials: Trials) -> list[str]:
     ]
 
 
-def still_broken(figures: list[Figure], before: Figures, trials: Trials, home: Setting) -> str:
+def still_broken(figures: list[Figure], before: Figures, trials: Trials, baseline: Setting) -> str:
     """Which ceiling the original settings break, and how near a trial came to it; or nothing."""
     broken = broken_ceilings(figures, before, before)
     if not broken:
@@ -102,7 +102,7 @@ def still_broken(figures: list[Figure], before: Figures, trials: Trials, home: S
         f"; the original settings break the ceiling of {show_latency(ceiling)} for {name} "
         f"({show_latency(before[name].value)})"
     )
-    others = [r for r in trials.records if name in r.figures and r.requested != home]
+    others = [r for r in trials.records if name in r.figures and r.requested != baseline]
     if not others:
         return said
     nearest = min(others, key=lambda record: record.figures[name].value)

@@ -34,7 +34,7 @@ class Nearest:
     way. `option` is what would let it pass, if an option would."""
 
     point: Point
-    home: Point
+    baseline: Point
     """The original settings, as all trials together showed them."""
     obstacle: str
     option: str = ""
@@ -67,21 +67,21 @@ def remarks(
     found = points(problem, figures, records, None)
     if not found:
         return Remarks(stopped.text)
-    home = found[0]
+    baseline = found[0]
     kept = next(
         (p for p in found if winner is not None and setting_key(p.setting) == setting_key(winner)),
-        home,
+        baseline,
     )
-    aborted = _aborted(figures, records, home)
+    aborted = _aborted(figures, records, baseline)
     seen = [
         point
         for point in found
         if was_met(figures, point, [r.figures for r in records if r.number in point.trials])
     ]
-    words = Remarks(stopped.text, offers=tuple(offers(figures, [*seen, *aborted], kept, home)))
+    words = Remarks(stopped.text, offers=tuple(offers(figures, [*seen, *aborted], kept, baseline)))
     if winner is not None:
         return replace(words, notes=_looked_better(figures, found, kept, problem.baseline))
-    nearest = _nearest(figures, found, aborted, home, verdicts)
+    nearest = _nearest(figures, found, aborted, baseline, verdicts)
     command, why = _next(preparation, nearest, words.offers, stopped)
     return replace(words, nearest=nearest, command=command, why=why)
 
@@ -90,13 +90,12 @@ def _looked_better(
     figures: Sequence[Figure], found: Sequence[Point], kept: Point, baseline: Setting
 ) -> tuple[str, ...]:
     """Whoever sees a greater gain in the table of trials will ask why that was not kept."""
-    home = found[0]
     better = [
         point
         for point in found[1:]
         if point.gain.value > LOOKS_BETTER * kept.gain.value
         and not point.in_turn
-        and point.holds(figures, home)
+        and point.holds(figures, found[0])
     ]
     if not better:
         return ()
@@ -110,17 +109,21 @@ def _looked_better(
     )
 
 
-def _aborted(figures: Sequence[Figure], records: Sequence[TrialRecord], home: Point) -> list[Point]:
+def _aborted(
+    figures: Sequence[Figure], records: Sequence[TrialRecord], baseline: Point
+) -> list[Point]:
     """What trials showed that were ended early, the rest as the original settings have it."""
     found = []
     for record in records:
         if record.status is not Status.ABORTED:
             continue
-        whole = {**home.figures, **record.figures}
-        improvement = gain(figures, whole, home.figures)
+        whole = {**baseline.figures, **record.figures}
+        improvement = gain(figures, whole, baseline.figures)
         if improvement is not None:
             found.append(
-                Point(record.requested, improvement, home.latency, whole, (record.number,), False)
+                Point(
+                    record.requested, improvement, baseline.latency, whole, (record.number,), False
+                )
             )
     return found
 
@@ -129,7 +132,7 @@ def _nearest(
     figures: Sequence[Figure],
     found: Sequence[Point],
     aborted: Sequence[Point],
-    home: Point,
+    baseline: Point,
     verdicts: Mapping[object, Verdict],
 ) -> Nearest | None:
     """Of what was measured in full the best; what was ended early, if that is all there is."""
@@ -148,12 +151,12 @@ def _nearest(
         passed = [
             math.log(point.figures[f.name].value / limit)
             for f in figures
-            if (limit := f.limit(home.figures)) and f.name in point.figures
+            if (limit := f.limit(baseline.figures)) and f.name in point.figures
         ]
         return math.log(point.sure_gain) - max([0.0, *passed])
 
     best = max(candidates, key=rank)
-    return Nearest(best, home, *_obstacle(figures, best, home.figures, verdicts))
+    return Nearest(best, baseline, *_obstacle(figures, best, baseline.figures, verdicts))
 
 
 def _obstacle(

@@ -141,8 +141,10 @@ def leading(
         merged = [(place, cells.get(place, [])) for place in places]
         if all(shown for _, shown in merged):
             figures = averaged([averaged(shown) for _, shown in merged])
-            home = averaged([averaged(cells[place_of(preparation, p, moved_by)]) for p in moved_by])
-            found[tuple(places)] = (gain_of(preparation, home, figures), setting)
+            baseline = averaged(
+                [averaged(cells[place_of(preparation, p, moved_by)]) for p in moved_by]
+            )
+            found[tuple(places)] = (gain_of(preparation, baseline, figures), setting)
     ranked = sorted(found.values(), key=lambda pair: -pair[0])
     return [setting for gain, setting in ranked[:LEADERS] if gain > 1.0]
 
@@ -162,17 +164,17 @@ def averaged(shown: Sequence[Shown]) -> Shown:
     }
 
 
-def gain_of(preparation: Preparation, home: Shown, figures: Shown) -> float:
+def gain_of(preparation: Preparation, baseline: Shown, figures: Shown) -> float:
     """The gain; 0 if a p99 is over its ceiling, a tenth above the original settings' own, or if
     not all was measured."""
     if not all(figure.name in figures for figure in preparation.figures if figure.weight > 0):
         return 0.0
-    for name, before in home.items():
+    for name, before in baseline.items():
         if name.endswith("p99") and figures.get(name, before) > before * RELATIVE_CEILING:
             return 0.0
     weighted = [figure for figure in preparation.figures if figure.weight > 0]
     total = sum(figure.weight for figure in weighted)
-    logs = (f.weight / total * math.log(figures[f.name] / home[f.name]) for f in weighted)
+    logs = (f.weight / total * math.log(figures[f.name] / baseline[f.name]) for f in weighted)
     return math.exp(sum(logs))
 
 

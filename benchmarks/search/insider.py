@@ -37,10 +37,14 @@ def tables(knobs: tuple[str, ...]) -> dict[str, Table]:
     """For each figure: its knobs, the place of each of their settings, and the logs of all drawn
     arrays there (arrays, settings)."""
     kinds = [kind for kind in KINDS if kind not in APART]
-    home = {knob: BASELINE[knob] for knob in knobs}
+    baseline = {knob: BASELINE[knob] for knob in knobs}
     drawn = [
         DrawnCurves(
-            np.random.default_rng([FIRST_SEED, i]), home, MOVED_BY, kinds[i % len(kinds)], STRENGTH
+            np.random.default_rng([FIRST_SEED, i]),
+            baseline,
+            MOVED_BY,
+            kinds[i % len(kinds)],
+            STRENGTH,
         )
         for i in range(DRAWN)
     ]
@@ -48,7 +52,7 @@ def tables(knobs: tuple[str, ...]) -> dict[str, Table]:
     for figure, by in MOVED_BY.items():
         own = tuple(knob for knob in knobs if knob in by)
         grid = list(itertools.product(*(LADDERS[knob] for knob in own)))
-        columns = {knob: np.full(len(grid), value) for knob, value in home.items()}
+        columns = {knob: np.full(len(grid), value) for knob, value in baseline.items()}
         for place, knob in enumerate(own):
             columns[knob] = np.array([setting[place] for setting in grid])
         logs = np.array([curves(columns)[figure] for curves in drawn], dtype=np.float32)
@@ -81,13 +85,13 @@ class _Known(Evidence):
         if self._fitted is None:
             estimates = [estimate for _, estimate in self._seen]
             values = np.array([math.log(e.value) - (self.origin or 0.0) for e in estimates])
-            home = self.part(self._baseline)
-            at_home = np.array([part == home for part, _ in self._seen])
+            baseline = self.part(self._baseline)
+            is_baseline = np.array([part == baseline for part, _ in self._seen])
             variances = np.array([_variance(e) for e in estimates])
             noise = float(np.median(variances))
             spreads = np.sqrt(variances)
-            self._presume(values, spreads, at_home)
-            variances[at_home] = np.minimum(variances, spreads**2)[at_home]
+            self._presume(values, spreads, is_baseline)
+            variances[is_baseline] = np.minimum(variances, spreads**2)[is_baseline]
             off, mean = self._at(list(self._seen.values()))
             covariance = off.T @ off / DRAWN + LEVEL + np.diag(variances + JITTER)
             lower = np.linalg.cholesky(covariance)

@@ -69,8 +69,10 @@ def strain(
     figures: tuple[Figure, ...], now: Mapping[str, float], before: Mapping[str, float]
 ) -> dict[str, float]:
     """Each limited figure, as a multiple of its limit."""
-    home = {name: Estimate(value, 0.0) for name, value in before.items()}
-    return {f.name: now[f.name] / limit for f in figures if (limit := f.limit(home)) is not None}
+    baseline = {name: Estimate(value, 0.0) for name, value in before.items()}
+    return {
+        f.name: now[f.name] / limit for f in figures if (limit := f.limit(baseline)) is not None
+    }
 
 
 def certain_after(over: float) -> float:

@@ -111,8 +111,8 @@ def _in_turn(
     moved = moves(problem, winner)
     phases = {figure.phase for figure in problem.figures if moved(figure.name)}
     figures = [f for f in problem.figures if moved(f.name)]
-    home = setting_key(problem.baseline)
-    earlier = [t.figures for t in before_that if setting_key(t.setting) == home]
+    baseline = setting_key(problem.baseline)
+    earlier = [t.figures for t in before_that if setting_key(t.setting) == baseline]
     known = [t.figures for t in before_that if setting_key(t.setting) == setting_key(winner)]
     both = {"winner": winner, "baseline": problem.baseline}
     sides: dict[str, list[Figures]] = {"winner": [], "baseline": []}

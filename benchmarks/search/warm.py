@@ -57,8 +57,8 @@ def run_before(sister: Sister, trials: int) -> tuple[Earlier, ...]:
     problem = sister.problem(trials - 1)
     rng = random.Random(f"before {sister.name}")
     strategy = Bayes(problem)
-    home = measured(sister, problem, problem.baseline, 0, rng).trial
-    strategy.tell(home)
+    baseline = measured(sister, problem, problem.baseline, 0, rng).trial
+    strategy.tell(baseline)
     found = []
     for number in range(1, trials):
         setting = strategy.ask()
@@ -67,7 +67,7 @@ def run_before(sister: Sister, trials: int) -> tuple[Earlier, ...]:
         told = measured(sister, problem, setting, number, rng).trial
         strategy.tell(told)
         ratios = {
-            name: Estimate(shown.value / home.figures[name].value, shown.spread)
+            name: Estimate(shown.value / baseline.figures[name].value, shown.spread)
             for name, shown in told.figures.items()
         }
         found.append(Earlier(dict(setting), ratios, BETWEEN))

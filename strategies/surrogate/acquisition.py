@@ -75,7 +75,7 @@ def prospect(
     if proven is not None:
         gained = np.maximum(np.exp(belief.mean) - proven, 0.0)
     value = kept * (good - FALSE * np.maximum(passes - good, 0.0)) * gained
-    value = np.where(beliefs.at_home(settings) | (good < SOUND * passes), 0.0, value)
+    value = np.where(beliefs.is_baseline(settings) | (good < SOUND * passes), 0.0, value)
     return Prospect(np.asarray(value, dtype=float), np.asarray(kept * passes, dtype=float))
 
 
@@ -97,11 +97,11 @@ def outlook(
     mean, log_hold = np.zeros(count), np.zeros(count)
     shares = {id(evidence): share for evidence, share in beliefs.shares()}
     limits = {id(limited.evidence): limited for limited in beliefs.limits(choices, strict)}
-    with_home = [*choices, beliefs.baseline]
+    with_baseline = [*choices, beliefs.baseline]
     for evidence, drawn in zip(beliefs.evidence, draws, strict=True):
         if evidence.origin is None:
             continue
-        moved = beliefs.shift(evidence, proposals, with_home)
+        moved = beliefs.shift(evidence, proposals, with_baseline)
         apart = moved[:, :-1] - moved[:, -1:]
         share, limited = shares.get(id(evidence), 0.0), limits.get(id(evidence))
         if share > 0:

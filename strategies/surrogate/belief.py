@@ -106,12 +106,12 @@ class Beliefs:
         What no changed knob can move is not held against a setting, and what the baseline surely
         breaks may be as bad as with that. Not so if `strict`, nor for the baseline itself.
         """
-        at_home = self.at_home(settings) | strict
+        anyway = self.is_baseline(settings) | strict
         for evidence in self.evidence:
             limit = evidence.log_limit
             if limit is None:
                 continue
-            counts = evidence.moved(settings) | at_home
+            counts = evidence.moved(settings) | anyway
             noise = evidence.noise()
             if evidence.relative or (not strict and self._breaks(evidence, limit)):
                 limit = limit if evidence.relative else AS_BAD
@@ -137,10 +137,10 @@ class Beliefs:
             variance += np.where(evidence.moved(settings), share**2 * evidence.noise(), 0.0)
         return variance
 
-    def at_home(self, settings: Sequence[Setting]) -> NDArray[np.bool_]:
+    def is_baseline(self, settings: Sequence[Setting]) -> NDArray[np.bool_]:
         """Which of the settings are the baseline (n,)."""
-        home = setting_key(self.baseline)
-        return np.array([setting_key(setting) == home for setting in settings], dtype=bool)
+        baseline = setting_key(self.baseline)
+        return np.array([setting_key(setting) == baseline for setting in settings], dtype=bool)
 
     def fresh(self, setting: Setting) -> list[Evidence]:
         """The evidence on what a trial of the setting is the first to measure; on all of it, if

@@ -124,8 +124,8 @@ class Evidence:
 
     def moved(self, settings: Sequence[Setting]) -> NDArray[np.bool_]:
         """Whether a knob is changed that can move the figure (n,)."""
-        home = self.part(self._baseline)
-        return np.array([self.part(setting) != home for setting in settings], dtype=bool)
+        baseline = self.part(self._baseline)
+        return np.array([self.part(setting) != baseline for setting in settings], dtype=bool)
 
     def over_baseline(self, settings: Sequence[Setting]) -> tuple[Array, Array]:
         """Mean and variance (n,) of the log figure over the baseline's true one."""
@@ -134,8 +134,8 @@ class Evidence:
             return np.zeros(len(settings)), np.ones(len(settings))
         place, different = self._different(settings)
         inputs, expected = self.encode(different)
-        home, known = self.encode([self._baseline])
-        mean, variance = model.beside(inputs, home)
+        baseline, known = self.encode([self._baseline])
+        mean, variance = model.beside(inputs, baseline)
         return (mean + expected - known)[place], variance[place]
 
     def noise(self) -> float:
@@ -152,10 +152,10 @@ class Evidence:
             inputs, expected = self.encode([*self._seen.values(), *known.settings])
             estimates = [estimate for _, estimate in self._seen]
             values = np.array([math.log(e.value) - (self.origin or 0.0) for e in estimates])
-            home = self.part(self._baseline)
-            at_home = np.array([part == home for part, _ in self._seen])
+            baseline = self.part(self._baseline)
+            is_baseline = np.array([part == baseline for part, _ in self._seen])
             spreads = np.array([max(e.spread, LEAST_SPREAD) for e in estimates])
-            self._presume(values, spreads, at_home)
+            self._presume(values, spreads, is_baseline)
             values = np.concatenate([values, known.values])
             variances = np.concatenate([spreads**2, known.variances])
             kernel = FigureKernel(np.exp(self._prior.centre), self._layout)
@@ -163,21 +163,21 @@ class Evidence:
             self._model = model.learn(inputs, values - expected)
         return self._model
 
-    def _presume(self, values: Array, spreads: Array, at_home: NDArray[np.bool_]) -> None:
+    def _presume(self, values: Array, spreads: Array, is_baseline: NDArray[np.bool_]) -> None:
         """Take the baseline to hold the ceiling, unless it is far over it: the user lives with
         it. What was measured of it gets the mean and the variance of a normal cut off there."""
-        ceiling, count = self.log_limit, int(at_home.sum())
+        ceiling, count = self.log_limit, int(is_baseline.sum())
         if ceiling is None or self.relative or count == 0:
             return
         between = NOISE[self.figure.kind] ** 2
-        spread = math.sqrt(float(np.mean(spreads[at_home] ** 2) + between) / count)
-        margin = (ceiling - float(np.mean(values[at_home]))) / spread
+        spread = math.sqrt(float(np.mean(spreads[is_baseline] ** 2) + between) / count)
+        margin = (ceiling - float(np.mean(values[is_baseline]))) / spread
         if margin < FAR_OVER:
             return
         slope = math.exp(-0.5 * margin**2 - float(log_ndtr(margin))) / math.sqrt(math.tau)
-        values[at_home] -= spread * slope
+        values[is_baseline] -= spread * slope
         left = count * spread**2 * (1.0 - margin * slope - slope**2)
-        spreads[at_home] = math.sqrt(max(left - between, LEAST_SPREAD**2))
+        spreads[is_baseline] = math.sqrt(max(left - between, LEAST_SPREAD**2))
 
     def encode(self, settings: Sequence[Setting]) -> tuple[Array, Array]:
         """Inputs (n, columns) of the model and what is expected beforehand (n,)."""

@@ -133,14 +133,14 @@ class FigureModel(GaussianProcessRegressor):  # type: ignore[misc]  # skopt is u
         variance = self.kernel_.diag(x) - np.sum(half**2, axis=0)
         return mean, np.maximum(variance, 1e-12)
 
-    def beside(self, x: Array, home: Array) -> tuple[Array, Array]:
-        """The mean (n,) and variance (n,) of the true values at x less that at `home` (1, c)."""
-        both = np.vstack([x, home])
+    def beside(self, x: Array, baseline: Array) -> tuple[Array, Array]:
+        """Mean and variance (n,) of the true values at x, less that at the `baseline` (1, c)."""
+        both = np.vstack([x, baseline])
         cross = self.kernel_(both, self.X_train_)
         mean = cross @ self.alpha_
         half = solve_triangular(self.L_, cross.T, lower=True)
         variance = self.kernel_.diag(both) - np.sum(half**2, axis=0)
-        shared = self.kernel_(x, home)[:, 0] - half[:, :-1].T @ half[:, -1]
+        shared = self.kernel_(x, baseline)[:, 0] - half[:, :-1].T @ half[:, -1]
         apart = variance[:-1] + variance[-1] - 2.0 * shared
         return mean[:-1] - mean[-1], np.maximum(apart, 1e-12)
 

@@ -110,7 +110,7 @@ class KnownShapes:
     def __init__(self, dimensions: Sequence[Dimension], figure: Figure, baseline: Setting) -> None:
         self._ordered = [d.knob for d in dimensions if d.ordered]
         self._shapes = [s for s in _SHAPES if s.kind == figure.kind and s.knob in self._ordered]
-        self._home = self._columns([baseline])
+        self._baseline = self._columns([baseline])
 
     def of(self, settings: Sequence[Setting]) -> tuple[Array, Array]:
         """What is expected of the settings' log figure (n,), and its linear terms (n, terms),
@@ -118,7 +118,7 @@ class KnownShapes:
         columns = self._columns(settings)
         mean, terms = np.zeros(len(settings)), [np.zeros((0, len(settings)))]
         for shape in self._shapes:
-            curves = shape.curves(columns) - shape.curves(self._home)
+            curves = shape.curves(columns) - shape.curves(self._baseline)
             middle = curves.mean(axis=0)
             mean += shape.mean * middle
             off = math.hypot(shape.mean, shape.spread) / math.sqrt(len(curves))

@@ -1,6 +1,7 @@
 """What --persist keeps, under a running udevd, on elsewhere.toml; `test_run.py` runs this there."""
 
 import json
+import shutil
 import subprocess
 import time
 from collections.abc import Mapping
@@ -453,6 +454,29 @@ def test_a_profile_whose_state_folder_cannot_be_reached_is_not_forgotten(
     assert "is not mounted" not in autotune("status", state=state).stdout
 
 
+def test_a_profile_whose_record_somebody_has_removed_is_told_until_it_is_forgotten(
+    state: Path, tmp_path: Path
+) -> None:
+    own = PROFILE.model_copy(update={"knobs": {"stripe_cache_size": 3072}})
+    save_profile(own, tmp_path / "own.json")
+    before = knob_files()
+
+    def said(*words: object) -> str:
+        done = autotune(*words, state=state)
+        return done.stdout + done.stderr
+
+    for last in (("restore", "--all"), ("apply", tmp_path / "own.json", "/dev/md0")):
+        autotune_json("apply", tmp_path / "own.json", "/dev/md0", state=tmp_path / "gone")
+        shutil.rmtree(tmp_path / "gone")
+        for words in (("status",), last):
+            assert "which somebody has removed" in said(*words)
+        assert "which somebody has removed" not in said("status")
+        assert read(Path("/sys/block/md0/md/stripe_cache_size")) == "3072"
+        assert autotune("restore", "--all", state=state).returncode == 0
+        again()
+        assert knob_files() == before
+
+
 @pytest.mark.slow
 def test_restore_all_puts_back_what_udev_has_set_at_an_assembly(state: Path) -> None:
     """The record of what was applied is of the assembly before. One value is a person's."""
@@ -643,10 +667,6 @@ def said_of(device: str) -> str:
 @pytest.mark.parametrize("again_applied", [False, True])
 def test_what_udev_has_set_goes_back_after_unpersist(state: Path, again_applied: bool) -> None:
     before = set_by_udev(state)
-    # A boot takes what the lock remembers.
-    for path in Path("/run/autotune").iterdir():
-        if path.is_file():
-            path.unlink()
     # A boot takes what the lock remembers.
     for path in Path("/run/autotune").iterdir():
         if path.is_file():

@@ -85,7 +85,7 @@ class TimedMachine(Machine):
     def __init__(self, root: Path, monkeypatch: pytest.MonkeyPatch, number: int) -> None:
         super().__init__(root, monkeypatch)
         self._clock, self._number = Clock(monkeypatch), number
-        self._home = dict(self.setting)
+        self._original = dict(self.setting)
         self._count = itertools.count()
         self._drift = 0.0
         rng = random.Random(number)
@@ -141,7 +141,7 @@ class TimedMachine(Machine):
 
     def _effect(self, effects: dict[str, dict[str, Effect]], phase: str) -> float:
         moved = effects.get(phase, {}).items()
-        return sum(effect(self.setting[knob], self._home[knob]) for knob, effect in moved)
+        return sum(effect(self.setting[knob], self._original[knob]) for knob, effect in moved)
 
     def _hear(self, _what: str, _share: float, left_s: float, most_s: float) -> None:
         self._heard.append((self._clock.now_s, TimeLeft(left_s, most_s)))
@@ -159,15 +159,15 @@ def _effects(rng: random.Random, strength: float) -> dict[str, dict[str, Effect]
 
 def _names(rng: random.Random, strength: float) -> Effect:
     logs = {name: rng.gauss(0, strength) for name in CHOICES["scheduler"]}
-    return lambda value, home: logs[str(value)] - logs[str(home)]
+    return lambda value, original: logs[str(value)] - logs[str(original)]
 
 
 def _curve(rng: random.Random, strength: float) -> Effect:
     """Less and less, the further a value is from the original one."""
     height, width = rng.gauss(0, strength), rng.uniform(0.5, 3)
 
-    def effect(value: Value, home: Value) -> float:
-        doublings = math.log2(int(value) / int(home))
+    def effect(value: Value, original: Value) -> float:
+        doublings = math.log2(int(value) / int(original))
         return height * (1 - math.exp(-max(0.0, doublings) / width))
 
     return effect

@@ -82,28 +82,30 @@ def test_the_screen_shows_a_run_and_keeps_its_trials(width: int, height: int) ->
 
 
 def test_a_trial_that_ended_without_a_reason_shows_its_setting() -> None:
-    home = synthetic_run.trial(1, "baseline", {}, synthetic_run.figures(100, 30, 100, 40))
+    baseline = synthetic_run.trial(1, "baseline", {}, synthetic_run.figures(100, 30, 100, 40))
     changes = {"stripe_cache_size": 512}
     cut = synthetic_run.trial(2, "search", changes, {}, status=Status.ABORTED)
     said = []
     for reason in ("", "too slow"):
-        trials = [Shown(home, Estimate(1.0, 0.02)), Shown(replace(cut, reason=reason), None)]
+        trials = [Shown(baseline, Estimate(1.0, 0.02)), Shown(replace(cut, reason=reason), None)]
         out = io.StringIO()
-        Console(file=out, width=80).print(table(trials, home.requested, False, show_setting, {}))
+        Console(file=out, width=80).print(
+            table(trials, baseline.requested, False, show_setting, {})
+        )
         said.append(out.getvalue().splitlines()[-1].split(maxsplit=4)[4].rstrip())
     assert said == ["stripe_cache_size 512", "too slow: stripe_cache_size 512"]
 
 
 def test_where_a_line_is_cut_off_it_still_tells_trials_apart() -> None:
     figures = synthetic_run.figures(100, 30, 100, 40)
-    home = synthetic_run.trial(1, "baseline", {}, figures)
-    trials = [Shown(home, Estimate(1.0, 0.02))]
+    baseline = synthetic_run.trial(1, "baseline", {}, figures)
+    trials = [Shown(baseline, Estimate(1.0, 0.02))]
     for number, speed in enumerate((5000, 50000, 90000), 2):
         changes = {"stripe_cache_size": 4096, "sync_speed_min": 2000, "sync_speed_max": speed}
         record = synthetic_run.trial(number, "search", changes, figures)
         trials.append(Shown(record, Estimate(1.1, 0.02)))
     out = io.StringIO()
-    Console(file=out, width=80).print(table(trials, home.requested, False, show_setting, {}))
+    Console(file=out, width=80).print(table(trials, baseline.requested, False, show_setting, {}))
     said = [line.partition(" ms")[2].split()[:2] for line in out.getvalue().splitlines()[2:]]
     assert said == [["sync_speed_max", f"{speed},"] for speed in (5000, 50000, 90000)]
 
@@ -273,10 +275,10 @@ def test_off_a_terminal_only_notices_are_said() -> None:
 
 def test_what_all_is_compared_with_has_its_name() -> None:
     figures = synthetic_run.figures(100, 30, 100, 40)
-    home = Shown(synthetic_run.trial(1, "baseline", {}, figures), Estimate(1.0, 0.1))
+    baseline = Shown(synthetic_run.trial(1, "baseline", {}, figures), Estimate(1.0, 0.1))
     console = Console(width=80, record=True, file=io.StringIO())
-    console.print(View(trials=[home]))
-    console.print(View(trials=[home], home="mdadm's default"))
+    console.print(View(trials=[baseline]))
+    console.print(View(trials=[baseline], compared_with="mdadm's default"))
     shown = console.export_text()
     assert "best so far: the original settings" in shown
     assert "best so far: mdadm's default" in shown

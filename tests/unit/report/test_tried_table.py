@@ -31,8 +31,8 @@ def test_dot_ceiling_and_table_agree(tmp_path: Path, real: bool) -> None:
     assert sorted(re.findall(r"p99 ([\d.]+ m?s)", dots(run))) == sorted(r[2] for r in measured)
     for row in measured:
         assert (row[3] == "hold") == (in_ms(row[2]) <= figure["ceiling"] / 1e6)
-    home = next(point for point in run["points"] if point["original"])
-    assert home["p99s"][figure["name"]] == pytest.approx(figure["before"])
+    baseline = next(point for point in run["points"] if point["original"])
+    assert baseline["p99s"][figure["name"]] == pytest.approx(figure["before"])
     if real:
         # And what was proven has the figures of the verdict.
         after = next(p for p in run["points"] if p["trials"] == [11, 14])

@@ -104,8 +104,8 @@ def test_a_drift_that_goes_through_the_original_settings_says_nothing_of_the_noi
     alone, drifted = (
         PooledTrials(read(run()), each) for each in ([*start, *pair], start + pair + later)
     )
-    home = {**BASELINE, **CALM}
-    known, seen = (pool.figures(home)["resync.p99"].spread for pool in (alone, drifted))
+    baseline = {**BASELINE, **CALM}
+    known, seen = (pool.figures(baseline)["resync.p99"].spread for pool in (alone, drifted))
     assert seen >= known > 0.2
 
 

@@ -36,7 +36,7 @@ def shown(read: float, write: float, p99_ms: float) -> dict[str, Estimate]:
     }
 
 
-def at_home() -> list[Trial]:
+def of_baseline() -> list[Trial]:
     return [Trial(BASELINE, Status.COMPLETE, shown(read, 1.0, p99)) for read, p99 in SHOWN_AT_HOME]
 
 
@@ -60,7 +60,7 @@ def problem(careful: bool = True) -> Problem:
 
 def test_what_moves_no_latency_is_recommended_however_much_that_scatters() -> None:
     strategy = Bayes(problem())
-    for trial in at_home():
+    for trial in of_baseline():
         strategy.tell(trial)
     # The p99 of writes over 1.1 times the baseline's, by noise alone.
     strategy.tell(Trial(AHEAD, Status.COMPLETE, shown(1.25, 1.0, 91.0)))
@@ -74,7 +74,7 @@ def test_what_moves_no_latency_is_recommended_however_much_that_scatters() -> No
 def test_an_absolute_ceiling_is_not_held_against_what_cannot_move_it() -> None:
     limited = dataclasses.replace(FIGURES[2], ceiling=80 * MS)
     beliefs = Beliefs(dataclasses.replace(problem(), figures=(*FIGURES[:2], limited)))
-    for trial in at_home():
+    for trial in of_baseline():
         beliefs.add(trial)
     assert beliefs.of([AHEAD]).hold[0] == 1.0
     assert beliefs.of([BASELINE]).hold[0] < 0.9
@@ -87,7 +87,7 @@ def test_what_moves_a_latency_holds_by_what_it_showed_beside_the_baseline(
 ) -> None:
     beliefs = Beliefs(problem())
     trials = [Trial(CACHE, Status.COMPLETE, shown(1, 1.4, p99_ms * by)) for by in (0.98, 1, 1.02)]
-    for trial in (*at_home(), *trials):
+    for trial in (*of_baseline(), *trials):
         beliefs.add(trial)
     assert low <= beliefs.of([CACHE]).hold[0] <= high
 
@@ -95,7 +95,7 @@ def test_what_moves_a_latency_holds_by_what_it_showed_beside_the_baseline(
 def test_a_baseline_that_breaks_its_ceiling_leaves_what_makes_it_no_worse() -> None:
     limited = dataclasses.replace(FIGURES[2], ceiling=20 * MS)
     strategy = Bayes(dataclasses.replace(problem(), figures=(*FIGURES[:2], limited)))
-    for trial in at_home():
+    for trial in of_baseline():
         strategy.tell(trial)
     for read in (1.25, 1.2, 1.22):
         strategy.tell(Trial(AHEAD, Status.COMPLETE, shown(read, 1.0, 80.0)))

@@ -19,7 +19,14 @@ from autotune.safety.paths import applied_path, journal_path, waiting_path
 from autotune.safety.restore import restore
 from autotune.system import noted_records
 from autotune.system.array import Array, find_array
-from autotune.system.noted_records import NOTES, forget, forget_removed, note, out_of_reach
+from autotune.system.noted_records import (
+    NOTES,
+    forget,
+    forget_removed,
+    note,
+    out_of_reach,
+    removed,
+)
 
 __all__ = ["files"]
 UUID = "0a0b0c0d000000000000000000000001"
@@ -85,15 +92,17 @@ def test_a_note_is_replaced_by_one_of_another_folder_only_if_its_record_is_gone(
     assert ("first" if away else "second") in path.read_text().splitlines()[0]
 
 
-def test_a_state_folder_that_somebody_has_removed_is_not_told(tmp_path: Path) -> None:
+def test_a_state_folder_that_somebody_has_removed_is_not_out_of_reach(tmp_path: Path) -> None:
     record = applied_path(tmp_path / "its own/state", UUID)
     path = noted(record, tmp_path)
     shutil.rmtree(tmp_path / "its own")
     assert out_of_reach(tmp_path) == {}
+    assert removed(tmp_path) == {path: record}
     # As where a stick's folder below /media is gone with it.
     name, first, *above = path.read_text().split("\n")
     path.write_text("\n".join([name, f"9{first}", *above]))
     assert out_of_reach(tmp_path) == {path: record}
+    assert removed(tmp_path) == {}
 
 
 def test_what_is_undone_where_its_filesystem_is_mounted_now_is_forgotten(tmp_path: Path) -> None:

@@ -84,8 +84,8 @@ def asked(earlier: tuple[Earlier, ...]) -> int:
     )
     strategy = Bayes(known)
     for _ in range(2):
-        at_home = {"write.throughput": Estimate(1e8, 0.02)}
-        strategy.tell(Trial({"stripe_cache_size": 256}, Status.COMPLETE, at_home))
+        of_baseline = {"write.throughput": Estimate(1e8, 0.02)}
+        strategy.tell(Trial({"stripe_cache_size": 256}, Status.COMPLETE, of_baseline))
     setting = strategy.ask()
     assert setting is not None
     assert strategy.recommend().setting == {"stripe_cache_size": 256}
