@@ -36,6 +36,10 @@ class RefusalError(AutotuneError):
     """A precondition is not met; nothing was changed. Exit code 1."""
 
 
+class NotNowError(RefusalError):
+    """It was refused for what passes by itself: a service tries again later."""
+
+
 class MeasurementError(AutotuneError):
     """The measurement broke (not the setting): fio failed or its answer cannot be trusted."""
 

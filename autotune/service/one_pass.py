@@ -12,7 +12,7 @@ from typing import Literal
 from autotune.deploy import persist, udevd
 from autotune.deploy.in_force import Active, active
 from autotune.deploy.persisted import profile_path
-from autotune.errors import AutotuneError, InUseError, SignalledError
+from autotune.errors import AutotuneError, InUseError, NotNowError, SignalledError
 from autotune.measure.workload import load_workload
 from autotune.preflight.check_schedule import skipped
 from autotune.preflight.checks import mismatched
@@ -132,10 +132,10 @@ def retune(
         keep(done, record)
         Store(state_dir).thin(array.uuid)
         return report
-    except InUseError as error:
-        report = Report(array.device, array.uuid, "postponed", str(error))
+    except (InUseError, NotNowError) as error:
+        report = Report(array.device, array.uuid, "postponed", in_the_configuration(str(error)))
         if told:
-            text = f"{told[0].text} The search for better ones was cut: {error}"
+            text = f"{told[0].text} The search for better ones was cut: {report.text}"
             return dataclasses.replace(told[0], text=text)
     except SignalledError:
         raise

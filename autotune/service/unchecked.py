@@ -15,9 +15,15 @@ from autotune.system.array import list_arrays
 def refuse_if_unchecked(root: Path = Path("/")) -> None:
     """Raise RefusalError if an array would be checked by nobody, the system's checks being off."""
     ours = checked(root).values()
-    left = [a.device for a in list_arrays(root) if a.redundant and a.name not in ours]
+    nobodys = [a for a in list_arrays(root) if a.redundant and a.name not in ours]
+    back = "; `autotune service remove` turns the system's checks on" if are_off(root) else ""
+    if firmware := [a.device for a in nobodys if a.metadata.startswith("external")]:
+        raise RefusalError(
+            f"autotune cannot check {' and '.join(firmware)} (firmware RAID), so the system's own "
+            f"checks are needed{back or '; leave out --take-over-checks'}."
+        )
+    left = [a.device for a in nobodys]
     if left:
-        back = "; `autotune service remove` turns the system's checks on" if are_off(root) else ""
         raise RefusalError(
             f"Nobody would check {' and '.join(left)} then; set check_every in {CONFIG}, if "
             f"`autotune check` takes them{back}."

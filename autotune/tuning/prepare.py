@@ -7,7 +7,7 @@ from datetime import datetime
 from pathlib import Path
 
 from autotune.deploy.left_alone import left_alone
-from autotune.errors import RefusalError, UsageError
+from autotune.errors import NotNowError, RefusalError, UsageError
 from autotune.knobs import (
     Knob,
     for_array,
@@ -163,10 +163,10 @@ def _check_time(options: Options, phases: Sequence[Phase]) -> None:
 
 
 def _refuse_before_checks(array: Array, options: Options) -> None:
-    """Raise RefusalError if the machine's own check would find one of this run's."""
+    """Raise NotNowError if the machine's own check would find one of this run's."""
     why = check_schedule.skipped(array.root, datetime.now().astimezone(), options.time_s)
     if why is not None:
-        raise RefusalError(why)
+        raise NotNowError(why)
 
 
 def _ceilings(options: Options, live: str) -> tuple[Ceiling, ...]:

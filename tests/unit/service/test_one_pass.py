@@ -7,7 +7,7 @@ from typing import Any, cast
 import pytest
 
 from autotune.deploy.persisted import profile_path
-from autotune.errors import AutotuneError, InUseError, SignalledError
+from autotune.errors import AutotuneError, InUseError, NotNowError, SignalledError
 from autotune.problem.figure import Estimate, Figure
 from autotune.problem.setting import Setting
 from autotune.service import history, one_pass
@@ -89,6 +89,17 @@ def retune(state: Path, cut: Exception) -> Report:
 
 
 REVERTED = ["unpersisted", "reverted"]
+
+
+def test_a_check_of_the_machine_that_comes_soon_is_no_failure(
+    tmp_path: Path, told: list[str]
+) -> None:
+    why = "cron starts checks of the arrays at 0:57; wait, or allow less time (--time)."
+    report = retune(tmp_path, NotNowError(why))
+    assert report.outcome == "reverted"
+    assert "was cut: cron starts checks" in report.text
+    assert "--time" not in report.text
+    assert [each.outcome for each in history.load(tmp_path, UUID).passes] == ["reverted"]
 
 
 def test_users_who_come_after_the_originals_are_back(tmp_path: Path, told: list[str]) -> None:

@@ -87,6 +87,19 @@ def test_one_that_is_not_configured_any_more_keeps_the_service_from_being_instal
     assert unchecked(machine.root) == {}
 
 
+def test_an_array_that_autotune_cannot_check_needs_the_systems_checks(
+    machine: fake_sysfs.FakeMachine,
+) -> None:
+    another_array(machine)
+    machine.put("sys/block/md1/md/metadata_version", "external:/md127/0")
+    configured(machine, "[defaults]\ncheck_every = '30d'")
+    with pytest.raises(RefusalError, match=r"cannot check /dev/md1 .*; `autotune service remove`"):
+        refuse_if_unchecked(machine.root)
+    take_over.give_back(machine.root)
+    with pytest.raises(RefusalError, match="leave out --take-over-checks"):
+        refuse_if_unchecked(machine.root)
+
+
 def test_what_somebody_turned_on_again_checks_them(machine: fake_sysfs.FakeMachine) -> None:
     configured(machine, "")
     machine.put("etc/default/mdadm", "AUTOCHECK=true")
