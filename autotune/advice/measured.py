@@ -7,11 +7,9 @@ import time
 from autotune.advice.members import SLOW
 from autotune.measure.member_speed import member_speeds
 from autotune.system.array import Array
+from autotune.system.disk_load import BUSY, busy_ms
 
 LOOK_S = 0.5
-BUSY = 0.1
-"""A disk that is busy for more of the time has users, whose requests would be in the figures; and
-they would notice."""
 
 
 def speeds(array: Array) -> tuple[dict[str, int], str]:
@@ -46,20 +44,12 @@ def _reason(array: Array) -> str:
 
 
 def _busiest(array: Array) -> str:
-    """The member's disk that has been busy for some of the last moment; "" if none has."""
-    before = {disk: _busy_ms(array, disk) for disk in array.leaves}
+    """The member's disk that has been busy for some of the last moment; "" if none has. It has
+    users, whose requests would be in the figures; and they would notice."""
+    before = {disk: busy_ms(disk, array.root) for disk in array.leaves}
     began_s = time.monotonic()
     time.sleep(LOOK_S)
     passed_ms = (time.monotonic() - began_s) * 1000
-    shares = {d: (_busy_ms(array, d) - was) / passed_ms for d, was in before.items()}
+    shares = {d: (busy_ms(d, array.root) - was) / passed_ms for d, was in before.items()}
     most = max(shares, key=lambda disk: shares[disk], default="")
     return most if most and shares[most] > BUSY else ""
-
-
-def _busy_ms(array: Array, disk: str) -> int:
-    """The tenth field (kernel Documentation/block/stat.rst, io_ticks)."""
-    try:
-        words = (array.root / "sys/block" / disk / "stat").read_text().split()
-    except OSError:
-        return 0
-    return int(words[9]) if len(words) > 9 else 0

@@ -21,10 +21,11 @@ from autotune.safety.outcome import Outcome
 from autotune.safety.paths import applied_path, applied_profile_path, journal_path
 from autotune.service.config import Care
 from autotune.service.policy import ComparedInTurn
-from autotune.service.quiet_time import QUIET, QuietHours, busy_share
+from autotune.service.quiet_time import QuietHours, busy_share
 from autotune.store import TrialRecord
 from autotune.store.database import Store
 from autotune.system.array import Array
+from autotune.system.disk_load import BUSY
 from autotune.system.memory import budget_bytes, total_bytes
 from autotune.tuning.preparation import GIVEN, Given, Options
 from autotune.tuning.reporter import Reporter
@@ -59,7 +60,7 @@ class Polite:
         # What our own trial wrote may still be on its way to the disks.
         for _ in range(GLANCES):
             busy = busy_share(self._array, GLANCE_S)
-            if busy < QUIET:
+            if busy < BUSY:
                 break
         else:
             raise InUseError(

@@ -5,19 +5,13 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
 
 from autotune.errors import UsageError
-from autotune.system import sysfs
 from autotune.system.array import Array
+from autotune.system.disk_load import BUSY, busy_ms
 from autotune.untrusted import plain
 
 SAMPLE_S = 10.0
-QUIET = 0.10
-"""An array whose members are busy for less of the time than this has little to do."""
-BUSY_MS = 9
-"""The field of a disk's `stat` file with the time, in ms, in which it had a request in flight
-(kernel Documentation/block/stat.rst)."""
 
 
 @dataclass(frozen=True)
@@ -64,16 +58,11 @@ def busy_share(
     array: Array, sample_s: float = SAMPLE_S, sleep: Callable[[float], None] = time.sleep
 ) -> float:
     """The share of a short time in which the busiest disk of the array had something to do."""
-    before, began = {disk: _busy_ms(disk, array.root) for disk in array.disks}, time.monotonic()
+    before, began = {disk: busy_ms(disk, array.root) for disk in array.disks}, time.monotonic()
     sleep(sample_s)
     passed_ms = max((time.monotonic() - began) * 1000, sample_s * 1000)
-    after = {disk: _busy_ms(disk, array.root) for disk in array.disks}
+    after = {disk: busy_ms(disk, array.root) for disk in array.disks}
     return max((after[d] - before[d] for d in before), default=0) / passed_ms
-
-
-def _busy_ms(disk: str, root: Path) -> int:
-    fields = sysfs.read_or(root / "sys/block" / disk / "stat", "").split()
-    return int(fields[BUSY_MS]) if len(fields) > BUSY_MS else 0
 
 
 def unsuitable(window: QuietHours | None, now: datetime, needed_s: float, busy: float) -> str:
@@ -83,6 +72,6 @@ def unsuitable(window: QuietHours | None, now: datetime, needed_s: float, busy: 
         return "it is outside its window"
     if window is not None and window.left_s(now) < needed_s:
         return "what is left of its window is too short"
-    if busy >= QUIET:
+    if busy >= BUSY:
         return f"it is in use (its disks are busy {busy:.0%} of the time)"
     return ""

@@ -17,7 +17,7 @@ from autotune.safety.watch import Watch
 from autotune.stats.batch_means import MIN_BATCHES
 from autotune.stats.steady_state import rate
 from autotune.sync_forecast.user_latency import surely_over
-from autotune.system import sysfs
+from autotune.system import disk_load, sysfs
 from autotune.system.array import Array, Media
 from autotune.system.sync import FLOOR_KIB
 
@@ -90,10 +90,8 @@ class CheckBench:
             return busy, foreground.source if busy else PROBE, share
 
     def _busy_ms(self) -> int:
-        """For how long the members' disks have been at work, all together (kernel
-        Documentation/block/stat.rst, io_ticks)."""
-        stats = (self._array.root / "sys/block" / disk / "stat" for disk in self._array.disks)
-        return sum(int(sysfs.read(stat).split()[9]) for stat in stats)
+        """For how long the members' disks have been at work, all together."""
+        return sum(disk_load.busy_ms(disk, self._array.root) for disk in self._array.disks)
 
     def check(
         self,

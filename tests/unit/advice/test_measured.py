@@ -29,6 +29,6 @@ def test_disks_that_are_in_use_are_not_measured(
     monkeypatch.setattr(measured.os, "geteuid", lambda: 0)
     monkeypatch.setattr(measured, "member_speeds", lambda _: pytest.fail("they were read"))
     busy = iter(range(0, 1 << 30, 400))
-    monkeypatch.setattr(measured, "_busy_ms", lambda _, disk: next(busy) if disk == "sdc" else 0)
+    monkeypatch.setattr(measured, "busy_ms", lambda disk, _: next(busy) if disk == "sdc" else 0)
     speeds, reason = measured.speeds(find_array("md0", machine.root))
     assert (speeds, reason) == ({}, "sdc is in use; try at a quiet time")
