@@ -18,7 +18,7 @@ from autotune.design.slices import on_slices
 from autotune.design.space import Space, space
 from autotune.design.trials import Trials
 from autotune.design.workspace import Workspace, first_free, last_free, slice_of
-from autotune.errors import AutotuneError, RefusalError, RestoreError, SignalledError, UsageError
+from autotune.errors import RefusalError, SignalledError, UsageError
 from autotune.measure.workload import Workload
 from autotune.preflight.checks import fio_missing
 from autotune.problem.ceilings import Ceiling, check_phases
@@ -142,14 +142,9 @@ def make(
             )
         if not signals.going():
             raise SignalledError(f"Stopped by {signals.name}; nothing was made.")
-        try:
-            journal = new_journal(path, workspace.uuid, result.device, ())
-            with guarded(journal, notice):
-                _make(result, workspace, journal)
-        except RestoreError as error:
-            # It says what is left, and what it came with says why.
-            why = f"{error.__context__} " if isinstance(error.__context__, AutotuneError) else ""
-            raise RestoreError(f"{why}{error}") from None
+        journal = new_journal(path, workspace.uuid, result.device, ())
+        with guarded(journal, notice):
+            _make(result, workspace, journal)
 
 
 def _make(result: Result, workspace: Workspace, journal: Journal) -> None:

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from autotune.durable import open_to_read
-from autotune.errors import AutotuneError, RestoreError
+from autotune.errors import AutotuneError, RestoreError, SignalledError
 from autotune.safety import deferred_restore, scope
 from autotune.safety.heartbeat import End, Heartbeat, wait_for_the_end
 from autotune.safety.in_time import in_time
@@ -103,8 +103,9 @@ def guarded(journal: Journal, notice: Callable[[str], None]) -> Iterator[Guardia
     """Whatever changes what the journal says, under a guardian's eyes: at the end it is put back,
     unless the journal is cleared by then. What somebody else has set meanwhile is told to `notice`.
 
-    Raise RestoreError if something could not be put back.
+    Raise RestoreError if something could not be put back, with what it came with.
     """
+    why = ""
     try:
         guardian = Guardian(journal)
     except BaseException:
@@ -112,6 +113,12 @@ def guarded(journal: Journal, notice: Callable[[str], None]) -> Iterator[Guardia
         raise
     try:
         yield guardian
+    except SignalledError:
+        # That says that all is put back.
+        raise
+    except AutotuneError as error:
+        why = f"{error} "
+        raise
     finally:
         # Not whether the file is there: it may have gone with its file system.
         outcome = Outcome() if journal.cleared else restore(journal, at_once=True)
@@ -137,7 +144,7 @@ def guarded(journal: Journal, notice: Callable[[str], None]) -> Iterator[Guardia
             )
         if not outcome.complete and not mended:
             raise RestoreError(
-                "Not everything could be put back: "
+                f"{why}Not everything could be put back: "
                 + "; ".join(outcome.failed)
                 + ". Correct that and run `autotune restore`."
             )

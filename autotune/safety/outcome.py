@@ -32,5 +32,10 @@ class Outcome:
 
 def because(path: Path, error: AutotuneError | OSError) -> str:
     """Why something with a file failed, for `Outcome.failed`."""
+    return f"{path}: {reason(error)}"
+
+
+def reason(error: AutotuneError | OSError) -> str:
+    """The error as the last part of a sentence."""
     text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-    return f"{path}: {text.rstrip('.')}"
+    return text.rstrip(".")

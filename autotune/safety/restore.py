@@ -12,7 +12,7 @@ from autotune.knobs.write_order import BOUNDS, OF_REDUNDANCY, WAITING, restoring
 from autotune.safety import own_array
 from autotune.safety.handed_over import let_wait
 from autotune.safety.journal import Journal
-from autotune.safety.outcome import Outcome, because
+from autotune.safety.outcome import Outcome, because, reason
 from autotune.safety.own_check import stop_check
 from autotune.safety.own_scratch import remove_scratch
 from autotune.safety.paths import is_of_applied
@@ -58,7 +58,9 @@ def restore(journal: Journal, root: Path = Path("/"), at_once: bool = False) -> 
         try:
             _end(journal, outcome)
         except (AutotuneError, OSError) as error:
-            outcome.failed.append(because(journal.path, error))
+            outcome.failed.append(
+                f"all settings are, but {journal.path} cannot be cleared ({reason(error)})"
+            )
     return outcome
 
 

@@ -436,6 +436,38 @@ def test_what_the_tuner_could_not_put_back_the_guardian_tries_once_more(
     assert bool(open_journals(tmp_path / "state")) == (refusals > 1)
 
 
+def test_a_journal_that_cannot_be_cleared_is_no_setting_that_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where the state folder's filesystem has become read-only after an error."""
+    file = tmp_path / "md/stripe_cache_size"
+    file.parent.mkdir()
+    file.write_text("256\n")
+    path = journal_path(tmp_path / "state", UUID)
+
+    def read_only(_journal: Journal) -> None:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    # The guardian, a process of its own, can.
+    monkeypatch.setattr(Guardian, "dismiss", lambda self: self._process.kill())
+
+    def tune() -> None:
+        with guarded(new_journal(path, UUID, "/dev/md0", [file]), print) as guardian:
+            guardian.journal.writing(file, "4096")
+            file.write_text("4096\n")
+            monkeypatch.setattr(Journal, "close", read_only)
+            raise AutotuneError("Nothing more can be written down.")
+
+    with pytest.raises(RestoreError) as told:
+        tune()
+    assert str(told.value) == (
+        "Nothing more can be written down. Not everything could be put back: all settings are, "
+        f"but {path} cannot be cleared (Read-only file system). Correct that and run "
+        "`autotune restore`."
+    )
+    assert file.read_text() == "256"
+
+
 def test_what_a_sync_keeps_from_going_back_goes_back_after_it(tmp_path: Path) -> None:
     file, action = tmp_path / "md/group_thread_cnt", tmp_path / "md/sync_action"
     file.parent.mkdir()
