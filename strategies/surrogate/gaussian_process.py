@@ -5,6 +5,7 @@ few points, so log-priors are added to its likelihood.
 """
 
 import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -59,35 +60,52 @@ class FigureKernel(Kernel):  # type: ignore[misc]  # skopt is untyped
     def __call__(self, x: Array, y: Array | None = None, eval_gradient: bool = False) -> Any:
         """The covariance of the rows of x (n, c) with those of y (m, c), or with themselves and
         the noise if y is None; with the gradient by the logs of `scales` (n, n, 3 + knobs)."""
+        if eval_gradient:
+            assert y is None
+            return self._with_gradient(x)
         alone, together, noise = self.scales[:3]
         other = x if y is None else y
+        singles, apart = np.zeros((2, len(x), len(other)))
+        # One after the other, since there may be a thousand rows on both sides.
+        for by_knob in self._apart(x, other):
+            apart += by_knob
+            singles += _matern(by_knob)[0]
         width = len(self.layout.groups)
-        apart = self._apart(x, other)
-        root = np.sqrt(5.0 * apart)
-        decay = np.exp(-root)
-        singles = decay * (1.0 + root + root**2 / 3.0)
-        whole_root = np.sqrt(5.0 * apart.sum(axis=0))
-        whole_decay = np.exp(-whole_root)
-        whole = whole_decay * (1.0 + whole_root + whole_root**2 / 3.0)
-        covariance = alone * singles.sum(axis=0) + together * whole
-        covariance += x[:, width:] @ other[:, width:].T
-        if y is not None:
-            return covariance
-        covariance[np.diag_indices_from(covariance)] += noise
-        if not eval_gradient:
-            return covariance
-        by_length = 5.0 / 3.0 * apart * (alone * decay * (1.0 + root))
-        by_length += 5.0 / 3.0 * apart * (together * whole_decay * (1.0 + whole_root))
+        linear = x[:, width:] @ other[:, width:].T
+        covariance = alone * singles + together * _matern(apart)[0] + linear
+        if y is None:
+            covariance[np.diag_indices_from(covariance)] += noise
+        return covariance
+
+    def _with_gradient(self, x: Array) -> tuple[Array, Array]:
+        alone, together, noise = self.scales[:3]
+        apart = np.zeros((self.layout.knobs, len(x), len(x)))
+        for knob, by_knob in enumerate(self._apart(x, x)):
+            apart[knob] = by_knob
+        singles, by_single = _matern(apart)
+        whole, by_whole = _matern(apart.sum(axis=0))
+        width = len(self.layout.groups)
         parts = [alone * singles.sum(axis=0), together * whole, noise * np.eye(len(x))]
+        covariance = parts[0] + parts[1] + x[:, width:] @ x[:, width:].T + parts[2]
+        by_length = apart * (alone * by_single + together * by_whole)
         return covariance, np.stack([*parts, *by_length], axis=-1)
 
-    def _apart(self, x: Array, y: Array) -> Array:
-        """Squared distances by knob, in length-scales (knobs, n, m)."""
-        apart = np.zeros((self.layout.knobs, len(x), len(y)))
-        for column, group in enumerate(self.layout.groups):
-            difference = x[:, column][:, None] - y[:, column][None, :]
-            apart[group] += (difference / self.scales[3 + group]) ** 2
-        return apart
+    def _apart(self, x: Array, y: Array) -> Iterator[Array]:
+        """The squared distances (n, m) by each knob, in length-scales."""
+        groups = np.array(self.layout.groups)
+        for knob in range(self.layout.knobs):
+            apart = np.zeros((len(x), len(y)))
+            for column in np.flatnonzero(groups == knob):
+                apart += (x[:, column][:, None] - y[:, column][None, :]) ** 2
+            yield apart / self.scales[3 + knob] ** 2
+
+
+def _matern(apart: Array) -> tuple[Array, Array]:
+    """Matérn 5/2 at these squared distances, and its gradient by the log of a length-scale for
+    each part of them."""
+    root = np.sqrt(5.0 * apart)
+    decay = np.exp(-root)
+    return decay * (1.0 + root + root**2 / 3.0), 5.0 / 3.0 * decay * (1.0 + root)
 
 
 @dataclass(frozen=True)

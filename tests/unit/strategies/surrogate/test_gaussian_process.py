@@ -1,6 +1,7 @@
 """The Gaussian process: its gradient, its priors, and what it makes of data."""
 
 import math
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -46,3 +47,17 @@ def test_a_model_follows_its_data_and_is_unsure_away_from_them(inputs: np.ndarra
     assert model.posterior(far)[1][0] > 4 * variance.max()
     joint = model.covariance(inputs, inputs)
     assert np.diag(joint) == pytest.approx(variance, abs=1e-9)
+
+
+def test_a_thousand_settings_at_once_take_little_memory() -> None:
+    """As whether each of ten changes is needed is asked: one matrix of them is 8 MiB."""
+    layout = Layout(groups=tuple(range(14)), knobs=14)
+    kernel = FigureKernel(np.full(17, 0.5), layout)
+    x = np.random.default_rng(0).random((1024, 20))
+    tracemalloc.start()
+    try:
+        kernel(x, x)
+        most = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert most < 16 * 8 * 2**20
