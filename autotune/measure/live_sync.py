@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Self
 
 from autotune.knobs import Knob, unsafe_now
+from autotune.measure.check import SHOWS_AFTER_S
 from autotune.system import sysfs
 from autotune.system.array import Array
 from autotune.system.mdstat import getting_on_kib
@@ -78,13 +79,16 @@ class Recovery:
     def done_bytes(self) -> int:
         """How much of each member was synced since this phase began.
 
-        Raise SyncEndedError if the sync is over.
+        Raise SyncEndedError if the sync is over, StoppedError if it was interrupted.
         """
         mdstat = sysfs.read(self._array.root / "proc/mdstat")
         position = getting_on_kib(mdstat, self._array.name)
         if position is None:
             # Between two members, or at its very end, a sync shows no position.
             if sysfs.read_or(self._array.md / "sync_action", "idle") not in REBUILDS:
+                # Interrupted, as where the new disk fails, it is idle too; the watch knows that.
+                time.sleep(SHOWS_AFTER_S)
+                self._watch()
                 raise ended(self._array)
             return self._done_kib * 1024
         if self._position_kib is not None:

@@ -135,6 +135,20 @@ def test_between_two_members_it_shows_no_position_and_at_its_end_it_is_over(
             sync.done_bytes()
 
 
+def test_a_recovery_whose_new_disk_fails_has_not_ended(
+    machine: fake_sysfs.FakeMachine, watch: Callable[[], Watch]
+) -> None:
+    """It shows no position either, and is idle; the array lacks a member as before."""
+    machine.put(f"{MD}/degraded", "1")
+    seen = watch()
+    with Recovery(array_of(machine), seen.look) as sync:
+        sync.done_bytes()
+        machine.put("proc/mdstat", "md0 : active raid6 sde[4](F)\n")
+        machine.put(f"{MD}/sync_action", "idle")
+        with pytest.raises(StoppedError, match="the recovery of /dev/md0 was interrupted"):
+            sync.done_bytes()
+
+
 def test_after_a_change_of_speed_the_kernel_is_given_time_to_forget(
     machine: fake_sysfs.FakeMachine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
