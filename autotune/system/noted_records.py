@@ -80,22 +80,20 @@ def out_of_reach(
 def removed(
     root: Path = Path("/"), of: Callable[[Path], bool] = lambda _record: True
 ) -> dict[Path, Path]:
-    """As `out_of_reach`: the notes of what was applied whose record somebody has removed by hand,
-    so that nothing brings back what the array had."""
+    """As `out_of_reach`: the notes whose record somebody has removed by hand, so that nothing
+    brings back what the array had."""
     return {
         path: record
         for path, record, folders in _notes(root)
-        if record.parent.name == APPLIED
-        and of(record)
-        and not _is_there(record)
-        and _is_removed(folders)
+        if of(record) and not _is_there(record) and _is_removed(folders)
     }
 
 
 def told_removed(record: Path, device: str) -> str:
     """What that means, and what to do about it."""
+    what = "was applied to" if record.parent.name == APPLIED else "a killed run has set on"
     return (
-        f"What was applied to {device} was recorded in {record}, which somebody has removed. So "
+        f"What {what} {device} was recorded in {record}, which somebody has removed. So "
         "the settings of the array itself are not put back: if they were not set anew, they stay "
         f"until it is stopped. `autotune show {device}` has them; set by hand what is to be another"
     )

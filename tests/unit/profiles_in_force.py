@@ -28,6 +28,7 @@ from autotune.safety.outcome import Outcome
 from autotune.safety.paths import applied_path, journal_path
 from autotune.safety.record import BOOT_ID
 from autotune.safety.restore import restore
+from autotune.system import noted_records
 from autotune.system.array import Array
 from autotune.system.disk_originals import NOTES
 
@@ -81,6 +82,8 @@ def apply_values(array: Array, values: Mapping[str, str | int], state: Path) -> 
     known = known_here(profile(dict(values)), array, found, state)
     keep_applied(known, array, journal, state)
     journal.release()
+    # That is done in the machine's own /run.
+    noted_records.forget(path, array.root)
     return known
 
 

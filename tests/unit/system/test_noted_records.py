@@ -26,6 +26,7 @@ from autotune.system.noted_records import (
     note,
     out_of_reach,
     removed,
+    told_removed,
 )
 
 __all__ = ["files"]
@@ -72,6 +73,16 @@ def test_a_record_whose_filesystem_is_gone_is_told_and_one_that_was_removed_is_n
     record.unlink()
     forget(record, tmp_path)
     assert out_of_reach(tmp_path) == {}
+
+
+def test_of_what_was_removed_it_is_told_what_it_was(tmp_path: Path) -> None:
+    applied, journal = applied_path(tmp_path / "a", UUID), journal_path(tmp_path / "b", UUID)
+    for record in (applied, journal):
+        noted(record, tmp_path)
+        shutil.rmtree(record.parents[1])
+    assert set(removed(tmp_path).values()) == {applied, journal}
+    assert told_removed(applied, "/dev/md0").startswith("What was applied to /dev/md0 was")
+    assert told_removed(journal, "/dev/md0").startswith("What a killed run has set on /dev/md0 was")
 
 
 def test_a_record_under_another_mount_is_told(tmp_path: Path) -> None:
