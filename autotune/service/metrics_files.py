@@ -19,7 +19,9 @@ def remove_earlier_names(file: Path, kind: str, device: str, uuid: str) -> None:
     now = metrics_file(file, kind, device)
     for other in _of_kind(file, kind):
         if other != now and _tells_of(other, uuid):
-            other.unlink(missing_ok=True)
+            # One that cannot be removed keeps no guard from its work.
+            with contextlib.suppress(OSError):
+                other.unlink()
 
 
 def remove_all(file: Path) -> list[Path]:
