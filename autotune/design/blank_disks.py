@@ -1,6 +1,5 @@
 """The disks of a design: blank ones, named twice, and looked at again before each write."""
 
-import itertools
 import os
 import stat
 from collections.abc import Iterator, Sequence
@@ -104,8 +103,9 @@ def look_at_all_again(disks: Sequence[Disk]) -> None:
 def find_disks(given: Sequence[str], named_again: Sequence[str]) -> tuple[Disk, ...]:
     """The disks that are named, each of them twice.
 
-    Raise UsageError if one is no whole disk, is missing on one side, or comes more than once, be
-    it by another path.
+    Raise UsageError if one is no whole disk, is missing on one side, or comes more than once. One
+    disk by two paths is not known: virtual disks may all have the same serial number. mdadm does
+    not make an array of it.
     """
     disks = tuple(_disk(name) for name in given)
     again = {_disk(name).name for name in named_again}
@@ -116,12 +116,6 @@ def find_disks(given: Sequence[str], named_again: Sequence[str]) -> tuple[Disk, 
             raise UsageError(
                 f"--destructive does not name {disk.device}; name it there too if everything on it "
                 "may be lost."
-            )
-    for one, other in itertools.combinations(disks, 2):
-        if one.hardware and one.hardware == other.hardware:
-            raise UsageError(
-                f"{one.device} and {other.device} say that they are the same disk (wwid or serial "
-                "number), as one with two paths does; name each disk once."
             )
     if extra := again - {disk.name for disk in disks}:
         raise UsageError(

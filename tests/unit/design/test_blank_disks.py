@@ -11,10 +11,8 @@ from autotune.errors import RefusalError, UsageError
 from autotune.system.blockdev import Media
 
 
-def disk(
-    name: str, size_bytes: int = 1 << 40, media: Media = Media.HDD, hardware: str = ""
-) -> Disk:
-    return Disk(f"/dev/{name}", name, size_bytes, media, name, hardware)
+def disk(name: str, size_bytes: int = 1 << 40, media: Media = Media.HDD) -> Disk:
+    return Disk(f"/dev/{name}", name, size_bytes, media, name, "")
 
 
 @pytest.fixture
@@ -46,16 +44,6 @@ def test_disks_that_are_named_twice_under_any_name_are_taken() -> None:
 def test_what_is_not_named_twice_is_refused(named: list[str], again: list[str], text: str) -> None:
     with pytest.raises(UsageError, match=text):
         find_disks(named, again)
-
-
-def test_a_disk_that_has_two_paths_is_named_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    says = {"/dev/sdb": "one", "/dev/sdc": "two", "/dev/sdd": "one"}
-    monkeypatch.setattr(
-        blank_disks, "_disk", lambda given: disk(Path(given).name, hardware=says[given])
-    )
-    assert len(find_disks(["/dev/sdb", "/dev/sdc"], ["/dev/sdb", "/dev/sdc"])) == 2
-    with pytest.raises(UsageError, match="sdb and /dev/sdd say that they are the same disk"):
-        find_disks([*says], [*says])
 
 
 @pytest.mark.parametrize(
