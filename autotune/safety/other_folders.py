@@ -11,7 +11,7 @@ from autotune.safety.journal import Journal
 from autotune.safety.locks import MEMORY
 from autotune.safety.paths import applied_path, applied_records, is_held
 from autotune.system import noted_records
-from autotune.system.array import list_arrays
+from autotune.system.array import Array, list_arrays
 from autotune.system.noted_records import (
     noted_folders,
     out_of_reach,
@@ -33,8 +33,18 @@ def left_elsewhere(state_dir: Path, memory: Path = MEMORY) -> list[str]:
             texts += _told_of(folder, partial(_left, folder, known))
     for folder in noted_folders():
         texts += _told_of(folder, partial(_out_of_reach, folder))
-        texts += _told_of(folder, partial(_removed, folder))
+    for array in list_arrays():
+        texts += removed_records(array)
     return list(dict.fromkeys(texts))
+
+
+def removed_records(array: Array) -> list[str]:
+    """What was set on an array and whose record somebody has removed, whatever the state folder, a
+    sentence each."""
+    texts = []
+    for folder in noted_folders():
+        texts += _told_of(folder, partial(_removed, folder, array))
+    return texts
 
 
 def _told_of(folder: Path, look: Callable[[], list[str]]) -> list[str]:
@@ -71,10 +81,11 @@ def _out_of_reach(folder: Path) -> list[str]:
     return [told(note, record) for note, record in found.items()]
 
 
-def _removed(folder: Path) -> list[str]:
-    found = removed(of=lambda record: record.parents[1] == folder).values()
-    names = {array.uuid: array.device for array in list_arrays()} if found else {}
-    return [f"{told_removed(each, names[each.stem])}." for each in found if each.stem in names]
+def _removed(folder: Path, array: Array) -> list[str]:
+    def of_it(record: Path) -> bool:
+        return record.parents[1] == folder and record.stem == array.uuid
+
+    return [f"{told_removed(each, array.device)}." for each in removed(of=of_it).values()]
 
 
 def is_applied_elsewhere(uuid: str, state_dir: Path, memory: Path = MEMORY) -> bool:

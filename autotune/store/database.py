@@ -16,11 +16,10 @@ from autotune.errors import UsageError
 from autotune.problem.course import Course
 from autotune.store import sqlite
 from autotune.store.models import RunRow, TrialRow, run_record, trial_record
-from autotune.store.opening import bring_up_to_date
+from autotune.store.opening import FILE_NAME, bring_up_to_date
 from autotune.store.records import RunRecord, TrialRecord
 from autotune.untrusted import NONSENSE
 
-FILE_NAME = "autotune.db"
 WHOLE, RUNS = 50, 1000
 """What is kept of an array by `thin`: so many runs with their trials, so many at all."""
 

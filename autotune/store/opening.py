@@ -7,9 +7,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from autotune.durable import private_folder, refuse_others_link
-from autotune.errors import RefusalError
+from autotune.errors import AutotuneError, RefusalError
 from autotune.store import sqlite
 
+FILE_NAME = "autotune.db"
 HEAD = "0002"
 """The newest of `migrations/versions`: an up-to-date store is known by it without Alembic, which
 takes longer to import than to ask."""
@@ -29,18 +30,27 @@ def bring_up_to_date(where: Path) -> None:
     with _alone(where):
         if not where.exists():
             os.close(os.open(where, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o600))
-        revision = _revision(where)
+        revision = _known_revision(where)
         if revision == HEAD:
             return
         # Only a store that is new or older needs it.
-        from autotune.store.migrations import known_revisions, migrate  # noqa: PLC0415
+        from autotune.store.migrations import migrate  # noqa: PLC0415
 
-        if revision not in ("", *known_revisions()):
-            raise RefusalError(
-                f"The store {where} was made by a newer autotune; upgrade this one, or choose "
-                "another folder with --state-dir."
-            )
         migrate(where, revision)
+
+
+def fault(state_dir: Path) -> str | None:
+    """Why the store of a state folder cannot be used, if it is there and cannot; whatever it is, it
+    is not brought up to date."""
+    where = state_dir / FILE_NAME
+    try:
+        if where.exists():
+            _known_revision(where)
+    except sqlite.DRIVER_ERRORS as error:
+        return str(sqlite.failure(where, error))
+    except AutotuneError as error:
+        return str(error)
+    return None
 
 
 @contextmanager
@@ -70,3 +80,18 @@ def _revision(where: Path) -> str:
         f"The database {where} holds something else than autotune's runs; "
         "choose another folder with --state-dir."
     )
+
+
+def _known_revision(where: Path) -> str:
+    """Likewise; raise RefusalError if a newer autotune made the store."""
+    revision = _revision(where)
+    if revision == HEAD:
+        return revision
+    from autotune.store.migrations import known_revisions  # noqa: PLC0415
+
+    if revision not in ("", *known_revisions()):
+        raise RefusalError(
+            f"The store {where} was made by a newer autotune; upgrade this one, or choose "
+            "another folder with --state-dir."
+        )
+    return revision

@@ -11,7 +11,9 @@ from autotune.preflight.checks import PreflightFinding, check, refusals
 from autotune.preflight.disk_space import no_room
 from autotune.preflight.syncs import degraded, slowed, syncing
 from autotune.safety.locks import is_locked
+from autotune.safety.other_folders import removed_records
 from autotune.safety.paths import journal_path
+from autotune.store.opening import fault
 from autotune.system import sync
 from autotune.system.array import Array
 from autotune.system.stack import read_stack
@@ -44,9 +46,10 @@ def diagnose(array: Array, state_dir: Path, known: Collection[str]) -> Diagnosis
     elif not found and (slow := slowed(array)):
         found.append(PreflightFinding("warn", slow))
     found += checked
-    if full := no_room(state_dir):
-        found.append(PreflightFinding("refuse", full))
+    if stops := no_room(state_dir) or fault(state_dir):
+        found.append(PreflightFinding("refuse", stops))
     found += leftovers.applied(array, state_dir)
+    found += (PreflightFinding("warn", text) for text in removed_records(array))
     if refusals(found):
         return Diagnosis(array.device, tuple(found), None)
     try:

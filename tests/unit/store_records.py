@@ -7,7 +7,8 @@ from pathlib import Path
 from autotune.problem.figure import Estimate
 from autotune.problem.trial import Status
 from autotune.store import TrialRecord
-from autotune.store.database import FILE_NAME, Store
+from autotune.store.database import Store
+from autotune.store.opening import FILE_NAME
 
 PHASES = ("read", "write", "resync")
 

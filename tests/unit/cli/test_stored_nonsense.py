@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from autotune.cli.main import app
 from autotune.errors import AutotuneError
-from autotune.store.database import FILE_NAME
+from autotune.store.opening import FILE_NAME
 
 REPORT = ("report", "1", "--format", "text")
 

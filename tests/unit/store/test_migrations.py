@@ -15,8 +15,9 @@ from store_records import record
 
 from autotune.errors import AutotuneError, RefusalError
 from autotune.store import migrations, opening
-from autotune.store.database import FILE_NAME, Store
+from autotune.store.database import Store
 from autotune.store.models import Base
+from autotune.store.opening import FILE_NAME
 
 ROOT = Path(__file__).parents[3]
 

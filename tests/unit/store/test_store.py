@@ -14,7 +14,8 @@ from store_records import record
 from autotune.errors import AutotuneError, UsageError
 from autotune.problem.course import Course
 from autotune.store import sqlite
-from autotune.store.database import FILE_NAME, Store
+from autotune.store.database import Store
+from autotune.store.opening import FILE_NAME
 
 
 def test_what_is_stored_comes_back_from_another_process(tmp_path: Path) -> None:

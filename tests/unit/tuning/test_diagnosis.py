@@ -1,12 +1,16 @@
 """Whether a run can start."""
 
+import shutil
 from pathlib import Path
 
 import fake_sysfs
 import pytest
 
 from autotune.preflight import checks
-from autotune.safety.paths import journal_path
+from autotune.safety.paths import applied_path, journal_path
+from autotune.store.database import Store
+from autotune.store.opening import FILE_NAME
+from autotune.system import noted_records
 from autotune.system.array import find_array
 from autotune.tuning import diagnosis
 from autotune.tuning.diagnosis import diagnose
@@ -24,6 +28,36 @@ def test_what_an_earlier_run_left_prevents_one_and_is_said_first(
     assert found.run is None
     assert found.findings[0].severity == "refuse"
     assert "run `autotune restore`" in found.findings[0].message
+
+
+def test_a_damaged_store_prevents_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checks.shutil, "which", lambda name: f"/usr/bin/{name}")
+    array = find_array("md0", fake_sysfs.raid6(tmp_path / "machine").root)
+    damaged = "is damaged"
+    Store(tmp_path)
+    assert not any(damaged in each.message for each in diagnose(array, tmp_path, ()).findings)
+    store = tmp_path / FILE_NAME
+    store.write_bytes(b"garbage" * 1000)
+    found = diagnose(array, tmp_path, ())
+    assert found.run is None
+    assert [each.severity for each in found.findings if damaged in each.message] == ["refuse"]
+    assert store.read_bytes() == b"garbage" * 1000
+
+
+def test_a_record_that_somebody_has_removed_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(noted_records, "NOTES", tmp_path / "notes")
+    array = find_array("md0", fake_sysfs.raid6(tmp_path / "machine").root)
+    record = applied_path(tmp_path / "state", array.uuid)
+    record.parent.mkdir(parents=True)
+    record.touch()
+    noted_records.note(record)
+    removed = f"{record}, which somebody has removed"
+    assert not any(removed in each.message for each in diagnose(array, tmp_path, ()).findings)
+    shutil.rmtree(tmp_path / "state")
+    found = diagnose(array, tmp_path, ()).findings
+    assert [each.severity for each in found if removed in each.message] == ["warn"]
 
 
 @pytest.mark.parametrize("bound", ["max", "8192"])

@@ -20,7 +20,8 @@ from autotune.measure.workload import Phase, parse_workload
 from autotune.preflight import checks
 from autotune.problem.figure import Estimate
 from autotune.safety.paths import open_journals
-from autotune.store.database import FILE_NAME, Store
+from autotune.store.database import Store
+from autotune.store.opening import FILE_NAME
 from autotune.system import sysfs
 from autotune.system.array import find_array
 from autotune.tuning import phase_runs, prepare
