@@ -17,7 +17,7 @@
 # make bench-measure   whether measurements in the lab can be relied on (an hour)
 # make bench-persist   how soon a persisted profile is back (some minutes)
 # make bench-year   ten thousand passes of re-tuning, on synthetic arrays (an hour)
-# make bench-guard   rebuilds under guard: with dates, by policy, beside fixed limits (a day; goes on where cut)
+# make bench-guard   rebuilds under guard: with deadlines, by policy, beside fixed limits (some six hours; goes on where cut)
 # make bench-forecast   forecasts beside the rebuilds that follow them (two hours)
 # make bench-requests   writes in requests of whole stripes, beside the default (half an hour, quiet)
 # make bench-raid10   what readers of a RAID 10 feel of a check and a rebuild (five minutes, quiet)

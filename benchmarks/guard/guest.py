@@ -2,7 +2,7 @@
 
 First the array is known: the p99 without a sync, and how a rebuild at full speed goes. The ceiling
 lies between the two p99s, and a deadline is some times what full speed takes. Each rebuild is a
-row.
+row; those that are there are not measured again, and what they know of the array holds.
 """
 
 import argparse
@@ -12,9 +12,10 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -32,6 +33,9 @@ REPETITIONS = 3
 POLICIES = ("foreground", "balanced", "rebuild")
 LISTENS_S = 20.0
 """Until a guard that waits has started, in the lab."""
+Row = dict[str, Any]
+Step = Callable[[], Row]
+"""One rebuild."""
 
 
 @dataclass(frozen=True)
@@ -57,8 +61,17 @@ def get_known(array: Array, iops: int) -> Known:
     full_s = rebuilt(array, Users(array, 0))
     busy = Users(array, iops, stay=True)
     rebuilt(array, busy)
-    member_kib = int((array.md / "component_size").read_text())
-    return Known(full_s, member_kib / full_s, quiet.whole_p99(), busy.whole_p99())
+    return Known(full_s, member_kib(array) / full_s, quiet.whole_p99(), busy.whole_p99())
+
+
+def known_by(array: Array, row: Row) -> Known:
+    """What an earlier row was held against."""
+    full_s = row["full_s"]
+    return Known(full_s, member_kib(array) / full_s, row["quiet_ms"] * 1e6, row["full_ms"] * 1e6)
+
+
+def member_kib(array: Array) -> int:
+    return int((array.md / "component_size").read_text())
 
 
 def rebuilt(array: Array, users: Users) -> float:
@@ -90,7 +103,7 @@ def guarding(array: Array, words: Sequence[str], said: Path) -> Iterator[None]:
                 child.terminate()
 
 
-def row(name: str, known: Known, users: Users, seconds: float) -> dict[str, Any]:
+def row(name: str, known: Known, users: Users, seconds: float) -> Row:
     """What a rebuild was like. Latencies in ms."""
     held = sum(p99_ns <= known.ceiling_ns for p99_ns in users.p99s())
     came = sum(p99(window) <= known.ceiling_ns for window in users.arrivals)
@@ -109,9 +122,7 @@ def row(name: str, known: Known, users: Users, seconds: float) -> dict[str, Any]
     }
 
 
-def guarded(
-    array: Array, known: Known, users: Users, name: str, words: Sequence[str]
-) -> dict[str, Any]:
+def guarded(array: Array, known: Known, users: Users, name: str, words: Sequence[str]) -> Row:
     """A rebuild under guard; `said` is what it told people."""
     with TemporaryDirectory() as folder:
         said = Path(folder) / "said"
@@ -120,7 +131,7 @@ def guarded(
         return {**row(name, known, users, seconds), "said": said.read_text()}
 
 
-def fixed(array: Array, known: Known, users: Users, share: float) -> dict[str, Any]:
+def fixed(array: Array, known: Known, users: Users, share: float) -> Row:
     """A rebuild at a fixed limit."""
     (array.md / "sync_speed_max").write_text(str(round(share * known.full_kib_s)))
     found = row(f"fixed {share:.0%}", known, users, rebuilt(array, users))
@@ -128,48 +139,71 @@ def fixed(array: Array, known: Known, users: Users, share: float) -> dict[str, A
     return found
 
 
-def dates(array: Array, known: Known, iops: int) -> Iterator[Mapping[str, Any]]:
+def dates(array: Array, known: Known, iops: int) -> list[Step]:
     """Under a ceiling and a deadline."""
-    for times in DATES:
+
+    def within(times: float) -> Row:
         date_s = math.ceil(times * known.full_s)
         words = (f"--p99-ceiling={known.ceiling_ns / 1e6:.1f}ms", f"--finish-within={date_s}s")
         found = guarded(array, known, Users(array, iops), f"deadline ×{times:.0f}", words)
-        yield {**found, "date_s": date_s}
+        return {**found, "date_s": date_s}
+
+    return [partial(within, times) for times in DATES]
 
 
-def ladder(array: Array, known: Known, iops: int) -> Iterator[Mapping[str, Any]]:
+def ladder(array: Array, known: Known, iops: int) -> list[Step]:
     """Under a ceiling, beside fixed limits, in turn."""
     words = (f"--p99-ceiling={known.ceiling_ns / 1e6:.1f}ms",)
-    for _ in range(REPETITIONS):
-        yield guarded(array, known, Users(array, iops), "guard", words)
-        for share in LADDER:
-            yield fixed(array, known, Users(array, iops), share)
+
+    def under_guard() -> Row:
+        return guarded(array, known, Users(array, iops), "guard", words)
+
+    def at(share: float) -> Row:
+        return fixed(array, known, Users(array, iops), share)
+
+    return [under_guard, *(partial(at, share) for share in LADDER)] * REPETITIONS
 
 
-def policies(array: Array, known: Known, iops: int) -> Iterator[Mapping[str, Any]]:
+def policies(array: Array, known: Known, iops: int) -> list[Step]:
     """By the name of a policy, beside users who stay."""
-    for policy in POLICIES:
+
+    def by(policy: str) -> Row:
         users = Users(array, iops, stay=True)
-        yield guarded(array, known, users, policy, (f"--policy={policy}",))
+        return guarded(array, known, users, policy, (f"--policy={policy}",))
+
+    return [partial(by, policy) for policy in POLICIES]
 
 
 PARTS = {"dates": dates, "ladder": ladder, "policies": policies}
+ROWS = {
+    "dates": len(DATES),
+    "ladder": REPETITIONS * (1 + len(LADDER)),
+    "policies": len(POLICIES),
+}
+"""How many rebuilds each part has."""
+
+
+def read_rows(file: Path) -> list[Row]:
+    """What is there of a part."""
+    return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.guard.guest")
     parser.add_argument("part", choices=PARTS)
     parser.add_argument("--iops", type=int, required=True, help="of the users")
+    parser.add_argument("--commit", required=True, help="the code that is measured")
     parser.add_argument("--out", type=Path, required=True, help="file for the rows")
     chosen = parser.parse_args()
     array = find_array("/dev/md0")
-    known = get_known(array, chosen.iops)
-    rows = []
-    for found in PARTS[chosen.part](array, known, chosen.iops):
-        rows.append({"array": f"{array.level}-{array.raid_disks}{array.media.value}", **found})
-        print(json.dumps(rows[-1]), flush=True)
-        chosen.out.with_suffix(".cut").write_text(json.dumps(rows, indent=1) + "\n")
-    chosen.out.with_suffix(".cut").replace(chosen.out)
+    done = read_rows(chosen.out)
+    known = known_by(array, done[0]) if done else get_known(array, chosen.iops)
+    name = f"{array.level}-{array.raid_disks}{array.media.value}"
+    for step in PARTS[chosen.part](array, known, chosen.iops)[len(done) :]:
+        text = json.dumps({"array": name, "commit": chosen.commit, **step()})
+        print(text, flush=True)
+        with chosen.out.open("a") as file:
+            file.write(f"{text}\n")
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from autotune.errors import UsageError
+from benchmarks.commit import commit
 from benchmarks.panel.entries import HERE, Entry, entries, result_path
 from benchmarks.panel.table import HEADING, Row, line, row, totals
 
@@ -55,15 +56,9 @@ def run(entry: Entry, seed: int, time: str | None, path: Path) -> None:
     except UsageError as error:
         print(error, file=sys.stderr)
         return
-    command = ["benchmarks.panel.guest", entry.name, "--seed", str(seed), "--commit", commit()]
+    command = ["benchmarks.panel.guest", entry.name, "--seed", str(seed), "--commit", commit(HERE)]
     command += ["--out", str(path.resolve())] + (["--time", time] if time else [])
     in_lab(entry, path.parent, command)
-
-
-def commit() -> str:
-    """The code that is measured; with a `+` if it is not quite that."""
-    words = ("git", "-C", str(HERE), "describe", "--always", "--exclude=*", "--dirty=+")
-    return subprocess.run(words, check=True, capture_output=True, text=True).stdout.strip()
 
 
 def look_for_best(entry: Entry) -> int:
