@@ -131,6 +131,10 @@ def about(rows: Sequence[Mapping[str, Any]]) -> str:
     )
 
 
+def measured_at(rows: Sequence[Mapping[str, Any]]) -> str:
+    return f"Measured at {', '.join(dict.fromkeys(row['commit'] for row in rows))}."
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.guard")
     parser.add_argument("--out", type=Path, default=HERE / "results", help="folder of the rows")
@@ -146,10 +150,10 @@ def main() -> None:
     console = Console()
     if rows := read(chosen.out, "dates"):
         console.print(dates_table(rows))
-        console.print(dates_summary(rows))
+        console.print(dates_summary(rows), measured_at(rows))
     for part in ("policies", "ladder"):
         if rows := read(chosen.out, part):
-            console.print(about(rows))
+            console.print(about(rows), measured_at(rows))
             console.print(plain_table(rows))
 
 
