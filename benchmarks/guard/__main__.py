@@ -105,11 +105,15 @@ def is_possible(row: Mapping[str, Any]) -> bool:
 
 def dates_summary(rows: Sequence[Mapping[str, Any]]) -> str:
     possible = [row for row in rows if is_possible(row)]
-    windows = sum(row["windows"] for row in possible)
+    held, windows, met, arrivals = (
+        sum(row[name] for row in possible)
+        for name in ("held", "windows", "held_at_arrival", "arrivals")
+    )
     return (
         f"Deadline met in {sum(map(is_met, rows))} of {len(rows)}, and in "
         f"{sum(map(is_met, possible))} of the {len(possible)} where both were possible. There the "
-        f"ceiling held in {sum(row['held'] for row in possible)} of {windows} half minutes."
+        f"ceiling held in {held} of {windows} half minutes; with the first ones after users came, "
+        f"in {held + met} of {windows + arrivals}."
     )
 
 
