@@ -13,7 +13,6 @@ from importlib import resources
 from pathlib import Path
 
 from autotune.deploy.persisted import (
-    DIGEST,
     FOLDER,
     NOTING,
     RULES,
@@ -22,6 +21,7 @@ from autotune.deploy.persisted import (
     persisted_uuids,
     profile_path,
     rule_path,
+    rule_text,
 )
 from autotune.deploy.udevd import tell_udev
 from autotune.deploy.whole_files import write_all
@@ -37,7 +37,7 @@ from autotune.knobs.queue import NrRequests
 from autotune.knobs.scheduler import requests_after_switch
 from autotune.knobs.texts import KERNELS, of_disk
 from autotune.preflight import conflicts
-from autotune.problem.profile import Profile, as_text, digest
+from autotune.problem.profile import Profile, as_text
 from autotune.problem.setting import Setting
 from autotune.safety.applied import (
     applied_profile,
@@ -101,9 +101,9 @@ def persist(
     text = as_text(profile)
     # What could not be read again would leave no way back.
     parse_profile(text, profile.name)
-    rule += f"{DIGEST}{digest(text.encode())}\n"
     place, latest = own_place(uuid, root), profile_path(uuid, root)
-    files = {place: text, root / NOTING: _noting_script(), rule_path(uuid, root): rule}
+    files = {place: text, root / NOTING: _noting_script()}
+    files[rule_path(uuid, root)] = rule_text(rule, text)
     if rule_path(uuid, root).exists():
         # The rule decides which of the two profiles counts, if the power fails meanwhile.
         files = dict(reversed(files.items()))

@@ -13,6 +13,8 @@ FOLDER = udev.PERSISTED.relative_to("/")
 NOTING = udev.NOTING.relative_to("/")
 RULES = Path("etc/udev/rules.d")
 DIGEST = "# The SHA-256 of its profile: "
+_WHOLE = "# The SHA-256 of the lines above: "
+_END = 'LABEL="autotune_end"'
 
 
 def profile_path(uuid: str, root: Path = Path("/")) -> Path:
@@ -43,6 +45,41 @@ def changed_by_hand(uuid: str, root: Path = Path("/")) -> str:
                 "array is stopped."
             )
     return ""
+
+
+def rule_text(rules: str, profile: str) -> str:
+    """A rules file that says which profile it goes with, and by which it is known whether it is
+    whole."""
+    text = f"{rules}{DIGEST}{digest(profile.encode())}\n"
+    return f"{text}{_WHOLE}{digest(text.encode())}\n"
+
+
+def not_whole(uuid: str, device: str, root: Path = Path("/")) -> list[str]:
+    """A sentence each of what was written for an array and is not as it was, so that the profile is
+    not set at the next start, or not all of it."""
+    rule, noting = rule_path(uuid, root), root / NOTING
+    try:
+        text = rule.read_text(errors="surrogateescape")
+    except OSError:
+        return []
+    again = f"`autotune apply {profile_path(uuid)} {device} --persist` writes it anew."
+    if not _is_whole(text):
+        return [
+            f"{rule} is not as autotune wrote it, so nobody knows what it sets at the next start; "
+            f"{again}"
+        ]
+    if str(udev.NOTING) in text and not (noting.is_file() and noting.stat().st_size):
+        return [f"{rule} sets nothing on disks, since {noting} is gone; {again}"]
+    return []
+
+
+def _is_whole(rule: str) -> bool:
+    above, known, last = rule.rpartition(_WHOLE)
+    if known:
+        return last == f"{digest(above.encode(errors='surrogateescape'))}\n"
+    # Older versions wrote no such line.
+    lines = [line for line in rule.splitlines() if line and not line.startswith("#")]
+    return lines[-1:] == [_END]
 
 
 def rule_path(uuid: str, root: Path = Path("/")) -> Path:

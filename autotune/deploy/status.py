@@ -6,7 +6,7 @@ from pathlib import Path
 
 from autotune.deploy import exported_script, rescale
 from autotune.deploy.in_force import Active, active, damaged_record
-from autotune.deploy.persisted import changed_by_hand, profile_path, rule_path
+from autotune.deploy.persisted import changed_by_hand, not_whole, profile_path, rule_path
 from autotune.errors import AutotuneError
 from autotune.knobs import by_name, missing
 from autotune.preflight import conflicts, leftovers, syncs
@@ -80,6 +80,7 @@ def status(array: Array, state_dir: Path) -> ArrayStatus:
     notes += filter(None, [exported_script.in_force(array)])
     persisted = next((each.profile for each in found if each.how == "persisted"), None)
     faults += filter(None, [changed_by_hand(array.uuid, array.root)])
+    faults += not_whole(array.uuid, array.device, array.root)
     rule = rule_path(array.uuid, array.root)
     if persisted is not None and not rule.exists():
         faults.append(

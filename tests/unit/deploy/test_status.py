@@ -3,6 +3,7 @@
 import io
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,11 @@ from typer.testing import CliRunner
 
 from autotune.cli.main import app
 from autotune.deploy.in_force import active, refuse_damaged
-from autotune.deploy.persisted import profile_path, rule_path
+from autotune.deploy.persisted import DIGEST, NOTING, profile_path, rule_path, rule_text
 from autotune.deploy.status import NOT_PROVEN, ArrayStatus, status
 from autotune.errors import RefusalError, UsageError
+from autotune.export import udev
+from autotune.knobs.profile_file import parse_profile
 from autotune.report.status import document as as_json
 from autotune.report.status import print_status
 from autotune.safety.journal import Journal
@@ -49,10 +52,12 @@ def apply(array: Array, boot: str = "now", **changed: object) -> None:
 def persist(array: Array, **changed: object) -> None:
     path = profile_path(array.uuid, array.root)
     path.parent.mkdir(parents=True)
-    path.write_text(json.dumps(profile(**changed)))
+    text = json.dumps(profile(**changed))
+    path.write_text(text)
+    (array.root / NOTING).write_text("exit 0\n")
     rule = rule_path(array.uuid, array.root)
     rule.parent.mkdir(parents=True, exist_ok=True)
-    rule.touch()
+    rule.write_text(rule_text(udev.persisted(parse_profile(text, ""), array.uuid), text))
 
 
 def profile(knobs: dict[str, int | str] | None = None, **proven_on: object) -> dict[str, Any]:
@@ -112,6 +117,59 @@ def test_a_rule_without_its_profile_is_wrong(machine: fake_sysfs.FakeMachine) ->
     found = look(array)
     assert not found.good
     assert "autotune unpersist" in found.faults[0]
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda rule: "",
+        lambda rule: rule[:900],
+        lambda rule: rule.replace("384", "768"),
+        lambda rule: f"{rule}#\n",
+        # Versions before wrote not so much: whether one of theirs is cut is all that can be seen.
+        lambda rule: rule[: rule.index('\nLABEL="autotune_end"')],
+    ],
+)
+def test_a_rule_that_is_not_whole_is_wrong(
+    machine: fake_sysfs.FakeMachine, damage: Callable[[str], str]
+) -> None:
+    array = find_array("md0", machine.root)
+    persist(array)
+    rule = rule_path(array.uuid, array.root)
+    whole = rule.read_text()
+    rule.write_text(damage(whole))
+    assert rule.read_text() != whole
+    (fault,) = look(array).faults
+    assert fault.startswith(f"{rule} is not as autotune wrote it, so nobody knows what it sets")
+    assert f"`autotune apply {profile_path(array.uuid)} /dev/md0 --persist`" in fault
+
+
+def test_a_rule_of_an_earlier_version_is_as_good(machine: fake_sysfs.FakeMachine) -> None:
+    array = find_array("md0", machine.root)
+    persist(array)
+    rule = rule_path(array.uuid, array.root)
+    rule.write_text(rule.read_text().partition(DIGEST)[0])
+    assert look(array).good
+
+
+@pytest.mark.parametrize("emptied", [False, True])
+def test_rules_for_disks_whose_script_is_gone_are_wrong(
+    machine: fake_sysfs.FakeMachine, emptied: bool
+) -> None:
+    array = find_array("md0", machine.root)
+    persist(array, knobs={"scheduler": "none"})
+    assert not look(array).faults
+    script = array.root / NOTING
+    script.write_text("") if emptied else script.unlink()
+    (fault,) = look(array).faults
+    assert f"sets nothing on disks, since {script} is gone" in fault
+
+
+def test_without_rules_for_disks_the_script_is_not_needed(machine: fake_sysfs.FakeMachine) -> None:
+    array = find_array("md0", machine.root)
+    persist(array)
+    (array.root / NOTING).unlink()
+    assert look(array).good
 
 
 @pytest.mark.parametrize("text", ["", "garbage\n"])
