@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Sequence
 
-from autotune.errors import StoppedError
+from autotune.errors import InUseError, StoppedError
 from autotune.knobs import Knob, read_setting
 from autotune.problem.setting import Setting
 from autotune.safety.guardian import Guardian
@@ -59,14 +59,14 @@ class Watch:
             self.look()
 
     def look(self) -> None:
-        """Look now. Raise StoppedError with what ends the run."""
+        """Look now. Raise StoppedError with what ends the run, InUseError if it goes first."""
         self._looked = time.monotonic()
+        if reason := self._another_array() or self._array_trouble() or self._lost_member():
+            raise StoppedError(f"Stopped: {reason}.")
+        if first := self._what_goes_first():
+            raise InUseError(f"Stopped: {first}, which goes first.")
         reason = (
-            self._another_array()
-            or self._array_trouble()
-            or self._lost_member()
-            or self._what_goes_first()
-            or self._guardian_trouble()
+            self._guardian_trouble()
             or self._memory_trouble()
             or self._foreign_change()
             or next((found for look in self._others if (found := look())), None)
@@ -99,11 +99,6 @@ class Watch:
             if self._live == "recover" and missing == self._array.degraded:
                 return f"the {NAMES[self._live]} of {device} was interrupted; see /proc/mdstat"
             raise ended(self._array)
-        if action in REAL_SYNCS and not self._live:
-            return f"a {NAMES.get(action, action)} of {device} has started, which goes first"
-        ours = self._guardian is None or self._guardian.journal.record.checking
-        if action == "check" and not ours:
-            return f"somebody else has started a check of {device}, which goes first"
         return None
 
     def _lost_member(self) -> str | None:
@@ -111,10 +106,16 @@ class Watch:
         return f"/dev/{gone} was taken out of {self._array.device}" if gone else None
 
     def _what_goes_first(self) -> str | None:
+        device, action = self._array.device, sysfs.read_or(self._array.md / "sync_action", "idle")
+        if action in REAL_SYNCS and not self._live:
+            return f"a {NAMES.get(action, action)} of {device} has started"
+        ours = self._guardian is None or self._guardian.journal.record.checking
+        if action == "check" and not ours:
+            return f"somebody else has started a check of {device}"
         found = neighbour_syncing(self._array)
         if found is None and not self._live:
             found = replacement_waits(self._array)
-        return f"{found}, which goes first" if found else None
+        return found
 
     def _guardian_trouble(self) -> str | None:
         if self._guardian is None or not (why := self._guardian.lost):

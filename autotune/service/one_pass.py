@@ -12,7 +12,7 @@ from typing import Literal
 from autotune.deploy import persist, udevd
 from autotune.deploy.in_force import Active, active
 from autotune.deploy.persisted import profile_path
-from autotune.errors import AutotuneError, InUseError, NotNowError, SignalledError
+from autotune.errors import AutotuneError, InUseError, NotNowError, RefusalError, SignalledError
 from autotune.measure.workload import load_workload
 from autotune.preflight.check_schedule import skipped
 from autotune.preflight.checks import mismatched
@@ -92,7 +92,7 @@ def retune(
         _tell(report, config, reporter)
 
     try:
-        in_force = active(array, state_dir)
+        in_force = active(array := _at_its_turn(array), state_dir)
         if not in_force:
             return Report(array.device, array.uuid, "no profile", NO_PROFILE)
         if why := _not_now(array, care, now(), differs):
@@ -146,6 +146,15 @@ def retune(
         _remember_failure(report, state_dir)
     tell(report)
     return report
+
+
+def _at_its_turn(array: Array) -> Array:
+    """The array as it is by now, which may be long after the pass began. Raise NotNowError if it
+    was stopped meanwhile."""
+    try:
+        return array.now()
+    except RefusalError as error:
+        raise NotNowError(str(error)) from None
 
 
 @dataclass(frozen=True)

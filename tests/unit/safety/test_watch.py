@@ -6,6 +6,7 @@ from pathlib import Path
 import fake_sysfs
 import pytest
 
+from autotune.errors import InUseError, StoppedError
 from autotune.safety import watch as watch_module
 from autotune.safety.guardian import Guardian
 from autotune.safety.new_journal import new_journal
@@ -48,3 +49,28 @@ def test_a_spare_that_is_taken_out_ends_a_run(tmp_path: Path) -> None:
     assert watch._lost_member() is None
     shutil.rmtree(array.md / f"dev-{array.members[-1].name}")
     assert "was taken out of /dev/md0" in (watch._lost_member() or "")
+
+
+@pytest.mark.parametrize(
+    ("action", "says"),
+    [("check", "somebody else has started a check of"), ("resync", "a resync of")],
+)
+def test_a_sync_of_somebody_elses_goes_first_which_is_no_failure(
+    tmp_path: Path, action: str, says: str
+) -> None:
+    """A pass of the service is postponed, and nobody is alarmed."""
+    machine = fake_sysfs.raid6(tmp_path)
+    array = find_array("md0", machine.root)
+    watch = Watch(array, ())
+    guardian = Guardian(new_journal(tmp_path / "journal/u.jsonl", "u", "/dev/md0", []))
+    watch.rely_on(guardian)
+    watch.look()
+    machine.put("sys/block/md0/md/sync_action", action)
+    with pytest.raises(InUseError, match=f"{says} /dev/md0.* goes first"):
+        watch.look()
+    machine.put("sys/block/md0/md/degraded", "1")
+    with pytest.raises(StoppedError, match="is degraded") as ended:
+        watch.look()
+    assert not isinstance(ended.value, InUseError)
+    guardian.journal.release()
+    guardian.dismiss()

@@ -7,7 +7,7 @@ from typing import Any, cast
 import pytest
 
 from autotune.deploy.persisted import profile_path
-from autotune.errors import AutotuneError, InUseError, NotNowError, SignalledError
+from autotune.errors import AutotuneError, InUseError, NotNowError, RefusalError, SignalledError
 from autotune.problem.figure import Estimate, Figure
 from autotune.problem.setting import Setting
 from autotune.service import history, one_pass
@@ -19,6 +19,7 @@ from autotune.system.array import Array
 
 UUID = "11111111:22222222:33333333:44444444"
 ARRAY = SimpleNamespace(device="/dev/md0", uuid=UUID)
+ARRAY.now = lambda: ARRAY
 TRIED = SimpleNamespace(name="tried", knobs={"stripe_cache_size": 4096})
 PROVEN = SimpleNamespace(name="proven", knobs={"stripe_cache_size": 1024})
 FIGURES = (Figure("write.throughput", "write", "throughput", 1.0),)
@@ -100,6 +101,24 @@ def test_a_check_of_the_machine_that_comes_soon_is_no_failure(
     assert "was cut: cron starts checks" in report.text
     assert "--time" not in report.text
     assert [each.outcome for each in history.load(tmp_path, UUID).passes] == ["reverted"]
+
+
+def test_an_array_that_was_stopped_before_its_turn_is_no_failure(
+    tmp_path: Path, told: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is wrong with its profile."""
+
+    def stopped() -> Array:
+        raise RefusalError("The array /dev/md0 is not running (it is clear); start it.")
+
+    monkeypatch.setattr(ARRAY, "now", stopped)
+    report = retune(tmp_path, AutotuneError("nothing is measured"))
+    assert (report.outcome, report.text) == (
+        "postponed",
+        "The array /dev/md0 is not running (it is clear); start it.",
+    )
+    assert told == []
+    assert not history.load(tmp_path, UUID).passes
 
 
 def test_users_who_come_after_the_originals_are_back(tmp_path: Path, told: list[str]) -> None:
