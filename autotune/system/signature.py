@@ -17,6 +17,10 @@ read as it does where there is nothing (seen with 2.38.1), so all of this is rea
 BCACHEFS_AT = 4096 + 24
 BCACHEFS = bytes.fromhex("c68573f666ce90a9d96a60cf803df7ef")
 """`BCHFS_MAGIC` in a superblock in sector 8 (kernel fs/bcachefs/bcachefs_format.h, 6.7)."""
+DM_MAGIC_AT = 32
+DM_MAGIC = {0o6142003: "cache", 27022010: "thin", 2126579579: "era", 0x8AF27F64: "clone"}
+"""`SUPERBLOCK_MAGIC`, a little-endian 64-bit number in the first sector (kernel
+drivers/md/dm-cache-metadata.c, dm-thin-metadata.c, dm-era-target.c, dm-clone-metadata.c)."""
 GPT = b"EFI PART"
 """The start of a GPT's header; its copy is in the last sector (UEFI 2.10, 5.3.2)."""
 
@@ -87,10 +91,12 @@ def _why(done: subprocess.CompletedProcess[str]) -> str:
 
 
 def unknown_to_blkid(start: bytes, end: bytes) -> str | None:
-    """What blkid 2.38 does not see: bcachefs, and a GPT of which only one of its two headers is
-    left, without an MBR before it."""
+    """What blkid 2.38 does not see: bcachefs, the metadata of device-mapper targets, and a GPT of
+    which only one of its two headers is left, without an MBR before it."""
     if start[BCACHEFS_AT:].startswith(BCACHEFS):
         return "it has a signature of bcachefs"
+    if target := DM_MAGIC.get(int.from_bytes(start[DM_MAGIC_AT:][:8], "little")):
+        return f"it has the metadata of a device-mapper target (dm-{target})"
     if any(start[sector:].startswith(GPT) for sector in (512, 4096)):
         return "it has a partition table (gpt) without its MBR"
     if any(end[-sector:].startswith(GPT) for sector in (512, 4096)):

@@ -41,12 +41,18 @@ class EarlyEnd:
             self._noise = {f.name: noise(anchors, f.name) for f in figures}
         for name, estimate in record.figures.items():
             self._best_seen[name] = max(self._best_seen.get(name, 0.0), estimate.value)
-        noisy, before = self._noisy(record.figures), self._noisy(self._baselines[0].figures)
+        noisy, before = self._noisy(record.figures), self._noisy(self._before)
         if record.status is Status.COMPLETE and p_hold(figures, noisy, before) >= HOLDS:
-            shown = gain(figures, noisy, self._baselines[0].figures)
+            shown = gain(figures, noisy, self._before)
             if shown is not None:
                 bottom = shown.value * math.exp(-2 * shown.spread)
                 self._incumbent = max(self._incumbent, bottom)
+
+    @property
+    def _before(self) -> Figures:
+        """Each figure as the first baseline that has it shows it: a short phase may give none."""
+        latest_first = reversed(self._baselines)
+        return {name: figure for each in latest_first for name, figure in each.figures.items()}
 
     def _noisy(self, figures: Figures) -> dict[str, Estimate]:
         """With the noise between trials, which a single measurement does not show."""
@@ -97,8 +103,8 @@ class EarlyEnd:
                     rough = {name: rough_percentile(seen, PERCENT, limit)}
                     return Hopelessness(f"{name} {OVER_CEILING}", rough)
             known = self._noisy({**before, **figures})
-            first = self._baselines[0].figures
-            if best_possible(self._figures, known, first, self._best_seen) < self._incumbent:
+            most = best_possible(self._figures, known, self._before, self._best_seen)
+            if most < self._incumbent:
                 return Hopelessness("surely below the best so far", {})
             return None
 

@@ -22,6 +22,7 @@ from stacks import (
     link_to,
     loop_device,
     loop_device_by_a_name_that_is_gone,
+    metadata_of_a_thin_pool,
     mounted_ext4,
     mounted_through_a_symlink,
     opened_by_a_program,
@@ -57,6 +58,7 @@ SIMILAR = {
     loop_device_by_a_name_that_is_gone,
     served_as_a_device,
     signature_of_bcachefs,
+    metadata_of_a_thin_pool,
     partition_table_without_an_mbr,
     copy_of_a_partition_table,
 }

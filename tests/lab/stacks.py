@@ -247,6 +247,23 @@ def written(device: str, position: int, data: bytes) -> Iterator[None]:
         file.write(bytes(len(data)))
 
 
+@contextlib.contextmanager
+def metadata_of_a_thin_pool(device: str) -> Iterator[None]:
+    """By dmsetup alone: LVM has it inside of a volume."""
+    load_modules(("dm-thin-pool",))
+    # Closed again each time: what the kernel writes below a cache of pages is not seen in that.
+    with written(device, 0, bytes(4096)):
+        pass
+    sh("dmsetup", "create", "data", "--table", "0 65536 zero")
+    with undone("dmsetup", "remove", "data"):
+        pool = f"0 65536 thin-pool {device} /dev/mapper/data 128 0"
+        sh("dmsetup", "create", "pool", "--table", pool)
+        sh("dmsetup", "remove", "pool")
+    yield
+    with written(device, 0, bytes(4096)):
+        pass
+
+
 def signature_of_bcachefs(device: str) -> contextlib.AbstractContextManager[None]:
     return written(device, BCACHEFS_AT, BCACHEFS)
 
@@ -282,6 +299,7 @@ STACKS: dict[Callable[[str], contextlib.AbstractContextManager[None]], str] = {
     served_as_a_file: "the store fileio_0/disk of the kernel's SCSI target lies on it",
     served_as_a_device: "the store iblock_0/disk of the kernel's SCSI target lies on it",
     signature_of_bcachefs: "it has a signature of bcachefs",
+    metadata_of_a_thin_pool: "it has the metadata of a device-mapper target (dm-thin)",
     partition_table_without_an_mbr: "it has a partition table (gpt) without its MBR",
     copy_of_a_partition_table: "it has the copy of a partition table (gpt) at its end",
 }

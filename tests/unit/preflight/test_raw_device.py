@@ -14,7 +14,14 @@ from autotune.errors import RefusalError
 from autotune.preflight import raw_device
 from autotune.system import device_users, layers, open_files, signature
 from autotune.system.array import find_array
-from autotune.system.signature import BCACHEFS, BCACHEFS_AT, EDGE_BYTES, GPT, unknown_to_blkid
+from autotune.system.signature import (
+    BCACHEFS,
+    BCACHEFS_AT,
+    DM_MAGIC_AT,
+    EDGE_BYTES,
+    GPT,
+    unknown_to_blkid,
+)
 
 NOTHING = bytes(EDGE_BYTES)
 SEEN = open_files.open_files
@@ -68,6 +75,8 @@ def test_what_blkid_does_not_know_is_seen() -> None:
     assert unknown_to_blkid(NOTHING, NOTHING) is None
     start = NOTHING[:BCACHEFS_AT] + BCACHEFS + NOTHING
     assert "bcachefs" in str(unknown_to_blkid(start, NOTHING))
+    start = NOTHING[:DM_MAGIC_AT] + (0o6142003).to_bytes(8, "little") + NOTHING
+    assert "(dm-cache)" in str(unknown_to_blkid(start, NOTHING))
     for sector in (512, 4096):
         end = NOTHING[:-sector] + GPT.ljust(sector, b"\0")
         assert "partition table" in str(unknown_to_blkid(NOTHING, end))

@@ -41,3 +41,19 @@ def test_a_trial_that_cannot_come_up_to_the_best_is_ended() -> None:
         first = PhaseResult("write", {"write.throughput": shown["write.throughput"]}, 8.0, True)
         judge = early.judge(RESYNC, [first])
         assert (judge({}, {}) is not None) is ended, write
+
+
+def test_a_figure_that_the_first_baseline_lacked_is_known_by_a_later_one() -> None:
+    """A phase that is short for its array has a figure now and then."""
+    counting = [Figure(**figure("write.throughput", 1)), Figure(**figure("resync.throughput", 1))]
+    early = EarlyEnd()
+    whole = figures(100, 30, 100, 40)
+    lacking = {name: shown for name, shown in whole.items() if name != "resync.throughput"}
+    early.learn(trial(1, "baseline", {}, lacking), counting)
+    early.learn(trial(2, "baseline", {}, whole), counting)
+    early.learn(trial(3, "search", {}, figures(160, 30, 100, 40)), counting)
+    first = PhaseResult(
+        "write", {"write.throughput": figures(40, 30, 100, 40)["write.throughput"]}, 8.0, True
+    )
+    judge = early.judge(RESYNC, [first])
+    assert judge({}, {}) is not None
