@@ -12,8 +12,9 @@ from autotune.measure.workload import Probe
 from autotune.stats.histogram import Histogram, at_rank, total
 from autotune.system.array import Array
 
-HERE_S, AWAY_S = 60.0, 30.0
 WINDOW_S = 30.0
+HERE_S, AWAY_S = 3 * WINDOW_S + 5.0, 30.0
+"""Whole half minutes: fio is asked twice a second, so they last a little longer."""
 LONGEST_S = 3600.0
 
 
