@@ -109,11 +109,13 @@ def dates_summary(rows: Sequence[Mapping[str, Any]]) -> str:
         sum(row[name] for row in possible)
         for name in ("held", "windows", "held_at_arrival", "arrivals")
     )
+    whole = f"Deadline met in {sum(map(is_met, rows))} of {len(rows)}."
+    if not possible:
+        return f"{whole} Both were possible in none."
     return (
-        f"Deadline met in {sum(map(is_met, rows))} of {len(rows)}, and in "
-        f"{sum(map(is_met, possible))} of the {len(possible)} where both were possible. There the "
-        f"ceiling held in {held} of {windows} half minutes; with the first ones after users came, "
-        f"in {held + met} of {windows + arrivals}."
+        f"{whole} Both were possible in {len(possible)}; of these it was met in "
+        f"{sum(map(is_met, possible))}, and the ceiling held in {held} of {windows} half minutes; "
+        f"with the first ones after users came, in {held + met} of {windows + arrivals}."
     )
 
 
