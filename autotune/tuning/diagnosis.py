@@ -46,8 +46,11 @@ def diagnose(array: Array, state_dir: Path, known: Collection[str]) -> Diagnosis
     elif not found and (slow := slowed(array)):
         found.append(PreflightFinding("warn", slow))
     found += checked
-    if stops := no_room(state_dir) or fault(state_dir):
-        found.append(PreflightFinding("refuse", stops))
+    if full := no_room(state_dir):
+        found.append(PreflightFinding("refuse", full))
+    # Who is not root may not look.
+    elif not refusals(found) and (unusable := fault(state_dir)):
+        found.append(PreflightFinding("refuse", unusable))
     found += leftovers.applied(array, state_dir)
     found += (PreflightFinding("warn", text) for text in removed_records(array))
     if refusals(found):

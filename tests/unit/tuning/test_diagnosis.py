@@ -42,6 +42,9 @@ def test_a_damaged_store_prevents_one(tmp_path: Path, monkeypatch: pytest.Monkey
     assert found.run is None
     assert [each.severity for each in found.findings if damaged in each.message] == ["refuse"]
     assert store.read_bytes() == b"garbage" * 1000
+    # Who may not look at the store is not told to mend it.
+    monkeypatch.setattr(checks, "not_root", lambda _: "A run needs root.")
+    assert not any(damaged in each.message for each in diagnose(array, tmp_path, ()).findings)
 
 
 def test_a_record_that_somebody_has_removed_is_told(
