@@ -362,7 +362,8 @@ alone() {
     { mkdir -p "${saved%/*}" && : >>"${saved%/*}/lock"; } ||
         fail "Nothing can be saved in ${saved%/*}, so nothing was changed."
     exec 9>>"${saved%/*}/lock"
-    flock -w 60 9 || fail "Another run of this script has $1 for a minute now; end that first."
+    # The flock of busybox knows no -w; so it is asked to wait only if need be.
+    flock -n 9 || flock -w 60 9 || fail "Another run of this script has $1 for a minute now; end that first."
     # Half of it may do harm: to set both sync speeds, the min is 1 for a moment.
     trap '' HUP INT PIPE TERM
 }

@@ -146,7 +146,7 @@ class Advise(_Table):
 class Metrics(_Table):
     """Where metrics go, for node_exporter's textfile collector."""
 
-    textfile: Annotated[str, Field(pattern=r"^/.*\.prom$", max_length=400)]
+    textfile: Annotated[str, Field(pattern=r"^/[^\x00-\x1f\x7f]*\.prom$", max_length=400)]
 
 
 class Config(_Table):

@@ -53,9 +53,11 @@ def tuned() -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.rebuild.guest")
     parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--commit", required=True, help="the code that is measured")
     parser.add_argument("--tune", action="store_true")
     chosen = parser.parse_args()
-    found: dict[str, Any] = {"created_s": created(find_array(DEVICE))}
+    found: dict[str, Any] = {"commit": chosen.commit}
+    found["created_s"] = created(find_array(DEVICE))
     array = find_array(DEVICE)
     said = foretold(array, "4min")
     found |= {"said_check_s": said.time(CHECK).value, "said_rebuild_s": said.time(REBUILD).value}

@@ -71,6 +71,7 @@ def test_without_a_file_the_defaults_hold(tmp_path: Path) -> None:
         ("[notify]\ncommand = []", "command"),
         ("[metrics]\ntextfile = 'here.prom'", "textfile"),
         ("[metrics]\ntextfile = '/etc/passwd'", "textfile"),
+        ('[metrics]\ntextfile = "/var/\\u0000.prom"', "textfile"),
         ("a = " + "[" * 4000, "nested too deeply"),
         ("no toml", "Expected"),
     ],
