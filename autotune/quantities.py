@@ -198,8 +198,11 @@ def show_figure(kind: str, value: float) -> str:
 
 
 def show_seconds(seconds: float) -> str:
-    """`45 s`, `3 min`, `3 min 20 s`, `1 h 05 min`."""
+    """`45 s`, `3 min`, `3 min 20 s`, `1 h 05 min`, `3 days 4 h`."""
     whole = round(seconds)
+    if whole >= 2 * 86_400:
+        days, hours = divmod(round(whole / 3600), 24)
+        return f"{days} days {hours} h" if hours else f"{days} days"
     if whole < 60:
         return f"{whole} s"
     if whole < 3600:

@@ -2,6 +2,7 @@
 
 import re
 import shlex
+import shutil
 from pathlib import Path
 
 STATE_DIR = Path("/var/lib/autotune")
@@ -10,6 +11,17 @@ NO_ARRAYS = "No md array is running on this machine."
 _COMMAND = re.compile(r"`autotune (?!(?:show|lab|config|service)\b)[a-z][^`]*`")
 """Between backticks, one that takes --state-dir."""
 _named = STATE_DIR
+
+
+def as_root(command: str) -> str:
+    """The command with sudo, where there is one. To be put behind a pipe: what stands before the
+    whole line does not reach that far."""
+    return f"sudo {command}" if shutil.which("sudo") else command
+
+
+def set_by_hand(file: Path | str, value: object) -> str:
+    """A command that writes a value to a file of root's, whoever gives it."""
+    return f"echo {value} | {as_root(f'tee {file}')}"
 
 
 def name_folder(state_dir: Path) -> Path:

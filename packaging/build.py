@@ -103,6 +103,9 @@ def _lay_out(source: Path, suite: str, wheels: Path) -> None:
     (source / "debian/copyright").write_text(copyright_of(TOP, wheels))
     shutil.copytree(wheels, source / "wheels")
     write_man(source / "man")
+    shutil.copy(TOP / "README.md", source)
+    for pages in ("how-to", "reference", "explanation"):
+        shutil.copytree(TOP / "docs" / pages, source / "docs" / pages)
     (source / "units").mkdir()
     for unit in (TOP / "autotune/service/units").glob("autotune-*"):
         text = unit.read_text().replace("/usr/local/bin/autotune", "/usr/bin/autotune")

@@ -27,6 +27,7 @@ FILES = {
     "/etc/autotune/profiles": "profiles of this site",
     "/var/lib/autotune": "runs, profiles, and the journals of what has to be put back",
     "/etc/udev/rules.d/99-autotune-*.rules": "profiles that come back at each assembly",
+    "/usr/share/doc/autotune-md": "the documentation: README.md, and how-to pages in docs/how-to",
 }
 
 

@@ -6,6 +6,7 @@ from shlex import quote
 from autotune.advice import replacing
 from autotune.advice.array_facts import ArrayFacts, block_bytes, show_kib, start_bytes
 from autotune.advice.finding import NEW_IS_LOST, FindingKind, Seen
+from autotune.suggested import as_root
 from autotune.system import layers
 from autotune.system.blockdev import SECTOR, number
 from autotune.system.programs import output
@@ -49,7 +50,10 @@ def _partitions(facts: ArrayFacts) -> Iterator[Seen]:
         yield Seen(
             f"The partition {holder.name} begins at {show_kib(start)}, which is no multiple of the "
             f"array's {what} of {show_kib(grain)}.",
-            (f"echo 'start={sectors}, size=+' | sfdisk -N {number(entry / 'partition')} {table}",),
+            (
+                f"echo 'start={sectors}, size=+' | "
+                + as_root(f"sfdisk -N {number(entry / 'partition')} {table}"),
+            ),
             _LOST.format(holder.name),
             cost=_cost(what),
         )

@@ -7,6 +7,7 @@ from autotune.advice import replacing
 from autotune.advice.array_facts import ArrayFacts, listed
 from autotune.advice.finding import NEW_IS_LOST, FindingKind, Seen
 from autotune.quantities import show_rate
+from autotune.suggested import set_by_hand
 from autotune.system.array import Array, Media, read_array
 from autotune.system.blockdev import SECTOR, media_of, number
 from autotune.system.programs import UnseenError
@@ -73,7 +74,7 @@ def _mixed_media(facts: ArrayFacts) -> Iterator[Seen]:
         files = (f"/sys/block/{facts.array.name}/md/dev-{name}/state" for name in names)
         yield Seen(
             f"Hard disks beside flash: {listed(names)}.",
-            tuple(f"echo writemostly > {file}" for file in files),
+            tuple(set_by_hand(file, "writemostly") for file in files),
             note="Reads then go to the others alone; writes still wait for the hard disks. The "
             "array keeps it.",
         )

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from autotune.advice.array_facts import ArrayFacts
 from autotune.advice.finding import FindingKind, Seen
+from autotune.suggested import set_by_hand
 from autotune.system import sysfs
 from autotune.system.array import PARITY, Media
 
@@ -32,7 +33,7 @@ def _skip_copy(facts: ArrayFacts) -> Iterator[Seen]:
     if sysfs.read_or(file, "0") == "1":
         yield Seen(
             "The array writes data from where programs left it, without a copy (skip_copy 1).",
-            (f"echo 0 > {file}",),
+            (set_by_hand(file, 0),),
             note="Not while a sync runs. Then a check finds what differs already: "
             f"`autotune check {facts.array.device}`.",
         )

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from autotune.advice.array_facts import ArrayFacts, listed
 from autotune.advice.finding import FindingKind, Seen
+from autotune.suggested import set_by_hand
 from autotune.system import sysfs
 from autotune.system.array import Media
 
@@ -29,7 +30,7 @@ def _queue_depth(facts: ArrayFacts) -> Iterator[Seen]:
         if able and sysfs.read_or(disk / "device/queue_depth", "") == "1":
             yield Seen(
                 f"{name} is given one request at a time (queue_depth 1).",
-                (f"echo {NCQ_DEPTH} > /sys/block/{name}/device/queue_depth",),
+                (set_by_hand(f"/sys/block/{name}/device/queue_depth", NCQ_DEPTH),),
                 note="It holds until a reboot. If it stays 1, the disk has no NCQ, the kernel "
                 "knows that its NCQ is faulty, or libata.force=noncq is set.",
             )
@@ -100,7 +101,7 @@ def _scheduler(facts: ArrayFacts) -> Iterator[Seen]:
             if scheduler != usual:
                 yield Seen(
                     f"The scheduler of {name} is {scheduler}, that of others of its kind {usual}.",
-                    (f"echo {usual} > /sys/block/{name}/queue/scheduler",),
+                    (set_by_hand(f"/sys/block/{name}/queue/scheduler", usual),),
                     note=_UNTIL,
                     cost="A request to all members waits for the one that orders it last; a "
                     "difference is hardly ever wanted.",
@@ -108,7 +109,7 @@ def _scheduler(facts: ArrayFacts) -> Iterator[Seen]:
             elif media is Media.NVME and scheduler == "bfq":
                 yield Seen(
                     f"{name} is NVMe, and its scheduler is bfq.",
-                    (f"echo none > /sys/block/{name}/queue/scheduler",),
+                    (set_by_hand(f"/sys/block/{name}/queue/scheduler", "none"),),
                     note=_UNTIL,
                     cost="bfq takes a lock and some time of a processor for each request, which "
                     "limits what such a disk can do.",

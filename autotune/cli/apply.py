@@ -39,7 +39,7 @@ def apply(
 
     It lasts until the array is stopped or the machine restarts; with --persist, over reboots too.
 
-    Example: autotune apply md0-balanced /dev/md0 --persist
+    Example: autotune apply md0-run1 /dev/md0 --persist
     """
     import json
 

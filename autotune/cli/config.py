@@ -58,7 +58,7 @@ def check(
         print(json.dumps({"arrays": arrays, "not_here": unknown, "faults": faults}, indent=2))
         raise typer.Exit(int(bool(faults)))
     if not file.exists():
-        print(f"There is no configuration {name}; defaults hold.")
+        print(f"There is no configuration {name}; the defaults apply.")
     elif not faults:
         print(f"{name} can be used.")
     for fault in faults:

@@ -72,7 +72,7 @@ def _checks(as_json: bool, state_dir: "Path") -> None:
     from autotune.checking import stored
     from autotune.report import check as report
 
-    found = stored.every(state_dir)
+    found = list(stored.by_uuid(state_dir).values())
     if as_json:
         print(json.dumps(report.history_document(found), indent=2))
     else:

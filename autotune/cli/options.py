@@ -66,7 +66,7 @@ Ceilings = Annotated[
     typer.Option(
         metavar="LIMIT",
         help="Limit for the p99: 20ms, 1.5x (of the idle array's), or PHASE=20ms; repeatable. "
-        "[default: a tenth above that of the original settings, up to half where it is noisy]",
+        "[default: 10 % above that of the original settings, up to 50 % where it is noisy]",
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
@@ -144,4 +144,7 @@ def print_persisted(files: Iterable[Path], device: str) -> None:
     for path in files:
         say(f"Written: {path}")
     if files:
-        say(f"It comes back at each assembly, until `autotune unpersist {device}`.")
+        say(
+            "udev sets these values again whenever the array is assembled, as at each boot. To "
+            f"undo that: `autotune restore {device}` and `autotune unpersist {device}`."
+        )

@@ -55,8 +55,8 @@ def run(
             metavar="N",
             min=1,
             max=1000,
-            help="How many new settings to try at most. The original settings and the proof are "
-            "some trials more.",
+            help="How many new combinations to try at most. The original settings and the proof "
+            "are some trials more.",
         ),
     ] = 20,
     time: Annotated[
@@ -85,11 +85,12 @@ def run(
         bool,
         Option(
             "--careful",
-            help="Try only settings likely to meet the ceilings. [default if the array is in use]",
+            help="Try only combinations likely to meet the ceilings. "
+            "[default if the array is in use]",
         ),
     ] = False,
     eager: Annotated[
-        bool, Option("--eager", help="Try any setting. [default if the array is not in use]")
+        bool, Option("--eager", help="Try any combination. [default if the array is not in use]")
     ] = False,
     destructive: Destructive = None,
     apply: Annotated[

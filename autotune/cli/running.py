@@ -23,7 +23,7 @@ from autotune.tuning.run import Done
 from autotune.tuning.run import run as tune_array
 from autotune.tuning.strategies import find_strategy
 
-CTRL_C = "Ctrl-C undoes all; --resume goes on."
+CTRL_C = "Ctrl-C ends it: all is put back; --resume goes on."
 
 
 def dry_run(options: Options, state_dir: Path, as_json: bool, verbose: bool) -> dict[str, Any]:

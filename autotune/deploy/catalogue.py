@@ -137,12 +137,16 @@ def find(name_or_path: str, state_dir: Path, site: Path | None = None) -> Profil
         for ending in (".json", ".toml"):
             if (folder / (name_or_path + ending)).exists():
                 return load(folder / (name_or_path + ending))
-    for entry in entries(state_dir, site)[0]:
+    known = entries(state_dir, site)[0]
+    for entry in known:
         if entry.kind == "shipped" and entry.name == name_or_path:
             return entry.item
+    # That name has the array and the workload, so several runs may have it.
+    meant = [entry.name for entry in known if entry.item.name == name_or_path]
     raise UsageError(
-        f'There is no profile "{plain(name_or_path)}"; `autotune profiles` lists those that there '
-        "are, or give the path of a file."
+        f'There is no profile file "{plain(name_or_path)}"'
+        + (f" (did you mean {' or '.join(meant[:3])}?)" if meant else "")
+        + "; `autotune profiles` lists those that there are, or give the path of a file."
     )
 
 

@@ -15,7 +15,7 @@ def proven(profile: Profile) -> list[str]:
     sure = (
         "original settings and these measured in turn"
         if evidence.confirmed
-        else "not confirmed in turn with the original settings"
+        else "not measured in turn with the original settings"
     )
     measured = "Proven" if evidence.confirmed else "Measured, not proven,"
     said = [

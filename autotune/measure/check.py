@@ -14,7 +14,7 @@ from autotune.safety.journal import Journal
 from autotune.safety.own_check import IDLE_TIMEOUT_S, end_check
 from autotune.system import sysfs
 from autotune.system.mdstat import sync_position_kib
-from autotune.system.sync import is_delayed
+from autotune.system.sync import how_to_thaw, is_delayed
 
 SHOWS_AFTER_S = 1.0
 NEAR_STRIDES = 5
@@ -161,8 +161,7 @@ class Check:
             self._watch()
             if sysfs.read(action) == "frozen":
                 raise StoppedError(
-                    f"Stopped: the sync of {self._name} is frozen; thaw it with "
-                    f"`echo idle > {action}`."
+                    f"Stopped: the sync of {self._name} is frozen; {how_to_thaw(action.parent)}."
                 )
 
     def _is_another(self, done_kib: int) -> bool:

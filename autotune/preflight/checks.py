@@ -15,6 +15,7 @@ from typing import Literal
 from autotune.errors import RefusalError
 from autotune.preflight import conflicts, filesystems, syncs
 from autotune.quantities import show_bytes
+from autotune.suggested import set_by_hand
 from autotune.system import neighbours, sysfs
 from autotune.system.array import REDUNDANT, Array, lacks_journal
 from autotune.system.bad_blocks import bad_sectors
@@ -122,8 +123,9 @@ def no_uuid(array: Array) -> str | None:
     if array.uuid:
         return None
     return (
-        f"{array.device} has no UUID that can be read, so it cannot be told from others; "
-        "install mdadm, or give the array a superblock."
+        f"{array.device} has no UUID that can be read, so it cannot be told from others; install "
+        "mdadm if it is missing. An array without a superblock (`mdadm --build`) cannot be tuned, "
+        "and to make one would overwrite data."
     )
 
 
@@ -172,7 +174,9 @@ def mismatched(array: Array) -> str | None:
         return None
     return (
         f"A check of {array.device} has found mismatches (mismatch_cnt {count}, in sectors), and "
-        "the checks of autotune reset that number; note it, and look into it first."
+        "the checks of autotune reset that number. Write it down, and first find out why: by a "
+        "failing disk (`smartctl`), faulty memory or a power cut. On RAID 1 and 10, a swap makes "
+        "harmless ones."
     )
 
 
@@ -240,5 +244,5 @@ def iostats_off(array: Array) -> str | None:
         return None
     return (
         f"I/O statistics are off on {', '.join(off)}, so neither a sync nor a guard sees who is "
-        "there; turn them on with `echo 1 > /sys/block/NAME/queue/iostats`."
+        f"there; turn them on with `{set_by_hand('/sys/block/NAME/queue/iostats', 1)}`."
     )

@@ -14,6 +14,7 @@ from autotune.safety.journal import Journal
 from autotune.safety.own_check import is_anothers_check
 from autotune.safety.paths import is_held, is_waiting, open_journals
 from autotune.safety.scratch_folder import FILE, SCRATCH_PREFIX
+from autotune.suggested import set_by_hand
 from autotune.system import sysfs
 from autotune.system.array import Array
 from autotune.system.stack import Mount, Stack
@@ -89,7 +90,7 @@ def bounds(array: Array) -> Iterator[str]:
             yield (
                 f"What runs on {array.device} ({array.sync_action}) goes no further than to sector "
                 f"{bound} (sync_max); {unless}let it go on with "
-                f"`echo max > {array.md / 'sync_max'}`."
+                f"`{set_by_hand(array.md / 'sync_max', 'max')}`."
             )
         return
     for name, whole, does in (
@@ -101,7 +102,7 @@ def bounds(array: Array) -> Iterator[str]:
             yield (
                 f"The next check of {array.device} {does.format(bound)} ({name}), as an "
                 "interrupted check leaves it; unless a check in parts (mdcheck) is to go on from "
-                f"there, reset it with `echo {whole} > {array.md / name}`."
+                f"there, reset it with `{set_by_hand(array.md / name, whole)}`."
             )
 
 

@@ -6,6 +6,7 @@ Each check returns None or one whole sentence that says what is wrong and what t
 import os
 
 from autotune.measure import live_sync
+from autotune.suggested import as_root, set_by_hand
 from autotune.system import neighbours, sync, sysfs
 from autotune.system.array import PARITY, Array
 
@@ -63,10 +64,9 @@ def syncing(array: Array) -> str | None:
     doing = {
         "reshape": "is being reshaped; wait until it has ended",
         "check": "is being checked; wait, or stop the check with "
-        f"`echo idle > /sys/block/{array.name}/md/sync_action`",
+        f"`{set_by_hand(array.md / 'sync_action', 'idle')}`",
         "repair": "is being repaired; wait until it has ended",
-        "frozen": "has its sync frozen; thaw it with "
-        f"`echo idle > /sys/block/{array.name}/md/sync_action`",
+        "frozen": f"has its sync frozen; {sync.how_to_thaw(array.md)}",
     }
     what = doing.get(array.sync_action, f"is busy ({array.sync_action}); wait until it has ended")
     return f"{array.device} {what}."
@@ -88,11 +88,11 @@ def held(array: Array) -> str | None:
         return (
             f"The next sync of {array.device}, a rebuild too, would stand still at sync_max "
             f"({bound} sectors); unless that is meant, lift it with "
-            f"`echo max > /sys/block/{array.name}/md/sync_max`."
+            f"`{set_by_hand(array.md / 'sync_max', 'max')}`."
         )
     return (
         f"The sync of {array.device} is bounded by sync_max ({bound} sectors) and would stand "
-        f"still there; let it go on with `echo max > /sys/block/{array.name}/md/sync_max`."
+        f"still there; let it go on with `{set_by_hand(array.md / 'sync_max', 'max')}`."
     )
 
 
@@ -106,7 +106,7 @@ def slowed(array: Array) -> str | None:
     return (
         f"A rebuild of {array.device} would take months: its sync_speed_max is {sync.SHUT_KIB} "
         "KiB/s, as a guard leaves it that was killed with its guardian; undo that with "
-        f"`echo system > /sys/block/{array.name}/md/sync_speed_max`."
+        f"`{set_by_hand(array.md / 'sync_speed_max', 'system')}`."
     )
 
 
@@ -142,5 +142,18 @@ def speeds_crossed(array: Array) -> str | None:
     todo, name = ("lower", "min") if shown.endswith("(local)") else ("raise", "max")
     return (
         f"The sync_speed_min of {array.device} ({low}) is above its sync_speed_max ({high}); "
-        f"{todo} the {name} with `echo system > /sys/block/{array.name}/md/sync_speed_{name}`."
+        f"{todo} the {name} with `{to_usual(array, f'sync_speed_{name}')}`."
+    )
+
+
+def to_usual(array: Array, name: str) -> str:
+    """A command that makes a limit of syncs what it usually is: that of the sysctl, or the sysctl's
+    own default if the array follows that already."""
+    file = array.md / name
+    if sysfs.read_or(file, "").endswith("(local)"):
+        return set_by_hand(file, "system")
+    # sysctl_speed_limit_min and _max (drivers/md/md.c)
+    usual = {"sync_speed_min": 1000, "sync_speed_max": 200_000}[name]
+    return as_root(
+        f"sysctl dev.raid.{name.removeprefix('sync_').replace('speed', 'speed_limit')}={usual}"
     )

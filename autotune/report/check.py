@@ -153,7 +153,7 @@ def state(check: Mapping[str, Any]) -> str:
     if check["complete"]:
         unread = check["unread_sectors"]
         return f"complete but {show_bytes(unread * SECTOR)}" if unread else "complete"
-    return f"{'given up' if check['given_up'] else 'paused'} at {show_percent(check['share'], 1)}"
+    return f"{'given up ' if check['given_up'] else ''}at {show_percent(check['share'], 1)}"
 
 
 def _newest_first(books: Sequence[CheckHistory]) -> list[tuple[str, CheckRecord]]:

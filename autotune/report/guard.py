@@ -29,7 +29,7 @@ def summary_line(summary: Summary, ceiling_ns: float) -> str:
         how = "before" if summary.late_s <= 0 else "after"
         text += f" It ended {show_seconds(abs(summary.late_s))} {how} the deadline."
     if summary.first:
-        text += f" Ceiling and deadline could not both be kept, so the {summary.first} went first."
+        text += f" Ceiling and deadline could not both be kept; the {summary.first} was."
     if not math.isfinite(ceiling_ns):
         return text
     if not summary.judged:
@@ -38,7 +38,8 @@ def summary_line(summary: Summary, ceiling_ns: float) -> str:
         held = summary.judged - summary.over
         text += (
             f" The p99 was within {show_latency(ceiling_ns)} for "
-            f"{show_percent(held, summary.judged)} of the measured time."
+            f"{show_percent(held, summary.judged)} of the measured time (not counting the "
+            "first seconds after users came)."
         )
     if summary.few_over:
         text += (

@@ -93,7 +93,7 @@ def print_run(console: Console, run: RunRecord, trials: Sequence[TrialRecord]) -
 
 def _trials(trials: Sequence[TrialRecord], baseline: Setting) -> TextTable:
     """What was tried, and how each trial ended."""
-    table = TextTable("trial", "role", "status", "setting", right=[0])
+    table = TextTable("trial", "role", "status", "settings", right=[0])
     for trial in trials:
         setting = show_setting(trial.requested, baseline)
         reason = f" ({trial.reason})" if trial.reason else ""

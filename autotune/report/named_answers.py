@@ -19,12 +19,12 @@ NAMES = ("throughput", "balanced", "latency")
 def evidence(point: Point) -> str:
     """How well a point is known, in a word or two."""
     if point.confirmed:
-        return "confirmed"
+        return "proven"
     if point.in_turn:
         # Another one, with fewer changes perhaps, was kept.
         is_better = point.gain.interval[0] > 1.0
         return "measured in turn" if is_better else "measured in turn, not shown to be better"
-    return f"not confirmed, {show_count(len(point.trials), 'trial')}"
+    return f"not proven, {show_count(len(point.trials), 'trial')}"
 
 
 def show_ratio(estimate: Estimate) -> str:

@@ -88,10 +88,11 @@ def print_plan(console: Console, preparation: Preparation, verbose: bool = False
     """The plan for people; with `verbose`, the files and fio command lines too."""
     plan, expected = plan_document(preparation), run_cost(preparation)
     options = preparation.options
-    settings = show_count(options.trials, "setting")
+    tried = show_count(options.trials, "combination")
     console.print(
-        f"A run would try up to {settings} on {plan['device']} (strategy {options.strategy}), and "
-        "put back everything that it changes. This dry run has changed nothing.\n"
+        f"A run would try up to {tried} of settings on {plan['device']} "
+        f"(strategy {options.strategy}), and put back everything that it changes. This dry run "
+        "has changed nothing.\n"
     )
     console.print("What it takes", style="bold")
     for line in (time_line(expected), careful_line(preparation)):
@@ -99,7 +100,7 @@ def print_plan(console: Console, preparation: Preparation, verbose: bool = False
     for line in write_lines(preparation, expected):
         print_indented(console, line, style="bold red" if line.endswith("is lost.") else "")
     console.print("\nWhat users of the array will notice", style="bold")
-    for line in notice_lines(expected):
+    for line in notice_lines(preparation, expected):
         print_indented(console, line)
     console.print()
     console.print("Settings that it would try", style="bold")

@@ -47,8 +47,9 @@ def _print_growth(console: Console, result: Result) -> None:
     if before == after or not grown or result.long.figures or result.long.left_out:
         return
     console.print(
-        f"Within a phase the kernel itself made {result.grown_stripes} stripes of the original "
-        f"{before}: under a long load with memory to spare the gain on writes is smaller."
+        f"Within seconds the kernel itself enlarged the original stripe cache from {before} to "
+        f"{result.grown_stripes}. So under a long load, with free memory, writes gain less than "
+        "this."
     )
 
 
@@ -67,7 +68,7 @@ def _print_changes(console: Console, result: Result) -> None:
         console.print(change.rstrip())
     if brought:
         trials = show_count(result.trials, "trial")
-        console.print(f"  (each change's part as the models see it, from {trials})")
+        console.print(f"  (each change's part is an estimate from {trials})")
     for text in parts((s.knob, s.needed, s.gain.interval[0]) for s in result.shares):
         print_indented(console, text)
 
@@ -109,7 +110,7 @@ def print_result(console: Console, result: Result, profile: Path | None, ram: st
         "hopeless trials"
     )
     console.print(
-        f"{show_count(result.searched, 'setting')} tried; with the original settings and the "
+        f"{show_count(result.searched, 'combination')} tried; with the original settings and the "
         f"proof, {show_count(result.trials, 'trial')} in {show_seconds(result.seconds)}, "
         f"{show_bytes(result.bytes_written)}{allowed} written"
         f"{saved if round(result.saved_s) else ''}."

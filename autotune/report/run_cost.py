@@ -43,8 +43,8 @@ def careful_line(preparation: Preparation) -> str:
     if preparation.neighbour:
         use += f" {preparation.neighbour}, on the same disks, is in use."
     if preparation.careful:
-        return f"{use} A run is careful: it tries only settings likely to meet the ceilings."
-    return f"{use} A run is eager: it tries any setting, also one that may break a ceiling."
+        return f"{use} A run is careful: it tries only combinations likely to meet the ceilings."
+    return f"{use} A run is eager: it tries any combination, also one that may break a ceiling."
 
 
 def write_lines(preparation: Preparation, cost: RunCost) -> Iterator[str]:
@@ -86,14 +86,25 @@ def _times(worn: float) -> str:
     return f"{worn:.0f} times" if worn >= 10 else f"{worn:.2g} times"
 
 
-def notice_lines(cost: RunCost) -> Iterator[str]:
-    """What users of the array will feel."""
+def load_lines(preparation: Preparation, cost: RunCost) -> Iterator[str]:
+    """What users of the array will feel, and what watches it will see."""
     if cost.loaded_s:
         yield (
             f"In each trial, the disks are fully busy for up to {show_seconds(cost.loaded_s)} "
             f"of {show_seconds(cost.trial_s)}. Requests of others then take longer, as during "
             "a large copy or a check of the array."
         )
+    for phase in preparation.phases:
+        if phase.check and not preparation.live:
+            yield (
+                f"The phase {phase.name} is a check of the array, which the run starts and stops "
+                "many times. It changes no data; monitoring shows it, and mismatch_cnt is reset."
+            )
+
+
+def notice_lines(preparation: Preparation, cost: RunCost) -> Iterator[str]:
+    """The same, and when it is longest and how it ends."""
+    yield from load_lines(preparation, cost)
     if cost.long_s:
         yield (
             f"The longest load comes at the end of the proof: {show_seconds(cost.long_s)} of "
@@ -111,6 +122,7 @@ def summary(preparation: Preparation) -> list[str]:
         careful_line(preparation),
         *write_lines(preparation, expected),
         f"Measured: {names} (workload {preparation.options.workload.name}).",
+        *load_lines(preparation, expected),
         f"RAM for settings: at most {show_bytes(preparation.ram_budget_bytes)} (--ram-budget).",
         time_line(expected),
     ]

@@ -249,7 +249,7 @@ def _missing(
     if left := [t.number for t in trials if t.number not in pooled]:
         which = show_count(len(left), "trial")
         said.append(
-            f"Not among the settings of the picture of throughput and p99: {which} that came to "
+            f"Not in the picture of throughput and p99: {which} that came to "
             f"no end or measured something else ({', '.join(map(str, left))})."
         )
     return said

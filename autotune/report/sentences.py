@@ -17,11 +17,11 @@ from autotune.stats.sequential import Held
 HOW = (
     "Every figure is measured by fio on this array. A phase runs until its figure is steady, or "
     "until its longest time has passed.",
-    "A setting is kept only after it was measured in turn with the original settings, as often as "
-    "it took until it was clear. Only a difference beyond noise counts.",
+    "A combination is kept only after it was measured in turn with the original settings, as often "
+    "as it took until it was clear. Only a difference beyond noise counts.",
     "An interval contains the true value 95 times of 100, as far as the noise was seen in the run.",
     "What a search showed was measured once or twice, and the best of many looks better than it "
-    "is. So a setting that was not measured in turn is called not proven.",
+    "is. So a combination that was not measured in turn is called not proven.",
     "What was measured in turn was looked at after each pair, and each look is a chance of error. "
     "Its interval allows for that, so it is wider than that of the same trials in a picture.",
     "Latencies and single seconds are drawn of the phases that were measured in turn; of several "
@@ -208,8 +208,8 @@ def drifted(drifts: Mapping[str, float]) -> list[str]:
 def next_best(setting: str, gain: float, obstacle: str, other_in_turn: bool) -> str:
     """Of what is not kept the best, and what was in its way; `other_in_turn`: whether another
     setting was measured in turn."""
-    other = "Of the other settings, the best in the search"
-    what = other if other_in_turn else "The best setting tried"
+    other = "Of the other combinations, the best in the search"
+    what = other if other_in_turn else "The best combination tried"
     return f"{what} was {setting}: overall ×{gain:.2f} in the search, but {obstacle}."
 
 
@@ -233,7 +233,7 @@ def remarks(run: Document) -> list[str]:
     """What else is to be known."""
     said = list(run["notes"])
     if run["given"]:
-        said.append(f"Nothing was searched; a given setting was measured: {run['given']}.")
+        said.append(f"Nothing was searched; a given combination was measured: {run['given']}.")
     if run["stopped"]:
         said.append(f"The search ended: {run['stopped']}.")
     said += [
@@ -248,6 +248,6 @@ def remarks(run: Document) -> list[str]:
             next_best(near["setting"], near["gain"], near["obstacle"], near["other_in_turn"])
         )
     return said + [
-        f"Another ceiling, with a fifth of room for noise (not proven): {offer['text']}."
+        f"Another ceiling, a fifth above what was measured (not proven): {offer['text']}."
         for offer in run["offers"]
     ]

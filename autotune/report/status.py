@@ -38,11 +38,11 @@ def until(status: ArrayStatus) -> str:
     if active is not None and active.how == "applied":
         same = kept is not None and kept.knobs == active.profile.knobs
         return "and persisted" if same else "until a reboot"
-    return "from each start on"
+    return "set again at each boot"
 
 
 def _knobs(status: ArrayStatus) -> TextTable:
-    table = TextTable("", "profile", "reads", "", right=[1, 2])
+    table = TextTable("", "profile", "now", "", right=[1, 2])
     for knob in status.knobs:
         reads = "–" if knob.value is None else str(knob.value)
         differs = "" if knob.same else "differs"

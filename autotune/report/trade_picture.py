@@ -47,7 +47,7 @@ def trade(name: str, run: Document) -> Picture | None:
     # When all panels have their room, or names would be moved by what is drawn later.
     for axes, dots, line, wall in drawn:
         name_dots(drawing, axes, dots, names, [line], [wall])
-    title = "Throughput against p99 of every setting"
+    title = "Throughput against p99 of every combination"
     return picture(name, drawing, title, _said(points, figures))
 
 

@@ -18,7 +18,7 @@ def limited(run: Document) -> list[Document]:
 def heads(run: Document) -> Row:
     """Over the columns of `rows`."""
     names = [figure["name"] for figure in limited(run)]
-    return ("trials", "overall", *names, *(["ceilings"] if names else []), "setting")
+    return ("trials", "overall", *names, *(["ceilings"] if names else []), "settings")
 
 
 def rows(run: Document) -> list[Row]:
@@ -59,10 +59,10 @@ def _unfinished(trial: Document) -> str:
 def note(run: Document) -> str:
     """What the numbers of the table and of the picture are."""
     text = (
-        "A row is a setting, with all its trials together. Its figures are those that it would "
-        "have beside the original settings' figures above: how the array itself changed from trial "
-        "to trial is taken out. What a setting cannot have moved is known from all trials that "
-        "share it, so its gain may differ from that of its only trial."
+        "A row is a combination of settings, with all its trials together. Its figures are those "
+        "that it would have beside the original settings' figures above: how the array itself "
+        "changed from trial to trial is taken out. What a combination cannot have moved is "
+        "known from all trials that share it, so its gain may differ from that of its only trial."
     )
     names = [figure["name"] for figure in limited(run)]
     if any(_is_as_before(run, point, name) for point in run["points"] for name in names):

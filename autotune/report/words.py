@@ -31,8 +31,8 @@ def print_words(console: Console, result: Result) -> None:
         console.print(note)
     if words.offers:
         console.print(
-            "What other ceilings would give, as trials showed it (not proven). They leave a fifth "
-            "of room for noise:"
+            "What other ceilings would give, as trials showed it (not proven). Each is a fifth "
+            "above what was measured, because of noise:"
         )
     for offer in words.offers:
         setting = show_setting(offer.setting, result.baseline)
@@ -47,8 +47,9 @@ def print_open(console: Console, result: Result) -> None:
         comparison = result.verdict.figures.get(figure.name) if result.verdict else None
         if result.held.get(figure.name) is Held.NOT_SHOWN and comparison and figure.ratio:
             console.print(
-                f"{figure.name} may be ×{figure.ratio:.2f} of what it was; it was "
-                f"{show_change(comparison)}, so its noise leaves open whether that holds.",
+                f"{figure.name}: up to ×{figure.ratio:.2f} of the original is allowed, and "
+                f"{show_change(comparison)} was measured. So the noise leaves open whether it is "
+                "within the limit.",
                 highlight=False,
             )
 

@@ -100,8 +100,8 @@ def solve(
     study = study_of(run, trials, asked)
     if run.state not in ("done", "running") and all(t.role == "baseline" for t in trials):
         raise RefusalError(
-            f"Run {run.id} ended before any other setting was tried, so there is nothing to choose "
-            "from; `autotune run --resume` goes on with one that was interrupted."
+            f"Run {run.id} ended before any other combination was tried, so there is nothing to "
+            "choose from; `autotune run --resume` goes on with one that was interrupted."
         )
     point = _pick(study, name)
     baseline = study.points[0]
@@ -145,7 +145,7 @@ def _why_none(study: Study, name: str, trials: Sequence[TrialRecord]) -> str:
     broken = broken_ceilings(figures, seen, baseline)
     if not broken:
         return (
-            "Every setting that held the ceilings is slower than the original settings, which "
+            "Every combination that held the ceilings is slower than the original settings, which "
             "broke them; ask for another answer (--name balanced)."
         )
     over = ", ".join(

@@ -62,8 +62,12 @@ def checked(root: Path = Path("/")) -> dict[str, str]:
 
 def _can_sync(array: Array) -> bool:
     """Whether there is a sync to guard, or a check to make, that autotune may touch."""
-    md_alone = not array.metadata.startswith("external")
-    return bool(array.uuid) and array.redundant and array.raid_disks > 1 and md_alone
+    return bool(array.uuid) and has_checks(array) and not array.metadata.startswith("external")
+
+
+def has_checks(array: Array) -> bool:
+    """Whether md has anything to compare on it."""
+    return array.redundant and array.raid_disks > 1
 
 
 def _absent(root: Path) -> set[Path]:

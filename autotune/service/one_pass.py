@@ -274,8 +274,8 @@ def _sentence(done: Pass) -> str:
         "unchanged": f"The profile is as it was{why}.",
         "kept": f"Something moved{why}, and nothing better was proven; the profile stays.",
         "reverted": f"The original settings are back{why}.",
-        "advised": f"Something moved{why}; a setting that is {better} was proven, not adopted.",
-        "adopted": f"Something moved{why}; a setting that is {better} was proven and adopted.",
+        "advised": f"Something moved{why}; a combination that is {better} was proven, not adopted.",
+        "adopted": f"Something moved{why}; a combination that is {better} was proven and adopted.",
     }[done.outcome]
 
 

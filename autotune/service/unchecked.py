@@ -7,7 +7,7 @@ from pathlib import Path
 from autotune.errors import RefusalError, UsageError
 from autotune.preflight.check_schedule import is_masked
 from autotune.service import CONFIG
-from autotune.service.install import FOLDER, checked, timer
+from autotune.service.install import FOLDER, checked, has_checks, timer
 from autotune.service.take_over import RECORD, found
 from autotune.system.array import list_arrays
 
@@ -15,7 +15,7 @@ from autotune.system.array import list_arrays
 def refuse_if_unchecked(root: Path = Path("/")) -> None:
     """Raise RefusalError if an array would be checked by nobody, the system's checks being off."""
     ours = checked(root).values()
-    nobodys = [a for a in list_arrays(root) if a.redundant and a.name not in ours]
+    nobodys = [a for a in list_arrays(root) if has_checks(a) and a.name not in ours]
     back = "; `autotune service remove` turns the system's checks on" if are_off(root) else ""
     if firmware := [a.device for a in nobodys if a.metadata.startswith("external")]:
         raise RefusalError(
@@ -47,7 +47,7 @@ def unchecked(root: Path = Path("/")) -> dict[str, str]:
     texts = {}
     for array in list_arrays(root):
         unit = wanted.get(array.name)
-        if not array.redundant or (unit and enabled_since(unit, root)):
+        if not has_checks(array) or (unit and enabled_since(unit, root)):
             continue
         if unit and is_masked(root, timer(unit)):
             lacks = f"run `systemctl unmask {timer(unit)}`, and then `autotune service install`"

@@ -62,7 +62,7 @@ class ProofTerms:
     good enough; `compared_with` is the other side, in words."""
 
     figures: Sequence[Figure]
-    what: str = "the best setting found"
+    what: str = "the best combination found"
     asked: frozenset[str | None] = frozenset()
     given: bool = False
     compared_with: str = "the original settings"

@@ -3,8 +3,10 @@
 from pathlib import Path
 
 from autotune.errors import SyncEndedError
+from autotune.suggested import set_by_hand
 from autotune.system import sysfs
 from autotune.system.array import Array
+from autotune.system.blockdev import number
 
 NAMES = {
     "recover": "recovery",
@@ -26,6 +28,14 @@ SHUT_KIB = FLOOR_KIB + 1
 """The `sync_speed_max` by which a guard holds a sync: a number that nobody would set by hand."""
 
 
+def counted_for_each(array: Array, action: str) -> float:
+    """How much md counts, and limits, for each KiB of each member: on RAID 10 all but a recovery
+    goes by the array's own addresses. `action` as `sync_action` names it."""
+    if array.level != "raid10" or action == "recover":
+        return 1.0
+    return array.size_bytes / 1024 / max(number(array.md / "component_size"), 1)
+
+
 def is_checking(md: Path) -> bool:
     """Whether a check of an array runs or comes to its end, by its folder in sysfs.
 
@@ -41,6 +51,14 @@ def is_delayed(md: Path) -> bool:
     """Whether a sync waits for that of an array beside to end, by its folder in sysfs. It does so
     before it begins, and never again (md_do_sync)."""
     return sysfs.read_or(md / "sync_completed", "") == "delayed"
+
+
+def how_to_thaw(md: Path) -> str:
+    """What to do about a sync that is frozen, by the array's folder in sysfs."""
+    return (
+        "mdadm does that while it works on an array, so wait until it has ended; only if no mdadm "
+        f"is at work (`pgrep mdadm`), thaw it with `{set_by_hand(md / 'sync_action', 'idle')}`"
+    )
 
 
 def real_sync(array: Array) -> str:

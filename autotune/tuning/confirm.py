@@ -63,7 +63,7 @@ def confirm(
     figures: list[Figure],
     reporter: Reporter,
     error: float = ERROR,
-    what: str = "the best setting found",
+    what: str = "the best combination found",
     others: bool = False,
 ) -> Decision:
     """Measure the winner and the baseline in turn, in the phases where they can differ at all,

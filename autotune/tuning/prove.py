@@ -132,10 +132,10 @@ def prove(preparation: Preparation, trials: Trials, search: Search, reporter: Re
 def _name(found: Proven, reduces: bool) -> str:
     """What the next candidate is called."""
     if found.decision is None:
-        return "the best setting found"
+        return "the best combination found"
     if reduces:
-        return "the setting with fewer changes"
-    return "the setting that promised more" if found.kept else "the next best setting"
+        return "the combination with fewer changes"
+    return "the combination that promised more" if found.kept else "the next best combination"
 
 
 def _is_time(preparation: Preparation, trials: Trials, found: Proven, candidate: Candidate) -> bool:

@@ -25,18 +25,19 @@ def nothing_better(trials: Trials, search: Search) -> str:
     better = better or any(map(is_over_ceiling, trials.records))
     if tried == 1:
         said = "looked better, but broke its ceilings" if better else "did not look better"
-        return f"the setting that was tried {said}"
+        return f"the combination that was tried {said}"
     if better:
-        return f"of the {tried} settings tried, none looked better and held its ceilings"
-    return f"none of the {tried} settings tried looked better"
+        return f"of the {tried} combinations tried, none looked better and held its ceilings"
+    return f"none of the {tried} combinations tried looked better"
 
 
 def ceilings_relaxed(relaxed: list[Figure], before: Figures) -> str:
     names = " and ".join(figure.name for figure in relaxed)
     option = " ".join(f"--p99-ceiling {f.phase}={roomy(before[f.name].value)}" for f in relaxed)
     return (
-        f"No setting that was tried meets the ceiling for {names}, nor do the original settings. "
-        f"So the run looked for what is faster without a longer p99. The array meets {option}."
+        f"No combination that was tried meets the ceiling for {names}, nor do the original "
+        "settings. So the run looked for what is faster without a longer p99. The array meets "
+        f"{option}."
     )
 
 
@@ -107,6 +108,6 @@ def still_broken(figures: list[Figure], before: Figures, trials: Trials, baselin
         return said
     nearest = min(others, key=lambda record: record.figures[name].value)
     return (
-        f"{said}, and the lowest that another setting showed is "
+        f"{said}, and the lowest that another combination showed is "
         f"{show_latency(nearest.figures[name].value)} (trial {nearest.number})"
     )

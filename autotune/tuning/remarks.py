@@ -103,7 +103,7 @@ def _looked_better(
     shown = show_setting(best.setting, baseline)
     low, high = best.gain.interval
     return (
-        f"In the search, another setting looked better than what is kept: {shown}: overall "
+        f"In the search, another combination looked better than what is kept: {shown}: overall "
         f"×{best.gain.value:.2f} ({low:.2f} to {high:.2f}). It was not measured in turn, and the "
         "best of many looks better than it is.",
     )

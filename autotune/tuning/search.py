@@ -76,7 +76,7 @@ class Search:
                 lack = self.lacking()
             if trials.count("search") >= self.problem.trials:
                 tried = trials.count("search")
-                text = f"it tried as many settings as it was allowed, {tried} (--trials)"
+                text = f"it tried as many combinations as it was allowed, {tried} (--trials)"
                 self.stopped = Stop(text, "trials")
                 break
             if lack:
@@ -88,7 +88,7 @@ class Search:
             if setting is None and self.relax():
                 setting = self.strategy.ask()
             if setting is None:
-                self.stopped = Stop("no other setting promises enough to be worth a trial")
+                self.stopped = Stop("no other combination promises enough to be worth a trial")
                 break
             self.try_setting(setting)
         if _since_baseline(trials) and is_moving(trials.anchors) and not self.lacking():

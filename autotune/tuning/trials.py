@@ -152,7 +152,9 @@ class Trials:
         self._look_ahead(role)
         try:
             if not self._prep.allowed(setting):
-                raise InfeasibleError("The setting is outside the RAM budget, so it is not tried.")
+                raise InfeasibleError(
+                    "The combination is outside the RAM budget, so it is not tried."
+                )
             effective = self._apply(setting)
             carried = reuse and any(self.phases.known(p, setting) is None for p in phases)
             settled = role == "baseline" and self._baseline_is_settled()

@@ -75,7 +75,7 @@ def test_its_runs_are_listed_and_solved(machine: Machine) -> None:
     document = json.loads(_call(machine, "history", "1", "--json"))
     assert document["named"]["balanced"]["confirmed"]
     assert len(document["trials"]) == 14
-    assert "confirmed" in _call(machine, "solve", "1")
+    assert "proven" in _call(machine, "solve", "1")
     found = json.loads(_call(machine, "solve", "1", "--json"))
     assert found["profile"]["knobs"] == KEPT
     store = Store(machine.state)

@@ -7,6 +7,7 @@ import pytest
 from advice_looks import MD, found, only
 from fake_sysfs import FakeMachine
 
+from autotune.suggested import as_root
 from autotune.system import layers
 
 STRIPE_SECTORS = 3 * 128
@@ -21,7 +22,7 @@ def test_a_partition_on_the_array(tmp_path: Path) -> None:
     finding = only(machine, "partition-alignment")
     assert "1024 KiB" in finding.seen
     assert "stripe of 192 KiB" in finding.seen
-    assert finding.commands == ("echo 'start=2304, size=+' | sfdisk -N 1 /dev/md0",)
+    assert finding.commands == ("echo 'start=2304, size=+' | " + as_root("sfdisk -N 1 /dev/md0"),)
     assert not finding.live
     machine.put("sys/block/md0/md0p1/size", "4096")
     assert found(machine) == [], "one for booting"

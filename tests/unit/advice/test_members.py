@@ -9,6 +9,7 @@ from fake_sysfs import FakeMachine
 
 from autotune.advice import advise as advising
 from autotune.advice.advise import advise
+from autotune.suggested import set_by_hand
 from autotune.system.array import find_array
 
 
@@ -63,7 +64,7 @@ def mixed(root: Path, level: str) -> FakeMachine:
 def test_mixed_media(tmp_path: Path) -> None:
     machine = mixed(tmp_path / "1", "raid1")
     finding = only(machine, "mixed-media")
-    assert finding.commands == ("echo writemostly > /sys/block/md0/md/dev-sda/state",)
+    assert finding.commands == (set_by_hand("/sys/block/md0/md/dev-sda/state", "writemostly"),)
     machine.put(f"{MD}/dev-sda/state", "in_sync,write_mostly")
     assert found(machine) == []
     assert (

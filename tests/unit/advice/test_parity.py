@@ -6,6 +6,7 @@ import pytest
 from advice_looks import MD, found, nvmes
 
 from autotune.advice import parity
+from autotune.suggested import set_by_hand
 
 
 @pytest.mark.parametrize(
@@ -37,5 +38,5 @@ def test_writes_without_a_copy_are_a_risk(tmp_path: Path) -> None:
     (finding,) = found(machine)
     assert (finding.name, finding.commands) == (
         "skip-copy",
-        (f"echo 0 > {tmp_path}/sys/block/md0/md/skip_copy",),
+        (set_by_hand(tmp_path / "sys/block/md0/md/skip_copy", 0),),
     )

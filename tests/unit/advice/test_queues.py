@@ -8,6 +8,7 @@ from advice_looks import choose, found, nvmes, only
 from fake_sysfs import FakeMachine
 
 from autotune.advice import advise as advising
+from autotune.suggested import set_by_hand
 
 
 def test_ncq_that_is_off(tmp_path: Path) -> None:
@@ -18,7 +19,7 @@ def test_ncq_that_is_off(tmp_path: Path) -> None:
     machine.put("sys/block/sdb/device/ncq_prio_enable", "0")
     machine.put("sys/block/sdb/device/queue_depth", "32")
     finding = only(machine, "queue-depth")
-    assert finding.commands == ("echo 31 > /sys/block/sda/device/queue_depth",)
+    assert finding.commands == (set_by_hand("/sys/block/sda/device/queue_depth", 31),)
 
 
 def test_write_caches_that_differ(tmp_path: Path) -> None:
@@ -63,7 +64,7 @@ def test_a_scheduler_unlike_the_others(tmp_path: Path, monkeypatch: pytest.Monke
     machine = fake_sysfs.raid6(tmp_path)
     choose(machine, "sdc", "bfq")
     finding = only(machine, "scheduler")
-    assert finding.commands == ("echo mq-deadline > /sys/block/sdc/queue/scheduler",)
+    assert finding.commands == (set_by_hand("/sys/block/sdc/queue/scheduler", "mq-deadline"),)
     monkeypatch.setattr(advising, "_proven", lambda *_: frozenset({"scheduler"}))
     assert found(machine) == [], "what a profile in force sets is proven"
 
@@ -87,4 +88,4 @@ def test_bfq_on_nvme(tmp_path: Path) -> None:
         choose(machine, f"nvme{number}n1", "bfq")
     findings = found(machine)
     assert [finding.name for finding in findings] == ["scheduler"] * 3
-    assert findings[0].commands == ("echo none > /sys/block/nvme0n1/queue/scheduler",)
+    assert findings[0].commands == (set_by_hand("/sys/block/nvme0n1/queue/scheduler", "none"),)

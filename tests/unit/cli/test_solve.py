@@ -37,7 +37,7 @@ def test_a_looser_ceiling_gives_a_profile_that_says_it_was_not_confirmed(state: 
     done = autotune(*words, "--save", path)
     assert done.returncode == 0, done.stderr
     assert "stripe_cache_size" in done.stdout
-    assert "not confirmed, 1 trial" in done.stdout
+    assert "not proven, 1 trial" in done.stdout
     profile = load_profile(path)
     assert profile.knobs == {"stripe_cache_size": 4096}
     assert not profile.evidence.confirmed

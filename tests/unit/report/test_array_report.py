@@ -91,7 +91,7 @@ def test_every_number_of_the_page_is_in_its_json(state: Path) -> None:
     known = sayable(figures(shown[0]))
     assert said - known == set()
     # The test would see one that is not.
-    shown[0]["syncs"][0]["seconds"] = 7777 * 3600.0
+    shown[0]["syncs"][0]["seconds"] = 7777 * 86_400.0
     assert "7777" in {n for text in Reader(page_of(shown)).texts for n in numbers_in(text)} - known
 
 
@@ -138,7 +138,7 @@ def test_it_says_what_check_history_and_advise_said(state: Path) -> None:
     assert found["advice"]["findings"][1]["commands"][0] == "# mdadm /dev/md0 --add NEW"
     text = asked(state, "report", DEVICE, "--format", "text")
     for said in (
-        "2026-10-27 01:00 UTC: paused at 50 % in 2 parts, 6 h 28 min: no mismatch.",
+        "2026-10-27 01:00 UTC: at 50 % in 2 parts, 6 h 28 min: no mismatch.",
         "2026-11-20 09:30 UTC: 2 findings (ext4-stripe, slow-member).",
         "Not looked at: lvm-alignment: needs lvm2 (`apt install lvm2`).",
         "silenced in the configuration: shared-disk.",
@@ -454,4 +454,4 @@ def test_a_policy_is_not_taken_for_a_ceiling(state: Path) -> None:
 
 def test_a_check_that_did_not_end_is_never_at_100_percent() -> None:
     almost = {"complete": False, "given_up": False, "share": 0.9999}
-    assert check.state(almost) == "paused at >99 %"
+    assert check.state(almost) == "at >99 %"

@@ -48,7 +48,7 @@ def test_what_was_measured_in_turn_and_why_it_is_not_kept(
     result = machine.run("recipe", ceilings=ceilings)
     assert not result.keep
     assert result.reason.startswith(
-        "the next best setting broke the ceiling for resync.p99 when measured in turn: "
+        "the next best combination broke the ceiling for resync.p99 when measured in turn: "
     )
     allowed = "30.0 ms" if ceilings else "×1.10"
     assert result.reason.endswith(f" where {allowed} is allowed")

@@ -217,7 +217,7 @@ def test_what_was_given_is_not_called_better_unless_it_is(
     machine.run(GIVEN, given=Given("theirs", setting))
     text = asked(machine.state, "report", "1", "--format", "text")
     assert text.split("\n\n")[1].startswith(said)
-    assert "Nothing was searched; a given setting was measured: theirs." in text
+    assert "Nothing was searched; a given combination was measured: theirs." in text
     (shown,) = documents(machine.state, "1")
     # A pass of re-tuning leaves no file to apply.
     first = shown["commands"][0]["what"] if shown["adopt"] else None

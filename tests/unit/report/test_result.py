@@ -48,7 +48,7 @@ def test_a_change_that_is_alone_is_given_no_other_figure_than_the_measured_one(
     said = out.getvalue()
     assert "→ 4096" in said
     assert said.count("×1.50") == parts
-    assert ("as the models see it" in said) == bool(parts)
+    assert ("is an estimate from" in said) == bool(parts)
 
 
 @pytest.mark.parametrize("spread", [0.01, 0.2])

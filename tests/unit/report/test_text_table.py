@@ -10,7 +10,7 @@ from autotune.report.text_table import TextTable
 
 HEADS = ("run", "started", "array", "outcome")
 ROWS = (
-    ("1", "2026-11-22 23:10", "/dev/md0", "none of the 12 settings tried looked better"),
+    ("1", "2026-11-22 23:10", "/dev/md0", "none of the 12 combinations tried looked better"),
     ("12", "2026-11-23 01:00", "/dev/md127", "better beyond noise"),
 )
 

@@ -72,7 +72,7 @@ def test_without_a_ceiling_there_is_no_p99(tmp_path: Path) -> None:
     run = drifting(tmp_path)
     for figure in run["figures"]:
         figure["ceiling"] = None
-    assert tried_table.heads(run) == ("trials", "overall", "setting")
+    assert tried_table.heads(run) == ("trials", "overall", "settings")
     assert {len(row) for row in tried_table.rows(run)} == {3}
     assert "trade" not in pictures(run)
 

@@ -239,7 +239,7 @@ def test_the_original_settings_need_no_profile() -> None:
 
 
 def test_a_run_that_tried_nothing_else_has_no_answer() -> None:
-    with pytest.raises(RefusalError, match="before any other setting was tried"):
+    with pytest.raises(RefusalError, match="before any other combination was tried"):
         solve(run(), TRIALS[:2])
 
 

@@ -95,7 +95,10 @@ def test_what_promised_more_is_kept_if_it_brings_more(machine: Bench1024) -> Non
 @pytest.mark.parametrize(
     ("bold", "why"),
     [
-        ({"resync.p99": 3.0}, "the setting that promised more broke the ceiling for resync.p99"),
+        (
+            {"resync.p99": 3.0},
+            "the combination that promised more broke the ceiling for resync.p99",
+        ),
         ({"write.throughput": 0.5, "resync.throughput": 0.7}, "it is better too, but by less"),
     ],
 )

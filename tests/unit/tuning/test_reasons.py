@@ -41,7 +41,9 @@ def test_what_is_broken_in_the_end_is_told_as_it_was_measured_in_the_end() -> No
 def test_how_near_another_setting_came_is_no_word_of_the_original_ones() -> None:
     tried = trials((HOME, 626), (OTHER, 650), (HOME, 279))
     said = still_broken([FIGURE], ms(626), tried, HOME)
-    assert said.endswith("(626 ms), and the lowest that another setting showed is 650 ms (trial 2)")
+    assert said.endswith(
+        "(626 ms), and the lowest that another combination showed is 650 ms (trial 2)"
+    )
     alone = still_broken([FIGURE], ms(626), trials((HOME, 626)), HOME)
     assert alone.endswith(
         "the original settings break the ceiling of 600 ms for resync.p99 (626 ms)"

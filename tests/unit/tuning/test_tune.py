@@ -78,7 +78,7 @@ def test_a_ceiling_that_the_array_breaks_and_nothing_holds_does_not_end_in_nothi
     assert result.held["resync.p99"] is Held.BROKEN
     said = " ".join(result.words.notes)
     assert "As it is, the array breaks the ceiling for resync.p99: it shows " in said
-    assert "No setting that was tried meets the ceiling for resync.p99" in said
+    assert "No combination that was tried meets the ceiling for resync.p99" in said
     assert "--p99-ceiling resync=2" in said
 
 

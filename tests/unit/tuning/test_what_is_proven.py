@@ -90,7 +90,7 @@ def test_what_looked_better_is_proven_whatever_the_strategy_says(
     assert "the throughputs of read, write and resync, which count the same" in said
     assert "holds" in said
     # Why it did not go on is said of what is kept, too.
-    assert "The search ended: no other setting promises enough" in said
+    assert "The search ended: no other combination promises enough" in said
 
 
 def test_what_does_not_bring_anything_is_not_in_the_profile(
@@ -137,10 +137,10 @@ def test_a_run_that_keeps_nothing_says_what_came_nearest_and_what_to_try(
     assert nearest.point.setting["stripe_cache_size"] == 2048
     assert nearest.point.gain.value > 1.5
     said = printed(result)
-    assert "Keep what you have: the setting that was tried looked better, but broke" in said
-    assert "The best setting tried was stripe_cache_size 2048" in said
+    assert "Keep what you have: the combination that was tried looked better, but broke" in said
+    assert "The best combination tried was stripe_cache_size 2048" in said
     assert "resync.p99 was " in said
-    assert "The search ended: no other setting promises enough to be worth a trial" in said
+    assert "The search ended: no other combination promises enough to be worth a trial" in said
     command = "autotune run md0 --workload FILE --strategy random --trials 9"
     assert f"{command} --p99-ceiling resync=" in said
     # And what the ceiling costs.
@@ -155,7 +155,7 @@ def test_a_run_that_tried_nothing_better_says_so(
     result = Machine(tmp_path, monkeypatch).run("random")
     assert not result.keep
     said = printed(result)
-    assert "the setting that was tried did not look better" in said
+    assert "the combination that was tried did not look better" in said
     assert "as it is ceiling" in said
     assert "after" not in said.partition("Keep")[0]
     assert result.words.command
