@@ -25,7 +25,7 @@ from autotune.system import sysfs
 from autotune.system.array import Array, lacks_journal
 from autotune.system.blockdev import SECTOR
 from autotune.system.mdstat import sync_position_kib
-from autotune.system.sync import NAMES, is_delayed
+from autotune.system.sync import NAMES, how_to_thaw, is_delayed
 
 LEAD_S = 12.0
 """So far ahead it is let: long enough for the disks to run freely, short enough to wait for."""
@@ -123,8 +123,7 @@ class BoundedCheck:
         action = sysfs.read(self._md / "sync_action")
         if action == "frozen":
             raise RefusalError(
-                f"The sync of {self._array.device} is frozen; wait until mdadm has ended, or thaw "
-                f"it with `echo idle > {self._md / 'sync_action'}`."
+                f"The sync of {self._array.device} is frozen; {how_to_thaw(self._md)}."
             )
         if action != "idle":
             what = NAMES.get(action, action)

@@ -3,12 +3,14 @@ it has to stop."""
 
 import signal
 import time
+from collections.abc import Iterator
 from datetime import UTC, datetime
 
 from autotune.background import Background
 from autotune.checking import obstacles, part, stored
 from autotune.checking.options import (
     ASKED_ANEW,
+    AT_ONCE,
     OVERTAKEN,
     REPLACED,
     STOPPING,
@@ -25,10 +27,11 @@ from autotune.guard.preconditions import put_back_leftovers
 from autotune.preflight import checks
 from autotune.preflight.environment import place
 from autotune.quantities import show_share
-from autotune.safety.locks import lock
+from autotune.safety.locks import is_locked, lock
 from autotune.safety.paths import journal_path
 from autotune.safety.signals import Signals
 from autotune.sync_forecast import stored as forecasts
+from autotune.system import sysfs
 from autotune.system.array import Array, find_array
 from autotune.system.sync import REBUILDS
 
@@ -38,6 +41,8 @@ SETTLE_S = 3.0
 """After a member fails, or is to be replaced, it takes md a moment to begin its recovery."""
 CLOSING_S = 20.0
 """How long before its window closes a check goes no further: it has to come to its bound first."""
+FROZEN, FROZEN_S = "frozen", 30.0
+"""What `sync_action` reads then, and after how long somebody has to do something about it."""
 SOON_S = 3600.0
 """A window that opens so soon is waited for: a timer looks each hour."""
 
@@ -64,6 +69,23 @@ def check(device: str, options: CheckOptions) -> tuple[CheckRecord | None, str]:
         background.close()
 
 
+def _works_on(array: Array) -> str:
+    """Who works on the array, as the rest of a sentence; "" if nobody does."""
+    if not is_locked(array.uuid):
+        return ""
+    try:
+        with lock(array):
+            return ""
+    except RefusalError as error:
+        return _as_rest(error)
+
+
+def _as_rest(error: RefusalError) -> str:
+    """As the rest of a sentence, without what to do: it is waited for."""
+    text = str(error).partition(";")[0].rstrip(".")
+    return text[:1].lower() + text[1:]
+
+
 class _Checking:
     """One array's check in this process."""
 
@@ -76,8 +98,12 @@ class _Checking:
         self._signals = Signals()
         self._promise: Promise = options.goals.promise(part.CHECK, datetime.now())
         known = forecasts.newest(array, options.state_dir)
-        self._news = announce.News(array, part.CHECK, options.goals, self._promise, known)
+        limit_kib = int(sysfs.value(array.md / "sync_speed_max"))
+        self._news = announce.News(
+            array, part.CHECK, options.goals, self._promise, known, limit_kib
+        )
         self._noticed = ""
+        self._told_unheld = False
 
     def _why_anew(self) -> str:
         """Why no earlier check goes on; "" if one does."""
@@ -100,6 +126,8 @@ class _Checking:
                 return WINDOW_CLOSED
             array = self._array = self._array.now()
             patient = options.patient or self._began
+            if array.sync_action == FROZEN and patient:
+                array = self._array = self._thawed(array)
             sync = obstacles.passing(array)
             if array.sync_action in REBUILDS and obstacles.untold(array):
                 # Seen now: afterwards another check may hide it.
@@ -107,6 +135,7 @@ class _Checking:
             if (not sync or not patient) and (text := obstacles.lasting(array)):
                 raise RefusalError(text)
             why = sync or obstacles.too_warm(array, options.hottest_c, self._began)
+            why = why or (_works_on(array) if patient else "")
             if not why:
                 before = self._history
                 try:
@@ -117,9 +146,18 @@ class _Checking:
                     # Another run works on the array, which goes first.
                     if not patient:
                         raise
-                    self._history, why = before, str(error).rstrip(".")
+                    self._history, why = before, _as_rest(error)
             self._wait(why)
         return self._signals.name
+
+    def _thawed(self, array: Array) -> Array:
+        """mdadm freezes an array for some moments itself, as while it adds a disk."""
+        until_s = time.monotonic() + FROZEN_S
+        while array.sync_action == FROZEN and time.monotonic() < until_s:
+            if not self._signals.pause(1.0):
+                break
+            array = array.now()
+        return array
 
     def _wait_for_its_window(self) -> bool:
         """Wait until the window opens, if that is soon; whether it is open."""
@@ -138,19 +176,13 @@ class _Checking:
 
     def _part(self, array: Array) -> str | None:
         """One part. Why there is to be no other one, "" if all is read; None if there is."""
-        record = self._record(array)
-        if not self._began:
-            for text in self._news.before():
+        record, said = self._record(array)
+
+        def begins() -> None:
+            for text in filter(None, (said, *self._first_words(array, record))):
                 self._options.notice(text)
-            if not record.parts:
-                found = checks.mismatched(array), checks.bad_blocks(array)
-                for text in filter(None, found):
-                    self._options.notice(text)
-        elif self._noticed:
-            self._options.notice(
-                f"The check of {array.device} goes on at {show_share(record.share)}."
-            )
-        self._began, self._noticed = True, ""
+            self._began, self._noticed = True, ""
+
         options = part.PartOptions(
             self._options.state_dir,
             self._promise,
@@ -159,10 +191,11 @@ class _Checking:
             self._stop,
             self._options.on_window,
             self._options.notice,
-            self._options.unheld,
+            self._unheld,
             self._news,
             self._keep,
             self._stored.was_rewritten,
+            begins,
         )
         record, ended = part.run(array, record, options)
         if ended == OVERTAKEN:
@@ -180,17 +213,35 @@ class _Checking:
             self._signals.pause(SETTLE_S)
         return None
 
-    def _record(self, array: Array) -> CheckRecord:
-        """The check that goes on, or a new one."""
+    def _first_words(self, array: Array, record: CheckRecord) -> Iterator[str | None]:
+        """What there is to say as a part begins."""
+        if not self._began:
+            yield checks.iostats_off(array)
+            yield from self._news.before()
+            if not record.parts:
+                yield checks.mismatched(array)
+                yield checks.bad_blocks(array)
+        elif self._noticed:
+            yield f"The check of {array.device} goes on at {show_share(record.share)}."
+
+    def _unheld(self, text: str) -> None:
+        """Once a check, of however many parts it is."""
+        if not self._told_unheld:
+            self._told_unheld = True
+            self._options.unheld(text)
+
+    def _record(self, array: Array) -> tuple[CheckRecord, str]:
+        """The check that goes on, or a new one, with what to say of that."""
         shape, members = obstacles.shape(array), obstacles.members(array)
         current, why = self._history.current, self._anew
         if current is not None and not why:
-            same = current.array == shape and obstacles.are_same(current.members, members)
+            same = current.array == shape and current.members == members
             if same and not obstacles.rewritten_unseen(array):
-                return current
+                return current, ""
             why = REPLACED
+        said = ""
         if current is not None and why != ASKED_ANEW:
-            self._options.notice(
+            said = (
                 f"Since the check of {array.device} stopped at "
                 f"{show_share(current.share)}, {why}, so it begins anew."
             )
@@ -202,15 +253,15 @@ class _Checking:
             **place(),
         )
         self._history = self._history.begun(record, why or ASKED_ANEW)
-        return record
+        return record, said
 
     def _stop(self) -> tuple[str, float]:
         """Why a part has to end now, and for how many seconds it may still come to its bound."""
         if not self._signals.going():
+            terminated = self._signals.name == signal.SIGTERM.name
             if not self._stopping:
                 self._stopping = True
-                self._options.notice(STOPPING)
-            terminated = self._signals.name == signal.SIGTERM.name
+                self._options.notice(STOPPING if terminated else f"{STOPPING} {AT_ONCE}")
             rest_s = part.TERMINATED_REST_S if terminated else part.REST_S
             return self._signals.name, rest_s if self._signals.count == 1 else 0.0
         window = self._options.window

@@ -1,6 +1,5 @@
 """What a check of an array waits for, and what it cannot do without. Changes nothing."""
 
-from collections.abc import Sequence
 from pathlib import Path
 
 from autotune.errors import RefusalError
@@ -84,14 +83,6 @@ def members(array: Array) -> tuple[str, ...]:
     there is neither. Raise RefusalError if mdadm cannot be asked."""
     here = [m for m in array.members if "faulty" not in m.state and "spare" not in m.state]
     return tuple(sorted(f"{_added_as(m.name, array)} {m.hardware}".strip() or m.name for m in here))
-
-
-def are_same(before: Sequence[str], now: Sequence[str]) -> bool:
-    """Whether two lists of `members` are of the same ones. An earlier version did not note what a
-    disk says of itself beside what mdadm wrote on it."""
-    return len(before) == len(now) and all(
-        new == old or new.startswith(f"{old} ") for old, new in zip(before, now, strict=True)
-    )
 
 
 def _added_as(name: str, array: Array) -> str:

@@ -14,10 +14,8 @@ WINDOW_SHUT = "it is outside its window"
 OVERTAKEN = "another command has checked the array meanwhile"
 WINDOW_CLOSED, REPLACED = "its window has closed", "a member was replaced, or the array reshaped"
 UNTOLD = "a member may have been replaced, which superblocks of format 0.90 do not tell"
-STOPPING = (
-    "The check stops within some seconds, at a place up to which all was read; a second Ctrl-C "
-    "stops it at once."
-)
+STOPPING = "The check stops within some seconds, at a place up to which all was read."
+AT_ONCE = "A second Ctrl-C stops it at once."
 ASKED_ANEW = "it was asked to begin anew"
 
 

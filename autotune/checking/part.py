@@ -17,7 +17,7 @@ from autotune.errors import AutotuneError, StoppedError
 from autotune.guard import announce
 from autotune.guard.goals import Promise
 from autotune.guard.loop import ENOUGH, GuardLoop
-from autotune.guard.preconditions import put_back_leftovers, wake_udev
+from autotune.guard.preconditions import no_room, put_back_leftovers, wake_udev
 from autotune.guard.throttle import Throttle, files
 from autotune.guard.window import Window
 from autotune.safety.deferred_restore import settle
@@ -50,7 +50,7 @@ class PartOptions:
     """How a part is to be done. `stop` says why it has to end by now ("" if it has not), and for
     how many seconds it may still come to its bound. `keep` is called with the record as it is by
     then, now and then. `overtaken`: whether another command has checked the array since the record
-    was read."""
+    was read. `begins` is called once nothing is in the way any more."""
 
     state_dir: Path
     promise: Promise
@@ -63,6 +63,7 @@ class PartOptions:
     news: announce.News
     keep: Callable[[CheckRecord], None]
     overtaken: Callable[[], bool]
+    begins: Callable[[], None]
 
 
 @dataclass
@@ -147,7 +148,8 @@ def run(array: Array, record: CheckRecord, options: PartOptions) -> tuple[CheckR
     all is read, or the check was ended from outside.
 
     All limits are as they were found then. Raise RefusalError if another run of autotune works on
-    the array, StoppedError if it was stopped or somebody else sets what is moved here.
+    the array, StoppedError if it was stopped, its limit leaves no room, or somebody else sets what
+    is moved here.
     """
     path = journal_path(options.state_dir, array.uuid)
     going: Going | None = None
@@ -158,7 +160,10 @@ def run(array: Array, record: CheckRecord, options: PartOptions) -> tuple[CheckR
             if options.overtaken():
                 return record, OVERTAKEN
             put_back_leftovers(array, path, options.notice)
+            if text := no_room(array):
+                raise StoppedError(text)
             settle(path, array.root)
+            options.begins()
             bounds = [array.md / "sync_min", array.md / "sync_max"]
             journal = new_journal(path, array.uuid, array.device, [*files(array), *bounds])
             guardian = stack.enter_context(guarded(journal, options.notice))
@@ -195,7 +200,6 @@ def _hold(array: Array, guardian: Guardian, going: Going) -> None:
     # It was looked at before the check began.
     checked = dataclasses.replace(array, sync_action=CHECK)
     loop = GuardLoop(checked, throttle, options.promise, options.least_kib, curve)
-    told = False
 
     def goes() -> bool:
         if why := guardian.lost:
@@ -205,10 +209,8 @@ def _hold(array: Array, guardian: Guardian, going: Going) -> None:
         return going()
 
     def on_window(window: Window) -> None:
-        nonlocal told
         going.window(window)
-        if window.out_of_reach and not told:
-            told = True
+        if window.out_of_reach:
             options.unheld(
                 announce.out_of_reach(array.device, CHECK, options.promise, window, loop)
             )

@@ -2,7 +2,7 @@
 
 import math
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -16,7 +16,7 @@ from autotune.system.array import Array
 from autotune.untrusted import MOST_KEPT_BYTES, first_fault, read_file
 
 MOST_READ_BYTES = 4 << 20
-"""An earlier version wrote larger ones."""
+"""The newest check is kept, however many parts it has."""
 
 
 def path_of(state_dir: Path, uuid: str) -> Path:
@@ -114,8 +114,3 @@ def mismatched(array: Array, state_dir: Path) -> str | None:
         f"{show_count(found.mismatches, 'sector')} that differ; look into that, and then let "
         f"`autotune check {array.device} --restart` read all again."
     )
-
-
-def every(state_dir: Path) -> Sequence[CheckHistory]:
-    """The same without the arrays' UUIDs."""
-    return list(by_uuid(state_dir).values())

@@ -44,7 +44,7 @@ def check(
         bool,
         typer.Option(
             "--scheduled",
-            help="As the timer does: only if one is due (check_every), and only in the window.",
+            help="As the timer does: only if a check is due (check_every), and only in the window.",
         ),
     ] = False,
     as_json: Json = False,
@@ -59,6 +59,8 @@ def check(
     Reads the whole array and changes no data. The check is as fast as the guard allows. Ctrl-C
     stops it, and so does a reboot; the next `autotune check` goes on from there. It gives way to a
     recovery or resync, and waits while a disk is too warm. All limits are put back.
+
+    The exit code is 0 also if it was stopped, and if members differ; --json says which.
 
     Example: autotune check /dev/md0 --p99-ceiling 50ms
     """
@@ -83,8 +85,9 @@ def check(
         raise UsageError(f'--policy knows no "{policy}"; choose {" or ".join(POLICIES)}.')
     if scheduled and restart:
         raise UsageError("--scheduled begins a check when it is due, so it goes without --restart.")
-    ceiling = p99_ceiling or (care.guard_p99 if policy is None else None)
-    option = "--p99-ceiling" if p99_ceiling else "guard_p99"
+    by_config = care.guard_p99 if policy is None else None
+    ceiling = p99_ceiling if p99_ceiling is not None else by_config
+    option = "--p99-ceiling" if p99_ceiling is not None else "guard_p99"
     ceiling_ns = read(option, parse_limit_ns, ceiling) if ceiling is not None else math.inf
     if p99_ceiling is not None and (odd := doubt(Ceiling(None, ceiling_ns, None))):
         notice(odd)
@@ -107,7 +110,7 @@ def check(
 
 def _not_due(array: "Array", care: "Care", state_dir: Path, config: Path) -> str:
     """Why the timer has nothing to do with this array now, as a sentence; else ""."""
-    from datetime import UTC, datetime
+    from datetime import UTC, datetime, timedelta
 
     from autotune.checking import stored
     from autotune.errors import UsageError
@@ -118,4 +121,8 @@ def _not_due(array: "Array", care: "Care", state_dir: Path, config: Path) -> str
     whole = history.complete
     if whole is None or history.is_due(care.every_s, datetime.now(UTC)):
         return ""
-    return f"{array.device} was checked as of {whole.began.astimezone():%Y-%m-%d}; none is due."
+    due = whole.began + timedelta(seconds=care.every_s)
+    return (
+        f"The last whole check of {array.device} began on {whole.began.astimezone():%Y-%m-%d}; the "
+        f"next one is due on {due.astimezone():%Y-%m-%d}."
+    )

@@ -41,8 +41,9 @@ def forecast(
 ) -> None:
     """Forecast how long a check, rebuild or resync takes, and roughly your p99 meanwhile.
 
-    A short check runs at some speeds; it writes no data, and the settings are put back. While a
-    sync runs, that one is watched for half a minute instead, and nothing is written.
+    A short check runs at some speeds. It changes no data, but mismatch_cnt is reset; the settings
+    are put back. While a sync runs, that one is watched for half a minute instead, and nothing is
+    written.
 
     p99: the time within which 99 of 100 requests are answered.
     """
@@ -63,11 +64,11 @@ def forecast(
     within_s = None
     if finish_within is not None:
         within_s = read("--finish-within", parse_within, finish_within)
-    limit = p99_ceiling or load_config(config).care(array.uuid).guard_p99
-    option = "--p99-ceiling" if p99_ceiling else "guard_p99"
+    limit = load_config(config).care(array.uuid).guard_p99 if p99_ceiling is None else p99_ceiling
+    option = "--p99-ceiling" if p99_ceiling is not None else "guard_p99"
     ceiling_ns = read(option, parse_limit_ns, limit) if limit is not None else None
     measuring.check_time(seconds := read("--time", parse_seconds, time))
-    if _read_running(array, state_dir, as_json):
+    if _read_running(array, state_dir, as_json, within_s):
         return
     require_root()
     with LiveReporter(console(stderr=True)) as reporter:
@@ -87,19 +88,28 @@ def forecast(
         report.print_forecast(console(), made, within_s, ceiling_ns)
 
 
-def _read_running(array: "Array", state_dir: Path, as_json: bool) -> bool:
+def _read_running(
+    array: "Array", state_dir: Path, as_json: bool, within_s: float | None = None
+) -> bool:
     """Say when the sync that is under way will end; False if none is."""
     import json
 
     from autotune.errors import AutotuneError
     from autotune.guard import announce
     from autotune.measure.sync_progress import under_way
+    from autotune.preflight import syncs
     from autotune.report import running_sync as report
     from autotune.report.live import LiveReporter
     from autotune.sync_forecast import running, stored
+    from autotune.system.sync import NAMES, is_delayed
 
     if not (action := under_way(array)):
         return False
+    if is_delayed(array.md):
+        raise AutotuneError(
+            f"The {NAMES[action]} of {array.device} waits for a sync of another array on the same "
+            "disks; ask again once it runs."
+        )
     known = stored.newest(array, state_dir)
     with LiveReporter(console(stderr=True)) as reporter:
         watched = running.watch(
@@ -114,13 +124,14 @@ def _read_running(array: "Array", state_dir: Path, as_json: bool) -> bool:
     curve = announce.curve(array, action, known) if known else None
     found = running.judge(array, watched, curve)
     if found is None:
+        still = syncs.held(array.now())
         raise AutotuneError(
-            f"The sync of {array.device} did not move in the last half minute, so its end cannot "
-            "be told; look at /proc/mdstat."
+            f"The {NAMES[action]} of {array.device} did not move in the last half minute, so its "
+            f"end cannot be told. {still or 'Look at /proc/mdstat.'}"
         )
     if as_json:
         print(json.dumps(report.running_document(array.device, found), indent=2))
     else:
-        for line in report.running_lines(array.device, found):
+        for line in report.running_lines(array.device, found, within_s):
             say(line)
     return True

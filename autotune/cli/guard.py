@@ -72,8 +72,9 @@ def guard(
     """Keep your users' p99 under a ceiling while a sync runs, and meet a deadline.
 
     A sync is a rebuild, resync or check; a reshape is not guarded. It runs as fast as the ceiling
-    allows, at full speed while nobody uses the array, and never so slowly that the deadline is
-    lost. All settings are put back at the end. If even the slowest sync breaks the ceiling, that is
+    allows, at full speed while nobody uses the array, and fast enough for the deadline
+    (--if-impossible says which one is kept if both cannot be). All settings are put back at the
+    end. If even the slowest sync breaks the ceiling, that is
     reported after some minutes. A sync that gives the array its redundancy back then runs at full
     speed, unless a deadline says how fast it has to be.
 
@@ -96,7 +97,8 @@ def guard(
 
     settings, array = load_config(config), find_array(device)
     care, hook = settings.care(array.uuid), settings.notify
-    ceiling = p99_ceiling or (care.guard_p99 if policy is None else None)
+    by_config = care.guard_p99 if policy is None else None
+    ceiling = p99_ceiling if p99_ceiling is not None else by_config
     by_deadline = finish_within is not None or finish_by is not None
     if ceiling is None and policy is None and not by_deadline:
         raise UsageError(
@@ -109,9 +111,6 @@ def guard(
         raise UsageError(
             "--policy stands for the numbers, so it goes without a ceiling or deadline."
         )
-    if if_impossible == "date":
-        # Its name before version 0.2.
-        if_impossible = DEADLINE
     for option, value, names in (
         ("--policy", policy, POLICIES),
         ("--if-impossible", if_impossible, (DEADLINE, CEILING)),
@@ -123,7 +122,7 @@ def guard(
     if finish_by is not None:
         now = datetime.now()
         read("--finish-by", lambda text: parse_moment(text, now), finish_by)
-    option = "--p99-ceiling" if p99_ceiling else "guard_p99"
+    option = "--p99-ceiling" if p99_ceiling is not None else "guard_p99"
     ceiling_ns = read(option, parse_limit_ns, ceiling) if ceiling is not None else math.inf
     if ceiling is not None and (odd := doubt(Ceiling(None, ceiling_ns, None))):
         notice(odd)

@@ -14,12 +14,11 @@ from autotune.guard.goals import CEILING, Goals, Promise
 from autotune.guard.loop import GuardLoop
 from autotune.guard.window import Window
 from autotune.problem.figure import Estimate
-from autotune.quantities import show_ends, show_latency, show_moment, show_rate, show_seconds
+from autotune.quantities import KIB, show_ends, show_latency, show_moment, show_rate, show_seconds
 from autotune.sync_forecast.model import CHECK, REBUILD, RESYNC, Forecast
-from autotune.sync_forecast.platter import Platter
+from autotune.sync_forecast.platter import HELD_SHARE, Platter
 from autotune.system.array import Array
-from autotune.system.blockdev import number
-from autotune.system.sync import NAMES
+from autotune.system.sync import NAMES, counted_for_each
 
 LONG_S = 7 * 86_400.0
 """A sync that will take longer at its pace is worth a word."""
@@ -28,27 +27,26 @@ _ACTIONS = {"recover": REBUILD, "resync": RESYNC}
 
 
 def curve(array: Array, action: str, known: Forecast) -> Platter:
-    """What the disks can do as /proc/mdstat counts: on RAID 10 a recovery goes by the member, all
-    else by the array."""
-    platter, scale = known.curve(_ACTIONS.get(action, CHECK)), _scale(array, action)
-    return Platter(platter.places, tuple(rate * scale for rate in platter.kib_s))
-
-
-def _scale(array: Array, action: str) -> float:
-    """What /proc/mdstat counts for what each member does."""
-    if array.level != "raid10" or action == "recover":
-        return 1.0
-    return array.size_bytes / 1024 / max(number(array.md / "component_size"), 1)
+    """What the disks can do as /proc/mdstat counts."""
+    platter, each = known.curve(_ACTIONS.get(action, CHECK)), counted_for_each(array, action)
+    return Platter(platter.places, tuple(rate * each for rate in platter.kib_s))
 
 
 class News:
     """What there is to say of one sync, each thing once."""
 
     def __init__(
-        self, array: Array, action: str, goals: Goals, promise: Promise, known: Forecast | None
+        self,
+        array: Array,
+        action: str,
+        goals: Goals,
+        promise: Promise,
+        known: Forecast | None,
+        limit_kib: float = math.inf,
     ) -> None:
+        """`limit_kib`: md's own, as it counts."""
         self._what = f"{NAMES.get(action, action)} of {array.device}"
-        self._scale = _scale(array, action)
+        self._limit_kib = limit_kib / counted_for_each(array, action)
         self._action = _ACTIONS.get(action, CHECK)
         self._goals, self._promise, self._known = goals, promise, known
         self._began_s: float | None = None
@@ -63,22 +61,26 @@ class News:
             return
         made = datetime.fromtimestamp(known.made_s).strftime("%Y-%m-%d")
         if promise.share is not None:
-            kib_s = promise.share * known.full_kib_s
+            kib_s = promise.share * min(known.full_kib_s, self._limit_kib)
             self._told_cost = True
-            limit = kib_s if promise.share < 1 else math.inf
+            limit = kib_s if promise.share < 1 else self._limit_kib
             yield (
                 f"Policy {self._goals.policy}: a whole {self._action} takes "
                 f"{_times(known.time(self._action, limit))} while users are there"
                 f"{_felt(known.p99(self._action, kib_s))}, by the forecast of {made}."
             )
         if promise.finish_s is not None and math.isfinite(promise.ceiling_ns):
-            fast = known.speed_under(promise.ceiling_ns, self._action)
-            if fast is not None:
+            whole = self._under_the_ceiling(known)
+            if whole is not None:
                 yield (
                     f"By the forecast of {made}, a whole {self._action} under "
-                    f"{show_latency(promise.ceiling_ns)} takes "
-                    f"{_times(known.time(self._action, fast))}."
+                    f"{show_latency(promise.ceiling_ns)} takes {_times(whole)}."
                 )
+
+    def _under_the_ceiling(self, known: Forecast) -> Estimate | None:
+        """How long a whole one takes that keeps the p99 there; None if it is not known."""
+        fast = known.speed_under(self._promise.ceiling_ns, self._action)
+        return known.time(self._action, min(fast, self._limit_kib)) if fast is not None else None
 
     def of(self, window: Window) -> Iterator[str]:
         """What these seconds show that was not said yet."""
@@ -120,10 +122,13 @@ class News:
 
     def _deadline(self, needed_kib: float) -> str:
         """What the deadline asks of the sync, and what that costs if a forecast knows."""
-        known, of_each = self._known, needed_kib / self._scale
-        felt = _felt(known.p99(self._action, of_each)) + ", by the forecast" if known else ""
+        known = self._known
+        felt = _felt(known.p99(self._action, needed_kib)) if known else ""
+        if known and not felt and known.stopped_ns is not None:
+            felt = f", with a p99 above {show_latency(known.stopped_ns)}"
+        felt += ", by the forecast" if felt else ""
         return (
-            f"To be over by {self._at}, the {self._what} needs {show_rate(of_each * 1024)} of "
+            f"To be over by {self._at}, the {self._what} needs {show_rate(needed_kib * KIB)} of "
             f"each member{felt}."
         )
 
@@ -151,10 +156,10 @@ class News:
             end = show_moment(window.time_s + low, window.time_s)
             return (
                 f"The {self._what} cannot be over by {at}: at full speed it takes "
-                f"{show_seconds(low)} more, until {end}. {self._follows()}"
+                f"{show_seconds(low)} more, until {end}.{self._by_limit(window)} {self._follows()}"
             )
         ceiling = show_latency(promise.ceiling_ns)
-        needed = show_rate(window.needed_kib / self._scale * 1024)
+        needed = show_rate(window.needed_kib * KIB)
         seen = (
             f"the p99 is {show_latency(window.p99_ns)}" if window.p99_ns else "the p99 is unknown"
         )
@@ -171,21 +176,29 @@ class News:
             f"{self._follows()}"
         )
 
+    def _by_limit(self, window: Window) -> str:
+        """That the disks could do more."""
+        if window.sync_bytes_per_s < HELD_SHARE * self._limit_kib * KIB:
+            return ""
+        return (
+            f" Its sync_speed_max does not let it go faster than "
+            f"{show_rate(self._limit_kib * KIB)} of each member; raise that, and guard it again."
+        )
+
     def _instead(self, window: Window) -> str:
         """What the ceiling alone would make of it, if a forecast knows."""
-        known = self._known
-        fast = known.speed_under(self._promise.ceiling_ns) if known else None
-        if known is None or fast is None:
+        whole = self._under_the_ceiling(self._known) if self._known else None
+        if whole is None:
             return ""
-        left_s = known.time(self._action, fast).value * (1 - window.share)
+        left_s = whole.value * (1 - window.share)
         return f" Under the ceiling it would take about {show_seconds(left_s)} more."
 
     def _follows(self) -> str:
         if not self._promise.binds:
             return "The ceiling is kept (--if-impossible deadline would change that)."
-        other = " (--if-impossible ceiling would change that)"
-        both = math.isfinite(self._promise.ceiling_ns)
-        return f"The deadline goes first{other if both else ''}."
+        if math.isinf(self._promise.ceiling_ns):
+            return "It goes at full speed."
+        return "The deadline is kept (--if-impossible ceiling would change that)."
 
 
 def _times(estimate: Estimate) -> str:
@@ -216,7 +229,7 @@ def out_of_reach(device: str, what: str, promise: Promise, window: Window, loop:
     seen = f" ({show_latency(window.p99_ns)} of late)" if window.p99_ns is not None else ""
     text = (
         f"The p99 of {device} stays above {show_latency(promise.ceiling_ns)}{seen}, though its "
-        f"{what} was held to {show_rate(AT_LEAST * loop.least_bytes)} of each member or less for "
+        f"{what} was slowed to {show_rate(AT_LEAST * loop.least_bytes)} of each member or less for "
         f"{show_seconds(loop.feasibility.out_for_s)}; "
     )
     if loop.released:

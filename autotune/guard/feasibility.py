@@ -30,6 +30,8 @@ class Feasibility:
     def look(self, pace_kib: float | None, p99_ns: float | None) -> None:
         """Another window: the pace that the sync was held to, None if it was not, and the p99, None
         if it is not known."""
+        if math.isinf(self._ceiling_ns):
+            return
         pace = math.inf if pace_kib is None else pace_kib
         self._vain.append(pace <= self._slow_kib and (p99_ns is None or p99_ns > self._ceiling_ns))
         self._paces.append(pace)

@@ -71,17 +71,19 @@ class Goals:
 @dataclass(frozen=True)
 class Remains:
     """What a sync has still to do: from `place` (0 to 1) to the end of `size_kib`, over disks that
-    are as fast as `free` says beside their users. In what /proc/mdstat counts."""
+    are as fast as `free` says beside their users, under md's own `limit_kib`. In what /proc/mdstat
+    counts."""
 
     size_kib: float
     place: float
     free: Platter
+    limit_kib: float = math.inf
 
     def seconds(self, kib_s: float = math.inf) -> float:
         """How long it takes at no more than a pace."""
         if self.place >= 1:
             return 0.0
-        return self.free.seconds(self.size_kib, max(kib_s, 1.0), self.place)
+        return self.free.seconds(self.size_kib, max(min(kib_s, self.limit_kib), 1.0), self.place)
 
 
 def parse_within(text: str) -> float:
@@ -99,10 +101,11 @@ def needed_kib(promise: Promise, remains: Remains, now_s: float) -> float | None
     left_s = promise.finish_s - now_s
     planned_s = left_s - promise.spare_s
     planned = remains.free.limit_for(remains.size_kib, planned_s, remains.place)
-    if planned is not None:
+    if planned is not None and planned <= remains.limit_kib:
         return planned
     # Full speed may still do what no reserve is left for.
-    return max(remains.free.kib_s) if remains.seconds() <= left_s else None
+    full = min(max(remains.free.kib_s), remains.limit_kib)
+    return full if remains.seconds() <= left_s else None
 
 
 def least_kib(promise: Promise, needed: float | None, floor_kib: float) -> float:

@@ -7,15 +7,17 @@ from autotune.guard.feasibility import AT_LEAST, Feasibility
 from autotune.guard.goals import Promise
 from autotune.guard.outlook import SyncOutlook
 from autotune.guard.pace import WANTED, Pace, Share, first_pace
+from autotune.guard.stripe_cache import StripeCache
 from autotune.guard.throttle import IDLE_LOOK_S, Throttle
 from autotune.guard.waiting import behind
 from autotune.guard.window import Window
 from autotune.measure.foreground import Foreground, Second
 from autotune.measure.sync_progress import Progress, SyncEnd, running
-from autotune.sync_forecast.platter import Platter
+from autotune.quantities import KIB
+from autotune.sync_forecast.platter import TYPICAL_KIB_S, Platter, assumed, flat
 from autotune.system import sysfs
 from autotune.system.array import Array, Media
-from autotune.system.sync import CHECKS, FLOOR_KIB, NAMES, REBUILDS
+from autotune.system.sync import CHECKS, FLOOR_KIB, NAMES, REBUILDS, counted_for_each
 
 WINDOW_S = 5.0
 OVER_AFTER_S = 2.0
@@ -49,13 +51,18 @@ class GuardLoop:
         self._array = array
         self._throttle = throttle
         self._ceiling_ns = promise.ceiling_ns
-        self._least_kib = max(least_kib, throttle.floor_kib, FLOOR_KIB)
-        self.outlook = SyncOutlook(promise, self._least_kib, array.media is Media.HDD, known)
+        self._each = each = counted_for_each(array, array.sync_action)
+        """What md counts and limits for each KiB of a member. All that is told goes by members, all
+        that is reckoned here as md does."""
+        self._least_kib = max(least_kib * each, throttle.floor_kib, FLOOR_KIB)
+        supposed = assumed(TYPICAL_KIB_S * each) if array.media is Media.HDD else flat(1.0)
+        self.outlook = SyncOutlook(promise, self._least_kib, supposed, known, throttle.limit_kib)
         self.feasibility = Feasibility(promise.ceiling_ns, self._least_kib, WINDOW_S)
         self.released = False
         self.behind = ""
         """What waits for the end of this sync, as the rest of a sentence."""
         self._started_s = time.time() - time.clock_gettime(time.CLOCK_BOOTTIME)
+        self._cache = StripeCache(array)
         self._progress = Progress(array)
         self._outcome = SyncEnd(array)
         self._pace: Pace | Share | None = None
@@ -68,7 +75,7 @@ class GuardLoop:
     @property
     def done_bytes(self) -> int:
         """How much of each member was synced under guard."""
-        return self._progress.done_kib * 1024
+        return round(self._progress.done_kib * KIB / self._each)
 
     def now_s(self) -> float:
         """Since the epoch, as the promise counts it: a span does not become longer or shorter when
@@ -80,7 +87,7 @@ class GuardLoop:
     @property
     def least_bytes(self) -> float:
         """Bytes of each member in a second, below which the sync is not held."""
-        return self._least_kib * 1024
+        return self._least_kib * KIB / self._each
 
     def run(self, going: Callable[[], bool], on_window: Callable[[Window], None]) -> bool:
         """Guard until the sync is over, or a recovery takes the place of a check (True), or it is
@@ -172,6 +179,7 @@ class GuardLoop:
         self._pace.hold(
             min(self.outlook.least_kib, self._throttle.limit_kib), self.outlook.free_kib
         )
+        self._cache.shrink(now)
         if not self._paced:
             self._paced = True
             self._settled_s = now + SETTLE_S
@@ -216,8 +224,8 @@ class GuardLoop:
             percentile.at_most if percentile else None,
             samples,
             foreground.source if foreground.busy else "none",
-            rate_kib * 1024,
-            round(min(pace, self._throttle.limit_kib)),
+            rate_kib * KIB / self._each,
+            round(min(pace, self._throttle.limit_kib) / self._each),
             iops if foreground.counted else None,
             self._progress.share,
             left.left_s,
@@ -225,7 +233,7 @@ class GuardLoop:
             left.high_s,
             self.feasibility.out_for_s > 0,
             self.outlook.promise.finish_s,
-            needed or None,
+            needed / self._each if needed else None,
             self.outlook.impossible,
             NAMES.get(self._array.sync_action, self._array.sync_action),
         )

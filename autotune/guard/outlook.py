@@ -6,7 +6,7 @@ from collections import deque
 from dataclasses import dataclass
 
 from autotune.guard.goals import CEILING, Promise, Remains, least_kib, needed_kib
-from autotune.sync_forecast.platter import Platter, assumed, flat
+from autotune.sync_forecast.platter import HELD_SHARE, Platter
 
 FREE_S = 3
 """How many seconds at full speed in a row show what the disks can do."""
@@ -40,14 +40,21 @@ class SyncTimeLeft:
 
 class SyncOutlook:
     """A sync on its way. `known`: what the disks can do, in the unit of /proc/mdstat, if a forecast
-    has measured it; else its height is what is seen at full speed, and its shape a supposed one."""
+    has measured it; else they have the shape of what is `supposed`, at the height that is seen at
+    full speed. `limit_kib`: md's own, that nothing is faster than."""
 
     def __init__(
-        self, promise: Promise, floor_kib: float, rotating: bool, known: Platter | None = None
+        self,
+        promise: Promise,
+        floor_kib: float,
+        supposed: Platter,
+        known: Platter | None = None,
+        limit_kib: float = math.inf,
     ) -> None:
         self.promise = promise
         self._floor_kib = floor_kib
-        self._shape = known or (assumed(1.0) if rotating else flat(1.0))
+        self._limit_kib = limit_kib
+        self._shape = known or supposed
         self._free = known
         self._free_row: list[float] = []
         self._measured_s: float | None = None
@@ -88,7 +95,10 @@ class SyncOutlook:
             return
         self._free_row = [] if held or rate_kib <= 0 else [*self._free_row, rate_kib][-FREE_S:]
         if len(self._free_row) == FREE_S:
-            self._free = self._shape.through(place, sum(self._free_row) / FREE_S)
+            rate_kib = sum(self._free_row) / FREE_S
+            by_limit = rate_kib >= HELD_SHARE * self._limit_kib
+            known = self._free if by_limit and self._free is not None else self._shape
+            self._free = known.seen(place, rate_kib, by_limit)
             self._measured_s = now_s
 
     @property
@@ -100,12 +110,12 @@ class SyncOutlook:
     def remains(self) -> Remains | None:
         if self._free is None or self._size_kib <= 0:
             return None
-        return Remains(self._size_kib, self.place, self._free)
+        return Remains(self._size_kib, self.place, self._free, self._limit_kib)
 
     @property
     def free_kib(self) -> float:
-        """What the disks can do here."""
-        return self._free.at(self.place) if self._free is not None else 0.0
+        """What the disks can do here, under md's limit."""
+        return min(self._free.at(self.place), self._limit_kib) if self._free is not None else 0.0
 
     @property
     def needed_kib(self) -> float | None:

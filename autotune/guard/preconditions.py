@@ -19,6 +19,7 @@ def refusal(array: Array) -> str | None:
         checks.unknown_driver(array),
         checks.not_redundant(array),
         checks.external_metadata(array),
+        checks.clustered(array),
         checks.no_uuid(array),
         syncs.speeds_crossed(array),
         checks.fio_missing(),
@@ -34,7 +35,7 @@ def no_room(array: Array) -> str | None:
         return None
     return (
         f"The sync_speed_max of {array.device} is {limit} KiB/s already, and a guard only ever "
-        f"lowers it; raise it with `echo system > {array.md / 'sync_speed_max'}`."
+        f"lowers it; raise it with `{syncs.to_usual(array, 'sync_speed_max')}`."
     )
 
 

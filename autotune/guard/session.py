@@ -18,6 +18,7 @@ from autotune.guard.preconditions import no_room, put_back_leftovers, refusal, w
 from autotune.guard.throttle import Throttle, files
 from autotune.guard.window import Window
 from autotune.measure.sync_progress import WAIT_S, running, under_way, wait_for_one
+from autotune.preflight import syncs
 from autotune.preflight.checks import iostats_off
 from autotune.safety.guardian import guarded
 from autotune.safety.locks import is_locked, lock
@@ -126,14 +127,17 @@ def guard(device: str, options: GuardOptions, wait: bool = False) -> bool:
 
         while not signals.name and wait_for_one(array, pause, wait):
             rest_s, found = 0.0, True
-            action = under_way(array)
+            if not (action := under_way(array)):
+                # It was over in that moment.
+                continue
             if began is None or began[0] != action:
                 began = action, time.clock_gettime(time.CLOCK_BOOTTIME)
             # Not by local times, of which one hour comes twice.
             ago_s = time.clock_gettime(time.CLOCK_BOOTTIME) - began[1]
             since = datetime.fromtimestamp(time.time() - ago_s)
             try:
-                done, text = _one(array.now(), options, signals, bool(warned), since)
+                guarded_now = dataclasses.replace(array.now(), sync_action=action)
+                done, text = _one(guarded_now, options, signals, bool(warned), since)
                 options.finished(done)
                 noticed, warned = "", text or warned
                 # Of one that is only released, the deadline stays.
@@ -237,7 +241,7 @@ def _one(
     """Guard the sync that is under way, to its end. A deadline counts from when that `began`,
     however often this is tried. Also what was said if it was not held any more,
     which is not said again if there was a warning."""
-    action, started = under_way(array) or array.sync_action, time.monotonic()
+    action, started = array.sync_action, time.monotonic()
     what = NAMES.get(action, action)
     path = journal_path(options.state_dir, array.uuid)
     said = told = ""
@@ -270,7 +274,8 @@ def _one(
             return signals.going()
 
         known = stored.newest(array, options.state_dir)
-        news = announce.News(array, action, options.goals, promise, known)
+        limit_kib = int(sysfs.value(array.md / "sync_speed_max"))
+        news = announce.News(array, action, options.goals, promise, known, limit_kib)
 
         def on_window(window: Window) -> None:
             nonlocal said, told
@@ -286,7 +291,9 @@ def _one(
                 options.unheld(said)
 
         try:
-            for text in filter(None, (iostats_off(array), *news.before())):
+            # Nobody means to bound a rebuild; a check may be one in parts.
+            stays = syncs.held(array) if action in REBUILDS else None
+            for text in filter(None, (iostats_off(array), stays, *news.before())):
                 options.notice(text)
             throttle = Throttle(array, guardian.journal)
             curve = announce.curve(array, action, known) if known else None

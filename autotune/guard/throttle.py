@@ -55,16 +55,13 @@ class Throttle:
             path.name: _File(path, originals[str(path)], originals[str(path)])
             for path in files(array)
         }
-        floor = self._number("sync_speed_min")
-        if floor > FLOOR_KIB:
-            # What is below it md never holds back.
-            self._write("sync_speed_min", str(FLOOR_KIB))
-            floor = FLOOR_KIB
-        self.floor_kib = floor
+        self.floor_kib = min(self._number("sync_speed_min"), FLOOR_KIB)
         self.limit_kib = self._number("sync_speed_max")
         self.is_open = True
         self.held = False
         """Whether it was shut at any time since this was last made False."""
+        self._has_held = False
+        """Whether it was shut at any time."""
         self._allowed_kib = 0.0
         self._at_s: float | None = None
 
@@ -95,14 +92,20 @@ class Throttle:
                     f"Stopped: somebody else set {file.path.name} to {text}, which is left as it "
                     "is."
                 )
-        if self._number("sync_speed_min") > max(self.floor_kib, FLOOR_KIB):
+        if self._has_held and self._number("sync_speed_min") > FLOOR_KIB:
             # It follows the sysctl, which was raised for all arrays. Nothing is held until it is
             # lowered here, for which the journal's disk has to answer.
             self._open()
+            self._lower()
+
+    def _lower(self) -> None:
+        """What is below `sync_speed_min` md never holds back."""
+        if self._number("sync_speed_min") > FLOOR_KIB:
             self._write("sync_speed_min", str(FLOOR_KIB))
 
     def open(self) -> None:
-        """Let the sync run as it would without a guard, but for a lower sync_speed_min."""
+        """Let the sync run as it would without a guard, but for a lower sync_speed_min once it was
+        held."""
         if not self.is_open:
             self.check()
             self._open()
@@ -121,6 +124,8 @@ class Throttle:
             file = self._files["sync_speed_max"]
             self._announce(file, file.found)
             self._announce_depths()
+            self._has_held = True
+            self._lower()
             self._write(file.path.name, str(SHUT_KIB))
             self.is_open = False
 

@@ -19,7 +19,8 @@ class Window:
     sync_bytes_per_s: float
     """Of each member."""
     sync_speed_max_kib: int
-    """What the sync is held to: the pace, or the limit that was found."""
+    """What the sync is held to: the pace, or the limit that was found. Of each member, as all that
+    is here."""
     foreground_iops: float | None
     share: float
     """Of the sync that is done, 0 to 1."""

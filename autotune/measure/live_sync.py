@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Self
 
 from autotune.knobs import Knob, unsafe_now
 from autotune.measure.check import SHOWS_AFTER_S
+from autotune.measure.sync_progress import Progress
 from autotune.system import sysfs
 from autotune.system.array import Array
-from autotune.system.mdstat import getting_on_kib
 from autotune.system.sync import REBUILDS, SPEEDS, ended
 
 if TYPE_CHECKING:
@@ -61,8 +61,7 @@ class Recovery:
         self._array = array
         self._watch = watch
         self._speeds = self._read_speeds()
-        self._done_kib = 0
-        self._position_kib: int | None = None
+        self._progress = Progress(array)
 
     def __enter__(self) -> Self:
         speeds = self._read_speeds()
@@ -72,8 +71,8 @@ class Recovery:
                 self._watch()
                 time.sleep(PAUSE_S)
             self._speeds = speeds
-        self._position_kib = None
-        self._done_kib = 0
+        self._progress = Progress(self._array)
+        self._progress.look()
         return self
 
     def done_bytes(self) -> int:
@@ -81,20 +80,15 @@ class Recovery:
 
         Raise SyncEndedError if the sync is over, StoppedError if it was interrupted.
         """
-        mdstat = sysfs.read(self._array.root / "proc/mdstat")
-        position = getting_on_kib(mdstat, self._array.name)
-        if position is None:
-            # Between two members, or at its very end, a sync shows no position.
-            if sysfs.read_or(self._array.md / "sync_action", "idle") not in REBUILDS:
-                # Interrupted, as where the new disk fails, it is idle too; the watch knows that.
-                time.sleep(SHOWS_AFTER_S)
-                self._watch()
-                raise ended(self._array)
-            return self._done_kib * 1024
-        if self._position_kib is not None:
-            self._done_kib += max(0, position[0] - self._position_kib)
-        self._position_kib = position[0]
-        return self._done_kib * 1024
+        done_kib = self._progress.look()
+        action = sysfs.read_or(self._array.md / "sync_action", "idle")
+        # Between two members, or at its very end, a sync shows no position.
+        if not self._progress.getting_on and action not in REBUILDS:
+            # Interrupted, as where the new disk fails, it is idle too; the watch knows that.
+            time.sleep(SHOWS_AFTER_S)
+            self._watch()
+            raise ended(self._array)
+        return done_kib * 1024
 
     def _read_speeds(self) -> tuple[str, ...]:
         return tuple(sysfs.read_or(self._array.md / name, "") for name in SPEEDS)

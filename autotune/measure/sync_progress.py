@@ -46,6 +46,8 @@ def wait_for_one(array: Array, pause: Callable[[float], bool], for_the_next: boo
 
 SHORTEST_S = 0.1
 """A sync gets on in bursts, so less time than this says nothing of its speed."""
+BURST = 4
+"""How many times as fast as md's own mean it may be meanwhile."""
 
 
 class Progress:
@@ -64,22 +66,34 @@ class Progress:
         self.done_kib = 0
         self.size_kib = 0
         self.share = 0.0
+        self.getting_on = False
+        """Whether it had a position at the last look: one that waits for another array's has none,
+        nor has any at its very end."""
 
     def look(self) -> int:
-        """KiB of each member until now. A sync that waits for another array's has no position."""
+        """KiB until now, as /proc/mdstat counts them."""
         position = getting_on_kib(sysfs.read(self._array.root / "proc/mdstat"), self._array.name)
+        self.getting_on = position is not None
         if position is None:
             self._position_kib = None
             return self.done_kib
         now_s = self._clock()
-        most_kib = self._fastest_kib_s * max(now_s - self._at_s, SHORTEST_S)
         step_kib = position[0] - (self._position_kib or 0)
-        if self._position_kib is not None and 0 < step_kib <= most_kib:
+        passed_s = max(now_s - self._at_s, SHORTEST_S)
+        if self._position_kib is not None and step_kib > 0 and self._is_synced(step_kib / passed_s):
             self.done_kib += step_kib
         self._at_s = now_s
         self._position_kib, self.size_kib = position
         self.share = position[0] / max(position[1], 1)
         return self.done_kib
+
+    def _is_synced(self, kib_s: float) -> bool:
+        """Whether disks can have been so fast. Those that a virtual machine calls hard disks may be
+        faster than any: then md's mean, which counts no skipped part, says so."""
+        if kib_s <= self._fastest_kib_s:
+            return True
+        mean = sysfs.read_or(self._array.md / "sync_speed", "")
+        return mean.isdigit() and kib_s <= BURST * int(mean)
 
 
 class SyncEnd:

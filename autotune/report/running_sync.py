@@ -11,8 +11,8 @@ from autotune.sync_forecast.running import Running, Watched
 from autotune.system.sync import NAMES
 
 
-def running_lines(device: str, running: Running) -> Iterator[str]:
-    """When a sync that is under way will end."""
+def running_lines(device: str, running: Running, within_s: float | None = None) -> Iterator[str]:
+    """When a sync that is under way will end, and whether that is within so many seconds."""
     what = NAMES.get(running.action, running.action)
     now = time.time()
     end, low, high = (
@@ -27,6 +27,10 @@ def running_lines(device: str, running: Running) -> Iterator[str]:
         f"{show_seconds(running.left_s)} more{spread}: until {end}{moments}, "
         "if the load stays as it is."
     )
+    if within_s is not None:
+        surely = running.high_s <= within_s or running.low_s > within_s
+        will = "will" if running.high_s <= within_s else "will not" if surely else "may"
+        yield f"So it {will} be over within {show_seconds(within_s)}."
     if running.skips and running.action in ("recover", "resync"):
         yield (
             "It may end sooner: the array has a bitmap, and what that knows to be alike is skipped."

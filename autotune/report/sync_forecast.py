@@ -97,6 +97,7 @@ def rows(forecast: Forecast) -> Iterator[tuple[SpeedPoint, float]]:
 def lines(forecast: Forecast, within_s: float | None, ceiling_ns: float | None) -> Iterator[str]:
     """What follows from it, each as a sentence or two."""
     yield "Ranges are 95 % intervals. The check was measured; the rebuild is estimated from it."
+    yield "A resync in full takes about as long as a check, and is felt as much."
     yield from _now(forecast)
     if any(point.p99 is None for point in forecast.points):
         yield "Some speeds had too few requests for a p99; a longer --time gives more."
@@ -126,7 +127,7 @@ def _now(forecast: Forecast) -> Iterator[str]:
     idle = forecast.points[0].p99 if forecast.points else None
     if idle is not None:
         yield f"Without a sync {who} is {show_latencies(idle)}."
-    limit, full = forecast.limit_kib_s, forecast.full_kib_s
+    limit, full = forecast.limit(REBUILD), forecast.full_kib_s
     speed = min(limit, full)
     text = f"With the present sync_speed_max ({limit:.0f} KiB/s) a sync goes "
     text += f"at {show_rate_kib(limit)} of each member" if limit < full else "at full speed"
@@ -150,6 +151,8 @@ def _within(forecast: Forecast, within_s: float) -> str:
             f"{_about(forecast.time(REBUILD))}."
         )
     text = f"To be done within {whole} a rebuild needs {show_rate_kib(speed)} of each member"
+    if speed > forecast.limit(REBUILD):
+        text += f", more than the present sync_speed_max ({forecast.limit_kib_s:.0f} KiB/s) allows"
     felt, idle = forecast.p99(REBUILD, speed), forecast.points[0].p99
     if felt is None:
         return text + "."
@@ -158,7 +161,7 @@ def _within(forecast: Forecast, within_s: float) -> str:
 
 
 def _under(forecast: Forecast, ceiling_ns: float) -> str:
-    speed = forecast.speed_under(ceiling_ns)
+    speed = forecast.speed_under(ceiling_ns, REBUILD)
     if speed is None:
         return f"No speed is known to keep the p99 under {show_latency(ceiling_ns)}."
     return (

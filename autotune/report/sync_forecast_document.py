@@ -4,7 +4,7 @@ from typing import Any
 
 from autotune.problem.figure import Estimate
 from autotune.report.sync_forecast import expected_p99, rows
-from autotune.sync_forecast.model import ACTIONS, Forecast
+from autotune.sync_forecast.model import ACTIONS, REBUILD, Forecast
 
 
 def document(
@@ -30,7 +30,7 @@ def document(
     ]
     idle = forecast.points[0] if forecast.points and not forecast.points[0].kib_s else None
     speed = forecast.speed_for(within_s) if within_s is not None else None
-    slow = forecast.speed_under(ceiling_ns) if ceiling_ns is not None else None
+    slow = forecast.speed_under(ceiling_ns, REBUILD) if ceiling_ns is not None else None
     knee = forecast.knee
     return {
         "kind": "forecast",
@@ -50,7 +50,11 @@ def document(
         "knee_kib_s": knee.kib_s if knee else None,
         "idle_p99_ns": _estimate(idle.p99) if idle else None,
         "speeds": speeds,
-        "now": at_speed(forecast, forecast.limit_kib_s),
+        "now": {
+            "kib_s": forecast.limit_kib_s,
+            "seconds": {a: _estimate(forecast.time(a, forecast.limit(a))) for a in ACTIONS},
+            "p99_ns": {a: _estimate(forecast.p99(a, forecast.limit(a))) for a in ACTIONS},
+        },
         "within": within_s
         and {
             "seconds": within_s,

@@ -153,6 +153,7 @@ class _Steps:
             busy,
             share,
             options.ceiling_ns if stopped else None,
+            counted=self._scale,
         )
 
     @property

@@ -61,7 +61,7 @@ class Forecast:
     """How long it took."""
     member_kib: int
     limit_kib_s: float
-    """What the limits that were found let a sync do at the most."""
+    """The limit that was found, as md counts."""
     platter: Platter
     places_measured: bool
     """Whether the curve of the platter is measured, or only its height."""
@@ -79,6 +79,12 @@ class Forecast:
     host: str = ""
     """The machine; "" if an earlier version kept it."""
     lab: bool = False
+    counted: float = 1.0
+    """How much md counts in a check, and limits, for each KiB of each member."""
+
+    def limit(self, action: str) -> float:
+        """What the limits that were found let an action do at the most, of each member."""
+        return self.limit_kib_s / (1.0 if action == REBUILD else self.counted)
 
     @property
     def full_kib_s(self) -> float:
@@ -151,7 +157,7 @@ class Forecast:
         more = self._cost / (1 - self._cost) * self.full_kib_s
         return more, 1 + math.log(1 + (self.raid_disks - 2) / self.raid_disks) / math.log(100)
 
-    def speed_under(self, ceiling_ns: float, action: str = REBUILD) -> float | None:
+    def speed_under(self, ceiling_ns: float, action: str) -> float | None:
         """The highest speed of an action at which the p99 is likely to be no more than a ceiling;
         None if none that a limit can set is, or nothing is known."""
 

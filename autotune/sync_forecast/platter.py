@@ -13,6 +13,11 @@ from itertools import pairwise
 
 INNER_SHARE = 0.5
 """Of the rate at its beginning, what a hard disk gives at its end, where that is not measured."""
+TYPICAL_KIB_S = 234_375.0
+"""What a hard disk is supposed to give at its beginning, 240 MB/s, as long as it was never seen:
+data sheets of 2020 to 2025 say 180 to 285."""
+HELD_SHARE = 0.9
+"""Of a limit of md's: whoever is so fast is held by it."""
 STEPS = 200
 LEAST_SHARE = 0.1
 """Of the fastest place, that an extrapolation comes down to at the most."""
@@ -73,6 +78,11 @@ class Platter:
         """The same curve, higher or lower, with this rate at a place."""
         factor = kib_s / self.at(place)
         return Platter(self.places, tuple(rate * factor for rate in self.kib_s))
+
+    def seen(self, place: float, kib_s: float, held: bool) -> "Platter":
+        """What to think of the disks where they went at this rate. If a limit of md's `held` them
+        to it, they are no slower; what is supposed or known of them stays if it is above that."""
+        return self if held and self.at(place) >= kib_s else self.through(place, kib_s)
 
 
 def flat(kib_s: float) -> Platter:

@@ -11,19 +11,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from autotune.measure.sync_progress import SyncEnd
+from autotune.measure.sync_progress import Progress, SyncEnd
 from autotune.problem.figure import SPREADS_95
 from autotune.stats.steady_state import rate
-from autotune.sync_forecast.platter import Platter, assumed, flat
+from autotune.sync_forecast.platter import HELD_SHARE, Platter, assumed, flat
 from autotune.system import sysfs
 from autotune.system.array import Array, Media
-from autotune.system.mdstat import getting_on_kib
-from autotune.system.sync import SHUT_KIB
+from autotune.system.sync import SHUT_KIB, counted_for_each
 
 WATCH_S = 30.0
 TICK_S = 1.0
-HELD_SHARE = 0.9
-"""Of the limit: whoever is so fast is held by it."""
 SLOWEST_INSIDE = 0.45
 APART = 0.03
 """The spread of what the hours to come add to that of the half minute that was seen."""
@@ -31,8 +28,9 @@ APART = 0.03
 
 @dataclass(frozen=True)
 class Running:
-    """A sync that is under way: what it is, how far it is (0 to 1), how fast, and when it will be
-    over, in seconds from now, with the bounds that hold in 95 % of cases if the load stays."""
+    """A sync that is under way: what it is, how far it is (0 to 1), how fast (of each member), and
+    when it will be over, in seconds from now, with the bounds that hold in 95 % of cases if the
+    load stays."""
 
     action: str
     share: float
@@ -44,8 +42,9 @@ class Running:
     """Whether a bitmap lets it skip what is alike, so that it may end sooner by any amount."""
 
 
-Look = tuple[float, int, int]
-"""When, in seconds, and the KiB that were done and are in all, of each member."""
+Look = tuple[float, int, float, int]
+"""When, in seconds; the KiB that were synced since the first one; the share that is done, be it
+skipped; and the KiB in all, as /proc/mdstat counts them."""
 
 
 @dataclass(frozen=True)
@@ -68,18 +67,18 @@ def watch(
     `tell` hears the share of the time that has passed."""
     seen: list[Look] = []
     guarded = False
-    outcome = SyncEnd(dataclasses.replace(array, sync_action=action))
+    outcome, progress = SyncEnd(dataclasses.replace(array, sync_action=action)), Progress(array)
     began = time.monotonic()
     while (passed := time.monotonic() - began) < seconds:
         tell(passed / seconds)
-        position = getting_on_kib(sysfs.read(array.root / "proc/mdstat"), array.name)
+        done_kib = progress.look()
         if sysfs.read_or(array.md / "sync_action", "idle") != action:
             return Watched(action, seen, over=True, interrupted=outcome.interrupted)
         outcome.look()
         limit = sysfs.read_or(array.md / "sync_speed_max", "")
         guarded = guarded or limit.split(" ")[0] == str(SHUT_KIB)
-        if position is not None:
-            seen.append((time.monotonic(), *position))
+        if progress.getting_on:
+            seen.append((time.monotonic(), done_kib, progress.share, progress.size_kib))
         time.sleep(TICK_S)
     return Watched(action, seen, guarded=guarded)
 
@@ -88,12 +87,11 @@ def judge(array: Array, watched: Watched, known: Platter | None) -> Running | No
     """What was seen of a sync says so; None if it did not move. `known`: the curve of the platter,
     if a forecast has measured it."""
     seen = watched.looks
-    steps = [(b[0] - a[0], max(0, b[1] - a[1])) for a, b in pairwise(seen)]
+    steps = [(b[0] - a[0], b[1] - a[1]) for a, b in pairwise(seen)]
     found = rate([float(kib) for _, kib in steps], [s for s, _ in steps]) if steps else None
     if found is None:
         return None
-    _, done, size = seen[-1]
-    place = done / max(size, 1)
+    *_, place, size = seen[-1]
     limit = int(sysfs.value(array.md / "sync_speed_max"))
     held = watched.guarded or found.value >= HELD_SHARE * limit
     likely, fast, slow = _curves(array.media, place, found.value, held, known)
@@ -102,7 +100,7 @@ def judge(array: Array, watched: Watched, known: Platter | None) -> Running | No
     return Running(
         watched.action,
         place,
-        found.value,
+        found.value / counted_for_each(array, watched.action),
         likely.seconds(size, most, place),
         fast.seconds(size, most, place) / spread,
         slow.seconds(size, most, place) * spread,
@@ -116,7 +114,7 @@ def _curves(
     """The likely curve from here on, and the fastest and slowest possible one. What a limit holds
     says only that the disks are no slower."""
     if known is not None:
-        each = known if held and known.at(place) >= kib_s else known.through(place, kib_s)
+        each = known.seen(place, kib_s, held)
         return each, each, each
     level = flat(kib_s)
     if media is not Media.HDD:

@@ -13,8 +13,9 @@ from autotune.stats.histogram import Histogram, at_rank, total
 from autotune.system.array import Array
 
 WINDOW_S = 30.0
-HERE_S, AWAY_S = 3 * WINDOW_S + 5.0, 30.0
-"""Whole half minutes: fio is asked twice a second, so they last a little longer."""
+HERE_S, AWAY_S = 3 * WINDOW_S + 5.0, 3 * WINDOW_S
+"""Whole half minutes: fio is asked twice a second, so they last a little longer. Away
+for longer than the guard waits for somebody who comes back soon (`measure/foreground.py`)."""
 LONGEST_S = 3600.0
 
 

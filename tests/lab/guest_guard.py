@@ -285,7 +285,7 @@ def test_a_date_that_is_lost_is_said_and_the_sync_runs_freely(state: Path, tmp_p
         wait_until(lambda: "cannot be over by" in output.read_text(), 90, "that it is lost")
         os.kill(child, signal.SIGINT)
         assert ended(child) == 0, output.read_text()
-    assert "The deadline goes first" in output.read_text()
+    assert "The deadline is kept" in output.read_text()
 
 
 def test_what_somebody_else_sets_is_theirs(state: Path, tmp_path: Path) -> None:

@@ -203,7 +203,7 @@ def test_what_another_command_has_found_meanwhile_is_not_forgotten(site: Site) -
     site.now_s = 3600.0 * 3 - 600
     site.meanwhile = meanwhile
     assert site.check(window=QuietHours(3 * 60, 4 * 60), patient=True) == (None, OVERTAKEN)
-    (kept,) = stored.every(site.state)
+    (kept,) = stored.by_uuid(site.state).values()
     assert [each.mismatches for each in kept.checks] == [8]
     assert site.read_once
 

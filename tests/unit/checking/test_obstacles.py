@@ -125,16 +125,6 @@ def test_members_are_what_mdadm_added_them_as_and_what_their_disks_say(
 
 
 @pytest.mark.parametrize(
-    ("before", "same"),
-    [(("a x", "b y"), True), (("a", "b"), True), (("a x", "b z"), False), (("a x",), False)],
-)
-def test_members_that_an_earlier_version_noted_are_known(
-    before: tuple[str, ...], same: bool
-) -> None:
-    assert obstacles.are_same(before, ("a x", "b y")) is same
-
-
-@pytest.mark.parametrize(
     ("metadata", "last", "unseen"),
     [
         ("0.90", "recover", True),

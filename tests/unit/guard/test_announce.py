@@ -1,6 +1,7 @@
 """What a guard says of its policy, its deadline and its progress."""
 
 import dataclasses
+import math
 from datetime import datetime
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,6 +14,7 @@ from some_forecast import some_forecast
 from autotune.guard.announce import News, curve
 from autotune.guard.goals import CEILING, DEADLINE, Goals
 from autotune.guard.window import Window
+from autotune.quantities import show_ends, show_seconds
 from autotune.sync_forecast.model import Forecast
 from autotune.system.array import find_array
 
@@ -39,8 +41,13 @@ QUIET = Window(
 )
 
 
-def news(goals: Goals, action: str = "recover", known: Forecast | None = None) -> News:
-    return News(ARRAY, action, goals, goals.promise(action, NOW), known)
+def news(
+    goals: Goals,
+    action: str = "recover",
+    known: Forecast | None = None,
+    limit_kib: float = math.inf,
+) -> News:
+    return News(ARRAY, action, goals, goals.promise(action, NOW), known, limit_kib)
 
 
 def after(seconds: float, **changes: object) -> Window:
@@ -66,7 +73,7 @@ def test_without_a_forecast_it_says_so_after_the_first_minute_and_once() -> None
 
 
 @pytest.mark.parametrize(
-    ("first", "follows"), [(DEADLINE, "The deadline goes first"), (CEILING, "The ceiling is kept")]
+    ("first", "follows"), [(DEADLINE, "The deadline is kept"), (CEILING, "The ceiling is kept")]
 )
 def test_what_excludes_each_other_is_said_once_with_what_follows(first: str, follows: str) -> None:
     said = news(Goals(50e6, within_s=3600, first=first), known=some_forecast())
@@ -115,3 +122,34 @@ def test_the_curve_of_a_raid10_check_is_that_of_its_addresses(tmp_path: Path) ->
     known = dataclasses.replace(some_forecast(), level="raid10", member_kib=2000)
     member, address = (curve(array, action, known) for action in ("recover", "check"))
     assert address.at(0.5) == pytest.approx(2 * member.at(0.5))
+
+
+@pytest.mark.parametrize(("policy", "times"), [("rebuild", 1.0), ("balanced", 2.5)])
+def test_what_a_policy_costs_is_reckoned_under_mds_own_limit(policy: str, times: float) -> None:
+    known, limit_kib = some_forecast(), 50_000
+    (text,) = news(Goals(policy=policy), known=known, limit_kib=limit_kib).before()
+    low, high = known.time("rebuild", limit_kib / times).interval
+    assert f"takes {show_ends(show_seconds(low), show_seconds(high))} while" in text
+
+
+def test_a_deadline_that_mds_own_limit_does_not_allow_names_that() -> None:
+    said = news(Goals(within_s=600), limit_kib=40_000)
+    (text,) = said.of(after(10, impossible=True))
+    assert "sync_speed_max does not let it go faster than 41.0 MB/s" in text
+    assert text.endswith("It goes at full speed.")
+
+
+def test_what_a_resync_costs_under_the_ceiling_is_not_that_of_a_rebuild() -> None:
+    known = dataclasses.replace(some_forecast(), level="raid10")
+    told = {}
+    for action in ("resync", "recover"):
+        said = news(Goals(50e6, within_s=3600), action, known)
+        *_, text = said.of(after(40, impossible=True, needed_kib=90_000.0))
+        told[action] = text.partition("Under the ceiling it would take about ")[2]
+    assert told["resync"] != told["recover"]
+
+
+def test_a_speed_of_which_the_forecast_saw_only_the_ceiling_says_so() -> None:
+    known = dataclasses.replace(some_forecast(), stopped_ns=45e6)
+    (text,) = news(Goals(within_s=86_400), known=known).of(after(5, needed_kib=180_000.0))
+    assert "with a p99 above 45.0 ms, by the forecast" in text

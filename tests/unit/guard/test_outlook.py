@@ -7,7 +7,7 @@ import pytest
 from autotune.guard.goals import CEILING, DEADLINE, Promise
 from autotune.guard.outlook import CONFLICT_S, LATE_S, SyncOutlook
 from autotune.guard.pace import Share
-from autotune.sync_forecast.platter import Platter, flat
+from autotune.sync_forecast.platter import TYPICAL_KIB_S, Platter, assumed, flat
 
 SIZE_KIB = 1_000_000.0
 MS = 1e6
@@ -31,7 +31,7 @@ def drive(
 
 
 def test_what_the_disks_can_do_is_seen_at_full_speed_alone() -> None:
-    outlook = SyncOutlook(Promise(), 1000, rotating=False)
+    outlook = SyncOutlook(Promise(), 1000, flat(1.0))
     drive(outlook, 10, 2000, held=True)
     assert not outlook.known
     drive(outlook, 3, 9000, held=False)
@@ -40,11 +40,11 @@ def test_what_the_disks_can_do_is_seen_at_full_speed_alone() -> None:
 
 
 def test_a_forecast_makes_that_known_at_once() -> None:
-    assert SyncOutlook(Promise(), 1000, rotating=False, known=flat(9000)).known
+    assert SyncOutlook(Promise(), 1000, flat(1.0), known=flat(9000)).known
 
 
 def test_of_hard_disks_less_is_expected_further_inside() -> None:
-    even, disks = (SyncOutlook(Promise(), 1000, rotating=turns) for turns in (False, True))
+    even, disks = (SyncOutlook(Promise(), 1000, each) for each in (flat(1.0), assumed(1.0)))
     for outlook in (even, disks):
         drive(outlook, 5, 10_000, held=False)
     assert disks.time_left().left_s > even.time_left().left_s  # type: ignore[operator]
@@ -53,7 +53,7 @@ def test_of_hard_disks_less_is_expected_further_inside() -> None:
 @pytest.mark.parametrize("within_s", [150, 400, 900])
 def test_a_date_that_can_be_met_is_met_at_a_pace_that_hardly_changes(within_s: int) -> None:
     promise = Promise(finish_s=within_s, spare_s=0.05 * within_s)
-    outlook = SyncOutlook(promise, 100, rotating=False, known=flat(10_000))
+    outlook = SyncOutlook(promise, 100, flat(1.0), known=flat(10_000))
     drive(outlook, 1, 0)
     first = outlook.least_kib
     seconds = 1
@@ -67,7 +67,7 @@ def test_a_date_that_can_be_met_is_met_at_a_pace_that_hardly_changes(within_s: i
 
 
 def test_what_was_lost_is_caught_up_with() -> None:
-    outlook = SyncOutlook(Promise(finish_s=400), 100, rotating=False, known=flat(10_000))
+    outlook = SyncOutlook(Promise(finish_s=400), 100, flat(1.0), known=flat(10_000))
     drive(outlook, 1, 0)
     first = outlook.least_kib
     # As while another array's sync goes first.
@@ -76,7 +76,7 @@ def test_what_was_lost_is_caught_up_with() -> None:
 
 
 def test_a_date_that_is_lost_at_full_speed_is_said_after_a_moment() -> None:
-    outlook = SyncOutlook(Promise(50 * MS, finish_s=60), 100, rotating=False, known=flat(10_000))
+    outlook = SyncOutlook(Promise(50 * MS, finish_s=60), 100, flat(1.0), known=flat(10_000))
     drive(outlook, 1, 10_000, held=False)
     assert outlook.late
     assert not outlook.impossible
@@ -86,7 +86,7 @@ def test_a_date_that_is_lost_at_full_speed_is_said_after_a_moment() -> None:
 
 
 def test_date_and_ceiling_exclude_each_other_only_after_a_while() -> None:
-    outlook = SyncOutlook(Promise(50 * MS, finish_s=200), 100, rotating=False, known=flat(10_000))
+    outlook = SyncOutlook(Promise(50 * MS, finish_s=200), 100, flat(1.0), known=flat(10_000))
     drive(outlook, 1, 0)
     drive(outlook, int(CONFLICT_S) - 5, 0, p99_ns=80 * MS)
     assert not outlook.impossible
@@ -97,14 +97,14 @@ def test_date_and_ceiling_exclude_each_other_only_after_a_while() -> None:
 
 
 def test_above_what_the_date_needs_a_slow_request_excludes_nothing() -> None:
-    outlook = SyncOutlook(Promise(50 * MS, finish_s=900), 100, rotating=False, known=flat(10_000))
+    outlook = SyncOutlook(Promise(50 * MS, finish_s=900), 100, flat(1.0), known=flat(10_000))
     drive(outlook, 60, 5000, p99_ns=80 * MS)
     assert not outlook.impossible
 
 
 def test_where_the_ceiling_goes_first_the_date_is_no_floor_but_is_said_to_be_lost() -> None:
     promise = Promise(50 * MS, finish_s=200, first=CEILING)
-    outlook = SyncOutlook(promise, 100, rotating=False, known=flat(10_000))
+    outlook = SyncOutlook(promise, 100, flat(1.0), known=flat(10_000))
     drive(outlook, 1, 1000)
     assert outlook.least_kib == 100
     drive(outlook, int(CONFLICT_S) + 5, 1000, p99_ns=45 * MS)
@@ -113,7 +113,7 @@ def test_where_the_ceiling_goes_first_the_date_is_no_floor_but_is_said_to_be_los
 
 
 def test_what_is_left_lies_between_users_that_leave_and_users_that_stay() -> None:
-    outlook = SyncOutlook(Promise(50 * MS), 100, rotating=False, known=flat(10_000))
+    outlook = SyncOutlook(Promise(50 * MS), 100, flat(1.0), known=flat(10_000))
     drive(outlook, 20, 2000)
     left = outlook.time_left()
     assert left.left_s is not None
@@ -128,7 +128,7 @@ def test_what_is_left_lies_between_users_that_leave_and_users_that_stay() -> Non
 def test_what_is_left_at_a_slow_pace_is_true(known: Platter | None, every: int) -> None:
     """The throttle keeps it by bursts, after some seconds at full speed."""
     size, pace, done = 1e7, 1000.0, 0.0
-    outlook = SyncOutlook(Promise(50 * MS), 1000, rotating=False, known=known)
+    outlook = SyncOutlook(Promise(50 * MS), 1000, flat(1.0), known=known)
     for second in range(10):
         done += 100_000
         outlook.look(size, done / size, 100_000, second > 7, second)
@@ -148,7 +148,7 @@ def test_what_is_left_at_a_slow_pace_is_true(known: Platter | None, every: int) 
 
 @pytest.mark.parametrize("known", [None, flat(3000)])
 def test_a_policy_that_began_at_a_peak_learns_that_it_is_over(known: Platter | None) -> None:
-    outlook = SyncOutlook(Promise(share=0.15), 1000, rotating=False, known=known)
+    outlook = SyncOutlook(Promise(share=0.15), 1000, flat(1.0), known=known)
     pace, done, full_s = Share(0.15), 0.0, 0
     for second in range(3600):
         free = 3000 if second < 60 else 150_000
@@ -160,3 +160,32 @@ def test_a_policy_that_began_at_a_peak_learns_that_it_is_over(known: Platter | N
         pace.hold(outlook.least_kib, outlook.free_kib)
     assert pace.kib == pytest.approx(0.15 * 150_000)
     assert 0 < full_s < 0.01 * 3600
+
+
+LIMIT_KIB = 200_000
+
+
+@pytest.mark.parametrize("known", [None, Platter((0.0, 1.0), (280_000, 140_000))])
+def test_what_mds_limit_holds_is_not_taken_for_what_the_disks_can_do(known: Platter | None) -> None:
+    """Large hard disks are faster than the usual limit, nearly to their end."""
+    size = 2e10
+    outlook = SyncOutlook(Promise(50 * MS), 1000, assumed(TYPICAL_KIB_S), known, LIMIT_KIB)
+    for second in range(20):
+        outlook.look(size, 0.0, LIMIT_KIB * 0.99, False, second)
+    true_s = Platter((0.0, 1.0), (280_000, 140_000)).seconds(size, LIMIT_KIB)
+    assert outlook.time_left().low_s == pytest.approx(true_s, rel=0.2 if known is None else 0.01)
+    assert outlook.free_kib <= LIMIT_KIB
+
+
+def test_disks_that_are_slower_than_mds_limit_are_seen_as_such() -> None:
+    outlook = SyncOutlook(Promise(), 1000, assumed(TYPICAL_KIB_S), limit_kib=LIMIT_KIB)
+    drive(outlook, 10, 100_000, held=False)
+    assert outlook.free_kib == pytest.approx(100_000, rel=0.01)
+
+
+def test_a_deadline_that_mds_limit_does_not_allow_is_lost() -> None:
+    promise = Promise(finish_s=100)
+    outlook = SyncOutlook(promise, 100, flat(1.0), flat(20_000), limit_kib=5000)
+    drive(outlook, 15, 5000, held=False)
+    assert outlook.late
+    assert outlook.impossible

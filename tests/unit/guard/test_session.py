@@ -356,6 +356,16 @@ def test_everything_is_as_it_was_found(guarded: Callable[..., Guarded]) -> None:
     assert plant.limits == found
 
 
+def test_a_policy_that_holds_nothing_sets_nothing(guarded: Callable[..., Guarded]) -> None:
+    """Below its minimum, md would let a busy array's sync keep few requests in flight (6.16)."""
+    plant = Plant()
+    plant.limits |= {"sync_speed_min": "50000 (local)"}
+    found = dict(plant.limits)
+    guard = guarded(plant, promise=Promise(share=1.0))
+    guard.run(60)
+    assert plant.limits == found
+
+
 def announces_nothing_while_shut(
     plant: Plant, guard: Guarded, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -56,7 +56,7 @@ def test_all_of_a_recovery_is_not_done_while_md_ends_it(machine: fake_sysfs.Fake
             at(machine, done_kib)
             recovery.done_bytes()
         at(machine, 2100)
-        assert recovery.done_bytes() == 1100 * 1024
+        assert recovery.done_bytes() == 600 * 1024
 
 
 def test_a_recovery_that_stands_still_is_refused(machine: fake_sysfs.FakeMachine) -> None:

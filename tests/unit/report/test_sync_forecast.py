@@ -19,7 +19,7 @@ from autotune.report.sync_forecast import (
     show_times,
 )
 from autotune.report.sync_forecast_document import document
-from autotune.sync_forecast.model import Forecast
+from autotune.sync_forecast.model import CHECK, REBUILD, Forecast
 from autotune.sync_forecast.running import Running
 
 RUNNING = Running("recover", 0.25, 50_000.0, 7200.0, 6000.0, 9000.0, skips=True)
@@ -60,7 +60,7 @@ def test_full_speed_has_one_p99() -> None:
 def test_it_answers_what_was_asked() -> None:
     text = in_one_line(said(some_forecast(), 80, 259_200, 40 * MS))
     assert "Without a sync your p99 is" in text
-    assert "To be done within 72 h 00 min a rebuild needs" in text
+    assert "To be done within 3 days a rebuild needs" in text
     assert "Under 40.0 ms a rebuild can go at about" in text
     assert "best ratio of speed to p99 was at 81.9 MB/s" in text
 
@@ -142,3 +142,21 @@ def test_what_is_sure_to_a_second_has_no_interval(
     sure = dataclasses.replace(RUNNING, action="check", left_s=0.3, low_s=0.2, high_s=0.4)
     (text,) = running_lines("/dev/md0", sure)
     assert re.search(r"It will take 0 s more: until \d\d:\d\d, if the load", text)
+
+
+@pytest.mark.parametrize(("within_s", "says"), [(9000, "will"), (6001, "may"), (5999, "will not")])
+def test_whether_a_sync_under_way_will_be_over_in_time(within_s: float, says: str) -> None:
+    _, answer, *_ = running_lines("/dev/md0", RUNNING, within_s)
+    assert answer.startswith(f"So it {says} be over within ")
+
+
+def test_a_deadline_that_the_present_limit_does_not_allow_is_said() -> None:
+    text = in_one_line(said(some_forecast(limit_kib_s=10_000), within_s=259_200))
+    assert "more than the present sync_speed_max (10000 KiB/s) allows" in text
+
+
+def test_on_raid10_a_check_is_limited_by_the_arrays_addresses() -> None:
+    forecast = dataclasses.replace(some_forecast(), level="raid10", counted=2.0, limit_kib_s=80_000)
+    assert (forecast.limit(REBUILD), forecast.limit(CHECK)) == (80_000, 40_000)
+    now = document(forecast)["now"]["seconds"]
+    assert now["check"]["value"] == pytest.approx(2 * now["rebuild"]["value"], rel=0.01)

@@ -75,13 +75,13 @@ def test_a_p99_between_two_speeds_lies_between_theirs_and_never_falls() -> None:
 
 def test_a_ceiling_and_its_speed_belong_together() -> None:
     forecast = some_forecast()
-    speed = forecast.speed_under(40 * MS)
+    speed = forecast.speed_under(40 * MS, REBUILD)
     assert speed is not None
     felt = forecast.p99(REBUILD, speed)
     assert felt is not None
     assert felt.value == pytest.approx(40 * MS, rel=0.01)
-    assert forecast.speed_under(5 * MS) is None
-    assert forecast.speed_under(10_000 * MS) == forecast.full_kib_s
+    assert forecast.speed_under(5 * MS, REBUILD) is None
+    assert forecast.speed_under(10_000 * MS, REBUILD) == forecast.full_kib_s
 
 
 def test_noise_that_falls_is_evened_out_by_what_is_known_better() -> None:
@@ -101,7 +101,7 @@ def test_without_requests_nothing_is_said_of_latency() -> None:
     points = tuple(dataclasses.replace(p, p50=None, p99=None) for p in POINTS)
     forecast = some_forecast(points)
     assert forecast.p99(REBUILD, 10_000) is None
-    assert forecast.speed_under(50 * MS) is None
+    assert forecast.speed_under(50 * MS, REBUILD) is None
     assert forecast.knee is None
     assert all(forecast.time(action, 10_000).value > 0 for action in ACTIONS)
 

@@ -16,7 +16,7 @@ def looks(start: float, kib_s: float, count: int = 30) -> list[Look]:
     """A sync from a place on that goes by turns a little faster and slower."""
     done, seen = start * SIZE_KIB, []
     for n in range(count):
-        seen.append((float(n), int(done), SIZE_KIB))
+        seen.append((float(n), int(done - start * SIZE_KIB), done / SIZE_KIB, SIZE_KIB))
         done += kib_s * (1.05 if n % 2 else 0.95)
     return seen
 
