@@ -3,7 +3,7 @@
 At full speed the kernel enlarges the stripe cache, to ten times its size within minutes
 (raid5_get_active_stripe), and keeps it. md's limit knows what is done, but not what has begun: so
 what goes on between two looks at it is as much as the cache holds, and users wait behind that. In
-the lab, at the same pace, their p99 was two to three times as long. To write the size that is set
+the lab, at the same pace, their p99 was up to three times as long. To write the size that is set
 once more makes the cache that small again (raid5_set_cache_size).
 """
 

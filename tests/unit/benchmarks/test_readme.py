@@ -10,6 +10,7 @@ TOP = Path(__file__).resolve().parents[3]
 STORED = {
     "panel": ("benchmarks.panel", "--show"),
     "forecast": ("benchmarks.forecast", "--out", "benchmarks/forecast/results", "--print"),
+    "guard": ("benchmarks.guard", "--print"),
     "design": ("benchmarks.design", "--show"),
 }
 
