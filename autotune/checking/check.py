@@ -31,9 +31,8 @@ from autotune.safety.locks import is_locked, lock
 from autotune.safety.paths import journal_path
 from autotune.safety.signals import Signals
 from autotune.sync_forecast import stored as forecasts
-from autotune.system import sysfs
 from autotune.system.array import Array, find_array
-from autotune.system.sync import REBUILDS
+from autotune.system.sync import REBUILDS, limit_kib
 
 LOOK_S = 10.0
 """Between two looks whether what is waited for has passed."""
@@ -98,9 +97,8 @@ class _Checking:
         self._signals = Signals()
         self._promise: Promise = options.goals.promise(part.CHECK, datetime.now())
         known = forecasts.newest(array, options.state_dir)
-        limit_kib = int(sysfs.value(array.md / "sync_speed_max"))
         self._news = announce.News(
-            array, part.CHECK, options.goals, self._promise, known, limit_kib
+            array, part.CHECK, options.goals, self._promise, known, limit_kib(array)
         )
         self._noticed = ""
         self._told_unheld = False

@@ -14,7 +14,7 @@ from autotune.checking.bounded_check import BoundedCheck
 from autotune.checking.options import OVERTAKEN
 from autotune.checking.record import CheckRecord, Part
 from autotune.errors import AutotuneError, StoppedError
-from autotune.guard import announce
+from autotune.guard import announce, stripe_cache
 from autotune.guard.goals import Promise
 from autotune.guard.loop import ENOUGH, GuardLoop
 from autotune.guard.preconditions import no_room, put_back_leftovers, wake_udev
@@ -165,7 +165,8 @@ def run(array: Array, record: CheckRecord, options: PartOptions) -> tuple[CheckR
             settle(path, array.root)
             options.begins()
             bounds = [array.md / "sync_min", array.md / "sync_max"]
-            journal = new_journal(path, array.uuid, array.device, [*files(array), *bounds])
+            written = [*files(array), *stripe_cache.files(array), *bounds]
+            journal = new_journal(path, array.uuid, array.device, written)
             guardian = stack.enter_context(guarded(journal, options.notice))
             bounded_check = BoundedCheck(array, journal, record.position, record.size)
             going = Going(

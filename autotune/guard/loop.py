@@ -62,7 +62,7 @@ class GuardLoop:
         self.behind = ""
         """What waits for the end of this sync, as the rest of a sentence."""
         self._started_s = time.time() - time.clock_gettime(time.CLOCK_BOOTTIME)
-        self._cache = StripeCache(array)
+        self._cache = StripeCache(array, throttle.journal)
         self._progress = Progress(array)
         self._outcome = SyncEnd(array)
         self._pace: Pace | Share | None = None

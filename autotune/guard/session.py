@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Literal
 
 from autotune.errors import AutotuneError, RefusalError, StoppedError, UsageError
-from autotune.guard import announce
+from autotune.guard import announce, stripe_cache
 from autotune.guard.goals import Goals, Promise
 from autotune.guard.loop import GuardLoop
 from autotune.guard.preconditions import no_room, put_back_leftovers, refusal, wake_udev
@@ -29,7 +29,7 @@ from autotune.sync_forecast import stored
 from autotune.system import sysfs
 from autotune.system.array import Array, find_array
 from autotune.system.mdstat import sync_position_kib
-from autotune.system.sync import CHECKS, FLOOR_KIB, NAMES, REBUILDS
+from autotune.system.sync import CHECKS, FLOOR_KIB, NAMES, REBUILDS, limit_kib
 
 BROKEN_S = 10.0
 """After its probe or its guardian has broken, so long passes until it is tried again."""
@@ -261,7 +261,8 @@ def _one(
             raise RefusalError(text)
         # Before a journal and a guardian, which a deadline that has passed needs none of.
         promise = _promise(options, action, began)
-        journal = new_journal(path, array.uuid, array.device, files(array))
+        written = [*files(array), *stripe_cache.files(array)]
+        journal = new_journal(path, array.uuid, array.device, written)
         journaled = action in REBUILDS
         guardian = stack.enter_context(guarded(journal, options.notice))
 
@@ -274,8 +275,7 @@ def _one(
             return signals.going()
 
         known = stored.newest(array, options.state_dir)
-        limit_kib = int(sysfs.value(array.md / "sync_speed_max"))
-        news = announce.News(array, action, options.goals, promise, known, limit_kib)
+        news = announce.News(array, action, options.goals, promise, known, limit_kib(array))
 
         def on_window(window: Window) -> None:
             nonlocal said, told

@@ -9,8 +9,10 @@ once more makes the cache that small again (raid5_set_cache_size).
 
 import contextlib
 import threading
+from pathlib import Path
 
 from autotune.errors import AutotuneError
+from autotune.safety.journal import Journal
 from autotune.system import sysfs
 from autotune.system.array import PARITY, Array
 
@@ -18,20 +20,29 @@ EACH_S = 3.0
 """A sync that is held back enlarges it too, though slowly."""
 
 
-class StripeCache:
-    """Of one array; of other levels it does nothing."""
+def files(array: Array) -> list[Path]:
+    """The file that is written, if there is one. A reshape stops for good if the cache gets too
+    small for it."""
+    has_one = array.level in PARITY and array.reshape_position == "none"
+    path = array.md / "stripe_cache_size"
+    return [path] if has_one and path.exists() else []
 
-    def __init__(self, array: Array) -> None:
-        # A reshape stops for good if the cache gets too small for it.
-        has_one = array.level in PARITY and array.reshape_position == "none"
-        self._file = array.md / "stripe_cache_size" if has_one else None
+
+class StripeCache:
+    """Of one array; of other levels it does nothing. The journal knows its size."""
+
+    def __init__(self, array: Array, journal: Journal) -> None:
+        self._journal, self._sizes = journal, dict[Path, str]()
+        for path in files(array):
+            self._sizes[path] = journal.record.originals[str(path)]
+            journal.writing(path, self._sizes[path])
         self._due_s = 0.0
         self._writing: threading.Thread | None = None
 
     def shrink(self, now_s: float) -> None:
         """Drop what was added to it. To be called often, while the sync is held back."""
         busy = self._writing is not None and self._writing.is_alive()
-        if self._file is None or busy or now_s < self._due_s:
+        if not self._sizes or busy or now_s < self._due_s:
             return
         self._due_s = now_s + EACH_S
         # It takes md's mutex, for which nothing may wait that moves the throttle.
@@ -39,6 +50,8 @@ class StripeCache:
         self._writing.start()
 
     def _write_again(self) -> None:
-        assert self._file is not None
-        with contextlib.suppress(AutotuneError, OSError):
-            sysfs.write(self._file, sysfs.read(self._file))
+        for path, size in self._sizes.items():
+            with contextlib.suppress(AutotuneError, OSError):
+                # What somebody else has set meanwhile is theirs.
+                if sysfs.original(path) == size:
+                    self._journal.store(path, size)

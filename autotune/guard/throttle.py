@@ -48,7 +48,7 @@ class Throttle:
     """Writes what the journal knows, each value announced there before it is written first."""
 
     def __init__(self, array: Array, journal: Journal) -> None:
-        self._journal = journal
+        self.journal = journal
         self._announced: set[tuple[Path, str]] = set()
         originals = journal.record.originals
         self._files = {
@@ -73,18 +73,18 @@ class Throttle:
         if file.now == text:
             return
         self._announce(file, text)
-        self._journal.store(file.path, text)
+        self.journal.store(file.path, text)
         file.now = text
 
     def _announce(self, file: _File, text: str) -> None:
         if (file.path, text) not in self._announced:
-            self._journal.writing(file.path, text)
+            self.journal.writing(file.path, text)
             self._announced.add((file.path, text))
 
     def check(self) -> None:
         """Raise StoppedError if somebody else has set a file: it is theirs from now on."""
         for file in self._files.values():
-            if not self._journal.record.is_same(file.path):
+            if not self.journal.record.is_same(file.path):
                 raise StoppedError(f"Stopped: the array of {file.path} was stopped.")
             text = sysfs.original(file.path)
             if text != file.now:

@@ -1,5 +1,6 @@
 """What the kernel calls its syncs, and what people call them."""
 
+import math
 from pathlib import Path
 
 from autotune.errors import SyncEndedError
@@ -34,6 +35,12 @@ def counted_for_each(array: Array, action: str) -> float:
     if array.level != "raid10" or action == "recover":
         return 1.0
     return array.size_bytes / 1024 / max(number(array.md / "component_size"), 1)
+
+
+def limit_kib(array: Array) -> float:
+    """What md lets a sync do, as it counts; infinite for levels without one."""
+    text = sysfs.read_or(array.md / "sync_speed_max", "").partition(" ")[0]
+    return float(text) if text.isdigit() else math.inf
 
 
 def is_checking(md: Path) -> bool:
