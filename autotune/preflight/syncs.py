@@ -153,7 +153,5 @@ def to_usual(array: Array, name: str) -> str:
     if sysfs.read_or(file, "").endswith("(local)"):
         return set_by_hand(file, "system")
     # sysctl_speed_limit_min and _max (drivers/md/md.c)
-    usual = {"sync_speed_min": 1000, "sync_speed_max": 200_000}[name]
-    return as_root(
-        f"sysctl dev.raid.{name.removeprefix('sync_').replace('speed', 'speed_limit')}={usual}"
-    )
+    usual = {"sync_speed_min": "speed_limit_min=1000", "sync_speed_max": "speed_limit_max=200000"}
+    return as_root(f"sysctl dev.raid.{usual[name]}")

@@ -325,3 +325,15 @@ def test_what_a_guard_that_was_killed_with_its_journal_has_left_is_named(
     new_journal(journal, array.uuid, array.device, ()).release()
     # A guard is under way, or `restore` is asked for already.
     assert syncs.slowed(array) not in status(array, machine.root).faults
+
+
+@pytest.mark.parametrize(
+    ("text", "command"),
+    [("500 (local)", "echo system | "), ("500 (system)", "sysctl dev.raid.speed_limit_max=200000")],
+)
+def test_a_limit_is_made_the_usual_one_where_it_is_set(
+    machine: fake_sysfs.FakeMachine, text: str, command: str
+) -> None:
+    machine.put(f"{MD}/sync_speed_max", text)
+    array = find_array("md0", machine.root)
+    assert command in syncs.to_usual(array, "sync_speed_max")
