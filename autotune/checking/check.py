@@ -24,7 +24,7 @@ from autotune.errors import AutotuneError, RefusalError, StoppedError
 from autotune.guard import announce
 from autotune.guard.goals import Promise
 from autotune.guard.preconditions import put_back_leftovers
-from autotune.preflight import checks
+from autotune.preflight import checks, syncs
 from autotune.preflight.environment import place
 from autotune.quantities import show_share
 from autotune.safety.locks import is_locked, lock
@@ -215,6 +215,7 @@ class _Checking:
         """What there is to say as a part begins."""
         if not self._began:
             yield checks.iostats_off(array)
+            yield syncs.held(array)
             yield from self._news.before()
             if not record.parts:
                 yield checks.mismatched(array)

@@ -21,6 +21,7 @@ from autotune.safety.restore_file import put_back_file, tell
 from autotune.safety.set_by import lowers_itself, theirs
 from autotune.system import disk_originals, sysfs
 from autotune.system.blockdev import md_uuid
+from autotune.system.sync import REBUILDS
 
 PATIENCE_S = 10.0
 """What is noted meanwhile counts only if this is killed, too: a disk that hangs, or is frozen for a
@@ -131,6 +132,8 @@ def _restore_settings(journal: Journal, root: Path, outcome: Outcome) -> None:
             "will be in force with its next level: restore again then, or stop the array"
         )
     outcome.gone = [str(path) for path in paths if path in gone - unseen]
+    lifted = {path for path in there - gone if _holds_a_rebuild(path, record)}
+    paths |= dict.fromkeys(lifted, "max")
     # Before the first look at them: what mdadm puts back is there before it ends.
     coming = {path for path in paths if str(path) in record.ours and may_come_back(path)}
     # Who set a value is judged before the first write: a switch of the scheduler back resets
@@ -158,7 +161,8 @@ def _restore_settings(journal: Journal, root: Path, outcome: Outcome) -> None:
     if coming or not all(put.values()):
         for path, keep in kept.items():
             # Of what waits, and is back or somebody else's, nothing is to be done any more.
-            if path.name in WAITING and path not in coming and (keep or path.name == MIN):
+            over = keep or path.name == MIN or path in lifted
+            if path.name in WAITING and path not in coming and over:
                 journal.leave(path)
         outcome.waiting = record.waits(root)
 
@@ -176,6 +180,14 @@ def _is_in_force(path: Path, record: Record) -> bool:
     """Whether we have changed a file that cannot be seen."""
     of_a_check = path.name in BOUNDS and (record.checking or record.moved)
     return of_a_check or record.cause(str(path)) is not None
+
+
+def _holds_a_rebuild(path: Path, record: Record) -> bool:
+    """Whether a bound of ours is in the way of a recovery or resync. The one before it cannot go
+    back then: md takes none that is lower while a sync runs (max_sync_store). Nor need it: one
+    that completes forgets them all (md_do_sync)."""
+    is_bound = path.name == "sync_max" and _is_in_force(path, record)
+    return is_bound and sysfs.read_or(path.parent / "sync_action", "idle") in REBUILDS
 
 
 def _found(paths: Iterable[Path], outcome: Outcome) -> dict[Path, str]:

@@ -1231,6 +1231,50 @@ def test_bounds_go_back_in_an_order_that_the_kernel_takes(
     assert (sysfs.read(low), sysfs.read(high)) == ("0", "4096")
 
 
+@pytest.mark.parametrize("ended", [True, False])
+def test_no_rebuild_stands_at_the_bound_of_a_check_that_found_another_one(
+    files: Files, monkeypatch: pytest.MonkeyPatch, ended: bool
+) -> None:
+    """mdadm leaves one after a reshape, and md takes no lower bound while a sync runs."""
+    low, high, action = (files.md / name for name in ("sync_min", "sync_max", "sync_action"))
+    low.write_text("0")
+    high.write_text("4096")
+    files.paths.append(high)
+    journal, true_write = files.open(), sysfs.write
+    journal.checking(True)
+    low.write_text("8192")
+    files.write(journal, high, "16384")
+    if ended:
+        journal.checking(False, moved=True)
+    action.write_text("recover")
+
+    def write(path: Path, text: str, timeout_s: float = 30.0) -> None:
+        if path in (low, high) and text != "max" and sysfs.read(action) == "recover":
+            raise InfeasibleError("EBUSY")
+        true_write(path, text, timeout_s)
+
+    monkeypatch.setattr(sysfs, "write", write)
+    outcome = restore(files.reload(), files.root)
+    assert (sysfs.read(high), outcome.failed) == ("max", [])
+    assert [text.split()[0] for text in outcome.waiting] == ["sync_min"]
+    action.write_text("idle")
+    (waiting,) = open_journals(files.root / "state")
+    restore(Journal.load(waiting), files.root)
+    assert (sysfs.read(low), sysfs.read(high)) == ("0", "max")
+    assert not open_journals(files.root / "state")
+
+
+def test_a_bound_that_is_not_ours_stays_during_a_rebuild(files: Files) -> None:
+    bound = files.md / "sync_max"
+    bound.write_text("4096")
+    files.paths.append(bound)
+    journal = files.open()
+    files.write(journal, files.md / "stripe_cache_size", "4096")
+    (files.md / "sync_action").write_text("recover")
+    outcome = restore(files.reload(), files.root)
+    assert (sysfs.read(bound), outcome.foreign, outcome.waiting) == ("4096", [], [])
+
+
 def test_a_device_that_was_started_anew_is_left_as_it_is(files: Files) -> None:
     journal, cache, queue = (
         files.open(),
