@@ -5,6 +5,7 @@ from pathlib import Path
 
 from autotune.checking.stored import load
 from autotune.quantities import NS_PER_S
+from autotune.service.metrics_files import CHECK
 from autotune.system.array import Array
 from autotune.told_once import ToldOnce
 
@@ -31,21 +32,27 @@ class CheckMetricsFile:
             return
         self._has_written = True
         # Loads prometheus_client, which a check without metrics does not need.
-        from autotune.service.metrics import CheckMetrics, write_check_metrics  # noqa: PLC0415
+        from autotune.service.metrics import write_gauges  # noqa: PLC0415
 
         with self._once.attempt():
             history = load(path)
             if not history.checks:
                 return
             newest, whole = history.checks[-1], history.complete
-            seen = CheckMetrics(
-                self._array.device,
-                self._array.uuid,
-                active,
-                newest.share if share is None else share,
-                # As long as re-tuning leaves the array alone for them (`check.md`).
-                history.differing.mismatches if history.differing else 0,
-                whole.ended.timestamp() if whole is not None and whole.ended else None,
-                p99_ns / NS_PER_S if p99_ns is not None else None,
-            )
-            write_check_metrics(self._file, seen)
+            # As long as re-tuning leaves the array alone for them (`check.md`).
+            differing = float(history.differing.mismatches if history.differing else 0)
+            over_s = whole.ended.timestamp() if whole is not None and whole.ended else None
+            gauges = {
+                "active": ("1 while a part of a check is under way.", float(active)),
+                "progress_ratio": (
+                    "How much of the newest check is done, 0 to 1.",
+                    newest.share if share is None else share,
+                ),
+                "mismatch_sectors": ("What differs, by the newest check.", differing),
+                "complete_timestamp_seconds": ("When the newest whole check was over.", over_s),
+                "p99_seconds": (
+                    "The foreground's p99 of the last half minute.",
+                    p99_ns / NS_PER_S if p99_ns is not None else None,
+                ),
+            }
+            write_gauges(self._file, CHECK, self._array, gauges)

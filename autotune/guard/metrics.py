@@ -1,10 +1,12 @@
 """What a guard writes for Prometheus, if the configuration names a file."""
 
+import math
 from collections.abc import Callable
 from pathlib import Path
 
 from autotune.guard.window import Window
 from autotune.quantities import KIB, NS_PER_S
+from autotune.service.metrics_files import GUARD
 from autotune.system.array import Array
 from autotune.told_once import ToldOnce
 
@@ -30,8 +32,8 @@ class GuardMetricsFile:
         self._write(window)
 
     def over(self, released: bool = False) -> None:
-        """It has ended, or is not guarded any more; once it is `released` because the
-        ceiling is out of reach, that is told until a sync is guarded again."""
+        """It has ended, or is not guarded any more; once it is `released` because the ceiling is
+        out of reach, that is told until a sync is guarded again."""
         self._released |= released and self._out_of_reach
         self._write(None)
 
@@ -50,26 +52,42 @@ class GuardMetricsFile:
             return
         self._has_written = True
         # Loads prometheus_client, which a guard without metrics does not need.
-        from autotune.service.metrics import GuardMetrics, write_guard_metrics  # noqa: PLC0415
+        from autotune.service.metrics import write_gauges  # noqa: PLC0415
 
-        device, uuid = self._array.device, self._array.uuid
-        if window is None:
-            seen = GuardMetrics(device, uuid, self._ceiling_s, False, out_of_reach=self._released)
-        else:
-            seen = GuardMetrics(
-                device,
-                uuid,
-                self._ceiling_s,
-                True,
-                window.p99_ns / NS_PER_S if window.p99_ns is not None else None,
-                window.sync_bytes_per_s,
-                window.out_of_reach,
-                (window.left_s, window.left_low_s, window.left_high_s),
-                window.finish_s,
-                window.impossible,
-                window.action,
-                window.share,
-                window.sync_speed_max_kib * KIB if window.source != "none" else None,
-            )
+        gauges = {
+            "active": ("1 while a sync is held to the ceiling.", float(window is not None)),
+            "p99_ceiling_seconds": (
+                "The ceiling of that p99.",
+                self._ceiling_s if math.isfinite(self._ceiling_s) else None,
+            ),
+            "ceiling_out_of_reach": (
+                "1 if the slowest sync does not hold the ceiling.",
+                float(window.out_of_reach if window else self._released),
+            ),
+            "impossible": (
+                "1 if the deadline cannot be met, or not together with the ceiling.",
+                float(window.impossible if window else False),
+            ),
+            "sync_bytes_per_second": (
+                "How fast each member is synced.",
+                window.sync_bytes_per_s if window else 0.0,
+            ),
+            **(_of_a_window(window) if window else {}),
+        }
+        action = window.action if window else ""
         with self._once.attempt():
-            write_guard_metrics(self._file, seen)
+            write_gauges(self._file, GUARD, self._array, gauges, action)
+
+
+def _of_a_window(window: Window) -> dict[str, tuple[str, float | None]]:
+    p99_s = window.p99_ns / NS_PER_S if window.p99_ns is not None else None
+    held = window.sync_speed_max_kib * KIB if window.source != "none" else None
+    return {
+        "p99_seconds": ("The foreground's p99 of the last half minute.", p99_s),
+        "held_bytes_per_second": ("What each member's sync is held to.", held),
+        "done_ratio": ("How much of the sync is done, 0 to 1.", window.share),
+        "left_seconds": ("The time left at the speeds of the last minute.", window.left_s),
+        "left_low_seconds": ("The time left if all users leave.", window.left_low_s),
+        "left_high_seconds": ("The time left if all users stay.", window.left_high_s),
+        "finish_timestamp_seconds": ("When the sync is to be over.", window.finish_s),
+    }

@@ -1,17 +1,17 @@
 """Metrics for Prometheus, as a file that node_exporter's textfile collector reads."""
 
 import contextlib
-import math
 import os
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from prometheus_client import CollectorRegistry, Gauge, generate_latest
 
 from autotune.errors import AutotuneError
-from autotune.service.metrics_files import CHECK, GUARD, metrics_file, remove_earlier_names
+from autotune.service.metrics_files import metrics_file, remove_earlier_names
+from autotune.system.array import Array
 
 VERDICTS = ("better", "no difference", "worse")
 
@@ -75,103 +75,28 @@ def write_metrics(path: Path, arrays: Iterable[ArrayMetrics]) -> None:
     _write(path, registry)
 
 
-@dataclass(frozen=True)
-class GuardMetrics:
-    """What a guard sees of one array. `p99_s` is None while nobody is there; `active`: a sync is
-    under way; `out_of_reach`: the ceiling is, in this sync or the last one, if that was let go."""
-
-    device: str
-    uuid: str
-    ceiling_s: float
-    active: bool
-    p99_s: float | None = None
-    sync_bytes_per_s: float = 0.0
-    out_of_reach: bool = False
-    left_s: tuple[float | None, float | None, float | None] = (None, None, None)
-    """As it goes now, if all users leave, if they stay."""
-    finish_s: float | None = None
-    """The deadline, in seconds since the epoch."""
-    impossible: bool = False
-    action: str = ""
-    """What the sync is, as people call it; "" if none is under way."""
-    done_share: float | None = None
-    held_bytes_per_s: float | None = None
-
-
-def write_guard_metrics(file: Path, seen: GuardMetrics) -> None:
-    """Write the array's file beside the `file` of all arrays, whole or not at all. Raise
-    AutotuneError if it cannot be written."""
-    registry, at = CollectorRegistry(), (seen.device, seen.uuid)
-    gauges = {
-        "active": ("1 while a sync is held to the ceiling.", float(seen.active)),
-        "p99_seconds": ("The foreground's p99 of the last half minute.", seen.p99_s),
-        "p99_ceiling_seconds": (
-            "The ceiling of that p99.",
-            seen.ceiling_s if math.isfinite(seen.ceiling_s) else None,
-        ),
-        "sync_bytes_per_second": ("How fast each member is synced.", seen.sync_bytes_per_s),
-        "held_bytes_per_second": ("What each member's sync is held to.", seen.held_bytes_per_s),
-        "done_ratio": ("How much of the sync is done, 0 to 1.", seen.done_share),
-        "left_seconds": ("The time left at the speeds of the last minute.", seen.left_s[0]),
-        "left_low_seconds": ("The time left if all users leave.", seen.left_s[1]),
-        "left_high_seconds": ("The time left if all users stay.", seen.left_s[2]),
-        "finish_timestamp_seconds": ("When the sync is to be over.", seen.finish_s),
-        "impossible": (
-            "1 if the deadline cannot be met, or not together with the ceiling.",
-            float(seen.impossible),
-        ),
-        "ceiling_out_of_reach": (
-            "1 if the slowest sync does not hold the ceiling.",
-            float(seen.out_of_reach),
-        ),
-    }
-    info = Gauge(
-        "autotune_guard_sync_info",
-        "1, with what is under way.",
-        ("device", "uuid", "action"),
-        registry=registry,
-    )
-    if seen.action:
-        info.labels(*at, seen.action).set(1)
+def write_gauges(
+    file: Path,
+    kind: str,
+    array: Array,
+    gauges: Mapping[str, tuple[str, float | None]],
+    action: str = "",
+) -> None:
+    """Write what a guard or a check (`kind`) knows of its array beside the `file` of all arrays,
+    whole or not at all. `gauges`: what each means, and its value, by name; one that is None is left
+    out. `action`: the sync that is under way, as people call it. Raise AutotuneError if the file
+    cannot be written."""
+    registry, at = CollectorRegistry(), (array.device, array.uuid)
     for name, (text, value) in gauges.items():
-        gauge = Gauge(f"autotune_guard_{name}", text, ("device", "uuid"), registry=registry)
+        gauge = Gauge(f"autotune_{kind}_{name}", text, ("device", "uuid"), registry=registry)
         if value is not None:
             gauge.labels(*at).set(value)
-    _write(metrics_file(file, GUARD, seen.device), registry)
-    remove_earlier_names(file, GUARD, seen.device, seen.uuid)
-
-
-@dataclass(frozen=True)
-class CheckMetrics:
-    """What is known of the checks of one array: of the newest one `share` (0 to 1) and what
-    differs; `complete` is when the newest one that read all was over, in seconds since 1970."""
-
-    device: str
-    uuid: str
-    active: bool
-    share: float
-    mismatch_sectors: int
-    complete: float | None = None
-    p99_s: float | None = None
-
-
-def write_check_metrics(file: Path, seen: CheckMetrics) -> None:
-    """Write the array's file beside the `file` of all arrays, whole or not at all. Raise
-    AutotuneError if it cannot be written."""
-    registry, at = CollectorRegistry(), (seen.device, seen.uuid)
-    gauges = {
-        "active": ("1 while a part of a check is under way.", float(seen.active)),
-        "progress_ratio": ("How much of the newest check is done, 0 to 1.", seen.share),
-        "mismatch_sectors": ("What differs, by the newest check.", float(seen.mismatch_sectors)),
-        "complete_timestamp_seconds": ("When the newest whole check was over.", seen.complete),
-        "p99_seconds": ("The foreground's p99 of the last half minute.", seen.p99_s),
-    }
-    for name, (text, value) in gauges.items():
-        gauge = Gauge(f"autotune_check_{name}", text, ("device", "uuid"), registry=registry)
-        if value is not None:
-            gauge.labels(*at).set(value)
-    _write(metrics_file(file, CHECK, seen.device), registry)
-    remove_earlier_names(file, CHECK, seen.device, seen.uuid)
+    if action:
+        text, labels = "1, with what is under way.", ("device", "uuid", "action")
+        info = Gauge(f"autotune_{kind}_sync_info", text, labels, registry=registry)
+        info.labels(*at, action).set(1)
+    _write(metrics_file(file, kind, array.device), registry)
+    remove_earlier_names(file, kind, array.device, array.uuid)
 
 
 def _write(path: Path, registry: CollectorRegistry) -> None:

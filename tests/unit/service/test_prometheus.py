@@ -14,6 +14,7 @@ import urllib.error
 import urllib.parse
 import urllib.request
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -21,19 +22,18 @@ import fake_sysfs
 import pytest
 from some_windows import FIRST, some_windows
 
+from autotune.checking import stored
+from autotune.checking.metrics import CheckMetricsFile
+from autotune.checking.record import CheckHistory, CheckRecord, Part
 from autotune.guard.metrics import GuardMetricsFile
-from autotune.service.metrics import (
-    ArrayMetrics,
-    CheckMetrics,
-    write_check_metrics,
-    write_metrics,
-)
+from autotune.service.metrics import ArrayMetrics, write_metrics
 from autotune.service.metrics_files import metrics_file
 from autotune.system.array import Array, find_array
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 ALERTS = sorted((Path(__file__).parents[1] / "alerts").glob("*_test.yml"))
 READY_S = 120
+AT = datetime(2026, 1, 1, tzinfo=UTC)
 ARRAY = ArrayMetrics(
     "/dev/md0", "u", "md0-run3", True, 1.7e9, 1.4, (1.3, 1.5), "better", 0.97,
     (("resync.p99", 0.02),), (("resync.p99", 0.05),),
@@ -53,8 +53,13 @@ def textfiles(folder: Path, array: Array) -> Path:
     metrics = GuardMetricsFile(folder / "autotune.prom", array, 80e6, pytest.fail)
     metrics.window(next(some_windows(1, finish_s=FIRST.time_s + 9e4, needed_kib=3000.0)))
     assert metrics_file(folder / "autotune.prom", "guard", array.device).exists()
-    check = CheckMetrics(array.device, "u", True, 0.5, 136, 1.7e9, 0.02)
-    write_check_metrics(folder / "autotune.prom", check)
+    part = Part(start=0, end=5000, began=AT, mismatches=136)
+    record = CheckRecord(began=AT, array="raid6", members=(), size=10_000, parts=(part,))
+    whole = record.model_copy(update={"parts": (Part(start=0, end=10_000, began=AT),), "ended": AT})
+    stored.save(CheckHistory(device=array.device, checks=(whole, record)), folder / "checks.json")
+    checks = CheckMetricsFile(folder / "autotune.prom", array, pytest.fail)
+    checks.write(folder / "checks.json", active=True, p99_ns=2e7)
+    assert metrics_file(folder / "autotune.prom", "check", array.device).exists()
     return folder
 
 
