@@ -12,6 +12,8 @@ from autotune.service import CONFIG
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from autotune.system.array import Array
+
 config = typer.Typer(no_args_is_help=True, help="The configuration of what the units do.")
 
 
@@ -67,15 +69,17 @@ def check(
         if not array.redundant:
             print(f"{array.device}: nothing, since it has no redundancy.")
             continue
-        for text in _what_follows(arrays[array.device]):
+        for text in _what_follows(array, arrays[array.device]):
             print(f"{array.device}: {text}")
     for uuid in unknown:
         print(f"No array with the UUID {uuid} is running on this machine.")
     raise typer.Exit(int(bool(faults)))
 
 
-def _what_follows(care: "Mapping[str, Any]") -> "Iterator[str]":
+def _what_follows(array: "Array", care: "Mapping[str, Any]") -> "Iterator[str]":
     """What the units do to an array, a sentence each."""
+    from autotune.system.temperature import temperatures
+
     does = "keeps what is better" if care["adopt"] else "only says what is better"
     when = f"between {care['window']}" if care["window"] else "at any quiet time"
     yield (
@@ -84,5 +88,17 @@ def _what_follows(care: "Mapping[str, Any]") -> "Iterator[str]":
     )
     if every := care["check_every"]:
         yield f"it is checked every {every}, {care['window'] or 'at any time'}."
+        if not temperatures(array.leaves, array.root):
+            yield (
+                "no disk of it tells how warm it is, so check_temperature does nothing; "
+                "for SATA and SAS disks, `sudo modprobe drivetemp` may change that."
+            )
     if ceiling := care["guard_p99"]:
-        yield f"while it syncs, a guard keeps the p99 of its users below {ceiling}."
+        longest = care["guard_finish_within"] or "7d"
+        yield (
+            f"while it syncs, a guard slows that down to keep the p99 of its users below {ceiling}."
+        )
+        yield (
+            f"a rebuild that is slowed down is to be over within {longest} all the same; if the "
+            "slowest one breaks the ceiling, too, it runs at full speed."
+        )

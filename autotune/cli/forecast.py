@@ -49,7 +49,6 @@ def forecast(
     """
     import json
 
-    from autotune.guard.goals import parse_within
     from autotune.preflight.checks import require_root
     from autotune.problem.ceilings import parse_limit_ns
     from autotune.quantities import parse_seconds
@@ -59,6 +58,7 @@ def forecast(
     from autotune.service.config import load_config
     from autotune.sync_forecast import measuring, stored
     from autotune.system.array import find_array
+    from autotune.system.sync import parse_within
 
     array = find_array(device)
     within_s = None

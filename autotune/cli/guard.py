@@ -23,7 +23,11 @@ def guard(
     ] = None,
     finish_within: Annotated[
         str | None,
-        typer.Option(metavar="TIME", help="How soon the sync has to be over, such as 24h."),
+        typer.Option(
+            metavar="TIME",
+            help="How soon the sync has to be over, such as 24h. [default: for a rebuild or resync "
+            "under a ceiling, guard_finish_within, if configured, else 7d]",
+        ),
     ] = None,
     finish_by: Annotated[
         str | None,
@@ -74,26 +78,26 @@ def guard(
     A sync is a rebuild, resync or check; a reshape is not guarded. It runs as fast as the ceiling
     allows, at full speed while nobody uses the array, and fast enough for the deadline
     (--if-impossible says which one is kept if both cannot be). All settings are put back at the
-    end. If even the slowest sync breaks the ceiling, that is
-    reported after some minutes. A sync that gives the array its redundancy back then runs at full
-    speed, unless a deadline says how fast it has to be.
+    end. If even the slowest sync breaks the ceiling, that is reported after some minutes. A sync
+    that gives the array its redundancy back then runs at full speed, unless a deadline says how
+    fast it has to be.
 
     p99: the time within which 99 of 100 requests are answered.
 
-    Example: autotune guard /dev/md0 --p99-ceiling 50ms --finish-within 24h
+    Example: autotune guard /dev/md0 --p99-ceiling 200ms --finish-within 24h
     """
     import math
     from datetime import datetime
 
     from autotune.cli.guarding import GuardArguments, become
     from autotune.errors import UsageError
-    from autotune.guard.goals import CEILING, DEADLINE, POLICIES, parse_moment, parse_within
+    from autotune.guard.goals import CEILING, DEADLINE, POLICIES, parse_moment
     from autotune.preflight.checks import require_root
     from autotune.problem.ceilings import Ceiling, doubt, parse_limit_ns
     from autotune.quantities import parse_rate
     from autotune.service.config import load_config
     from autotune.system.array import find_array
-    from autotune.system.sync import FLOOR_KIB
+    from autotune.system.sync import FLOOR_KIB, parse_within
 
     settings, array = load_config(config), find_array(device)
     care, hook = settings.care(array.uuid), settings.notify
@@ -136,6 +140,7 @@ def guard(
         by=finish_by,
         policy=policy,
         first=if_impossible or "",
+        rebuild_s=care.finish_s,
         least_bytes=read("--least", parse_rate, least)
         if least is not None
         else care.least or FLOOR_KIB * 1024,

@@ -43,6 +43,7 @@ class GuardArguments:
     by: str | None
     policy: str | None
     first: str
+    rebuild_s: float | None
     least_bytes: float
     wait: bool
     as_json: bool
@@ -62,7 +63,14 @@ def become(arguments: GuardArguments) -> NoReturn:
 def guard(arguments: GuardArguments) -> None:
     """Guard the array's syncs as they come, or the one that is under way."""
     array, ceiling_ns = find_array(arguments.device), arguments.ceiling_ns
-    goals = Goals(ceiling_ns, arguments.within_s, arguments.by, arguments.policy, arguments.first)
+    goals = Goals(
+        ceiling_ns,
+        arguments.within_s,
+        arguments.by,
+        arguments.policy,
+        arguments.first,
+        arguments.rebuild_s,
+    )
 
     def run_hook(text: str) -> None:
         if fault := run_command(arguments.command, "unheld", array.device, array.uuid, text):

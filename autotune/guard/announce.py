@@ -5,7 +5,6 @@ From a forecast if there is one, else from what the first minute shows.
 """
 
 import math
-import time
 from collections.abc import Iterator
 from datetime import datetime
 
@@ -24,6 +23,7 @@ LONG_S = 7 * 86_400.0
 """A sync that will take longer at its pace is worth a word."""
 FIRST_S = 45.0
 _ACTIONS = {"recover": REBUILD, "resync": RESYNC}
+_ELSE = "--finish-within, or guard_finish_within in the configuration, names another one"
 
 
 def curve(array: Array, action: str, known: Forecast) -> Platter:
@@ -89,7 +89,7 @@ class News:
         yield from self._progress(window)
         if window.needed_kib is not None and not self._told_deadline and self._promise.binds:
             self._told_deadline = True
-            yield self._deadline(window.needed_kib)
+            yield self._deadline(window, window.needed_kib)
         if (
             not self._told_long
             and self._action != CHECK
@@ -102,9 +102,6 @@ class News:
                 "without full redundancy. A deadline (--finish-within), a larger ceiling or a "
                 "least speed (--least) makes it faster."
             )
-        if window.impossible and not self.told_impossible:
-            self.told_impossible = True
-            yield self._impossible(window)
         if (
             self._promise.share is not None
             and not self._told_cost
@@ -120,21 +117,29 @@ class News:
                 f"Policy {self._goals.policy}: the {self._what} will take {low} more{spread}{felt}."
             )
 
-    def _deadline(self, needed_kib: float) -> str:
+    def conflict(self, window: Window) -> str | None:
+        """That the deadline cannot be met, or not together with the ceiling; once."""
+        if not window.impossible or self.told_impossible:
+            return None
+        self.told_impossible = True
+        return self._impossible(window)
+
+    def _deadline(self, window: Window, needed_kib: float) -> str:
         """What the deadline asks of the sync, and what that costs if a forecast knows."""
         known = self._known
         felt = _felt(known.p99(self._action, needed_kib)) if known else ""
         if known and not felt and known.stopped_ns is not None:
             felt = f", with a p99 above {show_latency(known.stopped_ns)}"
         felt += ", by the forecast" if felt else ""
-        return (
-            f"To be over by {self._at}, the {self._what} needs {show_rate(needed_kib * KIB)} of "
-            f"each member{felt}."
+        text = (
+            f"To be over by {self._at(window)}, the {self._what} needs "
+            f"{show_rate(needed_kib * KIB)} of each member{felt}."
         )
+        return text if self._promise.asked else f"By default: {text[:1].lower()}{text[1:]} {_ELSE}."
 
-    @property
-    def _at(self) -> str:
-        return show_moment(self._promise.finish_s or 0.0, self._began_s or time.time())
+    def _at(self, window: Window) -> str:
+        """The deadline."""
+        return show_moment(window.finish_s or 0.0, self._began_s or window.time_s)
 
     def _progress(self, window: Window) -> Iterator[str]:
         """At each quarter of the way, for whoever reads only a log."""
@@ -150,7 +155,7 @@ class News:
 
     def _impossible(self, window: Window) -> str:
         promise = self._promise
-        at = self._at
+        at = self._at(window)
         if window.needed_kib is None:
             low = window.left_low_s or 0.0
             end = show_moment(window.time_s + low, window.time_s)
@@ -198,6 +203,8 @@ class News:
             return "The ceiling is kept (--if-impossible deadline would change that)."
         if math.isinf(self._promise.ceiling_ns):
             return "It goes at full speed."
+        if not self._promise.asked:
+            return f"The deadline is kept. {_ELSE}."
         return "The deadline is kept (--if-impossible ceiling would change that)."
 
 

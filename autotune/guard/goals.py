@@ -10,15 +10,16 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from autotune.errors import UsageError
-from autotune.quantities import parse_seconds
 from autotune.sync_forecast.platter import Platter
-from autotune.system.sync import REBUILDS
+from autotune.system.sync import LONGEST_S, REBUILDS
 
 POLICIES = {"foreground": 0.15, "balanced": 0.4, "rebuild": 1.0}
 """Of what the disks can sync beside the users, how much the sync gets while there are any."""
 RESERVE = 0.05
 """Of the whole time, what is kept back at its end: the users to come may be more."""
-LONGEST_S = 366 * 86_400.0
+REBUILD_S = 7 * 86_400.0
+"""A recovery or resync under a ceiling is to be over within so long if nobody names a deadline: at
+md's slowest, a disk of 20 TB takes 226 days, all of them without full redundancy."""
 DEADLINE, CEILING = "deadline", "ceiling"
 _DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _FORMS = "06:00, Mon 06:00 or 2026-11-30 06:00"
@@ -30,7 +31,7 @@ class Promise:
     seconds since the epoch; it is planned to be so `spare_s` before. `share`: what a policy gives
     it. `first`: which goes before the other, DEADLINE or CEILING, if both cannot be kept.
     `by_clock`: whether the deadline is a moment of the clock, wherever that is set, or the end of a
-    span."""
+    span. `asked`: whether somebody has named it."""
 
     ceiling_ns: float = math.inf
     finish_s: float | None = None
@@ -38,6 +39,7 @@ class Promise:
     first: str = DEADLINE
     spare_s: float = 0.0
     by_clock: bool = False
+    asked: bool = True
 
     @property
     def binds(self) -> bool:
@@ -48,24 +50,38 @@ class Promise:
 @dataclass(frozen=True)
 class Goals:
     """What was asked for, before a sync is there: the deadline may be so many seconds after its
-    start, or a moment as `parse_moment` reads it. `first` is "" if nobody said."""
+    start, or a moment as `parse_moment` reads it. `first` is "" if nobody said. `rebuild_s`: how
+    long a recovery or resync under the ceiling may take if there is no deadline; None if nobody
+    said, which is REBUILD_S then, of what may last longer."""
 
     ceiling_ns: float = math.inf
     within_s: float | None = None
     by: str | None = None
     policy: str | None = None
     first: str = ""
+    rebuild_s: float | None = None
 
-    def promise(self, action: str, now: datetime) -> Promise:
-        """What is promised for a sync that begins to be guarded now, as md names its action."""
+    def promise(self, action: str, now: datetime, slowest_s: float = 0.0) -> Promise:
+        """What is promised for a sync that begins to be guarded now, as md names its action.
+        `slowest_s`: how long it takes at the least speed it is ever slowed to."""
         finish_s = now.timestamp() + self.within_s if self.within_s is not None else None
         if self.by is not None:
             finish_s = parse_moment(self.by, now).timestamp()
+        asked = True
+        if finish_s is None and self._may_last(action):
+            asked = self.rebuild_s is not None or slowest_s <= REBUILD_S
+            if within_s := self.rebuild_s or (None if asked else REBUILD_S):
+                finish_s = now.timestamp() + within_s
         # Without its redundancy, an array is at a greater risk than its users' patience.
         first = self.first or (DEADLINE if action in REBUILDS else CEILING)
         share = POLICIES[self.policy] if self.policy is not None else None
         spare_s = RESERVE * (finish_s - now.timestamp()) if finish_s is not None else 0.0
-        return Promise(self.ceiling_ns, finish_s, share, first, spare_s, self.by is not None)
+        by_clock = self.by is not None
+        return Promise(self.ceiling_ns, finish_s, share, first, spare_s, by_clock, asked)
+
+    def _may_last(self, action: str) -> bool:
+        """Whether a ceiling alone says how long an array goes without its redundancy."""
+        return math.isfinite(self.ceiling_ns) and self.policy is None and action in REBUILDS
 
 
 @dataclass(frozen=True)
@@ -84,14 +100,6 @@ class Remains:
         if self.place >= 1:
             return 0.0
         return self.free.seconds(self.size_kib, max(min(kib_s, self.limit_kib), 1.0), self.place)
-
-
-def parse_within(text: str) -> float:
-    """`24h` in seconds. Raise UsageError if it is no time, or no sync takes as long."""
-    seconds = parse_seconds(text)
-    if seconds > LONGEST_S:
-        raise UsageError(f'"{text}" is more than a year; name a deadline that a sync can meet.')
-    return seconds
 
 
 def needed_kib(promise: Promise, remains: Remains, now_s: float) -> float | None:

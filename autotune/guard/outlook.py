@@ -5,7 +5,8 @@ import math
 from collections import deque
 from dataclasses import dataclass
 
-from autotune.guard.goals import CEILING, Promise, Remains, least_kib, needed_kib
+from autotune.guard.feasibility import LONG_S
+from autotune.guard.goals import CEILING, POLICIES, Promise, Remains, least_kib, needed_kib
 from autotune.sync_forecast.platter import HELD_SHARE, Platter
 
 FREE_S = 3
@@ -22,6 +23,8 @@ LATE_S = 10.0
 """Likewise of a deadline that is lost even at full speed: a sync is slow when it begins."""
 RAMP_LOOKS = 2
 """How many seconds it takes to get to full speed, or from there to a pace."""
+GRACE_S = LONG_S + 60.0
+"""Until a deadline that nobody has named holds."""
 MEMORY = 60
 RECENT = 20
 """A slow pace is kept in bursts, with seconds without progress between them."""
@@ -127,14 +130,24 @@ class SyncOutlook:
     @property
     def least_kib(self) -> float:
         """The pace below which the sync is not to be held now."""
-        if self.remains is None:
+        if self.remains is None or not self._binds:
             return self._floor_kib
-        return least_kib(self.promise, self.needed_kib, self._floor_kib)
+        least = least_kib(self.promise, self.needed_kib, self._floor_kib)
+        if not self.promise.asked:
+            least = min(least, max(POLICIES["balanced"] * self.free_kib, self._floor_kib))
+        return least
+
+    @property
+    def _binds(self) -> bool:
+        """Whether the deadline holds by now, if it holds at all. One that nobody has named begins
+        to once it would be known that the ceiling is out of reach (feasibility.py)."""
+        return self.promise.asked or self._looks > GRACE_S
 
     @property
     def late(self) -> bool:
-        """Whether the deadline is lost even at full speed."""
-        return self.needed_kib is None
+        """Whether the deadline is lost even at full speed. For one that nobody has named, the sync
+        is never made as fast as that."""
+        return self.promise.asked and self.needed_kib is None
 
     def time_left(self) -> SyncTimeLeft:
         """How long the rest takes."""
@@ -177,11 +190,12 @@ class SyncOutlook:
             or remains is None
             or pace_kib is None
             or math.isinf(self.promise.ceiling_ns)
+            or not self._binds
         ):
             return False
         if self.promise.first == CEILING:
             return remains.seconds(pace_kib) > until_s
-        at_least = pace_kib <= 1.01 * self.least_kib
+        at_least = self._floor_kib < pace_kib <= 1.01 * self.least_kib
         return at_least and p99_ns is not None and p99_ns > self.promise.ceiling_ns
 
 

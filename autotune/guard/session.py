@@ -28,6 +28,7 @@ from autotune.safety.signals import PAUSE_S, Signals
 from autotune.sync_forecast import stored
 from autotune.system import sysfs
 from autotune.system.array import Array, find_array
+from autotune.system.blockdev import number
 from autotune.system.mdstat import sync_position_kib
 from autotune.system.sync import CHECKS, FLOOR_KIB, NAMES, REBUILDS, limit_kib
 
@@ -73,9 +74,9 @@ class Summary:
 class GuardOptions:
     """What to keep, and whom to call: `on_window` for every window, `finished` for each sync that
     is over, `unguarded` when it is gone or goes on without a guard, `notice` with what is worth a
-    sentence, `unheld` (once a sync) when a ceiling is out
-    of reach, or a check is released because something waits behind it. None of them may take long,
-    for the throttle has to be moved meanwhile."""
+    sentence, `unheld` when a ceiling is out of reach, a deadline cannot be met or not together with
+    the ceiling, or a check is released because something waits behind it (each once a sync). None
+    of them may take long, for the throttle has to be moved meanwhile."""
 
     goals: Goals
     state_dir: Path
@@ -202,8 +203,9 @@ def _first(promise: Promise) -> Literal["", "deadline", "ceiling"]:
     return "deadline" if promise.binds else "ceiling"
 
 
-def _late_s(loop: GuardLoop, promise: Promise) -> float | None:
-    return loop.now_s() - promise.finish_s if promise.finish_s is not None else None
+def _late_s(loop: GuardLoop) -> float | None:
+    finish_s = loop.outlook.promise.finish_s
+    return loop.now_s() - finish_s if finish_s is not None else None
 
 
 def _ended(loop: GuardLoop, action: str, over: bool, overtaken: bool, interrupted: bool) -> str:
@@ -219,12 +221,13 @@ def _ended(loop: GuardLoop, action: str, over: bool, overtaken: bool, interrupte
     return f"the {what} is over" if over else ""
 
 
-def _promise(options: GuardOptions, action: str, began: datetime) -> Promise:
+def _promise(array: Array, options: GuardOptions, began: datetime) -> Promise:
     """What is promised for this sync, which was first seen when it `began`. A deadline that has
     passed leaves the ceiling or policy; raise RefusalError if there is none."""
-    goals = options.goals
+    goals, action = options.goals, array.sync_action
+    slowest_s = number(array.md / "component_size") / max(options.least_kib, FLOOR_KIB)
     try:
-        return goals.promise(action, began)
+        return goals.promise(action, began, slowest_s)
     except UsageError:
         if math.isinf(goals.ceiling_ns) and goals.policy is None:
             raise RefusalError(
@@ -232,7 +235,7 @@ def _promise(options: GuardOptions, action: str, began: datetime) -> Promise:
                 "is not guarded."
             ) from None
         options.notice(f"The deadline {goals.by} has passed, so this sync is guarded without one.")
-        return dataclasses.replace(goals, by=None).promise(action, began)
+        return dataclasses.replace(goals, by=None).promise(action, began, slowest_s)
 
 
 def _one(
@@ -244,8 +247,7 @@ def _one(
     action, started = array.sync_action, time.monotonic()
     what = NAMES.get(action, action)
     path = journal_path(options.state_dir, array.uuid)
-    said = told = ""
-    journaled = False
+    said, told, journaled = "", "", False
 
     def wake() -> None:
         if journaled:
@@ -260,7 +262,7 @@ def _one(
         if text := no_room(array):
             raise RefusalError(text)
         # Before a journal and a guardian, which a deadline that has passed needs none of.
-        promise = _promise(options, action, began)
+        promise = _promise(array, options, began)
         written = [*files(array), *stripe_cache.files(array)]
         journal = new_journal(path, array.uuid, array.device, written)
         journaled = action in REBUILDS
@@ -282,6 +284,8 @@ def _one(
             options.on_window(window)
             for text in news.of(window):
                 options.notice(text)
+            for text in filter(None, [news.conflict(window)]):
+                (options.unheld if promise.binds and not warned else options.notice)(text)
             if loop.behind and not told:
                 told = announce.waiting_behind(array.device, what, loop)
                 (options.unheld if loop.released and not warned else options.notice)(told)
@@ -314,8 +318,8 @@ def _one(
         loop.over,
         _ended(loop, action, over, overtaken, interrupted) or f"stopped by {signals.name}",
         loop.released,
-        promise.finish_s,
-        _late_s(loop, promise) if over and not (overtaken or interrupted) else None,
+        loop.outlook.promise.finish_s,
+        _late_s(loop) if over and not (overtaken or interrupted) else None,
         overtaken,
         interrupted,
         loop.few_over,

@@ -24,6 +24,7 @@ from autotune.quantities import (
 from autotune.service import CONFIG
 from autotune.service.quiet_time import QuietHours, parse_window
 from autotune.system import ownership
+from autotune.system.sync import parse_within
 from autotune.tuning.preparation import LEAST_TRIALS
 from autotune.untrusted import MOST_TYPED_BYTES, first_fault, plain, read_file, read_toml
 
@@ -53,6 +54,8 @@ class Care(_Table):
     """The ceiling that `autotune guard` holds while this array syncs."""
     guard_least: Word | None = None
     """The pace below which it never holds that sync."""
+    guard_finish_within: Word | None = None
+    """How soon a recovery or resync is to be over that it slows down. Default: 7 days."""
     check_every: Word | None = None
     """How often the service checks this array; None: never."""
     check_temperature: Annotated[int, Field(ge=20, le=100)] = 55
@@ -69,6 +72,7 @@ class Care(_Table):
                 self.parsed_window,
                 self.guard_ns,
                 self.least,
+                self.finish_s,
                 self.every_s,
             ):
                 del value
@@ -105,6 +109,11 @@ class Care(_Table):
     def least(self) -> int | None:
         """Bytes per second of each member."""
         return parse_rate(self.guard_least) if self.guard_least is not None else None
+
+    @property
+    def finish_s(self) -> float | None:
+        text = self.guard_finish_within
+        return parse_within(text) if text is not None else None
 
     @property
     def every_s(self) -> float | None:

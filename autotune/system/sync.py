@@ -3,7 +3,8 @@
 import math
 from pathlib import Path
 
-from autotune.errors import SyncEndedError
+from autotune.errors import SyncEndedError, UsageError
+from autotune.quantities import parse_seconds
 from autotune.suggested import set_by_hand
 from autotune.system import sysfs
 from autotune.system.array import Array
@@ -25,8 +26,18 @@ SPEEDS = ("sync_speed_min", "sync_speed_max")
 """Between which md keeps them, in KiB/s of each member."""
 FLOOR_KIB = 1000
 """The kernel's own lowest speed, below which it never holds a sync back."""
+LONGEST_S = 366 * 86_400.0
+"""No sync is given longer."""
 SHUT_KIB = FLOOR_KIB + 1
 """The `sync_speed_max` by which a guard holds a sync: a number that nobody would set by hand."""
+
+
+def parse_within(text: str) -> float:
+    """`24h` in seconds. Raise UsageError if it is no time, or no sync takes as long."""
+    seconds = parse_seconds(text)
+    if seconds > LONGEST_S:
+        raise UsageError(f'"{text}" is more than a year; name a deadline that a sync can meet.')
+    return seconds
 
 
 def counted_for_each(array: Array, action: str) -> float:

@@ -25,7 +25,7 @@ def test_the_example_profile_is_valid() -> None:
 
 def test_the_example_configuration_is_valid() -> None:
     config = load_config(EXAMPLES / "config.toml")
-    assert config.care("0123456789abcdef" * 2).guard_ns == 4e7
+    assert config.care("0123456789abcdef" * 2).guard_ns == 2e8
 
 
 def test_the_example_script_is_python() -> None:

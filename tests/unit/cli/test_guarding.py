@@ -39,7 +39,7 @@ def guard_array(device, options, wait):
     return True
 
 guarding.guard_array = guard_array
-words = ("md0", 80 * MS, None, None, None, "", 1e6, {wait}, {as_json}, str(state), None, ())
+words = ("md0", 80 * MS, None, None, None, "", 6e5, 1e6, {wait}, {as_json}, str(state), None, ())
 guarding.guard(guarding.GuardArguments(*words))
 """
 
@@ -118,7 +118,7 @@ def test_a_reshape_is_not_called_idle(
     monkeypatch.setattr(guarding, "find_array", lambda device: find_array(device, machine.root))
     monkeypatch.setattr(guarding, "guard_array", lambda *_: False)
     asked = guarding.GuardArguments(
-        "md0", 8e7, None, None, None, "", 1e6, False, as_json, str(tmp_path), None, ()
+        "md0", 8e7, None, None, None, "", 6e5, 1e6, False, as_json, str(tmp_path), None, ()
     )
     guarding.guard(asked)
     assert ("idle" if as_json else "nothing to guard") in capsys.readouterr().out

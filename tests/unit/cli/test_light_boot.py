@@ -31,7 +31,7 @@ refusal = session.refusal
 session.refusal = lambda array: refusal(array) and None
 session.find_array = guarding.find_array = lambda device: find_array(device, machine.root)
 session.wait_for_one = waits
-words = ("md0", 1e6, 9e4, None, None, "", 1e6, True, False, sys.argv[2], None, ("/bin/true",))
+words = ("md0", 1e6, 9e4, None, None, "", 6e5, 1e6, True, False, sys.argv[2], None, ("/bin/true",))
 guarding.guard(guarding.GuardArguments(*words))
 """
 LOADED = """

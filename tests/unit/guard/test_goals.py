@@ -10,6 +10,7 @@ from autotune.guard.goals import (
     CEILING,
     DEADLINE,
     POLICIES,
+    REBUILD_S,
     RESERVE,
     Goals,
     Promise,
@@ -17,9 +18,9 @@ from autotune.guard.goals import (
     least_kib,
     needed_kib,
     parse_moment,
-    parse_within,
 )
 from autotune.sync_forecast.platter import assumed, flat
+from autotune.system.sync import parse_within
 
 SIZE_KIB = 1_000_000.0
 MONDAY = datetime(2026, 11, 23, 14, 30)
@@ -91,6 +92,28 @@ def test_a_date_is_of_the_sync_and_not_of_the_guard() -> None:
     assert Goals(within_s=60).promise("check", MONDAY).finish_s == MONDAY.timestamp() + 60
     by = Goals(by="16:00").promise("check", MONDAY).finish_s
     assert by == MONDAY.replace(hour=16, minute=0).timestamp()
+
+
+def test_a_rebuild_that_a_ceiling_alone_may_make_endless_has_a_deadline() -> None:
+    long_s = REBUILD_S + 1
+    promise = Goals(50e6).promise("recover", MONDAY, long_s)
+    assert (promise.finish_s, promise.asked) == (MONDAY.timestamp() + REBUILD_S, False)
+    assert promise.binds
+    assert promise.spare_s == pytest.approx(RESERVE * REBUILD_S)
+    # What the configuration says somebody has named.
+    sooner = Goals(50e6, rebuild_s=86_400).promise("resync", MONDAY, 80_000)
+    assert (sooner.finish_s, sooner.asked) == (MONDAY.timestamp() + 86_400, True)
+    for goals, action, slowest_s in (
+        (Goals(50e6), "recover", REBUILD_S),
+        (Goals(50e6), "check", long_s),
+        (Goals(policy="foreground"), "recover", long_s),
+        (Goals(50e6, policy="foreground"), "recover", long_s),
+        (Goals(), "recover", long_s),
+    ):
+        left = goals.promise(action, MONDAY, slowest_s)
+        assert (left.finish_s, left.asked) == (None, True)
+    named = Goals(50e6, within_s=60).promise("recover", MONDAY, long_s)
+    assert (named.finish_s, named.asked) == (MONDAY.timestamp() + 60, True)
 
 
 def test_policies_differ_by_twice_the_time_at_least() -> None:

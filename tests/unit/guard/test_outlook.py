@@ -4,8 +4,8 @@ import math
 
 import pytest
 
-from autotune.guard.goals import CEILING, DEADLINE, Promise
-from autotune.guard.outlook import CONFLICT_S, LATE_S, SyncOutlook
+from autotune.guard.goals import CEILING, DEADLINE, POLICIES, Promise
+from autotune.guard.outlook import CONFLICT_S, GRACE_S, LATE_S, SyncOutlook
 from autotune.guard.pace import Share
 from autotune.sync_forecast.platter import TYPICAL_KIB_S, Platter, assumed, flat
 
@@ -64,6 +64,23 @@ def test_a_date_that_can_be_met_is_met_at_a_pace_that_hardly_changes(within_s: i
             assert outlook.least_kib == pytest.approx(first, rel=0.15)
     assert 0.8 * within_s < seconds <= within_s
     assert not outlook.impossible
+
+
+@pytest.mark.parametrize(("within_s", "share"), [(2000, POLICIES["balanced"]), (10_000, 0.15)])
+def test_a_date_that_nobody_named_binds_after_a_while_and_takes_no_more_than_balanced(
+    within_s: int, share: float
+) -> None:
+    promise = Promise(50e6, within_s, asked=False)
+    outlook = SyncOutlook(promise, 1, flat(1.0), known=flat(1000))
+    drive(outlook, round(GRACE_S), 1, 60e6)
+    assert (outlook.least_kib, outlook.late, outlook.impossible) == (1, False, False)
+    drive(outlook, 1, 1)
+    assert outlook.least_kib == pytest.approx(share * 1000, rel=0.3)
+    assert outlook.least_kib <= POLICIES["balanced"] * 1000
+    drive(outlook, round(CONFLICT_S) + 2, 1, 60e6)
+    assert outlook.impossible
+    drive(outlook, within_s, 1)
+    assert not outlook.late
 
 
 def test_what_was_lost_is_caught_up_with() -> None:

@@ -601,7 +601,7 @@ def test_a_clock_that_is_set_back_makes_a_span_no_longer(guarded: Callable[..., 
     assert guard.windows[-1].needed_kib == pytest.approx(before, rel=0.3)
 
 
-def test_a_date_that_has_passed_leaves_the_ceiling() -> None:
+def test_a_date_that_has_passed_leaves_the_ceiling(tmp_path: Path) -> None:
     said: list[str] = []
     options = GuardOptions(
         goals=Goals(50e6, by="2026-01-01 06:00"),
@@ -613,11 +613,18 @@ def test_a_date_that_has_passed_leaves_the_ceiling() -> None:
         unheld=_nothing,
     )
     now = datetime.now()
-    assert session._promise(options, "recover", now) == Goals(50e6).promise("recover", now)
+    machine = fake_sysfs.raid6(tmp_path)
+    array = dataclasses.replace(find_array("md0", machine.root), sync_action="recover")
+    assert session._promise(array, options, now) == Goals(50e6).promise("recover", now)
     assert "has passed" in said[0]
     late = dataclasses.replace(options, goals=Goals(by="2026-01-01 06:00"))
     with pytest.raises(RefusalError, match="has passed"):
-        session._promise(late, "recover", now)
+        session._promise(array, late, now)
+    # At its slowest, 16 TB take half a year.
+    machine.put("sys/block/md0/md/component_size", "15625000000")
+    assert session._promise(array, dataclasses.replace(options, goals=Goals(50e6)), now).binds
+    fast = dataclasses.replace(options, goals=Goals(50e6), least_kib=50_000)
+    assert not session._promise(array, fast, now).binds
 
 
 def _nothing(_: object) -> None: ...

@@ -61,6 +61,7 @@ def test_without_a_file_the_defaults_hold(tmp_path: Path) -> None:
         ("guard_p99 = '50ms'", "guard_p99 belongs under [defaults]"),
         ("guard_p99 = '50ms'\n[defaults]", "guard_p99 belongs under [defaults]"),
         ("[defaults]\nguard_least = '10ms'", '"10ms" is not a rate'),
+        ("[defaults]\nguard_finish_within = '400d'", "is more than a year"),
         ("[defaults]\ntrials = 2", "trials"),
         ('[array."md0"]\ntrials = 3', "is no UUID"),
         (f'[array."{UUID}"]\n[array."{COLONS}"]', "there twice"),
