@@ -175,7 +175,8 @@ def _prepare(options: Options) -> tuple[Workspace, Space]:
 def _check_time(options: Options, workspace: Workspace) -> None:
     """Raise UsageError if the time surely leaves nothing to try: better known now than after the
     slices were written."""
-    trials_s = LEAST_TRIALS * sum(phase.expected_seconds for phase in options.workload.phases)
+    phases = options.workload.phases
+    trials_s = LEAST_TRIALS * sum(phase.expected_seconds + phase.growth_s for phase in phases)
     least_s = 60 * math.ceil((trials_s + workspace.filling_s) / 60)
     if options.time_s < least_s:
         quicker = "" if options.workload.name == "quick" else ", such as --workload quick"

@@ -56,7 +56,7 @@ class Trials:
         self.deadline = deadline
         self.records: list[TrialRecord] = []
         self.figures: list[Figure] = [f for phase in phases for f in phase.figures()]
-        self.phase_seconds = {phase.name: phase.expected_seconds for phase in phases}
+        self.phase_seconds = {p.name: p.expected_seconds + p.growth_s for p in phases}
         slices.progress = self._progress
         self._ends_at = deadline
 

@@ -17,7 +17,8 @@ from autotune.untrusted import MOST_TYPED_BYTES, first_fault, plain, read_text, 
 START_S = 3.0
 """Until a phase has any figure: fio starts, and the array is left to settle."""
 GROWTH_S = 12.0
-"""As much again for a check, until the stripe cache of RAID 4, 5 or 6 has grown: 4 to 25 s."""
+"""As much again for a check, until the stripe cache of RAID 4, 5 or 6 has grown: 4 to 25 s. A run
+waits for that once."""
 PERCENTILES = {"p50": 50.0, "p99": 99.0, "p999": 99.9}
 """The percentiles of a probe's latency: of its reads as "p99", of its writes as "write_p99"."""
 
@@ -84,8 +85,12 @@ class Phase(_Strict):
     @property
     def expected_seconds(self) -> float:
         """How long it takes as long as nothing better is known."""
-        start_s = START_S + (GROWTH_S if self.check else 0.0)
-        return (self.min_seconds + self.max_seconds) / 2 + start_s
+        return (self.min_seconds + self.max_seconds) / 2 + START_S
+
+    @property
+    def growth_s(self) -> float:
+        """As much again where the stripe cache has to grow first."""
+        return GROWTH_S if self.check else 0.0
 
     @model_validator(mode="after")
     def _has_a_purpose(self) -> "Phase":

@@ -92,7 +92,12 @@ def doubt(ceiling: Ceiling) -> str:
 def check_phases(ceilings: Iterable[Ceiling], figures: Iterable[Figure]) -> None:
     """Raise UsageError if a ceiling names a phase whose latency is not measured."""
     known = sorted({f.phase for f in figures if f.quantity in QUANTITIES})
+    named: set[str | None] = set()
     for ceiling in ceilings:
+        if ceiling.phase in named:
+            what = f"the phase {plain(ceiling.phase)}" if ceiling.phase else "all phases"
+            raise UsageError(f"There are two ceilings for {what}; give one.")
+        named.add(ceiling.phase)
         if not known:
             raise UsageError(
                 "No phase of this workload has a probe, so there is no latency that a ceiling "
@@ -111,7 +116,8 @@ def resolve(
     """The figures with their limits: the user's most special one in ns, else the default, which
     is a ratio to the baseline.
 
-    Raise RefusalError if even the idle array breaks a ceiling: then no setting can hold it.
+    Raise RefusalError if even the idle array breaks a ceiling: then no setting can hold it; or if
+    the phase that one names had too few requests for a p99: then nobody knows.
     """
     idle_reads = baseline.get(f"{IDLE}.p99")
     resolved = []
@@ -141,4 +147,13 @@ def resolve(
                 f"idle array already takes {show_latency(idle.value)}; allow more."
             )
         resolved.append(dataclasses.replace(figure, ceiling=limit))
+    limited = {figure.phase for figure in resolved if figure.ceiling is not None}
+    unknown = {figure.phase for figure in resolved if figure.quantity in QUANTITIES} - limited
+    for ceiling in ceilings:
+        if ceiling.phase in unknown or (ceiling.phase is None and unknown and not limited):
+            raise RefusalError(
+                f"The ceiling {ceiling} cannot be judged: too few requests were answered for a "
+                f"p99 of {', '.join(sorted(unknown))}. Leave that ceiling out, or raise the "
+                "phase's max_seconds or the rate of its probe (a workload file)."
+            )
     return resolved

@@ -136,7 +136,7 @@ def _asked(problem: StoredProblem) -> str:
     """What --resume has to be told again."""
     return (
         f"Workload {harmless(problem.workload.name)}, strategy {harmless(problem.strategy)}, at "
-        f"most {show_count(problem.trials, 'setting')}, changing "
+        f"most {show_count(problem.trials, 'combination')}, changing "
         f"{harmless(', '.join(problem.knobs))}."
     )
 

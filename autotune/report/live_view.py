@@ -102,7 +102,9 @@ class View:
         return grid
 
     def _best(self) -> Text | WholeItems:
-        good = [t for t in self.trials if t.gain and t.holds(self.limits_ns) and not _is_home(t)]
+        good = [
+            t for t in self.trials if t.gain and t.holds(self.limits_ns) and not _is_original(t)
+        ]
         tried: dict[object, list[Figures]] = {}
         for each in good:
             if each.gain:
@@ -123,7 +125,9 @@ class View:
     def _originals(self) -> tuple[float, float]:
         """What the original settings show by now beside their first trial, and how that scatters
         (log scale): the array may drift."""
-        logs = [math.log(each.gain.value) for each in self.trials if each.gain and _is_home(each)]
+        logs = [
+            math.log(each.gain.value) for each in self.trials if each.gain and _is_original(each)
+        ]
         return math.exp(fmean(logs or [0.0])), stdev(logs) if len(logs) > 1 else 0.0
 
     def _ceilings(self) -> WholeItems:
@@ -204,7 +208,7 @@ def table(
         requested = dict(sorted(record.requested.items(), key=lambda pair: tried[pair]))
         complete = record.status is Status.COMPLETE
         # The ceilings come from the original settings, or their breaking one is told at the start.
-        holds = each.holds(limits_ns) or (complete and _is_home(each))
+        holds = each.holds(limits_ns) or (complete and _is_original(each))
         overall = f"×{each.gain.value:.2f}" if each.gain else "–"
         setting = show(requested, baseline)
         if complete and not holds:
@@ -224,5 +228,5 @@ def table(
     return grid
 
 
-def _is_home(each: Shown) -> bool:
+def _is_original(each: Shown) -> bool:
     return each.record.role in ("baseline", "confirm-baseline", "long-baseline")

@@ -98,7 +98,8 @@ def load_lines(preparation: Preparation, cost: RunCost) -> Iterator[str]:
         if phase.check and not preparation.live:
             yield (
                 f"The phase {phase.name} is a check of the array, which the run starts and stops "
-                "many times. It changes no data; monitoring shows it, and mismatch_cnt is reset."
+                "many times. It changes no data; monitoring may report it, and mismatch_cnt is "
+                "reset."
             )
 
 

@@ -221,6 +221,14 @@ def no_long_load(why: str) -> str:
     )
 
 
+def reaches(name: str, ceiling_ns: float, high_ns: float) -> str:
+    """That a ceiling of the user's holds by what was measured, which is not sure."""
+    return (
+        f"{name} holds its ceiling of {show_latency(ceiling_ns)} as it was measured; its 95 % "
+        f"interval reaches {show_latency(high_ns)}."
+    )
+
+
 def _reach(figure: Document) -> float | None:
     """How high a p99 may be that holds its ceiling, if that is beyond it."""
     if figure["held"] != "holds" or not figure["change"] or not figure["ceiling"]:
@@ -237,8 +245,7 @@ def remarks(run: Document) -> list[str]:
     if run["stopped"]:
         said.append(f"The search ended: {run['stopped']}.")
     said += [
-        f"{figure['name']} holds its ceiling of {show_latency(figure['ceiling'])} as it was "
-        f"measured; its 95 % interval reaches {show_latency(reach)}."
+        reaches(figure["name"], figure["ceiling"], reach)
         for figure in run["figures"]
         if (reach := _reach(figure)) is not None
     ]

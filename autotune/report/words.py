@@ -4,7 +4,7 @@ from rich.console import Console
 
 from autotune.problem.setting import setting_key, show_setting
 from autotune.quantities import show_times
-from autotune.report.sentences import next_best, no_long_load, not_kept
+from autotune.report.sentences import next_best, no_long_load, not_kept, reaches
 from autotune.report.tables import show_change, show_span
 from autotune.stats.sequential import Held
 from autotune.tuning.tune import Result
@@ -45,6 +45,10 @@ def print_open(console: Console, result: Result) -> None:
     """The ceilings that the noise leaves open."""
     for figure in result.figures:
         comparison = result.verdict.figures.get(figure.name) if result.verdict else None
+        if result.held.get(figure.name) is Held.HOLDS and comparison and figure.ceiling:
+            high_ns = result.before[figure.name].value * comparison.high
+            if high_ns > figure.ceiling:
+                console.print(reaches(figure.name, figure.ceiling, high_ns), highlight=False)
         if result.held.get(figure.name) is Held.NOT_SHOWN and comparison and figure.ratio:
             console.print(
                 f"{figure.name}: up to ×{figure.ratio:.2f} of the original is allowed, and "

@@ -167,11 +167,11 @@ def points(
     for key in [baseline, *(key for key in settings if key not in incomplete and key != baseline)]:
         setting = settings.get(key, problem.baseline)
         after = as_said(pool.figures(setting), before, shown)
-        moved, home_figures = problem.moved(setting), before
+        moved, baseline_figures = problem.moved(setting), before
         if (proof := in_turn.get(key)) is not None:
             pairs = len(proof.trials) // 2
             after |= as_said(pool.unsure(proof.after, pairs), before, proof.before)
-            home_figures = before | {
+            baseline_figures = before | {
                 n: Estimate(before[n].value, e.spread)
                 for n, e in pool.unsure(proof.before, pairs).items()
                 if n in before
@@ -180,7 +180,7 @@ def points(
         # What no changed knob can move is equal, not twice as uncertain.
         fixed = {n: Estimate(e.value, 0.0) for n, e in before.items()}
         now = {**fixed, **{name: e for name, e in after.items() if name in moved}}
-        base = {**fixed, **{n: home_figures[n] for n in moved if n in home_figures}}
+        base = {**fixed, **{n: baseline_figures[n] for n in moved if n in baseline_figures}}
         known = {n: e for n, e in now.items() if n not in moved or n in after}
         improvement = gain(figures, known, base)
         latency = _latency(figures, known, base)

@@ -23,6 +23,8 @@ _SHARES = {1: (1.0,), 2: (0.3, 0.7), 3: (0.2, 0.5, 0.3), 4: (0.2, 0.4, 0.2, 0.2)
 _PROMISING = {1: 0.0, 2: 0.4, 3: 0.6}
 """After so many pairs, a gain that is less than this part of the interval's half will hardly be
 shown by those that are left."""
+SLOWER = math.log(1.05)
+"""What was given and measured so much slower is not kept, however wide the interval."""
 LARGE = math.log(1.1)
 """A gain that is worth a ceiling relative to the baseline not being shown to hold."""
 
@@ -130,14 +132,20 @@ def _look(
         return _better(terms, verdict, moved, last)
     over = [f for f in moved if before[f.name].value > (f.ceiling or math.inf)]
     calmer = [f for f in over if verdict.figures[f.name].conclusion is Conclusion.BETTER]
-    # A ceiling that was asked for is a condition, kept at whatever cost in speed.
+    # A ceiling that was asked for is a condition, kept at whatever cost in speed, unless another
+    # one is broken all the same.
     slower = verdict.overall.conclusion is Conclusion.WORSE
-    if any(not slower or terms.asked & {None, f.phase} for f in calmer):
+    condition = Held.BROKEN not in held.values()
+    mended = [f for f in calmer if not slower or (condition and terms.asked & {None, f.phase})]
+    if mended:
         but = "slower, but " if slower else ""
-        return Look(Step.KEEP, f"{but}it holds the ceilings, which {terms.compared_with} break")
+        names = " and ".join(figure.name for figure in mended)
+        ceilings = "ceiling" if len(mended) == 1 else "ceilings"
+        said = f"{but}it holds the {ceilings} for {names}, which {terms.compared_with} break"
+        return Look(Step.KEEP, said)
     if terms.given and last:
         return _no_worse(terms, verdict, moved)
-    return _not_better(terms, verdict, pairs, last, bool(over))
+    return _not_better(terms, verdict, pairs, last, bool(over) and (condition or not slower))
 
 
 def _too_slow(terms: ProofTerms, figure: Figure, verdict: Verdict, after: Figures) -> str:
@@ -157,8 +165,12 @@ def _no_worse(terms: ProofTerms, verdict: Verdict, moved: Sequence[Figure]) -> L
         if figure.ratio is not None and verdict.figures[figure.name].ratio > figure.ratio:
             reason = f"{terms.what} is no faster, and {figure.name} looks worse"
             return Look(Step.DROP, reason)
-    if verdict.overall.conclusion is Conclusion.WORSE:
+    overall = verdict.overall
+    if overall.conclusion is Conclusion.WORSE:
         return Look(Step.DROP, "worse beyond noise")
+    if math.log(overall.ratio) < -SLOWER:
+        shown = f"×{overall.ratio:.2f} ({overall.low:.2f} to {overall.high:.2f})"
+        return Look(Step.DROP, f"{terms.what} looks slower, which may be noise: {shown}")
     return Look(Step.KEEP, f"no worse than {terms.compared_with}")
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from autotune.knobs import Knob
 from autotune.measure.workload import Phase
 from autotune.problem.figure import Figure
-from autotune.problem.objective import Figures
+from autotune.problem.objective import Figures, broken_ceilings
 from autotune.problem.setting import Setting, show_setting
 from autotune.problem.trial import Status
 from autotune.results.pareto import as_said
@@ -55,6 +55,11 @@ class Decision:
     pairs: int = 0
     long: LongLoad = field(default_factory=LongLoad)
 
+    def mended(self, figures: Sequence[Figure]) -> list[Figure]:
+        """Those whose ceiling in ms the original settings break, and the winner holds."""
+        broken = broken_ceilings(figures, self.before, self.before)
+        return [figure for figure in broken if self.held.get(figure.name) is Held.HOLDS]
+
 
 def confirm(
     preparation: Preparation,
@@ -90,7 +95,12 @@ def confirm(
     else:
         # Decided on before anything is seen.
         long_s = long_seconds(preparation, winner, phases)
-        planned = max(1, min(MOST_PAIRS, pairs_left(trials, [p.name for p in phases], long_s)))
+        names = [phase.name for phase in phases]
+        # A long load that counts has to be measured, after however few pairs.
+        least = 1 if preparation.options.workload.counts == "long" else LEAST_PAIRS
+        left = pairs_left(trials, names, long_s)
+        left = left if left >= least else pairs_left(trials, names)
+        planned = max(1, min(MOST_PAIRS, left))
         errors = dict(enumerate(spending(planned, error), 1))
     after = len(trials.records)
     trials.progress.proof = NextProof(phases, long_s, after=after, others=others)
@@ -108,7 +118,7 @@ def confirm(
             break
         reporter.step(f"Measuring another pair: {seen.reason}")
     if decision.keep and not given:
-        return _with_long_load(preparation, trials, winner, phases, decision, reporter)
+        return _with_long_load(*(preparation, trials, winner, phases), figures, decision, reporter)
     return decision
 
 
@@ -135,7 +145,8 @@ class _Proof:
         for side in order(pair):
             record = self._trials.run(f"confirm-{side}", self._settings[side], self._phases)
             if record.status is not Status.COMPLETE:
-                reason = f"{self._terms.what} did not apply: {record.reason.rstrip('.')}"
+                what = self._terms.what if side == "winner" else self._terms.compared_with
+                reason = f"{what} did not apply: {record.reason.rstrip('.')}"
                 return Decision(False, reason, None, {}, {})
             self._sides[side].append(record.figures)
         return None
@@ -157,7 +168,7 @@ class _Proof:
             for f in self._figures
             if f.phase in names
             and (f.weight > 0 or f.limited)
-            and not (f.name in after and f.name in before)
+            and not (f.name in after and f.name in before and f.name in verdict.figures)
         ]
         if unknown:
             reason = f"{unknown[0]} could not be measured on both sides, so nothing is claimed"
@@ -194,10 +205,12 @@ def _with_long_load(
     trials: Trials,
     winner: Setting,
     phases: Sequence[Phase],
+    figures: Sequence[Figure],
     decision: Decision,
     reporter: Reporter,
 ) -> Decision:
-    """The decision with what a load of a minute shows; not to keep what is worse then."""
+    """The decision with what a load of a minute shows; not to keep what is worse then, but for
+    what holds a ceiling that the original settings break: that is kept at whatever speed."""
     assert decision.verdict is not None
     wanted = long_phases(preparation, winner, phases)
     if not wanted:
@@ -209,6 +222,8 @@ def _with_long_load(
     else:
         reporter.step("Measuring a long load with both, in turn")
         long = measure_long(preparation, trials, winner, wanted)
+    if decision.mended(figures) and Held.BROKEN not in decision.held.values():
+        return replace(decision, long=long)
     counts = preparation.options.workload.counts == "long"
     if counts and not long.figures:
         reason = f"the workload counts long loads, and {long.left_out or 'it gave no figure'}"

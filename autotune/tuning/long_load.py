@@ -20,6 +20,8 @@ from autotune.tuning.trials import Trials
 SUFFIX = "-long"
 GROWS = StripeCacheSize.name
 """The knob whose value the kernel changes by itself under load."""
+ROOMY = 10
+"""A run that has so many times as long as a long load of both sides keeps time for it."""
 AT_LEAST = 0.97
 """A winner that is slower than this after a minute is looked at again, and then not kept."""
 
@@ -73,6 +75,14 @@ def long_phases(
 def long_seconds(preparation: Preparation, winner: Setting, phases: Sequence[Phase]) -> float:
     """What long loads of both sides take."""
     return 2 * sum(phase.max_seconds for phase in long_phases(preparation, winner, phases))
+
+
+def reserved_seconds(preparation: Preparation, winner: Setting, phases: Sequence[Phase]) -> float:
+    """What a search keeps free for that: nothing where time is short, since it is not worth a
+    trial then, unless nothing can be kept without."""
+    long_s = long_seconds(preparation, winner, phases)
+    is_short = preparation.options.time_s < ROOMY * long_s
+    return 0.0 if is_short and preparation.options.workload.counts != "long" else long_s
 
 
 def is_time_for_long(trials: Trials, phases: Sequence[Phase]) -> bool:

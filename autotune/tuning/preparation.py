@@ -94,6 +94,8 @@ class Preparation:
     underlying: Underlying = field(default_factory=Underlying)
     user: str = ""
     neighbour: str = ""
+    no_place: str = ""
+    """Why a filesystem that is mounted from the array is not written to; "" if one is."""
     state_dir: Path = STATE_DIR
     left_alone: str = ""
     """Which settings stay as they are, and why, in sentences; "" if none do."""
@@ -112,8 +114,8 @@ class Preparation:
         """What the phases that are left out lack."""
         if self.live:
             return "the array is never idle"
-        if self.stack.writable:
-            return "there is no room for a scratch file, or it could do harm"
+        if self.no_place:
+            return self.no_place
         if self.stack.mounts:
             return "no filesystem on the array is mounted writable"
         return "no filesystem on the array is mounted"

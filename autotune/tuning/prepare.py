@@ -2,7 +2,7 @@
 
 import dataclasses
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from autotune.knobs import (
     ram_bytes,
     read_setting,
 )
+from autotune.knobs.stripe_cache import grows
 from autotune.measure import live_sync
 from autotune.measure.workload import Phase
 from autotune.measure.write_budget import Written
@@ -32,6 +33,8 @@ from autotune.system.stack import Stack, read_stack
 from autotune.system.underlying import read_underlying
 from autotune.tuning.preparation import LEAST_TRIALS, Options, Preparation
 
+_IF_EMPTY = "if everything on it may be lost, use --destructive"
+
 
 def prepare(options: Options, state_dir: Path) -> Preparation:
     """Look at the array and check every precondition.
@@ -46,6 +49,7 @@ def prepare(options: Options, state_dir: Path) -> Preparation:
     for message in checks.refusals(findings):
         raise RefusalError(message)
     check_phases(options.ceilings, options.workload.figures)
+    asked = options.ceilings
     options = dataclasses.replace(options, ceilings=_ceilings(options, live))
     place = _scratch_place(options, array, stack)
     scratch = place.folder
@@ -60,10 +64,11 @@ def prepare(options: Options, state_dir: Path) -> Preparation:
             )
         raise RefusalError(
             f'Every phase of the workload "{options.workload.name}" that counts writes, and '
-            f"{array.device} has no mounted filesystem to write a scratch file to; mount one, or "
-            f"use --destructive {array.device} if everything on it may be lost."
+            f"{array.device} has no mounted filesystem to write a scratch file to; mount one"
+            + ("." if stack.in_use else f", or, {_IF_EMPTY} {array.device}.")
         )
-    _check_time(options, phases)
+    findings += tuple(_unmeasured(asked, phases))
+    _check_time(options, array, phases, live)
     if not live and any(phase.check for phase in phases):
         _refuse_before_checks(array, options)
     if scratch is not None and any(phase.writes for phase in phases):
@@ -81,14 +86,13 @@ def prepare(options: Options, state_dir: Path) -> Preparation:
         )
     baseline = read_setting(array, mine)
     budget = _ram_budget(options, array, baseline)
-    choices = {
-        knob.name: _with(
-            baseline[knob.name],
-            harmful.bearable(array, knob.name, knob.choices(array, budget)),
-            knob.ordered,
-        )
-        for knob in mine
-    }
+    given = options.given.setting if options.given is not None else {}
+    choices = {}
+    for knob in mine:
+        found = harmful.bearable(array, knob.name, knob.choices(array, budget))
+        for value in (baseline[knob.name], given.get(knob.name, baseline[knob.name])):
+            found = _with(value, found, knob.ordered)
+        choices[knob.name] = found
     user = "" if stack.in_use else _user(array)
     near = (each.device for each in sharing(array) if read_stack(each).in_use or _user(each))
     neighbour = next(near, "")
@@ -114,6 +118,7 @@ def prepare(options: Options, state_dir: Path) -> Preparation:
         figures=tuple(figure for phase in phases for figure in phase.figures()),
         live=live,
         underlying=place.underlying,
+        no_place=place.why_not,
         left_alone=left_out,
         state_dir=state_dir,
     )
@@ -148,10 +153,26 @@ def _user(array: Array) -> str:
     return found
 
 
-def _check_time(options: Options, phases: Sequence[Phase]) -> None:
+def _unmeasured(
+    asked: Sequence[Ceiling], phases: Sequence[Phase]
+) -> Iterator[checks.PreflightFinding]:
+    """Which ceilings are of a phase that is left out here."""
+    measured = {phase.name for phase in phases}
+    for ceiling in asked:
+        if ceiling.phase is not None and ceiling.phase not in measured:
+            yield checks.PreflightFinding(
+                "warn",
+                f"The ceiling {ceiling} is not judged: the phase {ceiling.phase} is not measured "
+                "on this array.",
+            )
+
+
+def _check_time(options: Options, array: Array, phases: Sequence[Phase], live: str) -> None:
     """Raise UsageError if the time surely leaves nothing to try: better known now than after
     the baseline."""
     least_s = LEAST_TRIALS * sum(phase.expected_seconds for phase in phases)
+    if grows(array) and not live:
+        least_s += max(phase.growth_s for phase in phases)
     if options.time_s < least_s:
         quicker = ", or choose a workload with less to measure"
         quicker += "" if options.workload.name == "quick" else ", such as --workload quick"

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from autotune.errors import SyncEndedError
 from autotune.problem.setting import Setting
 from autotune.problem.strategy import KnobShare
-from autotune.stats.sequential import LEAST_PAIRS
+from autotune.stats.sequential import LEAST_PAIRS, Held
 from autotune.stats.verdict import Conclusion, Verdict
 from autotune.tuning.confirm import Decision, confirm
 from autotune.tuning.long_load import long_seconds
@@ -45,9 +45,23 @@ class Proven:
         if self.decision is None:
             return other
         assert other.decision is not None
-        if _gain(other) > _gain(self) or self.kept is None:
-            return other._with_lesser(self, "by less")
-        return self._with_lesser(other, "by less")
+        is_other = self.kept is None or (other.kept is not None and other._rank > self._rank)
+        better, lesser = (other, self) if is_other else (self, other)
+        broken = [name for name in lesser.broken if name not in better.broken]
+        why = f"{broken[0]} stays above its ceiling then" if broken else "by less"
+        return better._with_lesser(lesser, why)
+
+    @property
+    def broken(self) -> list[str]:
+        """The figures whose ceiling it does not hold, whether it moves them or not."""
+        held = self.decision.held if self.decision else {}
+        return [name for name, state in held.items() if state is Held.BROKEN]
+
+    @property
+    def _rank(self) -> tuple[int, float]:
+        """A ceiling is a condition, so it goes before the gain."""
+        assert self.kept is not None
+        return -len(self.broken), self.kept.overall.ratio
 
     def reduced_to(self, smaller: "Proven") -> "Proven":
         """The same with fewer changes, if that was proven, too, unless the others surely brought
@@ -62,10 +76,6 @@ class Proven:
         told = lesser.winner, _lesser(lesser.decision, why)
         earlier = self.others if self.others else lesser.others
         return replace(self, others=(*earlier, told))
-
-
-def _gain(proven: Proven) -> float:
-    return proven.kept.overall.ratio if proven.kept else 0.0
 
 
 def _lesser(decision: Decision, why: str) -> Decision:
@@ -96,6 +106,8 @@ def prove(preparation: Preparation, trials: Trials, search: Search, reporter: Re
                 break
             if found.decision is not None and not _is_time(preparation, trials, found, candidate):
                 break
+            if found.kept and _breaks_again(preparation, search, found, candidate):
+                break
             winner, shares = candidate
             search.proofs_left -= 1
             if found.kept:
@@ -121,7 +133,7 @@ def prove(preparation: Preparation, trials: Trials, search: Search, reporter: Re
             continue
         reduces = False
         reporter.step(f"Not kept: {decision.reason}")
-        part = None if found.kept else search.better_part(winner, decision.verdict)
+        part = None if found.kept else search.better_part(winner, decision)
         # What is found after the last proof could not be proven.
         may_go_on = part is None and found.kept is None and search.proofs_left > 0
         if may_go_on and not search.lacking():
@@ -145,6 +157,17 @@ def _is_time(preparation: Preparation, trials: Trials, found: Proven, candidate:
     long_s = long_seconds(preparation, candidate[0], phases) if found.kept else 0.0
     least = LEAST_PAIRS if found.kept else 1
     return pairs_left(trials, [phase.name for phase in phases], long_s) >= least
+
+
+def _breaks_again(
+    preparation: Preparation, search: Search, found: Proven, candidate: Candidate
+) -> bool:
+    """Whether what is kept holds a ceiling that the original settings break, and the candidate
+    does not even move that figure: it could not take its place."""
+    assert found.decision is not None
+    moved = differing(preparation.knobs, preparation.phases, candidate[0], preparation.baseline)
+    phases = {phase.name for phase in moved}
+    return any(figure.phase not in phases for figure in found.decision.mended(search.figures))
 
 
 def _whole(search: Search, part: Setting) -> Candidate:

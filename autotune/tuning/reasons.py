@@ -21,12 +21,16 @@ def nothing_better(trials: Trials, search: Search) -> str:
     if not tried:
         return search.stopped.text or "there was nothing to try"
     points = search.points()
-    better = any(point.gain.value > LOOKS_BETTER for point in points[1:])
-    better = better or any(map(is_over_ceiling, trials.records))
+    looked = [point for point in points[1:] if point.gain.value > LOOKS_BETTER]
+    if any(point.holds(search.figures, points[0]) for point in looked):
+        if tried == 1:
+            return "the combination that was tried looked better, but by no more than noise"
+        return f"none of the {tried} combinations tried looked better by more than noise"
+    over = looked or any(map(is_over_ceiling, trials.records))
     if tried == 1:
-        said = "looked better, but broke its ceilings" if better else "did not look better"
+        said = "looked better, but broke its ceilings" if over else "did not look better"
         return f"the combination that was tried {said}"
-    if better:
+    if over:
         return f"of the {tried} combinations tried, none looked better and held its ceilings"
     return f"none of the {tried} combinations tried looked better"
 
@@ -103,7 +107,7 @@ def still_broken(figures: list[Figure], before: Figures, trials: Trials, baselin
         f"; the original settings break the ceiling of {show_latency(ceiling)} for {name} "
         f"({show_latency(before[name].value)})"
     )
-    others = [r for r in trials.records if name in r.figures and r.requested != baseline]
+    others = [r for r in trials.records if name in fresh(r) and r.requested != baseline]
     if not others:
         return said
     nearest = min(others, key=lambda record: record.figures[name].value)

@@ -38,12 +38,9 @@ def time_left_s(trials: Trials) -> float:
 
 
 def pairs_left(trials: Trials, phases: Sequence[str], beside_s: float = 0.0) -> int:
-    """How many pairs of these phases can still be measured, with `beside_s` for something else if
-    that leaves time for one."""
+    """How many pairs of these phases can still be measured, with `beside_s` for something else."""
     pair_s = 2 * sum(trials.phases.seconds[name] for name in phases) * TIME_MARGIN
-    left_s = time_left_s(trials)
-    if left_s - beside_s >= pair_s:
-        left_s -= beside_s
+    left_s = time_left_s(trials) - beside_s
     most = math.floor(left_s / pair_s) if pair_s > 0 else 0
     wrote = 2 * sum(trials.phases.wrote[name] for name in phases) * WRITE_MARGIN
     left = trials.phases.written.left

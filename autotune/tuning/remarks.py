@@ -138,11 +138,8 @@ def _nearest(
     """Of what was measured in full the best; what was ended early, if that is all there is."""
     better = [p for p in found[1:] if p.gain.value > NOTED]
     # What was proven not to be kept is told already.
-    candidates = (
-        [p for p in better if setting_key(p.setting) not in verdicts]
-        or better
-        or [p for p in aborted if p.gain.value > NOTED]
-    )
+    candidates = [p for p in better if setting_key(p.setting) not in verdicts]
+    candidates = candidates or [p for p in aborted if p.gain.value > NOTED]
     if not candidates:
         return None
 
@@ -156,14 +153,11 @@ def _nearest(
         return math.log(point.sure_gain) - max([0.0, *passed])
 
     best = max(candidates, key=rank)
-    return Nearest(best, baseline, *_obstacle(figures, best, baseline.figures, verdicts))
+    return Nearest(best, baseline, *_obstacle(figures, best, baseline.figures))
 
 
-def _obstacle(
-    figures: Sequence[Figure], point: Point, before: Figures, verdicts: Mapping[object, Verdict]
-) -> tuple[str, str]:
+def _obstacle(figures: Sequence[Figure], point: Point, before: Figures) -> tuple[str, str]:
     """What was in the way of a setting, and the option that would take it out of the way."""
-    verdict = verdicts.get(setting_key(point.setting))
     over = [
         (figure, limit)
         for figure in figures
@@ -176,12 +170,6 @@ def _obstacle(
         shown = point.figures[figure.name].value
         text = f"{figure.name} was {show_latency(shown)} where {show_latency(limit)} is allowed"
         return text, f"--p99-ceiling {figure.phase}={roomy(shown)}"
-    if verdict is not None:
-        overall = verdict.overall
-        return (
-            f"measured in turn it was ×{overall.ratio:.2f} ({overall.low:.2f} to "
-            f"{overall.high:.2f}), which may be noise"
-        ), ""
     low, high = point.gain.interval
     if low <= 1.0:
         return f"that may be noise ({low:.2f} to {high:.2f})", ""
@@ -200,7 +188,7 @@ def _next(
         more = f"--time {_minutes(options.time_s * 2)}"
     elif stopped.option == "write-budget" and options.write_budget:
         more = f"--write-budget {options.write_budget * 2 >> 20}MiB"
-    elif stopped.option == "trials" or nearest is not None:
+    elif stopped.option == "trials":
         more = f"--trials {options.trials * 2} --time {_minutes(options.time_s * 2)}"
     elif offered:
         more, why = offered[0].option, "to allow another ceiling"
@@ -214,7 +202,8 @@ def _minutes(seconds: float) -> str:
 
 
 def _command(preparation: Preparation, more: str) -> str:
-    """A run as this one was, as far as it can be said in a line."""
+    """A run as this one was, as far as it can be said in a line. A ceiling there takes the place
+    of all that a workload has, so these are named beside it."""
     options = preparation.options
     words = ["autotune run", options.device]
     name = options.workload.name
@@ -226,7 +215,7 @@ def _command(preparation: Preparation, more: str) -> str:
     words += [
         f"--p99-ceiling {ceiling}"
         for ceiling in options.ceilings
-        if ceiling not in options.workload.limits and ceiling.phase not in named
+        if (named or ceiling not in options.workload.limits) and ceiling.phase not in named
     ]
     words += [text for text in _limits(options) if text.split()[0] not in more.split()]
     return with_folder(" ".join([*words, more]), preparation.state_dir)
@@ -252,6 +241,8 @@ def _limits(options: Options) -> list[str]:
         words.append(f"--trials {options.trials}")
     if options.time_s != Options.time_s:
         words.append(f"--time {_minutes(options.time_s)}")
+    if options.seed != Options.seed:
+        words.append(f"--seed {options.seed}")
     return words
 
 

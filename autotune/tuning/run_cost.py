@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from autotune.measure.settling import LOAD_RAMP_S
 from autotune.measure.workload import START_S, Load, Phase
-from autotune.stats.sequential import MOST_PAIRS
+from autotune.stats.sequential import ERRORS, MOST_PAIRS
 from autotune.system.array import PARITY, Array, Media
 from autotune.system.scratch_space import scratch_bytes
-from autotune.tuning.long_load import GROWS, long_phases
-from autotune.tuning.preparation import BASELINE_TRIALS, Preparation
+from autotune.tuning.long_load import GROWS, long_phases, reserved_seconds
+from autotune.tuning.preparation import BASELINE_EVERY, BASELINE_TRIALS, DOUBTS, Preparation
 
 STREAM = {Media.HDD: 200e6, Media.SSD: 500e6, Media.NVME: 2500e6}
 """Bytes a second that a usual member takes at best, one after the other."""
@@ -47,21 +47,27 @@ def run_cost(preparation: Preparation) -> RunCost:
     options, array, phases = preparation.options, preparation.array, preparation.phases
     trial_s = sum(phase.expected_seconds for phase in phases)
     # One for nothing, since the first touch of everything is slower.
-    trials = 1 + BASELINE_TRIALS + options.trials + 2 * MOST_PAIRS
+    trials = 1 + BASELINE_TRIALS + options.trials + options.trials // BASELINE_EVERY
+    trials += DOUBTS + len(ERRORS) * 2 * MOST_PAIRS
     long = long_phases(preparation, {GROWS: 0}, phases) if _grows(preparation) else []
     # Of both sides, and once more the other way round if the winner looks slower.
-    long_s = 4 * sum(phase.max_seconds for phase in long)
-    seconds = min(options.time_s, trials * trial_s + long_s)
-    trials = max(1, min(trials, int((seconds - long_s) / trial_s)))
+    longs = len(ERRORS) * 4 if reserved_seconds(preparation, {GROWS: 0}, phases) else 2
+    most_s = trials * sum(phase.max_seconds + START_S for phase in phases)
+    most_s += longs * sum(phase.max_seconds for phase in long)
+    if _grows(preparation) and not preparation.live:
+        most_s += max(phase.growth_s for phase in phases)
+    seconds = min(options.time_s, most_s)
+    trials = max(1, min(trials, int(seconds / trial_s)))
+    long_s = min(longs * sum(phase.max_seconds for phase in long), seconds)
     scratch = 0
     if preparation.scratch is not None:
         scratch = scratch_bytes(preparation.scratch, preparation.underlying)
     written = float(scratch)
     for phase in phases:
         load_s = phase.expected_seconds - START_S + LOAD_RAMP_S
-        written += trials * load_s * _rate(phase, array)
+        written += (seconds - long_s) / trial_s * load_s * _rate(phase, array)
     for phase in long:
-        written += 4 * phase.max_seconds * _rate(phase, array)
+        written += long_s / len(long) * _rate(phase, array)
     if options.write_budget is not None:
         written = min(written, options.write_budget)
     member = written / _data_members(array)

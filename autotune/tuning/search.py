@@ -10,13 +10,13 @@ from autotune.problem.setting import Setting, setting_key
 from autotune.problem.strategy import KnobShare, Problem, Strategy, StrategyFactory
 from autotune.results.best_seen import LOOKS_BETTER, best_seen
 from autotune.results.pareto import Point, points
-from autotune.results.proof import proofs
+from autotune.results.proof import fresh, proofs
 from autotune.stats.drift import is_moving
 from autotune.stats.sequential import ERRORS, LEAST_PAIRS
 from autotune.stats.verdict import Conclusion, Verdict
 from autotune.tuning.better_part import better_part, looks_better, needed_part
 from autotune.tuning.confirm import Decision
-from autotune.tuning.long_load import long_seconds
+from autotune.tuning.long_load import GROWS, long_seconds, reserved_seconds
 from autotune.tuning.preparation import Preparation
 from autotune.tuning.relevance import differing, figures_moved
 from autotune.tuning.remaining import Stop, lacking, proof_seconds
@@ -27,8 +27,6 @@ from autotune.tuning.trials import Trials
 
 SHORT = 1
 """The pairs for which time is kept where nothing looks better yet."""
-ROOMY = 10
-"""A run that has so many times as long as a long load of both sides keeps time for it."""
 PATIENCE = 0.5
 """When this part of the trials is used and none held a ceiling that the array breaks as it is, the
 rest looks for what is better without making it worse."""
@@ -110,9 +108,7 @@ class Search:
             return lacking(self._prep, self._trials, SHORT)
         prep = self._prep
         phases = differing(prep.knobs, prep.phases, seen.setting, prep.baseline)
-        # Where time is short, a long load is not worth a trial.
-        long_s = long_seconds(prep, seen.setting, phases)
-        long_s = 0.0 if prep.options.time_s < ROOMY * long_s else long_s
+        long_s = reserved_seconds(prep, seen.setting, phases)
         kept_s = proof_seconds(self._trials, phases, LEAST_PAIRS) + long_s
         likely = self.what_matters(seen.setting)[0]
         likely = seen.setting if self.is_baseline(likely) else likely
@@ -121,13 +117,18 @@ class Search:
         self._trials.progress.proof = NextProof(proven, expected_s, kept_s, others=others)
         return lacking(prep, self._trials, LEAST_PAIRS, long_s, phases)
 
-    def better_part(self, setting: Setting, verdict: Verdict | None) -> Setting | None:
+    def better_part(self, setting: Setting, decision: Decision) -> Setting | None:
         """What is left to prove of a setting whose proof failed; None if nothing is."""
+        prep, verdict = self._prep, decision.verdict
         if verdict is None:
             return None
-        prep = self._prep
-        moves = {knob.name: figures_moved(knob, prep.phases) for knob in prep.knobs}
-        part = better_part(moves, self.figures, setting, prep.baseline, verdict)
+        part: Setting | None
+        if decision.long.slower():
+            # The short loads speak for the cache that the long one speaks against.
+            part = {**setting, GROWS: prep.baseline[GROWS]}
+        else:
+            moves = {knob.name: figures_moved(knob, prep.phases) for knob in prep.knobs}
+            part = better_part(moves, self.figures, setting, prep.baseline, verdict)
         is_out = part is None or self.needs_no_proof(part) or not prep.allowed(part)
         return None if is_out else part
 
@@ -205,7 +206,7 @@ class Search:
         tried holds them. Return those figures; none if there is nothing (more) to relax."""
         if self.relaxed:
             return []
-        broken = unreached(self.figures, self._before, self._trials)
+        broken = unreached(self.figures, self._before, self._trials, self._prep.baseline)
         if not broken:
             return []
         self.relaxed = broken
@@ -243,15 +244,17 @@ def _errors_left(trials: Trials) -> tuple[float, ...]:
     return ERRORS[made:] or ERRORS[-1:]
 
 
-def unreached(figures: Sequence[Figure], before: Figures, trials: Trials) -> list[Figure]:
-    """The figures whose ceiling in ms the original settings break and no trial held."""
+def unreached(
+    figures: Sequence[Figure], before: Figures, trials: Trials, baseline: Setting
+) -> list[Figure]:
+    """The figures whose ceiling in ms the original settings break and no other ones held."""
+    shown = [fresh(record) for record in trials.records if record.requested != baseline]
     return [
         figure
         for figure in broken_ceilings(figures, before, before)
         if not any(
-            figure.name in record.figures
-            and record.figures[figure.name].value <= (figure.ceiling or 0.0)
-            for record in trials.records
+            figure.name in each and each[figure.name].value <= (figure.ceiling or 0.0)
+            for each in shown
         )
     ]
 

@@ -78,6 +78,8 @@ def leave_in_force(
     """Apply the winner to stay until the next reboot."""
     # A script may have begun when the run did.
     refuse_over(preparation.array)
+    # A Ctrl-C of the last seconds, too.
+    watch()
     watch.look()
     watch.expect(None)
     apply(preparation.array, preparation.knobs, result.winner, journal)

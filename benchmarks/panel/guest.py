@@ -91,7 +91,8 @@ def seconds_over(figures: dict[str, Any], trials: list[TrialRecord]) -> float:
         own = [t.figures[name].value for t in trials if "baseline" in t.role and name in t.figures]
         if about["ceiling"] is not None and own:
             limits[name] = max(about["ceiling"], *own)
-    usual = {phase.name: phase.expected_seconds for phase in load_workload("balanced").phases}
+    phases = load_workload("balanced").phases
+    usual = {phase.name: phase.expected_seconds + phase.growth_s for phase in phases}
     seconds = 0.0
     for trial in trials:
         over = {name.partition(".")[0] for name in limits if passes(trial, name, limits[name])}

@@ -128,7 +128,7 @@ def as_document(
             phase.name: {
                 "weight": phase.weight,
                 "moved_by": moving(preparation, phase),
-                "seconds": phase.expected_seconds,
+                "seconds": phase.expected_seconds + phase.growth_s,
             }
             for phase in preparation.phases
         },

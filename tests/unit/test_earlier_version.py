@@ -71,7 +71,7 @@ def test_its_runs_are_listed_and_solved(machine: Machine) -> None:
     assert (newest["id"], newest["state"], newest["trials"]) == (2, "interrupted", 3)
     assert (oldest["id"], oldest["state"], oldest["trials"]) == (1, "done", 14)
     table = _call(machine, "history", "1")
-    assert "Workload made-up, strategy recipe, at most 9 settings" in table
+    assert "Workload made-up, strategy recipe, at most 9 combinations" in table
     document = json.loads(_call(machine, "history", "1", "--json"))
     assert document["named"]["balanced"]["confirmed"]
     assert len(document["trials"]) == 14

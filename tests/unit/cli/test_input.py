@@ -21,6 +21,7 @@ from autotune.quantities import (
     parse_share,
     show_bytes,
 )
+from autotune.tuning.prepare import _unmeasured
 from autotune.untrusted import MOST_KEPT_BYTES
 
 PROFILE = """{"schema_version": 1, "name": "md0-balanced", "created": "2026-01-01T00:00:00Z",
@@ -135,6 +136,30 @@ def test_a_ceiling_that_even_the_idle_array_breaks_is_refused() -> None:
 def test_a_ceiling_of_a_phase_without_a_probe_is_refused() -> None:
     with pytest.raises(UsageError, match="idle, resync, write"):
         check_phases([parse_ceiling("mix=20ms")], BALANCED)
+
+
+def test_two_ceilings_of_one_phase_are_refused() -> None:
+    for texts in (["20ms", "1.5x"], ["write=20ms", "write=30ms"]):
+        with pytest.raises(UsageError, match="There are two ceilings for"):
+            check_phases([parse_ceiling(text) for text in texts], BALANCED)
+    check_phases([parse_ceiling(text) for text in ("20ms", "write=30ms")], BALANCED)
+
+
+def test_a_ceiling_of_a_phase_with_too_few_requests_for_a_p99_is_refused() -> None:
+    shown = {name: figure for name, figure in BASELINE.items() if name != "resync.p99"}
+    with pytest.raises(RefusalError, match=r"resync=50ms cannot be judged: too few requests"):
+        resolve(BALANCED, [parse_ceiling("resync=50ms")], shown)
+    # For all phases, it is for those of which something is known; one that is left out is told.
+    resolve(BALANCED, [parse_ceiling("50ms"), parse_ceiling("other=50ms")], shown)
+
+
+def test_a_ceiling_of_a_phase_that_is_left_out_is_told() -> None:
+    phases = load_workload("balanced").phases
+    reads = tuple(phase for phase in phases if not phase.writes)
+    asked = [parse_ceiling("write=50ms"), parse_ceiling("50ms")]
+    assert not list(_unmeasured(asked, phases))
+    (finding,) = _unmeasured(asked, reads)
+    assert "The ceiling write=50ms is not judged: the phase write is not" in finding.message
 
 
 def test_a_ceiling_without_a_phase_before_its_sign_is_refused() -> None:

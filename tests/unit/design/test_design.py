@@ -54,7 +54,7 @@ def test_too_short_a_time_is_refused_before_anything_is_written(
 
 
 def test_the_least_time_that_is_said_is_enough_to_begin(tmp_path: object) -> None:
-    trials_s = 7 * sum(phase.expected_seconds for phase in BALANCED.phases)
+    trials_s = 7 * sum(phase.expected_seconds + phase.growth_s for phase in BALANCED.phases)
     filling_s = workspace.LARGEST_BYTES[Media.HDD] / 150e6
     with pytest.raises(UsageError, match=r"takes 10 min at the least\. Allow more \(--time\)"):
         design(asked(trials_s + filling_s - 1), tmp_path, None)  # type: ignore[arg-type]

@@ -144,6 +144,36 @@ def test_an_absolute_ceiling_is_held_by_the_measured_value() -> None:
     assert broken.step is Step.DROP
 
 
+def given(gain: float, spread: float) -> Look:
+    """Of a profile that was given, after two pairs that differ by so much."""
+    winner = [measured(100 * gain * (1 + spread)), measured(100 * gain / (1 + spread))]
+    verdict = judge([WRITE], winner, [measured(100), measured(101)])
+    terms = ProofTerms([WRITE], "the profile", given=True)
+    return look(terms, verdict, measured(100), winner[0], 2, 2)
+
+
+def test_what_was_given_and_looks_much_slower_is_not_called_no_worse() -> None:
+    wide = given(0.85, 0.06)
+    assert (wide.step, "looks slower, which may be noise" in wide.reason) == (Step.DROP, True)
+    assert given(0.97, 0.06) == Look(Step.KEEP, "no worse than the original settings")
+
+
+@pytest.mark.parametrize("other", [8.0, 20.0])
+def test_speed_is_given_up_for_all_ceilings_or_for_none(other: float) -> None:
+    calm = Figure("write.p99", "write", "latency", ceiling=12e6)
+    unmoved = Figure("read.p99", "read", "latency", ceiling=12e6)
+    winner, baseline = [measured(80, 8e6)] * 2, [measured(100, 2e7)] * 2
+    verdict = judge([WRITE, calm], winner, baseline)
+    before = {**measured(100, 2e7), "read.p99": Estimate(other * 1e6, 0.05)}
+    terms = ProofTerms([WRITE, calm, unmoved], asked=frozenset({None}))
+    result = look(terms, verdict, before, measured(80, 8e6), 2, 2)
+    assert (result.step is Step.KEEP) == (other == 8)
+    if other == 8:
+        assert result.reason == (
+            "slower, but it holds the ceiling for write.p99, which the original settings break"
+        )
+
+
 def test_the_chance_of_error_is_shared_out_and_no_more() -> None:
     assert sum(ERRORS) == pytest.approx(0.05)
     for looks in range(1, MOST_PAIRS + 1):

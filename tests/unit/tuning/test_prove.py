@@ -19,9 +19,12 @@ from autotune.problem.figure import Estimate
 from autotune.problem.setting import Setting
 from autotune.problem.strategy import KnobShare, Problem, Recommendation, Weighed
 from autotune.problem.trial import Trial
-from autotune.stats.verdict import Conclusion
+from autotune.stats.sequential import Held
+from autotune.stats.verdict import Comparison, Conclusion, Verdict
 from autotune.store import TrialRecord
 from autotune.tuning import phase_runs, run_progress
+from autotune.tuning.confirm import Decision
+from autotune.tuning.prove import Proven
 from autotune.tuning.time_left import RunPlan, TimeLeft, time_left
 
 MODEST, BOLD = {"stripe_cache_size": 512}, {"stripe_cache_size": 1024}
@@ -238,6 +241,57 @@ def test_a_change_that_mends_a_ceiling_stays_though_its_noise_is_large(
     assert result.verdict is not None
     assert result.verdict.figures["resync.p99"].conclusion is Conclusion.SAME
     assert result.refused == ()
+
+
+class Bold(Calmer):
+    """Recommends, once something is proven, what is faster and mends nothing."""
+
+    def recommend(self) -> Recommendation:
+        if self.problem.proven is None:
+            return super().recommend()
+        setting = {**self.problem.baseline, "read_ahead_kb": 1536}
+        return Recommendation(setting, Estimate(1.34, 0.05), 1.0)
+
+
+def test_what_mends_a_ceiling_is_not_given_up_for_what_is_faster(
+    machine: Bench1024, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A proof of reads alone would say nothing of it."""
+    monkeypatch.setattr(fake_run, "load_strategy", lambda _entry: Bold)
+    machine.ahead = {"read.throughput": 1.3}
+    measure = machine.measure
+
+    def slower(phase: Phase, bench: Bench, seed: int, *rest: object) -> PhaseResult:
+        result = measure(phase, bench, seed, *rest)
+        if phase.name != "resync" or machine.setting["sync_speed_max"] != 50000:
+            return result
+        p99, rate = result.figures["resync.p99"], result.figures["resync.throughput"]
+        shown = {
+            "resync.p99": Estimate(p99.value * 0.6, p99.spread),
+            "resync.throughput": Estimate(rate.value * 0.9, rate.spread),
+        }
+        return dataclasses.replace(result, figures={**result.figures, **shown})
+
+    monkeypatch.setattr(phase_runs, "measure", slower)
+    result = machine.run("random", ceilings=(Ceiling("resync", 16e6, None),))
+    assert result.keep
+    assert result.winner["sync_speed_max"] == 50000
+    assert result.held["resync.p99"] is Held.HOLDS
+
+
+def test_of_two_that_were_proven_the_one_that_holds_its_ceiling_is_kept() -> None:
+    def proven(name: str, gain: float, held: Held) -> Proven:
+        overall = Comparison.of(math.log(gain), 0.01)
+        verdict = Verdict(overall, {})
+        decision = Decision(True, "", verdict, {}, {}, {"resync.p99": held})
+        return Proven({"scheduler": name}, decision)
+
+    calm, fast = proven("calm", 1.09, Held.HOLDS), proven("fast", 1.34, Held.BROKEN)
+    for found in (calm.better_of(fast), fast.better_of(calm)):
+        assert found.winner == {"scheduler": "calm"}
+        ((setting, decision),) = found.others
+        assert setting == {"scheduler": "fast"}
+        assert "but resync.p99 stays above its ceiling then: ×1.34" in decision.reason
 
 
 def test_without_time_to_prove_fewer_changes_all_are_kept(

@@ -18,7 +18,7 @@ def ms(value: float) -> dict[str, Estimate]:
 
 def trials(*shown: tuple[dict[str, str], float]) -> Any:
     records = [
-        SimpleNamespace(number=number, requested=setting, figures=ms(value))
+        SimpleNamespace(number=number, requested=setting, figures=ms(value), measured=("resync",))
         for number, (setting, value) in enumerate(shown, 1)
     ]
     return cast(Any, SimpleNamespace(records=records))

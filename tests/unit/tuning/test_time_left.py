@@ -174,7 +174,7 @@ def test_a_run_reckons_anew_before_each_trial(
     assert [count for count, _ in seen] == [0, *range(len(seen) - 1)]
     first = seen[0][1]
     # Three phases, of which nothing is known yet.
-    assert (first.trials, first.long_s, first.moved_s) == (9, 120.0, 45.0)
+    assert (first.trials, first.long_s, first.moved_s) == (9, 120.0, 33.0)
     # Once something looks better, that is what is expected to be proven.
     searches = [plan for _, plan in seen if plan.role == "search"]
     assert (searches[0].proof_s, searches[-1].proof_s) == (0.0, 10.0)

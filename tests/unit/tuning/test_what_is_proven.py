@@ -14,6 +14,7 @@ from simulated_time import Clock
 
 from autotune.measure.phase import Bench, PhaseResult
 from autotune.measure.workload import Phase
+from autotune.problem.ceilings import Ceiling
 from autotune.problem.figure import Estimate
 from autotune.problem.setting import Setting, setting_key
 from autotune.problem.strategy import Problem, Recommendation, Weighed
@@ -197,6 +198,51 @@ def test_what_is_slower_after_a_minute_is_not_kept(
     # It was looked at twice.
     roles = [role for _, role, *_ in machine.stored(1)]
     assert roles.count("long-winner") == roles.count("long-baseline") == 2
+
+
+def test_the_next_proof_is_without_the_cache_that_failed_for_a_long_load(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Both(Growing):
+        def shape(self, phase: str, setting: Setting) -> dict[str, float]:
+            ahead = {"throughput": 1.5} if setting["read_ahead_kb"] == 1536 else {}
+            return ahead if phase == "read" else super().shape(phase, setting)
+
+    wishing(monkeypatch, {"stripe_cache_size": 2048, "read_ahead_kb": 1536})
+    monkeypatch.setattr(Growing, "catches_up", 4.0)
+    result = Both(tmp_path, monkeypatch).run("random")
+    changed = {k: v for k, v in result.winner.items() if v != result.baseline[k]}
+    assert changed == {"read_ahead_kb": 1536}
+    ((_, decision),) = result.refused
+    assert "faster in the first seconds" in decision.reason
+
+
+def test_what_holds_a_ceiling_is_kept_however_slow_it_is_in_a_long_load(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Calm(Growing):
+        def shape(self, phase: str, setting: Setting) -> dict[str, float]:
+            small = setting["stripe_cache_size"] == 2048
+            calm = {"p99": 0.5, "throughput": 0.2} if small else {}
+            return calm if phase == "resync" else super().shape(phase, setting)
+
+    wishing(monkeypatch, {"stripe_cache_size": 2048})
+    monkeypatch.setattr(Growing, "catches_up", 4.0)
+    ceilings = (Ceiling("resync", 15e6, None),)
+    result = Calm(tmp_path, monkeypatch).run("random", ceilings=ceilings)
+    assert result.keep
+    assert result.winner["stripe_cache_size"] == 2048
+    assert result.long.slower()
+
+
+def test_a_proof_that_failed_is_told_once_and_not_as_the_nearest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wishing(monkeypatch, {"stripe_cache_size": 2048})
+    monkeypatch.setattr(Growing, "catches_up", 4.0)
+    result = Growing(tmp_path, monkeypatch).run("random")
+    assert result.words.nearest is None
+    assert "may be noise" not in printed(result)
 
 
 def test_it_is_looked_at_once_where_there_is_no_time_for_more(
