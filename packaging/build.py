@@ -103,9 +103,14 @@ def _lay_out(source: Path, suite: str, wheels: Path) -> None:
     (source / "debian/copyright").write_text(copyright_of(TOP, wheels))
     shutil.copytree(wheels, source / "wheels")
     write_man(source / "man")
-    shutil.copy(TOP / "README.md", source)
-    for pages in ("how-to", "reference", "explanation"):
+    # What its links and texts name lies where they say.
+    for page in ("README", "ARCHITECTURE", "CONTRIBUTING", "SECURITY", "CHANGELOG"):
+        shutil.copy(TOP / f"{page}.md", source)
+    (source / "benchmarks").mkdir()
+    shutil.copy(TOP / "benchmarks/README.md", source / "benchmarks")
+    for pages in ("how-to", "reference", "explanation", "development"):
         shutil.copytree(TOP / "docs" / pages, source / "docs" / pages)
+    shutil.copytree(TOP / "examples", source / "examples")
     (source / "units").mkdir()
     for unit in (TOP / "autotune/service/units").glob("autotune-*"):
         text = unit.read_text().replace("/usr/local/bin/autotune", "/usr/bin/autotune")
