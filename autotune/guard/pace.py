@@ -6,10 +6,11 @@ the last minute, the p99 and the pace at which the slowest requests were seen gi
 at which the p99 would be what is wanted if the two were in proportion. That goes too far nowhere
 but on steep curves, and there comes back. Seconds at quite another pace say little of this one and
 are forgotten, so a pace that is far too low or high is judged by its last seconds, one that is
-about right by a whole minute, and a moment's disturbance, which lowers the pace, is soon over.
+about right by a whole minute. A moment's disturbance, which lowers the pace, is over in a minute.
 """
 
 import math
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -23,6 +24,11 @@ tenth, and nearly all of these are to stay under the ceiling."""
 MEMORY_S = 60
 NEAR = 1.25
 """Seconds at a pace further from the present one than this factor are forgotten."""
+SLOW_SHARE = 0.005
+"""Where a few requests wait for very long and all others do not, as beside a rebuild of RAID 10,
+most single seconds look good. So the pace rises only if no more than this were slow in the last
+minute, at this pace and lower ones: half of what a p99 allows, which is to hold each half minute.
+"""
 MOST_RISE, MOST_FALL = 0.04, 0.25
 """Of the log of the pace in a second: doubled in 17 s at the soonest, as a probe shows only some 20
 requests in a second and the pace must not be far too high by then."""
@@ -42,6 +48,7 @@ class Pace:
         self._floor_kib = floor_kib
         self._wanted_ns = WANTED * ceiling_ns
         self._seen: list[_Seen] = []
+        self._latest: deque[_Seen] = deque(maxlen=MEMORY_S)
         self.kib = max(start_kib, floor_kib)
 
     def hold(self, floor_kib: float, _free_kib: float) -> None:
@@ -60,16 +67,25 @@ class Pace:
             self.kib = max(self._floor_kib, min(self.kib, 1.25 * reached_kib))
         near = [seen for seen in self._seen if 1 / NEAR < seen.kib / self.kib < NEAR]
         self._seen = [*near, _Seen(second, self.kib)][-MEMORY_S:]
+        self._latest.append(self._seen[-1])
         latest = p99(seen.second for seen in self._seen)
         if latest is None:
             return
         change = math.log(_where_slow(self._seen) * self._wanted_ns / latest.likely / self.kib)
+        if change > 0 and self._was_too_slow():
+            return
         self.kib *= math.exp(max(-MOST_FALL, min(MOST_RISE, change)))
         self.kib = max(self._floor_kib, self.kib)
+
+    def _was_too_slow(self) -> bool:
+        """Whether too many requests were slow of late, at this pace or lower ones."""
+        lower = [each.second for each in self._latest if each.kib < NEAR * self.kib]
+        return sum(s.slow for s in lower) > SLOW_SHARE * sum(s.sampled for s in lower)
 
     def forget(self) -> None:
         """Keep the pace, but begin anew to judge it."""
         self._seen.clear()
+        self._latest.clear()
 
 
 class Share:
