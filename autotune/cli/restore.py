@@ -23,8 +23,8 @@ def restore(
         typer.Argument(
             metavar="DEVICE",
             autocompletion=complete.devices,
-            help="Also undo the profile that is applied to this array. One that is persisted comes "
-            "back at its next start: `autotune unpersist`.",
+            help="Also undo the profile that is applied to this array. If it is persisted, run "
+            "`autotune unpersist` too, or it comes back at the next start.",
         ),
     ] = None,
     all_: Annotated[
