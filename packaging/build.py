@@ -109,7 +109,8 @@ def _lay_out(source: Path, suite: str, wheels: Path) -> None:
     (source / "benchmarks").mkdir()
     shutil.copy(TOP / "benchmarks/README.md", source / "benchmarks")
     for pages in ("how-to", "reference", "explanation", "development"):
-        shutil.copytree(TOP / "docs" / pages, source / "docs" / pages)
+        # Those of development are links to the ones above.
+        shutil.copytree(TOP / "docs" / pages, source / "docs" / pages, symlinks=True)
     shutil.copytree(TOP / "examples", source / "examples")
     (source / "units").mkdir()
     for unit in (TOP / "autotune/service/units").glob("autotune-*"):
