@@ -150,10 +150,10 @@ def resolve(
     limited = {figure.phase for figure in resolved if figure.ceiling is not None}
     unknown = {figure.phase for figure in resolved if figure.quantity in QUANTITIES} - limited
     for ceiling in ceilings:
-        if ceiling.phase in unknown or (ceiling.phase is None and unknown and not limited):
+        if ceiling.phase in unknown:
             raise RefusalError(
-                f"The ceiling {ceiling} cannot be judged: too few requests were answered for a "
-                f"p99 of {', '.join(sorted(unknown))}. Leave that ceiling out, or raise the "
-                "phase's max_seconds or the rate of its probe (a workload file)."
+                f"The ceiling {ceiling} cannot be judged: too few requests were answered in the "
+                f"phase {ceiling.phase} for a p99. Leave that ceiling out, or raise the phase's "
+                "max_seconds or the rate of its probe (a workload file)."
             )
     return resolved
