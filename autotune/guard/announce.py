@@ -5,6 +5,7 @@ From a forecast if there is one, else from what the first minute shows.
 """
 
 import math
+import time
 from collections.abc import Iterator
 from datetime import datetime
 
@@ -89,7 +90,7 @@ class News:
         yield from self._progress(window)
         if window.needed_kib is not None and not self._told_deadline and self._promise.binds:
             self._told_deadline = True
-            yield self._deadline(window, window.needed_kib)
+            yield self._deadline(window.needed_kib)
         if (
             not self._told_long
             and self._action != CHECK
@@ -117,14 +118,13 @@ class News:
                 f"Policy {self._goals.policy}: the {self._what} will take {low} more{spread}{felt}."
             )
 
-    def conflict(self, window: Window) -> str | None:
+    def conflict(self, window: Window) -> Iterator[str]:
         """That the deadline cannot be met, or not together with the ceiling; once."""
-        if not window.impossible or self.told_impossible:
-            return None
-        self.told_impossible = True
-        return self._impossible(window)
+        if window.impossible and not self.told_impossible:
+            self.told_impossible = True
+            yield self._impossible(window)
 
-    def _deadline(self, window: Window, needed_kib: float) -> str:
+    def _deadline(self, needed_kib: float) -> str:
         """What the deadline asks of the sync, and what that costs if a forecast knows."""
         known = self._known
         felt = _felt(known.p99(self._action, needed_kib)) if known else ""
@@ -132,14 +132,14 @@ class News:
             felt = f", with a p99 above {show_latency(known.stopped_ns)}"
         felt += ", by the forecast" if felt else ""
         text = (
-            f"To be over by {self._at(window)}, the {self._what} needs "
+            f"To be over by {self._at}, the {self._what} needs "
             f"{show_rate(needed_kib * KIB)} of each member{felt}."
         )
         return text if self._promise.asked else f"By default: {text[:1].lower()}{text[1:]} {_ELSE}."
 
-    def _at(self, window: Window) -> str:
-        """The deadline."""
-        return show_moment(window.finish_s or 0.0, self._began_s or window.time_s)
+    @property
+    def _at(self) -> str:
+        return show_moment(self._promise.finish_s or 0.0, self._began_s or time.time())
 
     def _progress(self, window: Window) -> Iterator[str]:
         """At each quarter of the way, for whoever reads only a log."""
@@ -155,7 +155,7 @@ class News:
 
     def _impossible(self, window: Window) -> str:
         promise = self._promise
-        at = self._at(window)
+        at = self._at
         if window.needed_kib is None:
             low = window.left_low_s or 0.0
             end = show_moment(window.time_s + low, window.time_s)

@@ -64,14 +64,14 @@ class Goals:
     def promise(self, action: str, now: datetime, slowest_s: float = 0.0) -> Promise:
         """What is promised for a sync that begins to be guarded now, as md names its action.
         `slowest_s`: how long it takes at the least speed it is ever slowed to."""
-        finish_s = now.timestamp() + self.within_s if self.within_s is not None else None
+        within_s, asked = self.within_s, True
+        if within_s is None and self.by is None and self._may_last(action):
+            within_s = self.rebuild_s
+            if within_s is None and slowest_s > REBUILD_S:
+                within_s, asked = REBUILD_S, False
+        finish_s = now.timestamp() + within_s if within_s is not None else None
         if self.by is not None:
             finish_s = parse_moment(self.by, now).timestamp()
-        asked = True
-        if finish_s is None and self._may_last(action):
-            asked = self.rebuild_s is not None or slowest_s <= REBUILD_S
-            if within_s := self.rebuild_s or (None if asked else REBUILD_S):
-                finish_s = now.timestamp() + within_s
         # Without its redundancy, an array is at a greater risk than its users' patience.
         first = self.first or (DEADLINE if action in REBUILDS else CEILING)
         share = POLICIES[self.policy] if self.policy is not None else None

@@ -203,9 +203,8 @@ def _first(promise: Promise) -> Literal["", "deadline", "ceiling"]:
     return "deadline" if promise.binds else "ceiling"
 
 
-def _late_s(loop: GuardLoop) -> float | None:
-    finish_s = loop.outlook.promise.finish_s
-    return loop.now_s() - finish_s if finish_s is not None else None
+def _late_s(loop: GuardLoop, promise: Promise) -> float | None:
+    return loop.now_s() - promise.finish_s if promise.finish_s is not None else None
 
 
 def _ended(loop: GuardLoop, action: str, over: bool, overtaken: bool, interrupted: bool) -> str:
@@ -284,7 +283,7 @@ def _one(
             options.on_window(window)
             for text in news.of(window):
                 options.notice(text)
-            for text in filter(None, [news.conflict(window)]):
+            for text in news.conflict(window):
                 (options.unheld if promise.binds and not warned else options.notice)(text)
             if loop.behind and not told:
                 told = announce.waiting_behind(array.device, what, loop)
@@ -318,8 +317,8 @@ def _one(
         loop.over,
         _ended(loop, action, over, overtaken, interrupted) or f"stopped by {signals.name}",
         loop.released,
-        loop.outlook.promise.finish_s,
-        _late_s(loop) if over and not (overtaken or interrupted) else None,
+        promise.finish_s,
+        _late_s(loop, promise) if over and not (overtaken or interrupted) else None,
         overtaken,
         interrupted,
         loop.few_over,
