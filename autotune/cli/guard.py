@@ -121,7 +121,8 @@ def guard(
     ):
         if value is not None and value not in names:
             raise UsageError(f'{option} knows no "{value}"; choose {" or ".join(names)}.')
-    if if_impossible is not None and not (by_deadline and ceiling is not None):
+    has_deadline = by_deadline or care.finish_s is not None
+    if if_impossible is not None and not (has_deadline and ceiling is not None):
         raise UsageError("--if-impossible is for a deadline and a ceiling; give both.")
     if finish_by is not None:
         now = datetime.now()

@@ -10,9 +10,11 @@ import fake_sysfs
 import pytest
 from some_windows import some_windows
 from terminal import on_a_terminal
+from typer.testing import CliRunner
 
 from autotune.cli import guarding
-from autotune.errors import RefusalError
+from autotune.cli.main import app
+from autotune.errors import RefusalError, UsageError
 from autotune.guard import stored
 from autotune.system.array import find_array
 
@@ -125,6 +127,25 @@ def test_a_reshape_is_not_called_idle(
     machine.put("sys/block/md0/md/sync_action", "reshape")
     with pytest.raises(RefusalError, match="reshape of md0 runs"):
         guarding.guard(asked)
+
+
+def test_a_deadline_of_the_configuration_may_be_given_up_for_the_ceiling(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine, asked = fake_sysfs.raid6(tmp_path), list[guarding.GuardArguments]()
+    monkeypatch.setattr(
+        "autotune.system.array.find_array", lambda device: find_array(device, machine.root)
+    )
+    monkeypatch.setattr("autotune.preflight.checks.require_root", lambda: None)
+    monkeypatch.setattr(guarding, "become", asked.append)
+    config = tmp_path / "config.toml"
+    words = ["guard", "md0", "--config", str(config), "--if-impossible", "ceiling"]
+    config.write_text("[defaults]\nguard_p99 = '200ms'\n")
+    assert isinstance(CliRunner().invoke(app, words).exception, UsageError)
+    config.write_text("[defaults]\nguard_p99 = '200ms'\nguard_finish_within = '48h'\n")
+    assert CliRunner().invoke(app, words).exit_code == 0
+    (arguments,) = asked
+    assert (arguments.first, arguments.rebuild_s, arguments.within_s) == ("ceiling", 172_800, None)
 
 
 WAITS = """
