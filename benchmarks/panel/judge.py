@@ -40,15 +40,12 @@ PHASES = ("read", "write", "mix", "resync")
 """What a comparison measures of each side; those that write only where there is a mount."""
 
 _PROBE = (
-    *("--name=probe", "--rw=randread", "--bs=4k", "--direct=1", "--ioengine=io_uring"),
-    *(
-        "--lat_percentiles=1",
-        "--iodepth=64",
-        "--rate_iops=50",
-        "--rate_process=poisson",
-        "--norandommap=1",
-    ),
+    *("--name=probe", "--rw=randread", "--bs=4k", "--direct=1", "--ioengine=psync"),
+    *("--new_group=1", "--numjobs=50", "--group_reporting=1"),
+    *("--rate_iops=1", "--rate_process=poisson"),
+    *("--lat_percentiles=1", "--norandommap=1"),
 )
+"""Many readers who seldom read: none of them waits for another."""
 
 
 @dataclass(frozen=True)

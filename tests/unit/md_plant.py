@@ -158,4 +158,4 @@ class PlantProbe:
         self._said_s = now_s
         latest = [taken for ended, taken in self._plant.taken_s if ended > since_s][::3]
         reads = Counter(round(taken * 1e9) for taken in latest)
-        return Counters(now_s - since_s, 0, len(latest), reads, {})
+        return Counters(now_s - since_s, 0, reads, {})
