@@ -1,7 +1,7 @@
 """stripe_cache_size: how many stripes RAID 4/5/6 keeps in memory to collect writes."""
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from autotune.errors import InfeasibleError
@@ -98,11 +98,28 @@ def _object_bytes(array: Array) -> int:
 
 
 def _slab(array: Array) -> list[str] | None:
-    """The stripes' line of /proc/slabinfo: name, objects in use, objects, bytes of one. The name
-    is "…-alt" after a reshape."""
-    name = f"{array.level}-{array.name}"
-    for line in sysfs.read_or(array.root / "proc/slabinfo", "").splitlines():
-        fields = line.split()
-        if fields[:1] in ([name], [f"{name}-alt"]) and all(f.isdigit() for f in fields[1:4]):
+    """The stripes' line of /proc/slabinfo: name, objects in use, objects, bytes of one; None where
+    that counts another array's, too."""
+    lines = sysfs.read_or(array.root / "proc/slabinfo", "").splitlines()
+    fields = _line(array.name, array.level, lines)
+    return fields if fields and not _shares(array, lines) else None
+
+
+def _line(name: str, level: str, lines: Iterable[str]) -> list[str] | None:
+    """The cache is called "raid6-md0", after a reshape perhaps "raid6-md0-alt"."""
+    named = f"{level}-{name}"
+    for fields in map(str.split, lines):
+        if fields[:1] in ([named], [f"{named}-alt"]) and all(f.isdigit() for f in fields[1:4]):
             return fields if len(fields) > 3 else None
     return None
+
+
+def _shares(array: Array, lines: Sequence[str]) -> bool:
+    """Whether another array's stripes may be in this one's line. The kernel merges caches whose
+    objects are as large (mm/slab_common.c), under the name of the first; a stripe's size depends on
+    the number of disks alone."""
+    for cache in (array.root / "sys/block").glob("*/md/stripe_cache_size"):
+        md, disks = cache.parent, str(array.raid_disks)
+        if md != array.md and sysfs.read_or(md / "raid_disks", "").split()[:1] == [disks]:
+            return _line(md.parent.name, sysfs.read_or(md / "level", ""), lines) is None
+    return False

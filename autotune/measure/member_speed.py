@@ -27,7 +27,9 @@ def member_speeds(array: Array, watch: Callable[[], None] = lambda: None) -> dic
     All members at once, for that is how a sync reads them. Nothing is written: fio runs with
     --readonly. `watch` is called once a second.
     """
-    members = [m for m in array.members if "faulty" not in m.state and m.size_bytes]
+    # No spare, which may sleep, nor a write journal.
+    away = {"faulty", "spare", "journal"}
+    members = [m for m in array.members if not away & {*m.state.split(",")} and m.size_bytes]
     if array.now().sync_action != "idle" or not members:
         return {}
     load = Load(rw="read", block_kib=1024, depth=4)

@@ -194,6 +194,8 @@ def bad_blocks(array: Array) -> str | None:
 
 
 def fio_missing() -> str | None:
+    if not shutil.which("setpriv"):
+        return "setpriv, which starts fio, is not installed; install the package util-linux."
     if shutil.which("fio"):
         return None
     return "fio is not installed; install the package fio (`apt install fio`, `dnf install fio`)."

@@ -78,7 +78,9 @@ def wait_for_the_end(tuner: int) -> End:
     nothing for long, which breaks it."""
     last, killed = b"", False
     while True:
-        if select.select((0,), (), (), SILENCE_S)[0]:
+        # Twice: where both were stopped for long, as by `docker pause`, the first ends before the
+        # tuner can say anything.
+        if any(select.select((0,), (), (), each)[0] for each in (SILENCE_S, 2 * BEAT_S)):
             if not (heard := os.read(0, 1 << 16)):
                 if last.endswith(DONE):
                     return End.DONE

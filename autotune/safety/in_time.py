@@ -1,5 +1,6 @@
 """What may wait for a disk that does not answer, and is not worth waiting for. Light."""
 
+import contextlib
 import json
 import os
 import select
@@ -7,6 +8,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 
 def in_time(what: Callable[[], None], seconds: float) -> bool:
@@ -43,8 +45,11 @@ def answer_in_time(what: Callable[[], list[str]], seconds: float) -> list[str] |
     if not child:
         try:
             # Whoever reads what we print, or waits for a lock, does not wait for this.
-            os.closerange(0, writes)
-            os.closerange(writes + 1, os.sysconf("SC_OPEN_MAX"))
+            for number in [int(entry.name) for entry in Path("/proc/self/fd").iterdir()]:
+                if number != writes:
+                    # The one that the list was read by is closed already.
+                    with contextlib.suppress(OSError):
+                        os.close(number)
             with os.fdopen(writes, "w") as file:
                 json.dump(what(), file)
         finally:

@@ -57,8 +57,9 @@ def remove(uuid: str, disks: Collection[str]) -> Removal:
 
     def stop(name: str) -> str:
         # Somebody may have put something on it in a moment when it was not held.
-        active = _is_active(name)
-        return _stop_blank(name, members, len(members), begun=True) if active else _stop(name)
+        if _is_active(name):
+            return _stop_blank(name, members, len(members), begun=True)
+        return _stop(name, uuid)
 
     for name in _arrays(uuid, members):
         if fault := stop(name):
@@ -105,7 +106,7 @@ def remove_left(
     unused = cannot_run(members, uuid) or is_unwritten(members, uuid)
     remains = removing and all_seen and unused
     if (begun or remains) and not any(map(_is_active, arrays)):
-        fault = next(filter(None, map(_stop, arrays)), "")
+        fault = next(filter(None, (_stop(name, uuid) for name in arrays)), "")
     elif len(arrays) == 1:
         fault = stop(arrays[0])
     else:
@@ -262,11 +263,15 @@ def _arrays(uuid: str, members: Iterable[str]) -> list[str]:
     return list(names)
 
 
-def _stop(name: str) -> str:
-    """Stop an array; what prevents it, "" if nothing does."""
+def _stop(name: str, uuid: str) -> str:
+    """Stop an array; what prevents it, "" if nothing does, or if another one has its name by
+    now."""
     md = Path("/sys/block", name, "md")
     fault = ""
     for _ in _patiently():
+        metadata = sysfs.read_or(md / "metadata_version", "")
+        if md_uuid(name, metadata, Path("/")) not in ("", uuid):
+            return ""
         if sysfs.read_or(md / "array_state", "clear") == "clear":
             return ""
         fault = _run("mdadm", "--stop", f"/dev/{name}") or "mdadm --stop had no effect"

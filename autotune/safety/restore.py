@@ -1,7 +1,7 @@
 """Putting back what a journal says. Light: the guardian runs it when the tuner is dead."""
 
 import contextlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Set
 from pathlib import Path
 
 from autotune.durable import beside
@@ -136,10 +136,37 @@ def _restore_settings(journal: Journal, root: Path, outcome: Outcome) -> None:
     paths |= dict.fromkeys(lifted, "max")
     # Before the first look at them: what mdadm puts back is there before it ends.
     coming = {path for path in paths if str(path) in record.ours and may_come_back(path)}
+    # The array's own first: a disk that hangs may keep us from all that follows.
+    here = [path for path in paths if path not in gone]
+    own = {path: paths[path] for path in here if path.is_relative_to(block)}
+    rest = {path: paths[path] for path in here if path not in own}
+    kept: dict[Path, str | None] = {}
+    all_back = True
+    for part in (own, rest):
+        back, stays = _restore_part(journal, part, coming, outcome)
+        all_back, kept = all_back and back, kept | stays
+    if coming or not all_back:
+        for path, keep in kept.items():
+            # Of what waits, and is back or somebody else's, nothing is to be done any more.
+            over = keep or path.name == MIN or path in lifted
+            if path.name in WAITING and path not in coming and over:
+                journal.leave(path)
+        outcome.waiting = record.waits(root)
+
+
+def _restore_part(
+    journal: Journal,
+    paths: Mapping[Path, str],
+    coming: Set[Path],
+    outcome: Outcome,
+) -> tuple[bool, dict[Path, str | None]]:
+    """Put files back that have nothing to do with others. Whether all are, and which of them have
+    a value of somebody else's that stays."""
+    record = journal.record
+    all_back = True
     # Who set a value is judged before the first write: a switch of the scheduler back resets
     # others, and what it leaves there is nobody's.
-    found = _found([path for path in paths if path not in gone], outcome)
-    put: dict[Path, bool] = {}
+    found = _found(paths, outcome)
     writes = restoring({path: paths[path] for path in found})
     kept: dict[Path, str | None] = {write.path: None for write in writes}
     for write in writes:
@@ -157,14 +184,8 @@ def _restore_settings(journal: Journal, root: Path, outcome: Outcome) -> None:
         if keep is not None:
             tell(record, write, keep, outcome)
         if keep is None or reset:
-            put[path] = put_back_file(journal, write, keep, coming, outcome)
-    if coming or not all(put.values()):
-        for path, keep in kept.items():
-            # Of what waits, and is back or somebody else's, nothing is to be done any more.
-            over = keep or path.name == MIN or path in lifted
-            if path.name in WAITING and path not in coming and over:
-                journal.leave(path)
-        outcome.waiting = record.waits(root)
+            all_back &= put_back_file(journal, write, keep, coming, outcome)
+    return all_back, kept
 
 
 def _is_unseen(path: Path, record: Record) -> bool:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 
 from autotune.errors import InUseError, StoppedError
 from autotune.knobs import Knob, read_setting
-from autotune.problem.setting import Setting
+from autotune.problem.setting import Setting, Value
 from autotune.safety.guardian import Guardian
 from autotune.safety.set_by import QUEUE_DEPTH
 from autotune.safety.signals import Signals
@@ -138,8 +138,7 @@ class Watch:
             return f"a setting of {self._array.device} can no longer be read"
         for name, value in current.items():
             expected = self._expected.get(name, value)
-            if name == QUEUE_DEPTH and isinstance(value, int) and value < int(expected):
-                # The kernel itself lowers it for a disk whose queue is full.
+            if name == QUEUE_DEPTH and _is_lowered(value, expected):
                 continue
             if value != expected:
                 return (
@@ -147,3 +146,12 @@ class Watch:
                     f"{self._expected[name]}); theirs is left as it is"
                 )
         return None
+
+
+def _is_lowered(depths: Value, expected: Value) -> bool:
+    """Whether no disk's depth is above what is expected: the kernel itself lowers it for one whose
+    queue is full. It is one number, or, where they differ, one for each disk."""
+    each = [int(text) for text in str(depths).split(",")]
+    most = [int(text) for text in str(expected).split(",")]
+    pairs = zip(each, most if len(most) == len(each) else most * len(each), strict=False)
+    return all(depth <= limit for depth, limit in pairs)

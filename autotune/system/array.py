@@ -112,8 +112,13 @@ class Array:
 
     @property
     def disks(self) -> tuple[str, ...]:
-        """The whole disks under the members, each once, in the members' order."""
-        return tuple(dict.fromkeys(m.disk for m in self.members if "faulty" not in m.state))
+        """The whole disks under the members, each once, in the members' order. Not that of the
+        write journal alone, which is another kind of disk, and often the system's."""
+        return tuple(dict.fromkeys(m.disk for m in self._at_work))
+
+    @property
+    def _at_work(self) -> tuple[Member, ...]:
+        return tuple(m for m in self.members if not {"faulty", "journal"} & {*m.state.split(",")})
 
     @property
     def leaves(self) -> frozenset[str]:
@@ -124,7 +129,7 @@ class Array:
     def media(self) -> Media:
         """The slowest member's: it sets the pace. Of a disk that is gone nothing is known."""
         order = list(Media)
-        media = (m.media for m in self.members if "faulty" not in m.state)
+        media = (m.media for m in self._at_work)
         return min(media, key=order.index, default=Media.HDD)
 
     @property

@@ -1,5 +1,6 @@
 """Block devices in sysfs: names, partitions, what they are made of. Changes nothing."""
 
+import functools
 import hashlib
 import os
 import stat
@@ -88,15 +89,18 @@ def md_uuid(name: str, metadata: str, root: Path) -> str:
             words = [bytes.fromhex(text[i : i + 8])[::-1].hex() for i in range(0, 32, 8)]
             return "".join(words)
         return text
-    return _uuid_from_mdadm(name) if root == Path("/") else ""
-
-
-def _uuid_from_mdadm(name: str) -> str:
+    if root != Path("/"):
+        return ""
     try:
-        said = mdadm("--detail", name)
+        return _uuid_from_mdadm(name, sysfs.identity(root / "sys/block" / name))
     except UnseenError:
         return ""
-    return said.get("MD_UUID", "").replace(":", "").lower()
+
+
+@functools.cache
+def _uuid_from_mdadm(name: str, _identity: str) -> str:
+    """Asked once while an array runs: mdadm reads a member, which may take seconds."""
+    return mdadm("--detail", name).get("MD_UUID", "").replace(":", "").lower()
 
 
 def leads_elsewhere(device: Device) -> bool:

@@ -122,13 +122,33 @@ def test_an_array_that_goes_while_it_is_put_back_keeps_nothing_else_from_going_b
 
     def goes(*words: Any) -> dict[Path, str]:
         seen = look(*words)
-        shutil.rmtree(files.md)
+        shutil.rmtree(files.md, ignore_errors=True)
         return seen
 
     monkeypatch.setattr(restore_module, "_found", goes)
     outcome = restore(files.reload(), files.root)
     assert outcome.restored == [str(length)]
     assert sysfs.read(length) == before
+
+
+def test_what_is_the_arrays_own_goes_back_before_a_disk_is_asked(
+    files: Files, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that hangs lets nobody read its files, and a rebuild waits under the limit of a trial."""
+    journal = files.open()
+    high, length = files.md / "sync_speed_max", files.queue / "nr_requests"
+    files.write(journal, length, "32")
+    files.write(journal, high, "1001")
+    look, then = sysfs.original, []
+
+    def original(path: Path) -> str:
+        if path == length:
+            then.append(sysfs.value(high))
+        return look(path)
+
+    monkeypatch.setattr(sysfs, "original", original)
+    restore(files.reload(), files.root)
+    assert then[0] == "200000"
 
 
 @pytest.mark.parametrize(("lowered", "left"), [("41", "64"), ("64", "64"), ("200", "200")])

@@ -16,10 +16,16 @@ from autotune.system.array import find_array
 
 @pytest.mark.parametrize(
     ("name", "value", "ends"),
-    [("queue_depth", 41, False), ("queue_depth", 200, True), ("nr_requests", 41, True)],
+    [
+        ("queue_depth", 41, False),
+        ("queue_depth", "128,127,128", False),
+        ("queue_depth", "128,200,41", True),
+        ("queue_depth", 200, True),
+        ("nr_requests", 41, True),
+    ],
 )
 def test_a_depth_that_the_kernel_lowers_is_nobodys_change(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, value: int, ends: bool
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, value: int | str, ends: bool
 ) -> None:
     watch = Watch(find_array("md0", fake_sysfs.raid6(tmp_path).root), ())
     watch.expect({name: 128})

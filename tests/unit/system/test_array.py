@@ -8,6 +8,7 @@ import fake_sysfs
 import pytest
 
 from autotune.errors import InfeasibleError, RefusalError, UsageError
+from autotune.knobs.stripe_cache import stripes
 from autotune.system import sysfs
 from autotune.system.array import Media, find_array, list_arrays
 
@@ -70,6 +71,33 @@ def test_a_disk_that_is_gone_makes_no_ssds_hard_disks(tmp_path: Path) -> None:
     machine.array("md0", "raid1", ["sda", "sdb"])
     machine.put("sys/block/md0/md/dev-sdc/state", "faulty")
     assert find_array("md0", tmp_path).media is Media.SSD
+
+
+def test_a_write_journal_is_none_of_the_disks_that_are_tuned(tmp_path: Path) -> None:
+    """It is another kind of disk, and often the one that the system is on."""
+    machine = fake_sysfs.raid6(tmp_path)
+    machine.disk("nvme0n1", rotational=False)
+    machine.put("sys/block/md0/md/dev-nvme0n1/state", "in_sync,journal")
+    array = find_array("md0", tmp_path)
+    assert array.disks == ("sda", "sdb", "sdc", "sdd", "sde")
+    machine.put("sys/block/md0/md/dev-nvme0n1/state", "faulty,journal")
+    assert len(find_array("md0", tmp_path).members) == 6
+
+
+def test_stripes_of_another_array_are_not_counted_as_ones_own(tmp_path: Path) -> None:
+    machine = fake_sysfs.raid6(tmp_path)
+    machine.put("sys/block/md0/md/stripe_cache_size", "256")
+    assert stripes(find_array("md0", tmp_path)) == 256
+    disks = [f"sd{letter}" for letter in "fghij"]
+    for disk in disks:
+        machine.disk(disk, rotational=True)
+    machine.array("md1", "raid5", disks)
+    machine.put("sys/block/md1/md/stripe_cache_size", "256")
+    both = "raid6-md0 9000 9000 1976 8 4 : tunables 0 0 0"
+    machine.put("proc/slabinfo", both)
+    assert stripes(find_array("md0", tmp_path)) is None
+    machine.put("proc/slabinfo", f"{both}\nraid5-md1 300 300 1976 8 4 : tunables 0 0 0")
+    assert stripes(find_array("md0", tmp_path)) == 9000
 
 
 def test_a_symlink_finds_its_array(machine: fake_sysfs.FakeMachine) -> None:
