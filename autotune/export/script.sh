@@ -55,7 +55,7 @@ find_array() {
     disks=
     for member in "$block"/md/dev-*; do
         [ -e "$member/block" ] || continue
-        case $(cat "$member/state") in *faulty*) continue ;; esac
+        case $(cat "$member/state") in *faulty* | *journal*) continue ;; esac
         disk=$(readlink -f -- "$member/block")
         # The queue of a partition is that of its disk.
         [ ! -e "$disk/partition" ] || disk=${disk%/*}

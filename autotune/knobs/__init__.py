@@ -72,6 +72,8 @@ def missing(array: Array, knob: Knob) -> str | None:
     """Why an array does not take the values of a knob, a sentence; None if it does."""
     if knob.applies(array):
         return None
+    if is_of_disks(knob.name) and array.has_journal:
+        return f"{knob.name} is left alone on an array with a write journal, as {array.device}."
     try:
         now = knob.read(array)
     except (AutotuneError, OSError):

@@ -188,12 +188,17 @@ def read_aheads(paths: Iterable[Path]) -> tuple[Path, ...]:
 def on_every_disk(array: Array, file: str) -> bool:
     """Whether every member's disk has the file and really queues requests.
 
-    Devices without `mq` (dm, md, NVMe multipath heads) pass requests on; on 6.1 their queue
-    files exist all the same, and lie.
+    Never with a write journal: its disk is of another kind, often the system's, and udev cannot
+    tell it from the members that hold data. Devices without `mq` (dm, md, NVMe multipath heads)
+    pass requests on; on 6.1 their queue files exist all the same, and lie.
     """
     paths = disk_files(array, file)
-    return bool(paths) and all(
-        (sysfs.device(path) / "mq").is_dir() and sysfs.read_or(path, "") != "" for path in paths
+    return (
+        bool(paths)
+        and not array.has_journal
+        and all(
+            (sysfs.device(path) / "mq").is_dir() and sysfs.read_or(path, "") != "" for path in paths
+        )
     )
 
 

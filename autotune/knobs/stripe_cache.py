@@ -1,7 +1,7 @@
 """stripe_cache_size: how many stripes RAID 4/5/6 keeps in memory to collect writes."""
 
 import contextlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from autotune.errors import InfeasibleError
@@ -67,7 +67,7 @@ def growth_bytes(array: Array, write: Write) -> int:
     """What a store takes of memory, from what the cache holds now; 0 for one of another knob."""
     if write.path.name != StripeCacheSize.name:
         return 0
-    now = stripes(array) or whole(write.path)
+    now = own_stripes(array) or whole(write.path)
     return max(0, StripeCacheSize().ram_bytes(array, int(write.text) - now))
 
 
@@ -77,9 +77,24 @@ def grows(array: Array) -> bool:
 
 
 def stripes(array: Array) -> int | None:
-    """How many stripes the cache has now, its own growth included; None if that is not told."""
+    """How many stripes the cache has now, its own growth included; None if that is not told.
+    Perhaps with those of another array: how many come or go is told all the same."""
     slab = _slab(array)
     return int(slab[1]) if slab else None
+
+
+def own_stripes(array: Array) -> int | None:
+    """How many there are; None if nobody tells, or those of another array are counted, too. The
+    kernel merges caches whose objects are as large (mm/slab_common.c), under the name of the first;
+    a stripe's size depends on the number of disks."""
+    lines, disks = _slabinfo(array), str(array.raid_disks)
+    for cache in (array.root / "sys/block").glob("*/md/stripe_cache_size"):
+        md = cache.parent
+        as_many = sysfs.read_or(md / "raid_disks", "").split()[:1] == [disks]
+        other = md != array.md and as_many
+        if other and _line(md.parent.name, sysfs.read_or(md / "level", ""), lines) is None:
+            return None
+    return stripes(array)
 
 
 def _buffer_bytes(array: Array) -> int:
@@ -98,11 +113,12 @@ def _object_bytes(array: Array) -> int:
 
 
 def _slab(array: Array) -> list[str] | None:
-    """The stripes' line of /proc/slabinfo: name, objects in use, objects, bytes of one; None where
-    that counts another array's, too."""
-    lines = sysfs.read_or(array.root / "proc/slabinfo", "").splitlines()
-    fields = _line(array.name, array.level, lines)
-    return fields if fields and not _shares(array, lines) else None
+    """The stripes' line of /proc/slabinfo: name, objects in use, objects, bytes of one."""
+    return _line(array.name, array.level, _slabinfo(array))
+
+
+def _slabinfo(array: Array) -> list[str]:
+    return sysfs.read_or(array.root / "proc/slabinfo", "").splitlines()
 
 
 def _line(name: str, level: str, lines: Iterable[str]) -> list[str] | None:
@@ -112,14 +128,3 @@ def _line(name: str, level: str, lines: Iterable[str]) -> list[str] | None:
         if fields[:1] in ([named], [f"{named}-alt"]) and all(f.isdigit() for f in fields[1:4]):
             return fields if len(fields) > 3 else None
     return None
-
-
-def _shares(array: Array, lines: Sequence[str]) -> bool:
-    """Whether another array's stripes may be in this one's line. The kernel merges caches whose
-    objects are as large (mm/slab_common.c), under the name of the first; a stripe's size depends on
-    the number of disks alone."""
-    for cache in (array.root / "sys/block").glob("*/md/stripe_cache_size"):
-        md, disks = cache.parent, str(array.raid_disks)
-        if md != array.md and sysfs.read_or(md / "raid_disks", "").split()[:1] == [disks]:
-            return _line(md.parent.name, sysfs.read_or(md / "level", ""), lines) is None
-    return False

@@ -15,7 +15,7 @@ from autotune.system import sysfs
 BEAT_S = 5.0
 SILENCE_S = 60.0
 """A thread of its own beats, so nothing but a stop, or a wait in the kernel that does not end,
-silences a tuner for so long. While the whole machine sleeps, neither counts."""
+silences a tuner for so long, and two beats more. While the whole machine sleeps, neither counts."""
 DONE = b"!"
 
 
@@ -78,9 +78,9 @@ def wait_for_the_end(tuner: int) -> End:
     nothing for long, which breaks it."""
     last, killed = b"", False
     while True:
-        # Twice: where both were stopped for long, as by `docker pause`, the first ends before the
+        # Where both were stopped for long, as by `docker pause`, the first wait ends before the
         # tuner can say anything.
-        if any(select.select((0,), (), (), each)[0] for each in (SILENCE_S, 2 * BEAT_S)):
+        if _says_something(SILENCE_S) or _says_something(2 * BEAT_S):
             if not (heard := os.read(0, 1 << 16)):
                 if last.endswith(DONE):
                     return End.DONE
@@ -93,3 +93,7 @@ def wait_for_the_end(tuner: int) -> End:
             # The log comes last, since it may wait for the disk that it is on.
             os.kill(tuner, signal.SIGKILL)
             killed = True
+
+
+def _says_something(within_s: float) -> bool:
+    return bool(select.select((0,), (), (), within_s)[0])

@@ -269,10 +269,10 @@ def _stop(name: str, uuid: str) -> str:
     md = Path("/sys/block", name, "md")
     fault = ""
     for _ in _patiently():
+        if sysfs.read_or(md / "array_state", "clear") == "clear":
+            return ""
         metadata = sysfs.read_or(md / "metadata_version", "")
         if md_uuid(name, metadata, Path("/")) not in ("", uuid):
-            return ""
-        if sysfs.read_or(md / "array_state", "clear") == "clear":
             return ""
         fault = _run("mdadm", "--stop", f"/dev/{name}") or "mdadm --stop had no effect"
     return fault

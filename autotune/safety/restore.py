@@ -160,8 +160,8 @@ def _restore_part(
     coming: Set[Path],
     outcome: Outcome,
 ) -> tuple[bool, dict[Path, str | None]]:
-    """Put files back that have nothing to do with others. Whether all are, and which of them have
-    a value of somebody else's that stays."""
+    """Put these files back, none of which resets one of another part. Whether all are, and which
+    of them have a value of somebody else's that stays."""
     record = journal.record
     all_back = True
     # Who set a value is judged before the first write: a switch of the scheduler back resets

@@ -151,7 +151,7 @@ class Watch:
 def _is_lowered(depths: Value, expected: Value) -> bool:
     """Whether no disk's depth is above what is expected: the kernel itself lowers it for one whose
     queue is full. It is one number, or, where they differ, one for each disk."""
-    each = [int(text) for text in str(depths).split(",")]
-    most = [int(text) for text in str(expected).split(",")]
-    pairs = zip(each, most if len(most) == len(each) else most * len(each), strict=False)
+    each, most = ([int(text) for text in str(value).split(",")] for value in (depths, expected))
+    disks = max(len(each), len(most))
+    pairs = zip(each * (disks // len(each)), most * (disks // len(most)), strict=True)
     return all(depth <= limit for depth, limit in pairs)

@@ -117,6 +117,11 @@ class Array:
         return tuple(dict.fromkeys(m.disk for m in self._at_work))
 
     @property
+    def has_journal(self) -> bool:
+        """Whether a device of its own has its write journal."""
+        return any("journal" in member.state.split(",") for member in self.members)
+
+    @property
     def _at_work(self) -> tuple[Member, ...]:
         return tuple(m for m in self.members if not {"faulty", "journal"} & {*m.state.split(",")})
 

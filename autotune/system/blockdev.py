@@ -99,8 +99,11 @@ def md_uuid(name: str, metadata: str, root: Path) -> str:
 
 @functools.cache
 def _uuid_from_mdadm(name: str, _identity: str) -> str:
-    """Asked once while an array runs: mdadm reads a member, which may take seconds."""
-    return mdadm("--detail", name).get("MD_UUID", "").replace(":", "").lower()
+    """Asked once while an array runs: mdadm reads a member, which may take seconds. UnseenError if
+    it does not tell, as of one that is just assembled."""
+    if uuid := mdadm("--detail", name).get("MD_UUID", "").replace(":", "").lower():
+        return uuid
+    raise UnseenError(f"mdadm tells no UUID of {name}")
 
 
 def leads_elsewhere(device: Device) -> bool:

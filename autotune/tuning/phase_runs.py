@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 
 from autotune.errors import MeasurementError
-from autotune.knobs.stripe_cache import stripes
+from autotune.knobs.stripe_cache import own_stripes
 from autotune.measure.phase import (
     Bench,
     Clear,
@@ -137,4 +137,4 @@ class PhaseRuns:
     def _note_growth(self, setting: Setting) -> None:
         """How far the stripe cache has grown by itself, under the original settings."""
         if setting == self._prep.baseline:
-            self.grown_stripes = max(self.grown_stripes, stripes(self._prep.array) or 0)
+            self.grown_stripes = max(self.grown_stripes, own_stripes(self._prep.array) or 0)

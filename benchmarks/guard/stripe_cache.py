@@ -21,10 +21,12 @@ from benchmarks.guard.guest import SLOW, begin_rebuild, limited, member_kib, reb
 from benchmarks.guard.users import Users
 
 LOAD_S = 40
+ONE_A_SECOND = ("--rate_iops=1", "--ioengine=psync", "--group_reporting", "--norandommap")
+"""Each waits for its own request alone."""
 USERS = {
-    "15 reads/s": ("--rw=randread", "--bs=4k", "--rate_iops=15"),
-    "10 writes/s": ("--rw=randwrite", "--bs=4k", "--rate_iops=10"),
-    "a stream of writes": ("--rw=write", "--bs=1M"),
+    "15 reads/s": ("--rw=randread", "--bs=4k", "--numjobs=15", *ONE_A_SECOND),
+    "10 writes/s": ("--rw=randwrite", "--bs=4k", "--numjobs=10", *ONE_A_SECOND),
+    "a stream of writes": ("--rw=write", "--bs=1M", "--iodepth=8", "--ioengine=libaio"),
 }
 
 
@@ -56,7 +58,7 @@ def stripes(array: Array) -> int:
 def felt(array: Array, words: tuple[str, ...]) -> tuple[float, float]:
     """What fio says of such users: MB/s, and the p99 in ms of all that a request waits."""
     how = (
-        "--direct=1 --iodepth=8 --ioengine=libaio --time_based --lat_percentiles=1 "
+        "--direct=1 --invalidate=0 --thread --time_based --lat_percentiles=1 "
         f"--clat_percentiles=0 --output-format=json --runtime={LOAD_S}"
     )
     command = ("fio", "--name=users", f"--filename={array.device}", *how.split(), *words)

@@ -7,6 +7,7 @@ the speed of the check and the p99 of the reads.
 import argparse
 import subprocess
 import time
+from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -64,9 +65,9 @@ def watched(array: Array, size: int) -> tuple[list[float], list[int], list[int]]
 
 
 def probe(folder: Path) -> list[str]:
-    """fio's command: small reads at a fixed rate, with a line for each in a log."""
-    job = ("--rw=randread", "--bs=4k", "--direct=1", "--ioengine=io_uring", "--iodepth=64")
-    rate = (f"--rate_iops={IOPS}", "--rate_process=poisson", "--norandommap=1")
+    """fio's command: many who read once a second, with a line for each read in their logs."""
+    job = ("--rw=randread", "--bs=4k", "--direct=1", "--ioengine=psync", f"--numjobs={IOPS}")
+    rate = ("--rate_iops=1", "--rate_process=poisson", "--norandommap=1", "--invalidate=0")
     times = ("--time_based=1", f"--runtime={WINDOW_S * WINDOWS}")
     log = (f"--write_lat_log={folder}/probe", "--log_avg_msec=0")
     return ["fio", "--name=probe", f"--filename={DEVICE}", "--thread=1", *job, *rate, *times, *log]
@@ -75,7 +76,8 @@ def probe(folder: Path) -> list[str]:
 def p99s(folder: Path) -> list[int]:
     """The p99 of the reads that were answered in each window."""
     windows: list[list[int]] = [[] for _ in range(WINDOWS)]
-    for line in (folder / "probe_lat.1.log").read_text().splitlines():
+    logs = (log.read_text().splitlines() for log in folder.glob("probe_lat.*.log"))
+    for line in chain.from_iterable(logs):
         at_ms, ns = (int(field) for field in line.split(",")[:2])
         window = at_ms // (1000 * WINDOW_S)
         if window < WINDOWS:

@@ -43,7 +43,7 @@ _PROBE = (
     *("--name=probe", "--rw=randread", "--bs=4k", "--direct=1", "--ioengine=psync"),
     *("--new_group=1", "--numjobs=50", "--group_reporting=1"),
     *("--rate_iops=1", "--rate_process=poisson"),
-    *("--lat_percentiles=1", "--norandommap=1"),
+    *("--lat_percentiles=1", "--norandommap=1", "--invalidate=0"),
 )
 """Many readers who seldom read: none of them waits for another."""
 

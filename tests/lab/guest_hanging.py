@@ -27,7 +27,7 @@ from pathlib import Path
 from autotune.safety import guardian, heartbeat
 if "autotune.safety.guardian" not in sys.argv:
     os.execv({sys.executable!r}, [{sys.executable!r}, *sys.argv[1:]])
-heartbeat.SILENCE_S = {SOON_S}
+heartbeat.BEAT_S, heartbeat.SILENCE_S = 0.1, {SOON_S}
 sys.exit(guardian.watch_over(Path(sys.argv[-1])))
 """
 COMMAND = """

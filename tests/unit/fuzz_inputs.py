@@ -11,8 +11,8 @@ JOB = {
     "jobname": "load",
     "error": 0,
     "job_runtime": 1000,
-    "read": {"io_bytes": 8192, "total_ios": 2, "lat_ns": {"bins": {"580": 1, "612": 1}}},
-    "write": {"io_bytes": 0, "total_ios": 0, "lat_ns": {"N": 0}},
+    "read": {"io_bytes": 8192, "lat_ns": {"bins": {"580": 1, "612": 1}}},
+    "write": {"io_bytes": 0, "lat_ns": {"N": 0}},
 }
 FIO = {"fio version": "fio-3.33", "jobs": [JOB]}
 FIGURE = {"before": 1, "after": 2, "ratio": 2, "low": 1, "high": 3, "conclusion": "better"}

@@ -19,7 +19,6 @@ TARGET = Target(Path("/dev/md0"), 1 << 30)
 def direction(requests: int = 0, bins: dict[str, int] | None = None) -> dict[str, Any]:
     return {
         "io_bytes": requests * 4096,
-        "total_ios": requests,
         "lat_ns": {"bins": bins} if bins else {"N": 0},
     }
 

@@ -223,7 +223,7 @@ IMPATIENT = f"""#!{sys.executable}
 import sys, syslog, time
 from pathlib import Path
 from autotune.safety import guardian, heartbeat
-heartbeat.SILENCE_S, guardian.HOLD_S = 5.0, 5.0
+heartbeat.BEAT_S, heartbeat.SILENCE_S, guardian.HOLD_S = 0.1, 5.0, 5.0
 # Whoever keeps the log may hang, too.
 syslog.syslog = lambda *_: time.sleep(45)
 sys.exit(guardian.watch_over(Path(sys.argv[-1])))

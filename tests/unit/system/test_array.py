@@ -8,7 +8,8 @@ import fake_sysfs
 import pytest
 
 from autotune.errors import InfeasibleError, RefusalError, UsageError
-from autotune.knobs.stripe_cache import stripes
+from autotune.knobs import ALL, by_name, for_array, is_of_disks, missing
+from autotune.knobs.stripe_cache import own_stripes
 from autotune.system import sysfs
 from autotune.system.array import Media, find_array, list_arrays
 
@@ -80,6 +81,8 @@ def test_a_write_journal_is_none_of_the_disks_that_are_tuned(tmp_path: Path) -> 
     machine.put("sys/block/md0/md/dev-nvme0n1/state", "in_sync,journal")
     array = find_array("md0", tmp_path)
     assert array.disks == ("sda", "sdb", "sdc", "sdd", "sde")
+    assert not any(is_of_disks(knob.name) for knob in for_array(array, ALL))
+    assert "write journal" in (missing(array, by_name("scheduler")) or "")
     machine.put("sys/block/md0/md/dev-nvme0n1/state", "faulty,journal")
     assert len(find_array("md0", tmp_path).members) == 6
 
@@ -87,7 +90,7 @@ def test_a_write_journal_is_none_of_the_disks_that_are_tuned(tmp_path: Path) -> 
 def test_stripes_of_another_array_are_not_counted_as_ones_own(tmp_path: Path) -> None:
     machine = fake_sysfs.raid6(tmp_path)
     machine.put("sys/block/md0/md/stripe_cache_size", "256")
-    assert stripes(find_array("md0", tmp_path)) == 256
+    assert own_stripes(find_array("md0", tmp_path)) == 256
     disks = [f"sd{letter}" for letter in "fghij"]
     for disk in disks:
         machine.disk(disk, rotational=True)
@@ -95,9 +98,9 @@ def test_stripes_of_another_array_are_not_counted_as_ones_own(tmp_path: Path) ->
     machine.put("sys/block/md1/md/stripe_cache_size", "256")
     both = "raid6-md0 9000 9000 1976 8 4 : tunables 0 0 0"
     machine.put("proc/slabinfo", both)
-    assert stripes(find_array("md0", tmp_path)) is None
+    assert own_stripes(find_array("md0", tmp_path)) is None
     machine.put("proc/slabinfo", f"{both}\nraid5-md1 300 300 1976 8 4 : tunables 0 0 0")
-    assert stripes(find_array("md0", tmp_path)) == 9000
+    assert own_stripes(find_array("md0", tmp_path)) == 9000
 
 
 def test_a_symlink_finds_its_array(machine: fake_sysfs.FakeMachine) -> None:
