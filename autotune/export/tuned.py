@@ -1,4 +1,4 @@
-"""A TuneD profile folder for /etc/tuned.
+"""A TuneD profile folder for /etc/tuned/profiles, or for /etc/tuned before TuneD 2.23.
 
 It runs the script, through TuneD's script plugin: start, verify, stop. Its sysfs plugin cannot
 carry these values: it keeps no order, verifies "70000" against the "70000 (local)" that md shows,
@@ -23,8 +23,11 @@ def render(profile: Profile, uuid: str) -> dict[str, str]:
     """The folder, for the array of this UUID. `script.sh` turns TuneD's words into the other's."""
     md_uuid, _ = forms(uuid)
     name = shell.script_name(profile)
-    install = f"Install: this folder in /etc/tuned. Then: tuned-adm profile {name}"
-    header = comment(profile, install, lacks=_LACKS)
+    install = (
+        "Install: this folder in /etc/tuned/profiles; before TuneD 2.23, in /etc/tuned. A newer "
+        "TuneD does not look there. Move it when TuneD is upgraded."
+    )
+    header = comment(profile, install, f"Then: tuned-adm profile {name}", lacks=_LACKS)
     return {
         f"{name}/tuned.conf": header + _CONF.format(name=harmless(profile.name)),
         f"{name}/script.sh": "#!/bin/sh\n" + header + _SCRIPT.format(uuid=md_uuid),

@@ -38,7 +38,8 @@ _UDEV = (
 )
 _SYSCTL = ("etc/sysctl.d", "run/sysctl.d", "usr/local/lib/sysctl.d", "usr/lib/sysctl.d")
 _MDADM = ("etc/mdadm/mdadm.conf", "etc/mdadm.conf")
-_TUNED = ("etc/tuned", "etc/tuned/profiles", "usr/lib/tuned", "usr/lib/tuned/profiles")
+_TUNED = ("etc/tuned/profiles", "usr/lib/tuned/profiles", "etc/tuned", "usr/lib/tuned")
+"""Those of TuneD 2.23 and later first: it no longer reads what an upgrade left in the others."""
 
 
 @dataclass(frozen=True)

@@ -157,7 +157,9 @@ def test_a_unit_is_one_that_systemd_takes(
 @pytest.mark.slow
 def test_tuned_applies_verifies_and_rolls_back(out: Path, before: dict[str, str]) -> None:
     export("tuned", out, "--array", str(ARRAY.uuid))
-    shutil.copytree(out / NAME, Path("/etc/tuned", NAME))
+    new = Path("/usr/lib/tuned/profiles").is_dir()
+    place = Path("/etc/tuned/profiles" if new else "/etc/tuned", NAME)
+    shutil.copytree(out / NAME, place)
     Path("/run/dbus").mkdir(exist_ok=True)
     bus = subprocess.Popen(["dbus-daemon", "--system", "--nofork", "--nopidfile"])
     wait_until(lambda: Path("/run/dbus/system_bus_socket").exists(), 20, "the bus")
@@ -175,7 +177,7 @@ def test_tuned_applies_verifies_and_rolls_back(out: Path, before: dict[str, str]
         for process in (tuned, bus):
             process.terminate()
             process.wait(timeout=30)
-        shutil.rmtree(Path("/etc/tuned", NAME))
+        shutil.rmtree(place)
 
 
 def verified() -> int:

@@ -38,6 +38,13 @@ def test_one_file_goes_to_the_standard_output_and_more_to_a_folder(tmp_path: Pat
     }
 
 
+def test_a_tuned_profile_says_where_tuned_looks_for_it(tmp_path: Path) -> None:
+    export(PROFILE, "--format", "tuned", "--out", tmp_path)
+    (conf,) = tmp_path.glob("*/tuned.conf")
+    said = " ".join(line.removeprefix("# ").strip() for line in conf.read_text().splitlines())
+    assert "in /etc/tuned/profiles; before TuneD 2.23, in /etc/tuned." in said
+
+
 def test_the_newest_run_with_a_profile_is_what_is_meant(tmp_path: Path) -> None:
     assert "name a profile" in export("--state-dir", tmp_path).stderr
     filled(tmp_path)

@@ -257,6 +257,16 @@ def test_tuned_is_named_with_the_lines_of_its_profiles(machine: fake_sysfs.FakeM
     assert ":3 (readahead=>4096)" in ahead
 
 
+def test_a_profile_that_tuned_no_longer_reads_is_not_quoted(
+    machine: fake_sysfs.FakeMachine,
+) -> None:
+    machine.put("etc/tuned/active_profile", "mine")
+    machine.put("etc/tuned/mine/tuned.conf", "[disk]\nelevator=none\n")
+    machine.put("etc/tuned/profiles/mine/tuned.conf", "[disk]\nreadahead=>4096\n")
+    (text,) = conflicts.find(find_array("md0", machine.root))
+    assert "/etc/tuned/profiles/mine/tuned.conf:2" in text
+
+
 def test_a_rule_that_etc_overrides_is_not_named(machine: fake_sysfs.FakeMachine) -> None:
     machine.put("usr/lib/udev/rules.d/70-md.rules", 'ATTR{md/stripe_cache_size}="8192"')
     machine.put("etc/udev/rules.d/70-md.rules", "# nothing")
