@@ -29,6 +29,7 @@ def status(
     from autotune.report.lines import print_indented
     from autotune.safety.applied import left_on_disks
     from autotune.safety.other_folders import left_elsewhere
+    from autotune.service.unchecked import kept_from_work
     from autotune.system.array import find_array, list_arrays
     from autotune.system.sync import real_sync
 
@@ -39,7 +40,7 @@ def status(
         bound = held(array) if real_sync(array) or array.sync_action == "idle" else None
         seen, more = look(array, state_dir), filter(None, (nobody.get(array.device), bound))
         found.append(replace(seen, faults=(*seen.faults, *more)))
-    left = left_elsewhere(state_dir)
+    left = kept_from_work() + left_elsewhere(state_dir)
     if device is None:
         uuids = {array.uuid for array in arrays}
         left += left_on_disks(state_dir, uuids)

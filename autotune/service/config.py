@@ -1,5 +1,6 @@
 """What the service may do, from /etc/autotune/config.toml: understood whole, or refused."""
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -191,6 +192,17 @@ def load_config(path: Path = CONFIG) -> Config:
         if workload not in shipped():
             ownership.refuse(Path(workload), f"The workload {plain(workload)} of {name}")
     return config
+
+
+def fault(path: Path = CONFIG) -> str | None:
+    """Why the service cannot use the configuration, in a sentence; None if it can, or if who asks
+    may not read it."""
+    try:
+        load_config(path)
+    except UsageError as error:
+        # Of one that only root may read, root is told.
+        return str(error) if os.access(path, os.R_OK) else None
+    return None
 
 
 def parse_config(text: str, source: str) -> Config:

@@ -184,6 +184,12 @@ def timer(unit: str) -> str:
     return f"{unit.removesuffix('.service')}.timer"
 
 
+def is_enabled(root: Path = Path("/")) -> bool:
+    """Whether a unit is enabled that works by the configuration."""
+    names = (ENABLED[-1], GUARD.format("*"), timer(CHECK.format("*")))
+    return any(any((root / FOLDER).glob(f"*.wants/{name}")) for name in names)
+
+
 def by_name(root: Path = Path("/")) -> list[str]:
     """The enabled guards that go by the name of an array, as in an earlier version."""
     found = {path.name for path in (root / FOLDER).glob(f"*.wants/{GUARD.format('*')}")}

@@ -7,7 +7,8 @@ from pathlib import Path
 from autotune.errors import RefusalError, UsageError
 from autotune.preflight.check_schedule import is_masked
 from autotune.service import CONFIG
-from autotune.service.install import FOLDER, checked, has_checks, timer
+from autotune.service.config import fault
+from autotune.service.install import FOLDER, checked, has_checks, is_enabled, timer
 from autotune.service.take_over import RECORD, found
 from autotune.system.array import list_arrays
 
@@ -36,14 +37,16 @@ def are_off(root: Path = Path("/")) -> bool:
 
 
 def unchecked(root: Path = Path("/")) -> dict[str, str]:
-    """A sentence for each array here that nobody checks, by device. Of a faulty configuration
-    `config check` tells."""
+    """A sentence for each array here that nobody checks, by device."""
     if not are_off(root):
         return {}
     try:
         wanted = {name: unit for unit, name in checked(root).items()}
     except UsageError:
-        return {}
+        # No check of ours starts with it, so this is true of every array.
+        why = fault(root / CONFIG.relative_to("/"))
+        found = [a.device for a in list_arrays(root) if has_checks(a)] if why else []
+        return {device: f"Nobody checks {device}: {why}" for device in found}
     texts = {}
     for array in list_arrays(root):
         unit = wanted.get(array.name)
@@ -63,6 +66,13 @@ def unchecked(root: Path = Path("/")) -> dict[str, str]:
             f"of autotune; {lacks}."
         )
     return texts
+
+
+def kept_from_work(root: Path = Path("/")) -> list[str]:
+    """Why the service starts nothing though it is enabled, in a sentence; none if it does."""
+    why = fault(root / CONFIG.relative_to("/")) if is_enabled(root) else None
+    starts = "The service starts no check, guard or re-tuning until its configuration is corrected"
+    return [f"{starts}: {why}"] if why else []
 
 
 def enabled_since(unit: str, root: Path) -> datetime | None:

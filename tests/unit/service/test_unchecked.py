@@ -20,7 +20,7 @@ from autotune.errors import RefusalError
 from autotune.preflight import checks
 from autotune.service import install, one_pass, take_over
 from autotune.service import unchecked as unchecked_module
-from autotune.service.unchecked import are_off, refuse_if_unchecked, unchecked
+from autotune.service.unchecked import are_off, kept_from_work, refuse_if_unchecked, unchecked
 from autotune.system import array as arrays
 from autotune.system.array import find_array
 
@@ -107,9 +107,39 @@ def test_what_somebody_turned_on_again_checks_them(machine: fake_sysfs.FakeMachi
     assert unchecked(machine.root) == {}
 
 
-def test_a_faulty_configuration_is_for_another_command(machine: fake_sysfs.FakeMachine) -> None:
-    configured(machine, "[")
+def test_with_a_faulty_configuration_nobody_checks_any(machine: fake_sysfs.FakeMachine) -> None:
+    another_array(machine, "raid0")
+    configured(machine, "[defaults]\ncheck_evry = '30d'")
+    for found in (unchecked(machine.root), overdue.not_checked(machine.root)):
+        assert list(found) == ["/dev/md0"]
+        assert found["/dev/md0"].startswith("Nobody checks /dev/md0: The configuration")
+        assert "check_evry" in found["/dev/md0"]
+    take_over.give_back(machine.root)
     assert unchecked(machine.root) == {}
+
+
+def test_who_may_not_read_the_configuration_is_told_nothing(
+    machine: fake_sysfs.FakeMachine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    configured(machine, "[")
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    assert unchecked(machine.root) == {}
+    assert kept_from_work(machine.root) == []
+
+
+def test_a_faulty_configuration_keeps_an_enabled_service_from_its_work(
+    machine: fake_sysfs.FakeMachine,
+) -> None:
+    assert kept_from_work(machine.root) == []
+    configured(machine, "[")
+    (text,) = kept_from_work(machine.root)
+    assert text.startswith("The service starts no check, guard or re-tuning until its config")
+    shutil.rmtree(machine.root / install.FOLDER)
+    assert kept_from_work(machine.root) == []
+    guard = machine.root / install.FOLDER / "dev.wants/autotune-guard@0:1:2:3.service"
+    guard.parent.mkdir(parents=True)
+    guard.symlink_to("/usr/lib/systemd/system/autotune-guard@.service")
+    assert len(kept_from_work(machine.root)) == 1
 
 
 def test_a_timer_that_is_masked_checks_nothing(machine: fake_sysfs.FakeMachine) -> None:
@@ -174,6 +204,16 @@ def test_status_calls_it_a_fault(tmp_path: Path, told: pytest.CaptureFixture[str
     assert ended.value.exit_code == 1
     (found,) = json.loads(told.readouterr().out)["arrays"]
     assert found["faults"] == [NOBODY]
+
+
+def test_status_says_that_the_service_does_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, told: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(overdue, "not_checked", dict)
+    monkeypatch.setattr(unchecked_module, "kept_from_work", lambda: ["The service does nothing."])
+    with pytest.raises(typer.Exit):
+        status.status(None, as_json=True, state_dir=tmp_path)
+    assert json.loads(told.readouterr().out)["left"] == ["The service does nothing."]
 
 
 def test_status_calls_it_a_fault_that_a_recovery_is_bounded(
