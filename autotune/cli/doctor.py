@@ -107,10 +107,15 @@ def _environment(arrays: "list[Array]") -> dict[str, str]:
     """What autotune runs on, with the units as they are installed."""
     from collections import Counter
 
+    from autotune.errors import AutotuneError
     from autotune.preflight.environment import environment
     from autotune.service.install import status
 
-    states = Counter(status().values())
+    try:
+        states = Counter(status().values())
+    except AutotuneError:
+        # Why may be a line of the configuration, which is for nobody who reads a bug report.
+        return {**environment(arrays), "units": "not known; `autotune service status` says why"}
     units = ", ".join(f"{number} {state}" for state, number in sorted(states.items()))
     if set(states) == {"missing"}:
         units = "not installed (optional)"

@@ -16,7 +16,7 @@ import typer
 from autotune.checking import overdue, stored
 from autotune.checking.record import CheckHistory, CheckRecord, Part
 from autotune.cli import doctor, retune, service, status
-from autotune.errors import RefusalError
+from autotune.errors import AutotuneError, RefusalError, UsageError
 from autotune.preflight import checks
 from autotune.service import install, one_pass, take_over
 from autotune.service import unchecked as unchecked_module
@@ -241,6 +241,24 @@ def test_doctor_says_so(tmp_path: Path, told: pytest.CaptureFixture[str]) -> Non
         doctor.doctor(None, as_json=True, state_dir=tmp_path)
     findings = json.loads(told.readouterr().out)["arrays"]["/dev/md0"]
     assert {"severity": "warn", "message": NOBODY} in findings
+
+
+@pytest.mark.parametrize("error", [UsageError, RefusalError])
+def test_doctor_tells_the_rest_where_the_units_cannot_be_known(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    told: pytest.CaptureFixture[str],
+    error: type[AutotuneError],
+) -> None:
+    def refuse() -> None:
+        raise error(f"The configuration has a fault in array.{MD1}.")
+
+    monkeypatch.setattr(install, "status", refuse)
+    with contextlib.suppress(typer.Exit):
+        doctor.doctor(None, as_json=True, state_dir=tmp_path)
+    document = json.loads(told.readouterr().out)
+    assert document["environment"]["units"] == "not known; `autotune service status` says why"
+    assert "/dev/md0" in document["arrays"]
 
 
 def test_mismatches_that_only_the_stored_checks_know_leave_the_array_alone(
