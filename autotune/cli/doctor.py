@@ -1,5 +1,6 @@
 """`autotune doctor`."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -44,6 +45,8 @@ def doctor(
     arrays = [find_array(device)] if device is not None else list_arrays()
     journals = {str(path): leftovers.describe(path) for path in open_journals(state_dir)}
     known = {folder for _, folders in journals.values() for folder in folders}
+    uuids = {array.uuid for array in arrays}
+    prevented = any(leftovers.prevents(path, uuids) for path in map(Path, journals))
     nobody = not_checked()
 
     def look(array: "Array") -> "Diagnosis":
@@ -66,11 +69,9 @@ def doctor(
         if device is None:
             document["environment"] = _environment(arrays)
         print(json.dumps(document, indent=2))
-        raise typer.Exit(1 if refused or journals else 0)
+        raise typer.Exit(1 if refused or prevented else 0)
     if device is None:
-        facts = _environment(arrays)
-        widest = max(map(len, facts))
-        print("\n".join(f"{name:<{widest}}  {text}" for name, text in facts.items()), end="\n\n")
+        _print_facts(_environment(arrays))
     if not arrays:
         print(NO_ARRAYS)
     for each in found:
@@ -82,7 +83,7 @@ def doctor(
             say(message)
     if refused:
         raise AutotuneError(f"A run cannot start on {', '.join(refused)}; see above.")
-    if journals:
+    if prevented:
         raise AutotuneError("An earlier run is not cleaned up, or one is under way; see above.")
     if found:
         say("Next, to see the whole plan or to tune:")
@@ -101,6 +102,11 @@ def _silenced() -> tuple[str, ...]:
         return load_config(CONFIG).advise.silence
     except UsageError:
         return ()
+
+
+def _print_facts(facts: dict[str, str]) -> None:
+    widest = max(map(len, facts))
+    print("\n".join(f"{name:<{widest}}  {text}" for name, text in facts.items()), end="\n\n")
 
 
 def _environment(arrays: "list[Array]") -> dict[str, str]:

@@ -79,6 +79,20 @@ def abandoned(state_dir: Path, running: Collection[str], root: Path = Path("/"))
     return told
 
 
+def prevents(path: Path, uuids: Collection[str]) -> bool:
+    """Whether a journal keeps runs on these arrays from starting, or stays until somebody clears
+    it. What goes on with another array ends by itself."""
+    if path.name.partition(".")[0] in uuids:
+        return True
+    try:
+        return not is_held(path)
+    except FileNotFoundError:
+        # It has been put back meanwhile.
+        return False
+    except (AutotuneError, OSError):
+        return True
+
+
 def bounds(array: Array) -> Iterator[str]:
     """Where the sync of an array would begin late or end early. While one runs, sync_min is that
     sync's own business."""

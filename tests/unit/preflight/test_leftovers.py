@@ -130,3 +130,18 @@ def test_a_journal_that_nobody_holds_of_an_array_that_does_not_run_is_told(
     with path.open() as held:
         fcntl.flock(held, fcntl.LOCK_EX)
         assert leftovers.abandoned(tmp_path, []) == []
+
+
+def test_a_journal_of_another_array_prevents_no_run_while_somebody_holds_it(
+    tmp_path: Path,
+) -> None:
+    path = journal(tmp_path)
+    assert leftovers.prevents(path, {"u"})
+    with path.open() as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        assert leftovers.prevents(path, {"journal"})
+        assert not leftovers.prevents(path, {"u"})
+    path.chmod(0o666)
+    assert leftovers.prevents(path, {"u"})
+    path.unlink()
+    assert not leftovers.prevents(path, {"u"})

@@ -1,6 +1,7 @@
 """Arrays that nobody checks, since the system's own checks were turned off for ours."""
 
 import contextlib
+import fcntl
 import json
 import os
 import shutil
@@ -18,6 +19,7 @@ from autotune.checking.record import CheckHistory, CheckRecord, Part
 from autotune.cli import doctor, retune, service, status
 from autotune.errors import AutotuneError, RefusalError, UsageError
 from autotune.preflight import checks
+from autotune.safety.paths import journal_path
 from autotune.service import install, one_pass, take_over
 from autotune.service import unchecked as unchecked_module
 from autotune.service.unchecked import are_off, kept_from_work, refuse_if_unchecked, unchecked
@@ -259,6 +261,26 @@ def test_doctor_tells_the_rest_where_the_units_cannot_be_known(
     document = json.loads(told.readouterr().out)
     assert document["environment"]["units"] == "not known; `autotune service status` says why"
     assert "/dev/md0" in document["arrays"]
+
+
+def test_doctor_has_no_fault_for_what_goes_on_with_another_array(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, told: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(arrays, "list_arrays", lambda: [])
+    monkeypatch.setattr(doctor, "_environment", lambda _: {"autotune": "1"})
+    journal = journal_path(tmp_path, "u")
+    journal.parent.mkdir()
+    head = {"uuid": "u", "device": "/dev/md5", "boot": "b", "pid": 7, "originals": {}}
+    journal.write_text(json.dumps(head) + "\n")
+    with journal.open() as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        doctor.doctor(None, state_dir=tmp_path)
+        assert "The run of process 7 on /dev/md5" in told.readouterr().out
+        with pytest.raises(typer.Exit) as ended:
+            doctor.doctor(None, as_json=True, state_dir=tmp_path)
+        assert ended.value.exit_code == 0
+    with pytest.raises(AutotuneError, match="not cleaned up"):
+        doctor.doctor(None, state_dir=tmp_path)
 
 
 def test_mismatches_that_only_the_stored_checks_know_leave_the_array_alone(
