@@ -170,7 +170,7 @@ def install(root: Path = Path("/")) -> list[Path]:
                 systemctl(root, "restart", *guards)
     except (OSError, AutotuneError) as error:
         if anew:
-            remove(root)
+            remove(root, by_hand=False)
         why = str(error)
         if isinstance(error, OSError):
             todo = "run autotune as root" if isinstance(error, PermissionError) else "correct that"
@@ -222,6 +222,23 @@ def _remove_instances(drop_ins: list[Path], root: Path) -> None:
         _remove_if_empty(path.parent)
 
 
+def _remove_by_hand(root: Path) -> list[Path]:
+    """Stop the guards and checks that somebody has enabled or started without us, and disable
+    them. Return their links."""
+    if runs(root) and has_systemctl():
+        checks = CHECK.format("*")
+        systemctl(root, "stop", GUARD.format("*"), timer(checks), checks)
+    folder = root / FOLDER
+    links = [
+        p for each in (GUARD, timer(CHECK)) for p in folder.glob(f"*.wants/{each.format('*')}")
+    ]
+    for link in links:
+        # systemctl disables nothing whose template has gone.
+        link.unlink()
+        _remove_if_empty(link.parent)
+    return links
+
+
 def _remove_if_empty(folder: Path) -> None:
     if folder.is_dir() and not any(folder.iterdir()):
         folder.rmdir()
@@ -250,11 +267,13 @@ def _kept(path: Path) -> Path:
     return next(free for free in paths if not free.exists())
 
 
-def remove(root: Path = Path("/")) -> list[Path]:
-    """Take the units out; return those that were there. Raise AutotuneError if one stays."""
+def remove(root: Path = Path("/"), *, by_hand: bool = True) -> list[Path]:
+    """Take the units out, with guards and checks that were enabled `by_hand`; return those that
+    were there. Raise AutotuneError if one stays."""
     folder, instances = root / FOLDER, _drop_ins(root)
     there, kept = _installed(root), others(root)
     _remove_instances(instances, root)
+    links = _remove_by_hand(root) if by_hand else []
     # Not all of an earlier version's are, nor of a removal that was cut.
     enabled = [name for name in ENABLED if folder / name in there]
     if enabled and has_systemctl():
@@ -272,10 +291,10 @@ def remove(root: Path = Path("/")) -> list[Path]:
         part.unlink()
     for drop_ins in folder.glob("autotune-*.d"):
         _remove_if_empty(drop_ins)
-    if (there or instances) and runs(root):
+    if (there or instances or links) and runs(root):
         systemctl(root, "daemon-reload")
     metrics = _remove_metrics(root) if there or instances else []
-    return sorted((*there, *instances, *metrics))
+    return sorted((*there, *instances, *links, *metrics))
 
 
 def _remove_metrics(root: Path) -> list[Path]:

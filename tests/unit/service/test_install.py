@@ -297,6 +297,55 @@ def test_a_guard_that_goes_by_a_name_is_replaced(root: Path) -> None:
     assert guard.name == GUARD
 
 
+@pytest.mark.skipif(not shutil.which("systemctl"), reason="needs systemctl")
+@pytest.mark.parametrize("installed", [True, False])
+def test_what_was_enabled_by_hand_goes_with_a_removal(root: Path, installed: bool) -> None:
+    """As the package and the unit itself say. Its template goes, so it could not start again."""
+    if installed:
+        install.install(root)
+    other = "11111111:22222222:33333333:44444444"
+    folder = root / install.FOLDER
+    links = [
+        folder / f"dev-disk.device.wants/autotune-guard@{other}.service",
+        folder / f"timers.target.wants/autotune-check@{other}.timer",
+    ]
+    for link in links:
+        link.parent.mkdir(parents=True, exist_ok=True)
+        link.symlink_to(f"/usr/lib/systemd/system/{link.name.split('@')[0]}@{link.suffix}")
+    assert set(links) <= set(install.remove(root))
+    assert list(root.rglob("autotune-*@*")) == []
+    assert not links[0].parent.exists()
+
+
+def test_what_cannot_be_written_leaves_what_was_enabled_by_hand(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    link = root / install.FOLDER / "dev.wants/autotune-guard@0:1:2:3.service"
+    link.parent.mkdir(parents=True)
+    link.symlink_to("/usr/lib/systemd/system/autotune-guard@.service")
+
+    def refuse(*_: object) -> None:
+        raise OSError(28, "No space left on device", "a unit")
+
+    monkeypatch.setattr(durable, "replace", refuse)
+    with pytest.raises(AutotuneError, match="was not installed"):
+        install.install(root)
+    assert link.is_symlink()
+
+
+def test_a_removal_stops_whatever_guards_and_checks(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[tuple[str, ...]] = []
+    monkeypatch.setattr(install, "runs", lambda _: True)
+    monkeypatch.setattr(install, "has_systemctl", lambda: True)
+    monkeypatch.setattr(install, "systemctl", lambda _, *words: calls.append(words))
+    install.remove(root)
+    assert calls == [
+        ("stop", "autotune-guard@*.service", "autotune-check@*.timer", "autotune-check@*.service")
+    ]
+
+
 def test_what_cannot_be_written_leaves_nothing(root: Path) -> None:
     (root / "etc").mkdir(exist_ok=True)
     (root / "etc/systemd").write_text("a file")
