@@ -43,6 +43,10 @@ def export(
             help="The array that udev or tuned sets. [default: the one it was proven on]",
         ),
     ] = None,
+    replace: Annotated[
+        bool,
+        typer.Option("--replace", help="Also replace files that another profile was exported to."),
+    ] = False,
     as_json: Json = False,
     state_dir: StateDir = STATE_DIR,
 ) -> None:
@@ -72,7 +76,7 @@ def export(
             f"The format {format} has {len(files)} files; name a folder for them with --out DIR."
         )
     if out is not None:
-        _write(files, out)
+        _write(files, out, None if replace else profile)
     if as_json:
         print(json.dumps({"format": format, "out": out and str(out), "files": files}, indent=2))
     elif out is None:
@@ -123,7 +127,29 @@ def _profile(source: str | None, state_dir: Path, device: str) -> "Profile":
     return profile
 
 
-def _write(files: dict[str, str], out: Path) -> None:
+def _refuse_other(path: Path, place: Path, profile: "Profile") -> None:
+    """Raise RefusalError if the file was not made from this profile. Its name is no proof: hosts
+    have profiles of one name."""
+    from autotune.errors import RefusalError
+    from autotune.export.header import is_from, origin_of
+    from autotune.untrusted import MOST_KEPT_BYTES, read_file
+
+    try:
+        text = read_file(place, MOST_KEPT_BYTES).decode("utf-8", "replace")
+    except ValueError:
+        text = ""
+    if is_from(text, profile):
+        return
+    there = origin_of(text)
+    what = f"was made from another profile, {there}" if there else "is no export of autotune"
+    raise RefusalError(
+        f"{path} {what}; name another folder with --out, or replace it with --replace."
+    )
+
+
+def _write(files: dict[str, str], out: Path, profile: "Profile | None") -> None:
+    """Raise RefusalError if a file is there that was not made from this `profile`, if one is
+    given."""
     import contextlib
 
     from autotune.durable import write_beside
@@ -132,12 +158,18 @@ def _write(files: dict[str, str], out: Path) -> None:
 
     # All of it or nothing: a role or a script that is there may be in use.
     parts: dict[Path, Path] = {}
+    places: dict[str, Path] = {}
     path = out
     with contextlib.ExitStack() as stack:
         try:
-            for name, text in files.items():
+            for name in files:
                 path = out / name
-                place = stack.enter_context(found(path, 0o777)).place
+                at = stack.enter_context(found(path, 0o777))
+                places[name] = at.place
+                if profile is not None and at.descriptor is not None:
+                    _refuse_other(path, at.place, profile)
+            for name, text in files.items():
+                path, place = out / name, places[name]
                 parts[place] = write_beside(place, text, 0o755 if text.startswith("#!") else 0o644)
             for place, part in parts.items():
                 part.replace(place)

@@ -1,11 +1,45 @@
 """What stands above every export: what the values were proven on, and what the format lacks."""
 
+import json
+import re
 import textwrap
 from collections.abc import Sequence
 
+from pydantic import ValidationError
+
 from autotune.export.steps import cache_stripes, harmless
-from autotune.problem.profile import Profile
+from autotune.problem.profile import Profile, digest
 from autotune.quantities import show_bytes
+
+_ORIGIN = re.compile(r"Made by autotune from the profile ([^()]{1,120}( \([0-9a-f]{12}\))?)\.\s")
+
+
+def origin(profile: Profile) -> str:
+    """Which profile, with some digits by which two of one name are told apart: it has the name of
+    its array and workload, which many hosts have."""
+    return f"{harmless(profile.name)} of {profile.created:%Y-%m-%d} ({_digits(profile)})"
+
+
+def is_from(text: str, profile: Profile) -> bool:
+    """Whether an exported file was made from this profile."""
+    return (origin_of(text) or "").endswith(f"({_digits(profile)})")
+
+
+def origin_of(text: str) -> str | None:
+    """The profile that an exported file was made from, as `origin` has it; None if it is none."""
+    if text.startswith("{"):
+        try:
+            return origin(Profile.model_validate_json(text))
+        except ValidationError:
+            return None
+    found = _ORIGIN.search(re.sub(r"\n#? +", " ", text))
+    return found[1] if found else None
+
+
+def _digits(profile: Profile) -> str:
+    # Without defaults, since a later version may have more of these.
+    document = profile.model_dump(mode="json", exclude_defaults=True)
+    return digest(json.dumps(document, sort_keys=True).encode())[:12]
 
 
 def proven(profile: Profile) -> list[str]:
@@ -19,8 +53,7 @@ def proven(profile: Profile) -> list[str]:
     )
     measured = "Proven" if evidence.confirmed else "Measured, not proven,"
     said = [
-        f"Made by autotune from the profile {harmless(profile.name)} of "
-        f"{profile.created:%Y-%m-%d}.",
+        f"Made by autotune from the profile {origin(profile)}.",
         f"{measured} on: {harmless(where.level)} of {where.members} {where.media}{chunk}, kernel "
         f"{harmless(where.kernel)}, workload {harmless(profile.workload)}.",
         f"Gain there: x{evidence.gain:.2f} (95 % interval {evidence.low:.2f} to "

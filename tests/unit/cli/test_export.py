@@ -75,6 +75,28 @@ def test_what_makes_no_sense_is_wrong_usage(words: tuple[str, ...], said: str) -
     assert said in done.stderr
 
 
+@pytest.mark.parametrize("form", ["json", "udev", "tuned", "ansible", "shell", "systemd"])
+def test_what_was_made_from_another_profile_is_not_replaced(tmp_path: Path, form: str) -> None:
+    """Of the same name, as each host has that has a /dev/md0."""
+    other = tmp_path / "other.json"
+    document = json.loads(PROFILE.read_text())
+    other.write_text(json.dumps(document | {"workload": "nas"}))
+    out = tmp_path / "out"
+    words = ("--format", form, "--out", out)
+    assert export(other, *words).returncode == 0
+    before = {path: path.read_text() for path in out.rglob("*") if path.is_file()}
+    assert export(other, *words).returncode == 0
+    done = export(PROFILE, *words)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert f"was made from another profile, {document['name']} of 2026-11-21 (" in done.stderr
+    assert "replace it with --replace" in done.stderr
+    assert {path: path.read_text() for path in out.rglob("*") if path.is_file()} == before
+    assert export(PROFILE, *words, "--replace").returncode == 0
+    assert all(path.read_text() != text for path, text in before.items())
+    next(iter(before)).write_text("mine")
+    assert "is no export of autotune" in export(PROFILE, *words).stderr
+
+
 def test_what_was_exported_before_survives_a_full_disk(tmp_path: Path) -> None:
     (written,) = export(PROFILE, "--out", tmp_path).stdout.split()
     before = Path(written).read_text()
