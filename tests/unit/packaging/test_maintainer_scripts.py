@@ -2,9 +2,12 @@
 
 import os
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+
+from autotune.store.opening import FILE_NAME
 
 SCRIPTS = Path(__file__).parents[3] / "packaging/debian"
 SYSTEMCTL = """#!/bin/sh
@@ -149,6 +152,14 @@ def test_a_purge_leaves_the_memory_of_other_installations(tmp_path: Path) -> Non
 def test_a_purge_ends_where_the_state_folder_is_a_mount_or_a_link(tmp_path: Path, how: str) -> None:
     made = f"{how}\ntouch /var/lib/autotune/autotune.db; cd /var/lib/autotune; held=$(pwd -P); cd /"
     _run(tmp_path, f'{made}\nscript postrm purge\n[ ! -e "$held/autotune.db" ]')
+
+
+def test_a_purge_leaves_nothing_of_a_used_store(tmp_path: Path) -> None:
+    used = (
+        f"{sys.executable} -c 'from pathlib import Path; from autotune.store.database import Store"
+    )
+    used += f'; Store(Path("/var/lib/autotune"))\'\n[ -e /var/lib/autotune/{FILE_NAME}.lock ]'
+    _run(tmp_path, f"{used}\nscript postrm purge\n[ ! -e /var/lib/autotune ]")
 
 
 @pytest.mark.parametrize("below", ["", "/fleet/of/ours"])
