@@ -33,10 +33,13 @@ is-enabled) false ;;
 esac
 """
 AUTOTUNE = """#!/bin/sh
-case "$*" in "restore --all --state-dir "*)
+[ ! -e /run/broken ] || exit 126
+case "$*" in
+"restore --all --state-dir "*)
     for folder; do :; done
     echo "$folder" >> /run/restored
     [ ! -e "$folder/cannot-restore" ] ;;
+"service status") exit "$(cat /run/units-differ 2>/dev/null || echo 0)" ;;
 esac
 """
 WORLD = """
@@ -133,6 +136,41 @@ def test_nothing_is_undone_where_the_removal_is_refused(tmp_path: Path) -> None:
 )
 def test_what_can_be_reached_or_is_gone_bars_no_removal(tmp_path: Path, then: str) -> None:
     assert _active(tmp_path, f"{OUT_OF_REACH}\n{then}\nscript prerm remove") == []
+
+
+def test_a_program_that_does_not_start_bars_no_removal_where_nothing_is_left(
+    tmp_path: Path,
+) -> None:
+    """Else the package could neither be removed nor replaced, and apt would be stuck."""
+    assert _active(tmp_path, "touch /run/broken\nscript prerm remove") == []
+
+
+@pytest.mark.parametrize("left", ["array-u", "records/applied-u"])
+def test_what_a_program_that_does_not_start_has_left_is_named(tmp_path: Path, left: str) -> None:
+    file = f"/run/autotune/{left}"
+    made = f"touch /run/broken\nmkdir -p /run/autotune/records\necho 1 > {file}"
+    said = _run(tmp_path, f"{made}\nscript prerm remove 2>&1 && exit 1\necho refused")
+    assert f"and remove the package: {file}\n" in said
+
+
+def test_a_refused_removal_says_what_can_be_done_by_hand(tmp_path: Path) -> None:
+    made = "touch /var/lib/autotune/cannot-restore"
+    said = _run(tmp_path, f"{made}\nscript prerm remove 2>&1 && exit 1\necho refused")
+    assert "By hand: remove /etc/udev/rules.d/99-autotune-*.rules and" in said
+
+
+@pytest.mark.parametrize(
+    ("code", "installed", "told"),
+    [(1, True, True), (0, True, False), (2, True, False), (1, False, False)],
+)
+def test_an_update_tells_of_units_of_another_version(
+    tmp_path: Path, code: int, installed: bool, told: bool
+) -> None:
+    units = "/run/root/etc/systemd/system"
+    made = f"export DPKG_ROOT=/run/root\nmkdir -p {units}\necho {code} > /run/units-differ\n"
+    made += f"touch {units}/autotune-retune.service\n" if installed else ""
+    said = _run(tmp_path, f"{made}script postinst configure 1 2>&1")
+    assert ("are of another version. Call autotune service install" in said) is told
 
 
 @pytest.mark.parametrize("how", ["remove", "purge"])
