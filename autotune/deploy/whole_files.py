@@ -52,7 +52,9 @@ def _undo(
             if data is None:
                 path.unlink(missing_ok=True)
             elif path.read_bytes() != data:
-                write_beside(path, data.decode(), 0o644).replace(path)
+                # Whatever is in it: in this encoding each byte is a letter.
+                text = data.decode("latin-1")
+                write_beside(path, text, 0o644, "latin-1").replace(path)
     for folder in made:
         # One that is not empty stays, and so does a mount point in the sandbox of the unit.
         with contextlib.suppress(OSError):
