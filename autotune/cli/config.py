@@ -78,6 +78,7 @@ def check(
 
 def _what_follows(array: "Array", care: "Mapping[str, Any]") -> "Iterator[str]":
     """What the units do to an array, a sentence each."""
+    from autotune.service.install import no_sync
     from autotune.system.temperature import temperatures
 
     does = "keeps what is better" if care["adopt"] else "only says what is better"
@@ -86,6 +87,9 @@ def _what_follows(array: "Array", care: "Mapping[str, Any]") -> "Iterator[str]":
         f"once a profile is in force, re-tuning {does}. It runs {when}, with the workload "
         f"{care['workload']}; each of its runs, four at the most, takes {care['time']} or less."
     )
+    if (care["check_every"] or care["guard_p99"]) and (why := no_sync(array)):
+        yield f"no check and no guard, since {why}."
+        return
     if every := care["check_every"]:
         yield f"it is checked every {every}, {care['window'] or 'at any time'}."
         if not temperatures(array.leaves, array.root):

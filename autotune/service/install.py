@@ -46,7 +46,7 @@ def guarded(root: Path = Path("/")) -> dict[str, str]:
     return {
         GUARD.format(forms(array.uuid)[0]): array.name
         for array in list_arrays(root)
-        if _can_sync(array) and config.care(array.uuid).guard_p99 is not None
+        if no_sync(array) is None and config.care(array.uuid).guard_p99 is not None
     }
 
 
@@ -56,13 +56,18 @@ def checked(root: Path = Path("/")) -> dict[str, str]:
     return {
         CHECK.format(forms(array.uuid)[0]): array.name
         for array in list_arrays(root)
-        if _can_sync(array) and config.care(array.uuid).check_every is not None
+        if no_sync(array) is None and config.care(array.uuid).check_every is not None
     }
 
 
-def _can_sync(array: Array) -> bool:
-    """Whether there is a sync to guard, or a check to make, that autotune may touch."""
-    return bool(array.uuid) and has_checks(array) and not array.metadata.startswith("external")
+def no_sync(array: Array) -> str | None:
+    """Why there is no sync to guard and no check to make that autotune may touch; None if there
+    is."""
+    if not has_checks(array):
+        return "it has no redundancy"
+    if array.metadata.startswith("external"):
+        return "its metadata are external (firmware RAID)"
+    return None if array.uuid else "it has no UUID"
 
 
 def has_checks(array: Array) -> bool:

@@ -5,14 +5,17 @@ import re
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import fake_sysfs
 import pytest
 
 from autotune import durable
+from autotune.cli.config import _what_follows
 from autotune.errors import AutotuneError, RefusalError
 from autotune.service import install
+from autotune.service.config import load_config
 from autotune.service.install import SHIPPED_COMMAND, units
 from autotune.service.own_units import marked
 from autotune.system.array import find_array
@@ -344,6 +347,24 @@ def test_a_removal_stops_whatever_guards_and_checks(
     assert calls == [
         ("stop", "autotune-guard@*.service", "autotune-check@*.timer", "autotune-check@*.service")
     ]
+
+
+@pytest.mark.parametrize(
+    ("changed", "why"),
+    [
+        ({"metadata": "external:imsm"}, "its metadata are external (firmware RAID)"),
+        ({"raid_disks": 1}, "it has no redundancy"),
+        ({"uuid": ""}, "it has no UUID"),
+    ],
+)
+def test_config_check_promises_no_unit_that_is_not_installed(
+    root: Path, changed: dict[str, object], why: str
+) -> None:
+    care = load_config(root / "etc/autotune/config.toml").defaults.model_dump(mode="json")
+    array = find_array("md0", root)
+    assert len([text for text in _what_follows(array, care) if "is checked every 30d" in text]) == 1
+    texts = list(_what_follows(replace(array, **changed), care))  # type: ignore[arg-type]
+    assert texts[1:] == [f"no check and no guard, since {why}."]
 
 
 def test_what_cannot_be_written_leaves_nothing(root: Path) -> None:
