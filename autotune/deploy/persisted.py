@@ -54,22 +54,20 @@ def rule_text(rules: str, profile: str) -> str:
     return f"{text}{_WHOLE}{digest(text.encode())}\n"
 
 
-def not_whole(uuid: str, device: str, root: Path = Path("/")) -> list[str]:
-    """A sentence each of what was written for an array and is not as it was, so that the profile is
-    not set at the next start, or not all of it."""
+def not_whole(uuid: str, root: Path = Path("/")) -> list[str]:
+    """What was written for an array and is not as it was, so that the profile is not set at the
+    next start, or not all of it: a sentence each, without its end."""
     rule, noting = rule_path(uuid, root), root / NOTING
     try:
         text = rule.read_text(errors="surrogateescape")
     except OSError:
         return []
-    again = f"`autotune apply {profile_path(uuid)} {device} --persist` writes it anew."
     if not _is_whole(text):
         return [
-            f"{rule} is not as autotune wrote it, so nobody knows what it sets at the next start; "
-            f"{again}"
+            f"{rule} is not as autotune wrote it, so nobody knows what it sets at the next start"
         ]
     if str(udev.NOTING) in text and not (noting.is_file() and noting.stat().st_size):
-        return [f"{rule} sets nothing on disks, since {noting} is gone; {again}"]
+        return [f"{rule} sets nothing on disks, since {noting} is gone"]
     return []
 
 

@@ -80,13 +80,13 @@ def status(array: Array, state_dir: Path) -> ArrayStatus:
     notes += filter(None, [exported_script.in_force(array)])
     persisted = next((each.profile for each in found if each.how == "persisted"), None)
     faults += filter(None, [changed_by_hand(array.uuid, array.root)])
-    faults += not_whole(array.uuid, array.device, array.root)
+    again = _persist_anew(array, persisted)
+    faults += (f"{text}; {again}." for text in not_whole(array.uuid, array.root))
     rule = rule_path(array.uuid, array.root)
     if persisted is not None and not rule.exists():
         faults.append(
             f'The profile "{persisted.name}" is not set at the next start, since {rule} is gone; '
-            f"`autotune apply {profile_path(array.uuid)} {array.device} --persist` corrects that, "
-            f"and `autotune unpersist {array.device}` removes it."
+            f"{again}."
         )
     if rule.exists() and not profile_path(array.uuid, array.root).exists():
         faults.append(
@@ -113,6 +113,16 @@ def status(array: Array, state_dir: Path) -> ArrayStatus:
         tuple(faults),
         tuple(notes),
     )
+
+
+def _persist_anew(array: Array, persisted: Profile | None) -> str:
+    """The commands for what is persisted and not as it should be."""
+    removes = f"`autotune unpersist {array.device}` removes it"
+    if persisted and any(rescale.misfits(persisted.proven_on, persisted.knobs, array)):
+        # `apply` refuses a profile of another class of array.
+        return removes
+    path = profile_path(array.uuid)
+    return f"`autotune apply {path} {array.device} --persist` writes it anew, and {removes}"
 
 
 def _knob(array: Array, name: str, wanted: Value, uncleaned: bool) -> KnobStatus:

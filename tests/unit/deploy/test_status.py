@@ -110,6 +110,21 @@ def test_a_persisted_profile_without_its_rule_is_wrong(machine: fake_sysfs.FakeM
     assert fault.startswith('The profile "elsewhere" is not set at the next start, since')
 
 
+@pytest.mark.parametrize("gone", [True, False])
+@pytest.mark.parametrize(("level", "fits"), [("raid6", True), ("raid5", False)])
+def test_no_command_is_told_that_would_be_refused(
+    machine: fake_sysfs.FakeMachine, level: str, fits: bool, gone: bool
+) -> None:
+    """As where an array of level 5 has grown to level 6."""
+    array = find_array("md0", machine.root)
+    persist(array, level=level)
+    rule = rule_path(array.uuid, array.root)
+    rule.unlink() if gone else rule.write_text("cut")
+    (fault,) = look(array).faults
+    assert (f"`autotune apply {profile_path(array.uuid)} /dev/md0 --persist` " in fault) is fits
+    assert fault.endswith("`autotune unpersist /dev/md0` removes it.")
+
+
 def test_a_rule_without_its_profile_is_wrong(machine: fake_sysfs.FakeMachine) -> None:
     array = find_array("md0", machine.root)
     persist(array)
