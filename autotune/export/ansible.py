@@ -56,7 +56,8 @@ _README = """# {role}
 The role sets the values on the array, installs a udev rule that brings them back at each assembly,
 and verifies that they are in effect. It refuses an array of another level, chunk or kind of disks.
 `ansible-playbook --check` says what it would change. With `autotune_state: absent` it takes the
-rule away and puts back what the array had before.
+rule away and puts back what the array had before. If the array is stopped or gone, also set
+`autotune_array_uuid`, as `mdadm --detail` showed it.
 
 {lacks}
 """

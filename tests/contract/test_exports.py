@@ -146,19 +146,50 @@ def test_yaml_files_say_the_same_whatever_the_profile_says(theirs: Profile) -> N
         assert ("{{" in others[path]) == ("{{" in ours[path])
 
 
-def test_ansible_takes_the_role(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def ansible(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The command, in a folder with the role."""
     for path, text in FORMATS["ansible"](profile(), UUID).items():
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).write_text(text)
-    (tmp_path / "site.yml").write_text("- hosts: all\n  roles: [autotune_profile_md0_quick]\n")
     monkeypatch.setenv("ANSIBLE_ROLES_PATH", str(tmp_path))
     monkeypatch.setenv("ANSIBLE_LOCAL_TEMP", str(tmp_path))
+    monkeypatch.setenv("ANSIBLE_REMOTE_TEMP", str(tmp_path))
     monkeypatch.setenv("LC_ALL", "C.UTF-8")
-    command = [Path(sys.executable).with_name("ansible-playbook"), "--syntax-check", "-i", "x,"]
-    done = subprocess.run(
-        [*command, tmp_path / "site.yml"], capture_output=True, text=True, check=False
-    )
+    return Path(sys.executable).with_name("ansible-playbook")
+
+
+def test_ansible_takes_the_role(tmp_path: Path, ansible: Path) -> None:
+    (tmp_path / "site.yml").write_text("- hosts: all\n  roles: [autotune_profile_md0_quick]\n")
+    command = [ansible, "--syntax-check", "-i", "x,", tmp_path / "site.yml"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ("", "/dev/md-gone is no array with a UUID on this host"),
+        ("autotune_array_uuid: f6e606b3:8ce3aa59:41c0aa90:d0ab4f9c", ""),
+        ("autotune_array_uuid: /etc", "may be its UUID as mdadm --detail shows it"),
+    ],
+)
+def test_the_role_takes_back_the_rule_of_an_array_that_is_gone(
+    tmp_path: Path, ansible: Path, more: str, said: str
+) -> None:
+    """There is neither here, so nothing is changed."""
+    (tmp_path / "site.yml").write_text(
+        "- hosts: all\n  connection: local\n  gather_facts: false\n"
+        "  roles: [autotune_profile_md0_quick]\n"
+        f"  vars:\n    autotune_array: /dev/md-gone\n    autotune_state: absent\n    {more}\n"
+    )
+    command = [ansible, "-i", "x,", "-e", f"ansible_python_interpreter={sys.executable}"]
+    done = subprocess.run(
+        [*command, tmp_path / "site.yml"], capture_output=True, text=True, check=False, timeout=120
+    )
+    assert (done.returncode == 0) is not bool(said), done.stdout + done.stderr
+    assert said in " ".join(done.stdout.split())
+    assert "changed=0" in done.stdout
 
 
 @pytest.mark.parametrize("name", FORMATS)
