@@ -44,8 +44,10 @@ RemainAfterExit=yes
 ExecStart=/usr/local/sbin/{name} apply %f
 # Not ExecStop=, which a service that is stopped while it starts has none of. After a start that has
 # failed, the script has put all back, and what is left is another profile's. A run or check of
-# autotune, which undo does not go under, ends soon after its array.
-ExecStopPost=/bin/sh -c '[ "$$SERVICE_RESULT" = exit-code ] && exit; for turn in 1 2 3 4 5 6; do \
+# autotune, which undo does not go under, ends soon after its array. A shutdown takes all back by
+# itself, and a sync, under which some values cannot be set, would delay it.
+ExecStopPost=/bin/sh -c '[ "$$SERVICE_RESULT" = exit-code ] && exit; \
+[ "$$(systemctl is-system-running)" = stopping ] && exit; for turn in 1 2 3 4 5 6; do \
 "$$0" undo "$$1" && exit; sleep 10; done; exit 1' /usr/local/sbin/{name} %f
 
 [Install]

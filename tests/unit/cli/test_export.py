@@ -1,7 +1,9 @@
 """`autotune export` as a user meets it."""
 
+import configparser
 import json
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -73,6 +75,26 @@ def test_what_makes_no_sense_is_wrong_usage(words: tuple[str, ...], said: str) -
     done = export(PROFILE, *words)
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
     assert said in done.stderr
+
+
+@pytest.mark.parametrize(("state", "undone"), [("stopping", False), ("running", True)])
+def test_the_unit_does_not_delay_a_shutdown(tmp_path: Path, state: str, undone: bool) -> None:
+    """A sync may refuse a value for as long as it runs."""
+    export(PROFILE, "--format", "systemd", "--out", tmp_path)
+    (unit,) = tmp_path.glob("*.service")
+    parser = configparser.ConfigParser(interpolation=None)
+    parser.read_string(unit.read_text().replace("\\\n", ""))
+    words = shlex.split(parser["Service"]["ExecStopPost"].replace("$$", "$"))
+    for name, text in (("systemctl", f"echo {state}"), ("script", f"echo $* > {tmp_path}/undone")):
+        (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n")
+        (tmp_path / name).chmod(0o755)
+    path = f"{tmp_path}:{os.environ['PATH']}"
+    subprocess.run(
+        [*words[:3], tmp_path / "script", "/dev/md0"],
+        env={**os.environ, "PATH": path, "SERVICE_RESULT": "success"},
+        check=True,
+    )
+    assert (tmp_path / "undone").exists() is undone
 
 
 @pytest.mark.parametrize("form", ["json", "udev", "tuned", "ansible", "shell", "systemd"])
