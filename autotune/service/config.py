@@ -202,6 +202,9 @@ def fault(path: Path = CONFIG) -> str | None:
     except UsageError as error:
         # Of one that only root may read, root is told.
         return str(error) if os.access(path, os.R_OK) else None
+    except PermissionError:
+        # Nor may they look into its folder.
+        pass
     return None
 
 

@@ -22,6 +22,7 @@ from autotune.preflight import checks
 from autotune.safety.paths import journal_path
 from autotune.service import install, one_pass, take_over
 from autotune.service import unchecked as unchecked_module
+from autotune.service.config import fault
 from autotune.service.unchecked import are_off, kept_from_work, refuse_if_unchecked, unchecked
 from autotune.system import array as arrays
 from autotune.system.array import find_array
@@ -127,6 +128,12 @@ def test_who_may_not_read_the_configuration_is_told_nothing(
     monkeypatch.setattr(os, "access", lambda *_: False)
     assert unchecked(machine.root) == {}
     assert kept_from_work(machine.root) == []
+
+    def refuse(*_: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "exists", refuse)
+    assert fault(machine.root / "etc/autotune/config.toml") is None
 
 
 def test_a_faulty_configuration_keeps_an_enabled_service_from_its_work(
