@@ -45,7 +45,7 @@ def export(
     ] = None,
     replace: Annotated[
         bool,
-        typer.Option("--replace", help="Also replace files that another profile was exported to."),
+        typer.Option("--replace", help="Also replace files that were made for another array."),
     ] = False,
     as_json: Json = False,
     state_dir: StateDir = STATE_DIR,
@@ -128,8 +128,8 @@ def _profile(source: str | None, state_dir: Path, device: str) -> "Profile":
 
 
 def _refuse_other(path: Path, place: Path, profile: "Profile") -> None:
-    """Raise RefusalError if the file was not made from this profile. Its name is no proof: hosts
-    have profiles of one name."""
+    """Raise RefusalError if the file was not made from this array's profile. Its name is no proof:
+    hosts have profiles of one name."""
     from autotune.errors import RefusalError
     from autotune.export.header import is_from, origin_of
     from autotune.untrusted import MOST_KEPT_BYTES, read_file

@@ -15,13 +15,13 @@ _ORIGIN = re.compile(r"Made by autotune from the profile ([^()]{1,120}( \([0-9a-
 
 
 def origin(profile: Profile) -> str:
-    """Which profile, with some digits by which two of one name are told apart: it has the name of
-    its array and workload, which many hosts have."""
+    """Which profile, with some digits of its array by which two of one name are told apart: it has
+    the name of its array and workload, which many hosts have."""
     return f"{harmless(profile.name)} of {profile.created:%Y-%m-%d} ({_digits(profile)})"
 
 
 def is_from(text: str, profile: Profile) -> bool:
-    """Whether an exported file was made from this profile."""
+    """Whether an exported file was made from this profile, or an earlier one of the same array."""
     return (origin_of(text) or "").endswith(f"({_digits(profile)})")
 
 
@@ -37,6 +37,8 @@ def origin_of(text: str) -> str | None:
 
 
 def _digits(profile: Profile) -> str:
+    if profile.proven_on.uuid:
+        return profile.proven_on.uuid[:12]
     # Without defaults, since a later version may have more of these.
     document = profile.model_dump(mode="json", exclude_defaults=True)
     return digest(json.dumps(document, sort_keys=True).encode())[:12]

@@ -100,11 +100,15 @@ def test_the_unit_does_not_delay_a_shutdown(tmp_path: Path, state: str, undone: 
 @pytest.mark.parametrize("form", ["json", "udev", "tuned", "ansible", "shell", "systemd"])
 def test_what_was_made_from_another_profile_is_not_replaced(tmp_path: Path, form: str) -> None:
     """Of the same name, as each host has that has a /dev/md0."""
-    other = tmp_path / "other.json"
+    other, newer = tmp_path / "other.json", tmp_path / "newer.json"
     document = json.loads(PROFILE.read_text())
-    other.write_text(json.dumps(document | {"workload": "nas"}))
+    newer.write_text(json.dumps(document | {"created": "2026-12-01T00:00:00Z"}))
+    document["proven_on"]["uuid"] = "ab" * 16
+    other.write_text(json.dumps(document))
     out = tmp_path / "out"
-    words = ("--format", form, "--out", out)
+    # The name of a rule has the array in it.
+    array = ("--array", UUID) if form == "udev" else ()
+    words = ("--format", form, "--out", out, *array)
     assert export(other, *words).returncode == 0
     before = {path: path.read_text() for path in out.rglob("*") if path.is_file()}
     assert export(other, *words).returncode == 0
@@ -115,6 +119,7 @@ def test_what_was_made_from_another_profile_is_not_replaced(tmp_path: Path, form
     assert {path: path.read_text() for path in out.rglob("*") if path.is_file()} == before
     assert export(PROFILE, *words, "--replace").returncode == 0
     assert all(path.read_text() != text for path, text in before.items())
+    assert export(newer, *words).returncode == 0, "of the same array"
     next(iter(before)).write_text("mine")
     assert "is no export of autotune" in export(PROFILE, *words).stderr
 
