@@ -20,6 +20,11 @@ from autotune.system.array import PARITY, Array
 
 MS = 1_000_000
 _SINCE = (5, 14)
+_AT_THE_END_SINCE = (6, 4)
+"""Some kernels before that count at the end, too."""
+CONTRADICTIONS = 20
+"""So many more looks find fewer new requests than more are in flight: of one that counts as they
+begin, only a few do, which fall between the kernel's reading of both."""
 _PRECISION = 1.005
 _FOREVER_NS = 1 << 62
 
@@ -59,19 +64,34 @@ class Counts:
     reads: Batch
     writes: Batch
     in_flight: int
+    others: int = 0
+    """Discards and flushes, which are in flight, too."""
+
+    @property
+    def requests(self) -> int:
+        return self.reads.requests + self.writes.requests + self.others
+
+    @property
+    def total_ns(self) -> int:
+        return self.reads.total_ns + self.writes.total_ns
 
 
 def parse(text: str) -> Counts:
     """The counters from the text of a `stat` file."""
     words = [int(word) for word in text.split()]
-    return Counts(Batch(words[0], words[3] * MS), Batch(words[4], words[7] * MS), words[8])
+    reads, writes = Batch(words[0], words[3] * MS), Batch(words[4], words[7] * MS)
+    return Counts(reads, writes, words[8], sum(words[11:12] + words[15:16]))
 
 
 class Looks:
-    """Consecutive looks at an array's counters."""
+    """Consecutive looks at an array's counters. `early`: whether the kernel counts a request as it
+    begins (`counts_early`), be it that what is seen contradicts that."""
 
-    def __init__(self, counts: Counts, now_s: float) -> None:
+    def __init__(self, counts: Counts, now_s: float, early: bool = False) -> None:
         self._counts = counts
+        self._early = early
+        self._contradictions = 0
+        self._owed_ns = 0
         # Whatever is in flight already has been so for an unknown time.
         self._fewer_s = [-math.inf] * counts.in_flight + [now_s]
         """For each number from 0: when no more than that were last in flight. The last one is of
@@ -83,15 +103,29 @@ class Looks:
         known[in_flight:] = [now_s] * max(1, len(known) - in_flight)
 
     def look(self, counts: Counts, now_s: float) -> list[Batch]:
-        """What has ended since the look before, reads and writes apart."""
+        """What has ended since the look before; reads and writes apart, if the kernel tells."""
         earlier, self._counts = self._counts, counts
-        found = []
-        for late, early in ((counts.reads, earlier.reads), (counts.writes, earlier.writes)):
-            requests, total_ns = late.requests - early.requests, late.total_ns - early.total_ns
-            if requests > 0:
-                found.append(Batch(requests, total_ns, self._bounds(requests, now_s)))
+        rise = counts.in_flight - earlier.in_flight
+        if rise > 0:
+            as_many = counts.requests - earlier.requests >= rise
+            self._contradictions = max(0, self._contradictions + (-1 if as_many else 1))
+            self._early = self._early and self._contradictions < CONTRADICTIONS
+        if self._early:
+            ended = [self._both(counts, earlier, rise)]
+        else:
+            pairs = ((counts.reads, earlier.reads), (counts.writes, earlier.writes))
+            ended = [(a.requests - b.requests, a.total_ns - b.total_ns) for a, b in pairs]
+        found = [Batch(n, total_ns, self._bounds(n, now_s)) for n, total_ns in ended if n > 0]
         self._remember(counts.in_flight, now_s)
         return found
+
+    def _both(self, counts: Counts, earlier: Counts, rise: int) -> tuple[int, int]:
+        """How many requests have ended, and what they took."""
+        ended = counts.requests - earlier.requests - rise
+        total_ns = counts.total_ns - earlier.total_ns + self._owed_ns
+        # It may end between the moments at which the kernel reads both.
+        self._owed_ns = 0 if ended > 0 else total_ns
+        return ended, total_ns
 
     def _bounds(self, requests: int, now_s: float) -> tuple[int, ...]:
         """A request that ended now and is not among the n oldest began after the last moment when
@@ -122,6 +156,13 @@ def whole(array: Array) -> bool:
     count no time for parity levels (raid1_read_request, raid5_make_request).
     """
     return counted(array) and array.level in PARITY and array.kernel_version >= _SINCE
+
+
+def counts_early(array: Array) -> bool:
+    """Whether the kernel counts a request as it begins, and its time as it ends: beside others, one
+    then seems to take the time of several (bdev_start_io_acct; seen on 6.1.176). Such reads and
+    writes cannot be told apart."""
+    return array.kernel_version < _AT_THE_END_SINCE
 
 
 def total(batches: Sequence[Batch]) -> int:

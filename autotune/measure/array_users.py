@@ -62,7 +62,7 @@ class Users:
         """Look at the counters; return how many requests are in flight."""
         counts = accounting.read(self.array)
         if self.looks is None:
-            self.looks = Looks(counts, now_s)
+            self.looks = Looks(counts, now_s, accounting.counts_early(self.array))
             self.noted, self.noted_ns = counts.reads.requests, counts.reads.total_ns
         self.batches += self.looks.look(counts, now_s)
         self.reads, self.waited_ns = counts.reads.requests, counts.reads.total_ns

@@ -60,18 +60,20 @@ def test_reads_and_writes_are_told_apart_and_nothing_else_counts() -> None:
 @given(
     st.lists(st.tuples(st.integers(0, 2000), st.integers(1, 500)), min_size=1, max_size=60),
     st.integers(2, 600),
+    st.booleans(),
 )
 def test_how_many_were_in_flight_bounds_what_each_took(
-    requests: list[tuple[int, int]], slow_ms: int
+    requests: list[tuple[int, int]], slow_ms: int, early: bool
 ) -> None:
-    """Requests as (begin, taken) in ms, looked at every 20 ms."""
+    """Requests as (begin, taken) in ms, looked at every 20 ms, whenever the kernel counts them."""
 
     def counts(now_ms: int) -> Counts:
         ended = [taken for begin, taken in requests if begin + taken <= now_ms]
         in_flight = sum(begin <= now_ms < begin + taken for begin, taken in requests)
-        return Counts(Batch(len(ended), sum(ended) * MS), Batch(0, 0), in_flight)
+        count = len(ended) + in_flight * early
+        return Counts(Batch(count, sum(ended) * MS), Batch(0, 0), in_flight)
 
-    looks, found = Looks(counts(-1), -0.001), []
+    looks, found = Looks(counts(-1), -0.001, early), []
     for now_ms in range(19, 2600, 20):
         found += looks.look(counts(now_ms), now_ms / 1000)
     slow = sum(taken >= slow_ms for _, taken in requests)
@@ -105,3 +107,14 @@ def test_only_where_the_kernel_counts_all_of_it(
     assert accounting.whole(find_array("md0", machine.root)) is whole
     machine.put("sys/block/md0/queue/iostats", "0")
     assert not accounting.whole(find_array("md0", machine.root))
+
+
+def test_a_kernel_that_counts_at_the_end_is_found_out() -> None:
+    """As that of a distribution that has taken the change into an older one."""
+    looks = Looks(Counts(Batch(0, 0), Batch(0, 0), 0), 0.0, early=True)
+    for n in range(accounting.CONTRADICTIONS):
+        assert looks.look(Counts(Batch(n, n * MS), Batch(0, 0), 1), n + 0.1) == []
+        looks.look(Counts(Batch(n + 1, (n + 1) * MS), Batch(0, 0), 0), n + 0.2)
+    done = accounting.CONTRADICTIONS
+    seen = Counts(Batch(done + 1, (done + 9) * MS), Batch(0, 0), 1)
+    assert [(b.requests, b.total_ns) for b in looks.look(seen, done + 0.1)] == [(1, 9 * MS)]

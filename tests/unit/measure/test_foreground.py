@@ -37,7 +37,9 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> fake_sysfs.FakeM
 
 
 def count(machine: fake_sysfs.FakeMachine, name: str, reads: int, ms: int, writes: int = 0) -> None:
-    text = STAT.format(reads=reads, ms=ms, writes=writes, in_flight=reads % 2 if ms else 0)
+    in_flight = reads % 2 if ms else 0
+    # This kernel counts those that have begun.
+    text = STAT.format(reads=reads + in_flight, ms=ms, writes=writes, in_flight=in_flight)
     machine.put(f"sys/block/{name}/stat", text)
 
 
