@@ -30,8 +30,8 @@ speed. Not who writes: a filesystem that nobody uses does so each 30 s, too."""
 WINDOW_S = 30
 """What a p99 is about."""
 DOUBT_S, DOUBT_RATIO = 15, 3.0
-"""The counters do not do if over so long the ceiling is between the bounds of the p99, and these
-are further apart than this."""
+"""The counters do not do if over so long the bounds of the p99 are further apart than this, and the
+ceiling, if there is one, is between them."""
 CLOCK_S, CLOCK_RATIO = 8, 1.5
 """Nor if what requests took by the kernel's clock differs by more than this from what was seen in
 flight by ours: what is in flight on average is the requests that come times what each takes
@@ -265,7 +265,11 @@ class Foreground:
         if self._probe is not None or len(self._seconds) < DOUBT_S:
             return False
         latest = p99(list(self._seconds)[-DOUBT_S:])
-        if latest is None or not latest.at_least < self._ceiling_ns < latest.at_most:
+        if latest is None:
+            return False
+        # Without a ceiling it is the p99 itself that is told.
+        between = latest.at_least < self._ceiling_ns < latest.at_most
+        if math.isfinite(self._ceiling_ns) and not between:
             return False
         return latest.at_most > DOUBT_RATIO * latest.at_least
 

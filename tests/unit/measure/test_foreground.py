@@ -320,3 +320,24 @@ def test_an_array_whose_counters_do_not_tell_is_probed_only_while_it_is_used(
     monkeypatch.setattr(foreground_probe, "ForegroundProbe", Probe)
     assert watched(machine, "md1").source == PROBE
     assert len(probes) == 1
+
+
+@pytest.mark.parametrize(("ceiling_ms", "source"), [(math.inf, PROBE), (1e6, ACCOUNTING)])
+def test_a_p99_that_is_told_is_not_read_from_requests_that_overlap(
+    machine: fake_sysfs.FakeMachine,
+    monkeypatch: pytest.MonkeyPatch,
+    ceiling_ms: float,
+    source: str,
+) -> None:
+    """With some always in flight, one of those that ended together may have taken the time of all.
+    Under a ceiling far away, that does not matter."""
+    monkeypatch.setattr(
+        foreground_probe, "ForegroundProbe", lambda *_: contextlib.nullcontext(NoProbe)
+    )
+    found = Foreground(find_array("md0", machine.root), ceiling_ms * 1e6)
+    for number in range(250):
+        ended = 8 * number
+        text = STAT.format(reads=ended + 8, ms=ended * 100, writes=0, in_flight=8)
+        machine.put("sys/block/md0/stat", text)
+        found.look(number / 10)
+    assert found.source == source
