@@ -1,5 +1,8 @@
 """The command line of fio for loads and probes, and where it has to be run."""
 
+import ctypes
+import errno
+import functools
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -7,12 +10,12 @@ from pathlib import Path
 
 from autotune.errors import RefusalError
 from autotune.measure.workload import Load, Probe
+from autotune.system.programs import UnseenError, output
 
 NO_LIMIT: Mapping[str, int] = {}
 PART_BYTES = 1 << 20
-IN_FLIGHT = 64
-"""Of a probe at most, each in a thread of its own. What would come beyond that in a stall is sent
-late, and its wait is not seen: 64 at 50 a second are there after 1.3 s."""
+IO_URING_SETUP = 425
+"""The number of that system call, the same on all processors but alpha."""
 # Else fio has the kernel write out all of a filesystem on the device, and drop what is cached of
 # its metadata, each time that it starts (filesetup.c; BLKFLSBUF).
 DIRECT = ("--direct=1", "--invalidate=0")
@@ -82,16 +85,13 @@ def _arguments(job: Job) -> Iterator[str]:
         # fio holds each direction to its own rate (fio HOWTO, "rate_iops").
         reads = round(does.rate_iops * does.read_percent / 100)
         yield f"--rate_iops={reads},{does.rate_iops - reads}"
-        # Requests come when they come, not when the last one is done: a slow array must not
-        # slow its own probe, or most of those that wait would be left out. By itself fio waits
-        # for all that is under way before it sleeps to keep its rate (rate_ddir, io_u_quiesce).
-        # Of what an asynchronous engine submits here, it leaves out the wait for md (seen on 3.33).
+        # Requests come when they come: a slow array must not slow its own probe, or the worst
+        # latencies would be left out. fio keeps to that only in part (MD_FACTS.md, 4).
         yield "--rate_process=poisson"
-        yield "--io_submit_mode=offload"
-        yield "--ioengine=psync"
-        yield f"--iodepth={IN_FLIGHT}"
+        yield "--iodepth=64"
         yield f"--rwmixread={does.read_percent}"
         yield from DIRECT
+        yield f"--ioengine={probe_engine()}"
         yield "--norandommap=1"
         return
     yield f"--rw={does.rw}"
@@ -115,6 +115,24 @@ def _arguments(job: Job) -> Iterator[str]:
         yield from DIRECT
         yield "--ioengine=libaio"
         yield f"--iodepth={does.depth}"
+
+
+@functools.cache
+def probe_engine() -> str:
+    """io_uring where fio and the kernel have it, else libaio: there, a request that md lets wait
+    keeps the next ones from being submitted, so too few are seen to wait."""
+    try:
+        known = output("fio", "fio", "--enghelp").split()
+    except UnseenError:
+        return "libaio"
+    return "io_uring" if "io_uring" in known and _has_io_uring() else "libaio"
+
+
+def _has_io_uring() -> bool:
+    """Whether the kernel has it, and lets this process use it: a call without a place for the
+    answer is refused for that reason (EFAULT) alone."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    return libc.syscall(IO_URING_SETUP, 1, None) < 0 and ctypes.get_errno() == errno.EFAULT
 
 
 def command(

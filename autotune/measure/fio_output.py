@@ -21,8 +21,7 @@ class Counters:
     """What a job has done: since the start of fio, or between two such states.
 
     `reads` and `writes` are their latencies in ns, from submission to completion; `bytes` are
-    those of both, `written` of the writes alone. fio's own count of requests is 0 while the job
-    of a probe runs (seen on 3.33).
+    those of both, `written` of the writes alone.
     """
 
     seconds: float
