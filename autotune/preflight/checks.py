@@ -194,11 +194,14 @@ def bad_blocks(array: Array) -> str | None:
 
 
 def fio_missing() -> str | None:
+    """What is not there of the programs that a measurement needs, in a sentence."""
+    if not shutil.which("fio"):
+        return (
+            "fio is not installed; install the package fio (`apt install fio`, `dnf install fio`)."
+        )
     if not shutil.which("setpriv"):
         return "setpriv, which starts fio, is not installed; install the package util-linux."
-    if shutil.which("fio"):
-        return None
-    return "fio is not installed; install the package fio (`apt install fio`, `dnf install fio`)."
+    return None
 
 
 def not_root(array: Array) -> str | None:

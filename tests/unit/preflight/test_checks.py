@@ -136,11 +136,14 @@ def test_a_sync_on_shared_disks_is_refused(machine: fake_sysfs.FakeMachine) -> N
     assert "/dev/md1 shares disks" in checks.refusals(findings(machine))[0]
 
 
-def test_without_fio_the_package_is_named(
-    machine: fake_sysfs.FakeMachine, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("here", "said"), [("", "apt install fio"), ("fio", "install the package util-linux")]
+)
+def test_without_fio_or_what_starts_it_the_package_is_named(
+    machine: fake_sysfs.FakeMachine, monkeypatch: pytest.MonkeyPatch, here: str, said: str
 ) -> None:
-    monkeypatch.setattr(checks.shutil, "which", lambda name: None)
-    assert "apt install fio" in checks.refusals(findings(machine))[0]
+    monkeypatch.setattr(checks.shutil, "which", lambda name: name if name == here else None)
+    assert said in checks.refusals(findings(machine))[0]
 
 
 def test_only_root_may_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
