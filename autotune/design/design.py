@@ -20,7 +20,7 @@ from autotune.design.trials import Trials
 from autotune.design.workspace import Workspace, first_free, last_free, slice_of
 from autotune.errors import RefusalError, SignalledError, UsageError
 from autotune.measure.workload import Workload
-from autotune.preflight.checks import fio_missing
+from autotune.preflight.checks import program_missing
 from autotune.problem.ceilings import Ceiling, check_phases
 from autotune.problem.figure import Figure
 from autotune.quantities import show_seconds
@@ -163,7 +163,7 @@ def _prepare(options: Options) -> tuple[Workspace, Space]:
     disks = find_disks(options.disks, options.destructive)
     among = space(len(disks), options.levels, options.consistencies)
     check_phases(options.ceilings, options.workload.figures)
-    if missing := fio_missing():
+    if missing := program_missing():
         raise RefusalError(missing)
     if find("mdadm") is None:
         raise RefusalError("mdadm is not installed; install the package mdadm.")

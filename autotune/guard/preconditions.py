@@ -22,7 +22,7 @@ def refusal(array: Array) -> str | None:
         checks.clustered(array),
         checks.no_uuid(array),
         syncs.speeds_crossed(array),
-        checks.fio_missing(),
+        checks.program_missing(),
         checks.not_root(array),
     )
     return next((text for text in findings if text), None)

@@ -60,7 +60,7 @@ def check(
         syncs.held(array) if live else syncs.syncing(array),
         syncs.neighbour_syncing(array, pending),
         syncs.speeds_crossed(array),
-        fio_missing() if measures else None,
+        program_missing() if measures else None,
     ]
     warnings = [
         syncs.tuned_live(array, live),
@@ -193,7 +193,7 @@ def bad_blocks(array: Array) -> str | None:
     )
 
 
-def fio_missing() -> str | None:
+def program_missing() -> str | None:
     """What is not there of the programs that a measurement needs, in a sentence."""
     if not shutil.which("fio"):
         return (

@@ -34,7 +34,7 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> None:
         raise BegunError
 
     monkeypatch.setattr(design_module, "find_disks", lambda *_: DISKS)
-    monkeypatch.setattr(design_module, "fio_missing", lambda: "")
+    monkeypatch.setattr(design_module, "program_missing", lambda: "")
     monkeypatch.setattr(design_module, "find", lambda _: "/sbin/mdadm")
     monkeypatch.setattr(design_module, "last_free", lambda: "md127")
     monkeypatch.setattr(design_module, "on_slices", on_slices)

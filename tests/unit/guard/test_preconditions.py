@@ -59,7 +59,7 @@ def test_the_shut_throttle_of_another_guard_is_no_limit_that_somebody_has_set(
 
     monkeypatch.setattr(session, "find_array", lambda _: find_array("md0", tmp_path))
     monkeypatch.setattr(session, "lock", lock)
-    monkeypatch.setattr(checks, "fio_missing", lambda: None)
+    monkeypatch.setattr(checks, "program_missing", lambda: None)
     goals, nothing = Goals(50e6), lambda _: None
     options = GuardOptions(goals, tmp_path, nothing, nothing, lambda: None, nothing, nothing)
     with pytest.raises(RefusalError, match="process 7"):

@@ -57,7 +57,7 @@ class Machine:
         for module in (running, prepare):
             monkeypatch.setattr(module, "find_array", lambda device: find_array(device, root))
         monkeypatch.setattr(running, "lock", lambda *_, **_how: contextlib.nullcontext())
-        monkeypatch.setattr(checks, "fio_missing", lambda: None)
+        monkeypatch.setattr(checks, "program_missing", lambda: None)
         monkeypatch.setattr(phase_runs, "measure", self.measure)
         monkeypatch.setattr(sysfs, "write", self.write)
         self.originals = self.texts()
